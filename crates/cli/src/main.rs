@@ -1,0 +1,2 @@
+//! The command `ordo`.
+fn main() {}
