@@ -1,0 +1,376 @@
+//! The executor: tasks, and the loop that runs them.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use rustix::fd::AsFd;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::ready::{Ready, TaskId, TaskWaker};
+use crate::timer::Timers;
+use crate::watch::{Watches, turn};
+use crate::{Rng, Sleep, Time, Watch};
+
+/// Virtual time starts at 2000-01-01 00:00:00 UTC, in seconds since 1970.
+const VIRTUAL_EPOCH: i64 = 946_684_800;
+
+/// In real time the outside is looked at after this many polls, even if tasks are ready all the time.
+const POLLS_BETWEEN_LOOKS: u32 = 64;
+
+/// A handle of the executor; clones are handles of the same one. It stays on its thread.
+#[derive(Clone)]
+pub struct Rt(Rc<Inner>);
+
+struct Inner {
+    clock: Clock,
+    /// What [`Rt::wall`] adds to its clock, in seconds.
+    wall_shift: Cell<i64>,
+    ready: Arc<Ready>,
+    tasks: RefCell<Tasks>,
+    timers: RefCell<Timers>,
+    watches: RefCell<Watches>,
+    rng: RefCell<Rng>,
+    /// When the modelled CPU is free again.
+    cpu_free: Cell<Time>,
+    main: Arc<TaskWaker>,
+    /// The same as `main`, made once: a waker for each call would be an allocation (R3).
+    main_waker: Waker,
+    running: Cell<bool>,
+}
+
+enum Clock {
+    Virtual(Cell<Time>),
+    Real { start: u64 },
+}
+
+#[derive(Default)]
+struct Tasks {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Slot {
+    generation: u32,
+    task: Option<Task>,
+}
+
+struct Task {
+    /// Out while it is being polled.
+    future: Option<Pin<Box<dyn Future<Output = ()>>>>,
+    state: Arc<TaskWaker>,
+    waker: Waker,
+}
+
+impl Rt {
+    /// An executor in virtual time: the clock starts at zero and moves only when nothing is ready. `seed` decides
+    /// everything that [`Rt::rng`] will ever give.
+    pub fn virtual_time(seed: u64) -> Rt {
+        Rt::new(Clock::Virtual(Cell::new(Time::ZERO)), seed)
+    }
+
+    /// An executor on the machine's clock.
+    pub fn real_time() -> Rt {
+        let seed = nanos(ClockId::Realtime);
+        Rt::new(Clock::Real { start: nanos(ClockId::Monotonic) }, seed)
+    }
+
+    fn new(clock: Clock, seed: u64) -> Rt {
+        let ready = Arc::new(Ready::default());
+        let main = Arc::new(TaskWaker { task: TaskId::MAIN, ready: ready.clone(), queued: AtomicBool::new(false) });
+        Rt(Rc::new(Inner {
+            clock,
+            wall_shift: Cell::new(0),
+            ready,
+            tasks: RefCell::default(),
+            timers: RefCell::default(),
+            watches: RefCell::default(),
+            rng: RefCell::new(Rng::new(seed)),
+            cpu_free: Cell::new(Time::ZERO),
+            main_waker: Waker::from(main.clone()),
+            main,
+            running: Cell::new(false),
+        }))
+    }
+
+    /// True for an executor in virtual time.
+    pub fn is_virtual(&self) -> bool {
+        matches!(self.0.clock, Clock::Virtual(_))
+    }
+
+    /// The time since the executor started.
+    pub fn now(&self) -> Time {
+        match &self.0.clock {
+            Clock::Virtual(now) => now.get(),
+            Clock::Real { start } => Time::from_nanos(nanos(ClockId::Monotonic).saturating_sub(*start)),
+        }
+    }
+
+    /// The time of day: seconds since 1970 and nanoseconds. In virtual time 2000-01-01 plus [`Rt::now`].
+    pub fn wall(&self) -> (i64, u32) {
+        let (secs, nanos) = match &self.0.clock {
+            Clock::Virtual(now) => {
+                let now = now.get().as_nanos();
+                (VIRTUAL_EPOCH + (now / 1_000_000_000) as i64, (now % 1_000_000_000) as u32)
+            }
+            Clock::Real { .. } => {
+                let now = clock_gettime(ClockId::Realtime);
+                (now.tv_sec, now.tv_nsec as u32)
+            }
+        };
+        (secs.saturating_add(self.0.wall_shift.get()), nanos)
+    }
+
+    /// Moves the time of day by `secs`, as a wrong battery clock or an administrator would; [`Rt::now`] is not touched.
+    pub fn jump_wall(&self, secs: i64) {
+        self.0.wall_shift.set(self.0.wall_shift.get().saturating_add(secs));
+    }
+
+    /// Ready after `wait`.
+    pub fn sleep(&self, wait: Duration) -> Sleep {
+        self.sleep_until(self.now() + wait)
+    }
+
+    /// Ready at `until`, at once if that is past.
+    pub fn sleep_until(&self, until: Time) -> Sleep {
+        Sleep::new(self.clone(), until)
+    }
+
+    /// In virtual time, uses the one modelled CPU for `work`: ready when every charge made before this one, and this
+    /// one, are done. In real time the CPU charges for itself, and this is ready at once.
+    pub fn charge(&self, work: Duration) -> Sleep {
+        if !self.is_virtual() {
+            return self.sleep_until(Time::ZERO);
+        }
+        let done = self.0.cpu_free.get().max(self.now()) + work;
+        self.0.cpu_free.set(done);
+        self.sleep_until(done)
+    }
+
+    /// Ready at the second poll: every task that is ready now runs first.
+    pub fn yield_now(&self) -> YieldNow {
+        YieldNow { yielded: false }
+    }
+
+    /// A generator of its own for the caller, decided by the executor's seed and the number of calls so far.
+    pub fn rng(&self) -> Rng {
+        self.0.rng.borrow_mut().fork()
+    }
+
+    /// Registers a descriptor that tasks will wait for. Pass it owned or shared (`OwnedFd`, `Rc<File>`): the watch
+    /// keeps it open.
+    pub fn watch(&self, fd: impl AsFd + 'static) -> Watch {
+        Watch::new(self.clone(), Rc::new(fd))
+    }
+
+    /// Ready when a read of `fd` would not block. For more than one wait keep a [`Rt::watch`].
+    pub async fn readable(&self, fd: impl AsFd + 'static) {
+        self.watch(fd).readable().await;
+    }
+
+    /// Adds a task. It runs for the first time after the tasks that are ready now, inside [`Rt::block_on`] or
+    /// [`Rt::run_until_idle`].
+    pub fn spawn(&self, future: impl Future<Output = ()> + 'static) {
+        let mut tasks = self.0.tasks.borrow_mut();
+        let slot = tasks.free.pop().unwrap_or_else(|| {
+            tasks.slots.push(Slot::default());
+            // A slot costs far more than 4 bytes of memory: the number cannot pass 32 bits.
+            (tasks.slots.len() - 1) as u32
+        });
+        let id = TaskId { slot, generation: tasks.slots[slot as usize].generation };
+        let state = Arc::new(TaskWaker { task: id, ready: self.0.ready.clone(), queued: AtomicBool::new(true) });
+        let waker = Waker::from(state.clone());
+        tasks.slots[slot as usize].task = Some(Task { future: Some(Box::pin(future)), state, waker });
+        self.0.ready.push(id);
+    }
+
+    /// Runs `future` to its end, and every task beside it.
+    ///
+    /// # Panics
+    /// If called from inside a task. In virtual time, if nothing can ever happen again and `future` is not done:
+    /// somebody waits for what nobody will do.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let _running = self.enter();
+        let mut future = pin!(future);
+        let mut cx = Context::from_waker(&self.0.main_waker);
+        let mut polls = 0;
+        self.0.main.queued.store(false, Ordering::SeqCst);
+        if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+            return output;
+        }
+        loop {
+            match self.0.ready.pop() {
+                Some(TaskId::MAIN) => {
+                    self.0.main.queued.store(false, Ordering::SeqCst);
+                    if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+                        return output;
+                    }
+                }
+                Some(task) => self.run(task),
+                None => self.idle(),
+            }
+            polls += 1;
+            if polls % POLLS_BETWEEN_LOOKS == 0 && !self.is_virtual() {
+                self.look_outside();
+            }
+        }
+    }
+
+    /// Runs what is ready now, and what that makes ready, until nothing is. Time does not move.
+    pub fn run_until_idle(&self) {
+        let _running = self.enter();
+        if !self.is_virtual() {
+            self.look_outside();
+        }
+        while let Some(task) = self.0.ready.pop() {
+            self.run(task);
+        }
+    }
+
+    /// Drops every task that is not being polled now, as a power cut does. Tasks hold handles of the executor, so a
+    /// world that is no longer wanted is freed only after this.
+    pub fn drop_tasks(&self) {
+        let dropped: Vec<Task> = {
+            let mut tasks = self.0.tasks.borrow_mut();
+            let idle = |slot: &mut Slot| slot.task.take_if(|task| task.future.is_some());
+            let dropped = tasks.slots.iter_mut().filter_map(idle).collect();
+            let Tasks { slots, free } = &mut *tasks;
+            free.clear();
+            for (i, slot) in slots.iter_mut().enumerate().filter(|(_, slot)| slot.task.is_none()) {
+                slot.generation = slot.generation.wrapping_add(1);
+                free.push(i as u32);
+            }
+            dropped
+        };
+        // Outside the borrow: a future's end may spawn, wake or send.
+        drop(dropped);
+    }
+
+    fn enter(&self) -> Running<'_> {
+        assert!(!self.0.running.replace(true), "block_on was called from inside a task: await the future instead");
+        Running(&self.0.running)
+    }
+
+    fn run(&self, id: TaskId) {
+        let taken = {
+            let mut tasks = self.0.tasks.borrow_mut();
+            let slot = tasks.slots.get_mut(id.slot as usize).filter(|slot| slot.generation == id.generation);
+            slot.and_then(|slot| slot.task.as_mut()).and_then(|task| {
+                task.state.queued.store(false, Ordering::SeqCst);
+                Some((task.future.take()?, task.waker.clone()))
+            })
+        };
+        let Some((mut future, waker)) = taken else { return };
+        let done = future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
+        let mut tasks = self.0.tasks.borrow_mut();
+        let slot = &mut tasks.slots[id.slot as usize];
+        if !done {
+            if let Some(task) = slot.task.as_mut() {
+                task.future = Some(future);
+            }
+            return;
+        }
+        let ended = slot.task.take();
+        slot.generation = slot.generation.wrapping_add(1);
+        tasks.free.push(id.slot);
+        drop(tasks);
+        // A late wake of a finished task must not enter the list.
+        ended.inspect(|task| task.state.queued.store(true, Ordering::SeqCst));
+        drop(future);
+    }
+
+    /// Nothing is ready: waits for the next event, in virtual time by moving the clock to it.
+    fn idle(&self) {
+        let timer = self.0.timers.borrow().first();
+        match &self.0.clock {
+            Clock::Virtual(_) if self.0.watches.borrow().any_waiting() => self.turn(None),
+            Clock::Virtual(now) => match timer {
+                Some(at) => now.set(at.max(now.get())),
+                None => panic!("deadlock at {}: {}", now.get(), self.who_waits()),
+            },
+            Clock::Real { .. } => self.turn(timer.map(|at| at.since(self.now()))),
+        }
+        self.fire_timers();
+    }
+
+    fn look_outside(&self) {
+        if self.0.watches.borrow().any_waiting() {
+            self.turn(Some(Duration::ZERO));
+        }
+        self.fire_timers();
+    }
+
+    fn turn(&self, timeout: Option<Duration>) {
+        if let Err(errno) = turn(&self.0.watches, &self.0.ready, timeout) {
+            // poll fails only for want of memory or descriptors, or on a bug; without it no task ever wakes again.
+            panic!("poll failed: {errno}");
+        }
+    }
+
+    fn fire_timers(&self) {
+        if self.0.timers.borrow().first().is_none() {
+            return;
+        }
+        let now = self.now();
+        loop {
+            let due = self.0.timers.borrow_mut().pop_due(now);
+            let Some(waker) = due else { return };
+            waker.wake();
+        }
+    }
+
+    fn who_waits(&self) -> String {
+        let tasks = self.0.tasks.borrow().slots.iter().filter(|slot| slot.task.is_some()).count();
+        format!("block_on and {tasks} tasks wait, no timer is set and no descriptor is awaited")
+    }
+
+    pub(crate) fn timers(&self) -> &RefCell<Timers> {
+        &self.0.timers
+    }
+
+    pub(crate) fn watches(&self) -> &RefCell<Watches> {
+        &self.0.watches
+    }
+}
+
+/// Marks the executor as running for as long as it lives, through a panic too.
+struct Running<'a>(&'a Cell<bool>);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// See [`Rt::yield_now`].
+#[must_use = "futures do nothing until they are awaited"]
+pub struct YieldNow {
+    yielded: bool,
+}
+
+impl Future for YieldNow {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+#[path = "exec_tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+//! The list of tasks that are ready to run, and the wakers that fill it.
+//!
+//! The list is the only part of the executor that other threads touch: a thread of the disk's pool wakes the task that
+//! waits for its request. The order of the list is the order of the wakes (R1).
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::Wake;
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::OwnedFd;
+
+/// Names a task: its slot, and how many tasks had that slot before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TaskId {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
+impl TaskId {
+    /// The future that `block_on` was called with; it lives on the caller's stack, not in a slot.
+    pub(crate) const MAIN: TaskId = TaskId { slot: u32::MAX, generation: 0 };
+}
+
+#[derive(Default)]
+pub(crate) struct Ready {
+    list: Mutex<VecDeque<TaskId>>,
+    /// Set while the executor sleeps in `poll`, or is about to: a wake must then also ring.
+    asleep: AtomicBool,
+    bell: OnceLock<OwnedFd>,
+}
+
+impl Ready {
+    pub(crate) fn push(&self, task: TaskId) {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner).push_back(task);
+        if self.asleep.swap(false, Ordering::SeqCst)
+            && let Some(bell) = self.bell.get()
+        {
+            // An eventfd refuses a write only when its counter is full, and then it is readable anyway.
+            let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+        }
+    }
+
+    pub(crate) fn pop(&self) -> Option<TaskId> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Says that the executor is about to sleep. `None`: a wake came first, do not sleep.
+    /// The flag goes up before the list is looked at; the other order would lose a wake that falls in between.
+    pub(crate) fn fall_asleep(&self) -> rustix::io::Result<Option<&OwnedFd>> {
+        if self.bell.get().is_none() {
+            let _ = self.bell.set(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        }
+        self.asleep.store(true, Ordering::SeqCst);
+        if self.len() > 0 {
+            self.asleep.store(false, Ordering::SeqCst);
+            return Ok(None);
+        }
+        Ok(self.bell.get())
+    }
+
+    pub(crate) fn awake(&self, bell_rang: bool) {
+        self.asleep.store(false, Ordering::SeqCst);
+        if bell_rang && let Some(bell) = self.bell.get() {
+            let _ = rustix::io::read(bell, &mut [0u8; 8]);
+        }
+    }
+}
+
+/// The waker of one task.
+pub(crate) struct TaskWaker {
+    pub(crate) task: TaskId,
+    pub(crate) ready: Arc<Ready>,
+    /// In the list already, or finished: one entry a task is enough.
+    pub(crate) queued: AtomicBool,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.queued.swap(true, Ordering::SeqCst) {
+            self.ready.push(self.task);
+        }
+    }
+}

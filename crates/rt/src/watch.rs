@@ -1,0 +1,177 @@
+//! Descriptors that tasks wait for: `poll(2)`, level triggered.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+
+use crate::Rt;
+use crate::ready::Ready;
+
+#[derive(Default)]
+pub(crate) struct Watches {
+    slots: Vec<Option<Slot>>,
+}
+
+struct Slot {
+    fd: Rc<dyn AsFd>,
+    /// Who waits; without one the descriptor is not polled.
+    waiting: Option<Waker>,
+    /// Data was there at the last look, and nobody has taken the news yet.
+    readable: bool,
+}
+
+impl Watches {
+    fn add(&mut self, fd: Rc<dyn AsFd>) -> usize {
+        let slot = Some(Slot { fd, waiting: None, readable: false });
+        match self.slots.iter().position(Option::is_none) {
+            Some(free) => {
+                self.slots[free] = slot;
+                free
+            }
+            None => {
+                self.slots.push(slot);
+                self.slots.len() - 1
+            }
+        }
+    }
+
+    pub(crate) fn any_waiting(&self) -> bool {
+        self.slots.iter().flatten().any(|slot| slot.waiting.is_some())
+    }
+}
+
+/// Looks at every awaited descriptor, for at most `timeout` (`None`: until something happens), and wakes who waits.
+/// A wake from another thread ends the wait.
+pub(crate) fn turn(watches: &RefCell<Watches>, ready: &Ready, timeout: Option<Duration>) -> Result<(), Errno> {
+    let awaited: Vec<(usize, Rc<dyn AsFd>)> = watches
+        .borrow()
+        .slots
+        .iter()
+        .enumerate()
+        .filter_map(|(i, slot)| slot.as_ref().filter(|s| s.waiting.is_some()).map(|s| (i, s.fd.clone())))
+        .collect();
+    let Some(bell) = ready.fall_asleep()? else { return Ok(()) };
+    let mut fds: Vec<PollFd<'_>> =
+        awaited.iter().map(|(_, fd)| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)).collect();
+    fds.push(PollFd::new(bell, PollFlags::IN));
+    // A time too long for a timespec is as good as for ever.
+    let timeout = timeout.and_then(|t| Timespec::try_from(t).ok());
+    let outcome = match poll(&mut fds, timeout.as_ref()) {
+        Err(Errno::INTR) => Ok(0),
+        other => other,
+    };
+    let rang = fds.last().is_some_and(|bell| !bell.revents().is_empty());
+    ready.awake(rang);
+    if outcome? == 0 {
+        return Ok(());
+    }
+    for (fd, (i, _)) in fds.iter().zip(&awaited) {
+        if !fd.revents().is_empty() {
+            let waker = watches.borrow_mut().slots[*i].as_mut().and_then(|slot| {
+                slot.readable = true;
+                slot.waiting.take()
+            });
+            waker.inspect(Waker::wake_by_ref);
+        }
+    }
+    Ok(())
+}
+
+/// A descriptor that can be awaited; made by [`Rt::watch`]. It keeps the descriptor open.
+pub struct Watch {
+    rt: Rt,
+    slot: usize,
+}
+
+impl Watch {
+    pub(crate) fn new(rt: Rt, fd: Rc<dyn AsFd>) -> Watch {
+        let slot = rt.watches().borrow_mut().add(fd);
+        Watch { rt, slot }
+    }
+
+    /// Ready when the descriptor has data, is closed at the other end, or has failed: when a read would not block.
+    /// One task at a time may wait for one watch.
+    pub fn readable(&self) -> Readable<'_> {
+        Readable { watch: self }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let slot = self.rt.watches().borrow_mut().slots[self.slot].take();
+        drop(slot);
+    }
+}
+
+/// See [`Watch::readable`].
+#[must_use = "futures do nothing until they are awaited"]
+pub struct Readable<'a> {
+    watch: &'a Watch,
+}
+
+impl Future for Readable<'_> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut watches = self.watch.rt.watches().borrow_mut();
+        // The slot lives as long as the watch, which this future borrows.
+        let Some(slot) = watches.slots[self.watch.slot].as_mut() else { return Poll::Pending };
+        if std::mem::take(&mut slot.readable) {
+            return Poll::Ready(());
+        }
+        slot.waiting = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Readable<'_> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.watch.rt.watches().borrow_mut().slots[self.watch.slot].as_mut() {
+            slot.waiting = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::pipe::pipe;
+
+    #[test]
+    fn a_pipe_is_readable_once_a_byte_is_in_it() {
+        let rt = Rt::real_time();
+        let (reader, writer) = pipe().unwrap();
+        let reader = Rc::new(reader);
+        let watch = rt.watch(reader.clone());
+        let (rt2, wrote) = (rt.clone(), Rc::new(RefCell::new(false)));
+        let flag = wrote.clone();
+        rt.spawn(async move {
+            rt2.sleep(Duration::from_millis(2)).await;
+            *flag.borrow_mut() = true;
+            rustix::io::write(&writer, b"x").unwrap();
+        });
+        rt.block_on(watch.readable());
+        assert!(*wrote.borrow());
+        rt.block_on(watch.readable()); // level triggered: the byte is still there
+    }
+
+    #[test]
+    fn virtual_time_stands_still_while_the_outside_is_awaited() {
+        let rt = Rt::virtual_time(1);
+        let (reader, writer) = pipe().unwrap();
+        let watch = rt.watch(reader);
+        let thread = std::thread::spawn(move || rustix::io::write(&writer, b"x").unwrap());
+        let rt2 = rt.clone();
+        rt.spawn(async move { rt2.sleep(Duration::from_secs(1)).await });
+        rt.block_on(watch.readable());
+        assert_eq!(rt.now(), crate::Time::ZERO);
+        thread.join().unwrap();
+    }
+}
