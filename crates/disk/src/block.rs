@@ -1,0 +1,108 @@
+//! Bytes on their way to or from a disk.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+/// The smallest unit that a disk writes whole or not at all, in bytes.
+pub const SECTOR: usize = 512;
+
+#[derive(Clone, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C, align(512))]
+struct Sector([u8; SECTOR]);
+
+/// Owned bytes: a whole number of sectors, at an address that is a multiple of 512, as direct I/O wants it.
+#[derive(Clone)]
+pub struct Block(Box<[Sector]>);
+
+/// Bytes that are being written, shared with their owner: a buffer that changes while it leaves is copied first
+/// (`Arc::make_mut`), and the image that leaves stays as it was.
+pub type Image = Arc<Block>;
+
+impl Block {
+    /// `len` zero bytes.
+    ///
+    /// # Panics
+    /// If `len` is not a multiple of [`SECTOR`], or memory is short, as with any allocation.
+    pub fn zeroed(len: usize) -> Block {
+        assert!(len.is_multiple_of(SECTOR), "a block of {len} bytes is not a whole number of sectors");
+        // OK to expect: Rust has no other answer to a lack of memory either.
+        Block(<[Sector]>::new_box_zeroed_with_elems(len / SECTOR).expect("out of memory"))
+    }
+
+    /// A copy of `bytes`, with zeros up to the next sector.
+    pub fn copy_of(bytes: &[u8]) -> Block {
+        let mut block = Block::zeroed(bytes.len().next_multiple_of(SECTOR));
+        block[..bytes.len()].copy_from_slice(bytes);
+        block
+    }
+
+    /// The block as something to write.
+    pub fn image(self) -> Image {
+        Arc::new(self)
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl DerefMut for Block {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.0.as_mut_bytes()
+    }
+}
+
+impl AsRef<[u8]> for Block {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl AsMut<[u8]> for Block {
+    fn as_mut(&mut self) -> &mut [u8] {
+        self
+    }
+}
+
+impl PartialEq for Block {
+    fn eq(&self, other: &Block) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Block {}
+
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Block({} bytes)", self.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_zeroed_and_aligned() {
+        for len in [0, 512, 65536] {
+            let block = Block::zeroed(len);
+            assert_eq!((block.len(), block.as_ptr() as usize % 512), (len, 0));
+            assert!(block.iter().all(|&byte| byte == 0));
+        }
+        assert_eq!(Block::copy_of(&[7; 513]).len(), 1024);
+    }
+
+    #[test]
+    fn a_leaving_image_does_not_see_later_changes() {
+        let mut owner = Block::zeroed(512).image();
+        let leaving = owner.clone();
+        Arc::make_mut(&mut owner)[0] = 1;
+        assert_eq!((leaving[0], owner[0]), (0, 1));
+    }
+}

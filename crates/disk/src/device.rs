@@ -1,0 +1,199 @@
+//! The trait that everything below the queue implements: a file, RAM, a drive model, a recorder, a fault injector.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::error::{Cause, DiskError, DiskOp};
+use crate::{Block, Image};
+
+/// A byte offset on a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct DiskOff(pub u64);
+
+impl fmt::Display for DiskOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {}", self.0)
+    }
+}
+
+impl std::ops::Add<u64> for DiskOff {
+    type Output = DiskOff;
+    /// Saturates; a range that passes the end of the disk is refused by [`DiskInfo::check`].
+    fn add(self, by: u64) -> DiskOff {
+        DiskOff(self.0.saturating_add(by))
+    }
+}
+
+/// What a disk says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskInfo {
+    /// Bytes.
+    pub size: u64,
+    /// The unit of addresses and of atomic writes, in bytes: 512 or a multiple.
+    pub sector: u32,
+    /// A completed write may still be lost by a power cut, until a flush.
+    pub volatile_cache: bool,
+    /// Writes, flushes and discards are refused.
+    pub read_only: bool,
+    /// The most bytes that one request may carry.
+    pub max_transfer: u32,
+    /// The number of requests that the disk can use at a time.
+    pub depth: u32,
+    /// Requests are done at the first poll (RAM): to hold them back for merging buys nothing.
+    pub immediate: bool,
+}
+
+impl DiskInfo {
+    /// Refuses what no disk should be asked for.
+    pub fn check(&self, op: DiskOp, at: DiskOff, len: u64) -> Result<(), DiskError> {
+        let sector = u64::from(self.sector);
+        let cause = if at.0.checked_add(len).is_none_or(|end| end > self.size) {
+            Cause::OutOfRange { size: self.size }
+        } else if !at.0.is_multiple_of(sector) || !len.is_multiple_of(sector) {
+            Cause::Unaligned { sector: self.sector }
+        } else if self.read_only && op != DiskOp::Read {
+            Cause::ReadOnly
+        } else {
+            return Ok(());
+        };
+        Err(DiskError::new(op, at, len, cause))
+    }
+}
+
+/// What the bytes of a request are, for whoever looks on: the recorder, the fault injector, statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Tag {
+    /// The kind of the structure.
+    pub kind: Kind,
+    /// A number that the caller chose: which call, which buffer.
+    pub cause: u64,
+}
+
+impl Tag {
+    /// A tag without a cause.
+    pub const fn of(kind: Kind) -> Tag {
+        Tag { kind, cause: 0 }
+    }
+}
+
+impl From<Kind> for Tag {
+    fn from(kind: Kind) -> Tag {
+        Tag::of(kind)
+    }
+}
+
+/// What the bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A superblock or a copy of it.
+    Superblock,
+    /// A cylinder-group header with its maps.
+    CylinderGroup,
+    /// A block of dinodes.
+    InodeBlock,
+    /// A directory's contents.
+    Directory,
+    /// An indirect block.
+    Indirect,
+    /// A file's contents, and a symbolic link's.
+    Data,
+    /// Extended attributes.
+    ExtAttr,
+    /// The cylinder-group summary area; a segment's summary.
+    Summary,
+    /// A log or journal.
+    Log,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+/// A part of a read: a buffer to fill.
+#[derive(Debug)]
+pub struct ReadPart {
+    /// Where the bytes go; its length says how many.
+    pub block: Block,
+    /// What they are.
+    pub tag: Tag,
+}
+
+/// A part of a write.
+#[derive(Clone, Debug)]
+pub struct WritePart {
+    /// The bytes.
+    pub image: Image,
+    /// What they are.
+    pub tag: Tag,
+}
+
+/// An answer of a disk: there already, or to come. What is there already costs no allocation.
+#[must_use = "futures do nothing until they are awaited"]
+pub enum DiskFuture<T> {
+    /// The answer; `None` after it was taken.
+    Now(Option<T>),
+    /// Somebody is at work on it.
+    Later(Pin<Box<dyn Future<Output = T>>>),
+}
+
+impl<T> DiskFuture<T> {
+    /// The answer, at once.
+    pub fn now(answer: T) -> DiskFuture<T> {
+        DiskFuture::Now(Some(answer))
+    }
+
+    /// The answer of `future`.
+    pub fn later(future: impl Future<Output = T> + 'static) -> DiskFuture<T> {
+        DiskFuture::Later(Box::pin(future))
+    }
+}
+
+impl<T: Unpin> Future for DiskFuture<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        match &mut *self {
+            DiskFuture::Now(answer) => Poll::Ready(answer.take().expect("a disk's answer was awaited twice")),
+            DiskFuture::Later(future) => future.as_mut().poll(cx),
+        }
+    }
+}
+
+/// A disk. One request is one call; the parts of a request lie side by side on the disk, from `at` on.
+///
+/// A request begins with the call or at the first poll, as the disk likes, and goes on to its end even if its future
+/// is dropped after that. Requests that run at the same time may be done in any order: whoever needs an order waits,
+/// and [`crate::Queue`] does.
+pub trait Disk {
+    /// Size, sector, cache.
+    fn info(&self) -> DiskInfo;
+
+    /// Fills the parts from `at` on, and gives them back.
+    fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>>;
+
+    /// Writes the parts from `at` on. With `fua` (force unit access) the write is durable when it completes. After an
+    /// error any sector of the range may be old or new.
+    fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>>;
+
+    /// Makes every write that completed before this call durable. After an error none of them may be thought durable,
+    /// even if a later flush succeeds: the disk may have dropped what it could not write.
+    fn flush(&self) -> DiskFuture<Result<(), DiskError>>;
+
+    /// Says that a range is not needed any more; its contents are undefined until they are written again. A disk that
+    /// cannot use this answers [`Cause::Unsupported`].
+    fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
+        DiskFuture::now(Err(DiskError::new(DiskOp::Discard, at, len, Cause::Unsupported)))
+    }
+}
+
+/// The bytes that `parts` of a read carry.
+pub fn read_len(parts: &[ReadPart]) -> u64 {
+    parts.iter().map(|part| part.block.len() as u64).sum()
+}
+
+/// The bytes that `parts` of a write carry.
+pub fn write_len(parts: &[WritePart]) -> u64 {
+    parts.iter().map(|part| part.image.len() as u64).sum()
+}

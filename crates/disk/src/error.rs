@@ -1,0 +1,147 @@
+//! What can go wrong with a disk.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use crate::DiskOff;
+
+/// A request that failed: what, where, why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{op} of {len} bytes at {at}: {cause}")]
+pub struct DiskError {
+    /// What was asked.
+    pub op: DiskOp,
+    /// Where it began; zero for a flush.
+    pub at: DiskOff,
+    /// Its length in bytes; zero for a flush.
+    pub len: u64,
+    /// Why it failed.
+    pub cause: Cause,
+}
+
+/// What a disk can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DiskOp {
+    /// Bytes from the disk.
+    Read,
+    /// Bytes to the disk.
+    Write,
+    /// Everything completed becomes durable.
+    Flush,
+    /// A range is no longer needed.
+    Discard,
+}
+
+impl fmt::Display for DiskOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DiskOp::Read => "read",
+            DiskOp::Write => "write",
+            DiskOp::Flush => "flush",
+            DiskOp::Discard => "discard",
+        })
+    }
+}
+
+/// Why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The system's error number; 5 is a bad sector.
+    #[error("{}", io::Error::from_raw_os_error(*.0))]
+    Io(i32),
+    /// The range ends beyond the disk.
+    #[error("the disk ends at byte {size}")]
+    OutOfRange {
+        /// The size of the disk in bytes.
+        size: u64,
+    },
+    /// The range does not consist of whole sectors.
+    #[error("the range is not made of whole sectors of {sector} bytes")]
+    Unaligned {
+        /// The size of a sector in bytes.
+        sector: u32,
+    },
+    /// The disk is open for reading only.
+    #[error("the disk is read-only")]
+    ReadOnly,
+    /// The file or device has become shorter than it was, or is gone.
+    #[error("the disk is gone: it had {size} bytes when it was opened")]
+    Gone {
+        /// The size in bytes when it was opened.
+        size: u64,
+    },
+    /// The power is off (fault injection).
+    #[error("the power is off")]
+    PowerCut,
+    /// The disk cannot do this.
+    #[error("not supported")]
+    Unsupported,
+}
+
+impl DiskError {
+    /// The error of a request for `len` bytes at `at`.
+    pub fn new(op: DiskOp, at: DiskOff, len: u64, cause: Cause) -> DiskError {
+        DiskError { op, at, len, cause }
+    }
+
+    /// The error of a flush.
+    pub fn flush(cause: Cause) -> DiskError {
+        DiskError::new(DiskOp::Flush, DiskOff(0), 0, cause)
+    }
+
+    /// The nearest error number of the system.
+    pub fn errno(&self) -> i32 {
+        use rustix::io::Errno;
+        match self.cause {
+            Cause::Io(errno) => errno,
+            Cause::ReadOnly => Errno::ROFS.raw_os_error(),
+            Cause::Gone { .. } | Cause::PowerCut => Errno::NODEV.raw_os_error(),
+            Cause::Unsupported => Errno::OPNOTSUPP.raw_os_error(),
+            Cause::OutOfRange { .. } | Cause::Unaligned { .. } => Errno::IO.raw_os_error(),
+        }
+    }
+}
+
+/// A disk that could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The system refused.
+    #[error("cannot open {path}: {source}")]
+    Io {
+        /// What was to be opened.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// Another program, or another part of this one, has it.
+    #[error("{path} is in use: {who}. Unmount it there, or wait until that command ends")]
+    Locked {
+        /// What was to be opened.
+        path: PathBuf,
+        /// What is known of the holder.
+        who: String,
+    },
+    /// A directory, a pipe, a terminal.
+    #[error("{path} is neither a regular file nor a block device")]
+    NotADisk {
+        /// What was to be opened.
+        path: PathBuf,
+    },
+    /// The part that was asked for does not fit, or does not consist of whole sectors.
+    #[error("bytes {offset} to {end} are not a part of {path}, which has {size} bytes in sectors of {sector}")]
+    Window {
+        /// What was to be opened.
+        path: PathBuf,
+        /// The first byte of the part.
+        offset: u64,
+        /// The first byte after the part.
+        end: u64,
+        /// The size of the whole in bytes.
+        size: u64,
+        /// The size of a sector in bytes.
+        sector: u32,
+    },
+}
