@@ -1,1 +1,57 @@
-//! PLACEHOLDER
+//! Structures of UFS1 and UFS2 as they are on disk, in both byte orders.
+//!
+//! Pure functions of bytes: no device, no cache, no policy, no clock. Others read and write the bytes; here is what they
+//! mean and whether they may be believed.
+//!
+//! O1. Nothing read is trusted. Decoding checks every size, offset and count before it is used, and returns a
+//!     [`Corrupt`] that names structure, field, place and value. No input panics, loops without end or allocates
+//!     without bound.
+//! O2. What is written is complete: the function that encodes a structure also sets its times and its check hash, so no
+//!     path can forget them.
+//! O3. Bytes without a known meaning are written back as they were read.
+//!
+//! The names are those of the BSD sources. The bytes are described in `docs/format/ufs.md`.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic
+    )
+)]
+
+mod addr;
+pub mod cg;
+mod corrupt;
+pub mod csum;
+pub mod dinode;
+pub mod dirent;
+mod endian;
+mod field;
+mod geometry;
+mod hash;
+mod num;
+#[allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    reason = "fields at constant places of whole sectors"
+)]
+pub mod partition;
+pub mod superblock;
+
+pub use addr::{ByteOff, CgFrag, Cgx, FragNo, Ino, Lbn};
+pub use cg::CgLayout;
+pub use corrupt::{Corrupt, Rule, Structure};
+pub use csum::{Csum, CsumTotal};
+pub use dinode::{Dinode, Timestamp};
+pub use endian::Endian;
+pub use field::FieldPlace;
+pub use geometry::{BlockPath, Format, Geometry, NDADDR, NIADDR, NXADDR, Root};
+pub use hash::{check_hash, check_hash_without};
+pub use superblock::{Dialect, Features, Refused, Superblock};

@@ -1,0 +1,124 @@
+//! Bits in maps: bit n is bit `n % 8` of byte `n / 8`, in either byte order. Bits beyond the end read as 0 and cannot be
+//! set, so an index from a damaged pointer does no harm.
+
+use crate::num::index;
+
+fn place(i: u32) -> (usize, u8) {
+    (index(i / 8), 1 << (i % 8))
+}
+
+/// Bit `i`.
+#[inline]
+pub fn get(map: &[u8], i: u32) -> bool {
+    let (byte, bit) = place(i);
+    map.get(byte).is_some_and(|b| b & bit != 0)
+}
+
+/// Sets bit `i`.
+#[inline]
+pub fn set(map: &mut [u8], i: u32) {
+    let (byte, bit) = place(i);
+    if let Some(b) = map.get_mut(byte) {
+        *b |= bit;
+    }
+}
+
+/// Clears bit `i`.
+#[inline]
+pub fn clear(map: &mut [u8], i: u32) {
+    let (byte, bit) = place(i);
+    if let Some(b) = map.get_mut(byte) {
+        *b &= !bit;
+    }
+}
+
+/// The `n` bits from `from` on are all as `value` says. True for no bits.
+pub fn all(map: &[u8], from: u32, n: u32, value: bool) -> bool {
+    (from..from.saturating_add(n)).all(|i| get(map, i) == value)
+}
+
+/// Sets or clears `n` bits from `from` on.
+pub fn fill(map: &mut [u8], from: u32, n: u32, value: bool) {
+    let (mut i, end) = (from, from.saturating_add(n));
+    while i < end {
+        let whole = i % 8 == 0 && end.saturating_sub(i) >= 8;
+        match map.get_mut(index(i / 8)) {
+            None => return,
+            Some(byte) if whole => *byte = if value { 0xff } else { 0 },
+            Some(_) if value => set(map, i),
+            Some(_) => clear(map, i),
+        }
+        i = i.saturating_add(if whole { 8 } else { 1 });
+    }
+}
+
+/// The bits of block number `block` in a map of fragments, `frag` (1, 2, 4 or 8) of them, in the low bits.
+#[inline]
+pub fn block(map: &[u8], block: u32, frag: u32) -> u8 {
+    let first = block.saturating_mul(frag);
+    let byte = map.get(index(first / 8)).copied().unwrap_or(0);
+    byte.checked_shr(first % 8).unwrap_or(0) & whole(frag)
+}
+
+/// A block of `frag` fragments, all of them set.
+#[inline]
+pub fn whole(frag: u32) -> u8 {
+    0xffu8.checked_shr(8u32.saturating_sub(frag)).unwrap_or(0)
+}
+
+/// The maximal runs of set bits in a block of `frag` fragments: where each starts, and how long it is.
+pub fn runs(bits: u8, frag: u32) -> impl Iterator<Item = (u32, u32)> {
+    let mut rest = u32::from(bits & whole(frag));
+    let mut from = 0u32;
+    std::iter::from_fn(move || {
+        let gap = rest.trailing_zeros();
+        if gap >= 8 {
+            return None;
+        }
+        rest = rest.checked_shr(gap)?;
+        let len = rest.trailing_ones();
+        rest = rest.checked_shr(len)?;
+        let start = from.saturating_add(gap);
+        from = start.saturating_add(len);
+        Some((start, len))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_counted_from_the_low_end_of_each_byte() {
+        let mut map = [0u8; 2];
+        set(&mut map, 0);
+        set(&mut map, 9);
+        set(&mut map, 16);
+        assert_eq!(map, [1, 2]);
+        assert!(get(&map, 9) && !get(&map, 8) && !get(&map, 16) && !get(&map, u32::MAX));
+        clear(&mut map, 9);
+        assert_eq!(map, [1, 0]);
+    }
+
+    #[test]
+    fn ranges_are_filled_to_the_bit() {
+        let mut map = [0u8; 4];
+        fill(&mut map, 5, 20, true);
+        assert_eq!(map, [0xe0, 0xff, 0xff, 0x01]);
+        assert!(all(&map, 5, 20, true) && !all(&map, 4, 2, true) && all(&map, 25, 7, false));
+        fill(&mut map, 8, 9, false);
+        assert_eq!(map, [0xe0, 0, 0xfe, 0x01]);
+        fill(&mut map, 24, 100, true);
+        assert_eq!(map[3], 0xff);
+    }
+
+    #[test]
+    fn runs_are_maximal_and_stay_in_their_block() {
+        assert_eq!(runs(0b1101_1001, 8).collect::<Vec<_>>(), [(0, 1), (3, 2), (6, 2)]);
+        assert_eq!(runs(0xff, 8).collect::<Vec<_>>(), [(0, 8)]);
+        assert_eq!(runs(0, 8).count(), 0);
+        assert_eq!(runs(0b1011, 2).collect::<Vec<_>>(), [(0, 2)]);
+        assert_eq!((block(&[0xa5, 0x3c], 3, 4), block(&[0xa5, 0x3c], 1, 4), block(&[0xa5], 0, 8)), (3, 0xa, 0xa5));
+        assert_eq!((whole(1), whole(2), whole(4), whole(8)), (1, 3, 15, 255));
+    }
+}

@@ -1,0 +1,243 @@
+//! The block of a cylinder group: a header with counts and hints, then its maps.
+//!
+//! C1. Maps are reached through a [`CgLayout`] only. Its offsets were computed here, or read and checked: each map lies
+//!     within the group's bytes, and none overlaps another.
+//! C2. Element 0 of the cluster summary is not there: it overlaps the end of the free-fragment map, and zeroing or
+//!     swapping it would free or take up to 32 fragments.
+//! C3. A block is read and changed in place. [`seal`] is the last thing done to its bytes before they leave: it sets
+//!     the times and the check hash.
+
+mod layout;
+pub mod map;
+mod recount;
+mod view;
+
+pub use layout::CgLayout;
+pub(crate) use layout::bytes_needed;
+pub use recount::Recount;
+pub use view::{Cg, CgMut};
+
+use crate::field::on_disk;
+use crate::num::index;
+use crate::{Cgx, Corrupt, Csum, Format, Geometry, Rule, Structure, hash};
+
+/// Magic of a group's block.
+pub const MAGIC: u32 = 0x0009_0255;
+/// Where the hash is.
+const CKHASH_AT: usize = 132;
+/// Where the magic of 4.2BSD's layout is.
+const OLD_MAGIC_AT: usize = 980;
+
+on_disk! {
+    /// The header, for documentation, and for `init`. In use it is read in place, see [`Cg`].
+    pub struct CgHeader, 168 bytes {
+        /// Historic link; 0.
+        0 firstfield: i32,
+        /// 0x00090255
+        4 magic: u32,
+        /// When it was written last; low half of `time` in UFS2.
+        8 old_time: i32,
+        /// Index of this group.
+        12 cgx: u32,
+        /// UFS1: cylinders of this group.
+        16 old_ncyl: i16,
+        /// UFS1: inodes of this group.
+        18 old_niblk: i16,
+        /// Fragments of this group.
+        20 ndblk: u32,
+        /// Directories.
+        24 ndir: i32,
+        /// Free whole blocks.
+        28 nbfree: i32,
+        /// Free inodes.
+        32 nifree: i32,
+        /// Free fragments outside free whole blocks.
+        36 nffree: i32,
+        /// Where the last block was allocated.
+        40 rotor: u32,
+        /// Where the last search of the map ended.
+        44 frotor: u32,
+        /// The last inode allocated.
+        48 irotor: u32,
+        /// Element k: runs of exactly k free fragments in blocks that are partly in use.
+        52 frsum: [u32; 8],
+        /// UFS1: where the free blocks of each cylinder are.
+        84 old_btotoff: i32,
+        /// UFS1: where the free blocks of each rotational position are.
+        88 old_boff: i32,
+        /// Where the map of used inodes is.
+        92 iusedoff: u32,
+        /// Where the map of free fragments is.
+        96 freeoff: u32,
+        /// First byte behind the maps.
+        100 nextfreeoff: u32,
+        /// Where the cluster summary is.
+        104 clustersumoff: u32,
+        /// Where the map of free blocks is.
+        108 clusteroff: u32,
+        /// Whole blocks of this group.
+        112 nclusterblks: u32,
+        /// UFS2: inodes of this group.
+        116 niblk: u32,
+        /// UFS2: inodes that were ever written; those from here on are garbage.
+        120 initediblk: u32,
+        /// FreeBSD gjournal: unreferenced inodes.
+        124 unrefs: u32,
+        /// 0
+        128 sparecon32: i32,
+        /// FreeBSD: check hash.
+        132 ckhash: u32,
+        /// When it was written last.
+        136 time: i64,
+        /// 0
+        144 sparecon64: [i64; 3],
+    }
+}
+
+/// Checks the block of group `c`, of at least `cgsize` bytes, and returns where its maps are.
+///
+/// # Errors
+/// The first rule that it breaks. A wrong check hash is one, tested first after the magic.
+pub fn check(bytes: &[u8], g: &Geometry, c: Cgx) -> Result<CgLayout, Corrupt> {
+    let at = g.byte(g.cgtod(c));
+    let structure = Structure::CylinderGroup(c);
+    let bytes = bytes.get(..index(g.cgsize)).ok_or_else(|| Corrupt::cut_short(structure, bytes.len()).at(at))?;
+    let head = CgHeader::load(bytes, g.endian).ok_or_else(|| Corrupt::cut_short(structure, bytes.len()).at(at))?;
+    let damaged = |field, found: i128, rule| Corrupt::new(structure, field, found, rule).at(at);
+    let is = |field, found: i64, right: i64| match found == right {
+        true => Ok(()),
+        false => Err(damaged(field, found.into(), Rule::Is(right.into()))),
+    };
+    let within = |field, found: i64, most: i64| match found {
+        ..0 => Err(damaged(field, found.into(), Rule::AtLeast(0))),
+        n if n > most => Err(damaged(field, found.into(), Rule::AtMost(most.into()))),
+        _ => Ok(()),
+    };
+    let old = head.magic != MAGIC && g.old_cg && g.endian.get_u32(bytes, OLD_MAGIC_AT) == Some(MAGIC);
+    if head.magic != MAGIC && !old {
+        return Err(damaged("cg_magic", head.magic.into(), Rule::IsHex(MAGIC)));
+    }
+    if g.cg_hash {
+        let right = hash::check_hash_without(bytes, CKHASH_AT);
+        if head.ckhash != right {
+            return Err(damaged("cg_ckhash", head.ckhash.into(), Rule::IsHex(right)));
+        }
+    }
+    is("cg_cgx", head.cgx.into(), c.0.into())?;
+    is("cg_ndblk", head.ndblk.into(), g.cg_ndblk(c).into())?;
+    match g.format {
+        // Only 16 bits hold it: larger groups leave it as it comes.
+        Format::Ufs1 if g.ipg <= 32767 => is("cg_old_niblk", head.old_niblk.into(), g.ipg.into())?,
+        Format::Ufs1 => {}
+        Format::Ufs2 => {
+            is("cg_niblk", head.niblk.into(), g.ipg.into())?;
+            within("cg_initediblk", head.initediblk.into(), g.ipg.into())?;
+        }
+    }
+    let ndblk = i64::from(head.ndblk);
+    within("cg_cs.cs_ndir", head.ndir.into(), g.ipg.into())?;
+    within("cg_cs.cs_nbfree", head.nbfree.into(), ndblk.checked_div(g.frag.into()).unwrap_or(0))?;
+    within("cg_cs.cs_nifree", head.nifree.into(), g.ipg.into())?;
+    within("cg_cs.cs_nffree", head.nffree.into(), ndblk)?;
+    for k in head.frsum {
+        within("cg_frsum", k.into(), ndblk)?;
+    }
+    let layout = if old { CgLayout::old_bsd(g, c) } else { CgLayout::stored(&head, g, c) };
+    layout.check(g).map_err(|(field, found, rule)| damaged(field, found, rule))?;
+    let view = Cg::new(bytes, layout, g.endian).ok_or_else(|| Corrupt::cut_short(structure, bytes.len()).at(at))?;
+    for k in 1..=layout.contigsumsize {
+        within("cg_clustersum", view.clustersum(k).into(), layout.nclusterblks.into())?;
+    }
+    Ok(layout)
+}
+
+/// Sets the times and, where the volume has them, the check hash of a group's block that is about to be written.
+/// `None`, and nothing done, where `bytes` are fewer than `cgsize`.
+pub fn seal(bytes: &mut [u8], g: &Geometry, now: i64) -> Option<()> {
+    let bytes = bytes.get_mut(..index(g.cgsize))?;
+    g.endian.put_i32(bytes, 8, crate::num::narrow(now))?;
+    if g.old_cg && g.endian.get_u32(bytes, 4) != Some(MAGIC) {
+        return Some(());
+    }
+    g.endian.put_i64(bytes, 136, now)?;
+    if g.cg_hash {
+        hash::store_hash(bytes, CKHASH_AT, g.endian)?;
+    }
+    Some(())
+}
+
+/// A new block for group `c`, of `cgsize` bytes: no inode in use but 0 and 1 of the volume, no fragment in use but those
+/// of metadata and, in its group, the summary array. Not sealed. `initediblk` is how many inodes are written beside it
+/// (UFS2; [`first_inodes`] says how many newfs takes).
+pub fn init(g: &Geometry, c: Cgx, initediblk: u32) -> Vec<u8> {
+    let mut bytes = vec![0; index(g.cgsize)];
+    let layout = CgLayout::computed(g, c);
+    let ufs1 = g.format == Format::Ufs1;
+    let header = CgHeader {
+        firstfield: 0,
+        magic: MAGIC,
+        old_time: 0,
+        cgx: c.0,
+        old_ncyl: if ufs1 { i16::try_from(g.cpg).unwrap_or(i16::MAX) } else { 0 },
+        old_niblk: if ufs1 { i16::try_from(g.ipg).unwrap_or(i16::MAX) } else { 0 },
+        ndblk: layout.ndblk,
+        ndir: 0,
+        nbfree: 0,
+        nifree: 0,
+        nffree: 0,
+        rotor: 0,
+        frotor: 0,
+        irotor: 0,
+        frsum: [0; 8],
+        old_btotoff: i32::try_from(layout.btotoff).unwrap_or(0),
+        old_boff: i32::try_from(layout.boff).unwrap_or(0),
+        iusedoff: layout.iusedoff,
+        freeoff: layout.freeoff,
+        nextfreeoff: layout.nextfreeoff,
+        clustersumoff: layout.clustersumoff,
+        clusteroff: layout.clusteroff,
+        nclusterblks: layout.nclusterblks,
+        niblk: if ufs1 { 0 } else { g.ipg },
+        initediblk: if ufs1 { 0 } else { initediblk.min(g.ipg) },
+        unrefs: 0,
+        sparecon32: 0,
+        ckhash: 0,
+        time: 0,
+        sparecon64: [0; 3],
+    };
+    // Cannot fail: cgsize is at least a header (S1).
+    let _ = header.store(&mut bytes, g.endian);
+    if let Some(mut cg) = CgMut::new(&mut bytes, layout, g.endian) {
+        cg.free_all_data(g, c);
+        if c.0 == 0 {
+            map::set(cg.iused_mut(), 0);
+            map::set(cg.iused_mut(), 1);
+        }
+        cg.rebuild_counts(0);
+    }
+    bytes
+}
+
+/// Inodes that newfs writes into a new UFS2 group: two blocks of them. The others follow as they are needed.
+pub fn first_inodes(g: &Geometry) -> u32 {
+    match g.format {
+        Format::Ufs1 => g.ipg,
+        Format::Ufs2 => g.ipg.min(g.inopb.saturating_mul(2)),
+    }
+}
+
+/// `true` when fragment `i` of group `c` belongs to the format: boot area, superblock, the group's block, inodes, or the
+/// summary array.
+pub fn is_reserved(g: &Geometry, c: Cgx, i: u32) -> bool {
+    let frag = g.cgfrag(c, crate::CgFrag(i));
+    let metadata_from = if c.0 == 0 { crate::FragNo(0) } else { g.cgsblock(c) };
+    let summary_end = g.csaddr.plus(g.csfrags());
+    (metadata_from..g.cgdmin(c)).contains(&frag) || (g.csaddr..summary_end).contains(&frag)
+}
+
+impl Csum {
+    /// As the counts of the whole volume.
+    pub fn total(self) -> crate::CsumTotal {
+        crate::CsumTotal::default().plus(self)
+    }
+}

@@ -1,0 +1,95 @@
+//! What an inode must satisfy before its size and pointers are believed.
+
+use super::{Dinode, flags, mode};
+use crate::num::howmany;
+use crate::{Corrupt, Format, FragNo, Geometry, Ino, Root, Rule, Structure};
+
+impl Dinode {
+    /// The rules of an allocated inode that concern it alone: whether its pointers lead to blocks of its own is another
+    /// matter. A free inode passes.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn check(&self, g: &Geometry, ino: Ino) -> Result<(), Corrupt> {
+        let damaged = |field, found: u64, rule| {
+            Err(Corrupt::new(Structure::Inode(ino), field, found, rule).at(Dinode::place(g, ino)))
+        };
+        if self.mode == 0 {
+            return Ok(());
+        }
+        match self.kind() {
+            mode::REG | mode::LNK | mode::FIFO | mode::CHR | mode::BLK | mode::SOCK => {}
+            mode::DIR if self.size > 0x7fff_ffff => return damaged("di_size", self.size, Rule::AtMost(0x7fff_ffff)),
+            mode::DIR => {}
+            _ => return damaged("di_mode", self.mode.into(), Rule::Words("which is no kind of file")),
+        }
+        // A snapshot is as large as the volume and a bit, and its pointers have meanings of their own.
+        if self.flags & flags::SF_SNAPSHOT != 0 && self.kind() == mode::REG {
+            return Ok(());
+        }
+        if self.size > g.maxfilesize {
+            return damaged("di_size", self.size, Rule::AtMost(g.maxfilesize.into()));
+        }
+        if self.is_device() || matches!(self.kind(), mode::FIFO | mode::SOCK) {
+            return self.check_special(g, damaged);
+        }
+        if g.format == Format::Ufs2 && u64::from(self.extsize) > u64::from(g.bsize).saturating_mul(2) {
+            return damaged("di_extsize", self.extsize.into(), Rule::AtMost(i128::from(g.bsize).saturating_mul(2)));
+        }
+        if self.is_short_link(g) {
+            return self.check_short_link(g, damaged);
+        }
+        let blocks = howmany(self.size, g.bsize.into());
+        for (i, p) in (0u64..).zip(&self.db) {
+            if i >= blocks && !p.is_hole() {
+                return damaged("di_db", p.0, Rule::Zero("beyond the end of the file"));
+            }
+        }
+        let needed = match blocks.checked_sub(1).and_then(|last| g.path(crate::Lbn(i64::try_from(last).ok()?))) {
+            Some(path) => match path.root {
+                Root::Direct(_) => 0,
+                Root::Indirect(i) => i.saturating_add(1),
+            },
+            None => 0,
+        };
+        match self.ib.iter().skip(needed).find(|p| !p.is_hole()) {
+            Some(p) => damaged("di_ib", p.0, Rule::Zero("beyond the end of the file")),
+            None => Ok(()),
+        }
+    }
+
+    fn check_special(
+        &self,
+        g: &Geometry,
+        damaged: impl Fn(&'static str, u64, Rule) -> Result<(), Corrupt>,
+    ) -> Result<(), Corrupt> {
+        if self.size != 0 {
+            return damaged("di_size", self.size, Rule::Zero("in a device, fifo or socket"));
+        }
+        let nodev = match g.format {
+            Format::Ufs1 => u32::MAX.into(),
+            Format::Ufs2 => u64::MAX,
+        };
+        if self.is_device() && self.rdev() == nodev {
+            return damaged("di_rdev", self.rdev(), Rule::Words("which is no device"));
+        }
+        let numbers = usize::from(self.is_device());
+        match self.db.iter().skip(numbers).chain(&self.ib).find(|p| !p.is_hole()) {
+            Some(p) => damaged("di_db", p.0, Rule::Zero("in a device, fifo or socket")),
+            None => Ok(()),
+        }
+    }
+
+    fn check_short_link(
+        &self,
+        g: &Geometry,
+        damaged: impl Fn(&'static str, u64, Rule) -> Result<(), Corrupt>,
+    ) -> Result<(), Corrupt> {
+        let words = usize::try_from(howmany(self.size, crate::num::len64(g.pointer_size()))).unwrap_or(usize::MAX);
+        let beyond: Option<&FragNo> = self.db.iter().chain(&self.ib).skip(words).find(|p| !p.is_hole());
+        match beyond {
+            Some(p) => damaged("di_shortlink", p.0, Rule::Zero("behind the text of the link")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! How a structure on disk is declared: once, as a table of offset, name and type, from which come the struct in the
+//! host's order, its decoding, its encoding and the list that the documentation is compared with.
+//!
+//! F1. The fields of a structure tile it: no gap, no overlap, right to its last byte. The compiler checks it, so an
+//!     offset that was mistyped does not build.
+
+use crate::Endian;
+
+/// A value with a fixed place in a structure.
+pub(crate) trait Field: Sized {
+    /// Bytes on disk.
+    const SIZE: usize;
+    /// Reads the value at byte `at`; `None` where `bytes` ends before it does.
+    fn load(bytes: &[u8], at: usize, endian: Endian) -> Option<Self>;
+    /// Writes the value at byte `at`; `None` where `bytes` ends before it does.
+    fn store(&self, bytes: &mut [u8], at: usize, endian: Endian) -> Option<()>;
+}
+
+macro_rules! integer_fields {
+    ($($int:ident $get:ident $put:ident),*) => { $(
+        impl Field for $int {
+            const SIZE: usize = size_of::<$int>();
+            #[inline]
+            fn load(bytes: &[u8], at: usize, endian: Endian) -> Option<$int> {
+                endian.$get(bytes, at)
+            }
+            #[inline]
+            fn store(&self, bytes: &mut [u8], at: usize, endian: Endian) -> Option<()> {
+                endian.$put(bytes, at, *self)
+            }
+        }
+    )* };
+}
+
+integer_fields!(i8 get_i8 put_i8, u8 get_u8 put_u8, i16 get_i16 put_i16, u16 get_u16 put_u16);
+integer_fields!(i32 get_i32 put_i32, u32 get_u32 put_u32, i64 get_i64 put_i64, u64 get_u64 put_u64);
+
+impl<T: Field + Copy, const N: usize> Field for [T; N]
+where
+    [T; N]: Zeroed,
+{
+    const SIZE: usize = T::SIZE.saturating_mul(N);
+    #[inline]
+    fn load(bytes: &[u8], at: usize, endian: Endian) -> Option<[T; N]> {
+        let mut all = <[T; N]>::ZERO;
+        let mut place = at;
+        for item in &mut all {
+            *item = T::load(bytes, place, endian)?;
+            place = place.checked_add(T::SIZE)?;
+        }
+        Some(all)
+    }
+    #[inline]
+    fn store(&self, bytes: &mut [u8], at: usize, endian: Endian) -> Option<()> {
+        let mut place = at;
+        for item in self {
+            item.store(bytes, place, endian)?;
+            place = place.checked_add(T::SIZE)?;
+        }
+        Some(())
+    }
+}
+
+/// Arrays of any length have a zero; `Default` knows only those up to 32.
+pub(crate) trait Zeroed {
+    /// All elements zero.
+    const ZERO: Self;
+}
+
+macro_rules! zeroed {
+    ($($int:ident)*) => { $( impl<const N: usize> Zeroed for [$int; N] { const ZERO: Self = [0; N]; } )* };
+}
+zeroed!(i8 u8 i16 u16 i32 u32 i64 u64);
+
+/// Where a field of a structure is, for documentation and for tools that print a structure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FieldPlace {
+    /// First byte, from the start of the structure.
+    pub offset: usize,
+    /// Bytes.
+    pub size: usize,
+    /// Type as written in the declaration.
+    pub kind: &'static str,
+    /// Name as written in the declaration.
+    pub name: &'static str,
+}
+
+/// `true` when the fields tile the structure (F1).
+pub(crate) const fn tiles(fields: &[FieldPlace], size: usize) -> bool {
+    let mut rest = fields;
+    let mut end = 0;
+    while let [first, tail @ ..] = rest {
+        if first.offset != end {
+            return false;
+        }
+        end = first.offset.saturating_add(first.size);
+        rest = tail;
+    }
+    end == size
+}
+
+/// Declares a structure on disk. See the module's text.
+macro_rules! on_disk {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident, $size:literal bytes {
+            $( $(#[$fmeta:meta])* $off:literal $field:ident: $kind:ty, )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $name { $( $(#[$fmeta])* pub $field: $kind, )* }
+
+        impl $name {
+            /// Bytes on disk.
+            pub const SIZE: usize = $size;
+            /// Every field, in order of offset.
+            pub const FIELDS: &'static [crate::FieldPlace] = &[ $( crate::FieldPlace {
+                offset: $off,
+                size: <$kind as crate::field::Field>::SIZE,
+                kind: stringify!($kind),
+                name: stringify!($field),
+            }, )* ];
+
+            /// Reads the structure from the start of `bytes`; `None` where they are fewer than its size.
+            #[inline]
+            pub fn load(bytes: &[u8], endian: crate::Endian) -> Option<$name> {
+                let bytes: &[u8; $size] = bytes.first_chunk()?;
+                Some($name { $( $field: <$kind as crate::field::Field>::load(bytes, $off, endian)?, )* })
+            }
+
+            /// Writes the structure to the start of `bytes`; `None` where they are fewer than its size.
+            #[inline]
+            pub fn store(&self, bytes: &mut [u8], endian: crate::Endian) -> Option<()> {
+                let bytes: &mut [u8; $size] = bytes.first_chunk_mut()?;
+                $( crate::field::Field::store(&self.$field, bytes, $off, endian)?; )*
+                Some(())
+            }
+        }
+
+        const _: () = assert!(crate::field::tiles($name::FIELDS, $size), "fields must tile the structure");
+    };
+}
+pub(crate) use on_disk;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    on_disk! {
+        /// A structure with a bit of everything.
+        pub struct Sample, 24 bytes {
+            /// Number.
+            0 first: u16,
+            /// Bytes.
+            2 name: [u8; 6],
+            /// Numbers.
+            8 list: [u32; 2],
+            /// Number.
+            16 last: i64,
+        }
+    }
+
+    #[test]
+    fn structure_reads_back_what_it_wrote_in_both_orders() {
+        let s = Sample { first: 0x1234, name: *b"sample", list: [1, 0xffff_fffe], last: -3 };
+        for endian in [Endian::Little, Endian::Big] {
+            let mut b = [0xaa; 25];
+            s.store(&mut b, endian).unwrap();
+            assert_eq!(b[24], 0xaa);
+            assert_eq!(b[2..8], *b"sample");
+            assert_eq!(Sample::load(&b, endian).as_ref(), Some(&s));
+            assert_eq!(Sample::load(&b[..23], endian), None);
+        }
+        assert_eq!(Sample::FIELDS[2], FieldPlace { offset: 8, size: 8, kind: "[u32; 2]", name: "list" });
+    }
+
+    #[test]
+    fn gap_or_overlap_between_fields_is_noticed() {
+        let at = |offset, size| FieldPlace { offset, size, kind: "", name: "" };
+        assert!(tiles(&[at(0, 4), at(4, 4)], 8));
+        assert!(!tiles(&[at(0, 4), at(6, 2)], 8));
+        assert!(!tiles(&[at(0, 4), at(2, 6)], 8));
+        assert!(!tiles(&[at(0, 4)], 8));
+    }
+}

@@ -1,0 +1,421 @@
+//! The numbers of a volume that never change while it is mounted, and all address arithmetic. Methods carry the names
+//! of the macros in the BSD sources.
+//!
+//! G1. A geometry comes from a checked superblock only, so its sizes are powers of two where the format says so, its
+//!     groups cover the volume, and the regions of a group are in order.
+//! G2. The arguments may come from damaged pointers: every result for them is a harmless number outside the volume,
+//!     never an overflow. Whoever follows a pointer asks [`Geometry::is_data_range`] first.
+
+mod path;
+
+pub use path::{BlockPath, Root};
+
+use crate::num::{bits32, bits64, index, low32, roundup};
+use crate::superblock::fields::ck;
+use crate::{ByteOff, CgFrag, Cgx, Dialect, Endian, FragNo, Ino, Superblock};
+
+/// Direct pointers of an inode.
+pub const NDADDR: usize = 12;
+/// Indirect pointers of an inode.
+pub const NIADDR: usize = 3;
+/// Pointers to the attribute area (UFS2).
+pub const NXADDR: usize = 2;
+
+/// UFS1 has 32-bit addresses and 128-byte inodes, UFS2 64-bit addresses and 256-byte inodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Format {
+    Ufs1,
+    Ufs2,
+}
+
+/// The geometry of a volume. See the module's invariants; units are in the names or the comments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Geometry {
+    /// UFS1 or UFS2.
+    pub format: Format,
+    /// Byte order of every integer.
+    pub endian: Endian,
+    /// Whose volume it most likely is.
+    pub dialect: Dialect,
+    /// Bytes of a block.
+    pub bsize: u32,
+    /// Bytes of a fragment.
+    pub fsize: u32,
+    /// Fragments of a block: 1, 2, 4 or 8.
+    pub frag: u32,
+    /// log2 of `bsize`.
+    pub bshift: u32,
+    /// log2 of `fsize`.
+    pub fshift: u32,
+    /// log2 of `frag`.
+    pub fragshift: u32,
+    /// Cylinder groups.
+    pub ncg: u32,
+    /// Fragments of a group.
+    pub fpg: u32,
+    /// Inodes of a group.
+    pub ipg: u32,
+    /// Fragments of the volume.
+    pub size: u64,
+    /// Fragments that can hold data.
+    pub dsize: u64,
+    /// Fragment of the backup superblock within a group.
+    pub sblkno: u32,
+    /// Fragment of the group's block within a group.
+    pub cblkno: u32,
+    /// Fragment of the inodes within a group.
+    pub iblkno: u32,
+    /// Fragment of the data within a group.
+    pub dblkno: u32,
+    /// UFS1: how much later, in fragments, each group's metadata starts; else 0.
+    pub cgoffset: u32,
+    /// UFS1: mask of the groups after which that starts over.
+    pub cgmask: u32,
+    /// Pointers in an indirect block.
+    pub nindir: u32,
+    /// Inodes in a block.
+    pub inopb: u32,
+    /// Bytes of an inode: 128 or 256.
+    pub dinode_size: u32,
+    /// A symbolic link shorter than this is in the inode; 0 if none is.
+    pub maxsymlinklen: u32,
+    /// Largest file in bytes.
+    pub maxfilesize: u64,
+    /// Largest run of blocks that the cluster summary tells apart; 0 without clusters.
+    pub contigsumsize: u32,
+    /// Most blocks in one transfer; at least 1.
+    pub maxcontig: u32,
+    /// Most blocks of one file in a group before it moves on; at least 1.
+    pub maxbpg: u32,
+    /// Fragments at the start of a group's data area kept for metadata.
+    pub metaspace: u32,
+    /// Percent of `dsize` kept for the privileged: 0 to 99.
+    pub minfree: u32,
+    /// Bytes of a group's block that are in use.
+    pub cgsize: u32,
+    /// Bytes of the summary array.
+    pub cssize: u32,
+    /// Where the summary array is.
+    pub csaddr: FragNo,
+    /// Bytes of a superblock.
+    pub sbsize: u32,
+    /// Where the primary superblock is.
+    pub sblockloc: ByteOff,
+    /// Bytes of a directory block: 512, or 1024 on Apple's volumes.
+    pub dirblksiz: u32,
+    /// Directory entries have 16-bit name lengths and no type (4.2BSD).
+    pub old_dirent: bool,
+    /// Owners of inodes are 16-bit and at another place (4.2BSD).
+    pub old_inode: bool,
+    /// Groups may have the layout of 4.2BSD.
+    pub old_cg: bool,
+    /// Groups carry a check hash.
+    pub cg_hash: bool,
+    /// Inodes carry a check hash.
+    pub inode_hash: bool,
+    /// UFS1: milliseconds from one transfer to the next.
+    pub rotdelay: u32,
+    /// UFS1: revolutions in a second.
+    pub rps: u32,
+    /// UFS1: sectors of a track.
+    pub nsect: u32,
+    /// UFS1: sectors of a fragment.
+    pub nspf: u32,
+    /// UFS1: cylinders of a group.
+    pub cpg: u32,
+    /// UFS1: rotational positions.
+    pub nrpos: u32,
+    /// Expected bytes of a file.
+    pub avgfilesize: u32,
+    /// Expected files in a directory.
+    pub avgfpdir: u32,
+}
+
+impl Geometry {
+    /// The geometry of a checked superblock.
+    pub(crate) fn of(sb: &Superblock) -> Geometry {
+        let f = &sb.fields;
+        let ufs1 = sb.format == Format::Ufs1;
+        // Checked to be positive, and small.
+        let n = |field: i32| u32::try_from(field).unwrap_or(0);
+        let apple = sb.dialect == Dialect::Apple;
+        let old = |field: i32| if ufs1 { n(field) } else { 0 };
+        let size = bits64(f.size);
+        let half = n(f.fpg).checked_div(2).unwrap_or(0);
+        let reserve = u64::from(n(f.fpg)).saturating_mul(u64::from(n(f.minfree).min(99))).checked_div(200).unwrap_or(0);
+        let reserve = low32(reserve) & !n(f.frag).saturating_sub(1);
+        Geometry {
+            format: sb.format,
+            endian: sb.endian,
+            dialect: sb.dialect,
+            bsize: n(f.bsize),
+            fsize: n(f.fsize),
+            frag: n(f.frag),
+            bshift: n(f.bshift),
+            fshift: n(f.fshift),
+            fragshift: n(f.fragshift),
+            ncg: f.ncg,
+            fpg: n(f.fpg),
+            ipg: f.ipg,
+            size,
+            // Old growfs left it wrong.
+            dsize: u64::try_from(f.dsize).unwrap_or(0).min(size),
+            sblkno: n(f.sblkno),
+            cblkno: n(f.cblkno),
+            iblkno: n(f.iblkno),
+            dblkno: n(f.dblkno),
+            cgoffset: old(f.old_cgoffset),
+            cgmask: bits32(f.old_cgmask),
+            nindir: n(f.nindir),
+            inopb: f.inopb,
+            dinode_size: if ufs1 { 128 } else { 256 },
+            maxsymlinklen: if apple { 60 } else { n(f.maxsymlinklen) },
+            maxfilesize: f.maxfilesize,
+            contigsumsize: n(f.contigsumsize),
+            maxcontig: n(f.maxcontig).clamp(1, 1024),
+            maxbpg: if f.maxbpg > 0 { n(f.maxbpg) } else { n(f.bsize).checked_div(8).unwrap_or(1) },
+            metaspace: match sb.dialect {
+                Dialect::FreeBsd => u32::try_from(f.metaspace).unwrap_or(0).min(half),
+                Dialect::OpenBsd => reserve,
+                Dialect::NetBsd | Dialect::OldBsd | Dialect::Apple => 0,
+            },
+            minfree: n(f.minfree).min(99),
+            cgsize: n(f.cgsize),
+            cssize: n(f.cssize),
+            csaddr: FragNo(bits64(f.csaddr)),
+            sbsize: n(f.sbsize),
+            sblockloc: ByteOff(u64::try_from(f.sblockloc).unwrap_or(0)),
+            dirblksiz: if apple { 1024 } else { 512 },
+            old_dirent: f.maxsymlinklen <= 0 && !apple,
+            old_inode: ufs1 && f.old_inodefmt < 2,
+            old_cg: ufs1 && f.old_postblformat == -1,
+            cg_hash: sb.hashes() & ck::CYLGRP != 0,
+            inode_hash: sb.hashes() & ck::INODE != 0,
+            rotdelay: old(f.old_rotdelay),
+            rps: old(f.old_rps),
+            nsect: old(f.old_nsect),
+            nspf: old(f.old_nspf),
+            cpg: old(f.old_cpg),
+            nrpos: old(f.old_nrpos),
+            avgfilesize: f.avgfilesize,
+            avgfpdir: f.avgfpdir,
+        }
+    }
+
+    /// First byte of a fragment.
+    #[inline]
+    pub fn byte(&self, frag: FragNo) -> ByteOff {
+        ByteOff(frag.0.saturating_mul(self.fsize.into()))
+    }
+
+    /// First fragment of a group; the maps count from here.
+    #[inline]
+    pub fn cgbase(&self, c: Cgx) -> FragNo {
+        FragNo(u64::from(self.fpg).saturating_mul(c.0.into()))
+    }
+
+    /// From where the regions of a group are counted: `cgbase`, but for UFS1's rotational offset.
+    #[inline]
+    pub fn cgstart(&self, c: Cgx) -> FragNo {
+        let turn = u64::from(c.0 & !self.cgmask);
+        FragNo(self.cgbase(c).0.saturating_add(u64::from(self.cgoffset).saturating_mul(turn)))
+    }
+
+    /// The backup superblock of a group.
+    pub fn cgsblock(&self, c: Cgx) -> FragNo {
+        self.cgstart(c).plus(self.sblkno)
+    }
+
+    /// The block of a group.
+    pub fn cgtod(&self, c: Cgx) -> FragNo {
+        self.cgstart(c).plus(self.cblkno)
+    }
+
+    /// The first inode block of a group.
+    pub fn cgimin(&self, c: Cgx) -> FragNo {
+        self.cgstart(c).plus(self.iblkno)
+    }
+
+    /// The first fragment behind the inodes of a group.
+    pub fn cgdmin(&self, c: Cgx) -> FragNo {
+        self.cgstart(c).plus(self.dblkno)
+    }
+
+    /// The first fragment behind what a group keeps for metadata.
+    pub fn cgdata(&self, c: Cgx) -> FragNo {
+        self.cgdmin(c).plus(self.metaspace)
+    }
+
+    /// Fragments of a group: all have `fpg`, the last perhaps fewer. 0 for a group that there is not.
+    pub fn cg_ndblk(&self, c: Cgx) -> u32 {
+        low32(self.size.saturating_sub(self.cgbase(c).0)).min(self.fpg)
+    }
+
+    /// The group of a fragment.
+    #[inline]
+    pub fn dtog(&self, frag: FragNo) -> Cgx {
+        Cgx(low32(frag.0.checked_div(self.fpg.into()).unwrap_or(0)))
+    }
+
+    /// Index of a fragment within its group.
+    #[inline]
+    pub fn dtogd(&self, frag: FragNo) -> CgFrag {
+        CgFrag(low32(frag.0.checked_rem(self.fpg.into()).unwrap_or(0)))
+    }
+
+    /// The fragment with this index in group `c`.
+    pub fn cgfrag(&self, c: Cgx, frag: CgFrag) -> FragNo {
+        self.cgbase(c).plus(frag.0)
+    }
+
+    /// The group of an inode.
+    #[inline]
+    pub fn ino_to_cg(&self, ino: Ino) -> Cgx {
+        Cgx(ino.0.checked_div(self.ipg).unwrap_or(0))
+    }
+
+    /// Index of an inode within its group.
+    #[inline]
+    pub fn ino_in_cg(&self, ino: Ino) -> u32 {
+        ino.0.checked_rem(self.ipg).unwrap_or(0)
+    }
+
+    /// First fragment of the block that holds an inode.
+    #[inline]
+    pub fn ino_to_fsba(&self, ino: Ino) -> FragNo {
+        let block = self.ino_in_cg(ino).checked_div(self.inopb).unwrap_or(0);
+        self.cgimin(self.ino_to_cg(ino)).plus(block.saturating_mul(self.frag))
+    }
+
+    /// Index of an inode in its block.
+    #[inline]
+    pub fn ino_to_fsbo(&self, ino: Ino) -> u32 {
+        ino.0 & self.inopb.saturating_sub(1)
+    }
+
+    /// Where an inode is: its block, and the byte within that.
+    #[inline]
+    pub fn inode_at(&self, ino: Ino) -> (FragNo, usize) {
+        (self.ino_to_fsba(ino), index(self.ino_to_fsbo(ino).saturating_mul(self.dinode_size)))
+    }
+
+    /// Inodes of the volume, the two that are never used included.
+    pub fn inodes(&self) -> u64 {
+        u64::from(self.ncg).saturating_mul(self.ipg.into())
+    }
+
+    /// `true` for a number that a directory entry may name.
+    pub fn is_valid_ino(&self, ino: Ino) -> bool {
+        ino >= Ino::ROOT && u64::from(ino.0) < self.inodes()
+    }
+
+    /// Byte within its block.
+    #[inline]
+    pub fn blkoff(&self, byte: u64) -> u32 {
+        low32(byte & u64::from(self.bsize.saturating_sub(1)))
+    }
+
+    /// Byte within its fragment.
+    pub fn fragoff(&self, byte: u64) -> u32 {
+        low32(byte & u64::from(self.fsize.saturating_sub(1)))
+    }
+
+    /// Block of a file that holds this byte.
+    #[inline]
+    pub fn lblkno(&self, byte: u64) -> u64 {
+        byte.checked_shr(self.bshift).unwrap_or(0)
+    }
+
+    /// Whole fragments in this many bytes.
+    pub fn numfrags(&self, bytes: u64) -> u64 {
+        bytes.checked_shr(self.fshift).unwrap_or(0)
+    }
+
+    /// Bytes, rounded up to whole blocks.
+    pub fn blkroundup(&self, bytes: u64) -> u64 {
+        roundup(bytes, self.bsize.into())
+    }
+
+    /// Bytes, rounded up to whole fragments.
+    pub fn fragroundup(&self, bytes: u64) -> u64 {
+        roundup(bytes, self.fsize.into())
+    }
+
+    /// Index of a fragment in its block.
+    #[inline]
+    pub fn fragnum(&self, frag: FragNo) -> u32 {
+        low32(frag.0 & u64::from(self.frag.saturating_sub(1)))
+    }
+
+    /// First fragment of a fragment's block.
+    pub fn blknum(&self, frag: FragNo) -> FragNo {
+        FragNo(frag.0.saturating_sub(self.fragnum(frag).into()))
+    }
+
+    /// Allocated bytes of block `lbn` of a file of `size` bytes: whole blocks, but for the last one if it is direct.
+    #[inline]
+    pub fn blksize(&self, size: u64, lbn: u64) -> u32 {
+        if lbn >= 12 || self.lblkno(size) > lbn {
+            return self.bsize;
+        }
+        if self.lblkno(size) < lbn {
+            return 0;
+        }
+        low32(self.fragroundup(self.blkoff(size).into()))
+    }
+
+    /// The same in fragments.
+    pub fn blkfrags(&self, size: u64, lbn: u64) -> u32 {
+        self.blksize(size, lbn).checked_shr(self.fshift).unwrap_or(0)
+    }
+
+    /// Whether a pointer to `n` fragments may be followed: within the volume and one block, and free of metadata.
+    pub fn is_data_range(&self, frag: FragNo, n: u32) -> bool {
+        let in_block = n >= 1 && self.fragnum(frag).saturating_add(n) <= self.frag;
+        if frag.is_hole() || !in_block || frag.plus(n).0 > self.size {
+            return false;
+        }
+        let c = self.dtog(frag);
+        let before_metadata = c.0 > 0 && frag.plus(n) <= self.cgsblock(c);
+        // A block cannot reach into the next group: a group is a whole number of blocks.
+        let after_metadata = frag >= self.cgdmin(c);
+        let summary_end = self.csaddr.plus(self.csfrags());
+        let summary = frag < summary_end && self.csaddr < frag.plus(n);
+        (before_metadata || after_metadata) && !summary
+    }
+
+    /// Fragments of the summary array.
+    pub fn csfrags(&self) -> u32 {
+        low32(self.numfrags(self.fragroundup(self.cssize.into())))
+    }
+
+    /// Bytes of a block pointer: 4 or 8.
+    pub fn pointer_size(&self) -> usize {
+        match self.format {
+            Format::Ufs1 => 4,
+            Format::Ufs2 => 8,
+        }
+    }
+
+    /// Pointer `i` of an indirect block; `None` beyond the block's end.
+    #[inline]
+    pub fn pointer(&self, block: &[u8], i: u32) -> Option<FragNo> {
+        let at = index(i).checked_mul(self.pointer_size())?;
+        Some(FragNo(match self.format {
+            Format::Ufs1 => self.endian.get_u32(block, at)?.into(),
+            Format::Ufs2 => self.endian.get_u64(block, at)?,
+        }))
+    }
+
+    /// Stores pointer `i` of an indirect block; `None`, and nothing stored, where it does not fit.
+    #[inline]
+    pub fn put_pointer(&self, block: &mut [u8], i: u32, to: FragNo) -> Option<()> {
+        let at = index(i).checked_mul(self.pointer_size())?;
+        match self.format {
+            Format::Ufs1 => self.endian.put_u32(block, at, u32::try_from(to.0).ok()?),
+            Format::Ufs2 => self.endian.put_u64(block, at, to.0),
+        }
+    }
+}

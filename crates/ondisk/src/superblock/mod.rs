@@ -1,0 +1,296 @@
+//! The superblock: what a volume is, and how it was left.
+//!
+//! S1. A [`Superblock`] exists only if its geometry holds together: every later size, shift and division relies on it.
+//! S2. A byte that no rule here gives a meaning is written back as it was read, so that a volume of another system, or
+//!     of another decade, does not lose what only its own system understands.
+//! S3. What is written is hashed by the same function that puts it together, if the volume carries hashes at all.
+
+mod features;
+pub mod fields;
+pub mod newfs;
+pub mod search;
+mod validate;
+
+use crate::geometry::{Format, Geometry};
+use crate::num::{bits64, index, len64, low32, narrow};
+use crate::{ByteOff, Corrupt, Endian, Rule, Structure, hash};
+pub use features::{Dialect, Features, Refused};
+use fields::{SbFields, ck, flag};
+
+/// UFS1.
+pub const MAGIC_UFS1: u32 = 0x0001_1954;
+/// UFS2.
+pub const MAGIC_UFS2: u32 = 0x1954_0119;
+/// UFS2 of NetBSD 10 with extended attributes.
+pub const MAGIC_UFS2EA: u32 = 0x1901_2038;
+/// A volume whose making did not finish.
+pub const MAGIC_UNFINISHED: u32 = 0x1996_0408;
+/// Bytes to read for a superblock.
+pub const SBLOCKSIZE: usize = 8192;
+/// Where the magic is.
+const MAGIC_AT: usize = 1372;
+/// Where the hash is.
+const CKHASH_AT: usize = 1304;
+
+/// A superblock that was checked. See the module's invariants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Superblock {
+    /// The fields as they count: those that an old UFS1 volume keeps in narrow fields are here in the wide ones.
+    pub fields: SbFields,
+    /// Byte order of the volume.
+    pub endian: Endian,
+    /// UFS1 or UFS2.
+    pub format: Format,
+    /// The system that most likely made it.
+    pub dialect: Dialect,
+    /// Where it was read, or is to be written first.
+    pub at: ByteOff,
+    /// What is odd about it, though it can be used.
+    pub warnings: Vec<Corrupt>,
+    /// `false` for a superblock from before 2002: its 64-bit fields do not exist, old tables are in their place.
+    wide: bool,
+    /// `maxfilesize` as stored; the one in `fields` is what the format can hold.
+    stored_maxfilesize: u64,
+    /// The `sbsize` bytes that it came from.
+    image: Vec<u8>,
+}
+
+/// Which volume the four bytes at offset 1372 announce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Magic {
+    /// A format and its byte order.
+    Volume(Format, Endian),
+    /// The making of this volume was interrupted.
+    Unfinished,
+}
+
+impl Magic {
+    /// Reads the magic of a possible superblock; `None` where there is none.
+    pub fn of(bytes: &[u8]) -> Option<Magic> {
+        [Endian::Little, Endian::Big].into_iter().find_map(|endian| match endian.get_u32(bytes, MAGIC_AT)? {
+            MAGIC_UFS1 => Some(Magic::Volume(Format::Ufs1, endian)),
+            MAGIC_UFS2 | MAGIC_UFS2EA => Some(Magic::Volume(Format::Ufs2, endian)),
+            MAGIC_UNFINISHED => Some(Magic::Unfinished),
+            _ => None,
+        })
+    }
+}
+
+impl Superblock {
+    /// Decodes and checks the superblock in `bytes`, read at `at`. At least 1376 bytes, usually 8192.
+    ///
+    /// # Errors
+    /// The first rule that it breaks. A wrong check hash is one.
+    pub fn decode(bytes: &[u8], at: ByteOff) -> Result<Superblock, Corrupt> {
+        let sb = Superblock::decode_whatever_the_hash(bytes, at)?;
+        sb.check_hash()?;
+        Ok(sb)
+    }
+
+    /// As [`Superblock::decode`], without a look at the check hash: to repair a volume.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn decode_whatever_the_hash(bytes: &[u8], at: ByteOff) -> Result<Superblock, Corrupt> {
+        let damaged = |field, found: i128, rule| Corrupt::new(Structure::Superblock, field, found, rule).at(at);
+        let (format, endian) = match Magic::of(bytes) {
+            Some(Magic::Volume(format, endian)) => (format, endian),
+            Some(Magic::Unfinished) => {
+                let why = Rule::Words("which newfs leaves when it does not finish: make the volume again");
+                return Err(damaged("fs_magic", i128::from(MAGIC_UNFINISHED), why));
+            }
+            None => {
+                let found = Endian::Little.get_u32(bytes, MAGIC_AT).unwrap_or(0);
+                return Err(damaged("fs_magic", i128::from(found), Rule::IsHex(MAGIC_UFS2)));
+            }
+        };
+        let mut fields = SbFields::load(bytes, endian)
+            .ok_or_else(|| Corrupt::cut_short(Structure::Superblock, bytes.len()).at(at))?;
+        let wide = normalise(&mut fields, format, at);
+        let warnings = validate::check(&fields, format, at)?;
+        // Checked: sbsize is 1376..=8192.
+        let sbsize = usize::try_from(fields.sbsize).unwrap_or(SbFields::SIZE);
+        let image = bytes.get(..sbsize).ok_or_else(|| Corrupt::cut_short(Structure::Superblock, bytes.len()).at(at))?;
+        let image = image.to_vec();
+        let dialect = Dialect::guess(&mut fields, format, endian, wide);
+        let stored_maxfilesize = fields.maxfilesize;
+        fields.maxfilesize = validate::largest_file(&fields, format);
+        Ok(Superblock { fields, endian, format, dialect, at, warnings, wide, stored_maxfilesize, image })
+    }
+
+    /// Compares the hash with the bytes, if the volume carries superblock hashes. FreeBSD hashes what it understood:
+    /// with unknown flags set that differs from the raw bytes, so both are accepted.
+    fn check_hash(&self) -> Result<(), Corrupt> {
+        if self.hashes() & ck::SUPERBLOCK == 0 {
+            return Ok(());
+        }
+        let stored = self.fields.ckhash;
+        let raw = hash::check_hash_without(&self.image, CKHASH_AT);
+        let mut masked = self.image.clone();
+        let kept = [(1308, self.fields.metackhash & ck::SUPPORTED), (1312, self.fields.flags & flag::SUPPORTED)];
+        for (at, value) in kept {
+            // Cannot fail: the image is at least 1376 bytes.
+            let _ = self.endian.put_u32(&mut masked, at, value);
+        }
+        if stored == raw || stored == hash::check_hash_without(&masked, CKHASH_AT) {
+            return Ok(());
+        }
+        Err(Corrupt::new(Structure::Superblock, "fs_ckhash", stored, Rule::IsHex(raw)).at(self.at))
+    }
+
+    /// Which structures carry check hashes (bits of [`ck`]); 0 on everything but FreeBSD's UFS2.
+    pub fn hashes(&self) -> u32 {
+        let in_force = self.format == Format::Ufs2
+            && self.dialect == Dialect::FreeBsd
+            && self.fields.flags & flag::METACKHASH != 0;
+        if in_force { self.fields.metackhash & ck::SUPPORTED } else { 0 }
+    }
+
+    /// The bytes to write at `fs_sblockloc`, as of `now` (seconds). The summary array must be on its way first.
+    pub fn encode(&mut self, now: i64) -> Vec<u8> {
+        self.fields.fmod = 0;
+        self.fields.time = now;
+        let primary = self.at;
+        self.encode_copy(primary)
+    }
+
+    /// The bytes of a copy to be written at `at`: the primary, or a backup of a group.
+    pub fn encode_copy(&self, at: ByteOff) -> Vec<u8> {
+        let mut bytes = self.image.clone();
+        if self.wide {
+            self.put_wide(&mut bytes, at);
+        } else {
+            self.put_old(&mut bytes);
+        }
+        if self.hashes() & ck::SUPERBLOCK != 0 {
+            // Cannot fail: the image is at least 1376 bytes.
+            let _ = hash::store_hash(&mut bytes, CKHASH_AT, self.endian);
+        }
+        bytes
+    }
+
+    fn put_wide(&self, bytes: &mut [u8], at: ByteOff) {
+        let mut f = self.fields.clone();
+        f.ocsp = [0; 128];
+        f.maxfilesize = self.stored_maxfilesize;
+        if f.sblockactualloc != 0 {
+            f.sblockactualloc = i64::try_from(at.0).unwrap_or(0);
+        }
+        if self.format == Format::Ufs1 {
+            f.old_time = narrow(f.time);
+            f.old_cstotal = [f.cs_ndir, f.cs_nbfree, f.cs_nifree, f.cs_nffree].map(narrow);
+        }
+        if self.dialect == Dialect::OpenBsd {
+            // Its flags are where FreeBSD keeps the mask of hashes, and the time of its last check where FreeBSD
+            // keeps the flags.
+            f.metackhash = self.fields.flags;
+            f.flags = self.endian.get_u32(&self.image, 1312).unwrap_or(0);
+        }
+        // Cannot fail: the image is at least 1376 bytes.
+        let _ = f.store(bytes, self.endian);
+    }
+
+    /// A superblock from before 2002 keeps its rotational tables where the wide fields are now. Only what existed then
+    /// is written, or the old system would compute with our numbers.
+    fn put_old(&self, bytes: &mut [u8]) {
+        let Some(mut f) = SbFields::load(bytes, self.endian) else { return };
+        f.old_time = narrow(self.fields.time);
+        f.old_cstotal =
+            [self.fields.cs_ndir, self.fields.cs_nbfree, self.fields.cs_nifree, self.fields.cs_nffree].map(narrow);
+        (f.fmod, f.clean, f.fsmnt, f.cgrotor) = (0, self.fields.clean, self.fields.fsmnt, self.fields.cgrotor);
+        let _ = f.store(bytes, self.endian);
+    }
+
+    /// `true` after an orderly unmount. NetBSD also stores 2 and 4, which say nothing about now.
+    pub fn is_clean(&self) -> bool {
+        self.fields.clean == 1
+    }
+
+    /// `false` for a superblock from before 2002, whose wide fields were filled from the narrow ones.
+    pub fn has_wide_fields(&self) -> bool {
+        self.wide
+    }
+
+    /// The numbers that all address arithmetic uses.
+    pub fn geometry(&self) -> Geometry {
+        Geometry::of(self)
+    }
+
+    /// The fields of `params`' volume as a superblock to be written at `at`. Checked like one that was read.
+    fn fresh(fields: &SbFields, endian: Endian, at: ByteOff) -> Result<Superblock, Corrupt> {
+        let mut bytes = vec![0; index(low32(bits64(i64::from(fields.sbsize)))).clamp(SbFields::SIZE, SBLOCKSIZE)];
+        fields.store(&mut bytes, endian).ok_or_else(|| Corrupt::cut_short(Structure::Superblock, bytes.len()))?;
+        let mut sb = Superblock::decode_whatever_the_hash(&bytes, at)?;
+        sb.image = sb.encode_copy(at);
+        Ok(sb)
+    }
+
+    /// The label, as far as it is text.
+    pub fn label(&self) -> String {
+        text(&self.fields.volname)
+    }
+
+    /// Where the volume was mounted last.
+    pub fn last_mount_point(&self) -> String {
+        text(&self.fields.fsmnt)
+    }
+
+    /// Bytes from the start of the volume to the end of its last fragment.
+    pub fn volume_bytes(&self) -> u64 {
+        bits64(self.fields.size).saturating_mul(bits64(i64::from(self.fields.fsize)))
+    }
+
+    /// Bytes of a copy of this superblock.
+    pub fn len_on_disk(&self) -> u64 {
+        len64(self.image.len())
+    }
+}
+
+/// Bytes up to the first NUL.
+fn text(padded: &[u8]) -> String {
+    let end = padded.iter().position(|&b| b == 0).unwrap_or(padded.len());
+    String::from_utf8_lossy(padded.get(..end).unwrap_or_default()).into_owned()
+}
+
+/// Fills the fields that count from those that an older system left. Returns whether the wide fields were there.
+fn normalise(f: &mut SbFields, format: Format, at: ByteOff) -> bool {
+    let wide = format == Format::Ufs2 || f.maxbsize == f.bsize;
+    let updated = u32::from(f.old_flags) & flag::FLAGS_UPDATED != 0;
+    if !updated {
+        f.flags = u32::from(f.old_flags);
+        f.old_flags = f.old_flags.wrapping_add(0x80);
+        f.sblockloc = i64::try_from(at.0).unwrap_or(0);
+    }
+    if !wide {
+        f.maxbsize = f.bsize;
+        f.time = f.old_time.into();
+        f.size = f.old_size.into();
+        f.dsize = f.old_dsize.into();
+        f.csaddr = f.old_csaddr.into();
+        [f.cs_ndir, f.cs_nbfree, f.cs_nifree, f.cs_nffree] = f.old_cstotal.map(i64::from);
+        // The rest of the area holds tables of an old disk's rotation: none of it is what its new name says.
+        (f.unrefs, f.providersize, f.metaspace, f.sblockactualloc, f.mtime) = (0, 0, 0, 0, 0);
+        (f.sparecon64, f.cs_numclusters, f.cs_spare) = ([0; 13], 0, [0; 3]);
+        (f.pendingblocks, f.pendinginodes, f.snapinum, f.sujfree) = (0, 0, [0; 20], 0);
+        (f.avgfilesize, f.avgfpdir, f.ckhash, f.metackhash) = (0, 0, 0, 0);
+        f.volname = [0; 32];
+        if f.old_postblformat == -1 {
+            // 4.2BSD's static tables reach to the magic.
+            (f.contigsumsize, f.maxsymlinklen, f.old_inodefmt, f.old_nrpos) = (0, 0, -1, 8);
+        }
+    }
+    if f.maxbsize == 0 {
+        f.maxbsize = f.bsize;
+    }
+    if format == Format::Ufs1 && f.old_inodefmt < 2 {
+        f.qbmask = i64::from(!f.bmask);
+        f.qfmask = i64::from(!f.fmask);
+    }
+    if f.avgfilesize == 0 {
+        f.avgfilesize = 16384;
+    }
+    if f.avgfpdir == 0 {
+        f.avgfpdir = 64;
+    }
+    wide
+}
