@@ -5,16 +5,19 @@
 //! requests, keeps overlapping ones in the order in which they were issued, and tells when a write is durable.
 //!
 //! The invariants of durability are stated, numbered, in the queue's own page: [`queue`].
+// Not `forbid`: `file/uring.rs` shares memory with the kernel. Nothing else may be unsafe.
 #![deny(unsafe_code)]
 
 mod block;
 mod device;
 mod error;
+mod file;
 pub mod queue;
 mod ram;
 
 pub use block::{Block, Image, SECTOR};
 pub use device::{Disk, DiskFuture, DiskInfo, DiskOff, Kind, ReadPart, Tag, WritePart, read_len, write_len};
 pub use error::{Cause, DiskError, DiskOp, OpenError};
+pub use file::{EngineChoice, FileDisk, FileOptions};
 pub use queue::{Queue, QueueOptions, Scheduler, Stats, Written};
 pub use ram::RamDisk;

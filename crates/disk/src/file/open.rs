@@ -1,0 +1,119 @@
+//! Opening: what kind of file it is, how long, and that nobody else writes to it.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{
+    AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, StatxFlags, flock, fstat, ioctl_blksszget, major, minor,
+    open, seek, statx,
+};
+use rustix::io::Errno;
+
+use super::FileOptions;
+use crate::block::SECTOR;
+use crate::error::OpenError;
+
+/// An open file or device, locked.
+pub(super) struct Opened {
+    pub(super) file: File,
+    /// Bytes, in whole sectors.
+    pub(super) size: u64,
+    pub(super) sector: u32,
+    pub(super) volatile_cache: bool,
+    pub(super) regular: bool,
+}
+
+pub(super) fn open_disk(path: &Path, options: &FileOptions) -> Result<Opened, OpenError> {
+    let refused = |source: io::Error| OpenError::Io { path: path.into(), source };
+    let not_a_disk = || OpenError::NotADisk { path: path.into() };
+    let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
+    flags |= if options.read_only { OFlags::RDONLY } else { OFlags::RDWR };
+    flags |= if options.direct { OFlags::DIRECT } else { OFlags::empty() };
+    let kind = rustix::fs::stat(path).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    match kind.map_err(|errno| refused(errno.into()))? {
+        FileType::RegularFile => {}
+        // On a block device O_EXCL keeps the kernel's own users out: mounts, swap, RAID.
+        FileType::BlockDevice if !options.read_only => flags |= OFlags::EXCL,
+        FileType::BlockDevice => {}
+        _ => return Err(not_a_disk()),
+    }
+    let file = match open(path, flags, Mode::empty()) {
+        Ok(fd) => File::from(fd),
+        Err(Errno::BUSY) => {
+            return Err(OpenError::Locked {
+                path: path.into(),
+                who: "the system has mounted it or uses it otherwise".into(),
+            });
+        }
+        Err(errno) => return Err(refused(errno.into())),
+    };
+    let stat = fstat(&file).map_err(|errno| refused(errno.into()))?;
+    // Between `stat` and `open` another file may have taken the name.
+    let regular = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => true,
+        FileType::BlockDevice => false,
+        _ => return Err(not_a_disk()),
+    };
+    lock(&file, path, options.read_only, &stat)?;
+    let (sector, size) = sector_of(&file, options.direct, regular)
+        .and_then(|sector| Ok((sector, size_of(&file)?)))
+        .map_err(|errno| refused(errno.into()))?;
+    let volatile_cache = !(options.direct && !regular && write_through(&stat));
+    Ok(Opened { file, size: size - size % u64::from(sector), sector, volatile_cache, regular })
+}
+
+/// The length in bytes, of a file or a device.
+pub(super) fn size_of(file: &File) -> Result<u64, Errno> {
+    seek(file, rustix::fs::SeekFrom::End(0))
+}
+
+/// A lock of the open file, not of the process: a second open by the same program is refused too.
+fn lock(file: &File, path: &Path, shared: bool, stat: &Stat) -> Result<(), OpenError> {
+    let how = if shared { FlockOperation::NonBlockingLockShared } else { FlockOperation::NonBlockingLockExclusive };
+    match flock(file, how) {
+        Ok(()) => Ok(()),
+        Err(Errno::WOULDBLOCK) => Err(OpenError::Locked { path: path.into(), who: holder(stat) }),
+        Err(errno) => Err(OpenError::Io { path: path.into(), source: errno.into() }),
+    }
+}
+
+/// Who holds the lock, as far as the system tells: `/proc/locks` has a line for each lock, with process and inode.
+fn holder(stat: &Stat) -> String {
+    let (major, minor, inode) = (major(stat.st_dev), minor(stat.st_dev), stat.st_ino);
+    let wanted = format!("{major:02x}:{minor:02x}:{inode}");
+    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    let pid = locks.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let place = words.iter().position(|word| *word == wanted)?;
+        words.get(place.checked_sub(1)?)?.parse::<u32>().ok()
+    });
+    let Some(pid) = pid else { return "another program has locked it".into() };
+    match std::fs::read_to_string(format!("/proc/{pid}/comm")) {
+        Ok(name) => format!("process {pid} ({}) has locked it", name.trim_end()),
+        Err(_) => format!("process {pid} has locked it"),
+    }
+}
+
+/// The unit of addresses: what direct I/O wants, and 512 through the page cache.
+fn sector_of(file: &File, direct: bool, regular: bool) -> Result<u32, Errno> {
+    let sector = match (direct, regular) {
+        (false, _) => SECTOR as u32,
+        (true, false) => ioctl_blksszget(file)?,
+        (true, true) => {
+            let stat = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)?;
+            let told = stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
+            if told && stat.stx_dio_offset_align > 0 { stat.stx_dio_offset_align } else { SECTOR as u32 }
+        }
+    };
+    Ok(sector.max(SECTOR as u32).next_multiple_of(SECTOR as u32))
+}
+
+/// True if the device says that it has no volatile cache.
+fn write_through(stat: &Stat) -> bool {
+    let (major, minor) = (major(stat.st_rdev), minor(stat.st_rdev));
+    let whole = format!("/sys/dev/block/{major}:{minor}/queue/write_cache");
+    let of_partition = format!("/sys/dev/block/{major}:{minor}/../queue/write_cache");
+    let told = std::fs::read_to_string(whole).or_else(|_| std::fs::read_to_string(of_partition));
+    told.is_ok_and(|cache| cache.trim() == "write through")
+}
