@@ -1,1 +1,25 @@
-//! PLACEHOLDER
+//! A mounted volume: the kernel's FUSE protocol over any [`vfs::FileSystem`].
+//!
+//! ```text
+//! mount() -> Session        /dev/fuse, opened and mounted (by root, or by fusermount3)
+//! serve(fs, Session)        requests -> calls -> replies, on the engine's own thread, until unmounted
+//! unmount()                 ends the mount and returns when the image can be moved
+//! ```
+//!
+//! `proto` knows the bytes of the protocol, `transport` the device, `server` what each request means, `mount` how a
+//! mount begins and ends, `background` how a server leaves its terminal. Why the transport is our own is written in
+//! `docs/decisions/0001-fuse-transport.md`.
+#![forbid(unsafe_code)]
+
+mod background;
+mod errno;
+pub mod mount;
+pub mod proto;
+mod server;
+pub mod transport;
+
+pub use background::{Background, Foreground, background};
+pub use mount::unmount::{Unmounted, unmount};
+pub use mount::{Lease, MountError, MountOptions, Session, mount};
+pub use server::{Ended, Reason, ServeError, ServeOptions, serve};
+pub use transport::Gone;

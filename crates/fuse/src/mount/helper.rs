@@ -1,0 +1,76 @@
+//! `fusermount3`: the set-user-id program that mounts for those who are not root.
+//!
+//! It gets one end of a socket as a descriptor, named in `_FUSE_COMMFD`, and sends the opened and mounted `/dev/fuse`
+//! back through it.
+
+use super::{MountError, MountOptions};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType, recvmsg, socketpair,
+};
+use std::ffi::OsStr;
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const PROGRAM: &str = "fusermount3";
+
+/// The first line that the helper wrote, without its own name.
+fn complaint(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("it gave no reason");
+    line.trim_start_matches(PROGRAM).trim_start_matches("fusermount").trim_start_matches(": ").to_owned()
+}
+
+fn run(command: &mut Command) -> Result<(), MountError> {
+    let output = command.output().map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::NOENT) => MountError::NoHelper,
+        errno => MountError::System { doing: "running", path: PROGRAM.into(), errno: errno.unwrap_or(Errno::IO) },
+    })?;
+    if !output.status.success() {
+        return Err(MountError::Helper(complaint(&output)));
+    }
+    Ok(())
+}
+
+/// Mounts on `dir`; the device, mounted.
+pub(super) fn mount(dir: &Path, opts: &MountOptions) -> Result<OwnedFd, MountError> {
+    let failed = |errno| MountError::System { doing: "mounting on", path: dir.into(), errno };
+    let (ours, theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).map_err(failed)?;
+    // The helper inherits its end; ours stays closed to it.
+    fcntl_setfd(&theirs, FdFlags::empty()).map_err(failed)?;
+    let options = opts.for_helper()?;
+    run(Command::new(PROGRAM)
+        .args([OsStr::new("-o"), &options, OsStr::new("--"), dir.as_os_str()])
+        .env("_FUSE_COMMFD", theirs.as_raw_fd().to_string()))?;
+    drop(theirs);
+    receive(&ours).map_err(failed)?.ok_or_else(|| MountError::Helper("it sent no device".into()))
+}
+
+fn receive(socket: &OwnedFd) -> rustix::io::Result<Option<OwnedFd>> {
+    let mut byte = [0];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let mut fds = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+        _ => None,
+    });
+    Ok(fds.next())
+}
+
+/// Unmounts `dir`.
+pub(super) fn unmount(dir: &Path, lazily: bool) -> Result<(), MountError> {
+    let mut command = Command::new(PROGRAM);
+    command.arg("-u");
+    if lazily {
+        command.arg("-z");
+    }
+    match run(command.arg("--").arg(dir)) {
+        Err(MountError::Helper(text)) if text.contains("busy") => Err(MountError::InUse(dir.into())),
+        other => other,
+    }
+}

@@ -1,0 +1,204 @@
+//! Mounting: root by mount(2), everybody else through `fusermount3`.
+//!
+//! M1. Permissions are always checked by the kernel, and set-user-id files and devices inside an image are not believed
+//!     unless root says so: an image is somebody's file, and may hold anything.
+//! M2. A refused mount leaves nothing behind and says in one line what to do.
+
+mod helper;
+mod lease;
+mod options;
+pub mod table;
+pub mod unmount;
+
+pub use lease::Lease;
+pub use options::MountOptions;
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::MountFlags;
+use rustix::process::{getegid, geteuid};
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+
+/// Type of our mounts.
+pub const FS_TYPE: &str = "fuse.ordo";
+/// Bytes that the kernel reads ahead, in KiB, where it may be told: one transfer.
+const READ_AHEAD_KIB: u32 = crate::transport::MAX_TRANSFER / 1024;
+
+/// Why a mount or unmount was refused.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum MountError {
+    #[error("{0}: not a directory; name an existing directory to mount on")]
+    NotDirectory(PathBuf),
+    #[error("{0}: no such directory; make it first")]
+    Missing(PathBuf),
+    #[error("{0}: a FUSE file system is mounted there already; unmount it first (ordo umount {0})")]
+    Busy(PathBuf),
+    #[error("{0}: a mount whose server has died; remove it first (ordo umount {0})")]
+    Dead(PathBuf),
+    #[error("{0}: no permission; run as root, or choose a directory of your own")]
+    Permission(PathBuf),
+    #[error("/dev/fuse is missing; load the module (modprobe fuse), or give this container the device")]
+    NoDevice,
+    #[error("fusermount3 is missing; install the package fuse3, or run as root")]
+    NoHelper,
+    #[error("only root may mount with suid or dev")]
+    RootOnly,
+    #[error("fusermount3 refused: {0}")]
+    Helper(String),
+    #[error("{0}: not mounted")]
+    NotMounted(PathBuf),
+    #[error("{0}: {1} is mounted there, which is not ours; use umount(8)")]
+    NotOurs(PathBuf, String),
+    #[error("{0}: in use; leave it and close its files (fuser -vm {0} lists them)")]
+    InUse(PathBuf),
+    #[error("{doing} {path}: {errno}")]
+    System { doing: &'static str, path: PathBuf, errno: Errno },
+    #[error("the table of mounts cannot be read: {0}; is /proc mounted?")]
+    Table(std::io::Error),
+}
+
+/// Where a mount is, and who must be asked to end it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub(crate) dir: PathBuf,
+    pub(crate) by: By,
+}
+
+/// Who mounts and unmounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    Root,
+    Helper,
+}
+
+impl By {
+    fn now() -> By {
+        if geteuid().is_root() { By::Root } else { By::Helper }
+    }
+}
+
+/// A mount without a server yet. Dropping it ends the mount's connection, not the mount.
+#[derive(Debug)]
+pub struct Session {
+    fd: OwnedFd,
+    place: Place,
+    lease: Option<Lease>,
+}
+
+impl Session {
+    /// Where it is mounted.
+    pub fn dir(&self) -> &Path {
+        &self.place.dir
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.place.clone()
+    }
+
+    pub(crate) fn into_parts(self) -> (OwnedFd, Option<Lease>) {
+        (self.fd, self.lease)
+    }
+}
+
+/// Mounts on `dir`. The mount is usable as soon as [`crate::serve`] has answered its first request.
+///
+/// # Errors
+/// [`MountError`], with nothing mounted.
+pub fn mount(dir: &Path, opts: &MountOptions) -> Result<Session, MountError> {
+    let dir = check(dir)?;
+    let by = By::now();
+    let fd = match by {
+        By::Root => direct(&dir, opts)?,
+        By::Helper => helper::mount(&dir, opts)?,
+    };
+    let mounted = table::mounted_at(&dir).map_err(MountError::Table)?;
+    // Without a lease all works but for the wait at the end of `umount`.
+    let lease = mounted.as_ref().and_then(|mounted| Lease::take(&mounted.device).ok());
+    if let (By::Root, Some(mounted)) = (by, &mounted) {
+        // Only a matter of speed; refused where /sys is read-only.
+        let _ = std::fs::write(format!("/sys/class/bdi/{}/read_ahead_kb", mounted.device), READ_AHEAD_KIB.to_string());
+    }
+    Ok(Session { fd, place: Place { dir, by }, lease })
+}
+
+/// The directory as the kernel names it, if something can be mounted there.
+fn check(dir: &Path) -> Result<PathBuf, MountError> {
+    let refuse = |error: std::io::Error| match Errno::from_io_error(&error) {
+        Some(Errno::NOENT) => MountError::Missing(dir.into()),
+        Some(Errno::NOTCONN) => MountError::Dead(dir.into()),
+        Some(Errno::ACCESS | Errno::PERM) => MountError::Permission(dir.into()),
+        Some(Errno::NOTDIR) => MountError::NotDirectory(dir.into()),
+        errno => MountError::System { doing: "looking at", path: dir.into(), errno: errno.unwrap_or(Errno::IO) },
+    };
+    let path = table::absolute(dir).map_err(refuse)?;
+    match table::mounted_at(&path).map_err(MountError::Table)? {
+        Some(mounted) if mounted.kind.starts_with("fuse") => {
+            // Asks a live server nothing that it would not answer from its cache.
+            let dead = std::fs::metadata(&path).is_err_and(|e| Errno::from_io_error(&e) == Some(Errno::NOTCONN));
+            return Err(if dead { MountError::Dead(path) } else { MountError::Busy(path) });
+        }
+        _ => {}
+    }
+    if !std::fs::metadata(&path).map_err(refuse)?.is_dir() {
+        return Err(MountError::NotDirectory(path));
+    }
+    path.canonicalize().map_err(refuse)
+}
+
+/// Opens the device.
+fn open_device() -> Result<OwnedFd, MountError> {
+    rustix::fs::open("/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| match errno {
+        Errno::NOENT | Errno::NODEV | Errno::NXIO => MountError::NoDevice,
+        Errno::ACCESS | Errno::PERM => MountError::Permission("/dev/fuse".into()),
+        errno => MountError::System { doing: "opening", path: "/dev/fuse".into(), errno },
+    })
+}
+
+fn direct(dir: &Path, opts: &MountOptions) -> Result<OwnedFd, MountError> {
+    let fd = open_device()?;
+    let mut data = format!(
+        "fd={},rootmode=40000,user_id={},group_id={},default_permissions",
+        fd.as_raw_fd(),
+        geteuid().as_raw(),
+        getegid().as_raw()
+    );
+    if opts.allow_other {
+        data.push_str(",allow_other");
+    }
+    let flags = [
+        (opts.read_only, MountFlags::RDONLY),
+        (!opts.suid, MountFlags::NOSUID),
+        (!opts.dev, MountFlags::NODEV),
+        (opts.noexec, MountFlags::NOEXEC),
+        (opts.noatime, MountFlags::NOATIME),
+        (opts.sync, MountFlags::SYNCHRONOUS),
+        (opts.dirsync, MountFlags::DIRSYNC),
+    ];
+    let flags = flags.iter().filter(|(on, _)| *on).fold(MountFlags::empty(), |all, (_, flag)| all | *flag);
+    let failed = |errno| match errno {
+        Errno::PERM | Errno::ACCESS => MountError::Permission(dir.into()),
+        Errno::NODEV => MountError::NoDevice,
+        Errno::BUSY => MountError::Busy(dir.into()),
+        errno => MountError::System { doing: "mounting on", path: dir.into(), errno },
+    };
+    // The text has no NUL: it is made of numbers and the words above.
+    let data = CString::new(data).map_err(|_| failed(Errno::INVAL))?;
+    rustix::mount::mount(&opts.source, dir, FS_TYPE, flags, Some(data.as_c_str())).map_err(failed)?;
+    Ok(fd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_mounted_on_is_refused_with_the_reason() {
+        assert!(matches!(check(Path::new("/no/such/dir")), Err(MountError::Missing(_))));
+        assert!(matches!(check(Path::new("/etc/hostname")), Err(MountError::NotDirectory(_))));
+        let text = check(Path::new("/no/such/dir")).unwrap_err().to_string();
+        assert_eq!(text, "/no/such/dir: no such directory; make it first");
+    }
+}

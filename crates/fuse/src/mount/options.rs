@@ -1,0 +1,91 @@
+//! What a mount is asked to be.
+
+use super::MountError;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// Options of a mount. The kernel always checks permissions by the files' modes (`default_permissions`): with
+/// `allow_other` everything else would let every user do everything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct MountOptions {
+    /// Shown as the source: the image.
+    pub source: OsString,
+    pub read_only: bool,
+    /// Other users than the mounting one may use it.
+    pub allow_other: bool,
+    /// Set-user-id programs and device files inside are believed. Only root may ask for these two.
+    pub suid: bool,
+    pub dev: bool,
+    pub noexec: bool,
+    pub noatime: bool,
+    pub sync: bool,
+    pub dirsync: bool,
+}
+
+impl MountOptions {
+    /// A mount of `source` as it should be by default: read-write, for its owner, nothing inside believed.
+    pub fn new(source: impl Into<OsString>) -> MountOptions {
+        MountOptions {
+            source: source.into(),
+            read_only: false,
+            allow_other: false,
+            suid: false,
+            dev: false,
+            noexec: false,
+            noatime: false,
+            sync: false,
+            dirsync: false,
+        }
+    }
+
+    /// The options for `fusermount3 -o`.
+    pub(super) fn for_helper(&self) -> Result<OsString, MountError> {
+        if self.suid || self.dev {
+            return Err(MountError::RootOnly);
+        }
+        let mut text = OsString::from("default_permissions,nosuid,nodev,subtype=ordo");
+        let flags = [
+            (self.allow_other, ",allow_other"),
+            (self.read_only, ",ro"),
+            (self.noexec, ",noexec"),
+            (self.noatime, ",noatime"),
+            (self.sync, ",sync"),
+            (self.dirsync, ",dirsync"),
+        ];
+        flags.iter().filter(|(on, _)| *on).for_each(|(_, flag)| text.push(flag));
+        text.push(",fsname=");
+        text.push(escape(&self.source));
+        Ok(text)
+    }
+}
+
+/// `fusermount3` takes a comma and a backslash for themselves after a backslash.
+fn escape(text: &OsStr) -> OsString {
+    let mut escaped = Vec::with_capacity(text.len());
+    for &byte in text.as_bytes() {
+        if matches!(byte, b',' | b'\\') {
+            escaped.push(b'\\');
+        }
+        escaped.push(byte);
+    }
+    OsStr::from_bytes(&escaped).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_helper_gets_permissions_checked_and_the_source_escaped() {
+        let opts = MountOptions { allow_other: true, read_only: true, ..MountOptions::new("/a,b\\c") };
+        let text = opts.for_helper().unwrap();
+        assert_eq!(text, "default_permissions,nosuid,nodev,subtype=ordo,allow_other,ro,fsname=/a\\,b\\\\c");
+    }
+
+    #[test]
+    fn the_helper_is_not_asked_for_what_only_root_may_have() {
+        let opts = MountOptions { suid: true, ..MountOptions::new("x") };
+        assert!(matches!(opts.for_helper(), Err(MountError::RootOnly)));
+    }
+}

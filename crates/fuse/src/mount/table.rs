@@ -1,0 +1,113 @@
+//! The kernel's table of mounts, `/proc/self/mountinfo`.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// One mount.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mounted {
+    /// Number of the device, which names the FUSE connection: `major:minor`.
+    pub device: String,
+    /// Where.
+    pub dir: PathBuf,
+    /// Type of the file system, with its subtype (`fuse.ordo`).
+    pub kind: String,
+    /// What is mounted.
+    pub source: OsString,
+}
+
+/// Blanks in names stand as `\040`, and so on.
+fn unescape(text: &[u8]) -> OsString {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&first, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|_| first == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    OsString::from_vec(bytes)
+}
+
+fn parse_line(line: &[u8]) -> Option<Mounted> {
+    let fields: Vec<&[u8]> = line.split(|&b| b == b' ').collect();
+    // Optional fields end with a single dash.
+    let dash = fields.iter().skip(6).position(|field| field == b"-")? + 6;
+    Some(Mounted {
+        device: String::from_utf8(fields.get(2)?.to_vec()).ok()?,
+        dir: unescape(fields.get(4)?).into(),
+        kind: String::from_utf8(fields.get(dash + 1)?.to_vec()).ok()?,
+        source: unescape(fields.get(dash + 2)?),
+    })
+}
+
+fn parse(table: &[u8]) -> Vec<Mounted> {
+    table.split(|&b| b == b'\n').filter_map(parse_line).collect()
+}
+
+/// Every mount that this process sees, the later over the earlier.
+///
+/// # Errors
+/// The system's, without `/proc`.
+pub fn mounts() -> io::Result<Vec<Mounted>> {
+    Ok(parse(&std::fs::read("/proc/self/mountinfo")?))
+}
+
+/// The topmost mount at `dir`, an absolute path without links.
+///
+/// # Errors
+/// As [`mounts`].
+pub fn mounted_at(dir: &Path) -> io::Result<Option<Mounted>> {
+    Ok(mounts()?.into_iter().rev().find(|mount| mount.dir == dir))
+}
+
+/// `dir` as the table has it. Its last name is not looked into: the server behind a mount there may be dead.
+///
+/// # Errors
+/// The system's, when the directory above is not there.
+pub fn absolute(dir: &Path) -> io::Result<PathBuf> {
+    match (dir.parent(), dir.file_name()) {
+        (Some(parent), Some(name)) => {
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            let path = parent.canonicalize()?.join(name);
+            // A link as the last name is followed, which asks nobody.
+            match std::fs::read_link(&path) {
+                Ok(_) => path.canonicalize(),
+                Err(_) => Ok(path),
+            }
+        }
+        _ => dir.canonicalize(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_read_with_optional_fields_and_blanks() {
+        let table = b"36 35 98:0 / /mnt\\040one rw,noatime shared:1 master:2 - ext4 /dev/sda rw\n\
+            40 35 0:53 / /mnt/two rw - fuse.ordo /img\\134x rw,user_id=0\nnonsense\n";
+        let mounts = parse(table);
+        assert_eq!(mounts.len(), 2);
+        assert_eq!((mounts[0].dir.as_path(), mounts[0].kind.as_str()), (Path::new("/mnt one"), "ext4"));
+        assert_eq!((mounts[1].device.as_str(), mounts[1].source.to_str()), ("0:53", Some("/img\\x")));
+    }
+
+    #[test]
+    fn a_relative_directory_becomes_absolute() {
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+        assert_eq!(absolute(Path::new("src")).unwrap(), here.join("src"));
+        assert_eq!(absolute(Path::new(".")).unwrap(), here);
+        assert!(absolute(Path::new("/no/such")).is_err());
+    }
+}

@@ -1,0 +1,66 @@
+//! Unmounting, and the wait until the server is done.
+
+use super::lease::Waiter;
+use super::{By, FS_TYPE, MountError, Place, helper, table};
+use rustix::io::Errno;
+use rustix::mount::UnmountFlags;
+use std::path::Path;
+
+/// How a mount ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unmounted {
+    /// The server has closed the image, or was dead already.
+    Finished,
+    /// The mount is gone from here, but the file system is still mounted or in use elsewhere; its server goes on.
+    StillUsed,
+    /// The mount is gone; the server, if there is one, cannot be seen from here.
+    Unseen,
+}
+
+/// Unmounts `dir`, and waits until its server has closed the image. `lazily`: even if it is in use, and without the
+/// wait.
+///
+/// # Errors
+/// [`MountError`], with the mount as it was.
+pub fn unmount(dir: &Path, lazily: bool) -> Result<Unmounted, MountError> {
+    let missing = |_| MountError::Missing(dir.into());
+    let dir = table::absolute(dir).map_err(missing)?;
+    let mounted = table::mounted_at(&dir).map_err(MountError::Table)?;
+    let Some(mounted) = mounted else { return Err(MountError::NotMounted(dir)) };
+    if mounted.kind != FS_TYPE {
+        return Err(MountError::NotOurs(dir, mounted.kind));
+    }
+    // Before the mount goes: its number may be given to another one at once.
+    let waiter = Waiter::find(&mounted.device);
+    once(&dir, By::now(), lazily)?;
+    let elsewhere = table::mounts().map_err(MountError::Table)?.iter().any(|other| other.device == mounted.device);
+    match waiter {
+        _ if elsewhere || lazily => Ok(Unmounted::StillUsed),
+        Some(waiter) => {
+            waiter.wait();
+            Ok(Unmounted::Finished)
+        }
+        None => Ok(Unmounted::Unseen),
+    }
+}
+
+fn once(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {
+    let flags = if lazily { UnmountFlags::DETACH } else { UnmountFlags::empty() };
+    match by {
+        By::Helper => helper::unmount(dir, lazily),
+        By::Root => rustix::mount::unmount(dir, flags | UnmountFlags::NOFOLLOW).map_err(|errno| match errno {
+            Errno::BUSY => MountError::InUse(dir.into()),
+            Errno::INVAL => MountError::NotMounted(dir.into()),
+            Errno::PERM => MountError::Permission(dir.into()),
+            errno => MountError::System { doing: "unmounting", path: dir.into(), errno },
+        }),
+    }
+}
+
+/// Ends the server's own mount: at once if nobody uses it, else for every new user.
+pub(crate) fn detach(place: &Place) {
+    if let Err(MountError::InUse(_)) = once(&place.dir, place.by, false) {
+        // If this fails too, the mount stays; the second signal ends the service.
+        let _ = once(&place.dir, place.by, true);
+    }
+}

@@ -1,0 +1,270 @@
+//! The server: requests in, calls on a [`vfs::FileSystem`], replies out.
+//!
+//! S1. A request whose blocks are cached is answered before the next one is read, in one poll and without a task. One
+//!     that must wait becomes a task of its own, so it delays nobody.
+//! S2. Every request that the kernel waits for gets exactly one reply, in whatever order they are done.
+//! S3. [`serve`] returns only when no call is under way and every lookup was given back: the volume may be closed.
+
+mod attributes;
+mod dispatch;
+mod init;
+mod ioctl;
+mod lookups;
+mod signals;
+mod xattr;
+
+use crate::mount::{Lease, Session};
+use crate::proto::reply::{Reply, Show};
+use crate::proto::request::Head;
+use crate::transport::{DevFuse, Gone, Message, Transport};
+use init::Agreed;
+use lookups::Lookups;
+use rt::Rt;
+use rt::sync::Notify;
+use signals::Signals;
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use vfs::FileSystem;
+
+/// Requests answered in a row before other tasks get their turn.
+const BATCH: usize = 32;
+
+/// How a mounted volume is shown and served.
+pub struct ServeOptions {
+    /// The kernel keeps written data and sends it later, in larger pieces. Pays for small writes, costs sequential ones.
+    pub writeback: bool,
+    /// The volume has extended attributes. Without them every request about them is answered once and for all.
+    pub xattrs: bool,
+    /// The volume has POSIX ACLs, and the kernel shall enforce them. Needs `xattrs`.
+    pub acls: bool,
+    /// Shows every file as this user's.
+    pub uid: Option<u32>,
+    /// Shows every file as this group's.
+    pub gid: Option<u32>,
+    /// Permission bits that are not shown.
+    pub umask: u16,
+    /// SIGTERM and SIGINT unmount; a second one ends the service at once.
+    pub signals: bool,
+    /// Called once, when the mount is usable: the kernel has the reply to its first request.
+    pub ready: Option<Box<dyn FnOnce()>>,
+    /// Called for every error of disk or image, which the caller of the file system sees as a number only.
+    pub complain: Box<dyn Fn(&vfs::Error)>,
+}
+
+impl Default for ServeOptions {
+    fn default() -> ServeOptions {
+        ServeOptions {
+            writeback: false,
+            xattrs: true,
+            acls: false,
+            uid: None,
+            gid: None,
+            umask: 0,
+            signals: false,
+            ready: None,
+            complain: Box::new(|_| ()),
+        }
+    }
+}
+
+/// Why the service ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The file system was unmounted, by whomever, or its connection aborted.
+    Unmounted,
+    /// A second signal came while the mount was still in use. Whoever uses it gets errors from now on.
+    Signalled,
+    /// The device failed.
+    Failed(Gone),
+}
+
+/// The end of a service.
+#[derive(Debug)]
+#[must_use = "close the volume first, then drop the lease"]
+pub struct Ended {
+    /// Why.
+    pub reason: Reason,
+    /// To be dropped when the image is closed: `umount` waits for it.
+    pub lease: Option<Lease>,
+}
+
+/// What cannot be had at the start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The device cannot be set up.
+    #[error("the FUSE device cannot be used: {0}")]
+    Device(rustix::io::Errno),
+    /// Signals cannot be watched.
+    #[error("signals cannot be watched: {0}")]
+    Signals(std::io::Error),
+}
+
+/// Serves `fs` at the mount of `session` until it is unmounted.
+///
+/// # Errors
+/// [`ServeError`] when it cannot start. What goes wrong later is in [`Ended::reason`].
+pub async fn serve<F: FileSystem + 'static>(
+    rt: &Rt,
+    fs: Rc<F>,
+    session: Session,
+    opts: ServeOptions,
+) -> Result<Ended, ServeError> {
+    let signals = opts.signals.then(|| Signals::watch(rt, session.place())).transpose().map_err(ServeError::Signals)?;
+    let (fd, lease) = session.into_parts();
+    let transport = DevFuse::new(rt, fd).map_err(ServeError::Device)?;
+    let reason = serve_on(rt, fs, transport, opts, signals).await;
+    Ok(Ended { reason, lease })
+}
+
+async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
+    rt: &Rt,
+    fs: Rc<F>,
+    transport: T,
+    mut opts: ServeOptions,
+    signals: Option<Signals>,
+) -> Reason {
+    let show = Show::new(fs.root()).with(opts.uid, opts.gid, opts.umask);
+    let mut ready = opts.ready.take();
+    let server = Rc::new(Server {
+        fs,
+        transport,
+        show,
+        opts,
+        agreed: Cell::default(),
+        settled: Cell::new(false),
+        lookups: RefCell::default(),
+        under_way: Cell::new(0),
+        finished: Notify::new(),
+    });
+    let reason = loop {
+        match server.drain(rt) {
+            Err(Gone::Unmounted) => break Reason::Unmounted,
+            Err(gone) => break Reason::Failed(gone),
+            Ok(Drained::More) => rt.yield_now().await,
+            Ok(Drained::All) => {
+                if server.settled.get()
+                    && let Some(ready) = ready.take()
+                {
+                    ready();
+                }
+                match &signals {
+                    None => server.transport.ready().await,
+                    Some(signals) => match first(server.transport.ready(), signals.end()).await {
+                        First::Left(()) => {}
+                        First::Right(()) => break Reason::Signalled,
+                    },
+                }
+            }
+        }
+    };
+    server.settle().await;
+    reason
+}
+
+/// What [`serve`] works with; shared by the requests under way.
+struct Server<F, T> {
+    fs: Rc<F>,
+    transport: T,
+    show: Show,
+    opts: ServeOptions,
+    agreed: Cell<Agreed>,
+    /// INIT was answered.
+    settled: Cell<bool>,
+    lookups: RefCell<Lookups>,
+    /// Requests that became tasks and are not done.
+    under_way: Cell<usize>,
+    /// `under_way` went down to zero.
+    finished: Notify,
+}
+
+enum Drained {
+    /// Nothing is there to be read.
+    All,
+    /// Others shall run before the rest is read.
+    More,
+}
+
+impl<F: FileSystem + 'static, T: Transport + 'static> Server<F, T> {
+    fn drain(self: &Rc<Self>, rt: &Rt) -> Result<Drained, Gone> {
+        for _ in 0..BATCH {
+            match self.transport.receive()? {
+                Some(message) => self.begin(rt, message),
+                None => return Ok(Drained::All),
+            }
+        }
+        Ok(Drained::More)
+    }
+
+    fn begin(self: &Rc<Self>, rt: &Rt, message: Message) {
+        let server = self.clone();
+        let mut handled: Pin<Box<dyn Future<Output = ()>>> = Box::pin(async move { server.handle(&message).await });
+        // The spawned task polls again at once, so a wake of this first poll cannot be missed.
+        if handled.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+            return;
+        }
+        self.under_way.set(self.under_way.get() + 1);
+        let server = self.clone();
+        rt.spawn(async move {
+            handled.await;
+            server.under_way.set(server.under_way.get() - 1);
+            if server.under_way.get() == 0 {
+                server.finished.notify_all();
+            }
+        });
+    }
+
+    async fn handle(&self, message: &Message) {
+        // Less than a header: nobody to answer.
+        let Some((head, args)) = Head::read(message.bytes()) else { return };
+        let answer = self.answer(&head, args).await;
+        if self.transport.reply(head.unique, &answer) {
+            return;
+        }
+        match answer {
+            Ok(Reply::Entry(node, _)) => self.give_back(node),
+            Ok(Reply::Listing(nodes, _)) => nodes.into_iter().for_each(|node| self.give_back(node)),
+            _ => {}
+        }
+    }
+
+    /// The kernel did not take the reply that carried a lookup of `node`.
+    fn give_back(&self, node: vfs::NodeId) {
+        let taken = self.lookups.borrow_mut().take_back(node, 1);
+        if taken > 0 {
+            self.fs.forget(node, taken);
+        }
+    }
+
+    /// Lets what is under way end, and gives back every lookup.
+    async fn settle(&self) {
+        while self.under_way.get() > 0 {
+            self.finished.notified().await;
+        }
+        let left = self.lookups.borrow_mut().drain();
+        left.into_iter().for_each(|(node, lookups)| self.fs.forget(node, lookups));
+    }
+}
+
+enum First<A, B> {
+    Left(A),
+    Right(B),
+}
+
+/// Whichever is ready first; the other is dropped.
+async fn first<A, B>(left: impl Future<Output = A>, right: impl Future<Output = B>) -> First<A, B> {
+    let (mut left, mut right) = (pin!(left), pin!(right));
+    std::future::poll_fn(|cx| {
+        if let Poll::Ready(value) = left.as_mut().poll(cx) {
+            return Poll::Ready(First::Left(value));
+        }
+        right.as_mut().poll(cx).map(First::Right)
+    })
+    .await
+}
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;
