@@ -1,0 +1,42 @@
+//! Empty files made and removed again, one at a time: what one change of a directory costs.
+//!
+//! This is the micro-benchmark of Seltzer et al. (USENIX 2000, section 8.1) that creates and deletes 50,000 files of
+//! no length: no read misses, always the same directory and inode.
+
+use crate::error::{Result, at};
+use crate::meter::{Meter, Phase, PhaseResult};
+use crate::paths::Session;
+use vfs::{FileSystem, Name};
+
+/// Its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CreateDelete {
+    /// Pairs of a create and a delete.
+    pub pairs: u64,
+}
+
+impl Default for CreateDelete {
+    fn default() -> CreateDelete {
+        CreateDelete { pairs: 50_000 }
+    }
+}
+
+impl CreateDelete {
+    /// Runs it in the directory `base`, which is made if it is missing. The unit is the pair.
+    pub async fn run<F: FileSystem>(
+        &self,
+        session: &Session<'_, F>,
+        base: &str,
+        meter: Meter<'_>,
+    ) -> Result<Vec<PhaseResult>> {
+        let name = Name::new(b"empty").map_err(at("name", "empty"))?;
+        let dir = session.mkdir_all(base).await.map_err(at("mkdir", base))?;
+        let mut phase = Phase::start("create-delete", meter);
+        for _ in 0..self.pairs {
+            drop(session.create(&dir, name).await.map_err(at("create", "empty"))?);
+            session.fs.unlink(dir.node(), name).await.map_err(at("unlink", "empty"))?;
+            phase.done(0);
+        }
+        Ok(vec![phase.end()])
+    }
+}

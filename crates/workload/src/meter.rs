@@ -1,0 +1,95 @@
+//! What a phase of a program cost, by the caller's own clocks and counters.
+
+use std::time::Duration;
+
+/// What a disk and a scheme have done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests that read.
+    pub disk_reads: u64,
+    /// Requests that wrote.
+    pub disk_writes: u64,
+    /// Bytes of the latter.
+    pub bytes_written: u64,
+    /// Times that a scheme wrote an older image in place of the newest.
+    pub rollbacks: u64,
+    /// Times that a call waited for the disk because of order.
+    pub waits: u64,
+}
+
+/// Clocks and counters at one moment; only differences mean something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// The clock of the world that the program runs in, virtual or real.
+    pub elapsed: Duration,
+    /// CPU time spent.
+    pub cpu: Duration,
+    /// The disk's and the scheme's counters.
+    pub counts: Counts,
+}
+
+/// Where a program reads clocks and counters, once at each end of a phase.
+pub type Meter<'a> = &'a dyn Fn() -> Reading;
+
+/// One phase of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseResult {
+    /// Its name.
+    pub phase: &'static str,
+    /// Operations, in the unit of the program (files, pairs, transactions, transfers).
+    pub ops: u64,
+    /// Bytes of file contents moved.
+    pub bytes: u64,
+    /// Elapsed time in seconds.
+    pub seconds: f64,
+    /// CPU time in seconds.
+    pub cpu_seconds: f64,
+    /// What disk and scheme did meanwhile.
+    pub counts: Counts,
+}
+
+impl PhaseResult {
+    /// Operations a second; 0 when no time passed.
+    pub fn rate(&self) -> f64 {
+        if self.seconds > 0.0 { self.ops as f64 / self.seconds } else { 0.0 }
+    }
+}
+
+/// A phase under way.
+pub(crate) struct Phase<'a> {
+    name: &'static str,
+    meter: Meter<'a>,
+    start: Reading,
+    pub(crate) ops: u64,
+    pub(crate) bytes: u64,
+}
+
+impl<'a> Phase<'a> {
+    pub(crate) fn start(name: &'static str, meter: Meter<'a>) -> Phase<'a> {
+        Phase { name, meter, start: meter(), ops: 0, bytes: 0 }
+    }
+
+    /// Counts one operation that moved `bytes`.
+    pub(crate) fn done(&mut self, bytes: u64) {
+        self.ops += 1;
+        self.bytes += bytes;
+    }
+
+    pub(crate) fn end(self) -> PhaseResult {
+        let (start, end) = (self.start, (self.meter)());
+        PhaseResult {
+            phase: self.name,
+            ops: self.ops,
+            bytes: self.bytes,
+            seconds: end.elapsed.saturating_sub(start.elapsed).as_secs_f64(),
+            cpu_seconds: end.cpu.saturating_sub(start.cpu).as_secs_f64(),
+            counts: Counts {
+                disk_reads: end.counts.disk_reads.saturating_sub(start.counts.disk_reads),
+                disk_writes: end.counts.disk_writes.saturating_sub(start.counts.disk_writes),
+                bytes_written: end.counts.bytes_written.saturating_sub(start.counts.bytes_written),
+                rollbacks: end.counts.rollbacks.saturating_sub(start.counts.rollbacks),
+                waits: end.counts.waits.saturating_sub(start.counts.waits),
+            },
+        }
+    }
+}

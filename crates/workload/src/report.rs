@@ -1,0 +1,147 @@
+//! Results as rows: the JSON that `ordo bench` prints, and a table for people.
+
+use crate::meter::{Counts, PhaseResult};
+use serde::{Deserialize, Serialize};
+
+/// One phase of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// How metadata was kept in order; for a foreign file system its type.
+    pub scheme: String,
+    /// Name of the program.
+    pub workload: String,
+    /// What the volume was on, as given to `--disk`.
+    pub disk: String,
+    /// Name of the phase; `total` sums them.
+    pub phase: String,
+    /// Operations in the program's unit.
+    pub ops: u64,
+    /// Elapsed seconds.
+    pub seconds: f64,
+    /// Operations a second.
+    pub rate: f64,
+    /// CPU seconds.
+    pub cpu_seconds: f64,
+    /// Requests that read.
+    pub disk_reads: u64,
+    /// Requests that wrote.
+    pub disk_writes: u64,
+    /// Bytes of the latter.
+    pub bytes_written: u64,
+    /// Writes of an older image.
+    pub rollbacks: u64,
+    /// Waits for order.
+    pub waits: u64,
+}
+
+/// The rows of one run: one for each phase, and `total` where there is more than one.
+pub fn rows(scheme: &str, workload: &str, disk: &str, phases: &[PhaseResult]) -> Vec<Row> {
+    let row = |result: &PhaseResult| Row {
+        scheme: scheme.to_owned(),
+        workload: workload.to_owned(),
+        disk: disk.to_owned(),
+        phase: result.phase.to_owned(),
+        ops: result.ops,
+        seconds: result.seconds,
+        rate: result.rate(),
+        cpu_seconds: result.cpu_seconds,
+        disk_reads: result.counts.disk_reads,
+        disk_writes: result.counts.disk_writes,
+        bytes_written: result.counts.bytes_written,
+        rollbacks: result.counts.rollbacks,
+        waits: result.counts.waits,
+    };
+    let mut rows: Vec<Row> = phases.iter().map(row).collect();
+    if phases.len() > 1 {
+        rows.push(row(&total(phases)));
+    }
+    rows
+}
+
+fn total(phases: &[PhaseResult]) -> PhaseResult {
+    let sum = |count: fn(&PhaseResult) -> u64| phases.iter().map(count).sum();
+    PhaseResult {
+        phase: "total",
+        ops: sum(|phase| phase.ops),
+        bytes: sum(|phase| phase.bytes),
+        seconds: phases.iter().map(|phase| phase.seconds).sum(),
+        cpu_seconds: phases.iter().map(|phase| phase.cpu_seconds).sum(),
+        counts: Counts {
+            disk_reads: sum(|phase| phase.counts.disk_reads),
+            disk_writes: sum(|phase| phase.counts.disk_writes),
+            bytes_written: sum(|phase| phase.counts.bytes_written),
+            rollbacks: sum(|phase| phase.counts.rollbacks),
+            waits: sum(|phase| phase.counts.waits),
+        },
+    }
+}
+
+/// The rows as a table of aligned columns with a heading.
+pub fn table(rows: &[Row]) -> String {
+    let mut lines = vec![
+        ["scheme", "workload", "disk", "phase", "ops", "seconds", "rate", "cpu", "reads", "writes"].map(str::to_owned),
+    ];
+    lines.extend(rows.iter().map(|row| {
+        [
+            row.scheme.clone(),
+            row.workload.clone(),
+            row.disk.clone(),
+            row.phase.clone(),
+            row.ops.to_string(),
+            format!("{:.3}", row.seconds),
+            format!("{:.0}", row.rate),
+            format!("{:.3}", row.cpu_seconds),
+            row.disk_reads.to_string(),
+            row.disk_writes.to_string(),
+        ]
+    }));
+    let widths: [usize; 10] =
+        std::array::from_fn(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0));
+    let mut text = String::new();
+    for line in &lines {
+        let cells = line.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
+            0..=3 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phase(phase: &'static str, ops: u64, seconds: f64) -> PhaseResult {
+        let counts = Counts { disk_writes: ops, ..Counts::default() };
+        PhaseResult { phase, ops, bytes: 0, seconds, cpu_seconds: 0.25, counts }
+    }
+
+    #[test]
+    fn phases_become_rows_and_a_total_with_the_promised_keys() {
+        let rows = rows("sync", "postmark", "ram", &[phase("create", 10, 2.0), phase("delete", 30, 2.0)]);
+        let json = serde_json::to_value(&rows[2]).unwrap();
+        let wanted = serde_json::json!({
+            "scheme": "sync", "workload": "postmark", "disk": "ram", "phase": "total", "ops": 40, "seconds": 4.0,
+            "rate": 10.0, "cpu_seconds": 0.5, "disk_reads": 0, "disk_writes": 40, "bytes_written": 0, "rollbacks": 0,
+            "waits": 0
+        });
+        assert_eq!(json, wanted);
+    }
+
+    #[test]
+    fn a_single_phase_needs_no_total_and_no_time_gives_no_rate() {
+        let rows = rows("sync", "create-delete", "ram", &[phase("create-delete", 10, 0.0)]);
+        assert_eq!(rows.len(), 1);
+        assert_eq!(rows[0].rate, 0.0);
+    }
+
+    #[test]
+    fn the_table_has_a_line_for_each_row_under_its_heading() {
+        let rows = rows("sync", "postmark", "ram", &[phase("create", 10, 2.0), phase("delete", 30, 2.0)]);
+        let text = table(&rows);
+        assert_eq!(text.lines().count(), 4);
+        assert!(text.starts_with("scheme"));
+    }
+}

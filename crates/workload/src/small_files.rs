@@ -1,0 +1,115 @@
+//! Many files of one size: made, read, overwritten and removed, in the same order each time.
+//!
+//! With its defaults it is the small-file benchmark of Seltzer et al. (USENIX 2000, section 8.1) at one size: 128 MB in
+//! all, at least 512 files, 50 in a directory. With 10,000 files of 1 KB it is Rosenblum and Ousterhout's (1992).
+
+use crate::error::{Result, WorkloadError, at};
+use crate::meter::{Meter, Phase, PhaseResult};
+use crate::paths::{self, Held, Session};
+use vfs::{FileSystem, Name};
+
+/// Its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SmallFiles {
+    /// Bytes of each file.
+    pub size: u64,
+    /// Files; 0 stands for as many as make 128 MiB, at least 512.
+    pub files: u64,
+    /// Files in one directory, at least 1.
+    pub per_dir: u64,
+}
+
+impl Default for SmallFiles {
+    fn default() -> SmallFiles {
+        SmallFiles { size: 4096, files: 0, per_dir: 50 }
+    }
+}
+
+/// Bytes of one transfer at most.
+const TRANSFER: u64 = 4 << 20;
+
+impl SmallFiles {
+    /// Runs it in the directory `base`, which is made if it is missing. The unit is the file.
+    pub async fn run<F: FileSystem>(
+        &self,
+        session: &Session<'_, F>,
+        base: &str,
+        meter: Meter<'_>,
+    ) -> Result<Vec<PhaseResult>> {
+        if self.per_dir == 0 {
+            return Err(WorkloadError::Unusable { workload: "small-files", why: "per_dir must be at least 1" });
+        }
+        drop(session.mkdir_all(base).await.map_err(at("mkdir", base))?);
+        let data = paths::bytes(self.size.min(TRANSFER), 1);
+        let mut results = Vec::new();
+        for step in [Step::Create, Step::Read, Step::Write, Step::Delete] {
+            let mut phase = Phase::start(step.name(), meter);
+            for dir_no in 0..self.files().div_ceil(self.per_dir) {
+                // Each directory is looked up once, as a program that changes into it would.
+                let dir = format!("{base}/d{dir_no}");
+                let held = session.mkdir_all(&dir).await.map_err(at("mkdir", &dir))?;
+                for file_no in dir_no * self.per_dir..self.files().min((dir_no + 1) * self.per_dir) {
+                    let name = format!("f{file_no}");
+                    self.one(session, &held, &name, step, &data).await.map_err(at(step.name(), &name))?;
+                    phase.done(if step == Step::Delete { 0 } else { self.size });
+                }
+            }
+            results.push(phase.end());
+        }
+        for dir_no in 0..self.files().div_ceil(self.per_dir) {
+            let dir = format!("{base}/d{dir_no}");
+            session.remove_tree(&dir).await.map_err(at("rmdir", &dir))?;
+        }
+        Ok(results)
+    }
+
+    fn files(&self) -> u64 {
+        if self.files > 0 { self.files } else { (128_u64 << 20).checked_div(self.size).unwrap_or(0).max(512) }
+    }
+
+    async fn one<F: FileSystem>(
+        &self,
+        session: &Session<'_, F>,
+        dir: &Held<'_, F>,
+        name: &str,
+        step: Step,
+        data: &[u8],
+    ) -> vfs::Result<()> {
+        let name = Name::new(name.as_bytes())?;
+        let file = match step {
+            Step::Create => session.create(dir, name).await?,
+            Step::Read | Step::Write => session.lookup(dir, name).await?,
+            Step::Delete => return session.fs.unlink(dir.node(), name).await,
+        };
+        let mut offset = 0;
+        while offset < self.size {
+            let len = (self.size - offset).min(TRANSFER);
+            if step == Step::Read {
+                session.fs.read(file.node(), offset, len as u32).await?;
+            } else {
+                session.write_at(&file, offset, &data[..len as usize]).await?;
+            }
+            offset += len;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Create,
+    Read,
+    Write,
+    Delete,
+}
+
+impl Step {
+    fn name(self) -> &'static str {
+        match self {
+            Step::Create => "create",
+            Step::Read => "read",
+            Step::Write => "write",
+            Step::Delete => "delete",
+        }
+    }
+}
