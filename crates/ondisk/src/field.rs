@@ -61,14 +61,14 @@ where
     }
 }
 
-/// Arrays of any length have a zero; `Default` knows only those up to 32.
+/// What has a zero. `Default` knows arrays of up to 32 elements only.
 pub(crate) trait Zeroed {
-    /// All elements zero.
+    /// Zero, in every element.
     const ZERO: Self;
 }
 
 macro_rules! zeroed {
-    ($($int:ident)*) => { $( impl<const N: usize> Zeroed for [$int; N] { const ZERO: Self = [0; N]; } )* };
+    ($($int:ident)*) => { $( impl Zeroed for $int { const ZERO: Self = 0; } impl<const N: usize> Zeroed for [$int; N] { const ZERO: Self = [0; N]; } )* };
 }
 zeroed!(i8 u8 i16 u16 i32 u32 i64 u64);
 
@@ -122,6 +122,11 @@ macro_rules! on_disk {
                 name: stringify!($field),
             }, )* ];
 
+            /// All fields zero.
+            pub fn zeroed() -> $name {
+                $name { $( $field: <$kind as crate::field::Zeroed>::ZERO, )* }
+            }
+
             /// Reads the structure from the start of `bytes`; `None` where they are fewer than its size.
             #[inline]
             pub fn load(bytes: &[u8], endian: crate::Endian) -> Option<$name> {
@@ -146,33 +151,23 @@ pub(crate) use on_disk;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    on_disk! {
-        /// A structure with a bit of everything.
-        pub struct Sample, 24 bytes {
-            /// Number.
-            0 first: u16,
-            /// Bytes.
-            2 name: [u8; 6],
-            /// Numbers.
-            8 list: [u32; 2],
-            /// Number.
-            16 last: i64,
-        }
-    }
+    use crate::cg::CgHeader;
 
     #[test]
     fn structure_reads_back_what_it_wrote_in_both_orders() {
-        let s = Sample { first: 0x1234, name: *b"sample", list: [1, 0xffff_fffe], last: -3 };
+        let mut head = CgHeader::zeroed();
+        (head.magic, head.old_ncyl, head.frsum, head.time) = (crate::cg::MAGIC, -2, [0, 1, 2, 3, 4, 5, 6, 7], -3);
         for endian in [Endian::Little, Endian::Big] {
-            let mut b = [0xaa; 25];
-            s.store(&mut b, endian).unwrap();
-            assert_eq!(b[24], 0xaa);
-            assert_eq!(b[2..8], *b"sample");
-            assert_eq!(Sample::load(&b, endian).as_ref(), Some(&s));
-            assert_eq!(Sample::load(&b[..23], endian), None);
+            let mut b = [0xaa; 169];
+            head.store(&mut b, endian).unwrap();
+            assert_eq!(b[168], 0xaa);
+            assert_eq!(b[4..8], endian.u32_bytes(0x0009_0255));
+            assert_eq!(b[80..84], endian.u32_bytes(7));
+            assert_eq!(CgHeader::load(&b, endian).as_ref(), Some(&head));
+            assert_eq!(CgHeader::load(&b[..167], endian), None);
         }
-        assert_eq!(Sample::FIELDS[2], FieldPlace { offset: 8, size: 8, kind: "[u32; 2]", name: "list" });
+        let frsum = CgHeader::FIELDS.iter().find(|f| f.name == "frsum");
+        assert_eq!(frsum, Some(&FieldPlace { offset: 52, size: 32, kind: "[u32; 8]", name: "frsum" }));
     }
 
     #[test]

@@ -33,7 +33,7 @@ const MAGIC_AT: usize = 1372;
 const CKHASH_AT: usize = 1304;
 
 /// A superblock that was checked. See the module's invariants.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Superblock {
     /// The fields as they count: those that an old UFS1 volume keeps in narrow fields are here in the wide ones.
     pub fields: SbFields,
@@ -53,6 +53,27 @@ pub struct Superblock {
     stored_maxfilesize: u64,
     /// The `sbsize` bytes that it came from.
     image: Vec<u8>,
+}
+
+/// Without the byte arrays, which would fill pages.
+impl std::fmt::Debug for Superblock {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let f = &self.fields;
+        to.debug_struct("Superblock")
+            .field("format", &self.format)
+            .field("endian", &self.endian)
+            .field("dialect", &self.dialect)
+            .field("at", &self.at)
+            .field("bsize", &f.bsize)
+            .field("fsize", &f.fsize)
+            .field("size", &f.size)
+            .field("ncg", &f.ncg)
+            .field("totals", &self.totals())
+            .field("clean", &f.clean)
+            .field("flags", &f.flags)
+            .field("time", &f.time)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Which volume the four bytes at offset 1372 announce.
@@ -150,8 +171,9 @@ impl Superblock {
     pub fn encode(&mut self, now: i64) -> Vec<u8> {
         self.fields.fmod = 0;
         self.fields.time = now;
-        let primary = self.at;
-        self.encode_copy(primary)
+        let bytes = self.encode_copy(self.at);
+        self.fields.ckhash = self.endian.get_u32(&bytes, CKHASH_AT).unwrap_or(0);
+        bytes
     }
 
     /// The bytes of a copy to be written at `at`: the primary, or a backup of a group.
@@ -220,9 +242,8 @@ impl Superblock {
     fn fresh(fields: &SbFields, endian: Endian, at: ByteOff) -> Result<Superblock, Corrupt> {
         let mut bytes = vec![0; index(low32(bits64(i64::from(fields.sbsize)))).clamp(SbFields::SIZE, SBLOCKSIZE)];
         fields.store(&mut bytes, endian).ok_or_else(|| Corrupt::cut_short(Structure::Superblock, bytes.len()))?;
-        let mut sb = Superblock::decode_whatever_the_hash(&bytes, at)?;
-        sb.image = sb.encode_copy(at);
-        Ok(sb)
+        let sb = Superblock::decode_whatever_the_hash(&bytes, at)?;
+        Superblock::decode(&sb.encode_copy(at), at)
     }
 
     /// The label, as far as it is text.

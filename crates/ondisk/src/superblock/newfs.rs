@@ -1,1 +1,565 @@
-//! Follows.
+//! The geometry of a new volume, computed as FreeBSD's newfs does, so that its kernel and its fsck accept the result.
+//!
+//! Only the superblock is made here. Whoever writes the volume writes it unfinished first
+//! ([`Superblock::encode_unfinished`]), then groups, inodes and the root directory, then the totals, then this.
+
+use super::fields::{SbFields, ck, flag};
+use super::{MAGIC_UFS1, MAGIC_UFS2, MAGIC_UNFINISHED, SBLOCKSIZE, Superblock};
+use crate::geometry::Format;
+use crate::num::{bits64, howmany, len64, low32, narrow, roundup, signed32, signed64};
+use crate::{ByteOff, Corrupt, Endian};
+
+/// `sizeof(struct cg)` of the newfs that made the volumes which exist: its array of maps was padded.
+const NEWFS_CG_HEADER: i64 = 176;
+/// Fewest groups of a volume that has room for more than one.
+const MIN_GROUPS: u64 = 4;
+
+/// What is wanted of a new volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewfsParams {
+    /// UFS1 or UFS2.
+    pub format: Format,
+    /// Byte order.
+    pub endian: Endian,
+    /// Bytes of the device.
+    pub volume_bytes: u64,
+    /// Bytes of the device's sector: 512 or 4096.
+    pub sector: u32,
+    /// Bytes of a block: 4096 to 65536.
+    pub bsize: u32,
+    /// Bytes of a fragment: a half, a quarter or an eighth of a block, or all of it; at least a sector.
+    pub fsize: u32,
+    /// Bytes of the volume for each inode; `None` for two fragments.
+    pub density: Option<u32>,
+    /// Percent kept for the privileged: 0 to 99.
+    pub minfree: u32,
+    /// Most blocks in one transfer; `None` for 1 MiB.
+    pub maxcontig: Option<u32>,
+    /// Most blocks of one file in a group; `None` for an eighth of `bsize`.
+    pub maxbpg: Option<u32>,
+    /// Most fragments of a group; `None` for as many as its block can map.
+    pub max_fpg: Option<u32>,
+    /// What the allocator spares.
+    pub optim: Optim,
+    /// Label, at most 31 bytes.
+    pub label: String,
+    /// Set the flag that says: managed with soft updates.
+    pub softdep: bool,
+    /// Carry check hashes (UFS2).
+    pub check_hashes: bool,
+    /// Rotation of the disk, for the placement of 4.2BSD (UFS1).
+    pub rotation: Option<Rotation>,
+    /// Seconds since 1970.
+    pub now: i64,
+    /// A random number, which tells volumes made in the same second apart.
+    pub id: u32,
+}
+
+/// What the allocator spares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Optim {
+    /// Time: a growing file gets whole blocks.
+    Time,
+    /// Space: a growing file gets fragments that fit.
+    Space,
+}
+
+/// How a disk of the 1980s turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Rotation {
+    /// Milliseconds between the end of a transfer and the start of the next.
+    pub rotdelay_ms: u32,
+    /// Revolutions in a second.
+    pub rps: u32,
+    /// Sectors of a track.
+    pub nsect: u32,
+}
+
+/// Why a volume cannot be made so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NewfsError {
+    /// Block size.
+    #[error("a block of {0} bytes: must be a power of two from 4096 to 65536")]
+    BlockSize(u32),
+    /// Fragment size.
+    #[error("a fragment of {fsize} bytes: must be 1/1, 1/2, 1/4 or 1/8 of a block of {bsize}, and at least {least}")]
+    FragSize {
+        /// Bytes of a fragment.
+        fsize: u32,
+        /// Bytes of a block.
+        bsize: u32,
+        /// Smallest that goes: a sector.
+        least: u32,
+    },
+    /// Reserve.
+    #[error("a reserve of {0} percent: must be at most 99")]
+    MinFree(u32),
+    /// Label.
+    #[error("a label of {0} bytes: must be at most 31, without NUL")]
+    Label(usize),
+    /// Volume too small.
+    #[error("a volume of {bytes} bytes is too small: with these blocks at least {least} are needed")]
+    TooSmall {
+        /// Bytes of the volume.
+        bytes: u64,
+        /// Bytes that the metadata of one group and a little data take.
+        least: u64,
+    },
+    /// Volume too large.
+    #[error("a volume of {frags} fragments is too large: this format has room for {most}; take larger fragments")]
+    TooLarge {
+        /// Fragments of the volume.
+        frags: u64,
+        /// Most that the format can address.
+        most: u64,
+    },
+    /// Inodes too dense.
+    #[error("an inode for every {density} bytes: more than the format can number; at least {least} bytes are needed")]
+    Density {
+        /// Bytes for each inode.
+        density: u32,
+        /// Fewest that go.
+        least: u64,
+    },
+    /// No group fits.
+    #[error("no cylinder group fits into a block of {0} bytes with these sizes")]
+    NoGroup(u32),
+    /// Rotation on UFS2.
+    #[error("rotational placement is UFS1's only")]
+    Rotation,
+    /// The result broke a rule: an error of this program.
+    #[error("the computed superblock is wrong: {0}")]
+    Wrong(#[from] Corrupt),
+}
+
+impl NewfsParams {
+    /// FreeBSD's defaults for a device of `volume_bytes`.
+    pub fn new(format: Format, volume_bytes: u64) -> NewfsParams {
+        NewfsParams {
+            format,
+            endian: Endian::Little,
+            volume_bytes,
+            sector: 512,
+            bsize: 32768,
+            fsize: 4096,
+            density: None,
+            minfree: 8,
+            maxcontig: None,
+            maxbpg: None,
+            max_fpg: None,
+            optim: Optim::Time,
+            label: String::new(),
+            softdep: false,
+            check_hashes: true,
+            rotation: None,
+            now: 0,
+            id: 0,
+        }
+    }
+
+    /// The superblock of the volume, with totals of 0.
+    ///
+    /// # Errors
+    /// What makes the volume impossible.
+    pub fn superblock(&self) -> Result<Superblock, NewfsError> {
+        self.check()?;
+        let primary = match self.format {
+            Format::Ufs1 => 8192,
+            Format::Ufs2 => 65536,
+        };
+        let plan = Plan::new(self, primary)?;
+        let mut f = self.common(&plan, primary);
+        match self.format {
+            Format::Ufs1 => self.ufs1(&mut f),
+            Format::Ufs2 => {
+                f.magic = MAGIC_UFS2;
+                f.maxsymlinklen = 120;
+                if self.check_hashes {
+                    f.flags |= flag::METACKHASH;
+                    f.metackhash = ck::SUPPORTED;
+                }
+            }
+        }
+        f.maxfilesize = super::validate::pointers_reach(&f);
+        Ok(Superblock::fresh(&f, self.endian, ByteOff(primary))?)
+    }
+
+    fn check(&self) -> Result<(), NewfsError> {
+        if !(4096..=65536).contains(&self.bsize) || !self.bsize.is_power_of_two() {
+            return Err(NewfsError::BlockSize(self.bsize));
+        }
+        let least = self.sector.max(512);
+        let (fsize, bsize) = (self.fsize, self.bsize);
+        let part = (bsize / 8..=bsize).contains(&fsize) && fsize.is_power_of_two();
+        if !part || fsize < least {
+            return Err(NewfsError::FragSize { fsize, bsize, least });
+        }
+        if self.minfree > 99 {
+            return Err(NewfsError::MinFree(self.minfree));
+        }
+        if self.label.len() > 31 || self.label.contains('\0') {
+            return Err(NewfsError::Label(self.label.len()));
+        }
+        if self.rotation.is_some() && self.format == Format::Ufs2 {
+            return Err(NewfsError::Rotation);
+        }
+        Ok(())
+    }
+
+    /// Fields that both formats have.
+    fn common(&self, plan: &Plan, primary: u64) -> SbFields {
+        let n = |value: u64| signed32(low32(value));
+        let mut f = plan.sizes.clone();
+        let fsize = u64::from(self.fsize);
+        f.ncg = low32(plan.ncg);
+        f.cgsize = n(roundup(bits64(plan.cg_bytes()), fsize));
+        f.dblkno = n(plan.dblkno());
+        f.csaddr = i64::from(f.dblkno);
+        let cssize = crate::csum::array_bytes(f.ncg, self.fsize);
+        f.cssize = n(cssize);
+        f.sbsize = n(roundup(len64(SbFields::SIZE), fsize.max(self.sector.into())).min(len64(SBLOCKSIZE)));
+        let reserve = u64::from(plan.fpg()).saturating_mul(self.minfree.into()) / 200;
+        f.metaspace = signed64(reserve & !u64::from(plan.frag().saturating_sub(1)));
+        f.size = signed64(plan.size);
+        f.providersize = f.size;
+        let groups = plan.ncg.saturating_mul(plan.dblkno().saturating_sub(plan.sblkno()));
+        let metadata = groups.saturating_add(plan.sblkno()).saturating_add(howmany(cssize, fsize));
+        f.dsize = signed64(plan.size.saturating_sub(metadata));
+        f.minfree = n(self.minfree.into());
+        f.optim = i32::from(self.optim == Optim::Space);
+        f.maxbpg = n(self.maxbpg.unwrap_or(self.bsize / 8).into());
+        f.id = [low32(bits64(self.now) & u64::from(u32::MAX)), self.id];
+        f.clean = 1;
+        f.old_flags = 0x80;
+        f.flags = if self.softdep { flag::DOSOFTDEP } else { 0 };
+        for (to, from) in f.volname.iter_mut().zip(self.label.bytes()) {
+            *to = from;
+        }
+        f.sblockloc = signed64(primary);
+        f.sblockactualloc = f.sblockloc;
+        (f.time, f.mtime) = (self.now, self.now);
+        (f.avgfilesize, f.avgfpdir) = (16384, 64);
+        f
+    }
+
+    /// Fields that only UFS1 uses: those of a disk with one track in a cylinder and one cylinder in a group.
+    fn ufs1(&self, f: &mut SbFields) {
+        f.magic = MAGIC_UFS1;
+        f.maxsymlinklen = 60;
+        (f.old_inodefmt, f.old_cgoffset, f.old_cgmask) = (2, 0, -1);
+        (f.old_rotdelay, f.old_rps, f.old_cpg, f.old_interleave) = (0, 60, 1, 1);
+        (f.old_trackskew, f.old_cpc, f.old_postblformat, f.old_nrpos) = (0, 0, 1, 1);
+        f.old_nspf = signed32(self.fsize / 512);
+        f.old_spc = f.fpg.saturating_mul(f.old_nspf);
+        (f.old_nsect, f.old_npsect) = (f.old_spc, f.old_spc);
+        if let Some(r) = self.rotation {
+            f.old_rotdelay = signed32(r.rotdelay_ms);
+            f.old_rps = signed32(r.rps);
+            (f.old_nsect, f.old_npsect) = (signed32(r.nsect), signed32(r.nsect));
+        }
+        f.old_ncyl = signed32(f.ncg);
+        (f.old_size, f.old_dsize) = (narrow(f.size), narrow(f.dsize));
+        (f.old_csaddr, f.old_time) = (narrow(f.csaddr), narrow(f.time));
+    }
+}
+
+/// The search for the size of a group. The fields of `sizes` that it does not set are zero.
+struct Plan {
+    sizes: SbFields,
+    format: Format,
+    size: u64,
+    ncg: u64,
+    frags_per_inode: u64,
+}
+
+impl Plan {
+    fn new(p: &NewfsParams, primary: u64) -> Result<Plan, NewfsError> {
+        let mut plan = Plan::fixed(p, primary);
+        let frags = plan.size;
+        let most = match p.format {
+            Format::Ufs1 => i32::MAX.unsigned_abs().into(),
+            Format::Ufs2 => bits64(i64::MAX).checked_div(p.fsize.into()).unwrap_or(0),
+        };
+        if frags > most {
+            return Err(NewfsError::TooLarge { frags, most });
+        }
+        // Room for the metadata of one group, the summary, the root directory and a block of data.
+        let least_frags = plan.least_fpg().saturating_add(plan.frag().saturating_mul(2).into());
+        if frags < least_frags.max(u64::from(plan.frag()).saturating_mul(8)) {
+            let least = least_frags.saturating_mul(p.fsize.into());
+            return Err(NewfsError::TooSmall { bytes: p.volume_bytes, least });
+        }
+        plan.smallest(p)?;
+        plan.grow(p.max_fpg.unwrap_or(u32::MAX));
+        plan.fit_last(p)?;
+        Ok(plan)
+    }
+
+    /// What does not depend on the size of a group.
+    fn fixed(p: &NewfsParams, primary: u64) -> Plan {
+        let n = |value: u32| signed32(value);
+        let (fsize, frag) = (u64::from(p.fsize), p.bsize.checked_div(p.fsize).unwrap_or(1));
+        let blocks = |bytes: u64| roundup(howmany(bytes, fsize), frag.into());
+        let (inopb, nindir) = match p.format {
+            Format::Ufs1 => (p.bsize / 128, p.bsize / 4),
+            Format::Ufs2 => (p.bsize / 256, p.bsize / 8),
+        };
+        let maxcontig = p.maxcontig.unwrap_or((1u32 << 20).checked_div(p.bsize).unwrap_or(1)).clamp(1, 256);
+        let sblkno = blocks(primary.saturating_add(len64(SBLOCKSIZE)));
+        let cblkno = sblkno.saturating_add(blocks(len64(SBLOCKSIZE)));
+        let at = |frags: u64| signed32(low32(frags));
+        let sizes = SbFields {
+            sblkno: at(sblkno),
+            cblkno: at(cblkno),
+            iblkno: at(cblkno.saturating_add(frag.into())),
+            bsize: n(p.bsize),
+            fsize: n(p.fsize),
+            frag: n(frag),
+            bmask: n(p.bsize).saturating_neg(),
+            fmask: n(p.fsize).saturating_neg(),
+            bshift: n(p.bsize.trailing_zeros()),
+            fshift: n(p.fsize.trailing_zeros()),
+            fragshift: n(frag.trailing_zeros()),
+            fsbtodb: n(p.fsize.trailing_zeros().saturating_sub(9)),
+            qbmask: i64::from(p.bsize.saturating_sub(1)),
+            qfmask: i64::from(p.fsize.saturating_sub(1)),
+            maxbsize: n(p.bsize),
+            nindir: n(nindir),
+            inopb,
+            maxcontig: n(maxcontig),
+            contigsumsize: if maxcontig > 1 { n(maxcontig.min(16)) } else { 0 },
+            old_cpg: i32::from(p.format == Format::Ufs1),
+            ..SbFields::zeroed()
+        };
+        let size = p.volume_bytes.checked_div(fsize).unwrap_or(0);
+        Plan { sizes, format: p.format, size, ncg: 0, frags_per_inode: 1 }
+    }
+
+    fn frag(&self) -> u32 {
+        self.sizes.frag.unsigned_abs()
+    }
+
+    fn fpg(&self) -> u32 {
+        self.sizes.fpg.unsigned_abs()
+    }
+
+    fn sblkno(&self) -> u64 {
+        self.sizes.sblkno.unsigned_abs().into()
+    }
+
+    /// First fragment behind `ipg` inodes.
+    fn dblkno(&self) -> u64 {
+        let blocks = self.sizes.ipg.checked_div(self.sizes.inopb).unwrap_or(0);
+        u64::from(blocks.saturating_mul(self.frag())).saturating_add(self.sizes.iblkno.unsigned_abs().into())
+    }
+
+    /// Fragments of the smallest group: its metadata with one block of inodes.
+    fn least_fpg(&self) -> u64 {
+        u64::from(self.sizes.iblkno.unsigned_abs()).saturating_add(self.frag().into())
+    }
+
+    fn cg_bytes(&self) -> i64 {
+        crate::cg::bytes_needed(NEWFS_CG_HEADER, &self.sizes, self.format)
+    }
+
+    /// Sets the size of a group, and with it the inodes of a group.
+    fn set_fpg(&mut self, fpg: u64) {
+        self.sizes.fpg = signed32(low32(fpg));
+        self.sizes.ipg = low32(roundup(howmany(fpg, self.frags_per_inode), self.sizes.inopb.into()));
+    }
+
+    /// The smallest group with the wanted number of inodes whose maps fit into its block.
+    fn smallest(&mut self, p: &NewfsParams) -> Result<(), NewfsError> {
+        let inopb = u64::from(self.sizes.inopb);
+        let most_inodes = (1u64 << 32).saturating_sub(inopb);
+        let least_frags = self.size.checked_div(most_inodes).unwrap_or(0).saturating_add(1);
+        let fsize = u64::from(p.fsize);
+        let mut density = match p.density {
+            Some(density) => u64::from(density),
+            None => fsize.saturating_mul(least_frags.max(2)),
+        };
+        loop {
+            self.frags_per_inode = density.checked_div(fsize).unwrap_or(0).max(1);
+            if self.frags_per_inode < least_frags {
+                let least = least_frags.saturating_mul(fsize);
+                return Err(NewfsError::Density { density: low32(density), least });
+            }
+            let frag = u64::from(self.frag());
+            let wanted = roundup(self.frags_per_inode.saturating_mul(inopb).min(self.size), frag);
+            self.sizes.ipg = self.sizes.inopb;
+            for _ in 0..2 {
+                let fpg = self.dblkno().max(wanted);
+                self.set_fpg(fpg);
+            }
+            if self.cg_bytes() < i64::from(self.sizes.bsize) {
+                return Ok(());
+            }
+            // More inodes for the same space make the group smaller.
+            density = density.checked_sub(fsize).filter(|&d| d >= fsize).ok_or(NewfsError::NoGroup(p.bsize))?;
+        }
+    }
+
+    /// Makes the group larger until its maps fill its block or the volume has few groups.
+    fn grow(&mut self, max_fpg: u32) {
+        let frag = u64::from(self.frag());
+        let bsize = i64::from(self.sizes.bsize);
+        while self.fpg() < max_fpg {
+            let fpg = u64::from(self.fpg());
+            self.set_fpg(fpg);
+            let too_many = self.format == Format::Ufs1 && self.sizes.ipg > 0x7fff;
+            if !too_many {
+                if self.size.checked_div(fpg).unwrap_or(0) < MIN_GROUPS || self.cg_bytes() == bsize {
+                    return;
+                }
+                if self.cg_bytes() < bsize {
+                    self.set_fpg(fpg.saturating_add(frag));
+                    continue;
+                }
+            }
+            self.set_fpg(fpg.saturating_sub(frag));
+            return;
+        }
+    }
+
+    /// Makes the group smaller until the last one has room for its metadata, or is full.
+    fn fit_last(&mut self, p: &NewfsParams) -> Result<(), NewfsError> {
+        loop {
+            let fpg = u64::from(self.fpg());
+            self.ncg = howmany(self.size, fpg);
+            let least = self.dblkno();
+            if self.size < least || fpg < least {
+                let least = least.saturating_mul(p.fsize.into());
+                return Err(NewfsError::TooSmall { bytes: p.volume_bytes, least });
+            }
+            match self.size.checked_rem(fpg) {
+                Some(last) if last != 0 && last < least => self.set_fpg(fpg.saturating_sub(self.frag().into())),
+                _ => return Ok(()),
+            }
+        }
+    }
+}
+
+impl Superblock {
+    /// The bytes to write first, before anything else of a new volume: they say that it is not finished, so a crash
+    /// while it is made leaves nothing that looks like a volume.
+    pub fn encode_unfinished(&self) -> Vec<u8> {
+        let mut bytes = self.encode_copy(self.at);
+        // Cannot fail: a superblock is at least 1376 bytes.
+        let _ = self.endian.put_u32(&mut bytes, super::MAGIC_AT, MAGIC_UNFINISHED);
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// The fields that the format's description gives for a volume, in its words.
+    fn check_geometry(p: &NewfsParams, expected: &str) {
+        let sb = p.superblock().unwrap();
+        let f = &sb.fields;
+        let of = |name: &str| -> i64 {
+            match name {
+                "sblkno" => f.sblkno.into(),
+                "cblkno" => f.cblkno.into(),
+                "iblkno" => f.iblkno.into(),
+                "dblkno" => f.dblkno.into(),
+                "ipg" => f.ipg.into(),
+                "fpg" => f.fpg.into(),
+                "ncg" => f.ncg.into(),
+                "cgsize" => f.cgsize.into(),
+                "cssize" => f.cssize.into(),
+                "csaddr" => f.csaddr,
+                "metaspace" => f.metaspace,
+                "dsize" => f.dsize,
+                "sbsize" => f.sbsize.into(),
+                other => panic!("no field {other}"),
+            }
+        };
+        for pair in expected.split(", ") {
+            let (name, value) = pair.split_once(' ').unwrap();
+            assert_eq!(of(name).to_string(), value, "{name}");
+        }
+        let unexpected: Vec<_> = sb.warnings.iter().map(Corrupt::to_string).collect();
+        assert_eq!(unexpected, Vec::<String>::new());
+    }
+
+    #[test]
+    fn ufs2_geometry_is_that_of_newfs() {
+        let of = |bytes| NewfsParams::new(Format::Ufs2, bytes);
+        check_geometry(
+            &of(4 * MIB),
+            "sblkno 24, cblkno 32, iblkno 40, dblkno 56, ipg 256, fpg 264, ncg 4, cgsize 4096, cssize 4096, \
+             csaddr 56, metaspace 8, dsize 871, sbsize 4096",
+        );
+        check_geometry(&of(64 * MIB), "ipg 2176, fpg 4104, ncg 4, dblkno 176, cgsize 4096, metaspace 160, dsize 15751");
+        check_geometry(
+            &of(1024 * MIB),
+            "ipg 32896, fpg 65544, ncg 4, dblkno 2096, cgsize 16384, metaspace 2616, dsize 253831",
+        );
+        check_geometry(
+            &of(100 * 1024 * MIB),
+            "ipg 80128, fpg 160056, ncg 164, dblkno 5048, cgsize 32768, cssize 4096, metaspace 6400, dsize 25390439",
+        );
+        let p = NewfsParams { bsize: 8192, fsize: 1024, ..of(64 * MIB) };
+        check_geometry(&p, "sblkno 72, cblkno 80, iblkno 88");
+    }
+
+    #[test]
+    fn ufs1_geometry_is_that_of_newfs() {
+        let of = |bytes, bsize, fsize| NewfsParams { bsize, fsize, ..NewfsParams::new(Format::Ufs1, bytes) };
+        check_geometry(
+            &of(1024 * MIB, 16384, 2048),
+            "sblkno 8, cblkno 16, iblkno 24, ipg 32640, fpg 65272, ncg 9, dblkno 2064, cgsize 14336",
+        );
+        check_geometry(&of(64 * MIB, 8192, 1024), "sblkno 16, cblkno 24, iblkno 32");
+    }
+
+    #[test]
+    fn volumes_from_one_mebibyte_to_many_tebibytes_can_be_made() {
+        for shift in 20..47 {
+            for bytes in [1u64 << shift, (1 << shift) + 4096 * 77 + 512] {
+                for (bsize, fsize) in [(4096, 512), (8192, 1024), (32768, 4096), (65536, 8192), (16384, 16384)] {
+                    for format in [Format::Ufs1, Format::Ufs2] {
+                        let p = NewfsParams { bsize, fsize, ..NewfsParams::new(format, bytes) };
+                        match p.superblock() {
+                            Ok(sb) => assert!(sb.volume_bytes() <= bytes && bytes - sb.volume_bytes() < 65536),
+                            Err(NewfsError::TooLarge { .. }) => assert!(format == Format::Ufs1 && shift >= 40),
+                            Err(e) => panic!("{format:?} {bytes} {bsize}/{fsize}: {e}"),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_wishes_are_refused_with_the_reason() {
+        let base = NewfsParams::new(Format::Ufs2, 64 * MIB);
+        let wrong = |p: NewfsParams| p.superblock().unwrap_err();
+        assert_eq!(wrong(NewfsParams { bsize: 12288, ..base.clone() }), NewfsError::BlockSize(12288));
+        let said = wrong(NewfsParams { fsize: 2048, ..base.clone() });
+        assert_eq!(said, NewfsError::FragSize { fsize: 2048, bsize: 32768, least: 512 });
+        let said = wrong(NewfsParams { bsize: 4096, fsize: 512, sector: 4096, ..base.clone() });
+        assert_eq!(said, NewfsError::FragSize { fsize: 512, bsize: 4096, least: 4096 });
+        assert_eq!(wrong(NewfsParams { minfree: 100, ..base.clone() }), NewfsError::MinFree(100));
+        assert_eq!(wrong(NewfsParams { label: "x".repeat(32), ..base.clone() }), NewfsError::Label(32));
+        assert!(matches!(wrong(NewfsParams { volume_bytes: 100_000, ..base.clone() }), NewfsError::TooSmall { .. }));
+        let ufs1 = NewfsParams { format: Format::Ufs1, volume_bytes: 1 << 45, ..base.clone() };
+        assert!(matches!(wrong(ufs1), NewfsError::TooLarge { .. }));
+        let dense = NewfsParams { density: Some(4096), volume_bytes: 1 << 45, ..base.clone() };
+        assert!(matches!(wrong(dense), NewfsError::Density { .. }));
+        let rotation = Some(Rotation { rotdelay_ms: 4, rps: 60, nsect: 32 });
+        assert_eq!(wrong(NewfsParams { rotation, ..base }), NewfsError::Rotation);
+    }
+
+    #[test]
+    fn unfinished_volume_is_refused() {
+        let sb = NewfsParams::new(Format::Ufs2, 4 * MIB).superblock().unwrap();
+        let refused = Superblock::decode(&sb.encode_unfinished(), sb.at).unwrap_err();
+        assert_eq!((refused.field, refused.found), ("fs_magic", MAGIC_UNFINISHED.into()));
+    }
+}

@@ -228,13 +228,17 @@ fn oddities(c: &mut Checker, f: &SbFields, format: Format) {
     }
 }
 
-/// The largest file that the pointers of the format reach, in bytes; the stored number may be anything.
-pub(super) fn largest_file(f: &SbFields, format: Format) -> u64 {
-    let bsize = bits64(f.bsize.into());
+/// The largest file that the pointers of the format reach, in bytes: what newfs stores.
+pub(super) fn pointers_reach(f: &SbFields) -> u64 {
     let n = bits64(f.nindir.into());
     let (n2, n3) = (n.saturating_mul(n), n.saturating_mul(n).saturating_mul(n));
     let blocks = n.saturating_add(n2).saturating_add(n3).saturating_add(12);
-    let pointers = blocks.saturating_mul(bsize).saturating_sub(1);
+    blocks.saturating_mul(bits64(f.bsize.into())).saturating_sub(1)
+}
+
+/// The largest file that is to be, in bytes; the stored number may be anything.
+pub(super) fn largest_file(f: &SbFields, format: Format) -> u64 {
+    let bsize = bits64(f.bsize.into());
     let most = match format {
         // FreeBSD's kernel stops at 2^31 blocks, its fsck at 2^30: what the kernel wrote beyond would be cleared.
         Format::Ufs1 if f.old_inodefmt >= 2 => bsize.saturating_mul(1 << 30).saturating_sub(1),
@@ -242,5 +246,5 @@ pub(super) fn largest_file(f: &SbFields, format: Format) -> u64 {
         Format::Ufs1 => 1 << 39,
         Format::Ufs2 => bits64(i64::MAX),
     };
-    pointers.min(most)
+    pointers_reach(f).min(most)
 }
