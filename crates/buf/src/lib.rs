@@ -1,1 +1,40 @@
-//! PLACEHOLDER
+//! The buffer cache, and the seam that every scheme stands behind.
+//!
+//! The engine changes metadata in memory, in *bufs*, and tells the scheme each *step*. The cache asks the scheme what
+//! may leave, and tells it what has landed. Nothing above this crate calls the disk.
+//!
+//! B1. A buf is found by what it *is* ([`Key`]), never by where it lives: a file's block keeps its buf when the block
+//!     moves, and a layout that places blocks late (a log-structured one) needs no address until the buf leaves.
+//! B2. A write has ended when it is *durable*, not when the device says that it has it. [`Scheme::landed`] fires once
+//!     for each image, after that, and never before. A scheme told too early would free what a crash still needs.
+//! B3. What leaves is an image that nobody changes any more: a buf changed while its image is on the way gets a copy of
+//!     its own (copy on write). A torn mixture of two states can so never reach the disk.
+//! B4. A write that failed leaves the buf dirty, and its contents in memory. For metadata the volume turns read-only
+//!     ([`Health`]), since an order that depended on that write cannot be kept any more.
+//! B5. Memory is bounded: clean bufs go when room is needed, dirty ones are written first, and a caller who makes bufs
+//!     dirty faster than the disk takes them waits.
+//! B6. A buf that somebody holds is never evicted: holding a [`BufRef`] is the pin.
+
+#![forbid(unsafe_code)]
+
+mod buf;
+mod cache;
+mod dirty;
+mod evict;
+mod health;
+mod leave;
+mod scheme;
+mod syncer;
+mod ticket;
+
+pub use buf::{Buf, BufRef, Key};
+pub use cache::{Cache, CacheOptions, CacheStats, Want};
+pub use disk::Kind as Role;
+pub use health::Health;
+pub use scheme::{
+    Answer, CallKind, CrashLeaves, Durable, Fields, Home, Leave, Must, Op, Promises, Run, Scheme, Slot, Step, WhileLeaving,
+};
+pub use ticket::{Freed, Ledger, Ticket};
+
+/// A boxed future of this thread.
+pub type Boxed<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + 'a>>;

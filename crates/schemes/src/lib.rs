@@ -1,1 +1,90 @@
-//! PLACEHOLDER
+//! The ways to keep metadata in order, one module each, behind [`buf::Scheme`].
+//!
+//! All of them keep, or give up, the same three rules (Ganger and Patt 1994, section 1):
+//!
+//! 1. Never point to a structure before it has been initialised on the disk.
+//! 2. Never reuse a resource before all earlier pointers to it are cleared on the disk.
+//! 3. Never clear the last pointer to a live resource before a new one has been set on the disk.
+//!
+//! The engine performs every call in an order that keeps them, if each step were durable before the next (rule S0 of
+//! [`buf::Scheme`]); a scheme decides what to wait for, and what else keeps the order instead.
+
+#![forbid(unsafe_code)]
+
+mod async_;
+mod sync;
+mod told;
+
+pub use async_::NoOrder;
+pub use sync::Synchronous;
+pub use told::{Teller, Told};
+
+use buf::Scheme;
+use std::rc::Rc;
+
+/// Whether a block that was just allocated must be initialised on the disk before a pointer to it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AllocInit {
+    /// Only indirect blocks, whose garbage would be taken for pointers.
+    None,
+    /// Indirect blocks and directories: no garbage is ever taken for names. What the BSD systems do.
+    #[default]
+    Directories,
+    /// File data, too: no file ever shows what another one left behind.
+    All,
+}
+
+impl AllocInit {
+    /// By the name of the mount option `allocinit=`.
+    pub fn by_name(name: &str) -> Option<AllocInit> {
+        Some(match name {
+            "none" => AllocInit::None,
+            "dirs" => AllocInit::Directories,
+            "all" => AllocInit::All,
+            _ => return None,
+        })
+    }
+}
+
+/// What the user may set about a scheme.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Settings {
+    /// `allocinit=`
+    pub alloc_init: AllocInit,
+}
+
+/// A scheme as `ordo schemes` lists it.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    make: fn(Settings) -> Rc<dyn Scheme>,
+}
+
+impl Known {
+    /// A scheme of this kind.
+    pub fn make(&self, settings: Settings) -> Rc<dyn Scheme> {
+        (self.make)(settings)
+    }
+}
+
+/// All schemes.
+pub const ALL: &[Known] = &[
+    Known {
+        name: "sync",
+        about: "metadata is written in order, and each call waits for it: the conventional FFS",
+        make: |settings| Rc::new(Synchronous::new(settings.alloc_init)),
+    },
+    Known {
+        name: "async",
+        about: "everything is written later, in no order: the fastest, and a crash may leave anything",
+        make: |_| Rc::new(NoOrder),
+    },
+];
+
+/// The scheme with this name.
+pub fn by_name(name: &str) -> Option<&'static Known> {
+    ALL.iter().find(|known| known.name == name)
+}

@@ -1,0 +1,145 @@
+//! One buf: a piece of the volume in memory.
+
+use disk::{Block, DiskOff, Image, Kind};
+use ondisk::{FragNo, Ino, Lbn};
+use rt::Time;
+use std::cell::{Cell, Ref, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What a buf is (B1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Key {
+    /// A piece of the volume's own metadata, by the address of its first fragment: superblock, cylinder groups,
+    /// summary, inode blocks.
+    Device(FragNo),
+    /// A block of a file: data, a directory, and under negative numbers indirect and extended-attribute blocks.
+    File(Ino, Lbn),
+}
+
+/// A buf that somebody holds (B6).
+pub type BufRef = Rc<Buf>;
+
+/// A piece of the volume in memory. The bytes are read with [`Buf::bytes`] and changed through the cache only, which
+/// so knows what is dirty.
+pub struct Buf {
+    key: Key,
+    pub(crate) kind: Cell<Kind>,
+    pub(crate) image: RefCell<Image>,
+    pub(crate) addr: Cell<Option<DiskOff>>,
+    pub(crate) state: Cell<State>,
+    /// Images that the device does not hold durably yet.
+    pub(crate) undurable: Cell<u32>,
+    /// An image is on its way to the device.
+    pub(crate) leaving: Cell<bool>,
+    pub(crate) dirty_since: Cell<Time>,
+    pub(crate) referenced: Cell<bool>,
+    /// The newest image that was sent, until it is durable.
+    pub(crate) in_flight: RefCell<Option<disk::Written>>,
+    pub(crate) place_in_cache: Cell<u32>,
+    /// Woken when the buf is filled, when an image has left, and when one has landed.
+    pub(crate) changed: rt::sync::Notify,
+    slot: Cell<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Being read; the bytes mean nothing yet.
+    Loading,
+    /// The read failed; whoever waits must ask again.
+    Failed,
+    Clean,
+    Dirty,
+    /// Thrown away: what it held belongs to nobody, and must never be written.
+    Dead,
+}
+
+impl Buf {
+    pub(crate) fn new(key: Key, kind: Kind, addr: Option<DiskOff>, block: Block, state: State) -> BufRef {
+        Rc::new(Buf {
+            key,
+            kind: Cell::new(kind),
+            image: RefCell::new(Arc::new(block)),
+            addr: Cell::new(addr),
+            state: Cell::new(state),
+            undurable: Cell::new(0),
+            leaving: Cell::new(false),
+            dirty_since: Cell::new(Time::default()),
+            referenced: Cell::new(true),
+            in_flight: RefCell::new(None),
+            place_in_cache: Cell::new(u32::MAX),
+            changed: rt::sync::Notify::new(),
+            slot: Cell::new(0),
+        })
+    }
+
+    /// What it is.
+    pub fn key(&self) -> Key {
+        self.key
+    }
+
+    /// The kind of thing in it, for the recorder, the schemes and the statistics.
+    pub fn kind(&self) -> Kind {
+        self.kind.get()
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> Ref<'_, [u8]> {
+        Ref::map(self.image.borrow(), |image| &image[..])
+    }
+
+    /// The contents as they are now, shared: nobody changes this image any more (B3).
+    pub fn image(&self) -> Image {
+        self.image.borrow().clone()
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.image.borrow().len()
+    }
+
+    /// Never: a buf holds at least one sector.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Where it lives, as far as that is known.
+    pub fn addr(&self) -> Option<DiskOff> {
+        self.addr.get()
+    }
+
+    /// Changed in memory, and no image with that change is under way.
+    pub fn is_dirty(&self) -> bool {
+        self.state.get() == State::Dirty
+    }
+
+    /// Everything that was ever changed in it is durable.
+    pub fn is_durable(&self) -> bool {
+        !self.is_dirty() && self.undurable.get() == 0
+    }
+
+    /// The number that the scheme keeps with this buf; 0 at first.
+    pub fn slot(&self) -> u32 {
+        self.slot.get()
+    }
+
+    /// Sets the scheme's number.
+    pub fn set_slot(&self, slot: u32) {
+        self.slot.set(slot);
+    }
+
+    /// Changes the bytes. A private copy is made first if the present image is on its way (B3).
+    pub(crate) fn change<R>(&self, f: impl FnOnce(&mut [u8]) -> R) -> R {
+        let mut image = self.image.borrow_mut();
+        f(&mut Arc::make_mut(&mut image)[..])
+    }
+}
+
+impl std::fmt::Debug for Buf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.key {
+            Key::Device(at) => write!(f, "{:?}@{}", self.kind.get(), at.0),
+            Key::File(ino, lbn) => write!(f, "{:?}({}:{})", self.kind.get(), ino.0, lbn.0),
+        }
+    }
+}

@@ -1,0 +1,507 @@
+//! The cache: finding bufs, filling them, changing them.
+
+use crate::dirty::DirtyBufs;
+use crate::buf::State;
+use crate::{Answer, Buf, BufRef, Health, Home, Key, Ledger, Must, Op, Role, Scheme, Step, Ticket};
+use disk::{Block, DiskOff, Queue, Tag};
+use ondisk::{Ino, Lbn};
+use rt::Rt;
+use rustc_hash::FxHashMap;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use vfs::{Error, Result};
+
+/// How much memory the cache may use, and how long a change may wait in it.
+#[derive(Debug, Clone, Copy)]
+pub struct CacheOptions {
+    /// Bytes of all bufs together.
+    pub bytes: usize,
+    /// Bytes of dirty bufs beyond which whoever makes more waits for the disk.
+    pub dirty_bytes: usize,
+    /// The syncer writes what has been dirty for this long.
+    pub age: Duration,
+}
+
+impl Default for CacheOptions {
+    fn default() -> Self {
+        CacheOptions::of_size(64 << 20)
+    }
+}
+
+impl CacheOptions {
+    /// A cache of `bytes`, half of which may be dirty for up to 30 seconds.
+    pub fn of_size(bytes: usize) -> CacheOptions {
+        CacheOptions { bytes, dirty_bytes: bytes / 2, age: Duration::from_secs(30) }
+    }
+}
+
+/// What a caller wants to find in the cache, and where it is to be read from if it is not there.
+#[derive(Debug, Clone, Copy)]
+pub struct Want {
+    /// What it is.
+    pub key: Key,
+    /// What kind of thing it is.
+    pub role: Role,
+    /// Where it lives.
+    pub addr: DiskOff,
+    /// Its length in bytes.
+    pub len: usize,
+}
+
+/// Counts since the mount.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Bufs found.
+    pub hits: u64,
+    /// Bufs read from the disk.
+    pub misses: u64,
+    /// Images sent to the disk.
+    pub writes: u64,
+    /// Of these, images in which something was rolled back.
+    pub rollbacks: u64,
+    /// Times a caller had to wait for a scheme.
+    pub waits: u64,
+    /// Bytes in the cache now.
+    pub bytes: usize,
+    /// Bytes of dirty bufs now.
+    pub dirty_bytes: usize,
+}
+
+/// The bufs of one volume, and the way from them to the disk.
+pub struct Cache {
+    pub(crate) rt: Rt,
+    pub(crate) queue: Queue,
+    pub(crate) options: CacheOptions,
+    pub(crate) inner: RefCell<Inner>,
+    pub(crate) stats: Cell<CacheStats>,
+    pub(crate) undurable_bytes: Cell<usize>,
+    pub(crate) flushing: Cell<bool>,
+    /// The last failure of a background write of each file, until fsync has reported it.
+    pub(crate) write_errors: RefCell<FxHashMap<Ino, Error>>,
+    health: Health,
+    ledger: Ledger,
+    scheme: OnceCell<Rc<dyn Scheme>>,
+    home: OnceCell<Rc<dyn Home>>,
+    ripe: RefCell<VecDeque<Ticket>>,
+    upkeep: Rc<rt::sync::Notify>,
+    /// Tickets whose order broke because a write failed: what they free stays taken until fsck has seen it.
+    stuck: RefCell<Vec<Ticket>>,
+    next_op: Cell<u64>,
+}
+
+#[derive(Default)]
+pub(crate) struct Inner {
+    pub(crate) map: FxHashMap<Key, u32>,
+    pub(crate) bufs: Vec<Option<BufRef>>,
+    pub(crate) free: Vec<u32>,
+    pub(crate) hand: usize,
+    pub(crate) bytes: usize,
+    pub(crate) dirty: DirtyBufs,
+}
+
+impl Cache {
+    /// An empty cache before `queue`. A scheme and a layout must be attached before the first change.
+    pub fn new(rt: Rt, queue: Queue, health: Health, options: CacheOptions) -> Rc<Cache> {
+        Rc::new(Cache {
+            rt,
+            queue,
+            options,
+            inner: RefCell::default(),
+            stats: Cell::default(),
+            undurable_bytes: Cell::new(0),
+            flushing: Cell::new(false),
+            write_errors: RefCell::default(),
+            health,
+            ledger: Ledger::default(),
+            scheme: OnceCell::new(),
+            home: OnceCell::new(),
+            ripe: RefCell::default(),
+            upkeep: Rc::new(rt::sync::Notify::new()),
+            stuck: RefCell::default(),
+            next_op: Cell::new(1),
+        })
+    }
+
+    /// Says who decides what may leave, and who knows where things live. Once.
+    pub fn attach(&self, scheme: Rc<dyn Scheme>, home: Rc<dyn Home>) {
+        let fresh = self.scheme.set(scheme).is_ok() && self.home.set(home).is_ok();
+        assert!(fresh, "a cache has one scheme and one layout");
+    }
+
+    /// The scheme.
+    pub fn scheme(&self) -> &Rc<dyn Scheme> {
+        // OK to expect: a volume attaches both before it hands the cache to anybody.
+        self.scheme.get().expect("a scheme is attached")
+    }
+
+    pub(crate) fn home(&self) -> &Rc<dyn Home> {
+        // OK to expect: as above.
+        self.home.get().expect("a layout is attached")
+    }
+
+    /// The executor.
+    pub fn rt(&self) -> &Rt {
+        &self.rt
+    }
+
+    /// The queue before the disk.
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Whether the volume can be changed.
+    pub fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// The tickets of this volume.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Counts.
+    pub fn stats(&self) -> CacheStats {
+        let inner = self.inner.borrow();
+        CacheStats { bytes: inner.bytes, dirty_bytes: inner.dirty.bytes(), ..self.stats.get() }
+    }
+
+    pub(crate) fn count(&self, f: impl FnOnce(&mut CacheStats)) {
+        let mut stats = self.stats.get();
+        f(&mut stats);
+        self.stats.set(stats);
+    }
+
+    // Finding and filling.
+
+    /// The buf, if it is here and filled.
+    #[inline]
+    pub fn find(&self, key: Key) -> Option<BufRef> {
+        let inner = self.inner.borrow();
+        let buf = inner.bufs[*inner.map.get(&key)? as usize].as_ref()?;
+        if matches!(buf.state.get(), State::Clean | State::Dirty) {
+            buf.referenced.set(true);
+            return Some(buf.clone());
+        }
+        None
+    }
+
+    /// The buf, read from the disk if it is not here.
+    ///
+    /// # Errors
+    /// `Io` when the read fails; the next call tries again.
+    pub async fn read(self: &Rc<Self>, want: Want) -> Result<BufRef> {
+        loop {
+            if let Some(buf) = self.find(want.key) {
+                self.count(|s| s.hits += 1);
+                return Ok(buf);
+            }
+            if let Some(loading) = self.loading(want.key) {
+                loading.changed.notified().await;
+                continue;
+            }
+            self.make_room(want.len).await?;
+            if self.is_known(want.key) {
+                continue;
+            }
+            self.count(|s| s.misses += 1);
+            let load = Load::begin(self, want);
+            let block = self.queue.read(want.addr, want.len, Tag { kind: want.role, cause: 0 }).await;
+            return load.end(block.map_err(Error::io));
+        }
+    }
+
+    /// Starts to read what is not here, if there is room, and waits for nothing.
+    pub fn read_ahead(self: &Rc<Self>, want: Want) {
+        if self.is_known(want.key) || !self.has_room(want.len) {
+            return;
+        }
+        self.count(|s| s.misses += 1);
+        let load = Load::begin(self, want);
+        let read = self.queue.read(want.addr, want.len, Tag { kind: want.role, cause: 0 });
+        self.rt.spawn(async move {
+            // A failed read-ahead is nobody's error: whoever needs the block reads it again, and learns it.
+            let _ = load.end(read.await.map_err(Error::io));
+        });
+    }
+
+    /// A buf with zeroes for something that is new on the volume; nothing is read. If one is here, it is emptied.
+    ///
+    /// # Errors
+    /// `Io` when room must be made, and the disk fails.
+    pub async fn fresh(self: &Rc<Self>, key: Key, role: Role, addr: Option<DiskOff>, len: usize) -> Result<BufRef> {
+        while let Some(loading) = self.loading(key) {
+            loading.changed.notified().await;
+        }
+        self.make_room(len).await?;
+        if let Some(old) = self.find(key) {
+            self.discard(&old);
+        }
+        let buf = Buf::new(key, role, addr, Block::zeroed(len), State::Clean);
+        self.insert(buf.clone());
+        Ok(buf)
+    }
+
+    fn loading(&self, key: Key) -> Option<BufRef> {
+        let inner = self.inner.borrow();
+        let buf = inner.bufs[*inner.map.get(&key)? as usize].as_ref()?;
+        (buf.state.get() == State::Loading).then(|| buf.clone())
+    }
+
+    fn is_known(&self, key: Key) -> bool {
+        self.inner.borrow().map.contains_key(&key)
+    }
+
+    pub(crate) fn insert(&self, buf: BufRef) {
+        let mut inner = self.inner.borrow_mut();
+        let at = inner.free.pop().unwrap_or_else(|| {
+            inner.bufs.push(None);
+            (inner.bufs.len() - 1) as u32
+        });
+        buf.place_in_cache.set(at);
+        inner.bytes += buf.len();
+        inner.map.insert(buf.key(), at);
+        inner.bufs[at as usize] = Some(buf);
+    }
+
+    pub(crate) fn remove(&self, buf: &Buf) {
+        let mut inner = self.inner.borrow_mut();
+        let at = buf.place_in_cache.replace(u32::MAX);
+        if at == u32::MAX {
+            return;
+        }
+        inner.bytes -= buf.len();
+        inner.map.remove(&buf.key());
+        inner.bufs[at as usize] = None;
+        inner.free.push(at);
+    }
+
+    // Changing.
+
+    /// Waits until `buf` may be changed: at once, unless the scheme locks what is leaving.
+    #[inline]
+    pub async fn before_change(&self, buf: &BufRef) {
+        while buf.leaving.get() && self.scheme().while_leaving() == crate::WhileLeaving::Lock {
+            buf.changed.notified().await;
+        }
+    }
+
+    /// Changes the bytes, which makes the buf dirty.
+    #[inline]
+    pub fn modify<R>(&self, buf: &BufRef, f: impl FnOnce(&mut [u8]) -> R) -> R {
+        let result = buf.change(f);
+        self.mark_dirty(buf);
+        result
+    }
+
+    /// Changes the bytes without making the buf dirty: for the contents of a block that no pointer names yet, which
+    /// whoever sets the pointer makes dirty.
+    #[inline]
+    pub fn fill<R>(&self, buf: &BufRef, f: impl FnOnce(&mut [u8]) -> R) -> R {
+        buf.change(f)
+    }
+
+    /// Makes the buf dirty; the syncer will write it.
+    #[inline]
+    pub fn mark_dirty(&self, buf: &BufRef) {
+        if buf.state.get() != State::Clean {
+            return;
+        }
+        buf.state.set(State::Dirty);
+        buf.dirty_since.set(self.rt.now());
+        self.inner.borrow_mut().dirty.add(buf);
+    }
+
+    /// Gives the buf another length: bytes beyond the old one are zero.
+    pub fn resize(&self, buf: &BufRef, len: usize) {
+        let old = buf.len();
+        if old == len {
+            return;
+        }
+        let mut block = Block::zeroed(len);
+        let keep = old.min(len);
+        block[..keep].copy_from_slice(&buf.bytes()[..keep]);
+        *buf.image.borrow_mut() = Arc::new(block);
+        let mut inner = self.inner.borrow_mut();
+        if buf.place_in_cache.get() != u32::MAX {
+            inner.bytes = inner.bytes + len - old;
+        }
+        if buf.is_dirty() {
+            inner.dirty.resized(old, len);
+        }
+    }
+
+    /// Says that the block lives elsewhere now.
+    pub fn moved(&self, buf: &BufRef, addr: DiskOff) {
+        buf.addr.set(Some(addr));
+    }
+
+    /// Throws a buf away: what it holds was freed, and must not be written any more. An image that is on its way
+    /// still lands; whatever uses the place next is written after it, since the queue keeps overlapping writes in order.
+    pub fn discard(&self, buf: &BufRef) {
+        if buf.state.get() == State::Dirty {
+            self.inner.borrow_mut().dirty.drop_buf(buf);
+        }
+        self.remove(buf);
+        buf.state.set(State::Dead);
+        buf.changed.notify_all();
+    }
+
+    /// Throws away what the cache holds under `key`, if anything.
+    pub fn discard_key(&self, key: Key) {
+        if let Some(buf) = self.find(key) {
+            self.discard(&buf);
+        } else if let Some(loading) = self.loading(key) {
+            // Its reader finds it dead when the read ends.
+            self.discard(&loading);
+        }
+    }
+
+    /// The dirty bufs of a file, in the order of their block numbers.
+    pub fn dirty_of(&self, ino: Ino) -> Vec<BufRef> {
+        let inner = self.inner.borrow();
+        inner.dirty.of_file(ino).filter_map(|lbn| inner.bufs[*inner.map.get(&Key::File(ino, lbn))? as usize].clone()).collect()
+    }
+
+    /// Every key that the cache holds of a file's blocks from `from` on that is dirty.
+    pub fn dirty_run(&self, ino: Ino, from: Lbn, to: Lbn) -> Vec<BufRef> {
+        let inner = self.inner.borrow();
+        inner
+            .dirty
+            .of_file_range(ino, from, to)
+            .filter_map(|lbn| inner.bufs[*inner.map.get(&Key::File(ino, lbn))? as usize].clone())
+            .collect()
+    }
+
+    // Calls and steps.
+
+    /// Begins a call that changes the volume.
+    ///
+    /// # Errors
+    /// `ReadOnly` when nothing can be changed; what the scheme's wait ends with.
+    pub async fn begin(self: &Rc<Self>, kind: crate::CallKind) -> Result<Op> {
+        self.health.writable()?;
+        let id = self.next_op.get();
+        self.next_op.set(id + 1);
+        let op = Op { id, kind };
+        let must = self.scheme().begin(self, op);
+        self.obey(must).await?;
+        self.throttle().await?;
+        Ok(op)
+    }
+
+    /// Ends a call.
+    ///
+    /// # Errors
+    /// What the scheme's wait ends with.
+    pub async fn end(self: &Rc<Self>, op: Op) -> Result<()> {
+        let must = self.scheme().end(self, op);
+        self.obey(must).await
+    }
+
+    /// Tells the scheme a step, and waits for what it demands. A ticket comes back when it is ripe.
+    ///
+    /// # Errors
+    /// `Io` when a write that the scheme demands fails. What the step's ticket would free then stays taken.
+    pub async fn step(self: &Rc<Self>, op: Op, step: Step<'_>) -> Result<Option<Ticket>> {
+        let Answer { must, ripe } = self.scheme().step(self, op, step);
+        match self.obey(must).await {
+            Ok(()) => Ok(ripe),
+            Err(error) => {
+                self.stuck.borrow_mut().extend(ripe);
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits for what a scheme demands.
+    ///
+    /// # Errors
+    /// `Io` when a write fails.
+    pub async fn obey(self: &Rc<Self>, must: Must) -> Result<()> {
+        match must {
+            Must::Nothing => Ok(()),
+            Must::Durable(buf) => {
+                self.count(|s| s.waits += 1);
+                self.write(&buf).await
+            }
+            Must::InOrder(bufs) => {
+                self.count(|s| s.waits += 1);
+                for buf in &bufs {
+                    self.write(buf).await?;
+                }
+                Ok(())
+            }
+            Must::Wait(until) => {
+                self.count(|s| s.waits += 1);
+                until.await
+            }
+        }
+    }
+
+    /// A ticket's time has come, though no call waits for it: the volume's upkeep gives it back to the layout.
+    pub fn ripen(&self, ticket: Ticket) {
+        self.ripe.borrow_mut().push_back(ticket);
+        self.upkeep.notify_all();
+    }
+
+    /// The next ripe ticket, for the volume's upkeep.
+    pub fn take_ripe(&self) -> Option<Ticket> {
+        self.ripe.borrow_mut().pop_front()
+    }
+
+    /// Woken when the volume's upkeep has something to do: a ticket has ripened, a file lost its last user.
+    pub fn upkeep_wanted(&self) -> Rc<rt::sync::Notify> {
+        self.upkeep.clone()
+    }
+
+    /// Keeps a ticket that cannot be redeemed any more because the volume failed: its space stays taken.
+    pub fn keep_stuck(&self, ticket: Ticket) {
+        self.stuck.borrow_mut().push(ticket);
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        // A volume that failed, or was dropped without an unmount, may hold tickets: what they free stays taken on the
+        // disk, and fsck finds it. They are taken apart so that only a real loss trips the ticket's own alarm.
+        for ticket in self.stuck.get_mut().drain(..).chain(self.ripe.get_mut().drain(..)) {
+            let _ = ticket.redeem();
+        }
+    }
+}
+
+/// A read that is under way. Whatever becomes of it, nobody is left waiting for its buf.
+struct Load {
+    cache: Rc<Cache>,
+    buf: BufRef,
+}
+
+impl Load {
+    fn begin(cache: &Rc<Cache>, want: Want) -> Load {
+        let buf = Buf::new(want.key, want.role, Some(want.addr), Block::zeroed(want.len), State::Loading);
+        cache.insert(buf.clone());
+        Load { cache: cache.clone(), buf }
+    }
+
+    fn end(self, result: Result<Block>) -> Result<BufRef> {
+        let block = result?;
+        if self.buf.state.get() == State::Loading {
+            *self.buf.image.borrow_mut() = Arc::new(block);
+            self.buf.state.set(State::Clean);
+        }
+        Ok(self.buf.clone())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        if self.buf.state.get() == State::Loading {
+            self.buf.state.set(State::Failed);
+            self.cache.remove(&self.buf);
+        }
+        self.buf.changed.notify_all();
+    }
+}

@@ -1,0 +1,87 @@
+//! Which bufs are dirty: by age for the syncer, by file for fsync and clusters.
+
+use crate::{Buf, BufRef, Key};
+use ondisk::{Ino, Lbn};
+use rt::Time;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeSet, VecDeque};
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+/// The dirty bufs. An entry of the age list may be stale (the buf was written, or is gone); it is dropped when met.
+#[derive(Default)]
+pub(crate) struct DirtyBufs {
+    bytes: usize,
+    by_age: VecDeque<(Time, Weak<Buf>)>,
+    by_file: FxHashMap<Ino, BTreeSet<Lbn>>,
+}
+
+impl DirtyBufs {
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// `buf` has just become dirty.
+    pub(crate) fn add(&mut self, buf: &BufRef) {
+        self.bytes += buf.len();
+        self.by_age.push_back((buf.dirty_since.get(), Rc::downgrade(buf)));
+        if let Key::File(ino, lbn) = buf.key() {
+            self.by_file.entry(ino).or_default().insert(lbn);
+        }
+    }
+
+    /// `buf` leaves, or is thrown away.
+    pub(crate) fn drop_buf(&mut self, buf: &Buf) {
+        self.bytes -= buf.len();
+        if let Key::File(ino, lbn) = buf.key()
+            && let Some(lbns) = self.by_file.get_mut(&ino)
+        {
+            lbns.remove(&lbn);
+            if lbns.is_empty() {
+                self.by_file.remove(&ino);
+            }
+        }
+    }
+
+    pub(crate) fn resized(&mut self, old: usize, new: usize) {
+        self.bytes = self.bytes + new - old;
+    }
+
+    pub(crate) fn of_file(&self, ino: Ino) -> impl Iterator<Item = Lbn> + '_ {
+        self.by_file.get(&ino).into_iter().flatten().copied()
+    }
+
+    pub(crate) fn of_file_range(&self, ino: Ino, from: Lbn, to: Lbn) -> impl Iterator<Item = Lbn> + '_ {
+        self.by_file.get(&ino).into_iter().flat_map(move |lbns| lbns.range(from..to)).copied()
+    }
+
+    /// Up to `most` bufs that have been dirty for `age`, oldest first. They leave the age list.
+    pub(crate) fn take_older(&mut self, now: Time, age: Duration, most: usize) -> Vec<BufRef> {
+        let mut taken = Vec::new();
+        while taken.len() < most {
+            match self.by_age.front() {
+                Some((since, _)) if *since + age <= now => {}
+                _ => break,
+            }
+            let Some((since, buf)) = self.by_age.pop_front() else { break };
+            if let Some(buf) = buf.upgrade()
+                && buf.is_dirty()
+                && buf.dirty_since.get() == since
+            {
+                taken.push(buf);
+            }
+        }
+        taken
+    }
+
+    /// Puts bufs back that were taken and could not be written.
+    pub(crate) fn put_back(&mut self, buf: &BufRef) {
+        self.by_age.push_back((buf.dirty_since.get(), Rc::downgrade(buf)));
+    }
+
+    /// All dirty bufs, oldest first.
+    pub(crate) fn all(&self) -> Vec<BufRef> {
+        let live = self.by_age.iter().filter_map(|(since, buf)| buf.upgrade().map(|buf| (since, buf)));
+        live.filter(|(since, buf)| buf.is_dirty() && buf.dirty_since.get() == **since).map(|(_, buf)| buf).collect()
+    }
+}

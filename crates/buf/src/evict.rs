@@ -1,0 +1,92 @@
+//! Room: which buf goes when another one comes (B5).
+//!
+//! The clock: a hand goes round all bufs; one that was used since the hand last passed gets another round.
+
+use crate::Cache;
+use crate::buf::State;
+use std::rc::Rc;
+use std::time::Duration;
+use vfs::{Error, Result};
+
+/// Bufs that are written at once to make room.
+const BATCH: usize = 64;
+
+impl Cache {
+    /// There is room for `len` bytes more, perhaps after clean bufs went.
+    pub(crate) fn has_room(&self, len: usize) -> bool {
+        let limit = self.options.bytes;
+        if self.inner.borrow().bytes + len <= limit {
+            return true;
+        }
+        let mut inner = self.inner.borrow_mut();
+        let count = inner.bufs.len();
+        let mut looked_at = 0;
+        while inner.bytes + len > limit && looked_at < 2 * count {
+            looked_at += 1;
+            let at = inner.hand % count;
+            inner.hand = at + 1;
+            let Some(buf) = &inner.bufs[at] else { continue };
+            let idle = buf.state.get() == State::Clean && buf.undurable.get() == 0 && Rc::strong_count(buf) == 1;
+            if !idle || buf.referenced.replace(false) {
+                continue;
+            }
+            let (key, len_gone) = (buf.key(), buf.len());
+            buf.place_in_cache.set(u32::MAX);
+            inner.bytes -= len_gone;
+            inner.map.remove(&key);
+            inner.bufs[at] = None;
+            inner.free.push(at as u32);
+        }
+        inner.bytes + len <= limit
+    }
+
+    /// Makes room for `len` bytes more. Where everything is held or dirty, dirty bufs are written; where everything is
+    /// held, the cache grows: the holders are few, and each holds few.
+    pub(crate) async fn make_room(self: &Rc<Self>, len: usize) -> Result<()> {
+        for _ in 0..8 {
+            if self.has_room(len) {
+                return Ok(());
+            }
+            let oldest = self.inner.borrow_mut().dirty.take_older(self.rt.now(), Duration::ZERO, BATCH);
+            if oldest.is_empty() && self.undurable_bytes.get() == 0 {
+                return Ok(());
+            }
+            self.write_and_forget_errors(oldest).await;
+            self.queue.flush().await.map_err(Error::io)?;
+            // The images that just became durable let go of their bufs in tasks of their own.
+            self.rt.yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// Waits while more is dirty than may be (B5).
+    ///
+    /// # Errors
+    /// `Io` when the volume failed, so that nothing will ever become clean.
+    pub async fn throttle(self: &Rc<Self>) -> Result<()> {
+        while self.inner.borrow().dirty.bytes() + self.undurable_bytes.get() > self.options.dirty_bytes {
+            self.health().writable()?;
+            let oldest = self.inner.borrow_mut().dirty.take_older(self.rt.now(), Duration::ZERO, BATCH);
+            if oldest.is_empty() {
+                if self.undurable_bytes.get() == 0 {
+                    return Ok(());
+                }
+                self.queue.flush().await.map_err(Error::io)?;
+                self.rt.yield_now().await;
+                continue;
+            }
+            self.write_and_forget_errors(oldest).await;
+        }
+        Ok(())
+    }
+
+    /// Each failure is kept with its file and in the volume's health; whoever makes room is not the one to be told.
+    async fn write_and_forget_errors(self: &Rc<Self>, bufs: Vec<crate::BufRef>) {
+        self.write_soon(&bufs);
+        for buf in bufs {
+            while buf.leaving.get() {
+                buf.changed.notified().await;
+            }
+        }
+    }
+}

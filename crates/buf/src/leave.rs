@@ -1,0 +1,183 @@
+//! How a buf leaves, and how it lands.
+
+use crate::buf::State;
+use crate::{Boxed, BufRef, Cache, Key, Leave};
+use disk::{DiskError, Image, Tag, Written};
+use std::rc::Rc;
+use std::sync::Arc;
+use vfs::{Error, Result};
+
+/// What came of the attempt to let a buf leave.
+enum Attempt {
+    /// An image is on its way, or was already.
+    Leaving(Written),
+    /// There is nothing to write.
+    Clean,
+    /// The scheme says: not yet.
+    Blocked(Boxed<'static, Result<()>>),
+}
+
+impl Cache {
+    /// Writes `buf` if it is dirty, and waits until all that was ever changed in it is durable.
+    ///
+    /// # Errors
+    /// `Io` when the write or the flush fails; the buf is dirty again then.
+    pub async fn write(self: &Rc<Self>, buf: &BufRef) -> Result<()> {
+        loop {
+            match self.attempt(buf) {
+                Attempt::Clean => return Ok(()),
+                Attempt::Leaving(written) => return written.durable().await.map_err(Error::io),
+                Attempt::Blocked(until) => until.await?,
+            }
+        }
+    }
+
+    /// Writes all of these, in any order, and waits until they are durable. One flush serves them all.
+    ///
+    /// # Errors
+    /// The first failure; the others were still tried.
+    pub async fn write_all(self: &Rc<Self>, bufs: Vec<BufRef>) -> Result<()> {
+        let mut leaving = Vec::with_capacity(bufs.len());
+        let mut blocked = Vec::new();
+        for buf in bufs {
+            match self.attempt(&buf) {
+                Attempt::Clean => {}
+                Attempt::Leaving(written) => leaving.push(written),
+                Attempt::Blocked(until) => blocked.push((buf, until)),
+            }
+        }
+        let mut outcome = Ok(());
+        for written in &leaving {
+            outcome = outcome.and(written.completed().await.map_err(Error::io));
+        }
+        for (buf, until) in blocked {
+            until.await?;
+            outcome = outcome.and(self.write(&buf).await);
+        }
+        for written in &leaving {
+            outcome = outcome.and(written.durable().await.map_err(Error::io));
+        }
+        outcome
+    }
+
+    /// Writes everything that is dirty now, and waits until all that was written so far is durable.
+    ///
+    /// # Errors
+    /// The first failure; the others were still tried.
+    pub async fn write_everything(self: &Rc<Self>) -> Result<()> {
+        let dirty = self.inner.borrow().dirty.all();
+        let outcome = self.write_all(dirty).await;
+        outcome.and(self.queue.flush().await.map_err(Error::io))
+    }
+
+    /// Starts to write these and waits for nothing: clusters, and what the syncer chose. What the scheme holds back
+    /// stays dirty.
+    pub fn write_soon(self: &Rc<Self>, bufs: &[BufRef]) {
+        for buf in bufs {
+            // One image of a buf at a time: a second would only follow the first one to the same place.
+            let wait = buf.leaving.get() && buf.is_dirty();
+            if wait || matches!(self.attempt(buf), Attempt::Blocked(_)) {
+                self.inner.borrow_mut().dirty.put_back(buf);
+            }
+        }
+    }
+
+    fn attempt(self: &Rc<Self>, buf: &BufRef) -> Attempt {
+        if !buf.is_dirty() {
+            return match buf.in_flight.borrow().clone() {
+                Some(written) if buf.undurable.get() > 0 => Attempt::Leaving(written),
+                _ => Attempt::Clean,
+            };
+        }
+        let mut image = match self.scheme().leaving(buf) {
+            Leave::AsIs => None,
+            Leave::Image(block) => {
+                self.count(|s| s.rollbacks += 1);
+                Some(Arc::new(block))
+            }
+            Leave::After(until) => return Attempt::Blocked(until),
+            Leave::AfterBufs(first) => {
+                let cache = self.clone();
+                return Attempt::Blocked(Box::pin(async move { cache.write_all(first).await }));
+            }
+        };
+        let Some(addr) = self.home().place(buf) else { return Attempt::Clean };
+        // Rolled back or not, times and check-hashes are put in last, over exactly the bytes that leave.
+        let rolled_back = image.is_some();
+        match &mut image {
+            Some(image) => self.home().seal(buf, &mut Arc::make_mut(image)[..]),
+            None => buf.change(|bytes| self.home().seal(buf, bytes)),
+        }
+        let image = image.unwrap_or_else(|| buf.image());
+        if !rolled_back {
+            buf.state.set(State::Clean);
+            self.inner.borrow_mut().dirty.drop_buf(buf);
+        }
+        Attempt::Leaving(self.send(buf, addr, image))
+    }
+
+    fn send(self: &Rc<Self>, buf: &BufRef, addr: disk::DiskOff, image: Image) -> Written {
+        self.count(|s| s.writes += 1);
+        buf.leaving.set(true);
+        buf.undurable.set(buf.undurable.get() + 1);
+        self.undurable_bytes.set(self.undurable_bytes.get() + image.len());
+        let written = self.queue.write(addr, image.clone(), Tag { kind: buf.kind(), cause: 0 });
+        *buf.in_flight.borrow_mut() = Some(written.clone());
+        let (cache, buf, result) = (self.clone(), buf.clone(), written.clone());
+        self.rt.spawn(async move {
+            let completed = written.completed().await;
+            buf.leaving.set(false);
+            buf.changed.notify_all();
+            cache.flush_soon();
+            let outcome = match completed {
+                Ok(()) => written.when_durable().await,
+                Err(error) => Err(error),
+            };
+            cache.undurable_bytes.set(cache.undurable_bytes.get() - image.len());
+            buf.undurable.set(buf.undurable.get() - 1);
+            match outcome {
+                Ok(()) => cache.landed(&buf, &image),
+                Err(error) => cache.failed(&buf, &error),
+            }
+            if buf.undurable.get() == 0 {
+                buf.in_flight.borrow_mut().take();
+            }
+            buf.changed.notify_all();
+        });
+        result
+    }
+
+    /// Starts a flush once so much is completed and not durable that writers would soon have to wait for one.
+    fn flush_soon(self: &Rc<Self>) {
+        if self.undurable_bytes.get() > self.options.dirty_bytes / 2 && !self.flushing.replace(true) {
+            let cache = self.clone();
+            self.rt.spawn(async move {
+                // Its failure is told to every write that it covers.
+                let _ = cache.queue.flush().await;
+                cache.flushing.set(false);
+            });
+        }
+    }
+
+    fn landed(self: &Rc<Self>, buf: &BufRef, image: &Image) {
+        self.scheme().landed(self, buf, image);
+    }
+
+    /// The buf is dirty again, with all its contents (B4).
+    fn failed(self: &Rc<Self>, buf: &BufRef, error: &DiskError) {
+        self.mark_dirty(buf);
+        self.scheme().failed(buf);
+        let metadata = !matches!((buf.key(), buf.kind()), (Key::File(..), disk::Kind::Data));
+        if metadata || error.op == disk::DiskOp::Flush {
+            self.health().degrade(format!("{error}, writing {buf:?}; the volume is read-only now"));
+        }
+        if let Key::File(ino, _) = buf.key() {
+            self.write_errors.borrow_mut().insert(ino, Error::io(error));
+        }
+    }
+
+    /// The failure of a write of this file that nobody has been told yet.
+    pub fn take_write_error(&self, ino: ondisk::Ino) -> Option<Error> {
+        self.write_errors.borrow_mut().remove(&ino)
+    }
+}

@@ -1,0 +1,403 @@
+//! The seam between layouts and schemes.
+//!
+//! S0. The engine performs the steps of every call in an order that would be safe if each step became durable before
+//!     the next one began, and it awaits the scheme's answer after each step. Each scheme is one answer to one
+//!     question, asked at each step: what must happen before the engine may go on?
+//! S1. A step is told after its change is in memory, and before the next change is made.
+//! S2. What must not be freed yet is not freed by the engine: the step carries a [`Ticket`], and the scheme hands it
+//!     back when freeing is safe, in its answer or later through [`crate::Cache::ripen`].
+//! S3. The engine never asks which scheme it runs under; a scheme never searches a directory, computes a block's
+//!     address, or knows how a bitmap is laid out.
+
+use crate::{Boxed, Buf, BufRef, Cache, Role, Ticket};
+use disk::{Block, DiskOff, Image};
+use ondisk::{FragNo, Ino, Lbn};
+use rt::Time;
+use std::rc::Rc;
+use vfs::Result;
+
+/// The kind of a call, for throttling, logical records and traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum CallKind {
+    Create,
+    Mkdir,
+    Symlink,
+    Tmpfile,
+    Link,
+    Unlink,
+    Rmdir,
+    Rename,
+    Write,
+    Truncate,
+    Allocate,
+    SetAttr,
+    SetXattr,
+    /// Freeing what a ticket named, or a file that lost its last user.
+    Reclaim,
+    /// Mount, unmount, and upkeep.
+    Upkeep,
+}
+
+/// A running call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Op {
+    /// Counts up from 1 in a mount.
+    pub id: u64,
+    /// What it is.
+    pub kind: CallKind,
+}
+
+/// A run of fragments: an address and how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// First fragment; 0 where there is none.
+    pub at: FragNo,
+    /// Fragments.
+    pub frags: u32,
+}
+
+/// Where a block pointer lives.
+#[derive(Clone, Copy)]
+pub enum Slot<'a> {
+    /// In the inode, whose buf this is: direct pointers 0 to 11, then the three indirect ones.
+    Inode(&'a BufRef, u8),
+    /// In an indirect block, by index.
+    Indirect(&'a BufRef, u32),
+    /// In the inode, among the pointers of the extended-attribute area.
+    ExtAttr(&'a BufRef, u8),
+}
+
+impl<'a> Slot<'a> {
+    /// The buf that holds the pointer.
+    pub fn buf(&self) -> &'a BufRef {
+        match self {
+            Slot::Inode(buf, _) | Slot::Indirect(buf, _) | Slot::ExtAttr(buf, _) => buf,
+        }
+    }
+}
+
+impl std::fmt::Debug for Slot<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Slot::Inode(_, i) => write!(f, "inode[{i}]"),
+            Slot::Indirect(buf, i) => write!(f, "{buf:?}[{i}]"),
+            Slot::ExtAttr(_, i) => write!(f, "attributes[{i}]"),
+        }
+    }
+}
+
+/// Which fields of an inode changed, and in which direction where that matters for order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fields {
+    /// A name more will point here, or this is a new inode: it must be durable before that name.
+    LinksUp,
+    /// A name less points here.
+    LinksDown,
+    /// The size of a file, with whatever else.
+    Size,
+    /// The size of a directory: names beyond the old size are found only with it.
+    DirectorySize,
+    /// Mode, owner, flags.
+    Mode,
+    /// Times only.
+    Times,
+}
+
+/// One step of a call (S1). Each variant says what has just changed in memory.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// An inode's bit was taken in `cg`, and the dinode initialised (mode set, no name yet).
+    InodeAllocated {
+        /// The inode.
+        ino: Ino,
+        /// The cylinder group's buf.
+        cg: &'a BufRef,
+        /// The buf that holds the dinode.
+        inode: &'a BufRef,
+        /// It is a directory.
+        directory: bool,
+    },
+    /// Fields of an inode changed.
+    InodeChanged {
+        /// The inode.
+        ino: Ino,
+        /// The buf that holds the dinode.
+        inode: &'a BufRef,
+        /// What changed.
+        fields: Fields,
+    },
+    /// A new block's contents are in memory; no pointer to it is set yet.
+    BlockReady {
+        /// Whose block it is.
+        ino: Ino,
+        /// Which block of the file.
+        lbn: Lbn,
+        /// Its buf.
+        block: &'a BufRef,
+        /// What kind of block it is.
+        role: Role,
+    },
+    /// A pointer was set to a block whose fragments were taken before.
+    BlockAllocated {
+        /// Whose block it is.
+        ino: Ino,
+        /// Which block of the file.
+        lbn: Lbn,
+        /// What kind of block it is.
+        role: Role,
+        /// Where the pointer lives.
+        slot: Slot<'a>,
+        /// What the pointer meant before (a shorter run of fragments, or nothing).
+        old: Run,
+        /// What it means now.
+        new: Run,
+        /// The buf with the contents.
+        block: &'a BufRef,
+        /// The cylinder group's buf whose map gave the fragments.
+        cg: &'a BufRef,
+        /// The old fragments, when they moved.
+        freed: Option<Ticket>,
+    },
+    /// An entry was set in a directory.
+    LinkAdded {
+        /// The directory.
+        dir: Ino,
+        /// The directory's block with the entry.
+        block: &'a BufRef,
+        /// Offset of the entry in that block, in bytes.
+        offset: u32,
+        /// What the entry names.
+        ino: Ino,
+        /// The buf with the named inode.
+        inode: &'a BufRef,
+        /// For a new directory: its first block, and the buf with its parent's inode, whose link count went up.
+        mkdir: Option<(&'a BufRef, &'a BufRef)>,
+    },
+    /// An entry was redirected: a rename over a name, or `..` of a directory that moved.
+    LinkChanged {
+        /// The directory.
+        dir: Ino,
+        /// The directory's block with the entry.
+        block: &'a BufRef,
+        /// Offset of the entry in that block, in bytes.
+        offset: u32,
+        /// What it names now.
+        ino: Ino,
+        /// The buf with the inode that it names now.
+        inode: &'a BufRef,
+        /// Drops the link of what it named before.
+        ticket: Ticket,
+    },
+    /// An entry was cleared.
+    LinkRemoved {
+        /// The directory.
+        dir: Ino,
+        /// The directory's block that held the entry.
+        block: &'a BufRef,
+        /// Offset where the entry was, in bytes.
+        offset: u32,
+        /// Drops the link.
+        ticket: Ticket,
+    },
+    /// Pointers were cleared.
+    BlocksReleased {
+        /// Whose they were.
+        ino: Ino,
+        /// The buf in which the pointers lived.
+        at: &'a BufRef,
+        /// Frees the blocks.
+        ticket: Ticket,
+    },
+    /// A dinode was cleared.
+    InodeReleased {
+        /// Which.
+        ino: Ino,
+        /// The buf that holds the dinode.
+        inode: &'a BufRef,
+        /// Frees the number.
+        ticket: Ticket,
+    },
+    /// Contents of an existing block of a file changed.
+    DataWritten {
+        /// Whose block.
+        ino: Ino,
+        /// Which block of the file.
+        lbn: Lbn,
+        /// Its buf.
+        block: &'a BufRef,
+    },
+}
+
+impl Step<'_> {
+    /// The ticket that the step carries, if any.
+    pub fn into_ticket(self) -> Option<Ticket> {
+        match self {
+            Step::BlockAllocated { freed, .. } => freed,
+            Step::LinkChanged { ticket, .. }
+            | Step::LinkRemoved { ticket, .. }
+            | Step::BlocksReleased { ticket, .. }
+            | Step::InodeReleased { ticket, .. } => Some(ticket),
+            _ => None,
+        }
+    }
+}
+
+/// What must happen before the engine may go on.
+#[must_use = "the engine must wait for what the scheme demands"]
+pub enum Must {
+    /// Nothing.
+    Nothing,
+    /// This buf must be durable.
+    Durable(BufRef),
+    /// These bufs must be durable, one after the other.
+    InOrder(Vec<BufRef>),
+    /// This must end.
+    Wait(Boxed<'static, Result<()>>),
+}
+
+/// A scheme's answer to a step.
+pub struct Answer {
+    /// What must happen first.
+    pub must: Must,
+    /// The step's ticket, ripe as soon as `must` has happened. A scheme that keeps a ticket answers `None`.
+    pub ripe: Option<Ticket>,
+}
+
+impl From<Must> for Answer {
+    fn from(must: Must) -> Answer {
+        Answer { must, ripe: None }
+    }
+}
+
+/// What leaves in a buf's place.
+pub enum Leave {
+    /// The bytes as they are.
+    AsIs,
+    /// Another image: what is not safe yet is rolled back in it.
+    Image(Block),
+    /// Not yet: these must land first. They can: a scheme never answers with a circle.
+    AfterBufs(Vec<BufRef>),
+    /// Not yet: this must end first (a log that must be durable up to some record).
+    After(Boxed<'static, Result<()>>),
+}
+
+/// Whether a buf may be changed while its image is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhileLeaving {
+    /// Changes wait until the write is complete: the baseline of 1994.
+    Lock,
+    /// The image leaves as a copy, and the buf stays usable (`-CB`).
+    Copy,
+}
+
+/// What a promise means: after which event the effect of a call survives a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Durable {
+    /// When the call returns.
+    OnReturn,
+    /// After fsync of the file or directory.
+    AfterFsync,
+    /// After a sync of the volume.
+    AfterSync,
+}
+
+/// What a power cut may leave behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CrashLeaves {
+    /// Nothing that needs repair.
+    Nothing,
+    /// Space and link counts that are too high; `fsck -p` repairs it all without loss.
+    Leaks,
+    /// Anything. `fsck -y` may lose files.
+    Anything,
+}
+
+/// What a scheme promises, in full. The crash explorer holds it to this text, and the documents are made from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promises {
+    /// A name made by create, mkdir, symlink, link or rename.
+    pub name_added: Durable,
+    /// A name removed by unlink, rmdir or rename.
+    pub name_removed: Durable,
+    /// Contents of files.
+    pub data: Durable,
+    /// fsync of a new file makes its name durable, too.
+    pub fsync_covers_name: bool,
+    /// After a crash a renamed file has its old name or its new one, never neither.
+    pub rename_never_loses: bool,
+    /// What a crash leaves.
+    pub crash_leaves: CrashLeaves,
+    /// A file never shows bytes that were another file's.
+    pub no_stale_data: bool,
+    /// A crashed volume may be mounted read-write at once.
+    pub mount_at_once: bool,
+    /// The rules that give it its order, by name: what each says.
+    pub rules: Vec<(&'static str, &'static str)>,
+}
+
+/// A way to keep metadata in order.
+pub trait Scheme {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// What it promises.
+    fn declares(&self) -> Promises;
+
+    /// A call begins.
+    fn begin(&self, _cache: &Rc<Cache>, _op: Op) -> Must {
+        Must::Nothing
+    }
+
+    /// A call ends.
+    fn end(&self, _cache: &Rc<Cache>, _op: Op) -> Must {
+        Must::Nothing
+    }
+
+    /// A step of a call has happened in memory.
+    fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer;
+
+    /// The queue is about to take `buf`: what leaves?
+    fn leaving(&self, _buf: &Buf) -> Leave {
+        Leave::AsIs
+    }
+
+    /// `image` of `buf` is durable (B2). Must not wait; work to be done goes to [`crate::Cache::ripen`].
+    fn landed(&self, _cache: &Rc<Cache>, _buf: &BufRef, _image: &Image) {}
+
+    /// A write of `buf` failed; it stays dirty.
+    fn failed(&self, _buf: &BufRef) {}
+
+    /// Whether changes wait while an image is on its way.
+    fn while_leaving(&self) -> WhileLeaving {
+        WhileLeaving::Copy
+    }
+
+    /// What fsync of `ino` demands; `inode` is the buf with its dinode. All dirty blocks of the file, then the inode,
+    /// unless the scheme knows better.
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, data_only: bool) -> Must {
+        let _ = data_only;
+        let mut bufs = cache.dirty_of(ino);
+        bufs.push(inode.clone());
+        let cache = cache.clone();
+        Must::Wait(Box::pin(async move { cache.write_all(bufs).await }))
+    }
+
+    /// Everything must be durable: for sync, unmount, and a change to read-only.
+    fn sync(&self, cache: &Rc<Cache>) -> Must {
+        let cache = cache.clone();
+        Must::Wait(Box::pin(async move { cache.write_everything().await }))
+    }
+
+    /// Once a second.
+    fn tick(&self, _cache: &Rc<Cache>, _now: Time) {}
+}
+
+/// What the cache needs from a layout.
+pub trait Home {
+    /// Where `buf` lives, asked when it leaves. A layout that places early answers with [`Buf::addr`].
+    fn place(&self, buf: &Buf) -> Option<DiskOff>;
+
+    /// Puts what belongs on the disk only (times, check-hashes) into an image that is about to leave.
+    fn seal(&self, buf: &Buf, image: &mut [u8]);
+}

@@ -1,0 +1,36 @@
+//! The syncer: once a second it writes what has been dirty for too long.
+//!
+//! It takes each second only what has come of age, so that a burst of changes leaves as it came, spread over time,
+//! instead of all at once every thirty seconds (Ganger and Patt 1994, section 2, on the syncer of SVR4).
+
+use crate::Cache;
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+/// Bufs that one sweep starts at the most; the next sweep goes on.
+const SWEEP: usize = 4096;
+
+impl Cache {
+    /// Runs until the cache is gone.
+    pub async fn run_syncer(cache: Weak<Cache>) {
+        loop {
+            let Some(rt) = cache.upgrade().map(|cache| cache.rt.clone()) else { return };
+            rt.sleep(Duration::from_secs(1)).await;
+            let Some(cache) = cache.upgrade() else { return };
+            cache.sweep().await;
+        }
+    }
+
+    /// One sweep.
+    async fn sweep(self: &Rc<Self>) {
+        let now = self.rt.now();
+        self.scheme().clone().tick(self, now);
+        let old = self.inner.borrow_mut().dirty.take_older(now, self.options.age, SWEEP);
+        self.write_soon(&old);
+        // Images that the device holds, but not durably, keep their bufs: a flush lets go of them.
+        if self.undurable_bytes.get() > self.options.bytes / 4 && self.health().sound().is_ok() {
+            // A failed flush has marked every buf dirty again, and the volume read-only: nothing is left to be told.
+            let _ = self.queue.flush().await;
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Tickets: what shall be freed once the scheme says that it is safe.
+//!
+//! T1. A ticket is given back to its layout exactly once. One that is dropped would leak blocks or an inode for ever,
+//!     so a dropped ticket is counted, and stops a debug build.
+//! T2. The sum of outstanding tickets is space that is promised: `statfs` adds it, unmount waits for it.
+
+use ondisk::{FragNo, Ino};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// What a ticket frees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Freed {
+    /// One name less for this inode; for a directory that is removed also its `.`, and its parent's `..`.
+    DropLink {
+        /// The inode that lost its name.
+        ino: Ino,
+        /// For a directory: the parent that `..` counted for.
+        parent: Option<Ino>,
+    },
+    /// Runs of fragments that an inode pointed to.
+    Blocks {
+        /// Whose they were.
+        ino: Ino,
+        /// Address and length in fragments.
+        runs: Vec<(FragNo, u32)>,
+    },
+    /// The inode's number.
+    Inode {
+        /// Which.
+        ino: Ino,
+        /// It was a directory: the group's count of directories goes down.
+        directory: bool,
+    },
+}
+
+#[derive(Default)]
+struct Sums {
+    outstanding: Cell<u64>,
+    frags: Cell<u64>,
+    inodes: Cell<u64>,
+    lost: Cell<u64>,
+}
+
+/// Counts the tickets of one volume.
+#[derive(Clone, Default)]
+pub struct Ledger(Rc<Sums>);
+
+impl Ledger {
+    /// Writes a ticket.
+    pub fn issue(&self, freed: Freed) -> Ticket {
+        let sums = &self.0;
+        sums.outstanding.set(sums.outstanding.get() + 1);
+        let (frags, inodes) = weight(&freed);
+        sums.frags.set(sums.frags.get() + frags);
+        sums.inodes.set(sums.inodes.get() + inodes);
+        Ticket { freed: Some(freed), ledger: self.clone() }
+    }
+
+    /// Tickets not given back yet.
+    pub fn outstanding(&self) -> u64 {
+        self.0.outstanding.get()
+    }
+
+    /// Fragments that outstanding tickets will free.
+    pub fn frags(&self) -> u64 {
+        self.0.frags.get()
+    }
+
+    /// Inodes that outstanding tickets will free.
+    pub fn inodes(&self) -> u64 {
+        self.0.inodes.get()
+    }
+
+    /// Tickets that were dropped instead of given back (T1).
+    pub fn lost(&self) -> u64 {
+        self.0.lost.get()
+    }
+
+    fn settle(&self, freed: &Freed) {
+        let sums = &self.0;
+        let (frags, inodes) = weight(freed);
+        sums.outstanding.set(sums.outstanding.get() - 1);
+        sums.frags.set(sums.frags.get() - frags);
+        sums.inodes.set(sums.inodes.get() - inodes);
+    }
+}
+
+fn weight(freed: &Freed) -> (u64, u64) {
+    match freed {
+        Freed::DropLink { .. } => (0, 0),
+        Freed::Blocks { runs, .. } => (runs.iter().map(|run| u64::from(run.1)).sum(), 0),
+        Freed::Inode { .. } => (0, 1),
+    }
+}
+
+/// A right to free something, to be given back to the layout once its time has come.
+#[must_use = "a ticket that is dropped leaks what it frees"]
+pub struct Ticket {
+    freed: Option<Freed>,
+    ledger: Ledger,
+}
+
+impl Ticket {
+    /// What it frees.
+    pub fn freed(&self) -> &Freed {
+        // OK to expect: only `redeem`, which takes the ticket itself, empties the field.
+        self.freed.as_ref().expect("a ticket that exists is not redeemed")
+    }
+
+    /// Takes the ticket apart; the layout then frees what it names.
+    pub fn redeem(mut self) -> Freed {
+        // OK to expect: as above.
+        let freed = self.freed.take().expect("a ticket that exists is not redeemed");
+        self.ledger.settle(&freed);
+        freed
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Some(freed) = self.freed.take() {
+            self.ledger.settle(&freed);
+            self.ledger.0.lost.set(self.ledger.0.lost.get() + 1);
+            debug_assert!(std::thread::panicking(), "a ticket was dropped: {freed:?}");
+        }
+    }
+}
+
+impl std::fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ticket {:?}", self.freed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outstanding_tickets_are_the_space_that_is_promised() {
+        let ledger = Ledger::default();
+        let blocks = ledger.issue(Freed::Blocks { ino: Ino(7), runs: vec![(FragNo(8), 8), (FragNo(40), 3)] });
+        let inode = ledger.issue(Freed::Inode { ino: Ino(7), directory: false });
+        assert_eq!((ledger.outstanding(), ledger.frags(), ledger.inodes()), (2, 11, 1));
+        assert_eq!(blocks.redeem(), Freed::Blocks { ino: Ino(7), runs: vec![(FragNo(8), 8), (FragNo(40), 3)] });
+        assert_eq!((ledger.outstanding(), ledger.frags(), ledger.inodes()), (1, 0, 1));
+        let _ = inode.redeem();
+        assert_eq!((ledger.outstanding(), ledger.lost()), (0, 0));
+    }
+
+    #[test]
+    #[should_panic(expected = "a ticket was dropped")]
+    #[cfg(debug_assertions)]
+    fn a_ticket_that_is_dropped_stops_a_debug_build() {
+        drop(Ledger::default().issue(Freed::Inode { ino: Ino(9), directory: true }));
+    }
+}
