@@ -148,6 +148,17 @@ impl<T> DiskFuture<T> {
     pub fn later(future: impl Future<Output = T> + 'static) -> DiskFuture<T> {
         DiskFuture::Later(Box::pin(future))
     }
+
+    /// The answer, after `change` has seen it. What is there already stays there already.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U + 'static) -> DiskFuture<U>
+    where
+        T: Unpin + 'static,
+    {
+        match self {
+            DiskFuture::Now(answer) => DiskFuture::Now(answer.map(change)),
+            DiskFuture::Later(future) => DiskFuture::later(async move { change(future.await) }),
+        }
+    }
 }
 
 impl<T: Unpin> Future for DiskFuture<T> {

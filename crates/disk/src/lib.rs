@@ -11,13 +11,19 @@
 mod block;
 mod device;
 mod error;
+mod faulty;
 mod file;
 pub mod queue;
 mod ram;
+mod recorder;
+mod slice;
 
 pub use block::{Block, Image, SECTOR};
 pub use device::{Disk, DiskFuture, DiskInfo, DiskOff, Kind, ReadPart, Tag, WritePart, read_len, write_len};
 pub use error::{Cause, DiskError, DiskOp, OpenError};
+pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
 pub use file::{EngineChoice, FileDisk, FileOptions};
 pub use queue::{Queue, QueueOptions, Scheduler, Stats, Written};
 pub use ram::RamDisk;
+pub use recorder::{Event, RecordedPart, Recorder};
+pub use slice::Slice;

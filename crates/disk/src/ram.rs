@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use rt::Rng;
 use rustc_hash::FxHashMap;
 
 use crate::block::SECTOR;
@@ -127,6 +128,16 @@ impl RamDisk {
     /// Cuts the power: every write since the last flush is lost.
     pub fn power_cut(&self) {
         self.power_cut_keeping(|_, _| false);
+    }
+
+    /// Cuts the power: each write since the last flush is lost, whole, or torn, as `rng` decides.
+    pub fn power_cut_at_random(&self, rng: &mut Rng) {
+        let fates: Vec<u64> = (0..self.unflushed()).map(|_| rng.below(3)).collect();
+        self.power_cut_keeping(|write, _| match fates[write] {
+            0 => false,
+            1 => true,
+            _ => rng.chance(1, 2),
+        });
     }
 
     /// Cuts the power: of the writes since the last flush those sectors reach the disk for which `keep(write, sector)`
