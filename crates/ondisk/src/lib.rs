@@ -25,6 +25,7 @@
     )
 )]
 
+pub mod acl;
 mod addr;
 pub mod cg;
 mod corrupt;
@@ -32,6 +33,7 @@ pub mod csum;
 pub mod dinode;
 pub mod dirent;
 mod endian;
+pub mod extattr;
 mod field;
 mod geometry;
 mod hash;
