@@ -1,0 +1,386 @@
+//! One directory: finding names, entering them, redirecting and clearing them.
+//!
+//! The caller holds the directory's lock: shared to find, alone to change. The index (see [`crate::dirhash`]) is built
+//! on first use. It may be dropped at any await, so each step asks for it again.
+
+use crate::dirhash::{DirHash, hash};
+use crate::{Inode, Layout, Ufs};
+use buf::{BufRef, Fields, Key, Op, Step, Ticket};
+use ondisk::dirent::{self, DirFormat};
+use ondisk::{Ino, Lbn};
+use std::rc::Rc;
+use vfs::{Caller, DirEntry, Error, Kind, Refusal, Result, Stamp};
+
+/// An entry that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Where it begins in the directory, in bytes.
+    pub(crate) offset: u64,
+    /// What it names.
+    pub(crate) ino: Ino,
+}
+
+/// What a name shall point to.
+pub(crate) struct Target<'a> {
+    pub(crate) ino: Ino,
+    pub(crate) kind: Kind,
+    /// The buf with its inode.
+    pub(crate) inode: &'a BufRef,
+    /// For a new directory: its first block, and the buf with its parent's inode.
+    pub(crate) mkdir: Option<(&'a BufRef, &'a BufRef)>,
+}
+
+impl<L: Layout> Ufs<L> {
+    fn format(&self) -> DirFormat {
+        self.layout.geometry().dir_format()
+    }
+
+    /// Bytes of a directory block, here called a chunk: what one sector holds, and what entries do not cross.
+    fn chunk_size(&self) -> usize {
+        self.format().block
+    }
+
+    /// The block of a directory that holds the byte at `offset`, and the byte's place in it.
+    async fn dir_block(&self, dir: &Inode, offset: u64) -> Result<(BufRef, usize)> {
+        let geometry = self.layout.geometry();
+        let lbn = Lbn(geometry.lblkno(offset) as i64);
+        let within = geometry.blkoff(offset) as usize;
+        let block = match self.cache().find(Key::File(dir.ino(), lbn)) {
+            Some(block) => block,
+            None => {
+                self.layout.block(dir, lbn).await?.ok_or_else(|| damaged(dir, offset, "the directory has a hole"))?
+            }
+        };
+        let chunk = self.chunk_size();
+        if block.len() < within - within % chunk + chunk {
+            return Err(damaged(dir, offset, "the directory's last fragment is shorter than its size"));
+        }
+        Ok((block, within))
+    }
+
+    /// Builds the index if there is none.
+    async fn index(&self, dir: &Rc<Inode>) -> Result<()> {
+        if dir.names.borrow().is_some() {
+            return Ok(());
+        }
+        let mut index = DirHash::new();
+        let size = dir.size();
+        let chunk = self.chunk_size();
+        let mut offset = 0;
+        while offset + chunk as u64 <= size {
+            self.read_ahead_dir(dir, offset, size);
+            let (block, mut within) = self.dir_block(dir, offset).await?;
+            let bytes = block.bytes();
+            while within + chunk <= bytes.len() && offset + chunk as u64 <= size {
+                self.index_chunk(dir, &mut index, offset, &bytes[within..within + chunk]);
+                within += chunk;
+                offset += chunk as u64;
+            }
+        }
+        let bytes = index.bytes();
+        *dir.names.borrow_mut() = Some(index);
+        self.table.indexed(dir, bytes);
+        Ok(())
+    }
+
+    fn index_chunk(&self, dir: &Inode, index: &mut DirHash, offset: u64, chunk: &[u8]) {
+        let at = (offset / chunk.len() as u64) as usize;
+        for entry in dirent::entries(chunk, self.format(), dir.ino(), offset) {
+            match entry {
+                Ok(entry) if entry.is_name() => index.insert(hash(entry.name), offset + entry.offset as u64),
+                Ok(_) => {}
+                Err(error) => {
+                    // What lies behind the damage is unknown: nothing is entered there, and "no such name" cannot be
+                    // answered any more.
+                    index.set_damage(Error::corrupt(error));
+                    index.set_room(at, 0);
+                    return;
+                }
+            }
+        }
+        index.set_room(at, largest_gap(chunk, self.format()));
+    }
+
+    /// The entry with this name.
+    pub(crate) async fn find(&self, dir: &Rc<Inode>, name: &[u8]) -> Result<Option<Found>> {
+        let wanted = hash(name);
+        let mut tried = 0;
+        loop {
+            self.index(dir).await?;
+            let offset = {
+                let names = dir.names.borrow();
+                let Some(index) = names.as_ref() else { continue };
+                match index.candidates(wanted).nth(tried) {
+                    Some(offset) => offset,
+                    None => return index.damage().map_or(Ok(None), Err),
+                }
+            };
+            tried += 1;
+            let (block, within) = self.dir_block(dir, offset).await?;
+            // The entry was checked when the index was made, and every change since was ours.
+            if let Some(ino) = named(&block.bytes(), within, self.format(), name) {
+                return Ok(Some(Found { offset, ino }));
+            }
+        }
+    }
+
+    /// The entry with this name, which must be there.
+    pub(crate) async fn must_find(&self, dir: &Rc<Inode>, name: &[u8]) -> Result<Found> {
+        self.find(dir, name).await?.ok_or(Refusal::NotFound.into())
+    }
+
+    /// Enters a name that is not there yet.
+    ///
+    /// # Errors
+    /// `NoSpace` when the directory must grow and cannot; nothing has changed then.
+    pub(crate) async fn enter(
+        &self,
+        op: Op,
+        who: &Caller,
+        dir: &Rc<Inode>,
+        name: &[u8],
+        target: Target<'_>,
+        now: Stamp,
+    ) -> Result<()> {
+        let needed = dirent::min_reclen(name.len());
+        let room = loop {
+            self.index(dir).await?;
+            if let Some(index) = dir.names.borrow_mut().as_mut() {
+                break index.find_room(needed);
+            }
+        };
+        let (block, offset) = match room {
+            Some(chunk) => self.enter_in_gap(dir, chunk, name, &target).await?,
+            None => self.enter_at_end(op, who, dir, name, &target).await?,
+        };
+        let within = self.layout.geometry().blkoff(offset);
+        if let Some(index) = dir.names.borrow_mut().as_mut() {
+            index.insert(hash(name), offset);
+            index.set_room((offset / self.chunk_size() as u64) as usize, self.gap_at(&block, within as usize));
+        }
+        let Target { ino, inode, mkdir, .. } = target;
+        let none = self
+            .cache()
+            .step(op, Step::LinkAdded { dir: dir.ino(), block: &block, offset: within, ino, inode, mkdir })
+            .await?;
+        debug_assert!(none.is_none());
+        self.touch_dir(op, dir, now).await
+    }
+
+    async fn enter_in_gap(
+        &self,
+        dir: &Rc<Inode>,
+        chunk: usize,
+        name: &[u8],
+        target: &Target<'_>,
+    ) -> Result<(BufRef, u64)> {
+        let format = self.format();
+        let size = format.block;
+        let start = chunk as u64 * size as u64;
+        let (block, within) = self.dir_block(dir, start).await?;
+        self.cache().before_change(&block).await;
+        let needed = dirent::min_reclen(name.len());
+        let gap = {
+            let bytes = block.bytes();
+            let mut entries =
+                dirent::entries(&bytes[within..within + size], format, dir.ino(), start).map_while(|e| e.ok());
+            entries
+                .find(|entry| entry.free() >= needed)
+                .map(|entry| (entry.offset, usize::from(entry.reclen) - entry.free(), entry.reclen))
+        };
+        let Some((offset, keep, reclen)) = gap else {
+            return Err(damaged(dir, start, "the index promises room that is not there"));
+        };
+        self.cache().modify(&block, |bytes| {
+            let chunk = &mut bytes[within..within + size];
+            put(chunk, offset, keep, reclen, format, target, name)
+        });
+        Ok((block, start + (offset + keep) as u64))
+    }
+
+    async fn enter_at_end(
+        &self,
+        op: Op,
+        who: &Caller,
+        dir: &Rc<Inode>,
+        name: &[u8],
+        target: &Target<'_>,
+    ) -> Result<(BufRef, u64)> {
+        let geometry = self.layout.geometry();
+        let format = self.format();
+        let size = format.block;
+        let offset = dir.size();
+        if offset + size as u64 > i32::MAX as u64 {
+            return Err(Refusal::TooBig.into());
+        }
+        let (lbn, within) = (Lbn(geometry.lblkno(offset) as i64), geometry.blkoff(offset) as usize);
+        let mut fill = |block: &mut [u8]| {
+            put(&mut block[within..within + size], 0, 0, size as u16, format, target, name);
+        };
+        let block = self.layout.write_block(op, who, dir, lbn, within, within + size, &mut fill).await?;
+        Ok((block, offset))
+    }
+
+    /// Points the entry at `found` to `target` instead; `ticket` drops the link that it was.
+    pub(crate) async fn redirect(
+        &self,
+        op: Op,
+        dir: &Rc<Inode>,
+        found: Found,
+        target: Target<'_>,
+        ticket: Ticket,
+        now: Stamp,
+    ) -> Result<Option<Ticket>> {
+        let (block, within) = match self.dir_block(dir, found.offset).await {
+            Ok(found) => found,
+            Err(error) => {
+                self.cache().keep_stuck(ticket);
+                return Err(error);
+            }
+        };
+        self.cache().before_change(&block).await;
+        self.cache().modify(&block, |bytes| {
+            dirent::set_inode(bytes, within, self.format(), target.ino, target.kind as u8);
+        });
+        let Target { ino, inode, .. } = target;
+        let step = Step::LinkChanged { dir: dir.ino(), block: &block, offset: within as u32, ino, inode, ticket };
+        let ripe = self.cache().step(op, step).await?;
+        self.touch_dir(op, dir, now).await?;
+        Ok(ripe)
+    }
+
+    /// Clears the entry at `found`; `ticket` drops its link.
+    pub(crate) async fn clear(
+        &self,
+        op: Op,
+        dir: &Rc<Inode>,
+        name: &[u8],
+        found: Found,
+        ticket: Ticket,
+        now: Stamp,
+    ) -> Result<Option<Ticket>> {
+        let size = self.chunk_size();
+        let start = found.offset - found.offset % size as u64;
+        let (block, within) = match self.dir_block(dir, start).await {
+            Ok(found) => found,
+            Err(error) => {
+                self.cache().keep_stuck(ticket);
+                return Err(error);
+            }
+        };
+        self.cache().before_change(&block).await;
+        let format = self.format();
+        let offset = (found.offset - start) as usize;
+        self.cache().modify(&block, |bytes| {
+            let chunk = &mut bytes[within..within + size];
+            let entries = dirent::entries(chunk, format, dir.ino(), start).map_while(|entry| entry.ok());
+            let before = entries.take_while(|entry| entry.offset < offset).last().map(|entry| entry.offset);
+            dirent::clear(chunk, offset, before, format)
+        });
+        if let Some(index) = dir.names.borrow_mut().as_mut() {
+            index.remove(hash(name), found.offset);
+            index.set_room((start / size as u64) as usize, self.gap_at(&block, within));
+        }
+        let step = Step::LinkRemoved { dir: dir.ino(), block: &block, offset: (within + offset) as u32, ticket };
+        let ripe = self.cache().step(op, step).await?;
+        self.touch_dir(op, dir, now).await?;
+        Ok(ripe)
+    }
+
+    /// The largest gap of the chunk around byte `within` of a block.
+    fn gap_at(&self, block: &BufRef, within: usize) -> usize {
+        let size = self.chunk_size();
+        let start = within - within % size;
+        largest_gap(&block.bytes()[start..start + size], self.format())
+    }
+
+    /// A name came or went.
+    async fn touch_dir(&self, op: Op, dir: &Inode, now: Stamp) -> Result<()> {
+        crate::attr::set_times(&mut dir.dinode_mut(), None, Some(now), Some(now));
+        self.changed(op, dir, Fields::Times).await?;
+        Ok(())
+    }
+
+    /// Nothing but `.` and `..` is in it.
+    pub(crate) async fn is_empty(&self, dir: &Rc<Inode>) -> Result<bool> {
+        let dots =
+            usize::from(self.find(dir, b".").await?.is_some()) + usize::from(self.find(dir, b"..").await?.is_some());
+        let names = dir.names.borrow();
+        let Some(index) = names.as_ref() else { return Err(Refusal::Busy.into()) };
+        index.damage().map_or(Ok(index.len() == dots), Err)
+    }
+
+    /// What `..` means in this directory.
+    pub(crate) async fn parent_of(&self, dir: &Rc<Inode>) -> Result<Ino> {
+        match self.find(dir, b"..").await? {
+            Some(found) => Ok(found.ino),
+            None => Err(damaged(dir, 0, "the directory has no `..`")),
+        }
+    }
+
+    /// Passes entries on, from `cookie`.
+    pub(crate) async fn list(
+        &self,
+        dir: &Rc<Inode>,
+        cookie: u64,
+        take: &mut dyn FnMut(DirEntry<'_>) -> bool,
+    ) -> Result<()> {
+        let chunk = self.chunk_size();
+        let size = dir.size();
+        let mut offset = cookie - cookie % chunk as u64;
+        while offset + chunk as u64 <= size {
+            self.read_ahead_dir(dir, offset, size);
+            let (block, within) = self.dir_block(dir, offset).await?;
+            let bytes = block.bytes();
+            for entry in dirent::entries(&bytes[within..within + chunk], self.format(), dir.ino(), offset) {
+                let entry = entry.map_err(Error::corrupt)?;
+                let at = offset + entry.offset as u64;
+                if at < cookie || !entry.is_name() {
+                    continue;
+                }
+                let next = at + u64::from(entry.reclen);
+                if !take(DirEntry { ino: u64::from(entry.ino.0), kind: entry.kind, next, name: entry.name }) {
+                    return Ok(());
+                }
+            }
+            offset += chunk as u64;
+        }
+        Ok(())
+    }
+}
+
+/// What the entry at `at` names, if it has this name.
+fn named(bytes: &[u8], at: usize, format: DirFormat, name: &[u8]) -> Option<Ino> {
+    let entry = bytes.get(at..)?;
+    let namlen = match format.old {
+        true => format.endian.get_u16(entry, 6)?.into(),
+        false => usize::from(*entry.get(7)?),
+    };
+    if namlen != name.len() || entry.get(dirent::HEADER..dirent::HEADER + namlen)? != name {
+        return None;
+    }
+    Some(Ino(format.endian.get_u32(entry, 0)?))
+}
+
+fn largest_gap(chunk: &[u8], format: DirFormat) -> usize {
+    dirent::entries(chunk, format, Ino::NONE, 0)
+        .map_while(|entry| entry.ok())
+        .map(|entry| entry.free())
+        .max()
+        .unwrap_or(0)
+}
+
+/// Puts an entry behind the `keep` bytes that the entry at `offset`, `reclen` bytes long, needs for itself.
+fn put(chunk: &mut [u8], offset: usize, keep: usize, reclen: u16, format: DirFormat, target: &Target<'_>, name: &[u8]) {
+    let rest = reclen - keep as u16;
+    let written = dirent::write(chunk, offset + keep, format, rest, target.ino, target.kind as u8, name);
+    // OK to assert: the caller has found this gap, and measured it.
+    assert!(written.is_some(), "a name is put where there is room");
+    if keep > 0 {
+        dirent::set_reclen(chunk, offset, format, keep as u16);
+    }
+}
+
+fn damaged(dir: &Inode, offset: u64, what: impl std::fmt::Display) -> Error {
+    Error::corrupt(format!("directory inode {} at offset {offset}: {what}; `ordo fsck` repairs it", dir.ino().0))
+}

@@ -1,0 +1,68 @@
+//! fsync and sync: what the scheme promised is kept.
+
+use crate::{Inode, Layout, Ufs};
+use bytes::Bytes;
+use std::rc::Rc;
+use vfs::{Kind, Refusal, Result};
+
+impl<L: Layout> Ufs<L> {
+    /// Makes what a file holds durable.
+    ///
+    /// # Errors
+    /// `Io` when a write failed, now or in the background since the last fsync: it is told once, and what could not be
+    /// written is still in memory and dirty. After a failed flush, always.
+    pub(crate) async fn make_durable(&self, inode: &Rc<Inode>, data_only: bool) -> Result<()> {
+        let cache = self.cache();
+        cache.health().sound()?;
+        if cache.health().is_read_only() {
+            return Ok(());
+        }
+        let earlier = cache.take_write_error(inode.ino());
+        let block = self.layout.store(inode).await?;
+        let must = cache.scheme().clone().fsync(cache, inode.ino(), &block, data_only);
+        cache.obey(must).await?;
+        earlier.map_or(Ok(()), Err)
+    }
+
+    /// Makes everything durable.
+    pub(crate) async fn sync_all(&self) -> Result<()> {
+        let cache = self.cache();
+        cache.health().sound()?;
+        if cache.health().is_read_only() {
+            return Ok(());
+        }
+        self.reclaim_all().await?;
+        self.layout.gather().await?;
+        let must = cache.scheme().clone().sync(cache);
+        cache.obey(must).await?;
+        cache.health().sound()
+    }
+
+    /// Frees what nobody names any more, writes everything, and marks the volume clean.
+    ///
+    /// # Errors
+    /// `Io` when something could not be written: the volume then keeps the mark of one that needs a check.
+    pub async fn unmount(&self) -> Result<()> {
+        if self.cache().health().is_read_only() && self.cache().health().sound().is_ok() {
+            return Ok(());
+        }
+        let orphans = self.table.close();
+        self.orphans.borrow_mut().extend(orphans);
+        let synced = self.sync_all().await;
+        synced.and(self.layout.unmount().await)
+    }
+
+    /// The target of a symbolic link: in the inode when it is short, else in the first block.
+    pub(crate) async fn target_of(&self, inode: &Rc<Inode>) -> Result<Bytes> {
+        if inode.kind() != Some(Kind::Symlink) {
+            return Err(Refusal::Invalid.into());
+        }
+        if let Some(link) = inode.dinode().short_link(self.layout.geometry()) {
+            return Ok(Bytes::copy_from_slice(link.bytes()));
+        }
+        let _shared = inode.lock.read().await;
+        let len = inode.size().min(u64::from(self.layout.geometry().bsize)) as u32;
+        let segments = self.read_locked(inode, 0, len).await?;
+        Ok(segments.concat().into())
+    }
+}

@@ -1,0 +1,108 @@
+//! The file system: a layout, the inodes in memory, and what every call needs.
+
+use crate::table::Table;
+use crate::{Inode, Layout};
+use buf::{BufRef, Cache, CallKind, Fields, Op, Step};
+use ondisk::Ino;
+use rt::sync::Mutex;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use vfs::{Error, NodeId, Refusal, Result, Stamp};
+
+/// When reading a file changes its time of last access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Atime {
+    /// When it would otherwise be older than the last change, or a day old: what Linux does.
+    #[default]
+    Relative,
+    /// Never (`noatime`).
+    Never,
+}
+
+/// What the user may set about it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// When reading changes the time of last access.
+    pub atime: Atime,
+}
+
+/// A Berkeley file system with layout `L`.
+pub struct Ufs<L> {
+    pub(crate) layout: L,
+    pub(crate) table: Table,
+    /// Held while a name moves between directories, so that the tree does not change its shape under another move (U3).
+    pub(crate) moves: Mutex<()>,
+    pub(crate) options: Options,
+    /// Files without names whose last user has gone.
+    pub(crate) orphans: RefCell<VecDeque<Ino>>,
+}
+
+impl<L: Layout> Ufs<L> {
+    /// On a layout that is mounted.
+    pub fn new(layout: L, options: Options) -> Ufs<L> {
+        Ufs { layout, table: Table::default(), moves: Mutex::new(()), options, orphans: RefCell::default() }
+    }
+
+    /// The layout.
+    pub fn layout(&self) -> &L {
+        &self.layout
+    }
+
+    pub(crate) fn cache(&self) -> &Rc<Cache> {
+        self.layout.cache()
+    }
+
+    /// The wall clock.
+    pub(crate) fn now(&self) -> Stamp {
+        let (secs, nanos) = self.cache().rt().wall();
+        Stamp { secs, nanos }
+    }
+
+    /// The inode of a node.
+    #[inline]
+    pub(crate) async fn node(&self, node: NodeId) -> Result<Rc<Inode>> {
+        let ino = u32::try_from(node.0).map_err(|_| Error::from(Refusal::Stale))?;
+        self.inode(Ino(ino)).await
+    }
+
+    /// The inode with this number.
+    #[inline]
+    pub(crate) async fn inode(&self, ino: Ino) -> Result<Rc<Inode>> {
+        match self.table.get(ino) {
+            Some(inode) => Ok(inode),
+            None => Ok(self.table.insert(self.layout.load(ino).await?)),
+        }
+    }
+
+    /// The inode of a node that must be a directory with a name.
+    pub(crate) async fn directory(&self, node: NodeId) -> Result<Rc<Inode>> {
+        let inode = self.node(node).await?;
+        if !inode.is_dir() {
+            return Err(Refusal::NotDirectory.into());
+        }
+        Ok(inode)
+    }
+
+    /// Stores the dinode, and tells the scheme what changed in it.
+    pub(crate) async fn changed(&self, op: Op, inode: &Inode, fields: Fields) -> Result<BufRef> {
+        let buf = self.layout.store(inode).await?;
+        self.tell_changed(op, inode, &buf, fields).await?;
+        Ok(buf)
+    }
+
+    /// Tells the scheme what changed in a dinode that is stored already.
+    pub(crate) async fn tell_changed(&self, op: Op, inode: &Inode, buf: &BufRef, fields: Fields) -> Result<()> {
+        let none = self.cache().step(op, Step::InodeChanged { ino: inode.ino(), inode: buf, fields }).await?;
+        debug_assert!(none.is_none());
+        Ok(())
+    }
+
+    /// A call that changes the volume: begun, done, ended.
+    pub(crate) async fn call<T>(&self, kind: CallKind, work: impl AsyncFnOnce(Op) -> Result<T>) -> Result<T> {
+        let op = self.cache().begin(kind).await?;
+        let outcome = work(op).await;
+        self.cache().end(op).await?;
+        outcome
+    }
+}

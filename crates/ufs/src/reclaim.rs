@@ -1,0 +1,113 @@
+//! What happens when a ticket is given back, and when the last user of a file without names goes.
+
+use crate::{Inode, Layout, Ufs, attr};
+use buf::{CallKind, Fields, Freed, Op, Ticket};
+use ondisk::Ino;
+use std::rc::{Rc, Weak};
+use vfs::Result;
+
+impl<L: Layout> Ufs<L> {
+    /// Gives a ripe ticket back.
+    pub(crate) async fn redeem(&self, op: Op, ripe: Option<Ticket>) -> Result<()> {
+        match ripe.map(Ticket::redeem) {
+            None => Ok(()),
+            Some(Freed::DropLink { ino, parent }) => self.drop_link(op, ino, parent).await,
+            Some(freed) => self.layout.free(freed).await,
+        }
+    }
+
+    /// A name is durably gone as far as the scheme wants it: its link is dropped now. For a removed directory also its
+    /// `.`, and the link that its `..` was for its parent.
+    async fn drop_link(&self, op: Op, ino: Ino, parent: Option<Ino>) -> Result<()> {
+        if let Some(parent) = parent {
+            let parent = self.inode(parent).await?;
+            parent.links_left(1);
+            {
+                let mut dinode = parent.dinode_mut();
+                dinode.nlink = dinode.nlink.saturating_sub(1);
+            }
+            self.changed(op, &parent, Fields::LinksDown).await?;
+        }
+        let inode = self.inode(ino).await?;
+        let now = self.now();
+        let left = {
+            let mut dinode = inode.dinode_mut();
+            let links = if parent.is_some() { dinode.nlink } else { 1 };
+            inode.links_left(u32::from(links));
+            dinode.nlink = dinode.nlink.saturating_sub(links);
+            attr::set_times(&mut dinode, None, None, Some(now));
+            dinode.nlink
+        };
+        if left == 0 && !self.table.is_looked_up(ino) {
+            return self.release(op, &inode).await;
+        }
+        self.changed(op, &inode, Fields::LinksDown).await.map(drop)
+    }
+
+    /// Frees a file without names and users.
+    async fn release(&self, op: Op, inode: &Rc<Inode>) -> Result<()> {
+        let _alone = inode.lock.write().await;
+        let released = self.layout.release(op, inode).await;
+        self.table.remove(inode.ino());
+        inode.names.borrow_mut().take();
+        released
+    }
+
+    /// Lookups of a node are taken back; a file without names that nobody looks at any more is freed by the upkeep.
+    pub(crate) fn forget_node(&self, ino: Ino, lookups: u64) {
+        if !self.table.forget(ino, lookups) {
+            return;
+        }
+        let orphan = self.table.get(ino).is_some_and(|inode| inode.dinode().nlink == 0);
+        if orphan {
+            self.orphans.borrow_mut().push_back(ino);
+            self.cache().upkeep_wanted().notify_all();
+        }
+    }
+
+    /// Frees what has lost its last user, and gives back what has ripened. `true` when there was something.
+    ///
+    /// # Errors
+    /// `Io`; the volume is read-only then, and fsck finds what was not freed.
+    pub async fn reclaim(&self) -> Result<bool> {
+        let mut found = false;
+        loop {
+            let orphan = self.orphans.borrow_mut().pop_front();
+            let ticket = if orphan.is_none() { self.cache().take_ripe() } else { None };
+            if orphan.is_none() && ticket.is_none() {
+                return Ok(found);
+            }
+            found = true;
+            self.call(CallKind::Reclaim, async |op| {
+                self.redeem(op, ticket).await?;
+                match orphan.and_then(|ino| self.table.get(ino)) {
+                    Some(inode) if inode.dinode().nlink == 0 && !self.table.is_looked_up(inode.ino()) => {
+                        self.release(op, &inode).await
+                    }
+                    _ => Ok(()),
+                }
+            })
+            .await?;
+        }
+    }
+
+    /// Reclaims whenever there is something, until the file system is gone.
+    pub async fn run_upkeep(fs: Weak<Ufs<L>>) {
+        while let Some(strong) = fs.upgrade() {
+            // A failure has made the volume read-only; the next sync reports it, and nothing more can be freed.
+            let failed = strong.reclaim().await.is_err();
+            if failed && strong.cache().health().is_read_only() {
+                return;
+            }
+            let wanted = strong.cache().upkeep_wanted();
+            drop(strong);
+            wanted.notified().await;
+        }
+    }
+
+    /// Everything that waits to be freed is freed: for unmount, and before a call gives up for want of space.
+    pub(crate) async fn reclaim_all(&self) -> Result<()> {
+        while self.reclaim().await? {}
+        Ok(())
+    }
+}

@@ -1,0 +1,64 @@
+//! Calls that take names away: unlink and rmdir.
+
+use crate::{Layout, Ufs, attr};
+use buf::{CallKind, Freed};
+use vfs::{Name, NodeId, Refusal, Result};
+
+impl<L: Layout> Ufs<L> {
+    /// Removes a name that is not a directory's.
+    pub(crate) async fn remove_name(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
+        let dir = self.directory(dir).await?;
+        if name.is_dot_or_dotdot() {
+            return Err(Refusal::IsDirectory.into());
+        }
+        self.call(CallKind::Unlink, async |op| {
+            let _alone = dir.lock.write().await;
+            let found = self.must_find(&dir, name.bytes()).await?;
+            let inode = self.inode(found.ino).await?;
+            if inode.is_dir() {
+                return Err(Refusal::IsDirectory.into());
+            }
+            attr::may_unlink(&dir, &inode)?;
+            inode.links_leave(1);
+            let ticket = self.cache().ledger().issue(Freed::DropLink { ino: found.ino, parent: None });
+            let ripe = self.clear(op, &dir, name.bytes(), found, ticket, self.now()).await?;
+            self.redeem(op, ripe).await
+        })
+        .await
+    }
+
+    /// Removes an empty directory.
+    pub(crate) async fn remove_directory(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
+        let dir = self.directory(dir).await?;
+        match name.bytes() {
+            b"." => return Err(Refusal::Invalid.into()),
+            b".." => return Err(Refusal::NotEmpty.into()),
+            _ => {}
+        }
+        self.call(CallKind::Rmdir, async |op| {
+            let _alone = dir.lock.write().await;
+            let found = self.must_find(&dir, name.bytes()).await?;
+            let inode = self.inode(found.ino).await?;
+            if !inode.is_dir() {
+                return Err(Refusal::NotDirectory.into());
+            }
+            if found.ino == dir.ino() {
+                return Err(Refusal::Invalid.into());
+            }
+            let ripe = {
+                // Alone in the child as well: nobody enters a name between the look and the removal.
+                let _child = inode.lock.write().await;
+                if !self.is_empty(&inode).await? {
+                    return Err(Refusal::NotEmpty.into());
+                }
+                attr::may_unlink(&dir, &inode)?;
+                inode.links_leave(u32::from(inode.dinode().nlink));
+                dir.links_leave(1);
+                let ticket = self.cache().ledger().issue(Freed::DropLink { ino: found.ino, parent: Some(dir.ino()) });
+                self.clear(op, &dir, name.bytes(), found, ticket, self.now()).await?
+            };
+            self.redeem(op, ripe).await
+        })
+        .await
+    }
+}

@@ -1,0 +1,222 @@
+//! Rename: over a name or not, within a directory or between two, and the exchange of two names.
+//!
+//! The order keeps rule 3 of the schemes (U2): raise the link count, set the new name, then clear the old one and drop
+//! the raised link. A directory that moves gets its new parent's link before its `..` names it.
+
+use crate::directory::{Found, Target};
+use crate::{Inode, Layout, Ufs, attr};
+use buf::{CallKind, Fields, Freed, Op};
+use ondisk::Ino;
+use rt::sync::WriteGuard;
+use std::rc::Rc;
+use vfs::{Caller, Kind, Name, NodeId, Refusal, RenameMode, Result, Stamp};
+
+/// One end of a rename: a directory and a name in it, and what that name means.
+struct End<'a> {
+    dir: &'a Rc<Inode>,
+    name: &'a [u8],
+    found: Found,
+    inode: Rc<Inode>,
+}
+
+impl<L: Layout> Ufs<L> {
+    /// Moves a name, or exchanges two.
+    pub(crate) async fn move_name(
+        &self,
+        from: NodeId,
+        name: Name<'_>,
+        to: NodeId,
+        to_name: Name<'_>,
+        mode: RenameMode,
+    ) -> Result<()> {
+        let from = self.directory(from).await?;
+        let to = self.directory(to).await?;
+        if name.is_dot_or_dotdot() || to_name.is_dot_or_dotdot() {
+            return Err(Refusal::Invalid.into());
+        }
+        self.call(CallKind::Rename, async |op| {
+            let across = !Rc::ptr_eq(&from, &to);
+            let _moves = if across { Some(self.moves.lock().await) } else { None };
+            let _locks = self.lock_both(&from, &to).await?;
+            let found = self.must_find(&from, name.bytes()).await?;
+            let source = End { dir: &from, name: name.bytes(), found, inode: self.inode(found.ino).await? };
+            self.may_enter(&to)?;
+            attr::may_unlink(&from, &source.inode)?;
+            if across && source.inode.is_dir() && self.is_within(&to, source.found.ino).await? {
+                return Err(Refusal::Invalid.into());
+            }
+            let target = match self.find(&to, to_name.bytes()).await? {
+                None => None,
+                Some(found) => {
+                    Some(End { dir: &to, name: to_name.bytes(), found, inode: self.inode(found.ino).await? })
+                }
+            };
+            match (mode, target) {
+                (RenameMode::NoReplace, Some(_)) => Err(Refusal::Exists.into()),
+                (RenameMode::Exchange, None) => Err(Refusal::NotFound.into()),
+                (_, Some(target)) if target.found.ino == source.found.ino => Ok(()),
+                (RenameMode::Exchange, Some(target)) => self.exchange(op, source, target).await,
+                (_, Some(target)) => self.replace(op, source, target).await,
+                (_, None) => self.place(op, source, &to, to_name.bytes()).await,
+            }
+        })
+        .await
+    }
+
+    /// Locks two directories so that no other call can wait for them the other way round (U3).
+    async fn lock_both<'a>(
+        &self,
+        a: &'a Rc<Inode>,
+        b: &'a Rc<Inode>,
+    ) -> Result<(WriteGuard<'a, ()>, Option<WriteGuard<'a, ()>>)> {
+        if Rc::ptr_eq(a, b) {
+            return Ok((a.lock.write().await, None));
+        }
+        let b_above = self.is_within(a, b.ino()).await?;
+        let a_first = !b_above && (a.ino() < b.ino() || self.is_within(b, a.ino()).await?);
+        let (first, second) = if a_first { (a, b) } else { (b, a) };
+        Ok((first.lock.write().await, Some(second.lock.write().await)))
+    }
+
+    /// `dir` is `above`, or lies below it. The walk ends: a chain of `..` longer than the volume has inodes is damage.
+    async fn is_within(&self, dir: &Rc<Inode>, above: Ino) -> Result<bool> {
+        let mut dir = dir.clone();
+        for _ in 0..self.layout.geometry().inodes() {
+            if dir.ino() == above {
+                return Ok(true);
+            }
+            if dir.ino() == Ino::ROOT {
+                return Ok(false);
+            }
+            dir = self.inode(self.parent_of(&dir).await?).await?;
+        }
+        Err(vfs::Error::corrupt(format!("directory inode {}: its chain of `..` is a loop", dir.ino().0)))
+    }
+
+    /// The new name is free.
+    async fn place(&self, op: Op, source: End<'_>, to: &Rc<Inode>, to_name: &[u8]) -> Result<()> {
+        let now = self.now();
+        let inode = source.inode.clone();
+        let kind = inode.kind().ok_or(Refusal::Stale)?;
+        let moves_dir = kind == Kind::Directory && !Rc::ptr_eq(source.dir, to);
+        if moves_dir && to.dinode().nlink >= crate::create::MAX_LINKS {
+            return Err(Refusal::TooManyLinks.into());
+        }
+        let buf = self.add_link(op, &inode, now).await?;
+        if moves_dir {
+            self.add_link(op, to, now).await?;
+        }
+        let target = Target { ino: inode.ino(), kind, inode: &buf, mkdir: None };
+        if let Err(error) = self.enter(op, &Caller::default(), to, to_name, target, now).await {
+            self.take_link_back(op, &inode).await?;
+            if moves_dir {
+                self.take_link_back(op, to).await?;
+            }
+            return Err(error);
+        }
+        if moves_dir {
+            self.turn_dotdot(op, &inode, to, source.dir.ino(), now).await?;
+        }
+        self.leave_old_name(op, source, now).await
+    }
+
+    /// The new name exists, and means the source afterwards.
+    async fn replace(&self, op: Op, source: End<'_>, target: End<'_>) -> Result<()> {
+        let now = self.now();
+        let kind = source.inode.kind().ok_or(Refusal::Stale)?;
+        let (is_dir, over_dir) = (kind == Kind::Directory, target.inode.is_dir());
+        match (is_dir, over_dir) {
+            (true, false) => return Err(Refusal::NotDirectory.into()),
+            (false, true) => return Err(Refusal::IsDirectory.into()),
+            _ => {}
+        }
+        attr::may_unlink(target.dir, &target.inode)?;
+        let _replaced = target.inode.lock.write().await;
+        if over_dir && !self.is_empty(&target.inode).await? {
+            return Err(Refusal::NotEmpty.into());
+        }
+        let moves_dir = is_dir && !Rc::ptr_eq(source.dir, target.dir);
+        let buf = self.add_link(op, &source.inode, now).await?;
+        if moves_dir {
+            self.add_link(op, target.dir, now).await?;
+        }
+        let parent = over_dir.then(|| target.dir.ino());
+        target.inode.links_leave(if over_dir { u32::from(target.inode.dinode().nlink) } else { 1 });
+        if over_dir {
+            target.dir.links_leave(1);
+        }
+        let ticket = self.cache().ledger().issue(Freed::DropLink { ino: target.found.ino, parent });
+        let new = Target { ino: source.found.ino, kind, inode: &buf, mkdir: None };
+        let ripe = self.redirect(op, target.dir, target.found, new, ticket, now).await?;
+        if moves_dir {
+            self.turn_dotdot(op, &source.inode, target.dir, source.dir.ino(), now).await?;
+        }
+        self.leave_old_name(op, source, now).await?;
+        drop(_replaced);
+        self.redeem(op, ripe).await
+    }
+
+    /// Both names exist and change their meanings.
+    async fn exchange(&self, op: Op, a: End<'_>, b: End<'_>) -> Result<()> {
+        let now = self.now();
+        let across = !Rc::ptr_eq(a.dir, b.dir);
+        attr::may_unlink(b.dir, &b.inode)?;
+        if across && b.inode.is_dir() && self.is_within(a.dir, b.found.ino).await? {
+            return Err(Refusal::Invalid.into());
+        }
+        for (end, other) in [(&a, &b), (&b, &a)] {
+            self.add_link(op, &end.inode, now).await?;
+            if across && end.inode.is_dir() {
+                self.add_link(op, other.dir, now).await?;
+            }
+        }
+        for (end, other) in [(&b, &a), (&a, &b)] {
+            let kind = other.inode.kind().ok_or(Refusal::Stale)?;
+            let buf = self.layout.store(&other.inode).await?;
+            let new = Target { ino: other.found.ino, kind, inode: &buf, mkdir: None };
+            let ticket = self.leaving(&end.inode);
+            let ripe = self.redirect(op, end.dir, end.found, new, ticket, now).await?;
+            self.redeem(op, ripe).await?;
+            if across && kind == Kind::Directory {
+                self.turn_dotdot(op, &other.inode, end.dir, other.dir.ino(), now).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `..` of `dir` means `to` now; the link that it was for its old parent is dropped.
+    async fn turn_dotdot(&self, op: Op, dir: &Rc<Inode>, to: &Rc<Inode>, old_parent: Ino, now: Stamp) -> Result<()> {
+        let _inside = dir.lock.write().await;
+        let found = self.must_find(dir, b"..").await?;
+        let buf = self.layout.store(to).await?;
+        let old = self.inode(old_parent).await?;
+        let ticket = self.leaving(&old);
+        let target = Target { ino: to.ino(), kind: Kind::Directory, inode: &buf, mkdir: None };
+        let ripe = self.redirect(op, dir, found, target, ticket, now).await?;
+        if crate::create::keeps_depth(self.layout.geometry()) {
+            let depth = to.dinode().freelink.saturating_add(1);
+            dir.dinode_mut().freelink = depth;
+            self.changed(op, dir, Fields::Times).await?;
+        }
+        self.redeem(op, ripe).await
+    }
+
+    /// Clears the old name, and drops the link that was raised for the new one.
+    async fn leave_old_name(&self, op: Op, source: End<'_>, now: Stamp) -> Result<()> {
+        // The new name may have gone into the old one's chunk; the old entry has not moved (D2).
+        let ticket = self.leaving(&source.inode);
+        let ripe = self.clear(op, source.dir, source.name, source.found, ticket, now).await?;
+        self.redeem(op, ripe).await
+    }
+
+    /// A ticket for one link of `inode`, which callers do not see any more.
+    fn leaving(&self, inode: &Inode) -> buf::Ticket {
+        inode.links_leave(1);
+        self.cache().ledger().issue(Freed::DropLink { ino: inode.ino(), parent: None })
+    }
+
+    async fn take_link_back(&self, op: Op, inode: &Inode) -> Result<()> {
+        inode.dinode_mut().nlink -= 1;
+        self.changed(op, inode, Fields::LinksDown).await.map(drop)
+    }
+}

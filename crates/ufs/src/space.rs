@@ -1,0 +1,155 @@
+//! Sizes and holes: truncate, fallocate, seek.
+
+use crate::{Inode, Layout, Mapped, Ufs, attr};
+use buf::{CallKind, Fields, Op};
+use ondisk::Lbn;
+use std::rc::Rc;
+use vfs::{Caller, FallocMode, Kind, Refusal, Result, Whence};
+
+impl<L: Layout> Ufs<L> {
+    /// Sets the size of a regular file. The inode's lock is held.
+    pub(crate) async fn resize(&self, op: Op, inode: &Rc<Inode>, size: u64) -> Result<()> {
+        if size == inode.size() {
+            return Ok(());
+        }
+        self.layout.truncate(op, &Caller { privileged: true, ..Caller::default() }, inode, size).await
+    }
+
+    /// Allocates, zeroes or frees a range of a file.
+    pub(crate) async fn allocate(
+        &self,
+        who: &Caller,
+        inode: &Rc<Inode>,
+        offset: u64,
+        len: u64,
+        mode: FallocMode,
+    ) -> Result<()> {
+        if inode.kind() != Some(Kind::Regular) {
+            return Err(if inode.is_dir() { Refusal::IsDirectory } else { Refusal::Invalid }.into());
+        }
+        let end = offset.checked_add(len).ok_or(Refusal::TooBig)?;
+        if len == 0 {
+            return Err(Refusal::Invalid.into());
+        }
+        if end > self.layout.geometry().maxfilesize {
+            return Err(Refusal::TooBig.into());
+        }
+        attr::may_change(inode)?;
+        self.call(CallKind::Allocate, async |op| {
+            let _alone = inode.lock.write().await;
+            match mode {
+                FallocMode::Allocate { keep_size } => self.fill_range(op, who, inode, offset, end, keep_size).await?,
+                FallocMode::PunchHole => self.zero_range(op, who, inode, offset, end.min(inode.size())).await?,
+                FallocMode::ZeroRange { keep_size } => {
+                    self.zero_range(op, who, inode, offset, end.min(inode.size())).await?;
+                    self.fill_range(op, who, inode, offset, end, keep_size).await?;
+                }
+            }
+            let now = self.now();
+            attr::set_times(&mut inode.dinode_mut(), None, Some(now), Some(now));
+            self.changed(op, inode, Fields::Times).await.map(drop)
+        })
+        .await
+    }
+
+    /// Stores what is a hole in the range. The format has no blocks beyond the end of a file, so that a size that is
+    /// to be kept limits the range.
+    async fn fill_range(
+        &self,
+        op: Op,
+        who: &Caller,
+        inode: &Rc<Inode>,
+        offset: u64,
+        end: u64,
+        keep_size: bool,
+    ) -> Result<()> {
+        let geometry = self.layout.geometry();
+        let end = if keep_size { end.min(inode.size()) } else { end };
+        let before = inode.size();
+        let mut at = offset;
+        while at < end {
+            let lbn = geometry.lblkno(at);
+            let next = end.min((lbn + 1) * u64::from(geometry.bsize));
+            let hole = matches!(self.layout.map(inode, Lbn(lbn as i64), 1).await?, Mapped::Hole { .. });
+            if hole || next > inode.size() {
+                let (from, to) = (geometry.blkoff(at) as usize, (next - lbn * u64::from(geometry.bsize)) as usize);
+                if let Err(error) =
+                    self.layout.write_block(op, who, inode, Lbn(lbn as i64), from, to, &mut |_| ()).await
+                {
+                    // U4: blocks that grew the file go back. Those that filled holes read as the holes did.
+                    if inode.size() > before {
+                        self.layout.truncate(op, who, inode, before).await?;
+                    }
+                    return Err(error);
+                }
+            }
+            at = next;
+        }
+        Ok(())
+    }
+
+    /// Makes a range read as zeroes: whole blocks are freed, the edges overwritten.
+    async fn zero_range(&self, op: Op, who: &Caller, inode: &Rc<Inode>, offset: u64, end: u64) -> Result<()> {
+        if offset >= end {
+            return Ok(());
+        }
+        let geometry = self.layout.geometry();
+        let bsize = u64::from(geometry.bsize);
+        let (first, last) = (offset.div_ceil(bsize), end / bsize);
+        // The block of the last byte stays: the format knows no file that ends in a hole.
+        let last = last.min(geometry.lblkno(inode.size() - 1));
+        let edges =
+            if first > last { [(offset, end), (end, end)] } else { [(offset, first * bsize), (last * bsize, end)] };
+        for (from, to) in edges {
+            let mut at = from;
+            while at < to.min(end) {
+                let lbn = geometry.lblkno(at);
+                let next = to.min(end).min((lbn + 1) * bsize);
+                self.zero_within(op, who, inode, lbn, at, next).await?;
+                at = next;
+            }
+        }
+        if first < last {
+            self.layout.punch(op, inode, Lbn(first as i64), Lbn(last as i64)).await?;
+        }
+        Ok(())
+    }
+
+    async fn zero_within(&self, op: Op, who: &Caller, inode: &Rc<Inode>, lbn: u64, at: u64, next: u64) -> Result<()> {
+        if matches!(self.layout.map(inode, Lbn(lbn as i64), 1).await?, Mapped::Hole { .. }) {
+            return Ok(());
+        }
+        let start = lbn * u64::from(self.layout.geometry().bsize);
+        let (from, to) = ((at - start) as usize, (next - start) as usize);
+        self.layout
+            .write_block(op, who, inode, Lbn(lbn as i64), from, to, &mut |block| block[from..to].fill(0))
+            .await?;
+        Ok(())
+    }
+
+    /// The next stored byte, or the next hole.
+    pub(crate) async fn seek_in(&self, inode: &Rc<Inode>, offset: u64, whence: Whence) -> Result<u64> {
+        let geometry = self.layout.geometry();
+        let _shared = inode.lock.read().await;
+        let size = inode.size();
+        if offset >= size {
+            return Err(Refusal::BeyondEnd.into());
+        }
+        let end = geometry.lblkno(size - 1) + 1;
+        let mut lbn = geometry.lblkno(offset);
+        while lbn < end {
+            let (is_hole, blocks) = match self.layout.map(inode, Lbn(lbn as i64), end - lbn).await? {
+                Mapped::Hole { blocks } => (true, blocks),
+                Mapped::Stored { blocks, .. } => (false, blocks),
+            };
+            if is_hole == (whence == Whence::Hole) {
+                return Ok(offset.max(lbn * u64::from(geometry.bsize)));
+            }
+            lbn += blocks.max(1);
+        }
+        match whence {
+            Whence::Hole => Ok(size),
+            Whence::Data => Err(Refusal::BeyondEnd.into()),
+        }
+    }
+}
