@@ -8,11 +8,13 @@ impl State {
     /// Flags alone can be changed on a file whose flags forbid everything else; who may do so is not asked here.
     pub(crate) fn setattr(&mut self, id: NodeId, set: &SetAttr, now: Stamp) -> Result<Attr> {
         let node = self.node(id)?;
+        if set.size.is_some() {
+            node.file()?;
+        }
         if *set != (SetAttr { flags: set.flags, ..SetAttr::default() }) {
             flags::refuse(node.attr.flags, IMMUTABLE | APPEND)?;
         }
         if let Some(size) = set.size {
-            node.file()?;
             if size > self.options.max_file_size {
                 return Err(Refusal::TooBig.into());
             }

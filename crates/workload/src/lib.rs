@@ -12,6 +12,7 @@ mod hostdir;
 mod meter;
 mod paths;
 mod postmark;
+pub mod random;
 
 mod registry;
 mod report;

@@ -1,0 +1,82 @@
+//! Two file systems, one list of operations.
+
+use super::{Op, Outcome, Player, compare_trees};
+use vfs::FileSystem;
+
+/// Where two file systems part.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Divergence {
+    /// They answer an operation differently.
+    #[error("step {step}, {op}: {left:?} on the left, {right:?} on the right")]
+    Outcome {
+        /// Which, from 0.
+        step: usize,
+        /// The operation.
+        op: String,
+        /// What the first one did.
+        left: Outcome,
+        /// What the second one did.
+        right: Outcome,
+    },
+    /// They answered alike so far, but their trees are not.
+    #[error("after {steps} steps, {difference}")]
+    Tree {
+        /// Operations done.
+        steps: usize,
+        /// What is different.
+        difference: super::Difference,
+    },
+}
+
+impl Divergence {
+    /// How many operations are needed to see it.
+    pub fn steps(&self) -> usize {
+        match self {
+            Divergence::Outcome { step, .. } => step + 1,
+            Divergence::Tree { steps, .. } => *steps,
+        }
+    }
+}
+
+/// Plays `ops` on both, and compares the trees after every `every` operations (0: never) and at the end.
+///
+/// # Errors
+/// The first difference. An outcome [`Outcome::Failed`] is one even when both fail.
+pub async fn differential<A: FileSystem, B: FileSystem>(
+    left: &A,
+    right: &B,
+    ops: &[Op],
+    every: usize,
+) -> Result<(), Divergence> {
+    let mut players = (Player::new(left), Player::new(right));
+    for (step, op) in ops.iter().enumerate() {
+        let (left_outcome, right_outcome) = (players.0.apply(op).await, players.1.apply(op).await);
+        if !agree(&left_outcome, &right_outcome) {
+            let op = op.to_string();
+            return Err(Divergence::Outcome { step, op, left: left_outcome, right: right_outcome });
+        }
+        if every > 0 && (step + 1) % every == 0 {
+            compare(left, right, step + 1).await?;
+        }
+    }
+    compare(left, right, ops.len()).await
+}
+
+async fn compare<A: FileSystem, B: FileSystem>(left: &A, right: &B, steps: usize) -> Result<(), Divergence> {
+    compare_trees(left, right).await.map_err(|difference| Divergence::Tree { steps, difference })
+}
+
+fn agree(left: &Outcome, right: &Outcome) -> bool {
+    match (left, right) {
+        (Outcome::Failed(_), _) => false,
+        // A directory that does not store kinds cannot tell them.
+        (Outcome::Names(left), Outcome::Names(right)) => {
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| left.0 == right.0 && (left.1 == right.1 || left.1 == 0 || right.1 == 0))
+        }
+        _ => left == right,
+    }
+}

@@ -1,0 +1,27 @@
+//! Random operations, and what two file systems make of them.
+//!
+//! A seed gives a list of [`Op`]s. A [`Player`] applies them to a file system and says what came of each, in words that
+//! do not depend on the implementation. [`differential`] plays the same list on two file systems, one of them usually
+//! the model, and reports the first step at which they differ; [`shrink`] then finds a short list that still differs.
+//! An operation is one line of text, so that a list can be kept, read, and played again.
+//!
+//! N1. Outcomes hold only what every correct file system must agree on: no inode numbers, no times that were not set,
+//!     no sizes of directories, no places of holes (but what is called a hole must read as zeroes).
+//! N2. An operation that means nothing for the file it meets is skipped by a rule that looks at the file's kind only,
+//!     so it is skipped on both sides.
+
+mod compare;
+mod differential;
+mod features;
+mod generate;
+mod op;
+mod player;
+mod shrink;
+
+pub use compare::{Difference, compare_trees};
+pub use differential::{Divergence, differential};
+pub use features::Features;
+pub use generate::{Generator, Shape};
+pub use op::{BadOp, Op};
+pub use player::{Outcome, Player, Seen};
+pub use shrink::shrink;
