@@ -17,6 +17,8 @@ pub mod queue;
 mod ram;
 mod recorder;
 mod slice;
+#[cfg(test)]
+mod slow;
 
 pub use block::{Block, Image, SECTOR};
 pub use device::{Disk, DiskFuture, DiskInfo, DiskOff, Kind, ReadPart, Tag, WritePart, read_len, write_len};

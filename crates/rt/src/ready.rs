@@ -91,3 +91,28 @@ impl Wake for TaskWaker {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    fn rings(bell: &OwnedFd) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(bell, PollFlags::IN)], Some(&now)).unwrap() == 1
+    }
+
+    #[test]
+    fn a_wake_before_the_sleep_prevents_it_and_one_during_it_rings() {
+        let ready = Ready::default();
+        ready.push(TaskId::MAIN);
+        assert!(ready.fall_asleep().unwrap().is_none());
+        ready.pop();
+        let bell = ready.fall_asleep().unwrap().unwrap();
+        assert!(!rings(bell));
+        ready.push(TaskId::MAIN);
+        assert!(rings(bell));
+        ready.awake(true);
+        assert!(!rings(bell));
+    }
+}

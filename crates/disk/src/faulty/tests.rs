@@ -138,3 +138,16 @@ fn the_same_plan_gives_the_same_damage() {
     assert!(run(1) == run(1));
     assert!(run(1).0 != run(2).0);
 }
+
+#[test]
+fn a_request_that_is_under_way_fails_when_the_power_goes_off() {
+    let rt = Rt::virtual_time(0);
+    let slow = crate::slow::SlowDisk::new(&rt, &RamDisk::new(1 << 16));
+    let disk = Faulty::new(Rc::new(slow), FaultPlan::new(0));
+    let part = ReadPart { block: Block::zeroed(512), tag: Kind::Data.into() };
+    let (read, flush) = (disk.read(DiskOff(0), vec![part]), disk.flush());
+    rt.run_until_idle();
+    disk.cut_power();
+    assert_eq!(rt.block_on(read).unwrap_err().cause, Cause::PowerCut);
+    assert_eq!(rt.block_on(flush).unwrap_err().cause, Cause::PowerCut);
+}

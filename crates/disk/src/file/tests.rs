@@ -83,12 +83,12 @@ fn requests_of_many_buffers_are_scattered_and_gathered() {
         let (_dir, path) = image();
         let rt = Rt::real_time();
         let disk = FileDisk::open(&rt, &path, &options).unwrap();
-        let parts =
-            (0..2000u32).map(|i| WritePart { image: Block::copy_of(&[i as u8; 512]).image(), tag: Tag::default() });
+        let parts = (0..2000u32)
+            .map(|i| WritePart { image: Block::copy_of(&[(i / 7) as u8; 512]).image(), tag: Tag::default() });
         rt.block_on(disk.write(DiskOff(512), parts.collect(), true)).unwrap();
         let parts = (0..2000).map(|_| ReadPart { block: Block::zeroed(512), tag: Tag::default() });
         let back = rt.block_on(disk.read(DiskOff(512), parts.collect())).unwrap();
-        assert!(back.iter().enumerate().all(|(i, part)| part.block.iter().all(|&byte| byte == i as u8)));
+        assert!(back.iter().enumerate().all(|(i, part)| part.block.iter().all(|&byte| byte == (i / 7) as u8)));
     }
 }
 

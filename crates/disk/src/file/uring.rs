@@ -263,3 +263,24 @@ impl Drop for Ring {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Block, Tag, WritePart};
+
+    #[test]
+    fn a_short_answer_leaves_the_rest_to_do() {
+        let part = || WritePart { image: Block::zeroed(1024).image(), tag: Tag::default() };
+        let work = Work::Write { at: 4096, parts: vec![part(), part(), part()], fua: false };
+        let mut pending = Pending::new(work, oneshot().0);
+        let second = pending.slices[1].base as usize;
+        assert!(pending.answer(1500).is_none());
+        let slice = &pending.slices[pending.first];
+        assert_eq!((pending.at, pending.left, pending.first), (5596, 1572, 1));
+        assert_eq!((slice.base as usize - second, slice.len), (476, 548));
+        assert!(pending.answer(-Errno::AGAIN.raw_os_error()).is_none());
+        assert!(pending.answer(1572).is_some_and(|outcome| outcome.is_ok()));
+        assert!(Pending::new(Work::Flush, oneshot().0).answer(0).is_some_and(|outcome| outcome.is_ok()));
+    }
+}
