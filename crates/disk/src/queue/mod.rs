@@ -18,6 +18,7 @@ mod elevator;
 mod handles;
 mod ledger;
 mod overlap;
+mod state;
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -26,21 +27,16 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
 use rt::Rt;
-use rt::sync::{Notify, Sender, oneshot};
-use rustc_hash::FxHashMap;
+use rt::sync::{Notify, oneshot};
 
-use crate::{Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Image, ReadPart, Tag, WritePart};
-use elevator::Elevator;
+use crate::{Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Image, ReadPart, Tag};
 pub use elevator::Scheduler;
 pub use handles::{Answer, Completed, Durable, Written};
-use ledger::{Join, Ledger, Stage, WriteState};
-use overlap::Overlap;
+use ledger::{Join, Stage, WriteState};
+use state::{Job, Order, State};
 
 /// Numbers requests in the order in which they were issued.
 type Id = u64;
-
-/// The most buffers that one merged request may carry: well below the system's limit of 1024 (IOV_MAX).
-const MAX_PARTS: usize = 256;
 
 /// How a queue treats its disk.
 #[derive(Clone, Debug, Default)]
@@ -95,53 +91,6 @@ struct Inner {
     state: RefCell<State>,
 }
 
-struct State {
-    requests: FxHashMap<Id, Request>,
-    overlap: Overlap,
-    elevator: Elevator,
-    at_disk: u32,
-    issued: Id,
-    ledger: Ledger,
-    stats: Stats,
-}
-
-struct Request {
-    at: DiskOff,
-    len: u64,
-    tag: Tag,
-    /// How many requests this one waits for (Q1).
-    waits_for: u32,
-    /// Who waits for this one.
-    followers: Vec<Id>,
-    /// Not to be merged again (Q5).
-    alone: bool,
-    job: Job,
-}
-
-enum Job {
-    Read(Sender<Result<Block, DiskError>>),
-    Write { image: Image, fua: bool, state: Rc<WriteState> },
-    Discard(Sender<Result<(), DiskError>>),
-}
-
-impl Job {
-    fn op(&self) -> DiskOp {
-        match self {
-            Job::Read(_) => DiskOp::Read,
-            Job::Write { .. } => DiskOp::Write,
-            Job::Discard(_) => DiskOp::Discard,
-        }
-    }
-
-    fn joins(&self, other: &Job) -> bool {
-        match (self, other) {
-            (Job::Read(_), Job::Read(_)) => true,
-            (Job::Write { fua: a, .. }, Job::Write { fua: b, .. }) => a == b,
-            _ => false,
-        }
-    }
-}
-
 impl Queue {
     /// A queue on `disk`. Only one queue may stand on a disk: two know nothing of each other's order.
     pub fn new(rt: &Rt, disk: Rc<dyn Disk>, options: QueueOptions) -> Queue {
@@ -152,15 +101,7 @@ impl Queue {
             depth: options.depth.unwrap_or(info.depth).min(info.depth).max(1),
             max_merge: u64::from(options.max_merge.unwrap_or(info.max_transfer).min(info.max_transfer)),
             pump: Rc::new(Notify::new()),
-            state: RefCell::new(State {
-                requests: FxHashMap::default(),
-                overlap: Overlap::default(),
-                elevator: Elevator::new(options.scheduler),
-                at_disk: 0,
-                issued: 0,
-                ledger: Ledger::new(info.volatile_cache),
-                stats: Stats::default(),
-            }),
+            state: RefCell::new(State::new(options.scheduler, info.volatile_cache)),
             disk,
             info,
         });
@@ -217,7 +158,7 @@ impl Queue {
         match self.0.info.check(DiskOp::Write, at, len) {
             Ok(()) => {
                 let fua = fua && self.0.info.volatile_cache;
-                self.0.issue(at, len, tag, Job::Write { image, fua, state: state.clone() });
+                self.0.state.borrow_mut().issue(at, len, tag, Job::Write { image, fua, state: state.clone() });
                 self.0.kick();
             }
             Err(error) => state.set(Stage::Failed(error)),
@@ -248,7 +189,7 @@ impl Queue {
             return Answer::now(Err(error));
         }
         let (sender, receiver) = oneshot();
-        self.0.issue(at, len, Tag::default(), Job::Discard(sender));
+        self.0.state.borrow_mut().issue(at, len, Tag::default(), Job::Discard(sender));
         self.0.kick();
         Answer::wait(receiver, DiskError::new(DiskOp::Discard, at, len, CANCELLED))
     }
@@ -298,34 +239,8 @@ impl Inner {
             return Answer::now(Err(error));
         }
         let (sender, receiver) = oneshot();
-        self.issue(at, len as u64, tag, Job::Read(sender));
+        self.state.borrow_mut().issue(at, len as u64, tag, Job::Read(sender));
         Answer::wait(receiver, DiskError::new(DiskOp::Read, at, len as u64, CANCELLED))
-    }
-
-    fn issue(&self, at: DiskOff, len: u64, tag: Tag, job: Job) {
-        let mut state = self.state.borrow_mut();
-        let State { requests, overlap, elevator, issued, stats, .. } = &mut *state;
-        *issued += 1;
-        let id = *issued;
-        let changes = !matches!(job, Job::Read(_));
-        match job {
-            Job::Read(_) => stats.reads += 1,
-            Job::Write { .. } => stats.writes += 1,
-            Job::Discard(_) => stats.discards += 1,
-        }
-        let mut waits_for = 0;
-        overlap.search(at.0, at.0 + len, changes, |other| {
-            if let Some(other) = requests.get_mut(&other) {
-                other.followers.push(id);
-                waits_for += 1;
-            }
-        });
-        overlap.add(at.0, at.0 + len, changes, id);
-        stats.depth_max = stats.depth_max.max(overlap.len());
-        if waits_for == 0 {
-            elevator.add(at.0, id);
-        }
-        requests.insert(id, Request { at, len, tag, waits_for, followers: Vec::new(), alone: false, job });
     }
 
     fn kick(self: &Rc<Self>) {
@@ -355,22 +270,12 @@ impl Inner {
     }
 
     fn next_transfer(&self) -> Option<(Vec<Id>, Transfer)> {
-        let mut state = self.state.borrow_mut();
-        if state.at_disk >= self.depth {
-            return None;
-        }
-        let run = state.take_run(self.max_merge)?;
-        state.at_disk += 1;
-        state.stats.merged += run.len() as u64 - 1;
-        let request = |id| &state.requests[id];
-        let first = request(&run[0]);
-        let at = first.at;
-        let order = match &first.job {
-            Job::Read(_) => Order::Read(run.iter().map(|id| request(id).buffer()).collect()),
-            Job::Write { fua, .. } => Order::Write(run.iter().filter_map(|id| request(id).part()).collect(), *fua),
-            Job::Discard(_) => Order::Discard(first.len),
+        let (run, at, order) = {
+            let mut state = self.state.borrow_mut();
+            let run = if state.at_disk < self.depth { state.take_run(self.max_merge)? } else { return None };
+            let (at, order) = state.order(&run);
+            (run, at, order)
         };
-        drop(state);
         let transfer = match order {
             Order::Read(parts) => Transfer::Read(self.disk.read(at, parts)),
             Order::Write(parts, fua) => Transfer::Other(self.disk.write(at, parts, fua)),
@@ -380,26 +285,7 @@ impl Inner {
     }
 
     fn finish(&self, run: Vec<Id>, outcome: Result<Vec<ReadPart>, DiskError>) {
-        let mut state = self.state.borrow_mut();
-        state.at_disk -= 1;
-        match outcome {
-            Ok(parts) => {
-                let mut blocks = parts.into_iter().map(|part| part.block);
-                for id in run {
-                    state.succeed(id, &mut blocks);
-                }
-            }
-            Err(DiskError { cause: Cause::Io(_), .. }) if run.len() > 1 => {
-                for id in run {
-                    state.retry_alone(id);
-                }
-            }
-            Err(error) => {
-                for id in run {
-                    state.fail(id, &error.cause);
-                }
-            }
-        }
+        self.state.borrow_mut().finish(run, outcome);
     }
 
     fn demand_flush(&self, number: u64) {
@@ -433,108 +319,9 @@ impl Inner {
     }
 }
 
-impl State {
-    /// Takes the next request and, as far as they may go with it, its neighbours above.
-    fn take_run(&mut self, max_merge: u64) -> Option<Vec<Id>> {
-        let (start, id) = self.elevator.pick()?;
-        self.elevator.remove(start, id);
-        let mut run = vec![id];
-        let first = &self.requests[&id];
-        let (mut end, mut bytes) = (start + first.len, first.len);
-        while !first.alone && run.len() < MAX_PARTS {
-            let Some(next) = self.elevator.beginning_at(end) else { break };
-            let neighbour = &self.requests[&next];
-            if neighbour.alone || !first.job.joins(&neighbour.job) || bytes + neighbour.len > max_merge {
-                break;
-            }
-            self.elevator.remove(end, next);
-            run.push(next);
-            end += neighbour.len;
-            bytes += neighbour.len;
-        }
-        self.elevator.moved_to(end);
-        Some(run)
-    }
-
-    fn succeed(&mut self, id: Id, blocks: &mut impl Iterator<Item = Block>) {
-        let Some(request) = self.remove(id) else { return };
-        match request.job {
-            Job::Read(sender) => {
-                self.stats.bytes_read += request.len;
-                if let Some(block) = blocks.next() {
-                    sender.send(Ok(block));
-                }
-            }
-            Job::Write { fua, state, image } => {
-                self.stats.bytes_written += request.len;
-                // Before the owner learns of it: otherwise the owner's next change would copy the buffer for nothing.
-                drop(image);
-                self.ledger.complete(Some(state), fua);
-            }
-            Job::Discard(sender) => {
-                self.ledger.complete(None, false);
-                sender.send(Ok(()));
-            }
-        }
-    }
-
-    fn fail(&mut self, id: Id, cause: &Cause) {
-        let Some(request) = self.remove(id) else { return };
-        self.stats.errors += 1;
-        let error = DiskError::new(request.job.op(), request.at, request.len, cause.clone());
-        match request.job {
-            Job::Read(sender) => sender.send(Err(error)),
-            Job::Write { state, .. } => state.set(Stage::Failed(error)),
-            Job::Discard(sender) => sender.send(Err(error)),
-        }
-    }
-
-    fn retry_alone(&mut self, id: Id) {
-        if let Some(request) = self.requests.get_mut(&id) {
-            request.alone = true;
-            self.elevator.add(request.at.0, id);
-        }
-    }
-
-    /// The request is finished: whoever waited for it may go (Q1).
-    fn remove(&mut self, id: Id) -> Option<Request> {
-        let request = self.requests.remove(&id)?;
-        self.overlap.remove(request.at.0, id);
-        for follower in &request.followers {
-            if let Some(waiting) = self.requests.get_mut(follower) {
-                waiting.waits_for -= 1;
-                if waiting.waits_for == 0 {
-                    self.elevator.add(waiting.at.0, *follower);
-                }
-            }
-        }
-        Some(request)
-    }
-}
-
-impl Request {
-    fn buffer(&self) -> ReadPart {
-        ReadPart { block: Block::zeroed(self.len as usize), tag: self.tag }
-    }
-
-    fn part(&self) -> Option<WritePart> {
-        match &self.job {
-            Job::Write { image, .. } => Some(WritePart { image: image.clone(), tag: self.tag }),
-            _ => None,
-        }
-    }
-}
-
 fn first_block(parts: Vec<ReadPart>) -> Block {
     // OK to expect: a disk gives back the parts that it was given, and there was one.
     parts.into_iter().next().expect("the disk kept the buffer").block
-}
-
-/// What the disk is asked for. It is asked outside the borrow of the state: a disk may answer at once.
-enum Order {
-    Read(Vec<ReadPart>),
-    Write(Vec<WritePart>, bool),
-    Discard(u64),
 }
 
 /// A request at the disk.
