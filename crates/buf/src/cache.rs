@@ -1,7 +1,7 @@
 //! The cache: finding bufs, filling them, changing them.
 
-use crate::dirty::DirtyBufs;
 use crate::buf::State;
+use crate::dirty::DirtyBufs;
 use crate::{Answer, Buf, BufRef, Health, Home, Key, Ledger, Must, Op, Role, Scheme, Step, Ticket};
 use disk::{Block, DiskOff, Queue, Tag};
 use ondisk::{Ino, Lbn};
@@ -362,7 +362,11 @@ impl Cache {
     /// The dirty bufs of a file, in the order of their block numbers.
     pub fn dirty_of(&self, ino: Ino) -> Vec<BufRef> {
         let inner = self.inner.borrow();
-        inner.dirty.of_file(ino).filter_map(|lbn| inner.bufs[*inner.map.get(&Key::File(ino, lbn))? as usize].clone()).collect()
+        inner
+            .dirty
+            .of_file(ino)
+            .filter_map(|lbn| inner.bufs[*inner.map.get(&Key::File(ino, lbn))? as usize].clone())
+            .collect()
     }
 
     /// Every key that the cache holds of a file's blocks from `from` on that is dirty.

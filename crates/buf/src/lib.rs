@@ -27,12 +27,16 @@ mod scheme;
 mod syncer;
 mod ticket;
 
+#[cfg(test)]
+mod tests;
+
 pub use buf::{Buf, BufRef, Key};
 pub use cache::{Cache, CacheOptions, CacheStats, Want};
 pub use disk::Kind as Role;
 pub use health::Health;
 pub use scheme::{
-    Answer, CallKind, CrashLeaves, Durable, Fields, Home, Leave, Must, Op, Promises, Run, Scheme, Slot, Step, WhileLeaving,
+    Answer, CallKind, CrashLeaves, Durable, Fields, Home, Leave, Must, Op, Promises, Run, Scheme, Slot, Step,
+    WhileLeaving,
 };
 pub use ticket::{Freed, Ledger, Ticket};
 

@@ -1,0 +1,202 @@
+//! The invariants of the cache, one test each, on a RAM disk in virtual time.
+
+use crate::{Answer, Buf, BufRef, Cache, CacheOptions, Health, Home, Key, Must, Op, Promises, Scheme, Step, Want};
+use disk::{DiskOff, DiskOp, Fault, FaultPlan, Faulty, Image, Kind, Queue, QueueOptions, RamDisk};
+use ondisk::{FragNo, Ino, Lbn};
+use rt::Rt;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Answers nothing, and remembers what landed.
+#[derive(Default)]
+struct Plain {
+    landed: RefCell<Vec<(Key, u8)>>,
+}
+
+impl Scheme for Plain {
+    fn name(&self) -> &'static str {
+        "plain"
+    }
+
+    fn declares(&self) -> Promises {
+        unreachable!("nobody asks in these tests")
+    }
+
+    fn step(&self, _: &Rc<Cache>, _: Op, step: Step<'_>) -> Answer {
+        Answer { must: Must::Nothing, ripe: step.into_ticket() }
+    }
+
+    fn landed(&self, _: &Rc<Cache>, buf: &BufRef, image: &Image) {
+        self.landed.borrow_mut().push((buf.key(), image[0]));
+    }
+}
+
+struct Early;
+
+impl Home for Early {
+    fn place(&self, buf: &Buf) -> Option<DiskOff> {
+        buf.addr()
+    }
+
+    fn seal(&self, _: &Buf, image: &mut [u8]) {
+        image[511] = 0x5e;
+    }
+}
+
+struct Bench {
+    rt: Rt,
+    ram: RamDisk,
+    cache: Rc<Cache>,
+    scheme: Rc<Plain>,
+}
+
+fn bench(options: CacheOptions, faults: FaultPlan) -> Bench {
+    let rt = Rt::virtual_time(1);
+    let ram = RamDisk::new(1 << 20).volatile(true);
+    let queue = Queue::new(&rt, Rc::new(Faulty::new(Rc::new(ram.clone()), faults)), QueueOptions::default());
+    let cache = Cache::new(rt.clone(), queue, Health::default(), options);
+    let scheme = Rc::new(Plain::default());
+    cache.attach(scheme.clone(), Rc::new(Early));
+    Bench { rt, ram, cache, scheme }
+}
+
+fn data(lbn: i64) -> Want {
+    Want { key: Key::File(Ino(5), Lbn(lbn)), role: Kind::Data, addr: DiskOff(lbn as u64 * 4096), len: 4096 }
+}
+
+fn on_disk(ram: &RamDisk, at: u64) -> u8 {
+    let mut byte = [0];
+    ram.peek(at, &mut byte);
+    byte[0]
+}
+
+#[test]
+fn a_buf_lands_after_a_flush_and_not_before() {
+    let b = bench(CacheOptions::default(), FaultPlan::new(1));
+    b.rt.block_on(async {
+        let buf = b.cache.read(data(1)).await.expect("the disk is well");
+        b.cache.modify(&buf, |bytes| bytes[0] = 7);
+        b.cache.write_soon(std::slice::from_ref(&buf));
+        b.rt.sleep(Duration::from_millis(1)).await;
+        assert!(!buf.is_dirty() && !buf.is_durable());
+        assert!(b.scheme.landed.borrow().is_empty(), "completed is not durable");
+        b.cache.write(&buf).await.expect("the disk is well");
+        assert!(buf.is_durable());
+        b.rt.yield_now().await;
+        assert_eq!(*b.scheme.landed.borrow(), [(buf.key(), 7)]);
+    });
+    b.ram.power_cut();
+    assert_eq!((on_disk(&b.ram, 4096), on_disk(&b.ram, 4096 + 511)), (7, 0x5e), "sealed, and there after a power cut");
+}
+
+#[test]
+fn an_image_that_leaves_does_not_see_later_changes() {
+    let b = bench(CacheOptions::default(), FaultPlan::new(1));
+    b.rt.block_on(async {
+        let buf = b.cache.read(data(1)).await.expect("the disk is well");
+        b.cache.modify(&buf, |bytes| bytes[0] = 1);
+        let first = buf.image();
+        b.cache.write_soon(std::slice::from_ref(&buf));
+        b.cache.modify(&buf, |bytes| bytes[0] = 2);
+        assert_eq!(first[0], 1);
+        assert!(buf.is_dirty(), "the second change has not left");
+        b.cache.write(&buf).await.expect("the disk is well");
+        b.rt.yield_now().await;
+        assert_eq!(b.scheme.landed.borrow().iter().map(|l| l.1).collect::<Vec<_>>(), [1, 2]);
+    });
+}
+
+#[test]
+fn a_failed_write_leaves_the_buf_dirty_and_a_later_one_succeeds() {
+    let plan = FaultPlan::new(1).with(Fault::error(DiskOp::Write, 1));
+    let b = bench(CacheOptions::default(), plan);
+    b.rt.block_on(async {
+        let buf = b.cache.read(data(1)).await.expect("reads are well");
+        b.cache.modify(&buf, |bytes| bytes[0] = 9);
+        b.cache.write(&buf).await.expect_err("the write fails");
+        b.rt.yield_now().await;
+        assert!(buf.is_dirty() && buf.bytes()[0] == 9, "nothing is lost from memory");
+        assert!(b.cache.health().writable().is_ok(), "a failed write of data is no failure of the volume");
+        assert!(b.cache.take_write_error(Ino(5)).is_some() && b.cache.take_write_error(Ino(5)).is_none());
+        b.cache.write(&buf).await.expect("the second try is well");
+    });
+    assert_eq!(on_disk(&b.ram, 4096), 9);
+}
+
+#[test]
+fn a_failed_write_of_metadata_or_a_failed_flush_turns_the_volume_read_only() {
+    for (op, key, role) in [
+        (DiskOp::Write, Key::Device(FragNo(1)), Kind::InodeBlock),
+        (DiskOp::Flush, Key::File(Ino(5), Lbn(1)), Kind::Data),
+    ] {
+        let b = bench(CacheOptions::default(), FaultPlan::new(1).with(Fault::error(op, 1)));
+        b.rt.block_on(async {
+            let buf = b.cache.read(Want { key, role, ..data(1) }).await.expect("reads are well");
+            b.cache.modify(&buf, |bytes| bytes[0] = 9);
+            b.cache.write(&buf).await.expect_err("it fails");
+            b.rt.yield_now().await;
+            assert!(buf.is_dirty(), "{op:?}: what is not durable is dirty");
+            assert!(b.cache.health().writable().is_err() && b.cache.health().sound().is_err());
+        });
+    }
+}
+
+#[test]
+fn a_failed_read_fails_for_that_call_alone() {
+    let b = bench(CacheOptions::default(), FaultPlan::new(1).with(Fault::error(DiskOp::Read, 1)));
+    b.rt.block_on(async {
+        b.cache.read(data(1)).await.expect_err("the first read fails");
+        b.cache.read(data(1)).await.expect("the second is well");
+    });
+}
+
+#[test]
+fn memory_is_bounded_and_what_somebody_holds_stays() {
+    let options = CacheOptions { bytes: 64 << 10, dirty_bytes: 32 << 10, age: Duration::from_secs(30) };
+    let b = bench(options, FaultPlan::new(1));
+    b.rt.block_on(async {
+        let held = b.cache.read(data(0)).await.expect("the disk is well");
+        for lbn in 1..200 {
+            let buf = b.cache.read(data(lbn)).await.expect("the disk is well");
+            b.cache.modify(&buf, |bytes| bytes[0] = lbn as u8);
+            drop(buf);
+            b.cache.throttle().await.expect("the volume is well");
+            let stats = b.cache.stats();
+            assert!(stats.bytes <= 64 << 10 && stats.dirty_bytes <= 36 << 10, "{stats:?}");
+        }
+        assert!(Rc::ptr_eq(&held, &b.cache.find(held.key()).expect("held bufs stay")));
+        b.cache.write_everything().await.expect("the disk is well");
+        for lbn in 1..200u64 {
+            assert_eq!(on_disk(&b.ram, lbn * 4096), lbn as u8);
+        }
+    });
+}
+
+#[test]
+fn the_syncer_writes_what_has_come_of_age() {
+    let b = bench(CacheOptions::default(), FaultPlan::new(1));
+    b.rt.spawn(Cache::run_syncer(Rc::downgrade(&b.cache)));
+    b.rt.block_on(async {
+        let buf = b.cache.read(data(1)).await.expect("the disk is well");
+        b.cache.modify(&buf, |bytes| bytes[0] = 3);
+        b.rt.sleep(Duration::from_secs(29)).await;
+        assert!(buf.is_dirty());
+        b.rt.sleep(Duration::from_secs(3)).await;
+        assert!(!buf.is_dirty());
+    });
+}
+
+#[test]
+fn what_is_discarded_is_never_written() {
+    let b = bench(CacheOptions::default(), FaultPlan::new(1));
+    b.rt.block_on(async {
+        let buf = b.cache.read(data(1)).await.expect("the disk is well");
+        b.cache.modify(&buf, |bytes| bytes[0] = 3);
+        b.cache.discard(&buf);
+        b.cache.modify(&buf, |bytes| bytes[0] = 4);
+        b.cache.write_everything().await.expect("the disk is well");
+        assert_eq!(on_disk(&b.ram, 4096), 0);
+        assert_eq!(b.cache.stats().dirty_bytes, 0);
+    });
+}
