@@ -1,1 +1,106 @@
-//! PLACEHOLDER
+//! Checks and repairs UFS volumes: the independent judge of everything else that writes them.
+//!
+//! It shares only `ondisk` and `disk` with the file system that it judges. The rules that it checks are numbered in
+//! `docs/fsck.md`; each is a variant of [`Finding`].
+//!
+//! K1. With [`Mode::Check`] nothing is written, whatever is found.
+//! K2. After [`Mode::Repair`] ended without an error, [`Mode::Check`] finds nothing: the phases run on the repaired
+//!     image, in memory, until they find nothing more, and only then is anything written.
+//! K3. No volume makes it panic, loop without end or take memory without bound. Tables are sized by the disk, never by
+//!     a number on it; no walk is recursive; a pointer is followed only once.
+//! K4. A file that could be read is not made unreadable. What cannot be kept for two owners is copied for the second.
+#![forbid(unsafe_code)]
+
+mod alloc;
+mod bits;
+mod connect;
+mod dirblock;
+mod dups;
+mod finding;
+mod groups;
+mod image;
+mod inodes;
+mod lost;
+mod names;
+mod refs;
+mod report;
+mod run;
+mod setup;
+mod shape;
+mod volume;
+mod walk;
+
+pub use finding::{Finding, Severity};
+pub use report::{FINDINGS_MAX, Found, Report, Usage};
+pub use run::check;
+
+/// What to do with what is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `-n`: tell, write nothing.
+    Check,
+    /// `-p`: repair what a crash leaves; leave real damage to somebody.
+    Preen,
+    /// `-y`: repair everything.
+    Repair,
+}
+
+/// The part of a check that is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// 1: inodes and their blocks.
+    Inodes,
+    /// 2: names.
+    Names,
+    /// 3: what the root reaches.
+    Connectivity,
+    /// 4: link counts.
+    Links,
+    /// 5: the maps of the groups.
+    Groups,
+}
+
+/// Called with the phase, the groups or directories that are done, and their number.
+pub type Progress = Option<Box<dyn FnMut(Phase, u64, u64)>>;
+
+/// How to check.
+pub struct Options {
+    /// What to do with what is found.
+    pub mode: Mode,
+    /// Who wants to know how far it is.
+    pub progress: Progress,
+}
+
+/// Why a check could not be done. The exit status is 8.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The disk failed.
+    #[error(transparent)]
+    Disk(#[from] disk::DiskError),
+    /// Neither the superblock nor a copy of it can be used.
+    #[error("no superblock that can be used, and no copy of one: {why}")]
+    NoSuperblock {
+        /// What is wrong with the first one.
+        why: String,
+    },
+    /// The volume is longer than the disk.
+    #[error("the volume has {volume} bytes, the disk only {disk}: the rest of the volume is missing")]
+    TooShort {
+        /// Bytes of the volume.
+        volume: u64,
+        /// Bytes of the disk.
+        disk: u64,
+    },
+    /// A place that the phases must not ask for; a mistake of this program.
+    #[error("byte {at} is beyond the volume's end at {end}")]
+    Beyond {
+        /// The place.
+        at: u64,
+        /// Bytes of the volume.
+        end: u64,
+    },
+    /// A structure that the phases had made whole and is not; a mistake of this program.
+    #[error(transparent)]
+    Corrupt(#[from] ondisk::Corrupt),
+}

@@ -1,0 +1,110 @@
+//! Fragments and inodes for what the repair itself makes: copies, `lost+found`, a new root.
+//!
+//! Phase 5 writes the maps, so to allocate is to mark in `used` and in `groups`.
+
+use crate::image::Order;
+use crate::volume::{Kind, Known, Volume};
+use crate::{Error, Finding};
+use ondisk::{Cgx, FragNo, Ino};
+
+impl Volume {
+    /// `count` free fragments in one block; `None` if there are none. Searches on from the last place.
+    pub(crate) fn take_frags(&mut self, count: u32) -> Option<FragNo> {
+        let (size, per_block) = (self.geo.size, u64::from(self.geo.frag));
+        // A full volume with many lost files would be searched whole for each of them.
+        if count >= self.no_room_for {
+            return None;
+        }
+        let (start, mask) = (self.rotor, (1u64 << count) - 1);
+        let blocks = size / per_block;
+        for step in 0..blocks {
+            let block = (start + step) % blocks * per_block;
+            let bits = self.used.run(block, self.geo.frag);
+            if let Some(offset) = (0..=self.geo.frag - count).find(|offset| bits >> offset & mask == 0) {
+                let frag = FragNo(block + u64::from(offset));
+                // A partial last block has no data range beyond its end; `used` says so for other bits.
+                if self.geo.is_data_range(frag, count) {
+                    self.rotor = block / per_block;
+                    self.used.set(frag.0, count.into());
+                    return Some(frag);
+                }
+            }
+        }
+        self.no_room_for = count;
+        None
+    }
+
+    /// A free inode, marked as `known`; `None` if there is none.
+    pub(crate) async fn take_inode(&mut self, known: Known) -> Result<Option<u32>, Error> {
+        for c in 0..self.geo.ncg {
+            let first = if c == 0 { Ino::ROOT.0 + 1 } else { 0 };
+            let group = self.groups.get(c as usize);
+            let inited = group.map_or(0, |group| group.inited);
+            let free = (first..inited).find(|&index| {
+                let known = group.and_then(|group| group.inodes.get(index as usize));
+                known.is_none_or(|known| known.kind == Kind::Free)
+            });
+            let index = match free {
+                Some(index) => index,
+                None if inited < self.geo.ipg && self.init_inodes(c, inited).await? => inited.max(first),
+                None => continue,
+            };
+            let ino = c * self.geo.ipg + index;
+            self.know(ino, known);
+            return Ok(Some(ino));
+        }
+        Ok(None)
+    }
+
+    /// Notes what an inode is, also one beyond those in use so far.
+    pub(crate) fn know(&mut self, ino: u32, known: Known) {
+        let (c, index) = ((ino / self.geo.ipg) as usize, (ino % self.geo.ipg) as usize);
+        if let Some(group) = self.groups.get_mut(c) {
+            if group.inodes.len() <= index {
+                group.inodes.resize(index + 1, Known::default());
+            }
+            if let Some(slot) = group.inodes.get_mut(index) {
+                *slot = known;
+            }
+        }
+    }
+
+    /// Writes one more block of free inodes in group `c`, whose first `inited` are there.
+    async fn init_inodes(&mut self, c: u32, inited: u32) -> Result<bool, Error> {
+        let block = FragNo(self.geo.cgimin(Cgx(c)).0 + u64::from(inited / self.geo.inopb * self.geo.frag));
+        let zeros = vec![0; self.geo.bsize as usize];
+        self.image.write(self.byte(block), &zeros, Order::Inodes).await?;
+        let Some(group) = self.groups.get_mut(c as usize) else { return Ok(false) };
+        group.inited = inited + self.geo.inopb;
+        Ok(true)
+    }
+
+    /// Rule 20: makes a root directory where there is none.
+    pub(crate) async fn ensure_root(&mut self) -> Result<(), Error> {
+        let root = Ino::ROOT.0;
+        let why = match self.known(root).kind {
+            Kind::Dir => return Ok(()),
+            Kind::Free => "its inode is free",
+            Kind::EmptyDir => "it is empty",
+            Kind::File | Kind::Hidden => "its inode is not a directory",
+        };
+        self.find(Finding::RootMissing { why });
+        if self.known(root).kind != Kind::Free {
+            self.move_root_away().await?;
+        }
+        self.make_directory(root, root, 0o755).await?;
+        Ok(())
+    }
+
+    /// A file took the root's inode: gives the file another one, where there is room.
+    async fn move_root_away(&mut self) -> Result<(), Error> {
+        let root = Ino::ROOT.0;
+        let (dinode, known) = (self.dinode(root).await?, self.known(root));
+        let free = Known::default();
+        self.know(root, free);
+        match if known.kind == Kind::File { self.take_inode(known).await? } else { None } {
+            Some(ino) => self.put_dinode(ino, &dinode).await,
+            None => self.release(&dinode).await,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What can be wrong with a volume: one variant for each rule, with the place and the values.
+//!
+//! The numbers are those of `docs/fsck.md`. The severity is the one that holds by default; where it depends on the
+//! situation, the phase that reports the finding says so.
+
+/// Whether an unattended check may repair a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// A crash leaves this and the repair loses nothing: `-p` repairs it.
+    Preen,
+    /// Damage: somebody must decide; `-p` stops, `-y` repairs it.
+    Manual,
+}
+
+macro_rules! findings {
+    ($( $(#[$doc:meta])+ $name:ident { $($field:ident: $type:ty),* }, $rule:literal, $severity:ident, $text:literal; )*) => {
+        /// One thing that is wrong with a volume.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+        #[non_exhaustive]
+        #[allow(missing_docs)]
+        pub enum Finding {
+            $( $(#[$doc])+ #[error($text)] $name { $($field: $type),* }, )*
+        }
+
+        impl Finding {
+            /// Every kind, by name.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            /// The kind, by name.
+            pub fn name(&self) -> &'static str {
+                match self { $( Finding::$name { .. } => stringify!($name), )* }
+            }
+
+            /// The rule that is broken, by its number in `docs/fsck.md`.
+            pub fn rule(&self) -> u8 {
+                match self { $( Finding::$name { .. } => $rule, )* }
+            }
+
+            /// The severity, where the situation does not change it.
+            pub fn severity(&self) -> Severity {
+                match self { $( Finding::$name { .. } => Severity::$severity, )* }
+            }
+        }
+    };
+}
+
+findings! {
+    /// The primary superblock cannot be used.
+    SuperblockRestored { from: u64, why: String }, 1, Manual,
+        "superblock unusable ({why}); taken from the copy at byte {from}";
+    /// Its check hash is wrong.
+    SuperblockHash { at: u64 }, 2, Preen, "superblock at byte {at}: wrong check hash";
+    /// A field that never changes differs from the last group's copy.
+    SuperblockDiffers { field: &'static str, found: i64, backup: i64 }, 3, Manual,
+        "superblock: field {field} is {found}, in its last copy {backup}";
+    /// A copy of the superblock cannot be used.
+    BackupUnusable { group: u32, why: String }, 3, Manual, "copy of the superblock in group {group} unusable: {why}";
+    /// `fs_optim`.
+    Optim { found: i32 }, 4, Manual, "superblock: field fs_optim is {found}, must be 0 or 1";
+    /// `fs_minfree`.
+    Minfree { found: i32 }, 5, Manual, "superblock: field fs_minfree is {found}, must be 0 to 99";
+    /// Another field that no kernel would accept or could have written.
+    SuperblockField { field: &'static str, found: i64, right: i64 }, 1, Manual,
+        "superblock: field {field} is {found}, should be {right}";
+    /// A clean volume has counts of frees on their way.
+    PendingFrees { blocks: i64, inodes: u32 }, 48, Preen,
+        "superblock: {blocks} sectors and {inodes} inodes are pending on a clean volume";
+    /// A clean volume has a list of files that were open without a name.
+    UnlinkedList { head: i32 }, 48, Preen, "superblock: list of unlinked inodes begins at {head} on a clean volume";
+    /// A slot of the snapshot list names no snapshot.
+    SnapshotSlot { slot: usize, ino: u32 }, 18, Manual, "superblock: snapshot slot {slot} names inode {ino}, which is none";
+
+    /// The header of a cylinder group cannot be used to find its inodes.
+    GroupHeader { group: u32, field: &'static str, found: i64, right: i64 }, 9, Manual,
+        "cylinder group {group}: field {field} is {found}, should be {right}; the group is rebuilt";
+    /// The check hash of an inode.
+    InodeHash { ino: u32, found: u32, right: u32 }, 10, Preen, "inode {ino}: check hash {found:#010x}, should be {right:#010x}";
+    /// A free inode is not empty.
+    FreeInodeNotEmpty { ino: u32 }, 11, Manual, "inode {ino}: free, but has a size or pointers";
+    /// The type is none of the seven.
+    UnknownFileType { ino: u32, mode: u16 }, 12, Manual, "inode {ino}: mode {mode:#o} has an unknown type";
+    /// The type was lost, but the contents are those of a directory.
+    DirectoryModeLost { ino: u32, mode: u16 }, 12, Manual, "inode {ino}: mode {mode:#o}, but the contents are a directory";
+    /// Larger than the format allows.
+    FileTooLarge { ino: u32, size: u64, limit: u64 }, 12, Manual, "inode {ino}: size {size} exceeds {limit}";
+    /// A device, pipe or socket with a size.
+    SpecialFileSize { ino: u32, size: u64 }, 12, Manual, "inode {ino}: a special file of {size} bytes";
+    /// A device, pipe or socket with block pointers.
+    SpecialFilePointer { ino: u32 }, 12, Manual, "inode {ino}: a special file with block pointers";
+    /// A device without a number.
+    NoDevice { ino: u32 }, 12, Manual, "inode {ino}: a device without a device number";
+    /// A direct pointer or an indirect root that the size does not need.
+    PointerBeyondSize { ino: u32, lbn: u64, size: u64 }, 12, Manual, "inode {ino}: block {lbn} is beyond the size of {size} bytes";
+    /// The size is too small for the blocks, which agree with each other.
+    SizeTooSmall { ino: u32, size: u64, right: u64 }, 12, Manual, "inode {ino}: size {size}, but its blocks make {right}";
+    /// Bytes behind the end of a short symbolic link.
+    ShortLinkTail { ino: u32, size: u64 }, 12, Manual, "inode {ino}: bytes follow the {size} of a short symbolic link";
+    /// A pointer out of the data areas.
+    BadPointer { ino: u32, lbn: u64, frag: u64, count: u32 }, 13, Manual,
+        "inode {ino}: block {lbn} is at fragment {frag} ({count} fragments), where no data can be";
+    /// A fragment that already belongs to somebody.
+    DuplicatePointer { ino: u32, lbn: u64, frag: u64 }, 14, Manual,
+        "inode {ino}: block {lbn} is at fragment {frag}, which is in use already";
+    /// A pointer in an indirect block that the size does not need.
+    IndirectBeyondSize { ino: u32, lbn: u64, size: u64 }, 15, Manual,
+        "inode {ino}: an indirect block leads to block {lbn}, beyond the size of {size} bytes";
+    /// `di_blocks`.
+    BlockCount { ino: u32, found: u64, right: u64 }, 16, Preen, "inode {ino}: block count {found}, should be {right}";
+    /// The file ends in a hole.
+    SizeBeyondBlocks { ino: u32, size: u64, right: u64 }, 17, Manual, "inode {ino}: size {size} ends in a hole, should be {right}";
+    /// Length of the attribute area.
+    ExtSize { ino: u32, found: u32, right: u32 }, 49, Manual, "inode {ino}: attribute area of {found} bytes, should be {right}";
+    /// A record of the attribute area.
+    ExtRecord { ino: u32, at: u32, why: &'static str }, 49, Manual, "inode {ino}: attribute at byte {at}: {why}";
+
+    /// There is no root directory.
+    RootMissing { why: &'static str }, 20, Manual, "root directory: {why}";
+    /// A directory without room for `.` and `..`.
+    DirectoryTooShort { ino: u32, size: u64 }, 21, Manual, "directory {ino}: only {size} bytes";
+    /// A directory that is not whole blocks.
+    DirectorySize { ino: u32, size: u64, right: u64 }, 22, Preen, "directory {ino}: size {size}, should be {right}";
+    /// A directory with a hole.
+    DirectoryHole { ino: u32, lbn: u64 }, 23, Manual, "directory {ino}: block {lbn} is missing";
+    /// An entry that is no entry.
+    DirectoryDamaged { ino: u32, at: u64, why: &'static str }, 24, Manual, "directory {ino}, byte {at}: {why}";
+    /// The first entry is not `.`, or is wrong.
+    Dot { ino: u32, why: &'static str }, 25, Manual, "directory {ino}: \".\" {why}";
+    /// The second entry is not `..`, or is wrong.
+    DotDot { ino: u32, why: &'static str }, 26, Manual, "directory {ino}: \"..\" {why}";
+    /// Another `.` or `..`.
+    ExtraDot { ino: u32, at: u64 }, 27, Manual, "directory {ino}, byte {at}: one \".\" or \"..\" too many";
+    /// An inode number that the volume does not have.
+    EntryOutOfRange { dir: u32, name: String, ino: u32 }, 28, Manual, "directory {dir}: \"{name}\" names inode {ino}, which there is not";
+    /// Inode 1 and type 14 belong together.
+    Whiteout { dir: u32, name: String, ino: u32, kind: u8 }, 29, Manual, "directory {dir}: \"{name}\" with inode {ino} and type {kind} is half a whiteout";
+    /// A name of a free inode.
+    EntryUnallocated { dir: u32, name: String, ino: u32 }, 30, Manual, "directory {dir}: \"{name}\" names inode {ino}, which is free";
+    /// A name of a directory without contents.
+    EntryToEmpty { dir: u32, name: String, ino: u32 }, 31, Preen, "directory {dir}: \"{name}\" names inode {ino}, a directory of no length";
+    /// The type in the entry.
+    EntryType { dir: u32, name: String, ino: u32, found: u8, right: u8 }, 32, Manual,
+        "directory {dir}: \"{name}\" (inode {ino}) has type {found}, should be {right}";
+    /// A directory with two names.
+    ExtraName { dir: u32, name: String, ino: u32 }, 33, Preen, "directory {dir}: \"{name}\" is a second name of directory {ino}";
+    /// More names than a link count can tell.
+    TooManyNames { dir: u32, name: String, ino: u32 }, 38, Manual, "directory {dir}: \"{name}\" is one name too many of inode {ino}";
+    /// `..` is not the parent.
+    WrongParent { ino: u32, found: u32, right: u32 }, 34, Preen, "directory {ino}: \"..\" is {found}, should be {right}";
+
+    /// A directory that the root does not reach.
+    DirectoryUnconnected { ino: u32, named: u32 }, 36, Preen, "directory {ino}: not connected (its \"..\" is {named})";
+    /// Directories that contain each other.
+    DirectoryLoop { ino: u32 }, 37, Manual, "directory {ino}: contains itself";
+
+    /// `di_nlink`.
+    LinkCount { ino: u32, found: u32, right: u32 }, 38, Preen, "inode {ino}: link count {found}, should be {right}";
+    /// No name.
+    Unreferenced { ino: u32, size: u64 }, 39, Preen, "inode {ino}: {size} bytes without a name";
+    /// A directory that lost its contents.
+    EmptyDirectory { ino: u32 }, 40, Preen, "inode {ino}: a directory of no length";
+
+    /// The check hash of a cylinder group.
+    GroupHash { group: u32 }, 41, Preen, "cylinder group {group}: wrong check hash";
+    /// A field of the header.
+    GroupField { group: u32, field: &'static str, found: i64, right: i64 }, 42, Preen,
+        "cylinder group {group}: field {field} is {found}, should be {right}";
+    /// Counts.
+    GroupCounts { group: u32, field: &'static str, found: i64, right: i64 }, 42, Preen,
+        "cylinder group {group}: count {field} is {found}, should be {right}";
+    /// `cg_frsum`.
+    FragmentSums { group: u32, run: u32, found: u32, right: u32 }, 42, Preen,
+        "cylinder group {group}: {found} free runs of {run} fragments, should be {right}";
+    /// Inode bitmap.
+    InodeMap { group: u32, wrong: u32, first: u32 }, 43, Preen,
+        "cylinder group {group}: inode map wrong for {wrong} inodes, first {first}";
+    /// Free-fragment bitmap: fragments marked free that are in use.
+    FragmentsInUse { group: u32, wrong: u32, first: u64 }, 43, Preen,
+        "cylinder group {group}: {wrong} fragments in use are marked free, first {first}";
+    /// Free-fragment bitmap: free fragments marked in use.
+    FragmentsLeaked { group: u32, wrong: u32, first: u64 }, 43, Preen,
+        "cylinder group {group}: {wrong} free fragments are marked in use, first {first}";
+    /// Cluster bitmap.
+    ClusterMap { group: u32, wrong: u32, first: u32 }, 43, Preen,
+        "cylinder group {group}: cluster map wrong for {wrong} blocks, first {first}";
+    /// Cluster summary.
+    ClusterSums { group: u32, run: u32, found: u32, right: u32 }, 43, Preen,
+        "cylinder group {group}: {found} runs of {run} free blocks, should be {right}";
+    /// More directories than the group recorded: soft updates never leaves that.
+    LostDirectories { group: u32, found: u32, recorded: i32 }, 44, Manual,
+        "cylinder group {group}: {found} directories, recorded {recorded}";
+    /// The group's entry in the summary array.
+    Summary { group: u32, field: &'static str, found: i64, right: i64 }, 45, Preen,
+        "summary of group {group}: {field} is {found}, should be {right}";
+    /// The superblock's totals.
+    Totals { field: &'static str, found: i64, right: i64 }, 46, Preen, "superblock: total {field} is {found}, should be {right}";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finding_is_told_with_place_and_values() {
+        let finding = Finding::LinkCount { ino: 5, found: 2, right: 1 };
+        assert_eq!(finding.to_string(), "inode 5: link count 2, should be 1");
+        assert_eq!((finding.name(), finding.rule(), finding.severity()), ("LinkCount", 38, Severity::Preen));
+        assert!(Finding::NAMES.contains(&"LinkCount"));
+    }
+}

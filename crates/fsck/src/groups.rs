@@ -1,0 +1,341 @@
+//! The cylinder groups: their headers before phase 1, and phase 5, which compares each group's block with the one that
+//! the phases before imply.
+//!
+//! Phase 5 builds the right block whole and compares, so that no field can be forgotten: what is not recomputed is
+//! copied from the block on the disk by name (times, hints, counts of others).
+
+use crate::image::Order;
+use crate::volume::{Kind, Volume};
+use crate::{Error, Finding, Phase};
+use ondisk::cg::{self, Cg, CgHeader, CgMut, map};
+use ondisk::{ByteOff, CgLayout, Cgx, Csum, CsumTotal, Dinode, Format, FragNo, Ino, csum};
+
+/// Where 4.2BSD's layout has the magic.
+const OLD_MAGIC_AT: usize = 980;
+
+impl Volume {
+    fn group_at(&self, c: Cgx) -> ByteOff {
+        self.byte(self.geo.cgtod(c))
+    }
+
+    async fn group_block(&mut self, c: Cgx) -> Result<Vec<u8>, Error> {
+        let mut bytes = vec![0; self.geo.cgsize as usize];
+        self.image.read(self.group_at(c), &mut bytes).await?;
+        Ok(bytes)
+    }
+
+    /// Rule 9: whether the header can be believed; returns how many inodes are initialised.
+    pub(crate) async fn group_header(&mut self, c: Cgx) -> Result<u32, Error> {
+        let bytes = self.group_block(c).await?;
+        let is_old = self.is_old_group(&bytes);
+        let head = CgHeader::load(&bytes, self.geo.endian);
+        let finding = match &head {
+            _ if is_old => None,
+            Some(head) => self.header_damage(c, head, &bytes),
+            None => None,
+        };
+        let ufs1 = self.geo.format == Format::Ufs1;
+        if finding.is_none() {
+            return Ok(if ufs1 { self.geo.ipg } else { head.map_or(0, |head| head.initediblk) });
+        }
+        if let Some((field, found, right)) = finding {
+            self.find(Finding::GroupHeader { group: c.0, field, found, right });
+        }
+        if ufs1 { Ok(self.geo.ipg) } else { self.plausible_inodes(c).await }
+    }
+
+    fn is_old_group(&self, bytes: &[u8]) -> bool {
+        let magic = |at| self.geo.endian.get_u32(bytes, at);
+        self.geo.old_cg && magic(4) != Some(cg::MAGIC) && magic(OLD_MAGIC_AT) == Some(cg::MAGIC)
+    }
+
+    fn header_damage(&self, c: Cgx, head: &CgHeader, bytes: &[u8]) -> Option<(&'static str, i64, i64)> {
+        let (geo, wrong) = (&self.geo, |field, found: i64, right: i64| (found != right).then_some((field, found, right)));
+        let damage = wrong("cg_magic", head.magic.into(), cg::MAGIC.into())
+            .or_else(|| wrong("cg_cgx", head.cgx.into(), c.0.into()))
+            .or_else(|| wrong("cg_ndblk", head.ndblk.into(), geo.cg_ndblk(c).into()));
+        if geo.format == Format::Ufs1 {
+            let fits = geo.ipg <= 32767;
+            return damage.or_else(|| if fits { wrong("cg_old_niblk", head.old_niblk.into(), geo.ipg.into()) } else { None });
+        }
+        let inited = head.initediblk;
+        let whole = inited <= geo.ipg && (inited % geo.inopb == 0 || inited == geo.ipg);
+        let beyond = (inited..geo.ipg).find(|&i| {
+            let at = usize::try_from(head.iusedoff).unwrap_or(usize::MAX).saturating_add((i / 8) as usize);
+            bytes.get(at).is_some_and(|byte| byte >> (i % 8) & 1 == 1)
+        });
+        damage
+            .or_else(|| wrong("cg_niblk", head.niblk.into(), geo.ipg.into()))
+            .or_else(|| (!whole).then_some(("cg_initediblk", inited.into(), geo.ipg.into())))
+            .or_else(|| beyond.map(|i| ("cg_initediblk", inited.into(), i64::from(i) + 1)))
+    }
+
+    /// Inodes of a group whose header is lost: up to the first block that does not look like inodes.
+    async fn plausible_inodes(&mut self, c: Cgx) -> Result<u32, Error> {
+        let (geo, lax) = (self.geo.clone(), self.lax.clone());
+        for block in 0..geo.ipg / geo.inopb {
+            let first = block * geo.inopb;
+            let at = geo.byte(FragNo(geo.cgimin(c).0 + u64::from(block * geo.frag)));
+            let (line, within) = self.image.line(at).await?;
+            let inodes = line.get(within..).unwrap_or_default().chunks_exact(geo.dinode_size as usize);
+            for (bytes, i) in inodes.zip(first..first + geo.inopb) {
+                let ino = Ino(c.0 * geo.ipg + i);
+                let dinode = Dinode::decode(bytes, &lax, ino).unwrap_or_default();
+                let hashed = !geo.inode_hash || Dinode::decode(bytes, &geo, ino).is_ok();
+                let empty = dinode.size == 0 && dinode.db.iter().chain(&dinode.ib).all(|pointer| pointer.is_hole());
+                let sound = if dinode.mode == 0 { empty } else { hashed && dinode.check(&geo, ino).is_ok() };
+                // One damaged inode in the first blocks must not hide the others; those blocks are always initialised.
+                if !sound && first >= cg::first_inodes(&geo) {
+                    return Ok(first);
+                }
+            }
+        }
+        Ok(geo.ipg)
+    }
+
+    /// Phase 5.
+    pub(crate) async fn check_groups(&mut self) -> Result<(), Error> {
+        let (geo, mut total) = (self.geo.clone(), CsumTotal::default());
+        let mut array = vec![0; geo.cssize as usize];
+        self.image.read(self.byte(geo.csaddr), &mut array).await?;
+        let mut right_array = array.clone();
+        for c in (0..geo.ncg).map(Cgx) {
+            self.step(Phase::Groups, c.0.into(), geo.ncg.into());
+            let right = self.check_group(c).await?;
+            total = total.plus(right);
+            let stored = csum::get(&array, c, geo.endian).unwrap_or_default();
+            for (field, found, right) in differences(stored, right) {
+                self.find(Finding::Summary { group: c.0, field, found, right });
+            }
+            let done = csum::put(&mut right_array, c, right, geo.endian);
+            debug_assert!(done.is_some(), "the array has an entry for each group");
+        }
+        if array != right_array {
+            self.image.write(self.byte(geo.csaddr), &right_array, Order::Groups).await?;
+        }
+        self.check_totals(total);
+        self.count_usage(total);
+        Ok(())
+    }
+
+    /// Rule 46.
+    fn check_totals(&mut self, right: CsumTotal) {
+        let found = self.sb.totals();
+        let pairs = [
+            ("ndir", found.ndir, right.ndir),
+            ("nbfree", found.nbfree, right.nbfree),
+            ("nifree", found.nifree, right.nifree),
+            ("nffree", found.nffree, right.nffree),
+        ];
+        for (field, found, right) in pairs.into_iter().filter(|(_, found, right)| found != right) {
+            self.find(Finding::Totals { field, found, right });
+        }
+        self.sb.set_totals(right);
+    }
+
+    fn count_usage(&mut self, total: CsumTotal) {
+        let (geo, number) = (&self.geo, |n: i64| u64::try_from(n).unwrap_or(0));
+        let free = number(total.nbfree) * u64::from(geo.frag) + number(total.nffree);
+        let reserved: u64 = (0..geo.ncg).map(Cgx).fold(geo.csfrags().into(), |sum, c| {
+            let first = if c.0 == 0 { FragNo(0) } else { geo.cgsblock(c) };
+            sum + (geo.cgdmin(c).0 - first.0)
+        });
+        self.report.usage = crate::Usage {
+            files: geo.inodes().saturating_sub(number(total.nifree)).saturating_sub(2),
+            directories: number(total.ndir),
+            used_frags: geo.size.saturating_sub(free).saturating_sub(reserved),
+            free_blocks: number(total.nbfree),
+            free_frags: number(total.nffree),
+            free_inodes: number(total.nifree),
+            data_frags: geo.size.saturating_sub(reserved),
+            frag_bytes: geo.fsize,
+        };
+    }
+
+    async fn check_group(&mut self, c: Cgx) -> Result<Csum, Error> {
+        let found = self.group_block(c).await?;
+        let stored = CgHeader::load(&found, self.geo.endian);
+        let (layout, mut right) = match stored {
+            Some(_) if self.is_old_group(&found) => (self.old_layout(c, &found), found.clone()),
+            Some(head) => self.right_header(c, &head, &found),
+            None => (CgLayout::computed(&self.geo, c), found.clone()),
+        };
+        let ndir = self.fill_maps(c, &mut right, layout);
+        self.compare(c, &found, &right, layout, ndir);
+        let cs = Cg::new(&right, layout, self.geo.endian).map(|cg| cg.cs()).unwrap_or_default();
+        let hash = self.wrong_hash(&found);
+        if hash {
+            self.find(Finding::GroupHash { group: c.0 });
+        }
+        if found != right || hash {
+            cg::seal(&mut right, &self.geo, self.now);
+            self.image.write(self.group_at(c), &right, Order::Groups).await?;
+        }
+        Ok(cs)
+    }
+
+    fn wrong_hash(&self, bytes: &[u8]) -> bool {
+        self.geo.cg_hash && self.geo.endian.get_u32(bytes, 132) != Some(ondisk::check_hash_without(bytes, 132))
+    }
+
+    /// 4.2BSD's layout, or, where even that does not fit, the one of today.
+    fn old_layout(&self, c: Cgx, bytes: &[u8]) -> CgLayout {
+        cg::check(bytes, &self.geo, c).unwrap_or_else(|_| CgLayout::computed(&self.geo, c))
+    }
+
+    /// The block with the right header, and with everything that no phase recomputes as it was.
+    fn right_header(&self, c: Cgx, head: &CgHeader, found: &[u8]) -> (CgLayout, Vec<u8>) {
+        let geo = &self.geo;
+        let inited = self.groups.get(c.0 as usize).map_or(0, |group| group.inited);
+        let layout = CgLayout::computed(geo, c);
+        let fresh = cg::init(geo, c, inited);
+        let template = CgHeader::load(&fresh, geo.endian).unwrap_or_else(|| head.clone());
+        let same_maps = (head.iusedoff, head.freeoff, head.clusteroff)
+            == (template.iusedoff, template.freeoff, template.clusteroff)
+            && head.clustersumoff == template.clustersumoff;
+        let hint = |value: u32, limit: u32| if value < limit { value } else { 0 };
+        let right = CgHeader {
+            firstfield: head.firstfield,
+            old_time: head.old_time,
+            time: head.time,
+            rotor: hint(head.rotor, layout.ndblk),
+            frotor: hint(head.frotor, layout.ndblk),
+            irotor: hint(head.irotor, geo.ipg),
+            unrefs: head.unrefs,
+            sparecon32: head.sparecon32,
+            sparecon64: head.sparecon64,
+            ckhash: head.ckhash,
+            // The last group may have fewer cylinders, and newfs of NetBSD says 0 there for none left over.
+            old_ncyl: if (0..=template.old_ncyl).contains(&head.old_ncyl) { head.old_ncyl } else { template.old_ncyl },
+            // A group of more inodes than 16 bits tell has what its system left there.
+            old_niblk: if geo.ipg > 32767 { head.old_niblk } else { template.old_niblk },
+            ..template
+        };
+        // With the maps at their places the bytes between them stay; else the block is made anew.
+        let mut bytes = if same_maps { found.to_vec() } else { fresh };
+        let done = right.store(&mut bytes, geo.endian);
+        debug_assert!(done.is_some(), "a group's block holds its header");
+        (layout, bytes)
+    }
+
+    /// Writes the maps and all counts; returns the number of directories.
+    fn fill_maps(&self, c: Cgx, bytes: &mut [u8], layout: CgLayout) -> i32 {
+        let Some(mut block) = CgMut::new(bytes, layout, self.geo.endian) else { return 0 };
+        let base = self.geo.cgbase(c).0;
+        let whole = layout.ndblk / 8;
+        for (byte, index) in block.free_mut().iter_mut().zip(0u32..) {
+            // Bits beyond the end of the group are 0, and those of `used` beyond the volume read as free.
+            let mask = match index.cmp(&whole) {
+                std::cmp::Ordering::Less => 0xff,
+                std::cmp::Ordering::Equal => (1u64 << (layout.ndblk % 8)) - 1,
+                std::cmp::Ordering::Greater => 0,
+            };
+            let keep = if index * 8 + 8 > layout.fpg && layout.fpg % 8 != 0 { *byte & !((1u8 << (layout.fpg % 8)) - 1) } else { 0 };
+            *byte = (!self.used.run(base + u64::from(index) * 8, 8) & mask) as u8 | keep;
+        }
+        let mut ndir = 0;
+        let group = self.groups.get(c.0 as usize).map(|group| group.inodes.as_slice()).unwrap_or_default();
+        for index in 0..layout.ipg {
+            let known = group.get(index as usize).map_or(Kind::Free, |known| known.kind);
+            match known {
+                Kind::Free => map::clear(block.iused_mut(), index),
+                _ => map::set(block.iused_mut(), index),
+            }
+            ndir += i32::from(known == Kind::Dir);
+        }
+        block.rebuild_counts(ndir);
+        ndir
+    }
+
+    /// Tells what differs.
+    fn compare(&mut self, c: Cgx, found: &[u8], right: &[u8], layout: CgLayout, ndir: i32) {
+        let (endian, group) = (self.geo.endian, c.0);
+        let (Some(was), Some(is)) = (CgHeader::load(found, endian), CgHeader::load(right, endian)) else { return };
+        if !layout.old {
+            for (field, found, right) in header_fields(&was).into_iter().zip(header_fields(&is)).filter_map(differ) {
+                self.find(Finding::GroupField { group, field, found, right });
+            }
+        }
+        let (Some(was), Some(is)) = (Cg::new(found, layout, endian), Cg::new(right, layout, endian)) else { return };
+        let softdep = self.sb.features().softdep;
+        if ndir > was.ndir() && softdep {
+            let finding = Finding::LostDirectories { group, found: ndir.unsigned_abs(), recorded: was.ndir() };
+            self.find(finding);
+        }
+        for (field, found, right) in differences(was.cs(), is.cs()) {
+            self.find(Finding::GroupCounts { group, field, found, right });
+        }
+        for run in (1..self.geo.frag).filter(|&run| was.frsum(run) != is.frsum(run)) {
+            self.find(Finding::FragmentSums { group, run, found: was.frsum(run), right: is.frsum(run) });
+        }
+        for run in (1..=layout.contigsumsize).filter(|&run| was.clustersum(run) != is.clustersum(run)) {
+            self.find(Finding::ClusterSums { group, run, found: was.clustersum(run), right: is.clustersum(run) });
+        }
+        self.compare_maps(c, was, is);
+    }
+
+    fn compare_maps(&mut self, c: Cgx, was: Cg<'_>, is: Cg<'_>) {
+        let (group, base) = (c.0, self.geo.cgbase(c).0);
+        if let Some((wrong, first)) = different_bits(was.iused(), is.iused(), |_, _| true) {
+            self.find(Finding::InodeMap { group, wrong, first });
+        }
+        if let Some((wrong, first)) = different_bits(was.free(), is.free(), |was, _| was) {
+            self.find(Finding::FragmentsInUse { group, wrong, first: base + u64::from(first) });
+        }
+        if let Some((wrong, first)) = different_bits(was.free(), is.free(), |was, _| !was) {
+            self.find(Finding::FragmentsLeaked { group, wrong, first: base + u64::from(first) });
+        }
+        if let Some((wrong, first)) = different_bits(was.clusters(), is.clusters(), |_, _| true) {
+            self.find(Finding::ClusterMap { group, wrong, first });
+        }
+    }
+}
+
+type Field = (&'static str, i64);
+
+fn differ((found, right): (Field, Field)) -> Option<(&'static str, i64, i64)> {
+    (found.1 != right.1).then_some((found.0, found.1, right.1))
+}
+
+fn header_fields(head: &CgHeader) -> [Field; 17] {
+    [
+        ("cg_magic", head.magic.into()),
+        ("cg_cgx", head.cgx.into()),
+        ("cg_old_ncyl", head.old_ncyl.into()),
+        ("cg_old_niblk", head.old_niblk.into()),
+        ("cg_ndblk", head.ndblk.into()),
+        ("cg_rotor", head.rotor.into()),
+        ("cg_frotor", head.frotor.into()),
+        ("cg_irotor", head.irotor.into()),
+        ("cg_old_btotoff", head.old_btotoff.into()),
+        ("cg_old_boff", head.old_boff.into()),
+        ("cg_iusedoff", head.iusedoff.into()),
+        ("cg_freeoff", head.freeoff.into()),
+        ("cg_nextfreeoff", head.nextfreeoff.into()),
+        ("cg_clustersumoff", head.clustersumoff.into()),
+        ("cg_clusteroff", head.clusteroff.into()),
+        ("cg_nclusterblks", head.nclusterblks.into()),
+        ("cg_niblk and cg_initediblk", i64::from(head.niblk) << 32 | i64::from(head.initediblk)),
+    ]
+}
+
+fn differences(found: Csum, right: Csum) -> Vec<(&'static str, i64, i64)> {
+    let fields = |cs: Csum| {
+        [("ndir", cs.ndir.into()), ("nbfree", cs.nbfree.into()), ("nifree", cs.nifree.into()), ("nffree", cs.nffree.into())]
+    };
+    fields(found).into_iter().zip(fields(right)).filter_map(differ).collect()
+}
+
+/// How many bits differ where `counts` says so of the first map's bit and the second's, and the first of them.
+fn different_bits(was: &[u8], is: &[u8], counts: impl Fn(bool, bool) -> bool) -> Option<(u32, u32)> {
+    let (mut wrong, mut first) = (0, None);
+    for ((was, is), byte) in was.iter().zip(is).zip(0u32..).filter(|((was, is), _)| was != is) {
+        for bit in (0..8).filter(|bit| (was ^ is) >> bit & 1 == 1) {
+            if counts(was >> bit & 1 == 1, is >> bit & 1 == 1) {
+                wrong += 1;
+                first.get_or_insert(byte * 8 + bit);
+            }
+        }
+    }
+    first.map(|first| (wrong, first))
+}

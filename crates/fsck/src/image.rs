@@ -1,0 +1,255 @@
+//! The volume as the phases see it: its bytes with all repairs so far applied.
+//!
+//! Every read and every change goes through here. Changes stay in memory until [`Image::flush`]; without it (`-n`) they
+//! are dropped, and the later phases have still seen the repaired state, which keeps one error from being told twice.
+//!
+//! 1. Nothing is written before [`Image::flush`], and then in an order that leaves a volume which can be checked again
+//!    wherever the power fails: cylinder groups, then indirect blocks and directories, then inodes, then the
+//!    superblock, with a flush of the disk between them.
+//! 2. Reads are bounded by the volume's end: no address found on the disk can reach beyond it.
+//! 3. Unchanged lines are dropped, oldest first, when they exceed a fixed number of bytes.
+
+use crate::Error;
+use disk::{Block, Disk, DiskError, DiskFuture, DiskOff, Image as Leaving, Kind, ReadPart, Tag, WritePart};
+use ondisk::ByteOff;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Unchanged bytes that are kept.
+const CLEAN_BYTES_MAX: usize = 24 << 20;
+/// Bytes that one read-ahead asks for at a time.
+const AHEAD_BYTES_MAX: usize = 4 << 20;
+
+/// What a change belongs to, in the order in which changes are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Order {
+    Groups,
+    Contents,
+    Inodes,
+    Superblock,
+}
+
+impl Order {
+    const ALL: [Order; 4] = [Order::Groups, Order::Contents, Order::Inodes, Order::Superblock];
+
+    fn kind(self) -> Kind {
+        match self {
+            Order::Groups => Kind::CylinderGroup,
+            Order::Contents => Kind::Directory,
+            Order::Inodes => Kind::InodeBlock,
+            Order::Superblock => Kind::Superblock,
+        }
+    }
+}
+
+struct Line {
+    bytes: Leaving,
+    dirty: Option<Dirty>,
+}
+
+struct Dirty {
+    order: Order,
+    from: usize,
+    to: usize,
+}
+
+/// See the module's invariants.
+pub(crate) struct Image {
+    disk: Rc<dyn Disk>,
+    /// Bytes that may be read and written, a whole number of sectors.
+    end: u64,
+    line_bytes: usize,
+    lines: FxHashMap<u64, Line>,
+    /// Lines that were unchanged when they came, oldest first.
+    clean: VecDeque<u64>,
+}
+
+impl Image {
+    /// The first `end` bytes of `disk` in lines of `line_bytes`, a power of two of at least a sector.
+    pub(crate) fn new(disk: Rc<dyn Disk>, end: u64, line_bytes: u32) -> Image {
+        let info = disk.info();
+        let sector = u64::from(info.sector.max(512));
+        let end = end.div_ceil(sector).saturating_mul(sector).min(info.size / sector * sector);
+        let line_bytes = (line_bytes as usize).max(sector as usize);
+        Image { disk, end, line_bytes, lines: FxHashMap::default(), clean: VecDeque::new() }
+    }
+
+    /// The bytes of the line that holds byte `at`, and where in it `at` is.
+    pub(crate) async fn line(&mut self, at: ByteOff) -> Result<(Leaving, usize), Error> {
+        let index = at.0 / self.line_bytes as u64;
+        let within = (at.0 % self.line_bytes as u64) as usize;
+        if let Some(line) = self.lines.get(&index) {
+            return Ok((line.bytes.clone(), within));
+        }
+        self.fetch(vec![index]).await?;
+        match self.lines.get(&index) {
+            Some(line) => Ok((line.bytes.clone(), within)),
+            None => Err(Error::Beyond { at: at.0, end: self.end }),
+        }
+    }
+
+    /// Copies the bytes from `at` on into `into`; they may cross lines.
+    pub(crate) async fn read(&mut self, at: ByteOff, into: &mut [u8]) -> Result<(), Error> {
+        let mut done = 0;
+        while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            let (line, within) = self.line(ByteOff(at.0.saturating_add(done as u64))).await?;
+            let bytes = line.get(within..).unwrap_or_default();
+            let count = bytes.len().min(rest.len());
+            if count == 0 {
+                return Err(Error::Beyond { at: at.0, end: self.end });
+            }
+            for (to, from) in rest.iter_mut().zip(bytes) {
+                *to = *from;
+            }
+            done += count;
+        }
+        Ok(())
+    }
+
+    /// Changes the bytes from `at` on, where they differ.
+    pub(crate) async fn write(&mut self, at: ByteOff, bytes: &[u8], order: Order) -> Result<(), Error> {
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+            let here = ByteOff(at.0.saturating_add(done as u64));
+            let (line, within) = self.line(here).await?;
+            let count = line.len().saturating_sub(within).min(rest.len());
+            if count == 0 {
+                return Err(Error::Beyond { at: at.0, end: self.end });
+            }
+            drop(line);
+            self.change(here, within, rest.get(..count).unwrap_or_default(), order);
+            done += count;
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, at: ByteOff, within: usize, bytes: &[u8], order: Order) {
+        let Some(line) = self.lines.get_mut(&(at.0 / self.line_bytes as u64)) else { return };
+        let to = within + bytes.len();
+        if line.bytes.get(within..to) == Some(bytes) {
+            return;
+        }
+        if let Some(target) = Arc::make_mut(&mut line.bytes).get_mut(within..to) {
+            target.copy_from_slice(bytes);
+        }
+        let dirty = line.dirty.get_or_insert(Dirty { order, from: within, to });
+        *dirty = Dirty { order: dirty.order.max(order), from: dirty.from.min(within), to: dirty.to.max(to) };
+    }
+
+    /// Reads what holds `places` with many requests at once, as far as it is not there yet.
+    pub(crate) async fn ahead(&mut self, places: impl Iterator<Item = (ByteOff, u64)>) -> Result<(), Error> {
+        let mut wanted: Vec<u64> = vec![];
+        let line = self.line_bytes as u64;
+        for (at, len) in places {
+            let last = at.0.saturating_add(len.saturating_sub(1)).min(self.end.saturating_sub(1)) / line;
+            let room = AHEAD_BYTES_MAX / self.line_bytes;
+            wanted.extend((at.0 / line..=last).take(room).filter(|index| !self.lines.contains_key(index)));
+            if wanted.len() >= room {
+                break;
+            }
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        self.fetch(wanted).await
+    }
+
+    /// Reads lines, those side by side with one request.
+    async fn fetch(&mut self, wanted: Vec<u64>) -> Result<(), Error> {
+        let most = (self.disk.info().max_transfer as usize / self.line_bytes).max(1);
+        let mut requests = vec![];
+        for run in wanted.chunk_by(|a, b| a + 1 == *b).flat_map(|run| run.chunks(most)) {
+            let Some(&first) = run.first() else { continue };
+            let at = first.saturating_mul(self.line_bytes as u64);
+            let part = |index: &u64| {
+                let rest = self.end.saturating_sub(index.saturating_mul(self.line_bytes as u64));
+                let len = rest.min(self.line_bytes as u64) as usize;
+                ReadPart { block: Block::zeroed(len), tag: Tag::of(Kind::Other) }
+            };
+            let parts: Vec<ReadPart> = run.iter().map(part).filter(|part| !part.block.is_empty()).collect();
+            if !parts.is_empty() {
+                requests.push((first, self.disk.read(DiskOff(at), parts)));
+            }
+        }
+        for (first, parts) in Together(requests, vec![]).await {
+            for (part, index) in parts?.into_iter().zip(first..) {
+                self.lines.insert(index, Line { bytes: part.block.image(), dirty: None });
+                self.clean.push_back(index);
+            }
+        }
+        self.evict();
+        Ok(())
+    }
+
+    fn evict(&mut self) {
+        // The newest lines stay, or a read-ahead would evict itself.
+        while self.clean.len() * self.line_bytes > CLEAN_BYTES_MAX {
+            let Some(index) = self.clean.pop_front() else { return };
+            if self.lines.get(&index).is_some_and(|line| line.dirty.is_none()) {
+                self.lines.remove(&index);
+            }
+        }
+    }
+
+    /// Writes all changes, in the order that the module's text gives, and makes them durable.
+    pub(crate) async fn flush(&mut self) -> Result<(), Error> {
+        for order in Order::ALL {
+            self.flush_order(order).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the changes of the superblock, and makes them durable.
+    pub(crate) async fn flush_superblock(&mut self) -> Result<(), Error> {
+        self.flush_order(Order::Superblock).await
+    }
+
+    async fn flush_order(&mut self, order: Order) -> Result<(), Error> {
+        let dirty = |line: &Line| line.dirty.as_ref().is_some_and(|dirty| dirty.order == order);
+        let mut indices: Vec<u64> = self.lines.iter().filter(|(_, line)| dirty(line)).map(|(i, _)| *i).collect();
+        indices.sort_unstable();
+        for index in &indices {
+            self.write_back(*index, order).await?;
+        }
+        if !indices.is_empty() {
+            self.disk.flush().await?;
+        }
+        Ok(())
+    }
+
+    async fn write_back(&mut self, index: u64, order: Order) -> Result<(), Error> {
+        let sector = self.disk.info().sector.max(512) as usize;
+        let Some(line) = self.lines.get_mut(&index) else { return Ok(()) };
+        let Some(Dirty { from, to, .. }) = line.dirty.take() else { return Ok(()) };
+        self.clean.push_back(index);
+        let (from, to) = (from / sector * sector, to.next_multiple_of(sector).min(line.bytes.len()));
+        let image = Block::copy_of(line.bytes.get(from..to).unwrap_or_default()).image();
+        let at = index.saturating_mul(self.line_bytes as u64).saturating_add(from as u64);
+        let part = WritePart { image, tag: Tag::of(order.kind()) };
+        Ok(self.disk.write(DiskOff(at), vec![part], false).await?)
+    }
+}
+
+type Answer = Result<Vec<ReadPart>, DiskError>;
+
+/// Reads that are on their way, and those that have come.
+struct Together(Vec<(u64, DiskFuture<Answer>)>, Vec<(u64, Answer)>);
+
+impl Future for Together {
+    type Output = Vec<(u64, Answer)>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Together(waiting, done) = &mut *self;
+        waiting.retain_mut(|(first, read)| match Pin::new(read).poll(cx) {
+            Poll::Ready(answer) => {
+                done.push((*first, answer));
+                false
+            }
+            Poll::Pending => true,
+        });
+        if waiting.is_empty() { Poll::Ready(std::mem::take(done)) } else { Poll::Pending }
+    }
+}

@@ -1,0 +1,125 @@
+//! What a check found and did.
+
+use crate::{Finding, Severity};
+
+/// Findings that a report lists; the others are only counted, since a hostile volume has room for millions.
+pub const FINDINGS_MAX: usize = 10_000;
+
+/// A finding and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What is wrong.
+    pub finding: Finding,
+    /// Whether an unattended check may repair it, in this situation.
+    pub severity: Severity,
+    /// Whether the volume was repaired.
+    pub repaired: bool,
+}
+
+/// What the volume holds, counted and not read from its own counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Inodes in use.
+    pub files: u64,
+    /// Of these, directories.
+    pub directories: u64,
+    /// Fragments of data, directories and indirect blocks.
+    pub used_frags: u64,
+    /// Free whole blocks.
+    pub free_blocks: u64,
+    /// Free fragments outside free whole blocks.
+    pub free_frags: u64,
+    /// Free inodes.
+    pub free_inodes: u64,
+    /// Fragments that can hold data.
+    pub data_frags: u64,
+    /// Bytes of a fragment.
+    pub frag_bytes: u32,
+}
+
+impl Usage {
+    /// Free fragments outside free blocks, in percent of the data space.
+    pub fn fragmentation(&self) -> f64 {
+        if self.data_frags == 0 { 0.0 } else { self.free_frags as f64 * 100.0 / self.data_frags as f64 }
+    }
+}
+
+/// The result of a check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What was found, in the order of the phases; at most [`FINDINGS_MAX`].
+    pub findings: Vec<Found>,
+    /// How many more there were.
+    pub unlisted: u64,
+    /// The volume says that it was unmounted in order; after a repair it does.
+    pub clean: bool,
+    /// `false` if the check ended at the clean flag (`-p`).
+    pub scanned: bool,
+    /// Something was written.
+    pub modified: bool,
+    /// Something is wrong that was not repaired.
+    pub left: bool,
+    /// Why nothing was repaired though that was asked for.
+    pub refused: Option<String>,
+    /// Times that all phases ran.
+    pub rounds: u32,
+    /// What the volume holds; all zero if it was not scanned.
+    pub usage: Usage,
+}
+
+impl Report {
+    /// Exit status of fsck(8): 0 nothing wrong, 1 errors corrected, 4 errors left. Operational errors (8) and wrong
+    /// usage (16) are not results of a check.
+    pub fn exit_code(&self) -> u8 {
+        let corrected = self.findings.iter().any(|found| found.repaired);
+        u8::from(corrected) | if self.left { 4 } else { 0 }
+    }
+
+    /// How many things are wrong, or were.
+    pub fn count(&self) -> u64 {
+        self.findings.len() as u64 + self.unlisted
+    }
+
+    pub(crate) fn note(&mut self, finding: Finding, severity: Severity) {
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(Found { finding, severity, repaired: false });
+        } else {
+            self.unlisted += 1;
+        }
+        self.left = true;
+    }
+
+    /// All findings so far are repaired.
+    pub(crate) fn repaired(&mut self) {
+        for found in &mut self.findings {
+            found.repaired = true;
+        }
+        (self.left, self.modified) = (false, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_those_of_fsck() {
+        let mut report = Report::default();
+        assert_eq!(report.exit_code(), 0);
+        report.note(Finding::Optim { found: 3 }, Severity::Manual);
+        assert_eq!(report.exit_code(), 4);
+        report.repaired();
+        assert_eq!(report.exit_code(), 1);
+        report.note(Finding::Optim { found: 3 }, Severity::Manual);
+        assert_eq!(report.exit_code(), 5);
+    }
+
+    #[test]
+    fn long_lists_are_cut_and_counted() {
+        let mut report = Report::default();
+        for _ in 0..FINDINGS_MAX + 3 {
+            report.note(Finding::Optim { found: 3 }, Severity::Manual);
+        }
+        assert_eq!((report.findings.len(), report.unlisted, report.count()), (FINDINGS_MAX, 3, FINDINGS_MAX as u64 + 3));
+    }
+}

@@ -1,0 +1,121 @@
+//! A check from its first read to its last write.
+//!
+//! The phases run until they find nothing more: a repair can bring to light, or cause, what another phase has to settle
+//! (a cleared pointer makes the file shorter). Each round begins from nothing but the repaired image, so its silence is
+//! the silence of the next check.
+
+use crate::image::{Image, Order};
+use crate::report::Report;
+use crate::volume::Volume;
+use crate::{Error, Mode, Options, setup};
+use disk::Disk;
+use ondisk::superblock::fields::flag;
+use ondisk::{Dialect, Refused, Superblock};
+use rt::Rt;
+use std::rc::Rc;
+
+/// Rounds before the check gives up; damage seen so far takes two to four.
+const ROUNDS_MAX: u32 = 12;
+
+/// Checks the volume on `disk`, and repairs it as far as the mode allows.
+///
+/// # Errors
+/// The disk fails, or nothing on it can be used as a superblock.
+pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Report, Error> {
+    let Options { mode, progress } = options;
+    let opened = setup::open(&disk).await?;
+    let mut report = Report { clean: opened.sb.is_clean(), ..Report::default() };
+    if mode == Mode::Preen && opened.findings.is_empty() && may_skip(&opened.sb) {
+        return Ok(report);
+    }
+    report.scanned = true;
+    let refused = if mode == Mode::Check { None } else { read_only_variant(&opened.sb) };
+    report.refused = refused.map(|why| why.to_string());
+    let was_clean = opened.sb.is_clean();
+    let image = Image::new(disk, opened.sb.volume_bytes(), opened.sb.geometry().bsize);
+    let mut volume = Volume::new(image, opened.sb, mode, rt.wall().0, report, progress);
+    for finding in opened.findings {
+        volume.find(finding);
+    }
+    if let Some(at) = opened.backup {
+        let copy = volume.sb.encode_copy(at);
+        volume.image.write(at, &copy, Order::Superblock).await?;
+    }
+    let settled = rounds(&mut volume).await?;
+    finish(volume, settled, was_clean).await
+}
+
+/// Rule 7.
+fn may_skip(sb: &Superblock) -> bool {
+    sb.is_clean() && sb.fields.flags & (flag::NEEDSFSCK | flag::UNCLEAN) == 0
+}
+
+/// Volumes that this program reads but never writes; their own system's fsck repairs them.
+fn read_only_variant(sb: &Superblock) -> Option<Refused> {
+    sb.write_gate().err().filter(|why| {
+        matches!(
+            why,
+            Refused::OldFormat(_) | Refused::OldSuperblock | Refused::Dialect(_) | Refused::Wapbl | Refused::UnknownFlags(_)
+        )
+    })
+}
+
+/// Runs the phases until a round finds nothing; whether one did. A check that writes nothing needs one round only.
+async fn rounds(volume: &mut Volume) -> Result<bool, Error> {
+    for round in 0..ROUNDS_MAX {
+        let before = (volume.found, volume.manual);
+        volume.forget();
+        if round == 0 {
+            (volume.found, volume.manual) = before;
+        }
+        volume.report.rounds = round + 1;
+        volume.check_inodes().await?;
+        volume.check_names().await?;
+        volume.check_connectivity().await?;
+        volume.check_links().await?;
+        volume.check_groups().await?;
+        if volume.found == 0 {
+            return Ok(true);
+        }
+        let stuck = volume.mode == Mode::Preen && volume.manual > 0;
+        if volume.mode == Mode::Check || volume.report.refused.is_some() || stuck {
+            return Ok(false);
+        }
+    }
+    Ok(false)
+}
+
+/// Writes what was repaired, if the mode wants it, and marks the volume clean.
+async fn finish(mut volume: Volume, settled: bool, was_clean: bool) -> Result<Report, Error> {
+    let found = volume.report.count() > 0;
+    let writes = volume.mode != Mode::Check && settled && volume.report.refused.is_none();
+    if !writes || was_clean && !found {
+        return Ok(volume.report);
+    }
+    if was_clean {
+        // From here until the end the volume is not what its clean flag says, should the power fail.
+        volume.sb.fields.clean = 0;
+        write_superblock(&mut volume).await?;
+        volume.image.flush_superblock().await?;
+    }
+    let f = &mut volume.sb.fields;
+    f.clean = 1;
+    f.flags &= !flag::UNCLEAN;
+    (f.pendingblocks, f.pendinginodes) = (0, 0);
+    if volume.sb.dialect == Dialect::FreeBsd {
+        let f = &mut volume.sb.fields;
+        f.flags &= !flag::NEEDSFSCK;
+        // The journal of soft updates is valid only with the time that it was begun with.
+        (f.sujfree, f.mtime) = (0, volume.now);
+    }
+    write_superblock(&mut volume).await?;
+    volume.image.flush().await?;
+    volume.report.repaired();
+    volume.report.clean = true;
+    Ok(volume.report)
+}
+
+async fn write_superblock(volume: &mut Volume) -> Result<(), Error> {
+    let (at, bytes) = (volume.sb.at, volume.sb.encode(volume.now));
+    volume.image.write(at, &bytes, Order::Superblock).await
+}

@@ -1,0 +1,303 @@
+//! Before the phases: which superblock to believe, and what in it must be put right.
+//!
+//! Three kinds of fields are told apart. Geometry never changes, so it must equal the copy in the last group (or, where
+//! that is damaged too, any other). State (counts, flags, times, hints) is in the primary only; it is kept as far as it
+//! is possible. Everything else is taken with the geometry.
+
+use crate::image::Image;
+use crate::{Error, Finding};
+use disk::Disk;
+use ondisk::superblock::fields::{SbFields, flag};
+use ondisk::superblock::search::{self, Copy, Found, NotFound};
+use ondisk::{ByteOff, Cgx, Dialect, Superblock};
+use rustc_hash::FxHashMap;
+use std::io;
+use std::rc::Rc;
+
+/// Bytes of a line while nothing is known of the volume.
+const LINE: u32 = 65536;
+/// Times that a search starts over with what it lacked before.
+const ATTEMPTS: usize = 16;
+
+/// A superblock to work with, and what was wrong with it.
+pub(crate) struct Opened {
+    pub(crate) sb: Superblock,
+    pub(crate) findings: Vec<Finding>,
+    /// A copy that is to be written anew.
+    pub(crate) backup: Option<ByteOff>,
+}
+
+/// Finds the superblock of the volume on `disk`.
+pub(crate) async fn open(disk: &Rc<dyn Disk>) -> Result<Opened, Error> {
+    let size = disk.info().size;
+    let mut places = Places { image: Image::new(disk.clone(), size, LINE), read: FxHashMap::default(), size };
+    let (mut sb, mut findings) = primary(&mut places).await?;
+    let backup = compare(&mut places, &mut sb, &mut findings).await?;
+    sanity(&mut sb, &mut findings);
+    if sb.volume_bytes() > size {
+        return Err(Error::TooShort { volume: sb.volume_bytes(), disk: size });
+    }
+    Ok(Opened { sb, findings, backup })
+}
+
+/// The search of `ondisk` reads through a plain closure. What is not there yet is noted, read, and the search repeated.
+struct Places {
+    image: Image,
+    read: FxHashMap<(u64, usize), Option<Vec<u8>>>,
+    size: u64,
+}
+
+type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, NotFound>;
+
+impl Places {
+    async fn search(&mut self, search: Search) -> Result<Found, NotFound> {
+        let mut result = Err(NotFound::Nothing { volume_bytes: self.size });
+        for _ in 0..ATTEMPTS {
+            let mut lacking = vec![];
+            let mut read = |at: ByteOff, into: &mut [u8]| {
+                let Some(known) = self.read.get(&(at.0, into.len())) else {
+                    lacking.push((at.0, into.len()));
+                    return Err(io::Error::from(io::ErrorKind::WouldBlock));
+                };
+                let bytes = known.as_ref().ok_or(io::ErrorKind::Other)?;
+                into.copy_from_slice(bytes);
+                Ok(())
+            };
+            result = search(&mut read, self.size);
+            if lacking.is_empty() {
+                break;
+            }
+            for (at, len) in lacking {
+                let bytes = self.bytes(ByteOff(at), len).await;
+                self.read.insert((at, len), bytes);
+            }
+        }
+        result
+    }
+
+    /// Bytes of the disk, or `None` where they cannot be read.
+    async fn bytes(&mut self, at: ByteOff, len: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; len];
+        self.image.read(at, &mut bytes).await.ok()?;
+        Some(bytes)
+    }
+
+    async fn decode(&mut self, at: ByteOff) -> Result<Superblock, String> {
+        let bytes = self.bytes(at, ondisk::superblock::SBLOCKSIZE.min((self.size - at.0.min(self.size)) as usize)).await;
+        Superblock::decode(&bytes.ok_or("it cannot be read")?, at).map_err(|why| why.to_string())
+    }
+}
+
+/// Rules 1 and 2: the primary, or a copy in its place.
+async fn primary(places: &mut Places) -> Result<(Superblock, Vec<Finding>), Error> {
+    let failure = match places.search(search::find).await {
+        Ok(found) if found.superblock.volume_bytes() <= places.size => return Ok((found.superblock, vec![])),
+        Ok(found) => {
+            let (volume, disk) = (found.superblock.volume_bytes(), places.size);
+            return match places.search(search::find_backup).await {
+                Ok(backup) => Ok(restored(backup, format!("it says that the volume has {volume} bytes"))),
+                Err(_) => Err(Error::TooShort { volume, disk }),
+            };
+        }
+        Err(NotFound::Damaged(damage)) if damage.field == "fs_ckhash" => {
+            let at = damage.at.unwrap_or_default();
+            let bytes = places.bytes(at, ondisk::superblock::SBLOCKSIZE).await.unwrap_or_default();
+            match Superblock::decode_whatever_the_hash(&bytes, at) {
+                Ok(sb) if sb.volume_bytes() <= places.size => return Ok((sb, vec![Finding::SuperblockHash { at: at.0 }])),
+                _ => damage.to_string(),
+            }
+        }
+        Err(failure) => failure.to_string(),
+    };
+    match places.search(search::find_backup).await {
+        Ok(backup) => Ok(restored(backup, failure)),
+        Err(_) => Err(Error::NoSuperblock { why: failure }),
+    }
+}
+
+fn restored(found: Found, why: String) -> (Superblock, Vec<Finding>) {
+    let sb = found.superblock;
+    let from = match found.copy {
+        Copy::Primary => sb.at,
+        Copy::Backup(c) => sb.geometry().byte(sb.geometry().cgsblock(c)),
+    };
+    (sb, vec![Finding::SuperblockRestored { from: from.0, why }])
+}
+
+/// Rule 3: geometry equals that of the copies. Returns the last copy if it must be written anew.
+async fn compare(
+    places: &mut Places,
+    sb: &mut Superblock,
+    findings: &mut Vec<Finding>,
+) -> Result<Option<ByteOff>, Error> {
+    let geo = sb.geometry();
+    let group = Cgx(geo.ncg - 1);
+    let at = geo.byte(geo.cgsblock(group));
+    let (last, unusable) = match places.decode(at).await {
+        Ok(last) => (Some(last), None),
+        Err(why) => (None, Some(why)),
+    };
+    let last_differs = last.as_ref().is_some_and(|last| difference(sb, last).is_some());
+    // The hash says that something is wrong, but not what; a copy has the right geometry.
+    let suspect = !findings.is_empty();
+    if !last_differs && unusable.is_none() {
+        if let Some(last) = last.filter(|_| suspect) {
+            *sb = graft(last, sb);
+        }
+        return Ok(None);
+    }
+    let other = places.search(search::find_backup).await.ok().map(|found| found.superblock);
+    let other_agrees = other.as_ref().is_some_and(|other| difference(sb, other).is_none());
+    if let (Some(other), false) = (other, other_agrees) {
+        if let Some((field, found, backup)) = difference(sb, &other) {
+            findings.push(Finding::SuperblockDiffers { field, found, backup });
+        }
+        *sb = graft(other, sb);
+        return Ok(None);
+    }
+    // The primary has a witness, or is the only one left: it is the last copy that is wrong.
+    let why = unusable.or_else(|| {
+        let (field, _, found) = difference(sb, last.as_ref()?)?;
+        Some(format!("field {field} is {found}, not that of the primary"))
+    });
+    let why = why.unwrap_or_default();
+    findings.push(Finding::BackupUnusable { group: group.0, why });
+    Ok(Some(at))
+}
+
+/// The first field of the geometry that differs: name, in the first, in the second.
+fn difference(a: &Superblock, b: &Superblock) -> Option<(&'static str, i64, i64)> {
+    let fields = |f: &SbFields| -> [(&'static str, i64); 30] {
+        [
+            ("fs_magic", f.magic.into()),
+            ("fs_sblkno", f.sblkno.into()),
+            ("fs_cblkno", f.cblkno.into()),
+            ("fs_iblkno", f.iblkno.into()),
+            ("fs_dblkno", f.dblkno.into()),
+            ("fs_ncg", f.ncg.into()),
+            ("fs_bsize", f.bsize.into()),
+            ("fs_fsize", f.fsize.into()),
+            ("fs_frag", f.frag.into()),
+            ("fs_bmask", f.bmask.into()),
+            ("fs_fmask", f.fmask.into()),
+            ("fs_bshift", f.bshift.into()),
+            ("fs_fshift", f.fshift.into()),
+            ("fs_fragshift", f.fragshift.into()),
+            ("fs_fsbtodb", f.fsbtodb.into()),
+            ("fs_sbsize", f.sbsize.into()),
+            ("fs_nindir", f.nindir.into()),
+            ("fs_inopb", f.inopb.into()),
+            ("fs_cssize", f.cssize.into()),
+            ("fs_cgsize", f.cgsize.into()),
+            ("fs_ipg", f.ipg.into()),
+            ("fs_fpg", f.fpg.into()),
+            ("fs_size", f.size),
+            ("fs_csaddr", f.csaddr),
+            ("fs_old_cgoffset", f.old_cgoffset.into()),
+            ("fs_old_cgmask", f.old_cgmask.into()),
+            ("fs_contigsumsize", f.contigsumsize.into()),
+            ("fs_maxsymlinklen", f.maxsymlinklen.into()),
+            ("fs_old_inodefmt", f.old_inodefmt.into()),
+            ("fs_old_postblformat", f.old_postblformat.into()),
+        ]
+    };
+    let more = |sb: &Superblock| {
+        let f = &sb.fields;
+        [
+            ("fs_old_cpg", f.old_cpg.into()),
+            ("fs_old_nrpos", f.old_nrpos.into()),
+            ("fs_old_flags", i64::from(f.old_flags & 0x80)),
+            ("dialect", i64::from(sb.dialect as u8)),
+        ]
+    };
+    let pairs = fields(&a.fields).into_iter().zip(fields(&b.fields)).chain(more(a).into_iter().zip(more(b)));
+    pairs.map(|(a, b)| (a.0, a.1, b.1)).find(|&(_, a, b)| a != b)
+}
+
+/// A copy with the state of the damaged primary, as far as that is possible.
+fn graft(mut copy: Superblock, primary: &Superblock) -> Superblock {
+    let (to, from) = (&mut copy.fields, &primary.fields);
+    copy.at = primary.at;
+    to.sblockloc = i64::try_from(primary.at.0).unwrap_or(to.sblockloc);
+    if to.sblockactualloc != 0 {
+        to.sblockactualloc = to.sblockloc;
+    }
+    (to.clean, to.fsmnt, to.volname) = (0, from.fsmnt, from.volname);
+    (to.time, to.mtime, to.snapinum) = (from.time, from.mtime, from.snapinum);
+    if (0..=1).contains(&from.optim) {
+        to.optim = from.optim;
+    }
+    if (0..=99).contains(&from.minfree) {
+        to.minfree = from.minfree;
+    }
+    if primary.dialect == copy.dialect {
+        if from.flags & !known_flags(copy.dialect) == 0 {
+            to.flags = from.flags;
+        }
+        if copy.dialect == Dialect::NetBsd {
+            (to.unrefs, to.providersize, to.metaspace, to.sparecon64) =
+                (from.unrefs, from.providersize, from.metaspace, from.sparecon64);
+        }
+    }
+    (to.cs_ndir, to.cs_nbfree, to.cs_nifree, to.cs_nffree) =
+        (from.cs_ndir, from.cs_nbfree, from.cs_nifree, from.cs_nffree);
+    copy
+}
+
+fn known_flags(dialect: Dialect) -> u32 {
+    match dialect {
+        Dialect::FreeBsd => 0x7ff,
+        Dialect::NetBsd => 0xf97,
+        _ => 0x83,
+    }
+}
+
+/// Rules 4, 5 and 48, and hints that no kernel would take.
+fn sanity(sb: &mut Superblock, findings: &mut Vec<Finding>) {
+    let (dialect, f) = (sb.dialect, &mut sb.fields);
+    if !(0..=1).contains(&f.optim) {
+        findings.push(Finding::Optim { found: f.optim });
+        f.optim = 0;
+    }
+    if !(0..=99).contains(&f.minfree) {
+        findings.push(Finding::Minfree { found: f.minfree });
+        f.minfree = 10;
+    }
+    let mut within = |field, value: &mut i32, low: i32, high: i32, right: i32| {
+        if !(low..=high).contains(value) {
+            findings.push(Finding::SuperblockField { field, found: (*value).into(), right: right.into() });
+            *value = right;
+        }
+    };
+    // A cluster summary goes with runs that long; FreeBSD refuses a volume where it does not.
+    let contig = if f.contigsumsize > 0 { f.contigsumsize } else { 1 };
+    within("fs_maxcontig", &mut f.maxcontig, 0, 65536, contig);
+    within("fs_maxbpg", &mut f.maxbpg, 1, i32::MAX, f.bsize / 8);
+    let last = i32::try_from(f.ncg - 1).unwrap_or(i32::MAX);
+    within("fs_cgrotor", &mut f.cgrotor, 0, last, 0);
+    if dialect == Dialect::FreeBsd {
+        sane_freebsd(f, findings);
+    }
+    if f.clean == 1 && (f.pendingblocks != 0 || f.pendinginodes != 0) {
+        findings.push(Finding::PendingFrees { blocks: f.pendingblocks, inodes: f.pendinginodes });
+        (f.pendingblocks, f.pendinginodes) = (0, 0);
+    }
+}
+
+fn sane_freebsd(f: &mut SbFields, findings: &mut Vec<Finding>) {
+    if f.clean == 1 && f.sujfree != 0 {
+        findings.push(Finding::UnlinkedList { head: f.sujfree });
+        f.sujfree = 0;
+    }
+    let half = i64::from(f.fpg / 2);
+    if !(0..=half).contains(&f.metaspace) {
+        findings.push(Finding::SuperblockField { field: "fs_metaspace", found: f.metaspace, right: 0 });
+        f.metaspace = 0;
+    }
+    let unknown = f.flags & flag::SUPPORTED & !known_flags(Dialect::FreeBsd) | f.flags & !flag::SUPPORTED;
+    if unknown != 0 {
+        let right = f.flags & known_flags(Dialect::FreeBsd);
+        findings.push(Finding::SuperblockField { field: "fs_flags", found: f.flags.into(), right: right.into() });
+        f.flags = right;
+    }
+}

@@ -1,0 +1,237 @@
+//! What the phases share: the image, the superblock, and what is known of fragments and inodes so far.
+
+use crate::bits::Bits;
+use crate::image::{Image, Order};
+use crate::lost::Lost;
+use crate::report::Report;
+use crate::{Error, Finding, Mode, Phase, Progress, Severity};
+use ondisk::{ByteOff, Cgx, Dinode, FragNo, Geometry, Ino, Superblock};
+
+/// What an inode turned out to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    #[default]
+    Free,
+    File,
+    Dir,
+    /// A directory without contents: its names go, and then it goes.
+    EmptyDir,
+    /// An inode that its system keeps without a name: NetBSD's log and quotas.
+    Hidden,
+}
+
+/// What is known of an inode. Kept for every initialised inode, so it is small.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) kind: Kind,
+    /// `d_type` of its names.
+    pub(crate) type_: u8,
+    /// The link count on the disk.
+    pub(crate) nlink: u16,
+    /// The links that were found.
+    pub(crate) links: u32,
+}
+
+/// What is known of a cylinder group.
+#[derive(Default)]
+pub(crate) struct Group {
+    /// Inodes whose blocks are initialised; the others must not be read.
+    pub(crate) inited: u32,
+    /// The inodes up to the last one in use.
+    pub(crate) inodes: Vec<Known>,
+}
+
+/// A directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Dir {
+    pub(crate) ino: u32,
+    /// First fragment, to read ahead.
+    pub(crate) first: FragNo,
+    /// The directory that names it; 0 if none does.
+    pub(crate) parent: u32,
+    /// The number in its `..`.
+    pub(crate) dotdot: u32,
+    /// Byte of the volume where the entry that names it is.
+    pub(crate) named_at: u64,
+}
+
+/// A pointer to fragments that somebody else has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dup {
+    pub(crate) ino: u32,
+    pub(crate) pointer: crate::walk::Pointer,
+}
+
+/// The volume under check. See the modules of the phases for what each does to it.
+pub(crate) struct Volume {
+    pub(crate) image: Image,
+    pub(crate) sb: Superblock,
+    pub(crate) geo: Geometry,
+    /// The geometry with a blind eye to check hashes: a wrong one is found and repaired, not refused.
+    pub(crate) lax: Geometry,
+    pub(crate) mode: Mode,
+    /// Seconds since 1970.
+    pub(crate) now: i64,
+    pub(crate) report: Report,
+    pub(crate) progress: Progress,
+    /// Whether this round's findings go to the report.
+    pub(crate) telling: bool,
+    /// Findings of this round.
+    pub(crate) found: u64,
+    /// Of these, those that preening leaves to somebody.
+    pub(crate) manual: u64,
+
+    /// Fragments that belong to somebody.
+    pub(crate) used: Bits,
+    pub(crate) groups: Vec<Group>,
+    /// All directories, by inode number.
+    pub(crate) dirs: Vec<Dir>,
+    pub(crate) dups: Vec<Dup>,
+    pub(crate) snapshots: Vec<u32>,
+    /// Block at which to look for free fragments next.
+    pub(crate) rotor: u64,
+    /// The shortest run of fragments that was looked for in vain.
+    pub(crate) no_room_for: u32,
+    pub(crate) lost: Lost,
+}
+
+impl Volume {
+    pub(crate) fn new(image: Image, sb: Superblock, mode: Mode, now: i64, report: Report, progress: Progress) -> Volume {
+        let geo = sb.geometry();
+        let mut lax = geo.clone();
+        lax.inode_hash = false;
+        let mut volume = Volume {
+            image,
+            sb,
+            lax,
+            mode,
+            now,
+            report,
+            progress,
+            telling: true,
+            found: 0,
+            manual: 0,
+            used: Bits::new(0),
+            groups: vec![],
+            dirs: vec![],
+            dups: vec![],
+            snapshots: vec![],
+            rotor: 0,
+            no_room_for: u32::MAX,
+            lost: Lost::default(),
+            geo,
+        };
+        volume.forget();
+        volume
+    }
+
+    /// Forgets what the phases learned, to run them again on the repaired image.
+    pub(crate) fn forget(&mut self) {
+        (self.found, self.manual) = (0, 0);
+        self.used = Bits::new(self.geo.size);
+        self.groups = (0..self.geo.ncg).map(|_| Group::default()).collect();
+        (self.dirs, self.dups, self.snapshots) = (vec![], vec![], vec![]);
+        (self.rotor, self.no_room_for, self.lost) = (0, u32::MAX, Lost::default());
+        for c in (0..self.geo.ncg).map(Cgx) {
+            let first = if c.0 == 0 { FragNo(0) } else { self.geo.cgsblock(c) };
+            self.used.set(first.0, self.geo.cgdmin(c).0 - first.0);
+        }
+        self.used.set(self.geo.csaddr.0, self.geo.csfrags().into());
+    }
+
+    /// Notes a finding of the usual severity; its repair follows.
+    pub(crate) fn find(&mut self, finding: Finding) {
+        let severity = finding.severity();
+        self.find_as(finding, severity);
+    }
+
+    /// Notes a finding whose severity depends on the situation.
+    pub(crate) fn find_as(&mut self, finding: Finding, severity: Severity) {
+        self.found += 1;
+        self.manual += u64::from(severity == Severity::Manual);
+        if self.telling {
+            self.report.note(finding, severity);
+        }
+    }
+
+    /// Soft updates was on, and so far nothing was found that it does not leave: what has no name was about to go.
+    pub(crate) fn trusts_soft_updates(&self) -> bool {
+        self.mode == Mode::Preen && self.sb.features().softdep && self.manual == 0
+    }
+
+    pub(crate) fn step(&mut self, phase: Phase, done: u64, total: u64) {
+        if let Some(progress) = &mut self.progress {
+            progress(phase, done, total);
+        }
+    }
+
+    /// What is known of an inode; a number that the volume does not have is free.
+    #[inline]
+    pub(crate) fn known(&self, ino: u32) -> Known {
+        let group = self.groups.get((ino / self.geo.ipg) as usize);
+        group.and_then(|group| group.inodes.get((ino % self.geo.ipg) as usize)).copied().unwrap_or_default()
+    }
+
+    /// The same to change; `None` beyond the inodes in use.
+    pub(crate) fn known_mut(&mut self, ino: u32) -> Option<&mut Known> {
+        let group = self.groups.get_mut((ino / self.geo.ipg) as usize)?;
+        group.inodes.get_mut((ino % self.geo.ipg) as usize)
+    }
+
+    /// Counts a link; negative to take it back.
+    pub(crate) fn count_link(&mut self, ino: u32, by: i32) {
+        if let Some(known) = self.known_mut(ino) {
+            known.links = known.links.saturating_add_signed(by);
+        }
+    }
+
+    pub(crate) fn dir(&self, ino: u32) -> Option<&Dir> {
+        self.dirs.get(self.dir_index(ino)?)
+    }
+
+    pub(crate) fn dir_mut(&mut self, ino: u32) -> Option<&mut Dir> {
+        let index = self.dir_index(ino)?;
+        self.dirs.get_mut(index)
+    }
+
+    pub(crate) fn dir_index(&self, ino: u32) -> Option<usize> {
+        self.dirs.binary_search_by_key(&ino, |dir| dir.ino).ok()
+    }
+
+    /// Reads an inode, whatever its check hash.
+    pub(crate) async fn dinode(&mut self, ino: u32) -> Result<Dinode, Error> {
+        let (line, within) = self.image.line(Dinode::place(&self.geo, Ino(ino))).await?;
+        Ok(Dinode::decode(line.get(within..).unwrap_or_default(), &self.lax, Ino(ino))?)
+    }
+
+    /// Writes an inode with its check hash.
+    pub(crate) async fn put_dinode(&mut self, ino: u32, dinode: &Dinode) -> Result<(), Error> {
+        let at = Dinode::place(&self.geo, Ino(ino));
+        let mut bytes = [0; 256];
+        let bytes = bytes.get_mut(..self.geo.dinode_size as usize).unwrap_or_default();
+        self.image.read(at, bytes).await?;
+        let done = dinode.encode(bytes, &self.geo);
+        debug_assert!(done.is_some(), "an inode fits in its bytes");
+        self.image.write(at, bytes, Order::Inodes).await
+    }
+
+    /// Makes an inode free, and what it has.
+    pub(crate) async fn clear_inode(&mut self, ino: u32) -> Result<(), Error> {
+        let dinode = self.dinode(ino).await?;
+        self.release(&dinode).await?;
+        // The generation stays, or a stale NFS handle would fit the next file with this number.
+        self.put_dinode(ino, &Dinode { gen_: dinode.gen_, ..Dinode::default() }).await?;
+        if let Some(known) = self.known_mut(ino) {
+            *known = Known::default();
+        }
+        if let Some(index) = self.dir_index(ino) {
+            self.dirs.remove(index);
+        }
+        Ok(())
+    }
+
+    /// Byte of the volume at which a fragment begins.
+    pub(crate) fn byte(&self, frag: FragNo) -> ByteOff {
+        self.geo.byte(frag)
+    }
+}

@@ -1,0 +1,178 @@
+//! The pointers of an inode, in the order of the file: each indirect block before what it leads to.
+//!
+//! The walk never follows a pointer before its caller has seen it, so the caller decides what may be followed: phase 1
+//! skips what is bad or already taken, and with that no walk can go in a circle. The stack is explicit and at most
+//! three indirect blocks deep.
+
+use crate::Error;
+use crate::image::Order;
+use crate::volume::Volume;
+use ondisk::dinode::{flags, mode};
+use ondisk::{ByteOff, Dinode, FragNo};
+
+/// Where a pointer is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slot {
+    Direct(usize),
+    Indirect(usize),
+    Ext(usize),
+    /// In an indirect block: a byte of the volume.
+    Block(ByteOff),
+}
+
+/// A pointer that is not 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pointer {
+    pub(crate) slot: Slot,
+    /// The block of the file that it leads to; of an indirect block, the first one.
+    pub(crate) lbn: u64,
+    /// Indirect blocks still below: 0 for data.
+    pub(crate) level: usize,
+    pub(crate) frag: FragNo,
+    /// Fragments.
+    pub(crate) count: u32,
+}
+
+struct Frame {
+    at: ByteOff,
+    /// Pointers of this block are of this level.
+    level: usize,
+    lbn: u64,
+    next: u32,
+    block: Vec<u8>,
+}
+
+/// A walk over the pointers of one inode.
+pub(crate) struct Walk {
+    roots: [FragNo; 15],
+    ext: [FragNo; 2],
+    size: u64,
+    extsize: u64,
+    next: usize,
+    snapshot: bool,
+    below: Option<Pointer>,
+    stack: Vec<Frame>,
+}
+
+impl Walk {
+    /// All pointers, those of the attribute area last.
+    pub(crate) fn new(volume: &Volume, dinode: &Dinode) -> Walk {
+        let mut roots = [FragNo::HOLE; 15];
+        if dinode.has_blocks(&volume.geo) {
+            for (root, pointer) in roots.iter_mut().zip(dinode.db.iter().chain(&dinode.ib)) {
+                *root = *pointer;
+            }
+        }
+        let snapshot = is_snapshot(dinode);
+        let extsize = u64::from(dinode.extsize);
+        Walk { roots, ext: dinode.extb, size: dinode.size, extsize, next: 0, snapshot, below: None, stack: vec![] }
+    }
+
+    /// Does not follow the pointer that came last.
+    pub(crate) fn skip(&mut self) {
+        self.below = None;
+    }
+
+    /// The next pointer. Follows the one before, unless it was skipped.
+    pub(crate) async fn next(&mut self, volume: &mut Volume) -> Result<Option<Pointer>, Error> {
+        if let Some(pointer) = self.below.take() {
+            let at = volume.byte(pointer.frag);
+            let mut block = vec![0; volume.geo.bsize as usize];
+            volume.image.read(at, &mut block).await?;
+            self.stack.push(Frame { at, level: pointer.level - 1, lbn: pointer.lbn, next: 0, block });
+        }
+        while let Some(frame) = self.stack.last_mut() {
+            match Walk::next_in(frame, volume, self.snapshot) {
+                Some(pointer) => return Ok(Some(self.remember(pointer))),
+                None => self.stack.pop(),
+            };
+        }
+        Ok(self.next_root(volume).map(|pointer| self.remember(pointer)))
+    }
+
+    fn remember(&mut self, pointer: Pointer) -> Pointer {
+        self.below = (pointer.level > 0).then_some(pointer);
+        pointer
+    }
+
+    fn next_in(frame: &mut Frame, volume: &Volume, snapshot: bool) -> Option<Pointer> {
+        let geo = &volume.geo;
+        while frame.next < geo.nindir {
+            let index = frame.next;
+            frame.next += 1;
+            let frag = geo.pointer(&frame.block, index)?;
+            if is_hole(frag, snapshot) {
+                continue;
+            }
+            let at = ByteOff(frame.at.0 + u64::from(index) * geo.pointer_size() as u64);
+            let lbn = frame.lbn.saturating_add(geo.span(frame.level).saturating_mul(index.into()));
+            return Some(Pointer { slot: Slot::Block(at), lbn, level: frame.level, frag, count: geo.frag });
+        }
+        None
+    }
+
+    fn next_root(&mut self, volume: &Volume) -> Option<Pointer> {
+        let geo = &volume.geo;
+        while self.next < 17 {
+            let index = self.next;
+            self.next += 1;
+            let (slot, lbn, level, frag, size) = match index {
+                0..12 => (Slot::Direct(index), index as u64, 0, self.roots.get(index), self.size),
+                12..15 => {
+                    let before = (1..=index - 12).fold(12u64, |lbn, level| lbn.saturating_add(geo.span(level)));
+                    (Slot::Indirect(index - 12), before, index - 11, self.roots.get(index), u64::MAX)
+                }
+                _ => (Slot::Ext(index - 15), (index - 15) as u64, 0, self.ext.get(index - 15), self.extsize),
+            };
+            let Some(&frag) = frag.filter(|frag| !is_hole(**frag, self.snapshot)) else { continue };
+            // A block beyond the size has no length of its own; phase 1 removes its pointer.
+            let count = match geo.blkfrags(size, lbn) {
+                0 => geo.frag,
+                count => count,
+            };
+            return Some(Pointer { slot, lbn, level, frag, count });
+        }
+        None
+    }
+}
+
+/// A snapshot's pointers 1 and 2 say that a block was free, or another snapshot's: both read as zeros.
+fn is_hole(frag: FragNo, snapshot: bool) -> bool {
+    frag.is_hole() || snapshot && frag.0 <= 2
+}
+
+/// A snapshot of the whole volume, whose pointers have meanings of their own.
+pub(crate) fn is_snapshot(dinode: &Dinode) -> bool {
+    dinode.kind() == mode::REG && dinode.flags & flags::SF_SNAPSHOT != 0
+}
+
+impl Volume {
+    /// Sets a pointer. One in the inode is changed in `dinode` only; the caller writes that.
+    pub(crate) async fn set_pointer(&mut self, dinode: &mut Dinode, slot: Slot, to: FragNo) -> Result<(), Error> {
+        let root = match slot {
+            Slot::Direct(index) => dinode.db.get_mut(index),
+            Slot::Indirect(index) => dinode.ib.get_mut(index),
+            Slot::Ext(index) => dinode.extb.get_mut(index),
+            Slot::Block(at) => {
+                let mut bytes = [0; 8];
+                let bytes = bytes.get_mut(..self.geo.pointer_size()).unwrap_or_default();
+                let done = self.geo.put_pointer(bytes, 0, to);
+                debug_assert!(done.is_some(), "a pointer fits in its bytes");
+                return self.image.write(at, bytes, Order::Contents).await;
+            }
+        };
+        if let Some(root) = root {
+            *root = to;
+        }
+        Ok(())
+    }
+
+    /// Marks all that an inode has as free.
+    pub(crate) async fn release(&mut self, dinode: &Dinode) -> Result<(), Error> {
+        let mut walk = Walk::new(self, dinode);
+        while let Some(pointer) = walk.next(self).await? {
+            self.used.clear(pointer.frag.0, pointer.count.into());
+        }
+        Ok(())
+    }
+}
