@@ -155,3 +155,72 @@ fn entry(bytes: &[u8], at: usize, block_end: usize, format: DirFormat) -> Result
         end => Err(("d_name", end.copied().unwrap_or(0).into(), Rule::Zero("behind the name"))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEW: DirFormat = DirFormat { endian: Endian::Little, old: false, block: 512 };
+
+    fn fields(bytes: &[u8]) -> Vec<&'static str> {
+        entries(bytes, NEW, Ino(2), 0).filter_map(|e| e.err()).map(|damage| damage.field).collect()
+    }
+
+    #[test]
+    fn length_of_an_entry_is_that_of_its_name_with_a_nul() {
+        let least = [1, 3, 4, 7, 8, 11, 255].map(min_reclen);
+        assert_eq!(least, [12, 12, 16, 16, 20, 20, 264]);
+        assert_eq!(min_reclen(usize::MAX) & 3, 0);
+    }
+
+    #[test]
+    fn every_rule_of_an_entry_is_enforced_and_the_walk_goes_on_with_the_next_block() {
+        let mut good = new_directory(NEW, Ino(5), Ino(2));
+        good.extend(new_directory(NEW, Ino(5), Ino(2)));
+        assert_eq!(fields(&good), Vec::<&str>::new());
+        let broken = |changes: &[(usize, u8)]| {
+            let mut bytes = good.clone();
+            changes.iter().for_each(|&(at, to)| bytes[at] = to);
+            let after = entries(&bytes, NEW, Ino(2), 0).skip_while(|e| e.is_ok()).skip(1).count();
+            (fields(&bytes), after)
+        };
+        assert_eq!(broken(&[(4, 0)]), (vec!["d_reclen"], 2));
+        assert_eq!(broken(&[(4, 8)]), (vec!["d_reclen"], 2));
+        assert_eq!(broken(&[(4, 13)]), (vec!["d_reclen"], 2));
+        assert_eq!(broken(&[(17, 2)]), (vec!["d_reclen"], 2));
+        assert_eq!(broken(&[(7, 0)]), (vec!["d_namlen"], 2));
+        assert_eq!(broken(&[(7, 5)]), (vec!["d_reclen"], 2));
+        assert_eq!(broken(&[(6, 16)]), (vec!["d_type"], 2));
+        assert_eq!(broken(&[(8, b'/')]), (vec!["d_name"], 2));
+        assert_eq!(broken(&[(8, 0)]), (vec!["d_name"], 2));
+        assert_eq!(broken(&[(9, b'x')]), (vec!["d_name"], 2));
+        assert_eq!(fields(&good[..700]), ["di_size"]);
+        let place = entries(&good[..700], NEW, Ino(2), 8192).last().unwrap().unwrap_err().at;
+        assert_eq!(place, Some(ByteOff(8192 + 512)));
+    }
+
+    #[test]
+    fn unused_entries_and_whiteouts_are_no_names() {
+        let mut block = fresh_block(NEW);
+        let all: Vec<_> = entries(&block, NEW, Ino(2), 0).map(Result::unwrap).collect();
+        assert_eq!((all.len(), all[0].reclen, all[0].free(), all[0].is_name()), (1, 512, 512, false));
+        write(&mut block, 0, NEW, 512, Ino::WHITEOUT, WHITEOUT, b"hidden").unwrap();
+        let only = entries(&block, NEW, Ino(2), 0).next().unwrap().unwrap();
+        assert_eq!((only.name, only.is_name(), only.free()), (&b"hidden"[..], false, 512 - 16));
+    }
+
+    #[test]
+    fn old_entries_have_wide_lengths_in_the_order_of_the_volume() {
+        for endian in [Endian::Little, Endian::Big] {
+            let format = DirFormat { endian, old: true, block: 512 };
+            let block = new_directory(format, Ino(5), Ino(2));
+            assert_eq!(block[6..8], endian.u16_bytes(1));
+            let names: Vec<_> = entries(&block, format, Ino(5), 0).map(|e| e.unwrap().name.to_vec()).collect();
+            assert_eq!(names, [b".".to_vec(), b"..".to_vec()]);
+        }
+        let format = DirFormat { endian: Endian::Little, old: true, block: 512 };
+        let mut block = new_directory(format, Ino(5), Ino(2));
+        block[7] = 1;
+        assert_eq!(entries(&block, format, Ino(5), 0).next().unwrap().unwrap_err().field, "d_reclen");
+    }
+}

@@ -419,3 +419,86 @@ impl Geometry {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::superblock::newfs::NewfsParams;
+
+    fn geometry(format: Format, bsize: u32, fsize: u32) -> Geometry {
+        NewfsParams { bsize, fsize, ..NewfsParams::new(format, 64 << 20) }.superblock().unwrap().geometry()
+    }
+
+    #[test]
+    fn last_block_of_a_small_file_is_partial_and_of_a_large_one_whole() {
+        let g = geometry(Format::Ufs2, 8192, 1024);
+        assert_eq!(g.blksize(5000, 0), 5120);
+        assert_eq!((g.blksize(8192, 0), g.blksize(8192, 1), g.blksize(8193, 1)), (8192, 0, 1024));
+        assert_eq!((g.blksize(98304, 11), g.blksize(98305, 12)), (8192, 8192));
+        assert_eq!((g.blksize(5000, 3), g.blkfrags(5000, 0), g.blksize(0, 0)), (0, 5, 0));
+        assert_eq!(g.blksize(u64::MAX, 11), 8192);
+    }
+
+    #[test]
+    fn rounding_and_splitting_of_offsets() {
+        let g = geometry(Format::Ufs1, 8192, 1024);
+        assert_eq!((g.blkoff(8193), g.fragoff(1025), g.lblkno(16384), g.numfrags(2047)), (1, 1, 2, 1));
+        assert_eq!((g.blkroundup(1), g.fragroundup(1025), g.fragroundup(0)), (8192, 2048, 0));
+        assert_eq!((g.fragnum(FragNo(13)), g.blknum(FragNo(13))), (5, FragNo(8)));
+        assert_eq!(g.byte(FragNo(u64::MAX)), ByteOff(u64::MAX));
+    }
+
+    #[test]
+    fn pointers_may_lead_to_data_only() {
+        let g = geometry(Format::Ufs2, 32768, 4096);
+        let (c1, first) = (g.cgbase(Cgx(1)), g.cgdmin(Cgx(0)));
+        let data = |f: FragNo, n| g.is_data_range(f, n);
+        assert!(!data(FragNo(0), 1) && !data(FragNo(8), 8) && !data(FragNo(u64::MAX), 8));
+        assert!(!data(first, 1), "the summary array is the first data of group 0");
+        assert!(data(first.plus(1), 7) && !data(first.plus(1), 8) && !data(first.plus(1), 0));
+        assert!(data(c1, 8) && !data(g.cgsblock(Cgx(1)), 1));
+        assert!(data(FragNo(g.cgsblock(Cgx(1)).0 - 8), 8));
+        assert!(!data(g.cgtod(Cgx(1)), 8) && !data(g.cgimin(Cgx(1)), 8) && data(g.cgdmin(Cgx(1)), 8));
+        assert!(data(FragNo(g.size - 8), 8) && !data(FragNo(g.size), 1) && !data(FragNo(g.size - 4), 5));
+    }
+
+    #[test]
+    fn metadata_of_old_volumes_wanders_and_comes_back() {
+        let mut g = geometry(Format::Ufs1, 8192, 1024);
+        (g.cgoffset, g.cgmask) = (16, !3);
+        let starts = [0, 1, 3, 4, 5].map(|c| g.cgstart(Cgx(c)).0 - g.cgbase(Cgx(c)).0);
+        assert_eq!(starts, [0, 16, 48, 0, 16]);
+        let c = Cgx(3);
+        assert!(g.is_data_range(FragNo(g.cgsblock(c).0 - 8), 8));
+        assert!(!g.is_data_range(g.cgsblock(c), 8));
+    }
+
+    #[test]
+    fn inodes_and_fragments_are_found_in_their_groups() {
+        let g = geometry(Format::Ufs2, 32768, 4096);
+        let ino = Ino(g.ipg + 129);
+        assert_eq!((g.ino_to_cg(ino), g.ino_in_cg(ino)), (Cgx(1), 129));
+        assert_eq!(g.inode_at(ino), (g.cgimin(Cgx(1)).plus(8), 256));
+        let f = FragNo(u64::from(g.fpg) * 2 + 77);
+        assert_eq!((g.dtog(f), g.dtogd(f)), (Cgx(2), CgFrag(77)));
+        assert_eq!(g.cgfrag(Cgx(2), CgFrag(77)), f);
+        assert!(g.is_valid_ino(Ino(2)) && !g.is_valid_ino(Ino(1)) && !g.is_valid_ino(Ino(u32::MAX)));
+        assert_eq!(g.cg_ndblk(Cgx(9)), 0);
+        assert_eq!(u64::from(g.cg_ndblk(Cgx(3))) + 3 * u64::from(g.fpg), g.size);
+    }
+
+    #[test]
+    fn pointers_in_indirect_blocks_have_the_width_of_the_format() {
+        for (format, width) in [(Format::Ufs1, 4), (Format::Ufs2, 8)] {
+            let g = geometry(format, 8192, 1024);
+            let mut block = vec![0; 8192];
+            assert_eq!(g.put_pointer(&mut block, 3, FragNo(0x0102)), Some(()));
+            assert_eq!(block[3 * width..3 * width + 2], [2, 1]);
+            assert_eq!(g.pointer(&block, 3), Some(FragNo(0x0102)));
+            assert_eq!(g.pointer(&block, g.nindir), None);
+            assert_eq!(g.put_pointer(&mut block, g.nindir, FragNo(1)), None);
+        }
+        let g = geometry(Format::Ufs1, 8192, 1024);
+        assert_eq!(g.put_pointer(&mut [0; 8], 0, FragNo(1 << 32)), None);
+    }
+}

@@ -93,3 +93,90 @@ impl Dinode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::superblock::newfs::NewfsParams;
+
+    fn geometry(format: Format) -> Geometry {
+        NewfsParams { bsize: 8192, fsize: 1024, ..NewfsParams::new(format, 64 << 20) }.superblock().unwrap().geometry()
+    }
+
+    fn file(kind: u16, size: u64) -> Dinode {
+        Dinode { mode: kind | 0o644, nlink: 1, size, ..Dinode::default() }
+    }
+
+    fn said(inode: &Dinode, format: Format) -> Result<(), &'static str> {
+        inode.check(&geometry(format), Ino(5)).map_err(|damage| damage.field)
+    }
+
+    #[test]
+    fn sound_inodes_of_every_kind_pass() {
+        for format in [Format::Ufs1, Format::Ufs2] {
+            let g = geometry(format);
+            let mut device = file(mode::CHR, 0);
+            device.set_rdev(0x0801);
+            let mut link = file(mode::LNK, 0);
+            link.set_short_link(&g, b"somewhere").unwrap();
+            let mut large = file(mode::REG, 12 * 8192 + 1);
+            (large.db, large.ib[0]) = ([FragNo(800); 12], FragNo(900));
+            let largest = file(mode::REG, g.maxfilesize);
+            let snapshot = Dinode { flags: flags::SF_SNAPSHOT, ib: [FragNo(1); 3], ..file(mode::REG, u64::MAX) };
+            let all =
+                [device, link, large, largest, snapshot, file(mode::FIFO, 0), file(mode::DIR, 512), Dinode::free(7)];
+            for inode in all {
+                assert_eq!(said(&inode, format), Ok(()), "{inode:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_rule_of_an_inode_is_enforced() {
+        let with_db = |kind, size, i: usize| {
+            let mut inode = file(kind, size);
+            inode.db[i] = FragNo(800);
+            inode
+        };
+        let with_ib = |size, i: usize| {
+            let mut inode = file(mode::REG, size);
+            inode.ib[i] = FragNo(800);
+            inode
+        };
+        let single_end = 8192 * (12 + 1024);
+        let rules = [
+            (file(0o030_000, 0), "di_mode"),
+            (file(0o160_000, 0), "di_mode"),
+            (file(mode::DIR, 0x8000_0000), "di_size"),
+            (file(mode::REG, u64::MAX), "di_size"),
+            (file(mode::FIFO, 1), "di_size"),
+            (file(mode::SOCK, 1), "di_size"),
+            (file(mode::BLK, 1), "di_size"),
+            (with_db(mode::FIFO, 0, 0), "di_db"),
+            (with_db(mode::CHR, 0, 1), "di_db"),
+            (
+                Dinode {
+                    db: {
+                        let mut db = [FragNo(0); 12];
+                        db[0] = FragNo(u64::MAX);
+                        db
+                    },
+                    ..file(mode::CHR, 0)
+                },
+                "di_rdev",
+            ),
+            (with_db(mode::REG, 8192, 1), "di_db"),
+            (with_db(mode::DIR, 0, 0), "di_db"),
+            (with_db(mode::LNK, 9, 2), "di_shortlink"),
+            (with_db(mode::LNK, 500, 1), "di_db"),
+            (with_ib(12 * 8192, 0), "di_ib"),
+            (with_ib(single_end, 1), "di_ib"),
+            (with_ib(single_end + 1, 2), "di_ib"),
+            (Dinode { extsize: 16385, ..file(mode::REG, 0) }, "di_extsize"),
+        ];
+        for (inode, field) in rules {
+            assert_eq!(said(&inode, Format::Ufs2), Err(field), "{inode:?}");
+        }
+        assert_eq!(said(&with_ib(single_end + 1, 1), Format::Ufs2), Ok(()));
+    }
+}

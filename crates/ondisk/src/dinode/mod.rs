@@ -378,3 +378,97 @@ fn pack_ids(uid: u32, gid: u32, endian: Endian) -> u32 {
     let [c, d] = endian.u16_bytes(u16::try_from(gid).unwrap_or(u16::MAX));
     endian.u32([a, b, c, d])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::superblock::newfs::NewfsParams;
+
+    fn geometry(format: Format, endian: Endian) -> Geometry {
+        NewfsParams { endian, ..NewfsParams::new(format, 64 << 20) }.superblock().unwrap().geometry()
+    }
+
+    fn sample() -> Dinode {
+        let t = |sec| Timestamp { sec, nsec: 999_999_999 };
+        Dinode {
+            mode: 0o100_644,
+            nlink: 40_000,
+            uid: 70_000,
+            gid: 80_000,
+            size: 1 << 33,
+            blocks: 77,
+            atime: t(4_000_000_000),
+            mtime: t(2),
+            ctime: t(3),
+            birth: Timestamp::default(),
+            gen_: 9,
+            flags: flags::UF_NODUMP,
+            db: std::array::from_fn(|i| FragNo(100 + 8 * len(i))),
+            ib: [FragNo(1000), FragNo(2000), FragNo(3000)],
+            modrev: 1 << 40,
+            freelink: 12,
+            ..Dinode::default()
+        }
+    }
+
+    fn len(i: usize) -> u64 {
+        crate::num::len64(i)
+    }
+
+    #[test]
+    fn inode_is_read_as_it_was_written_in_every_format() {
+        for format in [Format::Ufs1, Format::Ufs2] {
+            for endian in [Endian::Little, Endian::Big] {
+                let g = geometry(format, endian);
+                let mut inode = sample();
+                if format == Format::Ufs2 {
+                    inode.birth = Timestamp { sec: -5, nsec: 1 };
+                    (inode.extsize, inode.extb) = (300, [FragNo(1 << 40), FragNo(0)]);
+                }
+                let mut bytes = [0xcc; 256];
+                inode.encode(&mut bytes, &g).unwrap();
+                assert_eq!(Dinode::decode(&bytes, &g, Ino(9)).unwrap(), inode);
+                let spare = if format == Format::Ufs2 { &bytes[248..] } else { &bytes[128..] };
+                assert!(spare.iter().all(|&b| b == 0xcc));
+            }
+        }
+    }
+
+    #[test]
+    fn free_inode_is_read_whatever_its_hash() {
+        let g = geometry(Format::Ufs2, Endian::Little);
+        let mut bytes = [0; 256];
+        bytes[CKHASH_AT] = 1;
+        assert!(Dinode::decode(&bytes, &g, Ino(9)).is_ok());
+        bytes[0] = 1;
+        let damage = Dinode::decode(&bytes, &g, Ino(9)).unwrap_err();
+        assert_eq!((damage.field, damage.at), ("di_ckhash", Some(Dinode::place(&g, Ino(9)))));
+        assert!(Dinode::decode(&bytes[1..], &g, Ino(9)).is_err());
+    }
+
+    #[test]
+    fn times_beyond_what_is_stored_become_the_nearest() {
+        let g = geometry(Format::Ufs1, Endian::Little);
+        let read_back = |sec| {
+            let mut bytes = [0; 128];
+            Dinode { mtime: Timestamp { sec, nsec: 0 }, ..sample() }.encode(&mut bytes, &g).unwrap();
+            Dinode::decode(&bytes, &g, Ino(9)).unwrap().mtime.sec
+        };
+        assert_eq!((read_back(-1), read_back(1 << 40)), (0, u32::MAX.into()));
+        assert_eq!(Timestamp::of(5, 1_000_000_000), Timestamp { sec: 5, nsec: 0 });
+        assert_eq!(Timestamp::of(5, -1), Timestamp { sec: 5, nsec: 0 });
+    }
+
+    #[test]
+    fn old_inodes_have_owners_of_16_bits_in_both_orders() {
+        for endian in [Endian::Little, Endian::Big] {
+            let mut g = geometry(Format::Ufs1, endian);
+            g.old_inode = true;
+            let mut bytes = [0; 128];
+            Dinode { uid: 1001, gid: 70_000, ..sample() }.encode(&mut bytes, &g).unwrap();
+            assert_eq!((endian.get_u16(&bytes, 4), endian.get_u16(&bytes, 6)), (Some(1001), Some(65535)));
+            let inode = Dinode::decode(&bytes, &g, Ino(9)).unwrap();
+            assert_eq!((inode.uid, inode.gid, inode.flags), (1001, 65535, 0));
+        }
+    }
+}

@@ -32,3 +32,49 @@ pub fn volume_rdev(g: &Geometry, linux: u64) -> Option<u64> {
     let fits = g.format == Format::Ufs2 || stored <= u32::MAX.into();
     (fits && linux_rdev(g, stored) == linux).then_some(stored)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::superblock::newfs::NewfsParams;
+
+    fn geometry(format: Format, dialect: Dialect) -> Geometry {
+        let mut g = NewfsParams::new(format, 64 << 20).superblock().unwrap().geometry();
+        g.dialect = dialect;
+        g
+    }
+
+    /// Linux's encoding.
+    fn linux(major: u64, minor: u64) -> u64 {
+        (minor & 0xff) | (major & 0xfff) << 8 | (minor & !0xff) << 12 | (major & !0xfff) << 32
+    }
+
+    #[test]
+    fn numbers_survive_the_way_there_and_back() {
+        for (format, dialect) in [
+            (Format::Ufs1, Dialect::FreeBsd),
+            (Format::Ufs2, Dialect::FreeBsd),
+            (Format::Ufs1, Dialect::NetBsd),
+            (Format::Ufs2, Dialect::NetBsd),
+        ] {
+            let g = geometry(format, dialect);
+            for (major, minor) in [(0, 0), (8, 1), (255, 255), (136, 200)] {
+                let stored = volume_rdev(&g, linux(major, minor)).unwrap();
+                assert_eq!(linux_rdev(&g, stored), linux(major, minor), "{format:?} {dialect:?} {major} {minor}");
+            }
+        }
+        assert_eq!(volume_rdev(&geometry(Format::Ufs2, Dialect::FreeBsd), linux(8, 1)), Some(0x0801));
+        assert_eq!(volume_rdev(&geometry(Format::Ufs2, Dialect::NetBsd), linux(0x12, 0x345)), Some(0x0030_1245));
+        assert_eq!(
+            volume_rdev(&geometry(Format::Ufs2, Dialect::FreeBsd), linux(0xabc, 0x1234)),
+            Some(0x0a12_0000_bc34)
+        );
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_are_refused() {
+        assert_eq!(volume_rdev(&geometry(Format::Ufs1, Dialect::FreeBsd), linux(256, 0)), None);
+        assert_eq!(volume_rdev(&geometry(Format::Ufs2, Dialect::NetBsd), linux(4096, 0)), None);
+        assert_eq!(volume_rdev(&geometry(Format::Ufs1, Dialect::NetBsd), linux(1, 1 << 20)), None);
+    }
+}

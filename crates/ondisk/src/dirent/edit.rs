@@ -143,3 +143,114 @@ pub fn new_directory(format: DirFormat, ino: Ino, parent: Ino) -> Vec<u8> {
     let _ = write(&mut block, 12, format, rest, parent, 4, b"..");
     block
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Endian;
+
+    const FORMAT: DirFormat = DirFormat { endian: Endian::Big, old: false, block: 512 };
+
+    fn list(block: &[u8]) -> Vec<(usize, u16, String)> {
+        let name = |n: &[u8]| String::from_utf8_lossy(n).into_owned();
+        entries(block, FORMAT, Ino(2), 0).map(Result::unwrap).map(|e| (e.offset, e.reclen, name(e.name))).collect()
+    }
+
+    /// A block with the names a, bbbbb and c, each in 24 bytes but the last.
+    fn sample() -> Vec<u8> {
+        let mut block = vec![0xee; 512];
+        write(&mut block, 0, FORMAT, 24, Ino(10), 8, b"a").unwrap();
+        write(&mut block, 24, FORMAT, 24, Ino(11), 8, b"bbbbb").unwrap();
+        write(&mut block, 48, FORMAT, 464, Ino(12), 8, b"c").unwrap();
+        block
+    }
+
+    fn named(all: &[(usize, u16, &str)]) -> Vec<(usize, u16, String)> {
+        all.iter().map(|&(offset, reclen, name)| (offset, reclen, name.to_string())).collect()
+    }
+
+    #[test]
+    fn written_entry_has_zeros_behind_its_name_and_touches_nothing_else() {
+        let block = sample();
+        assert_eq!(block[24..40], *b"\0\0\0\x0b\0\x18\x08\x05bbbbb\0\0\0");
+        assert_eq!(block[40..48], [0xee; 8]);
+        assert_eq!(list(&block), named(&[(0, 24, "a"), (24, 24, "bbbbb"), (48, 464, "c")]));
+    }
+
+    #[test]
+    fn entries_that_do_not_fit_are_refused() {
+        let mut block = sample();
+        let mut refused = |at, reclen, name: &[u8]| {
+            assert_eq!(write(&mut block, at, FORMAT, reclen, Ino(3), 8, name), None);
+            assert_eq!(block, sample());
+        };
+        refused(0, 8, b"a");
+        refused(0, 12, b"abcd");
+        refused(500, 16, b"a");
+        refused(2, 12, b"a");
+        refused(0, 13, b"a");
+        refused(0, 512, b"");
+        refused(512, 12, b"a");
+        refused(usize::MAX - 3, 12, b"a");
+        let mut two = [sample(), sample()].concat();
+        assert_eq!(write(&mut two, 500, FORMAT, 24, Ino(3), 8, b"a"), None, "crosses a boundary");
+    }
+
+    #[test]
+    fn removed_entry_joins_the_one_before_it_or_stays_unused() {
+        let mut block = sample();
+        clear(&mut block, 24, Some(0), FORMAT).unwrap();
+        assert_eq!(list(&block), named(&[(0, 48, "a"), (48, 464, "c")]));
+        assert_eq!(block[24..40], [0; 16]);
+        clear(&mut block, 0, None, FORMAT).unwrap();
+        assert_eq!(list(&block), named(&[(0, 48, ""), (48, 464, "c")]));
+        clear(&mut block, 48, Some(0), FORMAT).unwrap();
+        assert_eq!(list(&block), named(&[(0, 512, "")]));
+        assert_eq!(clear(&mut block, 510, None, FORMAT), None);
+        assert_eq!(clear(&mut sample(), 24, Some(48), FORMAT), None);
+    }
+
+    #[test]
+    fn entry_is_made_to_mean_another_file() {
+        let mut block = sample();
+        set_inode(&mut block, 24, FORMAT, Ino(99), 4).unwrap();
+        let e = entries(&block, FORMAT, Ino(2), 0).nth(1).unwrap().unwrap();
+        assert_eq!((e.ino, e.kind, e.name), (Ino(99), 4, &b"bbbbb"[..]));
+        assert_eq!(set_inode(&mut block, 506, FORMAT, Ino(1), 4), None);
+    }
+
+    #[test]
+    fn compacted_block_has_all_its_space_at_the_end() {
+        let mut block = sample();
+        let mut moves = Vec::new();
+        assert_eq!(compact(&mut block, 0, FORMAT, |old, new| moves.push((old, new))), Some(28));
+        assert_eq!(list(&block), named(&[(0, 12, "a"), (12, 16, "bbbbb"), (28, 484, "c")]));
+        assert_eq!(moves, [(24, 12), (48, 28)]);
+
+        let mut block = sample();
+        clear(&mut block, 0, None, FORMAT).unwrap();
+        assert_eq!(compact(&mut block, 0, FORMAT, |_, _| {}), Some(16));
+        assert_eq!(list(&block), named(&[(0, 16, "bbbbb"), (16, 496, "c")]));
+
+        let mut block = sample();
+        assert_eq!(compact(&mut block, 24, FORMAT, |_, _| {}), Some(40));
+        assert_eq!(list(&block), named(&[(0, 24, "a"), (24, 16, "bbbbb"), (40, 472, "c")]));
+
+        let mut empty = fresh_block(FORMAT);
+        assert_eq!(compact(&mut empty, 0, FORMAT, |_, _| {}), Some(0));
+        assert_eq!(empty, fresh_block(FORMAT));
+
+        let mut broken = sample();
+        broken[5] = 1;
+        let before = broken.clone();
+        assert_eq!(compact(&mut broken, 0, FORMAT, |_, _| {}), None);
+        assert_eq!(broken, before);
+    }
+
+    #[test]
+    fn new_directory_has_the_two_entries_that_every_directory_has() {
+        let block = new_directory(FORMAT, Ino(5), Ino(2));
+        assert_eq!(block[..24], *b"\0\0\0\x05\0\x0c\x04\x01.\0\0\0\0\0\0\x02\x01\xf4\x04\x02..\0\0");
+        assert!(block[24..].iter().all(|&b| b == 0) && block.len() == 512);
+    }
+}

@@ -111,3 +111,65 @@ impl Geometry {
         Lbn(i64::try_from(k).unwrap_or(0).saturating_neg().saturating_sub(1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Format;
+    use crate::superblock::newfs::NewfsParams;
+
+    /// A volume with 4096 pointers in an indirect block.
+    fn geometry() -> Geometry {
+        NewfsParams::new(Format::Ufs2, 64 << 20).superblock().unwrap().geometry()
+    }
+
+    fn way(lbn: i64) -> (Root, Vec<(i64, u32)>) {
+        let path = geometry().path(Lbn(lbn)).unwrap();
+        (path.root, path.indirects().map(|(name, step)| (name.0, step)).collect())
+    }
+
+    #[test]
+    fn blocks_are_reached_through_the_right_pointers() {
+        const N: i64 = 4096;
+        assert_eq!(way(0), (Root::Direct(0), vec![]));
+        assert_eq!(way(11), (Root::Direct(11), vec![]));
+        assert_eq!(way(12), (Root::Indirect(0), vec![(-12, 0)]));
+        assert_eq!(way(12 + N - 1), (Root::Indirect(0), vec![(-12, 4095)]));
+        assert_eq!(way(12 + N), (Root::Indirect(1), vec![(-4109, 0), (-4108, 0)]));
+        assert_eq!(way(12 + 2 * N + 5), (Root::Indirect(1), vec![(-4109, 1), (-8204, 5)]));
+        let triple = 12 + N + N * N;
+        assert_eq!(way(triple), (Root::Indirect(2), vec![(-16_781_326, 0), (-16_781_325, 0), (-16_781_324, 0)]));
+        let last = triple + N * N * N - 1;
+        let (root, steps) = way(last);
+        assert_eq!((root, steps.iter().map(|s| s.1).collect::<Vec<_>>()), (Root::Indirect(2), vec![4095; 3]));
+        assert_eq!(geometry().path(Lbn(last + 1)), None);
+        assert_eq!(geometry().path(Lbn(-1)), None);
+        assert_eq!(geometry().path(Lbn(i64::MAX)), None);
+    }
+
+    #[test]
+    fn names_of_indirect_blocks_tell_their_level_and_their_children() {
+        let g = geometry();
+        for lbn in [12, 5000, 4108 + 4096 * 7, 17_000_000, 900_000_000] {
+            let path = g.path(Lbn(lbn)).unwrap();
+            let names: Vec<_> = path.indirects().collect();
+            for (below, (name, step)) in names.iter().rev().enumerate() {
+                assert_eq!(Geometry::indirect_level(*name), Some(below));
+                let child = g.indirect_child(*name, below, *step);
+                let right = names.len().checked_sub(below).and_then(|i| names.get(i)).map_or(Lbn(lbn), |n| n.0);
+                assert_eq!(child, right);
+            }
+        }
+        let levels = [-1, -2, -11, -15, 0, 12].map(|n| Geometry::indirect_level(Lbn(n)));
+        assert_eq!(levels, [None; 6]);
+        assert_eq!((Geometry::extattr_lbn(0), Geometry::extattr_lbn(1)), (Lbn(-1), Lbn(-2)));
+    }
+
+    #[test]
+    fn largest_file_ends_with_the_last_block_that_a_pointer_reaches() {
+        let g = geometry();
+        let last = g.lblkno(g.maxfilesize);
+        assert!(g.path(Lbn(i64::try_from(last).unwrap() - 1)).is_some());
+        assert!(g.path(Lbn(i64::try_from(last).unwrap() + 1)).is_none());
+    }
+}

@@ -248,3 +248,162 @@ pub(super) fn largest_file(f: &SbFields, format: Format) -> u64 {
     };
     pointers_reach(f).min(most)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::superblock::newfs::NewfsParams;
+    use crate::{Endian, Superblock};
+
+    /// The bytes of a volume of 64 MiB in 4 groups, without hashes, so that what is changed is what is noticed.
+    fn bytes(format: Format) -> Vec<u8> {
+        let p = NewfsParams { check_hashes: false, ..NewfsParams::new(format, 64 << 20) };
+        let sb = p.superblock().unwrap();
+        sb.encode_copy(sb.at)
+    }
+
+    fn field_place(name: &str) -> crate::FieldPlace {
+        *SbFields::FIELDS.iter().find(|f| f.name == name).unwrap()
+    }
+
+    /// What is said of a volume whose fields have these values: the damage, or the warnings, as names of fields.
+    fn said(format: Format, change: &[(&str, i64)]) -> Result<Vec<&'static str>, &'static str> {
+        let mut bytes = bytes(format);
+        for (name, value) in change {
+            let place = field_place(name);
+            let value = value.to_le_bytes();
+            bytes[place.offset..place.offset + place.size].copy_from_slice(&value[..place.size]);
+        }
+        match Superblock::decode(&bytes, ByteOff(65536)) {
+            Ok(sb) => {
+                // Whatever was let pass must give a geometry that computes.
+                let g = sb.geometry();
+                for n in [0, 1, u32::MAX] {
+                    let _ = (g.cgdata(crate::Cgx(n)), g.inode_at(crate::Ino(n)), g.cg_ndblk(crate::Cgx(n)));
+                    let _ = g.is_data_range(crate::FragNo(n.into()), n);
+                }
+                Ok(sb.warnings.iter().map(|w| w.field).collect())
+            }
+            Err(damage) => Err(damage.field),
+        }
+    }
+
+    #[test]
+    fn every_rule_that_arithmetic_rests_on_is_enforced() {
+        use Format::{Ufs1, Ufs2};
+        // fpg 4104, ipg 2176, size 16384, frag 8 for UFS2.
+        type Change = &'static [(&'static str, i64)];
+        let rules: &[(Format, Change, &str)] = &[
+            (Ufs2, &[("bsize", 2048)], "fs_bsize"),
+            (Ufs2, &[("bsize", 131_072)], "fs_bsize"),
+            (Ufs2, &[("bsize", 40960)], "fs_bsize"),
+            (Ufs2, &[("bsize", -32768)], "fs_bsize"),
+            (Ufs2, &[("frag", 0)], "fs_frag"),
+            (Ufs2, &[("frag", 16)], "fs_frag"),
+            (Ufs2, &[("frag", 4)], "fs_frag"),
+            (Ufs2, &[("fsize", 0)], "fs_fsize"),
+            (Ufs2, &[("fsize", 4097)], "fs_fsize"),
+            (Ufs2, &[("bshift", 14)], "fs_bshift"),
+            (Ufs2, &[("fshift", 99)], "fs_fshift"),
+            (Ufs2, &[("fragshift", -1)], "fs_fragshift"),
+            (Ufs2, &[("bmask", 0)], "fs_bmask"),
+            (Ufs2, &[("fmask", -1)], "fs_fmask"),
+            (Ufs2, &[("qbmask", 1)], "fs_qbmask"),
+            (Ufs2, &[("qfmask", 1)], "fs_qfmask"),
+            (Ufs2, &[("sbsize", 1375)], "fs_sbsize"),
+            (Ufs2, &[("sbsize", 8193)], "fs_sbsize"),
+            (Ufs2, &[("maxbsize", 16384)], "fs_maxbsize"),
+            (Ufs2, &[("maxbsize", 1 << 20)], "fs_maxbsize"),
+            (Ufs2, &[("maxbsize", 98304)], "fs_maxbsize"),
+            (Ufs2, &[("nindir", 4095)], "fs_nindir"),
+            (Ufs1, &[("nindir", 4096)], "fs_nindir"),
+            (Ufs2, &[("inopb", 0)], "fs_inopb"),
+            (Ufs2, &[("ncg", 0)], "fs_ncg"),
+            (Ufs2, &[("ipg", 0)], "fs_ipg"),
+            (Ufs2, &[("ipg", 2177)], "fs_ipg"),
+            (Ufs2, &[("ncg", 0xffff_ff00)], "fs_ipg"),
+            (Ufs2, &[("maxsymlinklen", 121)], "fs_maxsymlinklen"),
+            (Ufs1, &[("maxsymlinklen", 61)], "fs_maxsymlinklen"),
+            (Ufs2, &[("fpg", 0)], "fs_fpg"),
+            (Ufs2, &[("fpg", -8)], "fs_fpg"),
+            (Ufs2, &[("fpg", 4105)], "fs_fpg"),
+            (Ufs2, &[("sblkno", -8)], "fs_sblkno"),
+            (Ufs2, &[("sblkno", 25)], "fs_sblkno"),
+            (Ufs2, &[("cblkno", 24)], "fs_cblkno"),
+            (Ufs2, &[("cblkno", 1 << 20)], "fs_cblkno"),
+            (Ufs2, &[("iblkno", 32)], "fs_iblkno"),
+            (Ufs2, &[("dblkno", 168)], "fs_dblkno"),
+            (Ufs2, &[("dblkno", 8000)], "fs_dblkno"),
+            (Ufs1, &[("old_cgoffset", -8)], "fs_old_cgoffset"),
+            (Ufs1, &[("old_cgoffset", 4), ("old_cgmask", -16)], "fs_old_cgoffset"),
+            (Ufs1, &[("old_cgoffset", 8), ("old_cgmask", 0x7fff_ffff)], "fs_old_cgmask"),
+            (Ufs1, &[("old_cgoffset", 8), ("old_cgmask", -65536)], "fs_old_cgoffset"),
+            (Ufs2, &[("size", 0)], "fs_size"),
+            (Ufs2, &[("size", 4104 * 3)], "fs_size"),
+            (Ufs2, &[("size", 4104 * 3 + 100)], "fs_size"),
+            (Ufs2, &[("size", 4104 * 4 + 1)], "fs_size"),
+            (Ufs2, &[("size", i64::MAX)], "fs_size"),
+            (Ufs2, &[("contigsumsize", 1 << 20)], "fs_bsize"),
+            (Ufs2, &[("contigsumsize", 0x7fff_ffff)], "fs_bsize"),
+            (Ufs1, &[("old_cpg", 0x7fff_ffff)], "fs_bsize"),
+            (Ufs2, &[("cgsize", 100)], "fs_cgsize"),
+            (Ufs2, &[("cgsize", 32769)], "fs_cgsize"),
+            (Ufs2, &[("cs_nifree", -1)], "fs_cstotal.cs_nifree"),
+            (Ufs2, &[("cs_nifree", 2176 * 4 + 1)], "fs_cstotal.cs_nifree"),
+            (Ufs2, &[("cs_ndir", -1)], "fs_cstotal.cs_ndir"),
+            (Ufs2, &[("cs_ndir", 2), ("cs_nifree", 2176 * 4 - 1)], "fs_cstotal.cs_ndir"),
+            (Ufs2, &[("cssize", 8192)], "fs_cssize"),
+            (Ufs2, &[("csaddr", -1)], "fs_csaddr"),
+            (Ufs2, &[("csaddr", 175)], "fs_csaddr"),
+            (Ufs2, &[("csaddr", 16384)], "fs_csaddr"),
+            (Ufs2, &[("csaddr", i64::MAX)], "fs_csaddr"),
+            (Ufs2, &[("magic", 0x1954_0118)], "fs_magic"),
+            (Ufs2, &[("magic", 0x1996_0408)], "fs_magic"),
+        ];
+        for (format, change, field) in rules {
+            assert_eq!(said(*format, change), Err(*field), "{format:?} {change:?}");
+        }
+    }
+
+    #[test]
+    fn what_only_freebsd_refuses_is_a_warning() {
+        use Format::{Ufs1, Ufs2};
+        let odd: &[(Format, &str, i64, &str)] = &[
+            (Ufs2, "fsbtodb", 0, "fs_fsbtodb"),
+            (Ufs2, "minfree", 100, "fs_minfree"),
+            (Ufs2, "minfree", -1, "fs_minfree"),
+            (Ufs2, "optim", 2, "fs_optim"),
+            (Ufs2, "maxcontig", 1000, "fs_maxcontig"),
+            (Ufs2, "metaspace", 4000, "fs_metaspace"),
+            (Ufs2, "metaspace", -8, "fs_metaspace"),
+            (Ufs2, "maxsymlinklen", 60, "fs_maxsymlinklen"),
+            (Ufs2, "cs_nbfree", 2049, "fs_cstotal.cs_nbfree"),
+            (Ufs2, "cs_nffree", -1, "fs_cstotal.cs_nffree"),
+            (Ufs1, "old_cpg", 16, "fs_old_cpg"),
+            (Ufs1, "old_nrpos", 8, "fs_old_nrpos"),
+            (Ufs1, "old_ncyl", 5, "fs_old_ncyl"),
+            (Ufs1, "old_postblformat", -1, "fs_old_postblformat"),
+        ];
+        assert_eq!((said(Ufs1, &[]), said(Ufs2, &[])), (Ok(vec![]), Ok(vec![])));
+        for (format, name, value, field) in odd {
+            assert_eq!(said(*format, &[(name, *value)]), Ok(vec![*field]), "{name}");
+        }
+    }
+
+    #[test]
+    fn stored_largest_file_may_be_anything_and_is_kept() {
+        let mut bytes = bytes(Format::Ufs2);
+        Endian::Little.put_u64(&mut bytes, field_place("maxfilesize").offset, 17).unwrap();
+        let sb = Superblock::decode(&bytes, ByteOff(65536)).unwrap();
+        assert_eq!(sb.geometry().maxfilesize, 2_252_349_704_110_079);
+        assert_eq!(sb.encode_copy(sb.at), bytes);
+    }
+
+    #[test]
+    fn too_few_bytes_are_no_superblock() {
+        let bytes = bytes(Format::Ufs2);
+        for len in [0, 1372, 1375, 1376, 4095] {
+            assert!(Superblock::decode(&bytes[..len], ByteOff(65536)).is_err());
+        }
+    }
+}
