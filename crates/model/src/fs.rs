@@ -20,7 +20,7 @@ pub struct Options {
     pub blocks: u64,
     /// Files of all kinds that there may be.
     pub inodes: u64,
-    /// Names that a file may have; one less than the subdirectories of a directory, plus two. UFS has 32,767.
+    /// Links to a file; a directory has two and one for each subdirectory. UFS counts to 32,767.
     pub link_max: u32,
     /// Longest file in bytes.
     pub max_file_size: u64,

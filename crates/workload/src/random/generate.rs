@@ -2,6 +2,7 @@
 
 use super::{Features, Op};
 use crate::rng::Rng;
+use std::collections::VecDeque;
 use vfs::{FallocMode, Kind, RenameMode, Whence, XattrMode};
 
 /// The ground that operations play on.
@@ -11,7 +12,7 @@ pub struct Shape {
     pub dirs: Vec<String>,
     /// Names that are mostly files.
     pub files: Vec<String>,
-    /// Directories above a file at most.
+    /// Slashes in a path at most, about.
     pub depth: u64,
     /// Bytes of a block and of a fragment: where contents change their shape.
     pub block: u64,
@@ -26,8 +27,8 @@ pub struct Shape {
 impl Default for Shape {
     fn default() -> Shape {
         Shape {
-            dirs: ["d", "e", "g"].map(str::to_owned).to_vec(),
-            files: ["a", "b", "c".repeat(60).as_str(), "l".repeat(255).as_str()].map(str::to_owned).to_vec(),
+            dirs: ["d", "e", "g", "h"].map(str::to_owned).to_vec(),
+            files: ["a", "b", "c", "f", "m".repeat(60).as_str(), "l".repeat(255).as_str()].map(str::to_owned).to_vec(),
             depth: 3,
             block: 4096,
             frag: 512,
@@ -81,19 +82,19 @@ enum What {
 }
 
 const WEIGHTS: [(u64, What); 31] = [
-    (110, What::Create),
+    (100, What::Create),
     (15, What::Mknod),
     (80, What::Mkdir),
     (25, What::Symlink),
     (50, What::Link),
     (8, What::LinkTmpfile),
     (70, What::Unlink),
-    (45, What::Rmdir),
+    (30, What::Rmdir),
     (120, What::Rename),
     (8, What::Tmpfile),
     (30, What::Open),
     (20, What::Close),
-    (110, What::Write),
+    (130, What::Write),
     (50, What::Read),
     (55, What::Truncate),
     (40, What::Fallocate),
@@ -120,12 +121,18 @@ pub struct Generator {
     rng: Rng,
     shape: Shape,
     features: Features,
+    /// Paths that were to be made lately, directories and others: they are likely to exist.
+    dirs: VecDeque<String>,
+    files: VecDeque<String>,
 }
+
+/// Paths remembered of either sort.
+const RECENT: usize = 12;
 
 impl Generator {
     /// Operations that use `features` only.
     pub fn new(seed: u64, shape: Shape, features: Features) -> Generator {
-        Generator { rng: Rng::new(seed), shape, features }
+        Generator { rng: Rng::new(seed), shape, features, dirs: VecDeque::new(), files: VecDeque::new() }
     }
 
     fn what(&mut self) -> What {
@@ -139,26 +146,60 @@ impl Generator {
         What::Sync
     }
 
-    /// A path whose last name is one of `last`, or by a small chance any.
-    fn path(&mut self, mostly_dir: bool) -> String {
-        let mut parts: Vec<String> = Vec::new();
-        if self.rng.chance(6) {
-            parts.push(format!("@{}", self.rng.below(OPEN_SLOTS)));
+    /// The path of a directory, or of something else; often one that is likely to exist.
+    fn path(&mut self, dir: bool) -> String {
+        // Now and then the other sort, to meet what it must refuse.
+        let dir = dir != self.rng.chance(8);
+        let recent = if dir { &self.dirs } else { &self.files };
+        if recent.is_empty() || self.rng.chance(35) {
+            return self.new_path(dir);
         }
-        for _ in 0..self.rng.below(self.shape.depth) {
-            let odd = self.rng.chance(3);
-            parts.push(if odd { "..".to_owned() } else { self.rng.pick(&self.shape.dirs).clone() });
+        recent[self.rng.below(recent.len() as u64) as usize].clone()
+    }
+
+    /// A path to make a directory or something else at.
+    fn new_path(&mut self, dir: bool) -> String {
+        let mut path = match self.rng.below(20) {
+            0 => format!("@{}/", self.rng.below(OPEN_SLOTS)),
+            1 => format!("{}/", self.rng.pick(&self.shape.dirs)),
+            2..12 if !self.dirs.is_empty() => {
+                format!("{}/", self.dirs[self.rng.below(self.dirs.len() as u64) as usize])
+            }
+            _ => String::new(),
+        };
+        if self.rng.chance(3) {
+            path.push_str("../");
         }
-        let as_dir = mostly_dir != self.rng.chance(8);
-        parts.push(self.rng.pick(if as_dir { &self.shape.dirs } else { &self.shape.files }).clone());
-        parts.join("/")
+        if path.matches('/').count() as u64 > self.shape.depth {
+            path.clear();
+        }
+        let names = if dir { &self.shape.dirs } else { &self.shape.files };
+        path + self.rng.pick(names).as_str()
+    }
+
+    /// Remembers that a path will probably exist.
+    fn remember(&mut self, path: &str, dir: bool) {
+        let recent = if dir { &mut self.dirs } else { &mut self.files };
+        if !path.starts_with('@') && !recent.iter().any(|known| known == path) {
+            recent.push_back(path.to_owned());
+            if recent.len() > RECENT {
+                recent.pop_front();
+            }
+        }
+    }
+
+    /// Forgets a path that will probably be gone, and gives it back.
+    fn gone(&mut self, path: String) -> String {
+        self.dirs.retain(|known| *known != path);
+        self.files.retain(|known| *known != path);
+        path
     }
 
     /// A file to work on: by path, or held.
     fn file(&mut self) -> String {
         match self.rng.below(10) {
             0 => format!("@{}", self.rng.below(OPEN_SLOTS)),
-            1 if self.features.tmpfile => format!("@{TMPFILE_SLOT}"),
+            1 if self.features.tmpfile && self.rng.chance(50) => format!("@{TMPFILE_SLOT}"),
             _ => self.path(false),
         }
     }
@@ -228,12 +269,18 @@ impl Generator {
             What::SetXattr | What::SetAcl | What::GetXattr | What::ListXattr | What::RemoveXattr => {
                 self.build_xattr(what)
             }
-            What::Unlink => Some(Op::Unlink { path: self.path(false) }),
-            What::Rmdir => Some(Op::Rmdir { path: self.path(true) }),
+            What::Unlink => {
+                let path = self.path(false);
+                Some(Op::Unlink { path: self.gone(path) })
+            }
+            What::Rmdir => {
+                let path = self.path(true);
+                Some(Op::Rmdir { path: self.gone(path) })
+            }
             What::Rename => Some(self.build_rename()),
             What::Tmpfile if self.features.tmpfile => {
                 // Not in a held directory: whether a removed one still takes such files is nowhere said.
-                let path = self.rng.pick(&self.shape.dirs).clone();
+                let path = if self.rng.chance(50) { self.rng.pick(&self.shape.dirs).clone() } else { "/".to_owned() };
                 Some(Op::Tmpfile { slot: TMPFILE_SLOT, path, mode: self.mode() })
             }
             What::Tmpfile => None,
@@ -253,7 +300,9 @@ impl Generator {
     }
 
     fn build_new(&mut self, what: What) -> Option<Op> {
-        let path = self.path(matches!(what, What::Mkdir));
+        let dir = matches!(what, What::Mkdir);
+        let path = self.new_path(dir);
+        self.remember(&path, dir);
         let mode = self.mode();
         Some(match what {
             What::Mkdir => Op::Mkdir { path, mode: mode | 0o700 },
@@ -288,7 +337,11 @@ impl Generator {
             RenameMode::Exchange,
         ];
         let mode = *self.rng.pick(if self.features.exchange { modes } else { &modes[..4] });
-        Op::Rename { path: self.path(as_dir), to: self.path(as_dir), mode }
+        let path = self.path(as_dir);
+        let to = if self.rng.chance(50) { self.new_path(as_dir) } else { self.path(as_dir) };
+        let path = self.gone(path);
+        self.remember(&to, as_dir);
+        Op::Rename { path, to, mode }
     }
 
     fn build_contents(&mut self, what: What) -> Option<Op> {
@@ -372,5 +425,31 @@ impl Iterator for Generator {
                 return Some(op);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Outcome, Player};
+    use model::{MemFs, ready};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn every_operation_happens_now_and_then_and_a_third_of_all_do() {
+        let mut done = BTreeMap::<String, u64>::new();
+        let mut total = 0;
+        for seed in 0..10 {
+            let fs = MemFs::timeless();
+            let mut player = Player::new(&fs);
+            for op in Generator::new(seed, Shape::default(), Features::all()).take(2000) {
+                let happened = !matches!(ready(player.apply(&op)), Outcome::Refused(_) | Outcome::Skipped);
+                let word = op.to_string().split(' ').next().unwrap_or_default().to_owned();
+                *done.entry(word).or_default() += u64::from(happened);
+                total += u64::from(happened);
+            }
+        }
+        assert!(done.len() == 30 && done.values().all(|count| *count > 0), "{done:?}");
+        assert!(total > 20_000 / 3, "{total} of 20,000 happened");
     }
 }
