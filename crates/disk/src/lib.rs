@@ -5,11 +5,12 @@
 //! requests, keeps overlapping ones in the order in which they were issued, and tells when a write is durable.
 //!
 //! The invariants of durability are stated, numbered, in the queue's own page: [`queue`].
-// Not `forbid`: `file/uring.rs` shares memory with the kernel. Nothing else may be unsafe.
+// Not `forbid`: `engine/uring.rs` shares memory with the kernel. Nothing else may be unsafe.
 #![deny(unsafe_code)]
 
 mod block;
 mod device;
+mod engine;
 mod error;
 mod faulty;
 mod file;

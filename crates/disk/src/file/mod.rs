@@ -8,28 +8,19 @@
 //!     would let it grow again, with holes where data was.
 
 mod open;
-mod pool;
-mod uring;
-mod work;
 
 use std::fs::File;
-use std::future::{Future, poll_fn};
 use std::io;
 use std::path::Path;
-use std::pin::pin;
-use std::rc::{Rc, Weak};
-use std::task::Poll;
+use std::rc::Rc;
 
 use rt::Rt;
-use rt::sync::{Notify, Receiver};
-use rustix::fd::OwnedFd;
-use rustix::io::Errno;
 
-use crate::device::{read_len, write_len};
+use crate::engine::work::Work;
+use crate::engine::{Driven, Engine, pool, uring};
 use crate::error::OpenError;
-use crate::{Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, ReadPart, WritePart};
+use crate::{Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart};
 use open::{Opened, open_disk, size_of};
-use work::{Done, Fault, Work};
 
 /// How to open a file or device.
 #[derive(Clone, Debug, Default)]
@@ -72,25 +63,8 @@ struct Shared {
     regular: bool,
     /// Its lock lasts as long as it is open.
     file: File,
-    engine: Rc<dyn Engine>,
-    bell: Rc<Notify>,
+    driven: Driven,
     name: &'static str,
-}
-
-/// Who makes the system calls.
-trait Engine {
-    /// Hands work over. It goes on to its end even if the receiver is dropped.
-    fn submit(&self, work: Work) -> Receiver<Done>;
-    /// Takes answers and passes them on.
-    fn reap(&self);
-    /// Answers are still to come.
-    fn busy(&self) -> bool;
-    /// Work was not accepted: call `reap` again soon, for no answer may come before.
-    fn stuck(&self) -> bool {
-        false
-    }
-    /// Readable when there is something to reap.
-    fn bell(&self) -> io::Result<OwnedFd>;
 }
 
 impl FileDisk {
@@ -114,58 +88,13 @@ impl FileDisk {
             depth: if name == "io_uring" { uring::DEPTH } else { pool::THREADS * 2 },
             immediate: false,
         };
-        let bell = Rc::new(Notify::new());
-        let watch = rt.watch(engine.bell().map_err(refused)?);
-        rt.spawn(drive(rt.clone(), Rc::downgrade(&engine), watch, bell.clone()));
-        Ok(FileDisk(Rc::new(Shared { info, offset: options.offset, regular, file, engine, bell, name })))
+        let driven = Driven::new(rt, engine).map_err(refused)?;
+        Ok(FileDisk(Rc::new(Shared { info, offset: options.offset, regular, file, driven, name })))
     }
 
     /// Who makes the system calls: `io_uring` or `threads`.
     pub fn engine(&self) -> &'static str {
         self.0.name
-    }
-
-    fn submit(&self, work: Work) -> Receiver<Done> {
-        let receiver = self.0.engine.submit(work);
-        if self.0.engine.busy() {
-            self.0.bell.notify_one();
-        }
-        receiver
-    }
-
-    fn ask<T: Unpin + 'static>(
-        &self,
-        request: Request,
-        work: Work,
-        answer: impl FnOnce(Work) -> Result<T, Cause> + 'static,
-    ) -> DiskFuture<Result<T, DiskError>> {
-        if let Err(error) = self.0.info.check(request.op, request.at, request.len) {
-            return DiskFuture::now(Err(error));
-        }
-        let size = self.0.info.size;
-        let finish = move |done: Done| {
-            let outcome = done.map_err(|fault| cause_of(fault, size)).and_then(answer);
-            outcome.map_err(|cause| DiskError::new(request.op, request.at, request.len, cause))
-        };
-        let mut receiver = self.submit(work);
-        match receiver.try_take() {
-            Some(done) => DiskFuture::now(finish(done)),
-            None => {
-                DiskFuture::later(async move { finish(receiver.await.unwrap_or(Err(Fault::System(Errno::CANCELED)))) })
-            }
-        }
-    }
-}
-
-struct Request {
-    op: DiskOp,
-    at: DiskOff,
-    len: u64,
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.bell.notify_one();
     }
 }
 
@@ -186,55 +115,19 @@ fn engine(file: &File, choice: EngineChoice) -> io::Result<(Rc<dyn Engine>, &'st
     Ok((Rc::new(pool::Pool::new(file)?), "threads"))
 }
 
-/// Passes answers on as they come. Rests while nothing is under way, so that an idle disk neither keeps virtual time
-/// from moving nor hides a deadlock; ends with the disk.
-async fn drive(rt: Rt, engine: Weak<dyn Engine>, watch: rt::Watch, bell: Rc<Notify>) {
-    loop {
-        let Some(engine) = engine.upgrade() else { return };
-        engine.reap();
-        let (busy, stuck) = (engine.busy(), engine.stuck());
-        drop(engine);
-        if stuck {
-            rt.yield_now().await;
-        } else if busy {
-            let (mut answered, mut rung) = (pin!(watch.readable()), pin!(bell.notified()));
-            poll_fn(|cx| match (answered.as_mut().poll(cx), rung.as_mut().poll(cx)) {
-                (Poll::Pending, Poll::Pending) => Poll::Pending,
-                _ => Poll::Ready(()),
-            })
-            .await;
-        } else {
-            bell.notified().await;
-        }
-    }
-}
-
-fn cause_of(fault: Fault, size: u64) -> Cause {
-    match fault {
-        Fault::Ended | Fault::System(Errno::NXIO | Errno::NODEV) => Cause::Gone { size },
-        Fault::System(Errno::OPNOTSUPP) => Cause::Unsupported,
-        Fault::System(errno) => Cause::Io(errno.raw_os_error()),
-    }
-}
-
 impl Disk for FileDisk {
     fn info(&self) -> DiskInfo {
         self.0.info.clone()
     }
 
     fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
-        let request = Request { op: DiskOp::Read, at, len: read_len(&parts) };
         let work = Work::Read { at: self.0.offset.saturating_add(at.0), parts };
-        self.ask(request, work, |work| match work {
-            Work::Read { parts, .. } => Ok(parts),
-            _ => Err(Cause::Unsupported),
-        })
+        self.0.driven.ask(&self.0.info, at, work, Work::into_read)
     }
 
     fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
-        let request = Request { op: DiskOp::Write, at, len: write_len(&parts) };
         let work = Work::Write { at: self.0.offset.saturating_add(at.0), parts, fua };
-        self.ask(request, work, |_| Ok(()))
+        self.0.driven.ask(&self.0.info, at, work, |_| Ok(()))
     }
 
     fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
@@ -242,7 +135,7 @@ impl Disk for FileDisk {
             return DiskFuture::now(Ok(()));
         }
         let shared = self.0.clone();
-        self.ask(Request { op: DiskOp::Flush, at: DiskOff(0), len: 0 }, Work::Flush, move |_| {
+        self.0.driven.ask(&self.0.info, DiskOff(0), Work::Flush, move |_| {
             let size = shared.info.size;
             let gone = shared.regular && size_of(&shared.file).is_ok_and(|now| now < shared.offset + size);
             if gone { Err(Cause::Gone { size }) } else { Ok(()) }
@@ -251,7 +144,7 @@ impl Disk for FileDisk {
 
     fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
         let work = Work::Punch { at: self.0.offset.saturating_add(at.0), len };
-        self.ask(Request { op: DiskOp::Discard, at, len }, work, |_| Ok(()))
+        self.0.driven.ask(&self.0.info, at, work, |_| Ok(()))
     }
 }
 

@@ -15,10 +15,10 @@ use super::Engine;
 use super::work::{Done, Work};
 
 /// Enough to keep a disk with a queue of its own busy, and few enough to cost nothing when they sleep.
-pub(super) const THREADS: u32 = 8;
+pub(crate) const THREADS: u32 = 8;
 
 /// See the module.
-pub(super) struct Pool {
+pub(crate) struct Pool {
     shared: Arc<Shared>,
     waiting: RefCell<FxHashMap<u64, Sender<Done>>>,
     next: Cell<u64>,
@@ -41,7 +41,7 @@ struct Todo {
 }
 
 impl Pool {
-    pub(super) fn new(file: &File) -> std::io::Result<Pool> {
+    pub(crate) fn new(file: &File) -> std::io::Result<Pool> {
         let shared = Arc::new(Shared {
             file: file.try_clone()?,
             todo: Mutex::default(),

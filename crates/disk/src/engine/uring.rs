@@ -23,10 +23,10 @@ use super::Engine;
 use super::work::{Done, Fault, IOV_MAX, PUNCH, Work};
 
 /// Requests under way at a time; more wait here.
-pub(super) const DEPTH: u32 = 64;
+pub(crate) const DEPTH: u32 = 64;
 
 /// See the module.
-pub(super) struct Ring(RefCell<State>);
+pub(crate) struct Ring(RefCell<State>);
 
 struct State {
     ring: IoUring,
@@ -59,7 +59,7 @@ struct Slice {
 }
 
 impl Ring {
-    pub(super) fn new(file: &File) -> io::Result<Ring> {
+    pub(crate) fn new(file: &File) -> io::Result<Ring> {
         let ring = IoUring::new(DEPTH)?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe)?;

@@ -6,16 +6,16 @@ use rustix::fd::BorrowedFd;
 use rustix::fs::{FallocateFlags, fallocate, fdatasync};
 use rustix::io::{Errno, ReadWriteFlags, preadv, pwritev2};
 
-use crate::{ReadPart, WritePart};
+use crate::{Cause, ReadPart, WritePart};
 
 /// The system's limit on buffers in one call (IOV_MAX).
-pub(super) const IOV_MAX: usize = 1024;
+pub(crate) const IOV_MAX: usize = 1024;
 
 /// How to free a range: it reads as zeros afterwards, and the file keeps its size.
-pub(super) const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
+pub(crate) const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
 
-/// What a file is asked for; offsets are the file's own.
-pub(super) enum Work {
+/// What a file or a server is asked for; offsets are its own.
+pub(crate) enum Work {
     Read { at: u64, parts: Vec<ReadPart> },
     Write { at: u64, parts: Vec<WritePart>, fua: bool },
     Flush,
@@ -23,11 +23,11 @@ pub(super) enum Work {
 }
 
 /// The work with its buffers comes back when it is done.
-pub(super) type Done = Result<Work, Fault>;
+pub(crate) type Done = Result<Work, Fault>;
 
 /// Why work on a file failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     System(Errno),
     /// The file ended within the range, although it was long enough when it was opened.
     Ended,
@@ -40,8 +40,16 @@ impl From<Errno> for Fault {
 }
 
 impl Work {
+    /// The buffers of a read.
+    pub(crate) fn into_read(self) -> Result<Vec<ReadPart>, Cause> {
+        match self {
+            Work::Read { parts, .. } => Ok(parts),
+            _ => Err(Cause::Unsupported),
+        }
+    }
+
     /// Does the work, and blocks until it is done.
-    pub(super) fn run(mut self, fd: BorrowedFd<'_>) -> Done {
+    pub(crate) fn run(mut self, fd: BorrowedFd<'_>) -> Done {
         match &mut self {
             Work::Read { at, parts } => read(fd, *at, parts)?,
             Work::Write { at, parts, fua } => write(fd, *at, parts, *fua)?,

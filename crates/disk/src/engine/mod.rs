@@ -1,0 +1,123 @@
+//! Who does the work of a disk that is outside: io_uring, threads, or a server; and the task that passes answers on.
+
+pub(crate) mod pool;
+pub(crate) mod uring;
+pub(crate) mod work;
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::rc::{Rc, Weak};
+use std::task::Poll;
+
+use rt::Rt;
+use rt::sync::{Notify, Receiver};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+
+use crate::device::{DiskInfo, DiskOff};
+use crate::error::{Cause, DiskError, DiskOp};
+use crate::{DiskFuture, read_len, write_len};
+use work::{Done, Fault, Work};
+
+/// Does work outside of the executor's thread, or of the program.
+pub(crate) trait Engine {
+    /// Hands work over. It goes on to its end even if the receiver is dropped.
+    fn submit(&self, work: Work) -> Receiver<Done>;
+    /// Takes answers and passes them on.
+    fn reap(&self);
+    /// Answers are still to come.
+    fn busy(&self) -> bool;
+    /// Work was not accepted: call `reap` again soon, for no answer may come before.
+    fn stuck(&self) -> bool {
+        false
+    }
+    /// Readable when there is something to reap.
+    fn bell(&self) -> io::Result<OwnedFd>;
+}
+
+/// A disk's engine, driven by a task of the executor for as long as the disk lives.
+pub(crate) struct Driven {
+    engine: Rc<dyn Engine>,
+    bell: Rc<Notify>,
+}
+
+impl Driven {
+    pub(crate) fn new(rt: &Rt, engine: Rc<dyn Engine>) -> io::Result<Driven> {
+        let bell = Rc::new(Notify::new());
+        let watch = rt.watch(engine.bell()?);
+        rt.spawn(drive(rt.clone(), Rc::downgrade(&engine), watch, bell.clone()));
+        Ok(Driven { engine, bell })
+    }
+
+    /// Has `work` done that lies at `at` of the disk that `info` describes; `answer` makes something of it.
+    pub(crate) fn ask<T: Unpin + 'static>(
+        &self,
+        info: &DiskInfo,
+        at: DiskOff,
+        work: Work,
+        answer: impl FnOnce(Work) -> Result<T, Cause> + 'static,
+    ) -> DiskFuture<Result<T, DiskError>> {
+        let (op, len) = match &work {
+            Work::Read { parts, .. } => (DiskOp::Read, read_len(parts)),
+            Work::Write { parts, .. } => (DiskOp::Write, write_len(parts)),
+            Work::Flush => (DiskOp::Flush, 0),
+            Work::Punch { len, .. } => (DiskOp::Discard, *len),
+        };
+        if let Err(error) = info.check(op, at, len) {
+            return DiskFuture::now(Err(error));
+        }
+        let size = info.size;
+        let finish = move |done: Done| {
+            let outcome = done.map_err(|fault| cause_of(fault, size)).and_then(answer);
+            outcome.map_err(|cause| DiskError::new(op, at, len, cause))
+        };
+        let mut receiver = self.engine.submit(work);
+        if self.engine.busy() {
+            self.bell.notify_one();
+        }
+        match receiver.try_take() {
+            Some(done) => DiskFuture::now(finish(done)),
+            None => {
+                DiskFuture::later(async move { finish(receiver.await.unwrap_or(Err(Fault::System(Errno::CANCELED)))) })
+            }
+        }
+    }
+}
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        self.bell.notify_one();
+    }
+}
+
+/// Passes answers on as they come. Rests while nothing is under way, so that an idle disk neither keeps virtual time
+/// from moving nor hides a deadlock; ends with the disk.
+async fn drive(rt: Rt, engine: Weak<dyn Engine>, watch: rt::Watch, bell: Rc<Notify>) {
+    loop {
+        let Some(engine) = engine.upgrade() else { return };
+        engine.reap();
+        let (busy, stuck) = (engine.busy(), engine.stuck());
+        drop(engine);
+        if stuck {
+            rt.yield_now().await;
+        } else if busy {
+            let (mut answered, mut rung) = (pin!(watch.readable()), pin!(bell.notified()));
+            poll_fn(|cx| match (answered.as_mut().poll(cx), rung.as_mut().poll(cx)) {
+                (Poll::Pending, Poll::Pending) => Poll::Pending,
+                _ => Poll::Ready(()),
+            })
+            .await;
+        } else {
+            bell.notified().await;
+        }
+    }
+}
+
+fn cause_of(fault: Fault, size: u64) -> Cause {
+    match fault {
+        Fault::Ended | Fault::System(Errno::NXIO | Errno::NODEV) => Cause::Gone { size },
+        Fault::System(Errno::OPNOTSUPP) => Cause::Unsupported,
+        Fault::System(errno) => Cause::Io(errno.raw_os_error()),
+    }
+}
