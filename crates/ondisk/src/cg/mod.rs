@@ -18,8 +18,9 @@ pub use recount::Recount;
 pub use view::{Cg, CgMut};
 
 use crate::field::on_disk;
-use crate::num::index;
-use crate::{Cgx, Corrupt, Csum, Format, Geometry, Rule, Structure, hash};
+use crate::num::{index, low32};
+use crate::{Cgx, Corrupt, Csum, Format, FragNo, Geometry, Rule, Structure, hash};
+use std::ops::Range;
 
 /// Magic of a group's block.
 pub const MAGIC: u32 = 0x0009_0255;
@@ -226,18 +227,140 @@ pub fn first_inodes(g: &Geometry) -> u32 {
     }
 }
 
-/// `true` when fragment `i` of group `c` belongs to the format: boot area, superblock, the group's block, inodes, or the
-/// summary array.
+/// What of group `c` belongs to the format: first the boot area, superblock, group's block and inodes, then the summary
+/// array, as far as it lies in this group. Indices of fragments within the group.
+pub fn reserved(g: &Geometry, c: Cgx) -> [Range<u32>; 2] {
+    let base = g.cgbase(c).0;
+    let within = |from: FragNo, to: FragNo| {
+        let index = |f: FragNo| low32(f.0.saturating_sub(base)).min(g.fpg);
+        index(from)..index(to)
+    };
+    let metadata_from = if c.0 == 0 { FragNo(0) } else { g.cgsblock(c) };
+    [within(metadata_from, g.cgdmin(c)), within(g.csaddr, g.csaddr.plus(g.csfrags()))]
+}
+
+/// `true` when fragment `i` of group `c` is [`reserved`].
 pub fn is_reserved(g: &Geometry, c: Cgx, i: u32) -> bool {
-    let frag = g.cgfrag(c, crate::CgFrag(i));
-    let metadata_from = if c.0 == 0 { crate::FragNo(0) } else { g.cgsblock(c) };
-    let summary_end = g.csaddr.plus(g.csfrags());
-    (metadata_from..g.cgdmin(c)).contains(&frag) || (g.csaddr..summary_end).contains(&frag)
+    reserved(g, c).into_iter().any(|range| range.contains(&i))
 }
 
 impl Csum {
     /// As the counts of the whole volume.
     pub fn total(self) -> crate::CsumTotal {
         crate::CsumTotal::default().plus(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::superblock::newfs::NewfsParams;
+
+    fn geometry(format: Format) -> Geometry {
+        let p = NewfsParams { check_hashes: false, ..NewfsParams::new(format, 8 << 20) };
+        p.superblock().unwrap().geometry()
+    }
+
+    /// The field that is named when these fields of a new group have these values.
+    fn said(format: Format, change: &[(&str, u32)]) -> Result<CgLayout, &'static str> {
+        let g = geometry(format);
+        let mut bytes = init(&g, Cgx(1), first_inodes(&g));
+        for (name, value) in change {
+            let place = CgHeader::FIELDS.iter().find(|f| f.name == *name).unwrap();
+            bytes[place.offset..place.offset + 4.min(place.size)]
+                .copy_from_slice(&value.to_le_bytes()[..4.min(place.size)]);
+        }
+        check(&bytes, &g, Cgx(1)).map_err(|damage| {
+            assert_eq!(damage.at, Some(g.byte(g.cgtod(Cgx(1)))));
+            damage.field
+        })
+    }
+
+    #[test]
+    fn every_rule_of_a_group_is_enforced() {
+        use Format::{Ufs1, Ufs2};
+        let g = geometry(Ufs2);
+        assert!(said(Ufs1, &[]).is_ok() && said(Ufs2, &[]).is_ok());
+        let rules: &[(Format, &str, u32, &str)] = &[
+            (Ufs2, "magic", 0, "cg_magic"),
+            (Ufs2, "cgx", 0, "cg_cgx"),
+            (Ufs2, "ndblk", g.fpg + 8, "cg_ndblk"),
+            (Ufs2, "niblk", 0, "cg_niblk"),
+            (Ufs1, "old_niblk", 1, "cg_old_niblk"),
+            (Ufs2, "initediblk", g.ipg + 1, "cg_initediblk"),
+            (Ufs2, "ndir", u32::MAX, "cg_cs.cs_ndir"),
+            (Ufs2, "nbfree", g.fpg / 8 + 1, "cg_cs.cs_nbfree"),
+            (Ufs2, "nifree", g.ipg + 1, "cg_cs.cs_nifree"),
+            (Ufs2, "nffree", g.fpg + 1, "cg_cs.cs_nffree"),
+            (Ufs2, "frsum", g.fpg + 1, "cg_frsum"),
+            (Ufs2, "iusedoff", 160, "cg_iusedoff"),
+            (Ufs2, "iusedoff", u32::MAX, "cg_iusedoff"),
+            (Ufs2, "freeoff", 168, "cg_freeoff"),
+            (Ufs2, "freeoff", g.cgsize, "cg_freeoff"),
+            (Ufs2, "clustersumoff", 200, "cg_clustersumoff"),
+            (Ufs2, "clustersumoff", g.cgsize - 4, "cg_clustersumoff"),
+            (Ufs2, "nclusterblks", g.fpg / 8 + 1, "cg_nclusterblks"),
+            (Ufs2, "clusteroff", 230, "cg_clusteroff"),
+            (Ufs2, "clusteroff", g.cgsize - 1, "cg_clusteroff"),
+        ];
+        for (format, name, value, field) in rules {
+            assert_eq!(said(*format, &[(name, *value)]), Err(*field), "{name} {value}");
+        }
+        let bytes = init(&g, Cgx(1), 0);
+        assert_eq!(check(&bytes[..100], &g, Cgx(1)).unwrap_err().field, "length");
+        assert!(seal(&mut bytes[..100].to_vec(), &g, 0).is_none());
+    }
+
+    #[test]
+    fn hints_may_be_anything() {
+        assert!(said(Format::Ufs2, &[("rotor", u32::MAX), ("frotor", u32::MAX), ("irotor", u32::MAX)]).is_ok());
+    }
+
+    #[test]
+    fn sealed_group_has_its_times_and_its_hash() {
+        let mut g = geometry(Format::Ufs2);
+        g.cg_hash = true;
+        let mut bytes = init(&g, Cgx(1), 64);
+        assert_eq!(check(&bytes, &g, Cgx(1)).unwrap_err().field, "cg_ckhash");
+        seal(&mut bytes, &g, (7 << 32) + 5).unwrap();
+        check(&bytes, &g, Cgx(1)).unwrap();
+        assert_eq!((g.endian.get_i32(&bytes, 8), g.endian.get_i64(&bytes, 136)), (Some(5), Some((7 << 32) + 5)));
+    }
+
+    #[test]
+    fn layout_of_42bsd_is_read_where_the_volume_says_so() {
+        let mut g = geometry(Format::Ufs1);
+        (g.contigsumsize, g.ipg, g.cpg) = (0, 2048, 16);
+        let mut bytes = vec![0; index(g.cgsize)];
+        g.endian.put_u32(&mut bytes, 12, 1).unwrap();
+        g.endian.put_i16(&mut bytes, 18, 2048).unwrap();
+        g.endian.put_u32(&mut bytes, 20, g.cg_ndblk(Cgx(1))).unwrap();
+        g.endian.put_u32(&mut bytes, OLD_MAGIC_AT, MAGIC).unwrap();
+        bytes[724] = 3;
+        assert_eq!(check(&bytes, &g, Cgx(1)).unwrap_err().field, "cg_magic");
+        g.old_cg = true;
+        let layout = check(&bytes, &g, Cgx(1)).unwrap();
+        assert!(layout.old);
+        let view = Cg::new(&bytes, layout, g.endian).unwrap();
+        assert!(
+            map::get(view.iused(), 1) && view.free().len() == index(g.fpg.div_ceil(8)) && view.clusters().is_empty()
+        );
+        g.ipg = 4096;
+        g.endian.put_i16(&mut bytes, 18, 4096).unwrap();
+        assert_eq!(check(&bytes, &g, Cgx(1)).unwrap_err().field, "fs_ipg");
+    }
+
+    #[test]
+    fn element_0_of_the_cluster_summary_cannot_be_reached() {
+        let g = geometry(Format::Ufs2);
+        let mut bytes = init(&g, Cgx(1), 64);
+        let layout = CgLayout::computed(&g, Cgx(1));
+        let before = bytes.clone();
+        let mut cg = CgMut::new(&mut bytes, layout, g.endian).unwrap();
+        cg.set_clustersum(0, 12345);
+        cg.set_clustersum(layout.contigsumsize + 1, 12345);
+        cg.set_frsum(8, 12345);
+        assert_eq!((cg.view().clustersum(0), cg.view().frsum(8)), (0, 0));
+        assert!(bytes == before);
     }
 }

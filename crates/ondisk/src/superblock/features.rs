@@ -243,3 +243,118 @@ impl Superblock {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ByteOff;
+    use crate::superblock::newfs::NewfsParams;
+
+    /// A volume of `format`, with fields changed as in the table of the superblock.
+    fn volume(format: Format, endian: Endian, change: fn(&mut SbFields)) -> Superblock {
+        let p = NewfsParams { endian, check_hashes: false, ..NewfsParams::new(format, 8 << 20) };
+        let sb = p.superblock().unwrap();
+        let mut fields = sb.fields.clone();
+        change(&mut fields);
+        let mut bytes = sb.encode_copy(sb.at);
+        fields.store(&mut bytes, endian).unwrap();
+        Superblock::decode(&bytes, ByteOff(sb.at.0)).unwrap()
+    }
+
+    /// Without what FreeBSD's newfs leaves.
+    fn of_netbsd(f: &mut SbFields) {
+        (f.mtime, f.metaspace, f.providersize, f.sblockactualloc) = (0, 0, 0, 0);
+    }
+
+    #[test]
+    fn logs_and_quotas_of_netbsd_are_seen_in_both_orders() {
+        for endian in [Endian::Little, Endian::Big] {
+            let sb = match endian {
+                Endian::Little => volume(Format::Ufs2, endian, |f| {
+                    of_netbsd(f);
+                    f.unrefs = i64::from_le_bytes([1, 2, 0, 0, 0, 0, 0, 0]);
+                    (f.flags, f.providersize, f.metaspace, f.sparecon64[0]) = (0x100, 1000, 64, 512);
+                }),
+                Endian::Big => volume(Format::Ufs2, endian, |f| {
+                    of_netbsd(f);
+                    f.unrefs = i64::from_be_bytes([1, 2, 0, 0, 0, 0, 0, 0]);
+                    (f.flags, f.providersize, f.metaspace, f.sparecon64[0]) = (0x100, 1000, 64, 512);
+                }),
+            };
+            assert_eq!((sb.dialect, sb.write_gate()), (Dialect::NetBsd, Err(Refused::Wapbl)));
+            let at = Wapbl { within: true, first_block: 1000, blocks: 64, block_bytes: 512 };
+            assert_eq!(sb.features().wapbl_at, Some(at));
+            assert_eq!(sb.geometry().metaspace, 0);
+        }
+        let sb = volume(Format::Ufs2, Endian::Little, |f| {
+            of_netbsd(f);
+            f.sparecon64[2] = 0xb746_915e;
+        });
+        assert_eq!((sb.dialect, sb.write_gate()), (Dialect::NetBsd, Err(Refused::Quota2)));
+    }
+
+    #[test]
+    fn flags_are_read_in_the_sense_of_their_system() {
+        let free = volume(Format::Ufs2, Endian::Little, |f| f.flags = 0x100);
+        assert_eq!((free.dialect, free.features().nfs4acls, free.features().wapbl), (Dialect::FreeBsd, true, false));
+        let net = volume(Format::Ufs2, Endian::Little, |f| {
+            of_netbsd(f);
+            f.flags = 0x200 | 0x10;
+        });
+        assert_eq!(
+            (net.dialect, net.features().quota2, net.features().acls, net.hashes()),
+            (Dialect::NetBsd, true, true, 0)
+        );
+        let open = volume(Format::Ufs2, Endian::Little, |f| {
+            of_netbsd(f);
+            (f.metackhash, f.flags) = (3, 1_700_000_000);
+        });
+        let on = open.features();
+        assert_eq!((on.dialect, on.unclean, on.softdep, on.unknown), (Dialect::OpenBsd, true, true, 0));
+        assert_eq!(open.write_gate(), Err(Refused::Dialect(Dialect::OpenBsd)));
+        let bytes = open.encode_copy(open.at);
+        assert_eq!(Endian::Little.get_u32(&bytes, 1308), Some(3));
+        assert_eq!(Endian::Little.get_u32(&bytes, 1312), Some(1_700_000_000));
+    }
+
+    #[test]
+    fn each_obligation_that_is_not_kept_closes_the_gate() {
+        let gate = |change: fn(&mut SbFields)| volume(Format::Ufs2, Endian::Little, change).write_gate();
+        assert_eq!(gate(|_| {}), Ok(()));
+        assert_eq!(gate(|f| f.flags = flag::DOSOFTDEP | flag::TRIM | flag::ACLS | flag::UNCLEAN), Ok(()));
+        assert_eq!(gate(|f| f.snapinum[..2].copy_from_slice(&[7, 9])), Err(Refused::Snapshots(2)));
+        assert_eq!(gate(|f| f.flags = flag::GJOURNAL), Err(Refused::Gjournal));
+        assert_eq!(gate(|f| f.flags = flag::NEEDSFSCK), Err(Refused::NeedsFsck));
+        assert_eq!(gate(|f| f.flags = flag::SUJ), Ok(()));
+        assert_eq!(gate(|f| (f.flags, f.clean) = (flag::SUJ, 0)), Err(Refused::SujPending));
+        assert!(matches!(gate(|f| f.flags = flag::NFS4ACLS), Err(Refused::Inheritance(_))));
+        assert!(matches!(gate(|f| f.flags = flag::MULTILABEL), Err(Refused::Inheritance(_))));
+        assert_eq!(gate(|f| f.flags = 0x0001_0000), Err(Refused::UnknownFlags(0x0001_0000)));
+        let ufs1 = |change: fn(&mut SbFields)| volume(Format::Ufs1, Endian::Big, change).write_gate();
+        assert_eq!(ufs1(|_| {}), Ok(()));
+        assert_eq!(ufs1(|f| f.old_inodefmt = -1), Err(Refused::OldFormat("inodes")));
+        assert_eq!(ufs1(|f| f.maxsymlinklen = 0), Err(Refused::OldFormat("directory entries")));
+        assert_eq!(ufs1(|f| f.old_postblformat = -1), Err(Refused::OldFormat("cylinder groups")));
+        assert_eq!(ufs1(|f| f.old_cpg = 16), Err(Refused::OldSuperblock));
+        assert_eq!(ufs1(|f| f.old_nrpos = 8), Err(Refused::OldSuperblock));
+    }
+
+    #[test]
+    fn superblock_from_before_2002_keeps_its_tables() {
+        let mut sb = volume(Format::Ufs1, Endian::Big, |f| {
+            (f.old_flags, f.flags) = (1, 0xffff_0003);
+            (f.maxbsize, f.time, f.size, f.csaddr, f.cs_nbfree) = (-1, -1, -1, -1, -1);
+            (f.snapinum, f.sparecon64) = ([u32::MAX; 20], [-1; 13]);
+            f.old_cstotal = [1, 2, 3, 4];
+        });
+        assert_eq!((sb.dialect, sb.has_wide_fields(), sb.features().snapshots), (Dialect::OldBsd, false, 0));
+        assert_eq!((sb.fields.size, sb.fields.cs_nbfree, sb.features().unclean), (2048, 2, true));
+        assert_eq!(sb.fields.sblockloc, 8192);
+        let before = sb.encode_copy(sb.at);
+        sb.fields.clean = 0;
+        sb.fields.cs_nbfree = 77;
+        let after = sb.encode(0x0102_0304);
+        let changed: Vec<usize> = (0..after.len()).filter(|&i| after[i] != before[i]).collect();
+        assert_eq!(changed, [32, 33, 34, 35, 199, 209]);
+    }
+}
