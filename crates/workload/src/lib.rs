@@ -19,6 +19,7 @@ mod report;
 mod rng;
 mod sequential;
 mod small_files;
+mod trees;
 
 pub use create_delete::CreateDelete;
 pub use error::{Failed, Result, WorkloadError};
@@ -31,3 +32,4 @@ pub use report::{Row, rows, table};
 pub use rng::Rng;
 pub use sequential::Sequential;
 pub use small_files::SmallFiles;
+pub use trees::{Half, Trees};

@@ -3,7 +3,7 @@
 use crate::error::{Result, WorkloadError};
 use crate::meter::{Meter, PhaseResult};
 use crate::paths::Session;
-use crate::{CreateDelete, Postmark, Sequential, SmallFiles};
+use crate::{CreateDelete, Half, Postmark, Sequential, SmallFiles, Trees};
 use vfs::FileSystem;
 
 /// A number that can be set.
@@ -34,7 +34,14 @@ const fn set(key: &'static str, default: u64, what: &'static str) -> Parameter {
 
 /// Every program, in the order in which they are shown.
 pub fn workloads() -> Vec<Workload> {
-    vec![create_delete(), small_files(), sequential(), postmark("postmark", Postmark::default())]
+    vec![
+        create_delete(),
+        small_files(),
+        sequential(),
+        postmark(),
+        trees("copy-tree", "a tree of files copied"),
+        trees("remove-tree", "a tree of files removed right after it was copied"),
+    ]
 }
 
 fn create_delete() -> Workload {
@@ -72,9 +79,10 @@ fn sequential() -> Workload {
     }
 }
 
-fn postmark(name: &'static str, d: Postmark) -> Workload {
+fn postmark() -> Workload {
+    let d = Postmark::default();
     Workload {
-        name,
+        name: "postmark",
         what: "a mail server's short-lived small files (PostMark)",
         parameters: vec![
             set("files", d.files, "files in the pool at first"),
@@ -87,6 +95,19 @@ fn postmark(name: &'static str, d: Postmark) -> Workload {
             set("bias_read", d.bias_read, "of ten transactions, how many read, not append; above 10: neither"),
             set("bias_create", d.bias_create, "of ten transactions, how many create, not delete; above 10: neither"),
             set("seed", d.seed, "where the random numbers start"),
+        ],
+    }
+}
+
+fn trees(name: &'static str, what: &'static str) -> Workload {
+    let d = Trees::default();
+    Workload {
+        name,
+        what,
+        parameters: vec![
+            set("files", d.files, "files in the tree"),
+            set("mean", d.mean, "mean bytes of a file"),
+            set("seed", d.seed, "where the random sizes start"),
         ],
     }
 }
@@ -194,6 +215,11 @@ pub async fn run<F: FileSystem>(
             };
             program.run(session, base, meter).await
         }
+        "copy-tree" | "remove-tree" => {
+            let half = if workload.name == "copy-tree" { Half::Copy } else { Half::Remove };
+            let program = Trees { files: get("files"), mean: get("mean"), seed: get("seed") };
+            program.run(session, base, half, meter).await
+        }
         other => Err(WorkloadError::Unknown(other.to_owned())),
     }
 }
@@ -212,7 +238,8 @@ mod tests {
             "create-delete" => "pairs=100",
             "small-files" => "size=9k,files=120",
             "sequential" => "size=1M,transfer=33k",
-            _ => "subdirs=3",
+            "postmark" => "subdirs=3",
+            _ => "files=25,mean=3000",
         };
         for workload in workloads() {
             let fs = MemFs::timeless();

@@ -6,7 +6,7 @@ use vfs::{
     Attr, Caller, DirEntry, Entry, FallocMode, FileSystem, Kind, Mode, Name, NodeId, RenameMode, Result, Segments,
     SetAttr, StatFs, Whence, XattrMode,
 };
-use workload::random::{Features, Generator, Op, Shape, differential, shrink};
+use workload::random::{Features, Generator, Op, Rules, Shape, differential, shrink};
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl FileSystem for Wrong {
 
 fn differs(bug: Bug, ops: &[Op]) -> bool {
     let wrong = Wrong { inner: MemFs::timeless(), bug };
-    ready(differential(&MemFs::timeless(), &wrong, ops, 50)).is_err()
+    ready(differential(&MemFs::timeless(), &wrong, ops, Rules { every: 50, ..Rules::default() })).is_err()
 }
 
 /// Finds the bug with random operations and shrinks the list that shows it.
@@ -166,7 +166,7 @@ fn the_model_agrees_with_itself() {
     for seed in 0..20 {
         let ops: Vec<Op> = Generator::new(seed, Shape::default(), Features::all()).take(3000).collect();
         let (left, right) = (MemFs::timeless(), MemFs::timeless());
-        assert_eq!(ready(differential(&left, &right, &ops, 0)), Ok(()));
+        assert_eq!(ready(differential(&left, &right, &ops, Rules::default())), Ok(()));
         assert_eq!(left.lookups(), 0);
     }
 }

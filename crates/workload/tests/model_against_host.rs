@@ -5,25 +5,35 @@
 use model::{MemFs, Options, ready};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use vfs::Stamp;
+use vfs::{Caller, FileSystem, SetAttr, Stamp};
 use workload::HostDir;
-use workload::random::{Divergence, Features, Generator, Op, Shape, differential, shrink};
+use workload::random::{Divergence, Features, Generator, Op, Rules, Shape, differential, shrink};
 
 /// Scratch directories: the usual one, and one in memory where there is one.
 fn scratch() -> Vec<PathBuf> {
     [std::env::temp_dir(), PathBuf::from("/dev/shm")].into_iter().filter(|dir| dir.is_dir()).collect()
 }
 
-fn model() -> MemFs {
-    MemFs::new(Options::default(), || Stamp { secs: 1_000_000_000, nanos: 0 })
+/// An empty model that belongs to `who`.
+fn model(who: Caller) -> MemFs {
+    let fs = MemFs::new(Options::default(), || Stamp { secs: 1_000_000_000, nanos: 0 });
+    let owner = SetAttr { uid: Some(who.uid), gid: Some(who.gid), ..SetAttr::default() };
+    ready(fs.setattr(fs.root(), &owner)).unwrap();
+    fs
+}
+
+/// The user who runs the tests.
+fn user() -> Caller {
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    Caller { uid, gid, umask: 0, privileged: uid == 0 }
 }
 
 /// Plays `ops` on a model and in a new directory below `scratch`.
 fn play(scratch: &Path, ops: &[Op]) -> Result<(), Divergence> {
     let dir = tempfile::tempdir_in(scratch).unwrap();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let (model, host) = (model(), HostDir::open(dir.path()).unwrap());
-    let result = ready(differential(&model, &host, ops, 100));
+    let (model, host) = (model(user()), HostDir::open(dir.path()).unwrap());
+    let result = ready(differential(&model, &host, ops, Rules { who: user(), every: 100 }));
     assert_eq!(model.lookups(), 0);
     unlock(&host);
     result
@@ -41,9 +51,9 @@ fn unlock(host: &HostDir) {
     .unwrap();
     for path in paths {
         let held = ready(session.resolve(&path)).unwrap();
-        let clear = vfs::SetAttr { flags: Some(0), ..vfs::SetAttr::default() };
+        let clear = SetAttr { flags: Some(0), ..SetAttr::default() };
         // Where no flags exist, none was set.
-        let cleared = ready(vfs::FileSystem::setattr(host, held.node(), &clear));
+        let cleared = ready(host.setattr(held.node(), &clear));
         assert!(cleared.is_ok() || path.is_empty(), "{path}: {cleared:?}");
     }
 }
@@ -52,7 +62,7 @@ fn unlock(host: &HostDir) {
 fn features(scratch: &Path) -> Features {
     let dir = tempfile::tempdir_in(scratch).unwrap();
     let host = ready(Features::probe(&HostDir::open(dir.path()).unwrap())).unwrap();
-    let both = host.and(ready(Features::probe(&model())).unwrap());
+    let both = host.and(ready(Features::probe(&model(user()))).unwrap());
     // Linux lets new files inherit this one, which BSD does not.
     Features { flags: both.flags & !model::flags::UF_NODUMP, ..both }
 }

@@ -62,6 +62,7 @@ pub async fn compare_trees<A: FileSystem, B: FileSystem>(left: &A, right: &B) ->
         links_back: FxHashMap::default(),
     };
     let roots = both("", "root", pair.left.root().await, pair.right.root().await)?;
+    pair.file("", &roots).await?;
     let mut waiting = vec![(String::new(), roots)];
     while let Some((path, dirs)) = waiting.pop() {
         waiting.extend(pair.directory(&path, &dirs).await?);
@@ -173,10 +174,11 @@ mod tests {
     use super::*;
     use crate::random::{Op, Player};
     use model::{MemFs, ready};
+    use vfs::Caller;
 
     fn tree(script: &str) -> MemFs {
         let fs = MemFs::timeless();
-        let mut player = Player::new(&fs);
+        let mut player = Player::new(&fs, Caller::default());
         for line in script.split("; ") {
             let op: Op = line.parse().unwrap();
             ready(player.apply(&op));

@@ -1,7 +1,7 @@
 //! Two file systems, one list of operations.
 
 use super::{Op, Outcome, Player, compare_trees};
-use vfs::FileSystem;
+use vfs::{Caller, FileSystem};
 
 /// Where two file systems part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +38,16 @@ impl Divergence {
     }
 }
 
-/// Plays `ops` on both, and compares the trees after every `every` operations (0: never) and at the end.
+/// How a list is played.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rules {
+    /// Who does everything. Files on a host belong to the process, whoever asks.
+    pub who: Caller,
+    /// Compare the trees after each so many operations; 0: at the end only.
+    pub every: usize,
+}
+
+/// Plays `ops` on both, and compares the trees.
 ///
 /// # Errors
 /// The first difference. An outcome [`Outcome::Failed`] is one even when both fail.
@@ -46,16 +55,16 @@ pub async fn differential<A: FileSystem, B: FileSystem>(
     left: &A,
     right: &B,
     ops: &[Op],
-    every: usize,
+    rules: Rules,
 ) -> Result<(), Divergence> {
-    let mut players = (Player::new(left), Player::new(right));
+    let mut players = (Player::new(left, rules.who), Player::new(right, rules.who));
     for (step, op) in ops.iter().enumerate() {
         let (left_outcome, right_outcome) = (players.0.apply(op).await, players.1.apply(op).await);
         if !agree(&left_outcome, &right_outcome) {
             let op = op.to_string();
             return Err(Divergence::Outcome { step, op, left: left_outcome, right: right_outcome });
         }
-        if every > 0 && (step + 1) % every == 0 {
+        if rules.every > 0 && (step + 1) % rules.every == 0 {
             compare(left, right, step + 1).await?;
         }
     }

@@ -253,7 +253,9 @@ impl Generator {
     }
 
     fn mode(&mut self) -> u32 {
-        *self.rng.pick(&[0o644, 0o600, 0o755, 0o777, 0o640, 0o444])
+        let mode = *self.rng.pick(&[0o644, 0o600, 0o755, 0o777, 0o640, 0o444]);
+        // Who may not give files away is no superuser either, and would shut himself out.
+        if self.features.owners { mode } else { mode | 0o700 }
     }
 
     /// The operation, or `None` where the features do not allow it.
@@ -434,6 +436,7 @@ mod tests {
     use crate::random::{Outcome, Player};
     use model::{MemFs, ready};
     use std::collections::BTreeMap;
+    use vfs::Caller;
 
     #[test]
     fn every_operation_happens_now_and_then_and_a_third_of_all_do() {
@@ -441,7 +444,7 @@ mod tests {
         let mut total = 0;
         for seed in 0..10 {
             let fs = MemFs::timeless();
-            let mut player = Player::new(&fs);
+            let mut player = Player::new(&fs, Caller::default());
             for op in Generator::new(seed, Shape::default(), Features::all()).take(2000) {
                 let happened = !matches!(ready(player.apply(&op)), Outcome::Refused(_) | Outcome::Skipped);
                 let word = op.to_string().split(' ').next().unwrap_or_default().to_owned();

@@ -19,7 +19,7 @@ mod player;
 mod shrink;
 
 pub use compare::{Difference, compare_trees};
-pub use differential::{Divergence, differential};
+pub use differential::{Divergence, Rules, differential};
 pub use features::Features;
 pub use generate::{Generator, Shape};
 pub use op::{BadOp, Op};

@@ -89,10 +89,9 @@ pub struct Player<'a, F: FileSystem> {
 }
 
 impl<'a, F: FileSystem> Player<'a, F> {
-    /// Holds nothing yet; everything made belongs to root.
-    pub fn new(fs: &'a F) -> Player<'a, F> {
-        let session = Session { fs, who: Caller { privileged: true, ..Caller::default() } };
-        Player { session, slots: [const { None }; SLOTS] }
+    /// Holds nothing yet; everything is asked for by `who`.
+    pub fn new(fs: &'a F, who: Caller) -> Player<'a, F> {
+        Player { session: Session { fs, who }, slots: [const { None }; SLOTS] }
     }
 
     /// Does `op`.
