@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (secs, nanos) = clock.wall();
         vfs::Stamp { secs, nanos }
     };
-    let fs = Rc::new(MemFs::new(Options { noatime: true, ..Options::default() }, now));
+    let fs = Rc::new(MemFs::new(Options { noatime: true, block_size: 32768, ..Options::default() }, now));
     let mount_opts = MountOptions { allow_other: has("allow_other"), ..MountOptions::new("memory") };
     let session = mount(Path::new(dir), &mount_opts)?;
     let opts = ServeOptions {
