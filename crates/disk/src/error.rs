@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::DiskOff;
+use crate::nbd::NbdError;
 
 /// A request that failed: what, where, why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -143,5 +144,13 @@ pub enum OpenError {
         size: u64,
         /// The size of a sector in bytes.
         sector: u32,
+    },
+    /// A network block device that could not be used.
+    #[error("cannot use {url}: {source}")]
+    Nbd {
+        /// Its address.
+        url: String,
+        /// Why.
+        source: NbdError,
     },
 }

@@ -14,6 +14,7 @@ mod engine;
 mod error;
 mod faulty;
 mod file;
+mod nbd;
 pub mod queue;
 mod ram;
 mod recorder;
@@ -26,7 +27,29 @@ pub use device::{Disk, DiskFuture, DiskInfo, DiskOff, Kind, ReadPart, Tag, Write
 pub use error::{Cause, DiskError, DiskOp, OpenError};
 pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
 pub use file::{EngineChoice, FileDisk, FileOptions};
+pub use nbd::{NbdDisk, NbdError, NbdOptions};
 pub use queue::{Queue, QueueOptions, Scheduler, Stats, Written};
 pub use ram::RamDisk;
 pub use recorder::{Event, RecordedPart, Recorder};
 pub use slice::Slice;
+
+use std::path::Path;
+use std::rc::Rc;
+
+/// Opens a disk by name: an address of a network block device, or the path of a file or block device.
+pub fn open(rt: &rt::Rt, location: impl AsRef<Path>, options: &FileOptions) -> Result<Rc<dyn Disk>, OpenError> {
+    let location = location.as_ref();
+    let FileOptions { read_only, volatile_cache, offset, len, .. } = *options;
+    let Some(url) = location.to_str().filter(|_| NbdDisk::is_url(location)) else {
+        return Ok(Rc::new(FileDisk::open(rt, location, options)?));
+    };
+    let export = NbdDisk::connect(rt, url, &NbdOptions { read_only, volatile_cache })?;
+    if offset == 0 && len.is_none() {
+        return Ok(Rc::new(export));
+    }
+    let DiskInfo { size, sector, .. } = export.info();
+    let len = len.unwrap_or(size.saturating_sub(offset));
+    let part = Slice::new(Rc::new(export), offset, len);
+    let end = offset.saturating_add(len);
+    Ok(Rc::new(part.map_err(|_| OpenError::Window { path: location.into(), offset, end, size, sector })?))
+}
