@@ -36,6 +36,14 @@ pub(crate) fn may_change(inode: &Inode) -> Result<()> {
     }
 }
 
+/// Refuses another name for a file whose flags forbid it.
+pub(crate) fn may_link(inode: &Inode) -> Result<()> {
+    match inode.dinode().flags & (flags::IMMUTABLE | flags::APPEND) {
+        0 => Ok(()),
+        _ => Err(Refusal::NotPermitted.into()),
+    }
+}
+
 /// Refuses to take a name away from a file, or out of a directory, whose flags forbid it.
 pub(crate) fn may_unlink(dir: &Inode, inode: &Inode) -> Result<()> {
     let pinned = flags::IMMUTABLE | flags::APPEND | flags::NOUNLINK;

@@ -224,6 +224,7 @@ impl<L: Layout> Ufs<L> {
             let inode = self.new_inode(op, who, &dir, mode, &make).await?;
             // Without a name its count is 0, on the disk, too: after a crash fsck frees it and asks nobody.
             inode.dinode_mut().nlink = 0;
+            inode.nameless.set(true);
             self.changed(op, &inode, Fields::LinksDown).await?;
             self.table.look_up(inode.ino());
             Ok(Entry { node: NodeId(u64::from(inode.ino().0)), attr: self.attr(&inode)? })
@@ -238,12 +239,15 @@ impl<L: Layout> Ufs<L> {
         if inode.is_dir() {
             return Err(Refusal::NotPermitted.into());
         }
-        attr::may_unlink(&Inode::new(dir.ino(), ondisk::Dinode::default()), &inode)?;
+        attr::may_link(&inode)?;
         self.call(CallKind::Link, async |op| {
             let _alone = dir.lock.write().await;
             self.may_enter(&dir)?;
             if self.find(&dir, name.bytes()).await?.is_some() {
                 return Err(Refusal::Exists.into());
+            }
+            if inode.links_seen() == 0 && !inode.nameless.get() {
+                return Err(Refusal::NotFound.into());
             }
             if inode.dinode().nlink >= MAX_LINKS {
                 return Err(Refusal::TooManyLinks.into());
@@ -258,6 +262,7 @@ impl<L: Layout> Ufs<L> {
                 self.changed(op, &inode, Fields::LinksDown).await?;
                 return Err(error);
             }
+            inode.nameless.set(false);
             self.table.look_up(inode.ino());
             Ok(Entry { node, attr: self.attr(&inode)? })
         })

@@ -126,6 +126,9 @@ impl<L: Layout> Ufs<L> {
 
     /// The entry with this name, which must be there.
     pub(crate) async fn must_find(&self, dir: &Rc<Inode>, name: &[u8]) -> Result<Found> {
+        if dir.links_seen() == 0 {
+            return Err(Refusal::NotFound.into());
+        }
         self.find(dir, name).await?.ok_or(Refusal::NotFound.into())
     }
 
@@ -310,10 +313,15 @@ impl<L: Layout> Ufs<L> {
         index.damage().map_or(Ok(index.len() == dots), Err)
     }
 
-    /// What `..` means in this directory.
+    /// What `..` means in this directory. Needs no lock: it looks at one block, once, and not at the index, which
+    /// somebody may be building or changing.
     pub(crate) async fn parent_of(&self, dir: &Rc<Inode>) -> Result<Ino> {
-        match self.find(dir, b"..").await? {
-            Some(found) => Ok(found.ino),
+        let (block, _) = self.dir_block(dir, 0).await?;
+        let bytes = block.bytes();
+        let mut entries =
+            dirent::entries(&bytes[..self.chunk_size()], self.format(), dir.ino(), 0).map_while(|e| e.ok());
+        match entries.find(|entry| entry.is_name() && entry.name == b"..") {
+            Some(entry) => Ok(entry.ino),
             None => Err(damaged(dir, 0, "the directory has no `..`")),
         }
     }
@@ -326,7 +334,8 @@ impl<L: Layout> Ufs<L> {
         take: &mut dyn FnMut(DirEntry<'_>) -> bool,
     ) -> Result<()> {
         let chunk = self.chunk_size();
-        let size = dir.size();
+        // A directory that was removed, and that somebody still holds, has no names.
+        let size = if dir.links_seen() == 0 { 0 } else { dir.size() };
         let mut offset = cookie - cookie % chunk as u64;
         while offset + chunk as u64 <= size {
             self.read_ahead_dir(dir, offset, size);

@@ -17,6 +17,8 @@ pub struct Inode {
     dinode: RefCell<Dinode>,
     /// Names that were removed while their links wait to be dropped (I2).
     leaving_links: Cell<u32>,
+    /// Made without a name, and may still get one (`O_TMPFILE`).
+    pub(crate) nameless: Cell<bool>,
     /// Readers of contents and names share it; whoever changes them has it alone.
     pub lock: RwLock<()>,
     /// The buf that holds the dinode, if it was met before: saves the search.
@@ -34,6 +36,7 @@ impl Inode {
             ino,
             dinode: RefCell::new(dinode),
             leaving_links: Cell::new(0),
+            nameless: Cell::new(false),
             lock: RwLock::new(()),
             block: RefCell::new(None),
             names: RefCell::new(None),

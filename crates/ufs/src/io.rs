@@ -126,7 +126,7 @@ impl<L: Layout> Ufs<L> {
             return Err(if inode.is_dir() { Refusal::IsDirectory } else { Refusal::Invalid }.into());
         }
         attr::may_change(inode)?;
-        if inode.dinode().flags & attr::flags::APPEND != 0 && offset < inode.size() {
+        if inode.dinode().flags & attr::flags::APPEND != 0 && offset != inode.size() {
             return Err(Refusal::NotPermitted.into());
         }
         let limit = self.layout.geometry().maxfilesize;

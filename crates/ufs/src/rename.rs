@@ -125,6 +125,10 @@ impl<L: Layout> Ufs<L> {
         let now = self.now();
         let kind = source.inode.kind().ok_or(Refusal::Stale)?;
         let (is_dir, over_dir) = (kind == Kind::Directory, target.inode.is_dir());
+        if over_dir && self.is_within(source.dir, target.found.ino).await? {
+            // It holds the source, somewhere below it.
+            return Err(if is_dir { Refusal::NotEmpty } else { Refusal::IsDirectory }.into());
+        }
         match (is_dir, over_dir) {
             (true, false) => return Err(Refusal::NotDirectory.into()),
             (false, true) => return Err(Refusal::IsDirectory.into()),

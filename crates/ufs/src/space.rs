@@ -35,6 +35,10 @@ impl<L: Layout> Ufs<L> {
             return Err(Refusal::TooBig.into());
         }
         attr::may_change(inode)?;
+        let appends = matches!(mode, FallocMode::Allocate { .. });
+        if !appends && inode.dinode().flags & attr::flags::APPEND != 0 {
+            return Err(Refusal::NotPermitted.into());
+        }
         self.call(CallKind::Allocate, async |op| {
             let _alone = inode.lock.write().await;
             match mode {
