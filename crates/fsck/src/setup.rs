@@ -130,39 +130,55 @@ async fn compare(
     sb: &mut Superblock,
     findings: &mut Vec<Finding>,
 ) -> Result<Option<ByteOff>, Error> {
-    let geo = sb.geometry();
-    let group = Cgx(geo.ncg - 1);
-    let at = geo.byte(geo.cgsblock(group));
-    let (last, unusable) = match places.decode(at).await {
-        Ok(last) => (Some(last), None),
-        Err(why) => (None, Some(why)),
+    let group = Cgx(sb.geometry().ncg - 1);
+    let at = sb.geometry().byte(sb.geometry().cgsblock(group));
+    let last = places.decode(at).await;
+    let same = last.as_ref().is_ok_and(|last| difference(sb, last).is_none());
+    if same && findings.is_empty() {
+        return Ok(None);
+    }
+    let best = majority(places, sb, findings.is_empty()).await;
+    if let Some((field, found, backup)) = best.as_ref().and_then(|best| difference(sb, best)) {
+        findings.push(Finding::SuperblockDiffers { field, found, backup });
+    }
+    if let Some(best) = best {
+        *sb = graft(best, sb);
+    }
+    let (geo, right) = (sb.geometry(), Cgx(sb.geometry().ncg - 1));
+    let at = geo.byte(geo.cgsblock(right));
+    let why = match places.decode(at).await {
+        Ok(last) if difference(sb, &last).is_none() => return Ok(None),
+        Ok(_) => "it is not the copy of the others".into(),
+        Err(why) => why,
     };
-    let last_differs = last.as_ref().is_some_and(|last| difference(sb, last).is_some());
-    // The hash says that something is wrong, but not what; a copy has the right geometry.
-    let suspect = !findings.is_empty();
-    if !last_differs && unusable.is_none() {
-        if let Some(last) = last.filter(|_| suspect) {
-            *sb = graft(last, sb);
-        }
-        return Ok(None);
-    }
-    let other = places.search(search::find_backup).await.ok().map(|found| found.superblock);
-    let other_agrees = other.as_ref().is_some_and(|other| difference(sb, other).is_none());
-    if let (Some(other), false) = (other, other_agrees) {
-        if let Some((field, found, backup)) = difference(sb, &other) {
-            findings.push(Finding::SuperblockDiffers { field, found, backup });
-        }
-        *sb = graft(other, sb);
-        return Ok(None);
-    }
-    // The primary has a witness, or is the only one left: it is the last copy that is wrong.
-    let why = unusable.or_else(|| {
-        let (field, _, found) = difference(sb, last.as_ref()?)?;
-        Some(format!("field {field} is {found}, not that of the primary"))
-    });
-    let why = why.unwrap_or_default();
-    findings.push(Finding::BackupUnusable { group: group.0, why });
+    findings.push(Finding::BackupUnusable { group: right.0, why });
     Ok(Some(at))
+}
+
+/// The copy with which most copies agree, if it is not `sb` itself. Without check hashes a damaged copy can look well,
+/// and so can a damaged primary; `trusted` says that nothing is known against the primary yet.
+async fn majority(places: &mut Places, sb: &Superblock, trusted: bool) -> Option<Superblock> {
+    let (mut copies, mut asked): (Vec<Superblock>, Vec<ByteOff>) = (vec![], vec![]);
+    // A copy that differs may know of other places, where there are more like it.
+    for turn in 0..3 {
+        let differs = copies.iter().find(|copy| difference(sb, copy).is_some());
+        let Some(geo) = (if turn == 0 { Some(sb) } else { differs }).map(Superblock::geometry) else { break };
+        for c in [0, 1, 2, geo.ncg / 2, geo.ncg - 1] {
+            let at = geo.byte(geo.cgsblock(Cgx(c)));
+            if !asked.contains(&at) {
+                asked.push(at);
+                copies.extend(places.decode(at).await.ok());
+            }
+        }
+    }
+    if copies.is_empty() {
+        // The geometry that says where the copies are may be what is damaged; the search knows other ways.
+        copies.extend(places.search(search::find_backup).await.ok().map(|found| found.superblock));
+    }
+    let votes = |one: &Superblock| copies.iter().filter(|other| difference(one, other).is_none()).count();
+    let own = votes(sb) + usize::from(trusted);
+    let best = copies.iter().rev().max_by_key(|copy| votes(copy))?;
+    (votes(best) > own || !trusted && votes(best) >= own).then(|| best.clone())
 }
 
 /// The first field of the geometry that differs: name, in the first, in the second.
@@ -207,7 +223,9 @@ fn difference(a: &Superblock, b: &Superblock) -> Option<(&'static str, i64, i64)
             ("fs_old_cpg", f.old_cpg.into()),
             ("fs_old_nrpos", f.old_nrpos.into()),
             ("fs_old_flags", i64::from(f.old_flags & 0x80)),
-            ("dialect", i64::from(sb.dialect as u8)),
+            // FreeBSD and NetBSD mount each other's volumes, and leave their marks in the primary only.
+            ("fs_flags of unknown meaning", sb.features().unknown.into()),
+            ("dialect", i64::from(!matches!(sb.dialect, Dialect::FreeBsd | Dialect::NetBsd))),
         ]
     };
     let pairs = fields(&a.fields).into_iter().zip(fields(&b.fields)).chain(more(a).into_iter().zip(more(b)));
@@ -223,7 +241,7 @@ fn graft(mut copy: Superblock, primary: &Superblock) -> Superblock {
         to.sblockactualloc = to.sblockloc;
     }
     (to.clean, to.fsmnt, to.volname) = (0, from.fsmnt, from.volname);
-    (to.time, to.mtime, to.snapinum) = (from.time, from.mtime, from.snapinum);
+    (to.time, to.snapinum) = (from.time, from.snapinum);
     if (0..=1).contains(&from.optim) {
         to.optim = from.optim;
     }
@@ -234,6 +252,7 @@ fn graft(mut copy: Superblock, primary: &Superblock) -> Superblock {
         if from.flags & !known_flags(copy.dialect) == 0 {
             to.flags = from.flags;
         }
+        to.mtime = from.mtime;
         if copy.dialect == Dialect::NetBsd {
             (to.unrefs, to.providersize, to.metaspace, to.sparecon64) =
                 (from.unrefs, from.providersize, from.metaspace, from.sparecon64);
@@ -254,6 +273,7 @@ fn known_flags(dialect: Dialect) -> u32 {
 
 /// Rules 4, 5 and 48, and hints that no kernel would take.
 fn sanity(sb: &mut Superblock, findings: &mut Vec<Finding>) {
+    let without_log = sb.features().wapbl_at.is_none();
     let (dialect, f) = (sb.dialect, &mut sb.fields);
     if !(0..=1).contains(&f.optim) {
         findings.push(Finding::Optim { found: f.optim });
@@ -277,6 +297,11 @@ fn sanity(sb: &mut Superblock, findings: &mut Vec<Finding>) {
     within("fs_cgrotor", &mut f.cgrotor, 0, last, 0);
     if dialect == Dialect::FreeBsd {
         sane_freebsd(f, findings);
+    }
+    if dialect == Dialect::NetBsd && without_log && f.flags & flag::NETBSD_WAPBL != 0 {
+        let right = f.flags & !flag::NETBSD_WAPBL;
+        findings.push(Finding::SuperblockField { field: "fs_flags", found: f.flags.into(), right: right.into() });
+        f.flags = right;
     }
     if f.clean == 1 && (f.pendingblocks != 0 || f.pendinginodes != 0) {
         findings.push(Finding::PendingFrees { blocks: f.pendingblocks, inodes: f.pendinginodes });
