@@ -1,0 +1,27 @@
+//! What the cache asks when a buf leaves.
+
+use buf::{Buf, Home, Key, Role};
+use disk::DiskOff;
+use ondisk::{FragNo, Geometry};
+use rt::Rt;
+use std::rc::Rc;
+
+/// Where bufs of a volume live, and what is put into them last.
+pub(crate) struct FfsHome {
+    pub(crate) g: Rc<Geometry>,
+    pub(crate) rt: Rt,
+}
+
+impl Home for FfsHome {
+    fn place(&self, buf: &Buf) -> Option<DiskOff> {
+        // The layout places early: a buf knows its address from the moment that it has one.
+        buf.addr()
+    }
+
+    fn seal(&self, buf: &Buf, image: &mut [u8]) {
+        if let (Key::Device(FragNo(_)), Role::CylinderGroup) = (buf.key(), buf.kind()) {
+            // OK to ignore: the buf of a group is as long as a group's block.
+            let _ = ondisk::cg::seal(image, &self.g, self.rt.wall().0);
+        }
+    }
+}

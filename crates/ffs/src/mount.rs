@@ -1,0 +1,277 @@
+//! Taking a volume into use, and laying it to rest.
+//!
+//! V1. Before the first change the superblock on the disk says that the volume is in use; a crash from then on is seen
+//!     by the next mount. It says "clean" again only after everything else is durable.
+//! V2. A volume that was not clean when it was forced open, or that failed while it was in use, is never marked clean:
+//!     nobody but fsck knows what is wrong with it.
+//! V3. The superblock of FreeBSD promises that a crashed volume may be used at once (`FS_DOSOFTDEP`). While a scheme is
+//!     at work that does not keep this promise the flag is off.
+//! V4. FreeBSD's journal of soft updates is valid for one `fs_mtime` only. A mount sets another, so that no old record
+//!     is ever replayed over what was written here.
+
+use crate::alloc::{Memory, Optim};
+use crate::group::Checked;
+use crate::home::FfsHome;
+use crate::summary::Summary;
+use crate::{Ffs, corrupt};
+use buf::{BufRef, Cache, Key, Role, Scheme, Want};
+use disk::DiskOff;
+use ondisk::superblock::fields::flag;
+use ondisk::superblock::search::{Copy, Found};
+use ondisk::{Cgx, Dialect, FragNo, Geometry, Refused, Superblock};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use vfs::Result;
+
+/// How a volume is to be opened.
+#[derive(Debug, Clone, Default)]
+pub struct Opening {
+    /// Nothing will be changed.
+    pub read_only: bool,
+    /// Write to a volume that was not clean, though it must be checked first.
+    pub force: bool,
+    /// Where it is mounted: kept in the superblock.
+    pub mount_point: String,
+}
+
+/// Why a volume cannot be mounted, or not for writing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MountError {
+    /// It has something that this program does not keep up.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// It was not unmounted in order.
+    #[error("the volume was not unmounted in order; run fsck, or mount it read-only")]
+    Dirty,
+    /// Its superblock is a copy from the day when it was made.
+    #[error("the superblock was found in a backup only; run fsck")]
+    Backup,
+    /// Its fragments are smaller than what the disk can write.
+    #[error("fragments of {fsize} bytes on a disk with sectors of {sector}")]
+    Sector {
+        /// Bytes of a fragment.
+        fsize: u32,
+        /// Bytes of a sector.
+        sector: u32,
+    },
+    /// The disk ends before the volume does.
+    #[error("the volume has {volume} bytes and the disk {disk}: it was cut short")]
+    CutShort {
+        /// Bytes of the volume.
+        volume: u64,
+        /// Bytes of the disk.
+        disk: u64,
+    },
+    /// It cannot be read, or is damaged.
+    #[error(transparent)]
+    Volume(#[from] vfs::Error),
+}
+
+/// What an orderly unmount puts back (V2, V3).
+#[derive(Debug, Clone, std::marker::Copy)]
+pub(crate) struct AtRest {
+    clean: bool,
+    softdep: bool,
+}
+
+/// Whether a volume may be written to. `Opening::read_only` plays no part.
+///
+/// # Errors
+/// Why not; the text says what to do.
+pub fn may_write(found: &Found, opening: &Opening) -> std::result::Result<(), MountError> {
+    let sb = &found.superblock;
+    sb.write_gate()?;
+    if opening.force {
+        return Ok(());
+    }
+    if found.copy != Copy::Primary {
+        return Err(MountError::Backup);
+    }
+    let on = sb.features();
+    // Soft updates leave a volume that can be used at once, with space that is lost until it is checked.
+    let usable = on.softdep && !on.suj && !on.needs_fsck && on.dialect == Dialect::FreeBsd;
+    if sb.is_clean() || usable { Ok(()) } else { Err(MountError::Dirty) }
+}
+
+impl Ffs {
+    /// Opens the volume behind `cache`, to which it attaches itself and the scheme. Unless the cache's health says that
+    /// the volume is read-only, the superblock is durably marked as in use when this returns (V1).
+    ///
+    /// # Errors
+    /// See [`MountError`]. What [`may_write`] says is the caller's to ask for.
+    pub async fn open(
+        cache: &Rc<Cache>,
+        scheme: Rc<dyn Scheme>,
+        found: Found,
+        opening: &Opening,
+    ) -> std::result::Result<Ffs, MountError> {
+        let sb = found.superblock;
+        let g = Rc::new(sb.geometry());
+        let (info, writable) = (cache.queue().info().clone(), !cache.health().is_read_only());
+        if g.fsize < info.sector {
+            return Err(MountError::Sector { fsize: g.fsize, sector: info.sector });
+        }
+        if writable && sb.volume_bytes() > info.size {
+            return Err(MountError::CutShort { volume: sb.volume_bytes(), disk: info.size });
+        }
+        cache.attach(scheme, Rc::new(FfsHome { g: g.clone(), rt: cache.rt().clone() }));
+        let superblock_buf = read_superblock(cache, &sb, info.sector).await?;
+        let summary = read_summary(cache, &g).await?;
+        let optim = if sb.fields.optim == 1 { Optim::Space } else { Optim::Time };
+        let cgrotor = Cgx(u32::try_from(sb.fields.cgrotor).unwrap_or(0).min(g.ncg - 1));
+        let extattr = sb.features().extattr;
+        let ffs = Ffs {
+            cache: cache.clone(),
+            superblock: RefCell::new(sb),
+            superblock_buf,
+            summary,
+            checked: Checked::default(),
+            memory: Memory { optim: Cell::new(optim), cgrotor: Cell::new(cgrotor) },
+            rng: RefCell::new(cache.rt().rng()),
+            preparing: rt::sync::Mutex::new(()),
+            extattr,
+            at_rest: Cell::new(AtRest { clean: false, softdep: false }),
+            g,
+        };
+        if writable {
+            ffs.take_into_use(opening).await?;
+        }
+        Ok(ffs)
+    }
+
+    /// V1.
+    async fn take_into_use(&self, opening: &Opening) -> Result<()> {
+        let (clean, agrees) = {
+            let sb = self.superblock.borrow();
+            (sb.is_clean(), sb.totals() == self.summary.total())
+        };
+        if !clean || !agrees {
+            self.recount().await;
+        }
+        let keeps_order = self.cache.scheme().declares().mount_at_once;
+        {
+            let now = self.now();
+            let mut sb = self.superblock.borrow_mut();
+            let freebsd = sb.dialect == Dialect::FreeBsd;
+            let f = &mut sb.fields;
+            let softdep = f.flags & flag::DOSOFTDEP != 0;
+            self.at_rest.set(AtRest { clean: clean && f.flags & flag::NEEDSFSCK == 0, softdep });
+            f.flags &= !flag::UNCLEAN;
+            if !clean {
+                f.flags |= flag::UNCLEAN;
+            }
+            if freebsd {
+                f.flags &= !flag::DOSOFTDEP;
+                f.flags |= if softdep && keeps_order { flag::DOSOFTDEP } else { 0 };
+                f.mtime = now;
+            }
+            (f.clean, f.pendingblocks, f.pendinginodes) = (0, 0, 0);
+            f.fsmnt.fill(0);
+            let room = f.fsmnt.len() - 1;
+            for (to, from) in f.fsmnt.iter_mut().zip(opening.mount_point.bytes().take(room)) {
+                *to = from;
+            }
+        }
+        self.put_superblock();
+        self.cache.write(&self.superblock_buf).await
+    }
+
+    /// Takes the counts from the groups themselves: after a crash they are right, and the array may be old. A group
+    /// that cannot be read is condemned, and the others are counted.
+    async fn recount(&self) {
+        for c in 0..self.g.ncg {
+            let _ = self.group(Cgx(c)).await;
+        }
+    }
+
+    /// Puts the superblock into its buf.
+    fn put_superblock(&self) {
+        let bytes = {
+            let mut sb = self.superblock.borrow_mut();
+            sb.set_totals(self.summary.total());
+            sb.fields.optim = i32::from(self.memory.optim.get() == Optim::Space);
+            sb.fields.cgrotor = self.memory.cgrotor.get().0 as i32;
+            sb.encode(self.now())
+        };
+        self.cache.modify(&self.superblock_buf, |block| block[..bytes.len()].copy_from_slice(&bytes));
+    }
+
+    /// Puts what changed of the summary array into bufs, and then the superblock if it changed.
+    pub(crate) async fn gather_totals(&self) -> Result<()> {
+        if self.cache.health().is_read_only() {
+            return Ok(());
+        }
+        for block in self.summary.take_changed() {
+            let buf = summary_block(&self.cache, &self.g, block).await?;
+            self.cache.before_change(&buf).await;
+            self.cache.modify(&buf, |bytes| self.summary.encode(&self.g, block, bytes));
+        }
+        let changed = {
+            let mut sb = self.superblock.borrow_mut();
+            let ledger = self.cache.ledger();
+            let pending = (
+                (ledger.frags() * u64::from(self.g.fsize / 512)) as i64,
+                u32::try_from(ledger.inodes()).unwrap_or(u32::MAX),
+            );
+            let was = (sb.fields.pendingblocks, sb.fields.pendinginodes);
+            (sb.fields.pendingblocks, sb.fields.pendinginodes) = pending;
+            pending != was || sb.totals() != self.summary.total()
+        };
+        if changed {
+            self.cache.before_change(&self.superblock_buf).await;
+            self.put_superblock();
+        }
+        Ok(())
+    }
+
+    /// The last writes of a mount: everything else first, then the superblock, clean if it deserves that (V1, V2).
+    pub(crate) async fn lay_to_rest(&self) -> Result<()> {
+        if self.cache.health().is_read_only() {
+            return self.cache.health().sound();
+        }
+        self.gather_totals().await?;
+        self.cache.write_everything().await?;
+        {
+            let rest = self.at_rest.get();
+            let damaged = self.summary.is_damaged();
+            let mut sb = self.superblock.borrow_mut();
+            let freebsd = sb.dialect == Dialect::FreeBsd;
+            let f = &mut sb.fields;
+            f.clean = i8::from(rest.clean && !damaged && self.cache.ledger().outstanding() == 0);
+            f.flags |= if damaged && freebsd { flag::NEEDSFSCK } else { 0 };
+            f.flags |= if rest.softdep && freebsd && f.clean == 1 { flag::DOSOFTDEP } else { 0 };
+        }
+        self.cache.before_change(&self.superblock_buf).await;
+        self.put_superblock();
+        self.cache.write(&self.superblock_buf).await
+    }
+}
+
+/// The superblock's place in the cache: whole sectors, with what is behind it as it was.
+async fn read_superblock(cache: &Rc<Cache>, sb: &Superblock, sector: u32) -> Result<BufRef> {
+    let len = (sb.len_on_disk() as usize).next_multiple_of(sector as usize);
+    let key = Key::Device(FragNo(sb.at.0 / u64::from(sb.geometry().fsize)));
+    cache.read(Want { key, role: Role::Superblock, addr: DiskOff(sb.at.0), len }).await
+}
+
+/// Block `block` of the summary array.
+async fn summary_block(cache: &Rc<Cache>, g: &Geometry, block: usize) -> Result<BufRef> {
+    let from = block * g.bsize as usize;
+    let at = g.csaddr.plus(block as u32 * g.frag);
+    let len = (g.cssize as usize - from).min(g.bsize as usize);
+    cache.read(Want { key: Key::Device(at), role: Role::Summary, addr: DiskOff(g.byte(at).0), len }).await
+}
+
+async fn read_summary(cache: &Rc<Cache>, g: &Geometry) -> Result<Summary> {
+    let mut array = Vec::new();
+    for block in 0..(g.cssize as usize).div_ceil(g.bsize as usize) {
+        let buf = summary_block(cache, g, block).await?;
+        array.extend_from_slice(&buf.bytes());
+    }
+    if array.len() < g.ncg as usize * ondisk::Csum::SIZE {
+        let damage = ondisk::Rule::AtLeast(i128::from(g.ncg) * ondisk::Csum::SIZE as i128);
+        return Err(corrupt(ondisk::Corrupt::new(ondisk::Structure::Superblock, "fs_cssize", g.cssize, damage)));
+    }
+    Ok(Summary::from_array(g, &array))
+}

@@ -1,0 +1,305 @@
+//! Making a volume, as FreeBSD's newfs leaves it.
+//!
+//! F1. The first write says that the volume is unfinished and the last one, after everything else is durable, that it is
+//!     there. A crash in between leaves nothing that anybody takes for a volume.
+//! F2. Superblocks of earlier volumes are wiped wherever one would be looked for: an old one that is found first would
+//!     lead into what is now something else.
+
+use crate::cg::{find_run, mark, mark_inode, plus};
+use disk::{Block, Disk, DiskError, DiskOff, Kind, Queue, QueueOptions, Written};
+use ondisk::cg::CgMut;
+use ondisk::dinode::mode;
+use ondisk::superblock::newfs::{NewfsError as Shape, NewfsParams};
+use ondisk::superblock::search::{PLACES, Recovery};
+use ondisk::superblock::{Magic, SBLOCKSIZE};
+use ondisk::{
+    ByteOff, CgFrag, CgLayout, Cgx, Csum, CsumTotal, Dinode, Format, FragNo, Geometry, Ino, Superblock, Timestamp,
+    csum, dirent,
+};
+use rt::{Rng, Rt};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Writes that are on their way at a time.
+const IN_FLIGHT: usize = 32;
+
+/// Most bytes of inodes in one write.
+const PIECE: usize = 1 << 20;
+
+/// Where the magic is in a superblock.
+const MAGIC_AT: u64 = 1372;
+
+/// The directory in which FreeBSD keeps snapshots, and its group: "operator".
+const SNAP: Ino = Ino(3);
+const OPERATOR: u32 = 5;
+
+/// Why a volume was not made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NewfsError {
+    /// It cannot have this shape.
+    #[error(transparent)]
+    Shape(#[from] Shape),
+    /// The disk is smaller than the volume.
+    #[error("a volume of {volume} bytes does not fit on a disk of {disk}")]
+    TooLarge {
+        /// Bytes of the volume.
+        volume: u64,
+        /// Bytes of the disk.
+        disk: u64,
+    },
+    /// The disk failed.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+}
+
+/// Writes a new volume. `zeroed`: every byte of the disk is zero, and zeroes need not be written.
+///
+/// # Errors
+/// See [`NewfsError`]. After a failure of the disk it holds an unfinished volume.
+pub async fn newfs(rt: &Rt, disk: Rc<dyn Disk>, params: &NewfsParams, zeroed: bool) -> Result<Superblock, NewfsError> {
+    let (sector, size) = (disk.info().sector, disk.info().size);
+    let params = NewfsParams { sector: params.sector.max(sector), ..params.clone() };
+    let superblock = params.superblock()?;
+    if superblock.volume_bytes() > size {
+        return Err(NewfsError::TooLarge { volume: superblock.volume_bytes(), disk: size });
+    }
+    let queue = Queue::new(rt, disk, QueueOptions::default());
+    let g = superblock.geometry();
+    let mut maker = Maker { queue, zeroed, now: params.now, rng: rt.rng(), writes: VecDeque::new(), g, superblock };
+    maker.make().await?;
+    Ok(maker.superblock)
+}
+
+struct Maker {
+    queue: Queue,
+    g: Geometry,
+    superblock: Superblock,
+    zeroed: bool,
+    now: i64,
+    rng: Rng,
+    writes: VecDeque<Written>,
+}
+
+impl Maker {
+    async fn make(&mut self) -> Result<(), NewfsError> {
+        let primary = self.superblock.at;
+        if !self.zeroed {
+            self.wipe_old(primary).await?;
+        }
+        let unfinished = self.superblock.encode_unfinished();
+        self.put(primary, &unfinished, Kind::Superblock).await?;
+        self.settle().await?;
+        let (mut array, mut total) = (vec![0; self.g.cssize as usize], CsumTotal::default());
+        let mut pattern = None;
+        for c in (0..self.g.ncg).map(Cgx) {
+            let cs = self.group(c, &mut pattern).await?;
+            total = total.plus(cs);
+            // OK to ignore: the array has room for all groups.
+            let _ = csum::put(&mut array, c, cs, self.g.endian);
+        }
+        let summary = self.g.byte(self.g.csaddr);
+        self.put(summary, &array, Kind::Summary).await?;
+        if self.g.format == Format::Ufs2 {
+            self.recovery_record().await?;
+        }
+        self.settle().await?;
+        self.superblock.set_totals(total);
+        let finished = self.superblock.encode(self.now);
+        self.put(primary, &finished, Kind::Superblock).await?;
+        self.settle().await
+    }
+
+    /// Starts a write, when not too many are under way.
+    async fn put(&mut self, at: ByteOff, bytes: &[u8], kind: Kind) -> Result<(), NewfsError> {
+        while self.writes.len() >= IN_FLIGHT {
+            if let Some(first) = self.writes.pop_front() {
+                first.completed().await?;
+            }
+        }
+        let sector = self.queue.info().sector as usize;
+        let mut block = Block::zeroed(bytes.len().next_multiple_of(sector));
+        block[..bytes.len()].copy_from_slice(bytes);
+        self.writes.push_back(self.queue.write(DiskOff(at.0), block.image(), kind.into()));
+        Ok(())
+    }
+
+    /// Everything that was written is durable.
+    async fn settle(&mut self) -> Result<(), NewfsError> {
+        for write in self.writes.drain(..) {
+            write.durable().await?;
+        }
+        Ok(())
+    }
+
+    async fn read(&self, at: ByteOff, len: usize) -> Result<Block, NewfsError> {
+        Ok(self.queue.read(DiskOff(at.0), len, Kind::Other.into()).await?)
+    }
+
+    /// F2.
+    async fn wipe_old(&mut self, primary: ByteOff) -> Result<(), NewfsError> {
+        for at in PLACES.map(ByteOff) {
+            if at.0 + SBLOCKSIZE as u64 > self.queue.info().size {
+                continue;
+            }
+            let bytes = self.read(at, SBLOCKSIZE).await?;
+            if Magic::of(&bytes).is_none() {
+                continue;
+            }
+            if let Ok(old) = Superblock::decode_whatever_the_hash(&bytes, at) {
+                let g = old.geometry();
+                for c in (0..g.ncg).map(Cgx) {
+                    self.wipe_magic(g.byte(g.cgsblock(c))).await?;
+                }
+            }
+            if at != primary {
+                self.wipe_magic(at).await?;
+            }
+        }
+        self.settle().await
+    }
+
+    async fn wipe_magic(&mut self, superblock: ByteOff) -> Result<(), NewfsError> {
+        let sector = u64::from(self.queue.info().sector);
+        let at = ByteOff((superblock.0 + MAGIC_AT) / sector * sector);
+        if at.0 + sector > self.queue.info().size {
+            return Ok(());
+        }
+        let mut bytes = self.read(at, sector as usize).await?;
+        let within = (superblock.0 + MAGIC_AT - at.0) as usize;
+        bytes[within..within + 4].fill(0);
+        self.put(at, &bytes, Kind::Superblock).await
+    }
+
+    /// The last bytes before UFS2's superblock say where the backups are. Boot code in the same sector stays.
+    async fn recovery_record(&mut self) -> Result<(), NewfsError> {
+        let sector = u64::from(self.queue.info().sector);
+        let at = ByteOff((Recovery::AT.0) / sector * sector);
+        let mut bytes = self.read(at, sector as usize).await?;
+        let within = (Recovery::AT.0 - at.0) as usize;
+        bytes[within..within + Recovery::SIZE].copy_from_slice(&Recovery::of(&self.superblock).encode());
+        self.put(at, &bytes, Kind::Superblock).await
+    }
+
+    /// Writes a group: backup superblock, its own block, the first inodes.
+    async fn group(&mut self, c: Cgx, pattern: &mut Option<Vec<u8>>) -> Result<Csum, NewfsError> {
+        let backup = self.g.byte(self.g.cgsblock(c));
+        let copy = self.superblock.encode_copy(backup);
+        self.put(backup, &copy, Kind::Superblock).await?;
+        let mut block = self.cg_block(c, pattern);
+        let mut first_inodes = Vec::new();
+        if c.0 == 0 {
+            first_inodes = self.root(&mut block).await?;
+        }
+        let cs = self.view(c, &mut block).view().cs();
+        // OK to ignore: the block has just been made, and is as long as a group's.
+        let _ = ondisk::cg::seal(&mut block, &self.g, self.now);
+        self.put(self.g.byte(self.g.cgtod(c)), &block, Kind::CylinderGroup).await?;
+        self.inodes(c, &first_inodes).await?;
+        Ok(cs)
+    }
+
+    /// The block of group `c`. All but the first and the last group differ in their number only.
+    fn cg_block(&self, c: Cgx, pattern: &mut Option<Vec<u8>>) -> Vec<u8> {
+        let first = ondisk::cg::first_inodes(&self.g);
+        let alike = c.0 > 0 && c.0 + 1 < self.g.ncg && self.g.cgoffset == 0;
+        if !alike {
+            return ondisk::cg::init(&self.g, c, first);
+        }
+        let mut block = pattern.get_or_insert_with(|| ondisk::cg::init(&self.g, c, first)).clone();
+        // OK to ignore: 12 is the offset of `cg_cgx`, which is within the header.
+        let _ = self.g.endian.put_u32(&mut block, 12, c.0);
+        block
+    }
+
+    fn view<'a>(&self, c: Cgx, block: &'a mut [u8]) -> CgMut<'a> {
+        // OK to expect: the block was made with this very layout.
+        CgMut::new(block, CgLayout::computed(&self.g, c), self.g.endian).expect("a new group has room for its maps")
+    }
+
+    /// The inodes of a new group, as far as newfs writes them: free, with random generations; and `head` before them.
+    async fn inodes(&mut self, c: Cgx, head: &[u8]) -> Result<(), NewfsError> {
+        let size = self.g.dinode_size as usize;
+        let written = ondisk::cg::first_inodes(&self.g) as usize * size;
+        // UFS1 has no lazy initialisation. A free inode is zeroes but for its generation, and 0 is allowed for one that
+        // was never used: on a disk of zeroes two blocks are enough.
+        let len = if self.zeroed { written.min(2 * self.g.bsize as usize) } else { written };
+        let mut at = self.g.byte(self.g.cgimin(c));
+        let (mut left, mut head) = (len, head);
+        while left > 0 {
+            let mut piece = vec![0; left.min(PIECE)];
+            for inode in piece.chunks_mut(size) {
+                let generation = (self.rng.next_u64() as u32).max(1);
+                // OK to ignore: each piece is as long as an inode.
+                let _ = Dinode::free(generation).encode(inode, &self.g);
+            }
+            let ready = head.len().min(piece.len());
+            piece[..ready].copy_from_slice(&head[..ready]);
+            head = &head[ready..];
+            self.put(at, &piece, Kind::InodeBlock).await?;
+            at = ByteOff(at.0 + piece.len() as u64);
+            left -= piece.len();
+        }
+        Ok(())
+    }
+
+    /// Makes the root directory and `.snap` in the first group, and returns the first inodes.
+    async fn root(&mut self, block: &mut [u8]) -> Result<Vec<u8>, NewfsError> {
+        let format = self.g.dir_format();
+        let mut root = dirent::new_directory(format, Ino::ROOT, Ino::ROOT);
+        // The root directory has one entry more, which takes the free part of its last one.
+        let (dot, dotdot) = (dirent::min_reclen(1), dirent::min_reclen(2));
+        let rest = root.len() - dot - dotdot;
+        // OK to ignore: the block is one that was just made, and the entry fits into it.
+        let _ = dirent::set_reclen(&mut root, dot, format, dotdot as u16);
+        let _ = dirent::write(&mut root, dot + dotdot, format, rest as u16, SNAP, 4, b".snap");
+        let snap = dirent::new_directory(format, SNAP, Ino::ROOT);
+        let mut cg = self.view(Cgx(0), block);
+        let mut places = Vec::new();
+        for ino in [Ino::ROOT, SNAP] {
+            let free = find_run(&cg.view(), self.g.frag, self.g.dblkno);
+            let made =
+                free.and_then(|first| mark(&mut cg, first, 1, false).zip(mark_inode(&mut cg, ino.0, true, true)));
+            debug_assert!(made.is_some_and(|(taken, used)| plus(taken, used).ndir == 1), "a new group has room");
+            places.push(self.g.cgfrag(Cgx(0), CgFrag(free.unwrap_or(self.g.dblkno))));
+        }
+        cg.set_irotor(0);
+        for (at, directory) in places.iter().zip([&root, &snap]) {
+            let mut fragment = vec![0; self.g.fsize as usize];
+            fragment[..directory.len()].copy_from_slice(directory);
+            self.put(self.g.byte(*at), &fragment, Kind::Directory).await?;
+        }
+        let size = self.g.dinode_size as usize;
+        let mut inodes = vec![0; size * 4];
+        for (i, inode) in inodes.chunks_mut(size).enumerate() {
+            let dinode = match i {
+                2 => self.directory(0o755, 3, 0, root.len(), places[0], 0),
+                3 => self.directory(0o775, 2, OPERATOR, snap.len(), places[1], 1),
+                _ => Dinode::free((self.rng.next_u64() as u32).max(1)),
+            };
+            // OK to ignore: each piece is as long as an inode.
+            let _ = dinode.encode(inode, &self.g);
+        }
+        Ok(inodes)
+    }
+
+    fn directory(&self, permissions: u16, nlink: u16, gid: u32, size: usize, at: FragNo, depth: u32) -> Dinode {
+        let now = Timestamp { sec: self.now, nsec: 0 };
+        let mut dinode = Dinode {
+            mode: mode::DIR | permissions,
+            nlink,
+            gid,
+            size: size as u64,
+            blocks: Dinode::sectors(self.g.fsize.into()),
+            atime: now,
+            mtime: now,
+            ctime: now,
+            birth: now,
+            // The depth of a directory, which only the newer FreeBSD keeps.
+            freelink: if self.g.inode_hash { depth } else { 0 },
+            ..Dinode::default()
+        };
+        dinode.db[0] = at;
+        dinode
+    }
+}

@@ -1,0 +1,156 @@
+//! Volumes for the tests of this crate.
+
+use crate::{Ffs, Opening, newfs};
+use buf::{Answer, Cache, CacheOptions, CrashLeaves, Durable, Health, Must, Op, Promises, Scheme, Step};
+use disk::{Queue, QueueOptions, RamDisk};
+use ondisk::superblock::newfs::NewfsParams;
+use ondisk::superblock::search;
+use ondisk::{Cgx, Endian, Format, Geometry, Ino};
+use rt::Rt;
+use std::rc::Rc;
+use ufs::{Inode, Layout, NewInode};
+use vfs::{Caller, Kind};
+
+/// A scheme that demands nothing and frees at once.
+pub(crate) struct Plain;
+
+impl Scheme for Plain {
+    fn name(&self) -> &'static str {
+        "plain"
+    }
+
+    fn declares(&self) -> Promises {
+        Promises {
+            name_added: Durable::AfterSync,
+            name_removed: Durable::AfterSync,
+            data: Durable::AfterSync,
+            fsync_covers_name: false,
+            rename_never_loses: false,
+            crash_leaves: CrashLeaves::Anything,
+            no_stale_data: false,
+            mount_at_once: false,
+            rules: Vec::new(),
+        }
+    }
+
+    fn step(&self, _cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
+        Answer { must: Must::Nothing, ripe: step.into_ticket() }
+    }
+}
+
+pub(crate) const NOBODY: Caller = Caller { uid: 1000, gid: 1000, umask: 0o022, privileged: false };
+pub(crate) const SOMEBODY: Caller = Caller { uid: 0, gid: 0, umask: 0o022, privileged: true };
+
+/// Small volumes of every kind: format, byte order, fragments of a block.
+pub(crate) fn shapes() -> Vec<NewfsParams> {
+    let mib = 1 << 20;
+    let shape = |format, endian, bsize, fsize, bytes: u64| NewfsParams {
+        endian,
+        bsize,
+        fsize,
+        now: 1_000_000_000,
+        id: 7,
+        ..NewfsParams::new(format, bytes)
+    };
+    vec![
+        shape(Format::Ufs2, Endian::Little, 4096, 512, 6 * mib + 4096 * 3 + 512 * 5),
+        shape(Format::Ufs2, Endian::Big, 8192, 1024, 9 * mib),
+        shape(Format::Ufs1, Endian::Little, 4096, 1024, 5 * mib + 1024),
+        shape(Format::Ufs1, Endian::Big, 8192, 1024, 8 * mib),
+        shape(Format::Ufs2, Endian::Little, 4096, 4096, 6 * mib),
+        shape(Format::Ufs2, Endian::Little, 32768, 4096, 24 * mib),
+        shape(Format::Ufs1, Endian::Little, 16384, 8192, 16 * mib),
+    ]
+}
+
+/// The geometries of those volumes.
+pub(crate) fn geometries() -> Vec<Geometry> {
+    shapes().iter().map(|shape| shape.superblock().unwrap().geometry()).collect()
+}
+
+/// A volume on a disk in memory, mounted for writing.
+pub(crate) struct Bench {
+    pub(crate) rt: Rt,
+    pub(crate) disk: RamDisk,
+    pub(crate) ffs: Ffs,
+    pub(crate) op: Op,
+}
+
+impl Bench {
+    pub(crate) fn new(shape: &NewfsParams) -> Bench {
+        let rt = Rt::virtual_time(1);
+        let disk = RamDisk::new(shape.volume_bytes);
+        rt.block_on(newfs(&rt, Rc::new(disk.clone()), shape, true)).unwrap();
+        Bench::mount(rt, disk, Rc::new(Plain), &Opening::default())
+    }
+
+    pub(crate) fn mount(rt: Rt, disk: RamDisk, scheme: Rc<dyn Scheme>, opening: &Opening) -> Bench {
+        let mut read = |at: ondisk::ByteOff, into: &mut [u8]| {
+            disk.peek(at.0, into);
+            Ok(())
+        };
+        let size = disk::Disk::info(&disk).size;
+        let found = search::find(&mut read, size).unwrap();
+        let queue = Queue::new(&rt, Rc::new(disk.clone()), QueueOptions::default());
+        let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::default());
+        let ffs = rt.block_on(Ffs::open(&cache, scheme, found, opening)).unwrap();
+        let op = Op { id: 1, kind: buf::CallKind::Write };
+        Bench { rt, disk, ffs, op }
+    }
+
+    pub(crate) fn ufs2() -> Bench {
+        Bench::new(&shapes()[0])
+    }
+
+    pub(crate) fn ufs1() -> Bench {
+        Bench::new(&shapes()[2])
+    }
+
+    /// The geometry, to try what no volume here has.
+    pub(crate) fn geometry_mut(&mut self) -> &mut Geometry {
+        Rc::make_mut(&mut self.ffs.g)
+    }
+
+    pub(crate) fn load(&self, ino: Ino) -> Inode {
+        self.rt.block_on(self.ffs.load(ino)).unwrap()
+    }
+
+    /// A new file of this kind in the root directory, without a name.
+    pub(crate) fn create(&self, kind: Kind) -> Inode {
+        let root = self.load(Ino::ROOT);
+        self.rt.block_on(async {
+            let NewInode { ino, generation, .. } = self.ffs.alloc_inode(self.op, &root, kind).await.unwrap();
+            let mode = (kind as u16) << 12 | 0o644;
+            let inode = Inode::new(ino, ondisk::Dinode { mode, nlink: 1, ..ondisk::Dinode::free(generation) });
+            self.ffs.store(&inode).await.unwrap();
+            inode
+        })
+    }
+
+    /// Every group's counts equal a recount of its maps, the summary equals the groups, and the totals the summary.
+    pub(crate) fn check_counts(&self) {
+        let mut total = ondisk::CsumTotal::default();
+        for c in (0..self.ffs.g.ncg).map(Cgx) {
+            let group = self.rt.block_on(self.ffs.group(c)).unwrap();
+            group.look(&self.ffs, |cg| {
+                assert_eq!(cg.recount(cg.ndir()), cg.stated(), "group {}", c.0);
+                assert_eq!(self.ffs.summary.cs(c), cg.cs(), "group {}", c.0);
+                total = total.plus(cg.cs());
+            });
+        }
+        assert_eq!(self.ffs.summary.total(), total);
+    }
+
+    /// Every bit of all maps.
+    pub(crate) fn maps(&self) -> Vec<u8> {
+        let mut all = Vec::new();
+        for c in (0..self.ffs.g.ncg).map(Cgx) {
+            let group = self.rt.block_on(self.ffs.group(c)).unwrap();
+            group.look(&self.ffs, |cg| {
+                all.extend_from_slice(cg.free());
+                all.extend_from_slice(cg.iused());
+            });
+        }
+        all
+    }
+}
