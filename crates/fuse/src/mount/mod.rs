@@ -13,6 +13,7 @@ pub mod unmount;
 pub use lease::Lease;
 pub use options::MountOptions;
 
+use lease::Waiter;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -36,7 +37,7 @@ pub enum MountError {
     Missing(PathBuf),
     #[error("{0}: a FUSE file system is mounted there already; unmount it first (ordo umount {0})")]
     Busy(PathBuf),
-    #[error("{0}: a mount whose server has died; remove it first (ordo umount {0})")]
+    #[error("{0}: a mount whose server is gone; remove it first (ordo umount {0})")]
     Dead(PathBuf),
     #[error("{0}: no permission; run as root, or choose a directory of your own")]
     Permission(PathBuf),
@@ -62,14 +63,16 @@ pub enum MountError {
 
 /// Where a mount is, and who must be asked to end it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    pub(crate) dir: PathBuf,
-    pub(crate) by: By,
+pub(crate) struct Place {
+    dir: PathBuf,
+    by: By,
+    /// Number of the mount's device. Whatever has another one is not ours to unmount.
+    device: Option<String>,
 }
 
 /// Who mounts and unmounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
+enum By {
     Root,
     Helper,
 }
@@ -80,26 +83,37 @@ impl By {
     }
 }
 
-/// A mount without a server yet. Dropping it ends the mount's connection, not the mount.
+/// A mount without a server yet. Dropping it unmounts.
 #[derive(Debug)]
 pub struct Session {
+    // Dropped in this order. An open device would let the unmount wait for the answer to a request that nobody reads.
     fd: OwnedFd,
-    place: Place,
+    mounted: Guard,
     lease: Option<Lease>,
+}
+
+/// Unmounts, if the mount is still there, when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Guard(Place);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        unmount::detach(&self.0);
+    }
 }
 
 impl Session {
     /// Where it is mounted.
     pub fn dir(&self) -> &Path {
-        &self.place.dir
+        &self.mounted.0.dir
     }
 
     pub(crate) fn place(&self) -> Place {
-        self.place.clone()
+        self.mounted.0.clone()
     }
 
-    pub(crate) fn into_parts(self) -> (OwnedFd, Option<Lease>) {
-        (self.fd, self.lease)
+    pub(crate) fn into_parts(self) -> (OwnedFd, Guard, Option<Lease>) {
+        (self.fd, self.mounted, self.lease)
     }
 }
 
@@ -121,7 +135,8 @@ pub fn mount(dir: &Path, opts: &MountOptions) -> Result<Session, MountError> {
         // Only a matter of speed; refused where /sys is read-only.
         let _ = std::fs::write(format!("/sys/class/bdi/{}/read_ahead_kb", mounted.device), READ_AHEAD_KIB.to_string());
     }
-    Ok(Session { fd, place: Place { dir, by }, lease })
+    let device = mounted.map(|mounted| mounted.device);
+    Ok(Session { fd, mounted: Guard(Place { dir, by, device }), lease })
 }
 
 /// The directory as the kernel names it, if something can be mounted there.
@@ -135,11 +150,11 @@ fn check(dir: &Path) -> Result<PathBuf, MountError> {
     };
     let path = table::absolute(dir).map_err(refuse)?;
     match table::mounted_at(&path).map_err(MountError::Table)? {
-        Some(mounted) if mounted.kind.starts_with("fuse") => {
-            // Asks a live server nothing that it would not answer from its cache.
-            let dead = std::fs::metadata(&path).is_err_and(|e| Errno::from_io_error(&e) == Some(Errno::NOTCONN));
-            return Err(if dead { MountError::Dead(path) } else { MountError::Busy(path) });
+        // Not by looking into it: a server that hangs would hang us.
+        Some(mounted) if mounted.kind == FS_TYPE && Waiter::find(&mounted.device).is_none() => {
+            return Err(MountError::Dead(path));
         }
+        Some(mounted) if mounted.kind.starts_with("fuse") => return Err(MountError::Busy(path)),
         _ => {}
     }
     if !std::fs::metadata(&path).map_err(refuse)?.is_dir() {

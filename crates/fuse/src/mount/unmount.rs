@@ -57,8 +57,12 @@ fn once(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {
     }
 }
 
-/// Ends the server's own mount: at once if nobody uses it, else for every new user.
+/// Ends the server's own mount, if it is still there: at once if nobody uses it, else for every new user.
 pub(crate) fn detach(place: &Place) {
+    let here = table::mounted_at(&place.dir).ok().flatten().map(|mounted| mounted.device);
+    if here.is_none() || here != place.device {
+        return;
+    }
     if let Err(MountError::InUse(_)) = once(&place.dir, place.by, false) {
         // If this fails too, the mount stays; the second signal ends the service.
         let _ = once(&place.dir, place.by, true);

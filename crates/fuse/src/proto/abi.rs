@@ -209,6 +209,8 @@ pub mod fattr {
     pub const KILL_SUIDGID: u32 = 1 << 11;
 }
 
+/// In [`WriteIn::write_flags`]: from the kernel's cache; the writer has long been told that all is well.
+pub const WRITE_CACHE: u32 = 1 << 0;
 /// In [`WriteIn::write_flags`]: the writer may not keep set-user-id and set-group-id.
 pub const WRITE_KILL_SUIDGID: u32 = 1 << 2;
 /// In [`FsyncIn::fsync_flags`]: the times need not become durable.

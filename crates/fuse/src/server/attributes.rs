@@ -1,8 +1,9 @@
 //! SETATTR, and the bits that a change of owner or contents takes away.
 //!
 //! With HANDLE_KILLPRIV_V2 the kernel leaves it to the server to clear set-user-id, and set-group-id on what the group
-//! may execute: on every change of owner, and on a write or truncation that it marks as by someone without
-//! CAP_FSETID.
+//! may execute: on every change of owner, on a write or truncation that it marks as by someone without CAP_FSETID, and
+//! on a SETATTR that sets nothing, which is what is left of its own attempt to clear them (before a write, before
+//! fallocate, in a chown that changes neither).
 
 use super::Server;
 use crate::proto::abi::{SetattrIn, fattr};
@@ -47,7 +48,7 @@ fn decode(args: &SetattrIn) -> Result<SetAttr, Errno> {
 impl<F: FileSystem, T: Transport> Server<F, T> {
     pub(super) async fn setattr(&self, node: NodeId, args: &SetattrIn) -> Answer {
         let mut set = decode(args)?;
-        let owner = set.uid.is_some() || set.gid.is_some();
+        let owner = set.uid.is_some() || set.gid.is_some() || set == SetAttr::default();
         if set.mode.is_none() && (owner || args.valid & fattr::KILL_SUIDGID != 0) {
             let attr = self.fs.getattr(node).await.map_err(|e| self.refuse(&e))?;
             if attr.kind != Kind::Directory {

@@ -1,7 +1,7 @@
 //! One request, from its bytes to its answer.
 
-use super::Server;
 use super::init::{Negotiated, negotiate};
+use super::{Server, Stage};
 use crate::errno::errno;
 use crate::proto::abi::{self, FallocateIn, InitIn, LseekIn, MknodIn, ReadIn, WriteIn};
 use crate::proto::reply::{Answer, Kept, Listing, Reply, absent, statfs};
@@ -85,7 +85,8 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
     }
 
     pub(super) async fn answer(&self, head: &Head, args: Result<Args<'_>, Malformed>) -> Answer {
-        let request = args.and_then(|args| Request::read(head.opcode, args, self.agreed.get().setxattr_ext));
+        let long_setxattr = matches!(self.stage.get(), Stage::Serving(agreed) if agreed.setxattr_ext);
+        let request = args.and_then(|args| Request::read(head.opcode, args, long_setxattr));
         let request = request.map_err(|_| Errno::INVAL)?;
         let (fs, node) = (&*self.fs, self.show.node(head.node));
         let who = |umask| Self::caller(head, umask);
@@ -128,7 +129,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
                 self.entry(fs.link(self.show.node(target), node, name(bytes)?).await)
             }
             Request::Read(args) => self.read(node, &args).await,
-            Request::Write { args, data } => self.write(&who(0), node, &args, data).await,
+            Request::Write { args, data } => self.write(who(0), node, &args, data).await,
             Request::Readdir(args) => self.readdir(node, &args).await,
             Request::Readdirplus(args) => self.readdirplus(node, &args).await,
             Request::Statfs => Ok(statfs(&fs.statfs().await.map_err(|e| self.refuse(&e))?)),
@@ -148,15 +149,13 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
     }
 
     fn init(&self, asked: &InitIn) -> Answer {
-        let out = match negotiate(asked, &self.opts)? {
-            Negotiated::AskAgain(out) => out,
-            Negotiated::Settled(out, agreed) => {
-                self.agreed.set(agreed);
-                self.settled.set(true);
-                out
-            }
+        let (out, stage) = match negotiate(asked, &self.opts) {
+            Ok(Negotiated::AskAgain(out)) => (Ok(out), Stage::Starting),
+            Ok(Negotiated::Settled(out, agreed)) => (Ok(out), Stage::Serving(agreed)),
+            Err(errno) => (Err(errno), Stage::Refused(errno)),
         };
-        Ok(Reply::Bytes(out.as_bytes().to_vec()))
+        self.stage.set(stage);
+        Ok(Reply::Bytes(out?.as_bytes().to_vec()))
     }
 
     async fn lookup(&self, dir: NodeId, bytes: &[u8]) -> Answer {
@@ -190,11 +189,13 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
         Ok(Reply::Data(at_most(pieces, len)))
     }
 
-    async fn write(&self, who: &Caller, node: NodeId, args: &WriteIn, data: &[u8]) -> Answer {
+    async fn write(&self, mut who: Caller, node: NodeId, args: &WriteIn, data: &[u8]) -> Answer {
+        // Nobody is named, and nobody can be told that the reserve is not for him: the data would be lost.
+        who.privileged |= args.write_flags & abi::WRITE_CACHE != 0;
         if args.write_flags & abi::WRITE_KILL_SUIDGID != 0 {
             self.kill_setid(node).await?;
         }
-        let size = self.fs.write(who, node, args.offset, data).await.map_err(|e| self.refuse(&e))?;
+        let size = self.fs.write(&who, node, args.offset, data).await.map_err(|e| self.refuse(&e))?;
         Ok(Reply::Bytes(abi::WriteOut { size, padding: 0 }.as_bytes().to_vec()))
     }
 

@@ -21,6 +21,7 @@ use init::Agreed;
 use lookups::Lookups;
 use rt::Rt;
 use rt::sync::Notify;
+use rustix::io::Errno;
 use signals::Signals;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -113,7 +114,9 @@ pub async fn serve<F: FileSystem + 'static>(
     opts: ServeOptions,
 ) -> Result<Ended, ServeError> {
     let signals = opts.signals.then(|| Signals::watch(rt, session.place())).transpose().map_err(ServeError::Signals)?;
-    let (fd, lease) = session.into_parts();
+    // Dropped after the device was closed: a mount that is still there (the service failed, or the connection was
+    // aborted) would answer everything with ENOTCONN.
+    let (fd, _mounted, lease) = session.into_parts();
     let transport = DevFuse::new(rt, fd).map_err(ServeError::Device)?;
     let reason = serve_on(rt, fs, transport, opts, signals).await;
     Ok(Ended { reason, lease })
@@ -133,8 +136,7 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
         transport,
         show,
         opts,
-        agreed: Cell::default(),
-        settled: Cell::new(false),
+        stage: Cell::new(Stage::Starting),
         lookups: RefCell::default(),
         under_way: Cell::new(0),
         finished: Notify::new(),
@@ -145,10 +147,10 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
             Err(gone) => break Reason::Failed(gone),
             Ok(Drained::More) => rt.yield_now().await,
             Ok(Drained::All) => {
-                if server.settled.get()
-                    && let Some(ready) = ready.take()
-                {
-                    ready();
+                match server.stage.get() {
+                    Stage::Starting => {}
+                    Stage::Serving(_) => ready.take().into_iter().for_each(|ready| ready()),
+                    Stage::Refused(errno) => break Reason::Failed(Gone::Failed(errno)),
                 }
                 match &signals {
                     None => server.transport.ready().await,
@@ -170,14 +172,22 @@ struct Server<F, T> {
     transport: T,
     show: Show,
     opts: ServeOptions,
-    agreed: Cell<Agreed>,
-    /// INIT was answered.
-    settled: Cell<bool>,
+    stage: Cell<Stage>,
     lookups: RefCell<Lookups>,
     /// Requests that became tasks and are not done.
     under_way: Cell<usize>,
     /// `under_way` went down to zero.
     finished: Notify,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    /// INIT has not come.
+    Starting,
+    /// INIT was answered.
+    Serving(Agreed),
+    /// INIT was refused; nothing more will come.
+    Refused(Errno),
 }
 
 enum Drained {
