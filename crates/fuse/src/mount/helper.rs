@@ -74,3 +74,38 @@ pub(super) fn unmount(dir: &Path, lazily: bool) -> Result<(), MountError> {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn the_helper_mounts_sends_the_device_and_unmounts() {
+        let found = Command::new(PROGRAM).arg("--version").output().is_ok();
+        if !found || !Path::new("/dev/fuse").exists() || !rustix::process::geteuid().is_root() {
+            eprintln!("helper: skipped, needs {PROGRAM}, /dev/fuse and (in a container) root");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let fd = mount(dir.path(), &MountOptions::new("a,b")).unwrap();
+        let mounted = super::super::table::mounted_at(dir.path()).unwrap().unwrap();
+        assert_eq!((mounted.kind.as_str(), mounted.source.to_str()), ("fuse.ordo", Some("a,b")));
+        drop(fd);
+        unmount(dir.path(), false).unwrap();
+        assert!(super::super::table::mounted_at(dir.path()).unwrap().is_none());
+        let refused = mount(&dir.path().join("missing"), &MountOptions::new("x")).unwrap_err().to_string();
+        assert!(refused.starts_with("fusermount3 refused: ") && refused.contains("missing"), "{refused}");
+    }
+
+    #[test]
+    fn the_helpers_name_is_not_said_twice() {
+        let output = |stderr: &str| Output {
+            status: std::process::ExitStatus::from_raw(256),
+            stdout: Vec::new(),
+            stderr: stderr.into(),
+        };
+        assert_eq!(complaint(&output("fusermount3: user has no write access\n")), "user has no write access");
+        assert_eq!(complaint(&output("\n")), "it gave no reason");
+    }
+}

@@ -72,6 +72,11 @@ impl Message {
         Message(Store::Small(small))
     }
 
+    /// A message that is a copy of `bytes`, for a transport whose buffers are not its own.
+    pub fn copied(bytes: &[u8]) -> Message {
+        Message(Store::Small(bytes.into()))
+    }
+
     /// The bytes, header first.
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {
