@@ -99,15 +99,6 @@ impl<L: Layout> Ufs<L> {
     }
 
     fn may_set(&self, inode: &Inode, set: &SetAttr) -> Result<()> {
-        let only_flags = SetAttr { flags: None, ctime: None, ..*set } == SetAttr::default();
-        if !only_flags {
-            may_change(inode)?;
-            if inode.dinode().flags & flags::APPEND != 0
-                && *set != (SetAttr { mtime: set.mtime, atime: set.atime, ctime: set.ctime, ..SetAttr::default() })
-            {
-                return Err(Refusal::NotPermitted.into());
-            }
-        }
         if let Some(size) = set.size {
             match inode.kind() {
                 Some(Kind::Regular) => {}
@@ -116,6 +107,16 @@ impl<L: Layout> Ufs<L> {
             }
             if size > self.layout.geometry().maxfilesize {
                 return Err(Refusal::TooBig.into());
+            }
+        }
+        let only_flags = SetAttr { flags: None, ctime: None, ..*set } == SetAttr::default();
+        // Linux lets anybody who may write "touch" an append-only file, but set no time of his choice.
+        let touch =
+            SetAttr { atime: Some(SetTime::Now), mtime: Some(SetTime::Now), ctime: set.ctime, ..SetAttr::default() };
+        if !only_flags {
+            may_change(inode)?;
+            if inode.dinode().flags & flags::APPEND != 0 && *set != touch {
+                return Err(Refusal::NotPermitted.into());
             }
         }
         if set.flags.is_some_and(|flags| (flags ^ inode.dinode().flags) & flags::SNAPSHOT != 0) {

@@ -61,10 +61,8 @@ impl<L: Layout> Ufs<L> {
         let dir = self.directory(dir).await?;
         self.call(make.call(), async |op| {
             let _alone = dir.lock.write().await;
+            self.check_free(&dir, name).await?;
             self.may_enter(&dir)?;
-            if name.is_dot_or_dotdot() || self.find(&dir, name.bytes()).await?.is_some() {
-                return Err(Refusal::Exists.into());
-            }
             if make.kind() == Kind::Directory && dir.dinode().nlink >= MAX_LINKS {
                 return Err(Refusal::TooManyLinks.into());
             }
@@ -87,6 +85,15 @@ impl<L: Layout> Ufs<L> {
             return Err(Refusal::NotFound.into());
         }
         attr::may_change(dir)
+    }
+
+    /// `Exists` if the name is taken: what Linux says first, whatever else is wrong.
+    async fn check_free(&self, dir: &Rc<Inode>, name: Name<'_>) -> Result<()> {
+        let taken = name.is_dot_or_dotdot() || self.find(dir, name.bytes()).await?.is_some();
+        if taken && dir.links_seen() > 0 {
+            return Err(Refusal::Exists.into());
+        }
+        Ok(())
     }
 
     /// Takes and initialises an inode. It has its links already, and no name.
@@ -236,16 +243,14 @@ impl<L: Layout> Ufs<L> {
     pub(crate) async fn link_to(&self, node: NodeId, dir: NodeId, name: Name<'_>) -> Result<Entry> {
         let inode = self.node(node).await?;
         let dir = self.directory(dir).await?;
-        if inode.is_dir() {
-            return Err(Refusal::NotPermitted.into());
-        }
-        attr::may_link(&inode)?;
         self.call(CallKind::Link, async |op| {
             let _alone = dir.lock.write().await;
+            self.check_free(&dir, name).await?;
             self.may_enter(&dir)?;
-            if self.find(&dir, name.bytes()).await?.is_some() {
-                return Err(Refusal::Exists.into());
+            if inode.is_dir() {
+                return Err(Refusal::NotPermitted.into());
             }
+            attr::may_link(&inode)?;
             if inode.links_seen() == 0 && !inode.nameless.get() {
                 return Err(Refusal::NotFound.into());
             }

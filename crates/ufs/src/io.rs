@@ -19,7 +19,7 @@ impl<L: Layout> Ufs<L> {
     /// Up to `len` bytes from `offset`.
     pub(crate) async fn read_file(&self, inode: &Rc<Inode>, offset: u64, len: u32) -> Result<Segments> {
         match inode.kind() {
-            Some(Kind::Regular | Kind::Symlink) => {}
+            Some(Kind::Regular) => {}
             Some(Kind::Directory) => return Err(Refusal::IsDirectory.into()),
             _ => return Err(Refusal::Invalid.into()),
         }

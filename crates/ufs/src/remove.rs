@@ -15,10 +15,10 @@ impl<L: Layout> Ufs<L> {
             let _alone = dir.lock.write().await;
             let found = self.must_find(&dir, name.bytes()).await?;
             let inode = self.inode(found.ino).await?;
+            attr::may_unlink(&dir, &inode)?;
             if inode.is_dir() {
                 return Err(Refusal::IsDirectory.into());
             }
-            attr::may_unlink(&dir, &inode)?;
             inode.links_leave(1);
             let ticket = self.cache().ledger().issue(Freed::DropLink { ino: found.ino, parent: None });
             let ripe = self.clear(op, &dir, name.bytes(), found, ticket, self.now()).await?;
@@ -39,6 +39,7 @@ impl<L: Layout> Ufs<L> {
             let _alone = dir.lock.write().await;
             let found = self.must_find(&dir, name.bytes()).await?;
             let inode = self.inode(found.ino).await?;
+            attr::may_unlink(&dir, &inode)?;
             if !inode.is_dir() {
                 return Err(Refusal::NotDirectory.into());
             }
@@ -51,7 +52,6 @@ impl<L: Layout> Ufs<L> {
                 if !self.is_empty(&inode).await? {
                     return Err(Refusal::NotEmpty.into());
                 }
-                attr::may_unlink(&dir, &inode)?;
                 inode.links_leave(u32::from(inode.dinode().nlink));
                 dir.links_leave(1);
                 let ticket = self.cache().ledger().issue(Freed::DropLink { ino: found.ino, parent: Some(dir.ino()) });

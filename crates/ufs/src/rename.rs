@@ -40,24 +40,39 @@ impl<L: Layout> Ufs<L> {
             let _locks = self.lock_both(&from, &to).await?;
             let found = self.must_find(&from, name.bytes()).await?;
             let source = End { dir: &from, name: name.bytes(), found, inode: self.inode(found.ino).await? };
-            self.may_enter(&to)?;
-            attr::may_unlink(&from, &source.inode)?;
-            if across && source.inode.is_dir() && self.is_within(&to, source.found.ino).await? {
-                return Err(Refusal::Invalid.into());
-            }
             let target = match self.find(&to, to_name.bytes()).await? {
                 None => None,
                 Some(found) => {
                     Some(End { dir: &to, name: to_name.bytes(), found, inode: self.inode(found.ino).await? })
                 }
             };
-            match (mode, target) {
-                (RenameMode::NoReplace, Some(_)) => Err(Refusal::Exists.into()),
-                (RenameMode::Exchange, None) => Err(Refusal::NotFound.into()),
-                (_, Some(target)) if target.found.ino == source.found.ino => Ok(()),
-                (RenameMode::Exchange, Some(target)) => self.exchange(op, source, target).await,
-                (_, Some(target)) => self.replace(op, source, target).await,
-                (_, None) => self.place(op, source, &to, to_name.bytes()).await,
+            // Where several refusals fit, the order is Linux's.
+            match (mode, &target) {
+                (RenameMode::NoReplace, Some(_)) => return Err(Refusal::Exists.into()),
+                (RenameMode::Exchange, None) => return Err(Refusal::NotFound.into()),
+                _ => {}
+            }
+            if across && source.inode.is_dir() && self.is_within(&to, source.found.ino).await? {
+                return Err(Refusal::Invalid.into());
+            }
+            if let Some(target) = &target
+                && across
+                && target.inode.is_dir()
+                && self.is_within(&from, target.found.ino).await?
+            {
+                // The target holds the source, somewhere below it.
+                let exchange = mode == RenameMode::Exchange;
+                return Err(if exchange { Refusal::Invalid } else { Refusal::NotEmpty }.into());
+            }
+            if target.as_ref().is_some_and(|target| target.found.ino == source.found.ino) {
+                return Ok(());
+            }
+            attr::may_unlink(&from, &source.inode)?;
+            self.may_enter(&to)?;
+            match target {
+                Some(target) if mode == RenameMode::Exchange => self.exchange(op, source, target).await,
+                Some(target) => self.replace(op, source, target).await,
+                None => self.place(op, source, &to, to_name.bytes()).await,
             }
         })
         .await
@@ -125,16 +140,12 @@ impl<L: Layout> Ufs<L> {
         let now = self.now();
         let kind = source.inode.kind().ok_or(Refusal::Stale)?;
         let (is_dir, over_dir) = (kind == Kind::Directory, target.inode.is_dir());
-        if over_dir && self.is_within(source.dir, target.found.ino).await? {
-            // It holds the source, somewhere below it.
-            return Err(if is_dir { Refusal::NotEmpty } else { Refusal::IsDirectory }.into());
-        }
+        attr::may_unlink(target.dir, &target.inode)?;
         match (is_dir, over_dir) {
             (true, false) => return Err(Refusal::NotDirectory.into()),
             (false, true) => return Err(Refusal::IsDirectory.into()),
             _ => {}
         }
-        attr::may_unlink(target.dir, &target.inode)?;
         let _replaced = target.inode.lock.write().await;
         if over_dir && !self.is_empty(&target.inode).await? {
             return Err(Refusal::NotEmpty.into());
@@ -165,9 +176,6 @@ impl<L: Layout> Ufs<L> {
         let now = self.now();
         let across = !Rc::ptr_eq(a.dir, b.dir);
         attr::may_unlink(b.dir, &b.inode)?;
-        if across && b.inode.is_dir() && self.is_within(a.dir, b.found.ino).await? {
-            return Err(Refusal::Invalid.into());
-        }
         for (end, other) in [(&a, &b), (&b, &a)] {
             self.add_link(op, &end.inode, now).await?;
             if across && end.inode.is_dir() {

@@ -11,6 +11,7 @@ use buf::{CallKind, Fields, Op};
 use bytes::Bytes;
 use ondisk::acl::{ACCESS, Acl, DEFAULT};
 use ondisk::extattr::{self, MAX_NAME, Namespace};
+use ondisk::{Dialect, Format};
 use std::rc::Rc;
 use vfs::{Caller, Error, Kind, Refusal, Result, XattrMode};
 
@@ -60,6 +61,9 @@ impl<L: Layout> Ufs<L> {
     /// The value of an attribute.
     pub(crate) async fn attribute(&self, inode: &Rc<Inode>, name: &[u8]) -> Result<Bytes> {
         let id = Id::of_linux(name)?;
+        if self.layout.geometry().format == Format::Ufs1 {
+            return Err(Refusal::NotSupported.into());
+        }
         let value = {
             let _shared = inode.lock.read().await;
             self.stored(inode, id).await?.ok_or(Refusal::NoAttribute)?
@@ -72,6 +76,15 @@ impl<L: Layout> Ufs<L> {
             list.set_mode_bits(inode.dinode().mode);
         }
         Ok(list.to_linux().into())
+    }
+
+    /// UFS1 has no place for attributes. NetBSD's UFS2 has, but its own fsck may mishandle them there.
+    fn may_set_attributes(&self) -> Result<()> {
+        let g = self.layout.geometry();
+        if g.format == Format::Ufs1 || g.dialect != Dialect::FreeBsd {
+            return Err(Refusal::NotSupported.into());
+        }
+        Ok(())
     }
 
     async fn stored(&self, inode: &Inode, id: Id<'_>) -> Result<Option<Vec<u8>>> {
@@ -105,6 +118,7 @@ impl<L: Layout> Ufs<L> {
         mode: XattrMode,
     ) -> Result<()> {
         let id = Id::of_linux(name)?;
+        self.may_set_attributes()?;
         attr::may_change(inode)?;
         if inode.dinode().flags & attr::flags::APPEND != 0 {
             return Err(Refusal::NotPermitted.into());

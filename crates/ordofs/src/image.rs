@@ -1,0 +1,168 @@
+//! Where a volume is: a file or a device, and perhaps a partition in it.
+//!
+//! `disk.img`, `disk.img@p2`, `disk.img@s1a`, `disk.img@gpt:LABEL`; with `--offset`, the bytes from there on. A disk
+//! with partitions of which only one holds a volume needs no suffix.
+
+use crate::OpenError;
+use disk::{Block, Disk, DiskOff, FileOptions, ReadPart, Slice, Tag};
+use ondisk::ByteOff;
+use ondisk::partition::{self, Partition, Select, Table};
+use ondisk::superblock::search::{self, Found};
+use rt::Rt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// A place that may hold a volume, as the user names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageSpec {
+    /// The file or device.
+    pub path: PathBuf,
+    /// The partition after `@`.
+    pub part: Option<Select>,
+    /// Where the volume starts, in bytes.
+    pub offset: Option<u64>,
+}
+
+impl ImageSpec {
+    /// Takes the suffix after the last `@` for a partition, unless a file with the whole name exists.
+    ///
+    /// # Errors
+    /// `BadSpec` for a suffix that names no partition.
+    pub fn parse(text: &Path) -> Result<ImageSpec, OpenError> {
+        let whole = ImageSpec { path: text.to_owned(), part: None, offset: None };
+        let (Some(name), false) = (text.to_str(), text.exists()) else { return Ok(whole) };
+        match name.rsplit_once('@') {
+            None => Ok(whole),
+            Some((path, suffix)) => {
+                let part = suffix.parse::<Select>().map_err(|error| OpenError::BadSpec(error.to_string()))?;
+                Ok(ImageSpec { path: path.into(), part: Some(part), offset: None })
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for ImageSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        self.part.as_ref().map_or(Ok(()), |part| write!(f, "@{part}"))
+    }
+}
+
+/// A disk that holds a volume, and the volume's superblock.
+pub struct Located {
+    /// The volume's own disk: the image, or a window on it.
+    pub disk: Rc<dyn Disk>,
+    /// Where the superblock is, and what it says.
+    pub found: Found,
+}
+
+/// Opens what `spec` names, whatever it holds: the image, or a part of it.
+///
+/// # Errors
+/// When the file cannot be opened or is in use, or when there is no such partition.
+pub fn open(rt: &Rt, spec: &ImageSpec, options: &FileOptions) -> Result<Rc<dyn Disk>, OpenError> {
+    let disk = disk::open(rt, &spec.path, options)?;
+    match (spec.offset, &spec.part) {
+        (Some(offset), _) => {
+            let rest = disk.info().size.saturating_sub(offset);
+            Ok(Rc::new(Slice::new(disk, offset, rest)?))
+        }
+        (None, None) => Ok(disk),
+        (None, Some(wanted)) => {
+            let table = partitions(rt, &disk)?;
+            let part = partition::select(&table, wanted).map_err(|error| OpenError::BadSpec(error.to_string()))?;
+            window(disk, part)
+        }
+    }
+}
+
+/// Opens the image and finds the volume in it.
+///
+/// # Errors
+/// When the file cannot be opened or is in use, when there is no such partition, or no volume.
+pub fn locate(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result<Located, OpenError> {
+    let disk = open(rt, spec, &options)?;
+    find_in(rt, &disk, spec, search::find)
+}
+
+/// As [`locate`]; where no primary superblock can be used, a backup tells what the volume is. To look at a damaged
+/// volume, or to repair it.
+///
+/// # Errors
+/// As [`locate`].
+pub fn locate_damaged(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result<Located, OpenError> {
+    let disk = open(rt, spec, &options)?;
+    match find_in(rt, &disk, spec, search::find) {
+        Err(OpenError::NotFound(why)) => {
+            find_in(rt, &disk, spec, search::find_backup).map_err(|_| OpenError::NotFound(why))
+        }
+        found => found,
+    }
+}
+
+/// Finds the volume that begins with the first byte of `disk`.
+///
+/// # Errors
+/// `NotFound`.
+pub fn locate_on(rt: &Rt, disk: Rc<dyn Disk>) -> Result<Located, OpenError> {
+    find(rt, disk, search::find)
+}
+
+type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, search::NotFound>;
+
+fn find_in(rt: &Rt, disk: &Rc<dyn Disk>, spec: &ImageSpec, search: Search) -> Result<Located, OpenError> {
+    match find(rt, disk.clone(), search) {
+        Err(error) if spec.offset.is_none() && spec.part.is_none() => only_partition(rt, disk, search, error),
+        found => found,
+    }
+}
+
+fn window(disk: Rc<dyn Disk>, part: &Partition) -> Result<Rc<dyn Disk>, OpenError> {
+    Ok(Rc::new(Slice::new(disk, part.start, part.len)?))
+}
+
+/// The one partition that holds a volume.
+fn only_partition(rt: &Rt, disk: &Rc<dyn Disk>, search: Search, no_volume: OpenError) -> Result<Located, OpenError> {
+    let table = partitions(rt, disk)?;
+    let mut volumes = Vec::new();
+    for part in &table.partitions {
+        if let Ok(located) = find(rt, window(disk.clone(), part)?, search) {
+            volumes.push((part.name.clone(), located));
+        }
+    }
+    match volumes.len() {
+        0 => Err(no_volume),
+        1 => Ok(volumes.remove(0).1),
+        _ => Err(OpenError::SeveralVolumes(
+            volumes.iter().map(|(name, _)| format!("@{name}")).collect::<Vec<_>>().join(", "),
+        )),
+    }
+}
+
+/// The partitions of a disk; none if it has no table.
+///
+/// # Errors
+/// When the disk cannot be read.
+pub fn partitions(rt: &Rt, disk: &Rc<dyn Disk>) -> Result<Table, OpenError> {
+    let info = disk.info();
+    partition::scan(&mut |at, bytes: &mut [u8]| read_bytes(rt, disk, at, bytes), info.size, u64::from(info.sector))
+        .map_err(|error| OpenError::BadSpec(format!("the partition table cannot be read: {error}")))
+}
+
+fn find(rt: &Rt, disk: Rc<dyn Disk>, search: Search) -> Result<Located, OpenError> {
+    let size = disk.info().size;
+    let found = search(&mut |at: ByteOff, bytes: &mut [u8]| read_bytes(rt, &disk, at.0, bytes), size)?;
+    Ok(Located { disk, found })
+}
+
+/// Reads any bytes, whatever the disk's sector.
+fn read_bytes(rt: &Rt, disk: &Rc<dyn Disk>, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+    let sector = u64::from(disk.info().sector);
+    let start = at - at % sector;
+    let end = (at + bytes.len() as u64).next_multiple_of(sector);
+    let part = ReadPart { block: Block::zeroed((end - start) as usize), tag: Tag::default() };
+    let parts = rt.block_on(disk.read(DiskOff(start), vec![part])).map_err(io::Error::other)?;
+    bytes.copy_from_slice(&parts[0].block[(at - start) as usize..][..bytes.len()]);
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! A mounted volume: layout, scheme, cache and disk, put together. The async face.
+
+use crate::image::{ImageSpec, Located, locate};
+use crate::options::DEFAULT_SCHEME;
+use crate::{MountOptions, OpenError};
+use buf::{Cache, CacheOptions, Health, Scheme};
+use disk::{FileOptions, Queue, QueueOptions};
+use ffs::Ffs;
+use rt::Rt;
+use std::rc::Rc;
+use std::sync::Arc;
+use ufs::{Atime, Ufs};
+use vfs::Result;
+
+/// The file system of a mounted volume. Today there is one layout.
+pub type Fs = Ufs<Ffs>;
+
+/// A mounted volume.
+pub struct Mounted {
+    fs: Rc<Fs>,
+    cache: Rc<Cache>,
+    scheme: Rc<dyn Scheme>,
+    why_read_only: Option<String>,
+}
+
+impl Mounted {
+    /// Opens an image and mounts the volume in it.
+    ///
+    /// # Errors
+    /// See [`OpenError`]. A volume that needs repair is no error: it is mounted read-only, and [`Mounted::why_read_only`]
+    /// says why.
+    pub fn open(rt: &Rt, spec: &ImageSpec, options: &MountOptions) -> std::result::Result<Mounted, OpenError> {
+        let file = FileOptions {
+            read_only: options.read_only,
+            direct: options.direct,
+            volatile_cache: options.volatile_cache,
+            ..FileOptions::default()
+        };
+        let located = locate(rt, spec, file)?;
+        rt.block_on(Mounted::mount(rt, located, options))
+    }
+
+    /// Mounts a volume on a disk that was opened before.
+    ///
+    /// # Errors
+    /// See [`Mounted::open`].
+    pub async fn mount(rt: &Rt, located: Located, options: &MountOptions) -> std::result::Result<Mounted, OpenError> {
+        let scheme = make_scheme(options)?;
+        Mounted::mount_with(rt, located, scheme, options).await
+    }
+
+    /// Mounts a volume with a scheme of the caller's making: for the laboratory.
+    ///
+    /// # Errors
+    /// See [`Mounted::open`].
+    pub async fn mount_with(
+        rt: &Rt,
+        located: Located,
+        scheme: Rc<dyn Scheme>,
+        options: &MountOptions,
+    ) -> std::result::Result<Mounted, OpenError> {
+        let queue_options = QueueOptions { volatile_cache: options.volatile_cache, ..QueueOptions::default() };
+        let read_only = options.read_only || located.disk.info().read_only;
+        let queue = Queue::new(rt, located.disk, queue_options);
+        let opening = ffs::Opening { read_only, force: options.force, mount_point: options.mount_point.clone() };
+        let gate = ffs::may_write(&located.found, &opening);
+        let why_read_only = gate.as_ref().err().map(ToString::to_string).filter(|_| !read_only);
+        let health = if read_only || gate.is_err() { Health::read_only() } else { Health::default() };
+        let cache = Cache::new(rt.clone(), queue, health, CacheOptions::of_size(options.cache));
+        let layout = Ffs::open(&cache, scheme.clone(), located.found, &opening).await?;
+        let atime = if options.noatime { Atime::Never } else { Atime::Relative };
+        let fs = Rc::new(Ufs::new(layout, ufs::Options { atime }));
+        rt.spawn(Cache::run_syncer(Rc::downgrade(&cache)));
+        rt.spawn(Ufs::run_upkeep(Rc::downgrade(&fs)));
+        Ok(Mounted { fs, cache, scheme, why_read_only })
+    }
+
+    /// The file system.
+    pub fn fs(&self) -> &Rc<Fs> {
+        &self.fs
+    }
+
+    /// The cache, for its counts.
+    pub fn cache(&self) -> &Rc<Cache> {
+        &self.cache
+    }
+
+    /// The scheme.
+    pub fn scheme(&self) -> &Rc<dyn Scheme> {
+        &self.scheme
+    }
+
+    /// Why the volume was mounted read-only although that was not asked for, and which command mends it.
+    pub fn why_read_only(&self) -> Option<&str> {
+        self.why_read_only.as_deref()
+    }
+
+    /// Why the volume turned read-only while it was mounted.
+    pub fn degraded(&self) -> Option<Arc<str>> {
+        self.cache.health().reason()
+    }
+
+    /// Writes everything, marks the volume clean, and lets go of the disk.
+    ///
+    /// # Errors
+    /// `Io` when something could not be written: the volume is then marked as one that needs a check.
+    pub async fn unmount(self) -> Result<()> {
+        self.fs.unmount().await
+    }
+}
+
+fn make_scheme(options: &MountOptions) -> std::result::Result<Rc<dyn Scheme>, OpenError> {
+    let name = options.scheme.as_deref().unwrap_or(DEFAULT_SCHEME);
+    let known = schemes::by_name(name).ok_or_else(|| OpenError::NoScheme(name.into()))?;
+    Ok(known.make(schemes::Settings { alloc_init: options.alloc_init }))
+}

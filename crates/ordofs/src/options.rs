@@ -1,0 +1,45 @@
+//! How a volume is opened.
+
+use schemes::AllocInit;
+
+/// What may be chosen when a volume is mounted. The names are those of `ordo mount -o`.
+#[derive(Debug, Clone)]
+pub struct MountOptions {
+    /// Nothing is changed.
+    pub read_only: bool,
+    /// Mount a dirty volume, or one that needs a check, read-write all the same.
+    pub force: bool,
+    /// The name of the scheme; `None` takes the default.
+    pub scheme: Option<String>,
+    /// Memory for the cache, in bytes.
+    pub cache: usize,
+    /// What is initialised on the disk before it is pointed to.
+    pub alloc_init: AllocInit,
+    /// Overrides what the disk says about its cache.
+    pub volatile_cache: Option<bool>,
+    /// Bypass the kernel's page cache of the image.
+    pub direct: bool,
+    /// Reading a file does not change its time of last access.
+    pub noatime: bool,
+    /// What the superblock remembers as the place of the last mount.
+    pub mount_point: String,
+}
+
+impl Default for MountOptions {
+    fn default() -> Self {
+        MountOptions {
+            read_only: false,
+            force: false,
+            scheme: None,
+            cache: 256 << 20,
+            alloc_init: AllocInit::default(),
+            volatile_cache: None,
+            direct: false,
+            noatime: false,
+            mount_point: String::new(),
+        }
+    }
+}
+
+/// The scheme of a volume that nobody chose one for.
+pub const DEFAULT_SCHEME: &str = "sync";
