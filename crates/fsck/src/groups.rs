@@ -50,16 +50,18 @@ impl Volume {
     }
 
     fn header_damage(&self, c: Cgx, head: &CgHeader, bytes: &[u8]) -> Option<(&'static str, i64, i64)> {
-        let (geo, wrong) = (&self.geo, |field, found: i64, right: i64| (found != right).then_some((field, found, right)));
+        let (geo, wrong) =
+            (&self.geo, |field, found: i64, right: i64| (found != right).then_some((field, found, right)));
         let damage = wrong("cg_magic", head.magic.into(), cg::MAGIC.into())
             .or_else(|| wrong("cg_cgx", head.cgx.into(), c.0.into()))
             .or_else(|| wrong("cg_ndblk", head.ndblk.into(), geo.cg_ndblk(c).into()));
         if geo.format == Format::Ufs1 {
             let fits = geo.ipg <= 32767;
-            return damage.or_else(|| if fits { wrong("cg_old_niblk", head.old_niblk.into(), geo.ipg.into()) } else { None });
+            return damage
+                .or_else(|| if fits { wrong("cg_old_niblk", head.old_niblk.into(), geo.ipg.into()) } else { None });
         }
         let inited = head.initediblk;
-        let whole = inited <= geo.ipg && (inited % geo.inopb == 0 || inited == geo.ipg);
+        let whole = inited <= geo.ipg && (inited.is_multiple_of(geo.inopb) || inited == geo.ipg);
         let beyond = (inited..geo.ipg).find(|&i| {
             let at = usize::try_from(head.iusedoff).unwrap_or(usize::MAX).saturating_add((i / 8) as usize);
             bytes.get(at).is_some_and(|byte| byte >> (i % 8) & 1 == 1)
@@ -230,8 +232,7 @@ impl Volume {
                 std::cmp::Ordering::Equal => (1u64 << (layout.ndblk % 8)) - 1,
                 std::cmp::Ordering::Greater => 0,
             };
-            let keep = if index * 8 + 8 > layout.fpg && layout.fpg % 8 != 0 { *byte & !((1u8 << (layout.fpg % 8)) - 1) } else { 0 };
-            *byte = (!self.used.run(base + u64::from(index) * 8, 8) & mask) as u8 | keep;
+            *byte = (!self.used.run(base + u64::from(index) * 8, 8) & mask) as u8;
         }
         let mut ndir = 0;
         let group = self.groups.get(c.0 as usize).map(|group| group.inodes.as_slice()).unwrap_or_default();
@@ -321,7 +322,12 @@ fn header_fields(head: &CgHeader) -> [Field; 17] {
 
 fn differences(found: Csum, right: Csum) -> Vec<(&'static str, i64, i64)> {
     let fields = |cs: Csum| {
-        [("ndir", cs.ndir.into()), ("nbfree", cs.nbfree.into()), ("nifree", cs.nifree.into()), ("nffree", cs.nffree.into())]
+        [
+            ("ndir", cs.ndir.into()),
+            ("nbfree", cs.nbfree.into()),
+            ("nifree", cs.nifree.into()),
+            ("nffree", cs.nffree.into()),
+        ]
     };
     fields(found).into_iter().zip(fields(right)).filter_map(differ).collect()
 }

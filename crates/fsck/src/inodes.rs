@@ -312,7 +312,7 @@ fn bad_record(area: &[u8], endian: ondisk::Endian) -> Option<(usize, &'static st
         let len = len as usize;
         let byte = |offset: usize| usize::from(area.get(at + offset).copied().unwrap_or(0));
         let (padding, name) = (byte(5), byte(6));
-        if len % 8 != 0 {
+        if !len.is_multiple_of(8) {
             return Some((at, "its length is not a multiple of 8"));
         }
         if len > area.len() - at {

@@ -30,8 +30,17 @@ impl Volume {
     /// Names an inode in `lost+found`. Returns the directory; `None` where there is no room for the name.
     pub(crate) async fn lose(&mut self, ino: u32) -> Result<Option<u32>, Error> {
         if self.lost.ino == 0 && !self.lost.hopeless {
-            self.open_lost().await?;
+            let displaced = self.open_lost().await?;
+            for other in displaced.into_iter().filter(|&other| other != ino) {
+                if self.known(other).links == 0 && self.name_in_lost(other).await?.is_some() {
+                    self.put_count(other).await?;
+                }
+            }
         }
+        self.name_in_lost(ino).await
+    }
+
+    async fn name_in_lost(&mut self, ino: u32) -> Result<Option<u32>, Error> {
         let known = self.known(ino);
         // The directory must not be named in itself.
         if self.lost.hopeless || ino == self.lost.ino {
@@ -60,8 +69,9 @@ impl Volume {
         self.lost.ino != 0 && (ino == self.lost.ino || ino == Ino::ROOT.0 && self.lost.made)
     }
 
-    /// Finds or makes the directory.
-    async fn open_lost(&mut self) -> Result<(), Error> {
+    /// Finds or makes the directory. Returns what had its name and was none.
+    async fn open_lost(&mut self) -> Result<Vec<u32>, Error> {
+        let mut displaced = vec![];
         let root = self.dinode(Ino::ROOT.0).await?;
         let (extents, _) = self.extents(&root).await?;
         let format = self.geo.dir_format();
@@ -73,9 +83,11 @@ impl Volume {
                     continue;
                 };
                 if self.known(entry.ino).kind == Kind::Dir {
-                    return self.use_lost(entry.ino).await;
+                    self.use_lost(entry.ino).await?;
+                    return Ok(displaced);
                 }
                 // Something else has the name: it loses it, and is the first to be named here.
+                displaced.push(entry.ino);
                 ondisk::dirent::set_inode(block, entry.at, format, Ino::NONE, 0);
                 let at = ByteOff(extent.at.0 + n * format.block as u64);
                 self.image.write(at, block, Order::Contents).await?;
@@ -84,7 +96,7 @@ impl Volume {
         }
         let made = self.make_lost(root, extents).await?;
         self.lost.hopeless = !made;
-        Ok(())
+        Ok(displaced)
     }
 
     async fn make_lost(&mut self, mut root: Dinode, mut extents: Vec<Extent>) -> Result<bool, Error> {
@@ -98,6 +110,10 @@ impl Volume {
             return Ok(false);
         }
         self.count_link(ino, 1);
+        if self.dots_counted {
+            self.count_link(ino, 1);
+            self.count_link(Ino::ROOT.0, 1);
+        }
         self.use_lost(ino).await?;
         self.lost.made = true;
         Ok(true)
@@ -167,7 +183,7 @@ impl Volume {
         let within = dinode.size % bsize;
         let grown = if within == 0 {
             self.add_block(dinode, dinode.size / bsize).await?
-        } else if within % u64::from(self.geo.fsize) != 0 || dinode.size > 12 * bsize {
+        } else if !within.is_multiple_of(self.geo.fsize.into()) || dinode.size > 12 * bsize {
             // Room in the last fragment or, beyond the direct blocks, in the last block.
             self.format_tail(dinode).await?;
             Some(block)
@@ -233,4 +249,3 @@ impl Volume {
         Ok(Some(if lbn < 12 { geo.dirblksiz.into() } else { geo.bsize.into() }))
     }
 }
-

@@ -13,32 +13,33 @@ impl Volume {
             self.count_link(dir.ino, 1);
             self.count_link(if dir.ino == Ino::ROOT.0 { dir.ino } else { dir.parent }, 1);
         }
+        self.dots_counted = true;
+        // All names first: a file that gets one in `lost+found` can change the counts of that and of the root.
+        self.each_inode(true).await?;
+        self.each_inode(false).await
+    }
+
+    async fn each_inode(&mut self, nameless: bool) -> Result<(), Error> {
         let ncg = self.geo.ncg;
         for c in 0..ncg {
             self.step(Phase::Links, c.into(), ncg.into());
             let mut index = 0;
             // The group can grow by `lost+found` while its files are named there.
-            while self.groups.get(c as usize).is_some_and(|group| index < group.inodes.len()) {
+            while let Some(known) = self.groups.get(c as usize).and_then(|group| group.inodes.get(index)) {
                 let ino = c * self.geo.ipg + index as u32;
-                self.check_links_of(ino).await?;
+                match known.kind {
+                    Kind::EmptyDir if nameless => {
+                        self.find(Finding::EmptyDirectory { ino });
+                        self.clear_inode(ino).await?;
+                    }
+                    Kind::File if nameless && known.links == 0 => self.settle_nameless(ino).await?,
+                    Kind::File | Kind::Dir if !nameless => self.check_count(ino).await?,
+                    _ => {}
+                }
                 index += 1;
             }
         }
         Ok(())
-    }
-
-    async fn check_links_of(&mut self, ino: u32) -> Result<(), Error> {
-        let known = self.known(ino);
-        match known.kind {
-            Kind::Free | Kind::Hidden => return Ok(()),
-            Kind::EmptyDir => {
-                self.find(Finding::EmptyDirectory { ino });
-                return self.clear_inode(ino).await;
-            }
-            Kind::File if known.links == 0 => return self.settle_nameless(ino).await,
-            Kind::File | Kind::Dir => {}
-        }
-        self.check_count(ino).await
     }
 
     /// Rule 39: a file without a name goes if it was about to, or if it holds nothing; else it gets a name.
@@ -68,9 +69,13 @@ impl Volume {
         self.put_count(ino).await
     }
 
-    async fn put_count(&mut self, ino: u32) -> Result<(), Error> {
+    /// Writes the count of links that were found.
+    pub(crate) async fn put_count(&mut self, ino: u32) -> Result<(), Error> {
         let mut dinode = self.dinode(ino).await?;
         dinode.nlink = u16::try_from(self.known(ino).links).unwrap_or(u16::MAX);
+        if let Some(known) = self.known_mut(ino) {
+            known.nlink = dinode.nlink;
+        }
         self.put_dinode(ino, &dinode).await
     }
 }

@@ -120,6 +120,9 @@ mod tests {
         for _ in 0..FINDINGS_MAX + 3 {
             report.note(Finding::Optim { found: 3 }, Severity::Manual);
         }
-        assert_eq!((report.findings.len(), report.unlisted, report.count()), (FINDINGS_MAX, 3, FINDINGS_MAX as u64 + 3));
+        assert_eq!(
+            (report.findings.len(), report.unlisted, report.count()),
+            (FINDINGS_MAX, 3, FINDINGS_MAX as u64 + 3)
+        );
     }
 }

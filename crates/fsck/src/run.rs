@@ -55,7 +55,11 @@ fn read_only_variant(sb: &Superblock) -> Option<Refused> {
     sb.write_gate().err().filter(|why| {
         matches!(
             why,
-            Refused::OldFormat(_) | Refused::OldSuperblock | Refused::Dialect(_) | Refused::Wapbl | Refused::UnknownFlags(_)
+            Refused::OldFormat(_)
+                | Refused::OldSuperblock
+                | Refused::Dialect(_)
+                | Refused::Wapbl
+                | Refused::UnknownFlags(_)
         )
     })
 }

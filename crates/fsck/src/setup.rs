@@ -83,7 +83,8 @@ impl Places {
     }
 
     async fn decode(&mut self, at: ByteOff) -> Result<Superblock, String> {
-        let bytes = self.bytes(at, ondisk::superblock::SBLOCKSIZE.min((self.size - at.0.min(self.size)) as usize)).await;
+        let bytes =
+            self.bytes(at, ondisk::superblock::SBLOCKSIZE.min((self.size - at.0.min(self.size)) as usize)).await;
         Superblock::decode(&bytes.ok_or("it cannot be read")?, at).map_err(|why| why.to_string())
     }
 }
@@ -103,7 +104,9 @@ async fn primary(places: &mut Places) -> Result<(Superblock, Vec<Finding>), Erro
             let at = damage.at.unwrap_or_default();
             let bytes = places.bytes(at, ondisk::superblock::SBLOCKSIZE).await.unwrap_or_default();
             match Superblock::decode_whatever_the_hash(&bytes, at) {
-                Ok(sb) if sb.volume_bytes() <= places.size => return Ok((sb, vec![Finding::SuperblockHash { at: at.0 }])),
+                Ok(sb) if sb.volume_bytes() <= places.size => {
+                    return Ok((sb, vec![Finding::SuperblockHash { at: at.0 }]));
+                }
                 _ => damage.to_string(),
             }
         }

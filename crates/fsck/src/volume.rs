@@ -93,10 +93,19 @@ pub(crate) struct Volume {
     /// The shortest run of fragments that was looked for in vain.
     pub(crate) no_room_for: u32,
     pub(crate) lost: Lost,
+    /// The links of `.` and `..` are counted: from then on, whoever makes a directory counts its own.
+    pub(crate) dots_counted: bool,
 }
 
 impl Volume {
-    pub(crate) fn new(image: Image, sb: Superblock, mode: Mode, now: i64, report: Report, progress: Progress) -> Volume {
+    pub(crate) fn new(
+        image: Image,
+        sb: Superblock,
+        mode: Mode,
+        now: i64,
+        report: Report,
+        progress: Progress,
+    ) -> Volume {
         let geo = sb.geometry();
         let mut lax = geo.clone();
         lax.inode_hash = false;
@@ -119,6 +128,7 @@ impl Volume {
             rotor: 0,
             no_room_for: u32::MAX,
             lost: Lost::default(),
+            dots_counted: false,
             geo,
         };
         volume.forget();
@@ -132,6 +142,7 @@ impl Volume {
         self.groups = (0..self.geo.ncg).map(|_| Group::default()).collect();
         (self.dirs, self.dups, self.snapshots) = (vec![], vec![], vec![]);
         (self.rotor, self.no_room_for, self.lost) = (0, u32::MAX, Lost::default());
+        self.dots_counted = false;
         for c in (0..self.geo.ncg).map(Cgx) {
             let first = if c.0 == 0 { FragNo(0) } else { self.geo.cgsblock(c) };
             self.used.set(first.0, self.geo.cgdmin(c).0 - first.0);

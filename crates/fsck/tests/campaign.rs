@@ -42,7 +42,10 @@ fn substitute(name: &str, parts: &[Range<usize>]) {
 #[test]
 fn every_word_of_the_first_structures_of_freebsd() {
     // Superblock, header and maps of group 0, inodes 2 to 9, the root directory.
-    substitute("ufs-little", &[65536..65536 + 1376, 131_072..131_072 + 320, 163_840 + 512..163_840 + 2560, 0x40000..0x40200]);
+    substitute(
+        "ufs-little",
+        &[65536..65536 + 1376, 131_072..131_072 + 320, 163_840 + 512..163_840 + 2560, 0x40000..0x40200],
+    );
 }
 
 /// Damage as a program would do it that tries everything: flipped bits, extreme words, sectors zeroed or copied.

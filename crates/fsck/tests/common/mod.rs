@@ -1,6 +1,7 @@
 //! Real images, and checks of a disk in memory.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub(crate) mod build;
 use disk::RamDisk;
 use fsck::{Error, Mode, Options, Report};
 use std::path::PathBuf;
