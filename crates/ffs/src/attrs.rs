@@ -34,8 +34,9 @@ impl Ffs {
     /// Block `k` of the area, as it is stored.
     fn area_run(&self, inode: &Inode, k: usize) -> Result<Option<Run>> {
         let dinode = inode.dinode();
-        let (at, frags) = (dinode.extb[k], self.g.blkfrags(dinode.extsize.into(), k as u64));
-        if at.is_hole() || frags == 0 {
+        let at = dinode.extb[k];
+        let frags = if at.is_hole() { 0 } else { self.area_frags(dinode.extsize, k) };
+        if frags == 0 {
             return Ok(None);
         }
         Ok(Some(Run { at: self.sane(inode.ino(), Geometry::extattr_lbn(k), at, frags)?, frags }))

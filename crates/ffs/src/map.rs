@@ -92,10 +92,11 @@ impl Ffs {
     /// Direct block `i` as it is stored: no fragments for a hole.
     pub(crate) fn direct_run(&self, inode: &Inode, i: usize) -> Result<Run> {
         let dinode = inode.dinode();
-        let (at, frags) = (dinode.db[i], self.g.blkfrags(dinode.size, i as u64));
+        let at = dinode.db[i];
         if at.is_hole() || !dinode.has_blocks(&self.g) {
             return Ok(Run { at: FragNo::HOLE, frags: 0 });
         }
+        let frags = self.g.blkfrags(dinode.size, i as u64);
         Ok(Run { at: self.sane(inode.ino(), Lbn(i as i64), at, frags)?, frags })
     }
 

@@ -303,3 +303,114 @@ impl Maker {
         dinode
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::shapes;
+    use disk::RamDisk;
+    use ondisk::superblock::search;
+
+    fn make(disk: &RamDisk, shape: &NewfsParams, zeroed: bool) -> Superblock {
+        let rt = Rt::virtual_time(3);
+        rt.block_on(newfs(&rt, Rc::new(disk.clone()), shape, zeroed)).unwrap()
+    }
+
+    fn find(disk: &RamDisk) -> Result<search::Found, search::NotFound> {
+        let mut read = |at: ByteOff, into: &mut [u8]| {
+            disk.peek(at.0, into);
+            Ok(())
+        };
+        search::find(&mut read, disk.info().size)
+    }
+
+    fn bytes<const N: usize>(disk: &RamDisk, at: u64) -> [u8; N] {
+        let mut bytes = [0; N];
+        disk.peek(at, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn root_and_snap_lie_where_freebsd_puts_them() {
+        let disk = RamDisk::new(4 << 20);
+        let sb = make(&disk, &NewfsParams { now: 1, ..NewfsParams::new(Format::Ufs2, 4 << 20) }, true);
+        let inodes = 40 * 4096;
+        let dinode = |ino: u32| {
+            let raw: [u8; 256] = bytes(&disk, inodes + u64::from(ino) * 256);
+            Dinode::decode(&raw, &sb.geometry(), Ino(ino)).unwrap()
+        };
+        let (root, snap) = (dinode(2), dinode(3));
+        assert_eq!((root.mode, root.nlink, root.db[0], root.freelink), (0o40755, 3, FragNo(64), 0));
+        assert_eq!((snap.mode, snap.nlink, snap.db[0], snap.freelink), (0o40775, 2, FragNo(72), 1));
+        assert_eq!((root.size, root.blocks, root.gen_, snap.gid), (512, 8, 0, 5));
+        // Inodes 0 to 3; the summary, the root directory, `.snap`: one fragment of a block each.
+        assert_eq!(bytes::<1>(&disk, 32 * 4096 + 168), [0x0f]);
+        assert_eq!(bytes::<4>(&disk, 32 * 4096 + 206), [0, 0xfe, 0xfe, 0xfe]);
+        assert_eq!(bytes::<6>(&disk, 64 * 4096 + 32), *b".snap\0");
+        assert_eq!(bytes::<4>(&disk, 65516), 0x1954_0119u32.to_le_bytes());
+    }
+
+    #[test]
+    fn every_group_is_what_init_makes_and_every_backup_is_good() {
+        for shape in shapes() {
+            let disk = RamDisk::new(shape.volume_bytes);
+            let sb = make(&disk, &shape, true);
+            let g = sb.geometry();
+            for c in (0..g.ncg).map(Cgx) {
+                let mut block = vec![0; g.cgsize as usize];
+                disk.peek(g.byte(g.cgtod(c)).0, &mut block);
+                ondisk::cg::check(&block, &g, c).unwrap();
+                if c.0 > 0 {
+                    let mut fresh = ondisk::cg::init(&g, c, ondisk::cg::first_inodes(&g));
+                    ondisk::cg::seal(&mut fresh, &g, shape.now).unwrap();
+                    assert!(block == fresh, "group {}", c.0);
+                }
+                let backup = g.byte(g.cgsblock(c));
+                let copy = Superblock::decode(&bytes::<SBLOCKSIZE>(&disk, backup.0), backup).unwrap();
+                assert_eq!(copy.geometry(), g);
+            }
+            let found = find(&disk).unwrap().superblock;
+            assert!(found.is_clean());
+            assert_eq!((found.totals(), found.totals().ndir), (sb.totals(), 2));
+        }
+    }
+
+    #[test]
+    fn a_volume_that_was_there_before_is_found_no_more() {
+        let old = shapes()[3].clone();
+        let disk = RamDisk::new(64 << 20);
+        make(&disk, &old, true);
+        let new = NewfsParams { now: 5, ..NewfsParams::new(Format::Ufs2, 64 << 20) };
+        make(&disk, &new, false);
+        assert_eq!(find(&disk).unwrap().superblock.format, Format::Ufs2);
+        for at in PLACES.into_iter().filter(|&at| at != 65536) {
+            assert!(Magic::of(&bytes::<SBLOCKSIZE>(&disk, at)).is_none(), "byte {at}");
+        }
+        // The other way round the old primary is wiped, too.
+        make(&disk, &old, false);
+        assert_eq!(find(&disk).unwrap().superblock.format, Format::Ufs1);
+    }
+
+    #[test]
+    fn a_disk_that_is_too_small_or_fails_is_told() {
+        let rt = Rt::virtual_time(3);
+        let small: Rc<dyn Disk> = Rc::new(RamDisk::new(1 << 20));
+        let outcome = rt.block_on(newfs(&rt, small, &shapes()[0], true));
+        assert!(matches!(outcome, Err(NewfsError::TooLarge { .. })));
+        let stuck = RamDisk::new(shapes()[0].volume_bytes).with(|info| info.read_only = true);
+        let outcome = rt.block_on(newfs(&rt, Rc::new(stuck), &shapes()[0], true));
+        assert!(matches!(outcome, Err(NewfsError::Disk(_))));
+    }
+
+    #[test]
+    fn the_volume_appears_with_the_last_write_only() {
+        let shape = &shapes()[1];
+        let disk = RamDisk::new(shape.volume_bytes).volatile(true);
+        make(&disk, shape, true);
+        assert_eq!(disk.unflushed(), 0);
+        // The state before the last flush: all is written but the superblock.
+        let sb = shape.superblock().unwrap();
+        disk.poke(sb.at.0, &sb.encode_unfinished());
+        assert!(matches!(find(&disk), Err(search::NotFound::Unfinished(_))));
+    }
+}

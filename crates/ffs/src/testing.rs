@@ -1,18 +1,60 @@
 //! Volumes for the tests of this crate.
 
 use crate::{Ffs, Opening, newfs};
-use buf::{Answer, Cache, CacheOptions, CrashLeaves, Durable, Health, Must, Op, Promises, Scheme, Step};
-use disk::{Queue, QueueOptions, RamDisk};
+use buf::{Answer, Cache, CacheOptions, CrashLeaves, Durable, Health, Key, Must, Op, Promises, Scheme, Slot, Step};
+use disk::{DiskOff, Queue, QueueOptions, RamDisk};
 use ondisk::superblock::newfs::NewfsParams;
 use ondisk::superblock::search;
-use ondisk::{Cgx, Endian, Format, Geometry, Ino};
+use ondisk::{Cgx, Dinode, Endian, Format, Geometry, Ino};
 use rt::Rt;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use ufs::{Inode, Layout, NewInode};
 use vfs::{Caller, Kind};
 
-/// A scheme that demands nothing and frees at once.
-pub(crate) struct Plain;
+/// A scheme that demands nothing and frees at once. It looks at the dinode in its block's buf at every step: what a crash
+/// between any two steps could leave must pass the rules of the format, or fsck would clear the file.
+#[derive(Default)]
+pub(crate) struct Plain {
+    g: OnceCell<Geometry>,
+    ready: RefCell<Vec<Key>>,
+}
+
+impl Plain {
+    pub(crate) fn of(g: &Geometry) -> Plain {
+        Plain { g: g.clone().into(), ready: RefCell::default() }
+    }
+
+    fn look(&self, cache: &Cache, step: &Step<'_>) {
+        let Some(g) = self.g.get() else { return };
+        let ino = match step {
+            Step::InodeChanged { ino, .. } | Step::BlocksReleased { ino, .. } | Step::InodeReleased { ino, .. } => *ino,
+            Step::BlockReady { ino, block, .. } => {
+                self.ready.borrow_mut().push(block.key());
+                *ino
+            }
+            Step::BlockAllocated { ino, block, slot, new, .. } => {
+                let at = self.ready.borrow().iter().position(|key| *key == block.key());
+                self.ready.borrow_mut().swap_remove(at.expect("a block is ready before a pointer leads to it"));
+                assert_eq!(block.addr(), Some(DiskOff(g.byte(new.at).0)));
+                assert_eq!(block.len() as u32, new.frags * g.fsize);
+                if let Slot::Indirect(above, i) = slot {
+                    assert_eq!(g.pointer(&above.bytes(), *i), Some(new.at));
+                }
+                *ino
+            }
+            _ => return,
+        };
+        let (at, within) = g.inode_at(ino);
+        let block = cache.find(Key::Device(at)).expect("the inode's block is in the cache");
+        let dinode = Dinode::decode(&block.bytes()[within..], g, ino).unwrap();
+        dinode.check(g, ino).unwrap();
+        if let Step::BlockAllocated { slot: Slot::Inode(_, i), new, .. } = step {
+            let pointers: Vec<_> = dinode.db.iter().chain(&dinode.ib).collect();
+            assert_eq!(*pointers[usize::from(*i)], new.at);
+        }
+    }
+}
 
 impl Scheme for Plain {
     fn name(&self) -> &'static str {
@@ -33,7 +75,8 @@ impl Scheme for Plain {
         }
     }
 
-    fn step(&self, _cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
+    fn step(&self, cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
+        self.look(cache, &step);
         Answer { must: Must::Nothing, ripe: step.into_ticket() }
     }
 }
@@ -81,7 +124,8 @@ impl Bench {
         let rt = Rt::virtual_time(1);
         let disk = RamDisk::new(shape.volume_bytes);
         rt.block_on(newfs(&rt, Rc::new(disk.clone()), shape, true)).unwrap();
-        Bench::mount(rt, disk, Rc::new(Plain), &Opening::default())
+        let g = shape.superblock().unwrap().geometry();
+        Bench::mount(rt, disk, Rc::new(Plain::of(&g)), &Opening::default())
     }
 
     pub(crate) fn mount(rt: Rt, disk: RamDisk, scheme: Rc<dyn Scheme>, opening: &Opening) -> Bench {

@@ -38,7 +38,8 @@ impl<'a> File<'a> {
             let n = (len - done).min(bsize as usize - from);
             let piece = &data[done..done + n];
             let mut fill = |block: &mut [u8]| block[from..from + n].copy_from_slice(piece);
-            let write = bench.ffs.write_block(bench.op, &SOMEBODY, &self.inode, Lbn(lbn as i64), from, from + n, &mut fill);
+            let write =
+                bench.ffs.write_block(bench.op, &SOMEBODY, &self.inode, Lbn(lbn as i64), from, from + n, &mut fill);
             bench.rt.block_on(write)?;
             let block = self.expected.blocks.entry(lbn).or_insert_with(|| vec![0; bsize as usize]);
             block[from..from + n].copy_from_slice(piece);
@@ -115,13 +116,15 @@ impl<'a> File<'a> {
 
     fn release(self) {
         self.bench.rt.block_on(self.bench.ffs.release(self.bench.op, &self.inode)).unwrap();
+        let left = self.bench.ffs.cache.dirty_of(self.inode.ino());
+        assert!(left.is_empty(), "would be written over the next owner: {left:?}");
     }
 }
 
 /// Writes everything out and mounts the volume again.
 fn remount(bench: &Bench) -> Bench {
     bench.rt.block_on(bench.ffs.unmount()).unwrap();
-    let scheme = std::rc::Rc::new(crate::testing::Plain);
+    let scheme = std::rc::Rc::new(crate::testing::Plain::default());
     Bench::mount(rt::Rt::virtual_time(2), bench.disk.snapshot(), scheme, &crate::Opening::default())
 }
 
@@ -142,7 +145,9 @@ fn a_file_grows_through_fragments_blocks_and_indirect_levels() {
         let mut file = File::new(bench);
         let (bsize, fsize) = (file.bsize(), u64::from(bench.ffs.g.fsize));
         let mut at = 0;
-        for (i, step) in [1, fsize - 1, fsize, fsize * 2 + 7, bsize, 3 * bsize - 5, 6 * bsize, 4 * bsize].iter().enumerate() {
+        for (i, step) in
+            [1, fsize - 1, fsize, fsize * 2 + 7, bsize, 3 * bsize - 5, 6 * bsize, 4 * bsize].iter().enumerate()
+        {
             file.write(at, *step as usize, i as u8).unwrap();
             at += step;
             file.check();
@@ -272,7 +277,9 @@ fn the_reserve_is_for_the_privileged_only() {
     }
     let small = bench.create(Kind::Regular);
     let write = |who, lbn| {
-        bench.rt.block_on(ffs.write_block(bench.op, who, &small, Lbn(lbn), 0, bsize as usize, &mut |block| block.fill(1)))
+        bench
+            .rt
+            .block_on(ffs.write_block(bench.op, who, &small, Lbn(lbn), 0, bsize as usize, &mut |block| block.fill(1)))
     };
     let refused = (0..4).map(|lbn| write(&NOBODY, lbn)).find_map(Result::err);
     assert!(matches!(refused, Some(Error::Refused(Refusal::NoSpace))));
@@ -390,6 +397,30 @@ fn scattered_dirty_blocks_are_brought_together() {
 }
 
 #[test]
+fn what_another_system_left_behind_the_end_never_shows() {
+    on_every_volume(|bench| {
+        let mut file = File::new(bench);
+        let (bsize, fsize) = (file.bsize() as usize, bench.ffs.g.fsize as usize);
+        for (end, next) in [(10, 20), (fsize - 1, 2 * bsize), (5 * bsize - 3, 5 * bsize + 1)] {
+            file.truncate(0);
+            file.write(0, end, 1).unwrap();
+            let last = Lbn(((end - 1) / bsize) as i64);
+            let block = bench.rt.block_on(bench.ffs.block(&file.inode, last)).unwrap().unwrap();
+            bench.ffs.cache.modify(&block, |bytes| bytes[end - last.0 as usize * bsize..].fill(0xee));
+            if block.len() == bsize && next > (last.0 as usize + 1) * bsize {
+                // A last block that was whole is not read when the file grows past it.
+                continue;
+            }
+            file.write(next as u64, 5, 2).unwrap();
+            let block = bench.rt.block_on(bench.ffs.block(&file.inode, last)).unwrap().unwrap();
+            let seen = (next + 5 - last.0 as usize * bsize).min(bsize);
+            assert_eq!(block.bytes()[..seen], file.expected.blocks[&(last.0 as u64)][..seen]);
+        }
+        file.release();
+    });
+}
+
+#[test]
 fn a_wild_pointer_is_named_and_not_followed() {
     on_every_volume(|bench| {
         let mut file = File::new(bench);
@@ -479,7 +510,7 @@ fn counts_of_a_dirty_volume_come_from_its_groups() {
     // The groups reach the disk, the summary does not: a crash.
     bench.rt.block_on(bench.ffs.cache.write_everything()).unwrap();
     let opening = crate::Opening { force: true, ..Default::default() };
-    let scheme = std::rc::Rc::new(crate::testing::Plain);
+    let scheme = std::rc::Rc::new(crate::testing::Plain::default());
     let again = Bench::mount(rt::Rt::virtual_time(2), bench.disk.snapshot(), scheme, &opening);
     assert_eq!(again.ffs.summary.total(), bench.ffs.summary.total());
     again.check_counts();

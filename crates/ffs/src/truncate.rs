@@ -101,6 +101,9 @@ impl Ffs {
 
     /// Clears direct pointers, counts what they led to, and throws the bufs away. Nothing has changed after an error.
     fn drop_direct(&self, inode: &Inode, from: usize, to: usize, gone: &mut Runs) -> Result<()> {
+        if inode.dinode().db[from..to].iter().all(|p| p.is_hole()) {
+            return Ok(());
+        }
         for i in from..to {
             let run = self.direct_run(inode, i)?;
             if run.frags > 0 {
@@ -167,9 +170,13 @@ impl Ffs {
     pub(crate) async fn release_inode(&self, op: Op, inode: &Inode) -> Result<()> {
         let ino = inode.ino();
         self.inode_block(inode).await?;
-        let has_blocks = inode.dinode().has_blocks(&self.g);
+        let (has_blocks, has_tree) = {
+            let dinode = inode.dinode();
+            let has_blocks = dinode.has_blocks(&self.g);
+            (has_blocks, has_blocks && dinode.ib.iter().any(|p| !p.is_hole()))
+        };
         let mut to = u64::MAX;
-        while has_blocks && let Some(lowest) = self.cut_piece(op, inode, 12, to, Why::Shrink(0)).await? {
+        while has_tree && let Some(lowest) = self.cut_piece(op, inode, 12, to, Why::Shrink(0)).await? {
             to = lowest;
         }
         let mut gone = Runs::default();
