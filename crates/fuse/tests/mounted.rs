@@ -130,6 +130,27 @@ fn megabytes_come_back_as_they_were_written() {
 }
 
 #[test]
+fn the_kernels_write_back_cache_loses_nothing() {
+    let writeback = || ServeOptions { writeback: true, ..ServeOptions::default() };
+    let Some(m) = Mounted::new("write-back", writeback) else { return };
+    let mut file = File::create(m.path("small")).unwrap();
+    let data: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8).collect();
+    data.chunks(77).for_each(|piece| file.write_all(piece).unwrap());
+    assert_eq!(file.metadata().unwrap().len(), 100_000);
+    let written = file.metadata().unwrap().modified().unwrap();
+    file.sync_all().unwrap();
+    drop(file);
+    // Dirty when it is removed, and dirty when it is unmounted.
+    fs::write(m.path("gone"), &data).unwrap();
+    fs::remove_file(m.path("gone")).unwrap();
+    fs::write("/proc/sys/vm/drop_caches", b"3").unwrap();
+    assert!(fs::read(m.path("small")).unwrap() == data);
+    assert_eq!(fs::metadata(m.path("small")).unwrap().modified().unwrap(), written);
+    fs::write(m.path("late"), &data).unwrap();
+    m.end();
+}
+
+#[test]
 fn directories_list_what_is_in_them() {
     let Some(m) = Mounted::new("directories", ServeOptions::default) else { return };
     fs::create_dir_all(m.path("a/b")).unwrap();

@@ -10,7 +10,7 @@ use crate::proto::abi::{SetattrIn, fattr};
 use crate::proto::reply::{Answer, Notice, Reply};
 use crate::transport::Transport;
 use rustix::io::Errno;
-use vfs::{FileSystem, Kind, Mode, NodeId, SetAttr, SetTime, Stamp};
+use vfs::{Caller, FileSystem, Kind, Mode, NodeId, SetAttr, SetTime, Stamp};
 
 /// `mode` without the bits that let others run a file as its owner or group; `None` where it has none of them.
 pub(super) fn without_setid(mode: Mode) -> Option<Mode> {
@@ -48,6 +48,7 @@ fn decode(args: &SetattrIn) -> Result<SetAttr, Errno> {
 impl<F: FileSystem, T: Transport> Server<F, T> {
     pub(super) async fn setattr(&self, node: NodeId, args: &SetattrIn) -> Answer {
         let mut set = decode(args)?;
+        self.setattrs.set(self.setattrs.get() + 1);
         let owner = set.uid.is_some() || set.gid.is_some() || set == SetAttr::default();
         if set.mode.is_none() && (owner || args.valid & fattr::KILL_SUIDGID != 0) {
             let attr = self.fs.getattr(node).await.map_err(|e| self.refuse(&e))?;
@@ -72,6 +73,28 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             self.transport.notify(Notice::StaleAttributes(self.show.swap(node.0)));
         }
         Ok(())
+    }
+
+    /// Writes what the kernel had cached. With the write-back cache it also keeps the times and sends them by SETATTR,
+    /// before the data as well as after it: the moment at which the data arrives is not when the file was changed.
+    pub(super) async fn write_keeping_times(
+        &self,
+        who: &Caller,
+        node: NodeId,
+        offset: u64,
+        data: &[u8],
+    ) -> vfs::Result<u32> {
+        let before = self.fs.getattr(node).await?;
+        let setattrs = self.setattrs.get();
+        let size = self.fs.write(who, node, offset, data).await?;
+        // A SETATTR that came while this waited for the disk has newer times than the ones kept here.
+        if setattrs == self.setattrs.get() {
+            let at = |stamp| Some(SetTime::At(stamp));
+            let times = SetAttr { mtime: at(before.mtime), ctime: at(before.ctime), ..SetAttr::default() };
+            // The data is there: a time that may not be set (the file is append-only) is no reason to refuse it.
+            let _ = self.fs.setattr(node, &times).await;
+        }
+        Ok(size)
     }
 }
 

@@ -195,7 +195,12 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
         if args.write_flags & abi::WRITE_KILL_SUIDGID != 0 {
             self.kill_setid(node).await?;
         }
-        let size = self.fs.write(&who, node, args.offset, data).await.map_err(|e| self.refuse(&e))?;
+        let cached = self.opts.writeback && args.write_flags & abi::WRITE_CACHE != 0;
+        let size = match cached {
+            true => self.write_keeping_times(&who, node, args.offset, data).await,
+            false => self.fs.write(&who, node, args.offset, data).await,
+        };
+        let size = size.map_err(|e| self.refuse(&e))?;
         Ok(Reply::Bytes(abi::WriteOut { size, padding: 0 }.as_bytes().to_vec()))
     }
 

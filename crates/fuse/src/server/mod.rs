@@ -138,6 +138,7 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
         opts,
         stage: Cell::new(Stage::Starting),
         lookups: RefCell::default(),
+        setattrs: Cell::new(0),
         under_way: Cell::new(0),
         finished: Notify::new(),
     });
@@ -174,6 +175,8 @@ struct Server<F, T> {
     opts: ServeOptions,
     stage: Cell<Stage>,
     lookups: RefCell<Lookups>,
+    /// SETATTR requests so far.
+    setattrs: Cell<u64>,
     /// Requests that became tasks and are not done.
     under_way: Cell<usize>,
     /// `under_way` went down to zero.
