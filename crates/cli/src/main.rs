@@ -1,2 +1,43 @@
-//! The command `ordo`.
-fn main() {}
+//! The command `ordo`: parse, call, print.
+//!
+//! `args` has the whole command line and knows the helpers of mount(8), mkfs(8) and fsck(8); each command has a file in
+//! `commands`. What they share: `image` opens volumes, `place` takes `IMAGE:/path` apart, `path` walks in a volume,
+//! `copy` copies between any two, `out` and `text` print.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod copy;
+mod image;
+mod listing;
+mod mount_options;
+mod out;
+mod path;
+mod place;
+mod size;
+mod text;
+
+use args::{Cli, Role};
+use clap::Parser;
+use out::{ReaderGone, Usage, describe, say};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let (role, arguments) = Role::of(std::env::args_os().collect());
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help for a reader that is gone is no loss.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { role.usage() } else { 0 });
+        }
+    };
+    ExitCode::from(match cli.run() {
+        Ok(status) => status.0,
+        Err(error) if error.is::<ReaderGone>() => 0,
+        Err(error) => {
+            say(&describe(&error));
+            if error.is::<Usage>() { role.usage() } else { role.error() }
+        }
+    })
+}

@@ -1,0 +1,232 @@
+//! The command line as a whole, and as whom the program was called.
+
+use crate::commands::*;
+use crate::out::Outcome;
+use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+const AFTER: &str = "\
+IMAGE is a file, a block device, or the address of a network block device (nbd://HOST/EXPORT, nbd+unix:///?socket=PATH). A \
+partition in it is chosen with a suffix: disk.img@p2, disk.img@s1, disk.img@s1a, disk.img@gpt:LABEL; it is found by \
+itself if only one holds a volume. IMAGE:/path names a file inside; the last ':/' behind an existing image counts, so \
+a path of the host that looks so has to be written in another way (./x:/y as ./x:/./y does not help, but cd does).
+
+Sizes take suffixes: 512, 64k, 1G.
+
+Exit status: 0 done, 1 the answer is no, 2 wrong usage, 3 an error; fsck has that of fsck(8).";
+
+/// Makes, mounts, checks and measures Berkeley file systems
+#[derive(Debug, Parser)]
+#[command(name = "ordo", version, after_help = AFTER, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Mkfs(mkfs::Args),
+    Mount(mount::Args),
+    Umount(umount::Args),
+    Fsck(fsck::Args),
+    Info(info::Args),
+    Ls(ls::Args),
+    Cat(cat::Args),
+    Stat(stat::Args),
+    Cp(cp::Args),
+    Mv(mv::Args),
+    Rm(rm::Args),
+    Mkdir(mkdir::Args),
+    Ln(ln::Args),
+    Df(df::Args),
+    Tree(tree::Args),
+    Schemes(schemes::Args),
+    Workloads(workloads::Args),
+    Bench(bench::Args),
+    Demo(demo::Args),
+    #[command(hide = true)]
+    Man(man::Args),
+    #[command(hide = true)]
+    Completions(completions::Args),
+}
+
+/// The definition, for manual pages and completions.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}
+
+impl Cli {
+    /// Does what was asked for.
+    pub(crate) fn run(&self) -> Outcome {
+        match &self.command {
+            Command::Mkfs(args) => mkfs::run(args),
+            Command::Mount(args) => mount::run(args),
+            Command::Umount(args) => umount::run(args),
+            Command::Fsck(args) => fsck::run(args),
+            Command::Info(args) => info::run(args),
+            Command::Ls(args) => ls::run(args),
+            Command::Cat(args) => cat::run(args),
+            Command::Stat(args) => stat::run(args),
+            Command::Cp(args) => cp::run(args),
+            Command::Mv(args) => mv::run(args),
+            Command::Rm(args) => rm::run(args),
+            Command::Mkdir(args) => mkdir::run(args),
+            Command::Ln(args) => ln::run(args),
+            Command::Df(args) => df::run(args),
+            Command::Tree(args) => tree::run(args),
+            Command::Schemes(args) => schemes::run(args),
+            Command::Workloads(args) => workloads::run(args),
+            Command::Bench(args) => bench::run(args),
+            Command::Demo(args) => demo::run(args),
+            Command::Man(args) => man::run(args),
+            Command::Completions(args) => completions::run(args),
+        }
+    }
+}
+
+/// As whom the program was called. Each has exit codes of its own for wrong usage and for errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// `ordo COMMAND`
+    Ordo,
+    /// `ordo fsck` and `fsck.ordo`: fsck(8).
+    Fsck,
+    /// `mkfs.ordo`: mkfs(8).
+    Mkfs,
+    /// `mount.ordo` and `mount.fuse.ordo`: a helper of mount(8). Also `ordo IMAGE DIR`, which mount.fuse3 makes of
+    /// `mount -t fuse.ordo`.
+    Mount,
+}
+
+impl Role {
+    /// The role, and the arguments as [`Cli`] has them.
+    pub(crate) fn of(arguments: Vec<OsString>) -> (Role, Vec<OsString>) {
+        let (called, rest) = match arguments.split_first() {
+            Some((called, rest)) => (called.clone(), rest),
+            None => (OsString::from("ordo"), &[][..]),
+        };
+        let name = Path::new(&called).file_name().unwrap_or_default().as_bytes();
+        let with = |command: &str| [&[called.clone(), command.into()], rest].concat();
+        match name {
+            _ if name.starts_with(b"mount.") => (Role::Mount, with_own_flags(with("mount"))),
+            _ if name.starts_with(b"fsck.") => (Role::Fsck, with("fsck")),
+            _ if name.starts_with(b"mkfs.") => (Role::Mkfs, with("mkfs")),
+            _ if rest.first().is_some_and(|first| first == "fsck") => (Role::Fsck, arguments),
+            _ if is_bare_mount(rest) => (Role::Mount, with_own_flags(with("mount"))),
+            _ => (Role::Ordo, arguments),
+        }
+    }
+
+    /// Exit status of wrong usage.
+    pub(crate) fn usage(self) -> u8 {
+        match self {
+            Role::Ordo => 2,
+            Role::Fsck | Role::Mkfs => 16,
+            Role::Mount => 1,
+        }
+    }
+
+    /// Exit status of an error; commands that ended say theirs themselves.
+    pub(crate) fn error(self) -> u8 {
+        match self {
+            Role::Ordo => 3,
+            Role::Fsck | Role::Mkfs => 8,
+            Role::Mount => 32,
+        }
+    }
+}
+
+/// `ordo IMAGE DIR [-o ...]`, where IMAGE is no command.
+fn is_bare_mount(rest: &[OsString]) -> bool {
+    let [image, dir, ..] = rest else { return false };
+    let is_command = |name: &OsStr| command().get_subcommands().any(|sub| name == sub.get_name()) || name == "help";
+    !image.as_bytes().starts_with(b"-") && !is_command(image) && Path::new(dir).is_dir()
+}
+
+/// A helper of mount(8) gets `-s -f -n -v -t TYPE`: its `-f` means to do all but the mount, ours to stay in the
+/// foreground.
+fn with_own_flags(arguments: Vec<OsString>) -> Vec<OsString> {
+    let mut own = Vec::new();
+    let mut rest = arguments.into_iter();
+    while let Some(argument) = rest.next() {
+        let bytes = argument.as_bytes();
+        match bytes {
+            b"-o" => own.extend([Some(argument), rest.next()].into_iter().flatten()),
+            b"-t" => drop(rest.next()),
+            _ if is_flags(bytes) => {
+                own.extend(bytes.contains(&b's').then(|| OsString::from("--sloppy")));
+                own.extend(bytes.contains(&b'f').then(|| OsString::from("--fake")));
+            }
+            _ => own.push(argument),
+        }
+    }
+    own
+}
+
+fn is_flags(argument: &[u8]) -> bool {
+    argument.split_first().is_some_and(|(dash, flags)| {
+        *dash == b'-' && !flags.is_empty() && flags.iter().all(|flag| b"sfnvrw".contains(flag))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split(' ').map(OsString::from).collect()
+    }
+
+    fn role(text: &str) -> (Role, String) {
+        let (role, arguments) = Role::of(words(text));
+        (role, arguments.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn the_definition_holds_together() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_help_with_examples() {
+        for sub in command().get_subcommands().filter(|sub| !sub.is_hide_set()) {
+            let help = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Examples:"), "{}", sub.get_name());
+            assert!(sub.get_about().is_some(), "{}", sub.get_name());
+        }
+    }
+
+    #[test]
+    fn a_helper_is_known_by_its_name() {
+        assert_eq!(role("ordo ls x"), (Role::Ordo, "ordo ls x".into()));
+        assert_eq!(role("ordo fsck x"), (Role::Fsck, "ordo fsck x".into()));
+        assert_eq!(role("/sbin/fsck.ordo -a -C0 x"), (Role::Fsck, "/sbin/fsck.ordo fsck -a -C0 x".into()));
+        assert_eq!(role("mkfs.ordo x"), (Role::Mkfs, "mkfs.ordo mkfs x".into()));
+        let helper = "/sbin/mount.fuse.ordo x /mnt -n -sv -o ro,user -t fuse.ordo";
+        assert_eq!(role(helper), (Role::Mount, "/sbin/mount.fuse.ordo mount x /mnt --sloppy -o ro,user".into()));
+        assert_eq!(role("ordo no.img / -o rw"), (Role::Mount, "ordo mount no.img / -o rw".into()));
+        assert_eq!(role("ordo ls /"), (Role::Ordo, "ordo ls /".into()));
+        assert_eq!((Role::Mount.usage(), Role::Mount.error()), (1, 32));
+        assert_eq!((Role::Fsck.usage(), Role::Fsck.error()), (16, 8));
+    }
+
+    #[test]
+    fn what_fsck_is_given_by_its_callers_is_understood() {
+        for line in ["-a -C0 x", "-p x", "-n x", "-y x", "-V -T -l -t ordo -f -C 5 x", "-C-1 -p x"] {
+            let arguments = words(&format!("fsck.ordo {line}"));
+            assert!(Cli::try_parse_from(Role::of(arguments).1).is_ok(), "{line}");
+        }
+        assert!(Cli::try_parse_from(words("ordo fsck -n -y x")).is_err());
+    }
+
+    #[test]
+    fn sizes_and_names_are_parsed() {
+        let line = "ordo mkfs --type ufs1 --endian big --block-size 8k --frag-size 1k --size 2G v.img";
+        assert!(Cli::try_parse_from(words(line)).is_ok());
+        assert!(Cli::try_parse_from(words("ordo mkfs --size much v.img")).is_err());
+        assert!(Cli::try_parse_from(words("ordo bench --scheme sync,async --workload postmark")).is_ok());
+        assert!(Cli::try_parse_from(words("ordo crash")).is_err());
+    }
+}

@@ -1,0 +1,53 @@
+//! `ordo cat`
+
+use crate::image::{self, Start};
+use crate::out::{Out, Outcome, Status};
+use crate::path::resolve;
+use crate::place::Inside;
+use anyhow::{Context, bail};
+use std::ffi::OsString;
+use vfs::FileSystem;
+
+/// Bytes that one read asks for.
+const PIECE: u32 = 1 << 20;
+
+/// Writes files of an image to standard output
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ordo cat disk.img:/etc/rc.conf\n  ordo cat disk.img@p2:/var/log/messages | tail")]
+pub(crate) struct Args {
+    /// IMAGE:/path
+    #[arg(value_name = "IMAGE:/PATH", required = true)]
+    places: Vec<OsString>,
+    #[command(flatten)]
+    start: Start,
+}
+
+/// Streams the files, one after the other.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let mut out = Out::new();
+    for argument in &args.places {
+        let place = Inside::parse(argument);
+        let spec = image::spec(&place.image, args.start)?;
+        image::read(&spec, async |fs| {
+            let shown = || place.shown();
+            let file = resolve(fs, &place.path, true).await.with_context(shown)?;
+            if file.attr().kind != vfs::Kind::Regular {
+                bail!("{}: not a file with contents, but a {}", shown(), crate::listing::kind_name(file.attr().kind));
+            }
+            let mut at = 0;
+            loop {
+                let pieces = fs.read(file.node(), at, PIECE).await.with_context(shown)?;
+                let read: usize = pieces.iter().map(|piece| piece.len()).sum();
+                if read == 0 {
+                    return Ok(());
+                }
+                for piece in &pieces {
+                    out.bytes(piece)?;
+                }
+                at += read as u64;
+            }
+        })?;
+    }
+    out.end()?;
+    Ok(Status::DONE)
+}

@@ -1,0 +1,260 @@
+//! `ordo cp`
+
+use crate::copy::{Copier, Rules};
+use crate::image::{self, Opened, Start};
+use crate::out::{Outcome, Status, say, usage};
+use crate::path::{Held, parent, resolve};
+use crate::place::{Inside, Place, last_name};
+use crate::text;
+use anyhow::Context;
+use ordofs::rt::Rt;
+use ordofs::{Fs, ImageSpec};
+use rustix::fs::Mode;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use vfs::{Caller, FileSystem, Refusal};
+use workload::HostDir;
+
+/// Copies between the host and images, or between images
+///
+/// Nothing needs to be mounted, and nobody needs to be root. Sparse files stay sparse. With a directory DIR/. or
+/// IMAGE:/ its contents are copied, not itself.
+///
+/// What comes out of an image is not trusted: no file is ever written outside the target, device files are left out and
+/// set-user-id bits are cleared. What goes into an image belongs to root there, or with -p to its owner.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ordo cp rc.conf disk.img:/etc\n  ordo cp -r -p tree/. disk.img:/\n  \
+    ordo cp -r old.img:/home new.img@s1a:/home\n  ordo cp disk.img:/var/log/messages .")]
+pub(crate) struct Args {
+    /// What to copy, as IMAGE:/path or a path of the host, and last where to
+    #[arg(value_name = "PATH", required = true, num_args = 2..)]
+    places: Vec<OsString>,
+    /// Directories, too
+    #[arg(short, long, short_alias = 'R')]
+    recursive: bool,
+    /// Keep modes, owners, times, hard links and extended attributes
+    #[arg(short, long)]
+    preserve: bool,
+    /// Both of these
+    #[arg(short, long)]
+    archive: bool,
+    /// Make device files, also on the host
+    #[arg(long)]
+    devices: bool,
+    /// Keep set-user-id and set-group-id bits, also on the host (with -p)
+    #[arg(long)]
+    setuid: bool,
+    #[command(flatten)]
+    start: Start,
+}
+
+/// Copies everything; what cannot be copied is complained about, and the rest goes on.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let Some((target, sources)) = args.places.split_last() else {
+        return Err(usage("cp: name what to copy and where to"));
+    };
+    let sources: Vec<_> = sources.iter().map(|source| Place::parse(source)).collect();
+    let rt = Rt::real_time();
+    let copy = Copy { args, rt: &rt, many: sources.len() > 1 };
+    let skipped = match Place::parse(target) {
+        Place::Inside { image, path } => copy.into_image(&sources, &Inside { image, path })?,
+        Place::Host(path) => copy.to_host(&sources, &path)?,
+    };
+    Ok(if skipped == 0 { Status::DONE } else { Status(3) })
+}
+
+struct Copy<'a> {
+    args: &'a Args,
+    rt: &'a Rt,
+    /// Several sources: the target must be a directory.
+    many: bool,
+}
+
+/// Where copies go: into a directory under a name of its own, or in place of the directory's contents.
+struct Target<D: FileSystem> {
+    dir: Held<D>,
+    /// `None`: under the source's own name.
+    name: Option<Vec<u8>>,
+}
+
+/// What is copied: a file, its path as it is shown, and its name; no name stands for the contents.
+struct Source<S: FileSystem> {
+    file: Held<S>,
+    shown: Vec<u8>,
+    name: Vec<u8>,
+}
+
+impl Copy<'_> {
+    fn rules(&self) -> Rules {
+        let args = self.args;
+        Rules {
+            recursive: args.recursive || args.archive,
+            preserve: args.preserve || args.archive,
+            devices: args.devices,
+            setuid: args.setuid,
+            ..Rules::default()
+        }
+    }
+
+    /// Returns how many files were left out.
+    fn into_image(&self, sources: &[Place], to: &Inside) -> anyhow::Result<u64> {
+        let spec = image::spec(&to.image, self.args.start)?;
+        // Everything that can be refused is, before the image is opened for writing.
+        let opened = Opened::to_change(self.rt, &spec)?;
+        let outcome = self.rt.block_on(async {
+            let mut skipped = 0;
+            for source in sources {
+                let target = self.target_inside(opened.fs(), to).await.with_context(|| to.shown())?;
+                skipped += match source {
+                    Place::Host(path) => {
+                        let source = self.host_source(path).await?;
+                        self.one(source, &target, self.rules()).await?
+                    }
+                    Place::Inside { image, path } => {
+                        let from = image::spec(image, self.args.start)?;
+                        let rules = Rules { from_image: true, ..self.rules() };
+                        let place = Inside { image: image.clone(), path: path.clone() };
+                        if is_same(&from, &spec) {
+                            let source = self.inner_source(opened.fs(), &place).await?;
+                            self.one(source, &target, Rules { one_volume: true, ..rules }).await?
+                        } else {
+                            let from = Opened::to_read(self.rt, &from)?;
+                            let source = self.inner_source(from.fs(), &place).await?;
+                            self.one(source, &target, rules).await?
+                        }
+                    }
+                };
+            }
+            anyhow::Ok(skipped)
+        });
+        let closed = opened.close();
+        let skipped = outcome?;
+        closed?;
+        Ok(skipped)
+    }
+
+    fn to_host(&self, sources: &[Place], to: &Path) -> anyhow::Result<u64> {
+        let mut skipped = 0;
+        for source in sources {
+            let Place::Inside { image, path } = source else {
+                return Err(usage("cp: neither side is inside an image; use cp(1), or write IMAGE:/path"));
+            };
+            let from = Opened::to_read(self.rt, &image::spec(image, self.args.start)?)?;
+            let rules = Rules { from_image: true, to_host: true, ..self.rules() };
+            skipped += self.rt.block_on(async {
+                let target = self.target_on_host(to).await?;
+                let source = self.inner_source(from.fs(), &Inside { image: image.clone(), path: path.clone() }).await?;
+                self.one(source, &target, rules).await
+            })?;
+        }
+        Ok(skipped)
+    }
+
+    async fn one<S: FileSystem, D: FileSystem>(
+        &self,
+        from: Source<S>,
+        to: &Target<D>,
+        rules: Rules,
+    ) -> anyhow::Result<u64> {
+        let who = Caller { umask: umask(), ..image::owner() };
+        let mut complain = |path: &[u8], why: &str| say(&format!("{}: {why}", text::escape(path)));
+        let mut copier = Copier::new(who, rules, &mut complain);
+        let shown = text::escape(&from.shown);
+        let copied = match &to.name {
+            Some(name) => copier.copy(from.file, &from.shown, &to.dir, name).await,
+            None if !from.name.is_empty() => copier.copy(from.file, &from.shown, &to.dir, &from.name).await,
+            None if !rules.recursive => return Err(usage(format!("{shown}: is a directory; give -r to copy it"))),
+            None => {
+                // Another lookup of the same directory: the copier takes what it is given.
+                let dir = to.dir.lookup(b".").await.with_context(|| shown.clone())?;
+                copier.fill(from.file, &from.shown, dir).await
+            }
+        };
+        copied.with_context(|| format!("{shown}: the copy stopped"))?;
+        Ok(copier.counts.skipped)
+    }
+
+    async fn target_inside(&self, fs: &Rc<Fs>, to: &Inside) -> anyhow::Result<Target<Fs>> {
+        match resolve(fs, &to.path, true).await {
+            Ok(dir) if dir.is_dir() => return Ok(Target { dir, name: None }),
+            Ok(_) | Err(vfs::Error::Refused(Refusal::NotFound)) if !self.many => {}
+            Ok(_) => return Err(vfs::Error::from(Refusal::NotDirectory).into()),
+            Err(error) => return Err(error.into()),
+        }
+        let (dir, name) = parent(fs, &to.path).await?;
+        Ok(Target { name: Some(name.bytes().to_vec()), dir })
+    }
+
+    async fn target_on_host(&self, to: &Path) -> anyhow::Result<Target<HostDir>> {
+        let shown = || text::one_line(&to.display().to_string());
+        if to.is_dir() {
+            let dir = Held::root(&open_dir(to)?).await.with_context(shown)?;
+            return Ok(Target { dir, name: None });
+        }
+        if self.many {
+            return Err(vfs::Error::from(Refusal::NotDirectory)).with_context(shown);
+        }
+        // A link that the user names is followed; those below the target never are.
+        let to = to.canonicalize().unwrap_or_else(|_| to.to_owned());
+        let name = to.file_name().with_context(|| format!("{}: not a name for a file", shown()))?;
+        let dir = Held::root(&open_dir(&above(&to))?).await.with_context(shown)?;
+        Ok(Target { dir, name: Some(name.as_bytes().to_vec()) })
+    }
+
+    async fn inner_source(&self, fs: &Rc<Fs>, place: &Inside) -> anyhow::Result<Source<Fs>> {
+        let follow = !self.rules().recursive;
+        let file = resolve(fs, &place.path, follow).await.with_context(|| place.shown())?;
+        let name = match last_name(&place.path) {
+            b"." | b".." => Vec::new(),
+            name => name.to_vec(),
+        };
+        Ok(Source { file, shown: place.path.clone(), name })
+    }
+
+    async fn host_source(&self, path: &Path) -> anyhow::Result<Source<HostDir>> {
+        let shown = || text::one_line(&path.display().to_string());
+        let bytes = path.as_os_str().as_bytes();
+        let contents = path.file_name().is_none() || bytes.ends_with(b"/.");
+        let follow = !self.rules().recursive || contents || bytes.ends_with(b"/");
+        let real = if follow { path.canonicalize().with_context(shown)? } else { path.to_owned() };
+        let name = match contents {
+            true => Vec::new(),
+            false => path.file_name().unwrap_or_default().as_bytes().to_vec(),
+        };
+        let file = match real.file_name().filter(|_| !contents) {
+            None => Held::root(&open_dir(&real)?).await.with_context(shown)?,
+            Some(real_name) => {
+                let dir = Held::root(&open_dir(&above(&real))?).await.with_context(shown)?;
+                dir.lookup(real_name.as_bytes()).await.with_context(shown)?
+            }
+        };
+        Ok(Source { file, shown: bytes.to_vec(), name })
+    }
+}
+
+/// Whether two places are one volume: then it must be opened only once.
+fn is_same(a: &ImageSpec, b: &ImageSpec) -> bool {
+    let real = |spec: &ImageSpec| spec.path.canonicalize().unwrap_or_else(|_| spec.path.clone());
+    real(a) == real(b)
+}
+
+/// The directory that a path of the host is in.
+fn above(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+fn open_dir(path: &Path) -> anyhow::Result<Rc<HostDir>> {
+    Ok(Rc::new(HostDir::open(path).with_context(|| text::one_line(&path.display().to_string()))?))
+}
+
+/// The permissions that this user does not give to new files.
+fn umask() -> u16 {
+    let old = rustix::process::umask(Mode::empty());
+    rustix::process::umask(old);
+    old.bits() as u16 & 0o777
+}

@@ -1,0 +1,278 @@
+//! `ordo fsck`: exit status as fsck(8) has it.
+
+use crate::image::{self, ImageArg};
+use crate::out::{Outcome, Status, print, say};
+use crate::text;
+use anyhow::Context;
+use fsck::{Mode, Options, Phase, Report};
+use indicatif::{ProgressBar, ProgressStyle};
+use ordofs::disk::{Disk, FileOptions};
+use ordofs::rt::Rt;
+use ordofs::{ImageSpec, OpenError, locate_damaged};
+use serde::Serialize;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// fsck(8): the user cancelled it.
+const CANCELLED: i32 = 32;
+
+/// Checks a volume, and repairs it if asked to
+///
+/// Exit status, added up: 0 nothing wrong, 1 errors corrected, 4 errors left, 8 the check failed, 16 wrong usage,
+/// 32 interrupted. An interruption leaves a volume that can be checked again.
+///
+/// Without -n, -p or -y it asks before it repairs; where nobody can be asked it repairs nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ordo fsck -n disk.img   (only look)\n  ordo fsck -p disk.img   (after a crash)\n  \
+    ordo fsck -y disk.img@s1a   (repair all)\n  ordo fsck -n --json disk.img")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    image: ImageArg,
+    /// Change nothing, only tell
+    #[arg(short, conflicts_with_all = ["preen", "yes"])]
+    no: bool,
+    /// Repair what a crash leaves; leave damage alone. A clean volume is not checked. Also -a
+    #[arg(short, short_alias = 'a', conflicts_with = "yes")]
+    preen: bool,
+    /// Repair everything
+    #[arg(short)]
+    yes: bool,
+    /// Check a clean volume, too
+    #[arg(short)]
+    force: bool,
+    /// Progress as numbers to this descriptor; 0 or less: a bar on the terminal
+    #[arg(short = 'C', value_name = "FD", allow_negative_numbers = true)]
+    progress: Option<i32>,
+    /// One JSON document
+    #[arg(long)]
+    json: bool,
+    /// Of fsck(8); no effect
+    #[arg(short = 'V', hide = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Of fsck(8); no effect
+    #[arg(short = 'T', hide = true, action = clap::ArgAction::Count)]
+    no_title: u8,
+    /// Of fsck(8); no effect
+    #[arg(short = 'l', hide = true, action = clap::ArgAction::Count)]
+    lock: u8,
+    /// Of fsck(8); no effect
+    #[arg(short = 't', hide = true)]
+    kind: Option<OsString>,
+}
+
+/// Checks, shows what was found, and says how it ended.
+pub(crate) fn run(args: &Args) -> Outcome {
+    // Repairs are written in an order that a power cut may end anywhere, so an interruption may, too.
+    let always = Arc::new(AtomicBool::new(true));
+    signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, CANCELLED, always)?;
+    let spec = args.image.spec()?;
+    let mode = match (args.preen, args.yes) {
+        (true, _) => Mode::Preen,
+        (_, true) => Mode::Repair,
+        _ => Mode::Check,
+    };
+    let report = match mode {
+        Mode::Preen if args.force => preen_all(args, &spec)?,
+        mode => check(args, &spec, mode)?,
+    };
+    show(args, &spec, mode, &report)?;
+    let asks = !args.no && mode == Mode::Check && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if asks && report.left && confirmed()? {
+        let report = check(args, &spec, Mode::Repair)?;
+        show(args, &spec, Mode::Repair, &report)?;
+        return Ok(Status(report.exit_code()));
+    }
+    Ok(Status(report.exit_code()))
+}
+
+fn check(args: &Args, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Report> {
+    let rt = Rt::real_time();
+    let disk = disk(&rt, spec, mode)?;
+    let options = Options { mode, progress: progress(args, spec) };
+    rt.block_on(fsck::check(&rt, disk, options)).with_context(|| spec.to_string())
+}
+
+/// Preens a volume whatever its clean flag says, at which [`Mode::Preen`] would stop.
+fn preen_all(args: &Args, spec: &ImageSpec) -> anyhow::Result<Report> {
+    let report = check(args, spec, Mode::Check)?;
+    let harmless = report.unlisted == 0 && report.findings.iter().all(|found| found.severity == fsck::Severity::Preen);
+    match report.left && harmless {
+        true => check(args, spec, Mode::Repair),
+        false => Ok(report),
+    }
+}
+
+/// The disk of the volume, which may be so damaged that only a backup of its superblock tells where it is.
+fn disk(rt: &Rt, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Rc<dyn Disk>> {
+    let options = || FileOptions { read_only: mode == Mode::Check, ..FileOptions::default() };
+    match locate_damaged(rt, spec, options()) {
+        Ok(located) => Ok(located.disk),
+        Err(OpenError::NotFound(_)) => ordofs::open(rt, spec, &options()).map_err(|error| image::told(&spec.path, error)),
+        Err(error) => Err(image::told(&spec.path, error)),
+    }
+}
+
+fn number(phase: Phase) -> u8 {
+    match phase {
+        Phase::Inodes => 1,
+        Phase::Names => 2,
+        Phase::Connectivity => 3,
+        Phase::Links => 4,
+        Phase::Groups => 5,
+    }
+}
+
+fn progress(args: &Args, spec: &ImageSpec) -> fsck::Progress {
+    match args.progress {
+        Some(fd) if fd > 0 => {
+            // As e2fsck does for systemd-fsck: pass, done, of how many, what.
+            let mut to = File::options().write(true).open(format!("/proc/self/fd/{fd}")).ok()?;
+            let name = text::one_line(&spec.to_string());
+            Some(Box::new(move |phase, done, of| {
+                // Nobody reads any more: the check goes on.
+                let _ = writeln!(to, "{} {done} {of} {name}", number(phase));
+            }))
+        }
+        _ if !std::io::stderr().is_terminal() => None,
+        _ => {
+            let style = ProgressStyle::with_template("phase {msg} {wide_bar} {percent}%").ok()?;
+            let bar = ProgressBar::new(0).with_style(style);
+            Some(Box::new(move |phase, done, of| {
+                bar.set_message(number(phase).to_string());
+                bar.set_length(of);
+                bar.set_position(done);
+                if phase == Phase::Groups && done >= of {
+                    bar.finish_and_clear();
+                }
+            }))
+        }
+    }
+}
+
+fn confirmed() -> anyhow::Result<bool> {
+    print!("Repair all of this? [y/N] ");
+    std::io::stdout().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+#[derive(Serialize)]
+struct FindingJson<'a> {
+    rule: u8,
+    name: &'a str,
+    severity: &'static str,
+    repaired: bool,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct ReportJson<'a> {
+    image: String,
+    mode: &'static str,
+    exit: u8,
+    clean: bool,
+    scanned: bool,
+    modified: bool,
+    left: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<&'a str>,
+    rounds: u32,
+    count: u64,
+    findings: Vec<FindingJson<'a>>,
+    unlisted: u64,
+    files: u64,
+    directories: u64,
+    used_frags: u64,
+    free_blocks: u64,
+    free_frags: u64,
+    free_inodes: u64,
+    frag_size: u32,
+    fragmentation_percent: f64,
+}
+
+fn json<'a>(spec: &ImageSpec, mode: Mode, report: &'a Report) -> ReportJson<'a> {
+    let finding = |found: &'a fsck::Found| FindingJson {
+        rule: found.finding.rule(),
+        name: found.finding.name(),
+        severity: match found.severity {
+            fsck::Severity::Preen => "crash",
+            fsck::Severity::Manual => "damage",
+        },
+        repaired: found.repaired,
+        text: found.finding.to_string(),
+    };
+    let usage = &report.usage;
+    ReportJson {
+        image: spec.to_string(),
+        mode: match mode {
+            Mode::Check => "check",
+            Mode::Preen => "preen",
+            Mode::Repair => "repair",
+        },
+        exit: report.exit_code(),
+        clean: report.clean,
+        scanned: report.scanned,
+        modified: report.modified,
+        left: report.left,
+        refused: report.refused.as_deref(),
+        rounds: report.rounds,
+        count: report.count(),
+        findings: report.findings.iter().map(finding).collect(),
+        unlisted: report.unlisted,
+        files: usage.files,
+        directories: usage.directories,
+        used_frags: usage.used_frags,
+        free_blocks: usage.free_blocks,
+        free_frags: usage.free_frags,
+        free_inodes: usage.free_inodes,
+        frag_size: usage.frag_bytes,
+        fragmentation_percent: usage.fragmentation(),
+    }
+}
+
+fn show(args: &Args, spec: &ImageSpec, mode: Mode, report: &Report) -> anyhow::Result<()> {
+    if let Some(why) = &report.refused {
+        say(&format!("{spec}: nothing is repaired: {why}"));
+    }
+    print(|out| {
+        if args.json {
+            return out.json(&json(spec, mode, report));
+        }
+        for found in &report.findings {
+            let repaired = if found.repaired { " (repaired)" } else { "" };
+            out.line(text::one_line(&format!("{spec}: {}{repaired}", found.finding)))?;
+        }
+        if report.unlisted > 0 {
+            out.line(format!("{spec}: and {} more", report.unlisted))?;
+        }
+        out.line(text::one_line(&format!("{spec}: {}", summary(report))))
+    })
+}
+
+fn summary(report: &Report) -> String {
+    if !report.scanned {
+        return "clean; not checked".to_owned();
+    }
+    let usage = &report.usage;
+    let state = match (report.count(), report.left, report.modified) {
+        (0, ..) if report.clean => "clean".to_owned(),
+        (0, ..) => "nothing wrong, but not marked clean".to_owned(),
+        (n, true, false) => format!("{n} things wrong; nothing was repaired"),
+        (n, true, true) => format!("{n} things wrong; some were repaired"),
+        (n, false, _) => format!("{n} things were wrong and are repaired"),
+    };
+    format!(
+        "{state}; {} files ({} directories), {} fragments used, {} free blocks and {} fragments ({:.1}% fragmentation)",
+        usage.files,
+        usage.directories,
+        usage.used_frags,
+        usage.free_blocks,
+        usage.free_frags,
+        usage.fragmentation()
+    )
+}

@@ -1,0 +1,220 @@
+//! `ordo info`
+
+use crate::image::{self, ImageArg};
+use crate::listing::json_text;
+use crate::out::{Outcome, Status, print};
+use crate::{size, text};
+use ondisk::superblock::search::Copy;
+use ondisk::{Endian, Format, Superblock};
+use ordofs::disk::FileOptions;
+use ordofs::rt::Rt;
+use ordofs::{DEFAULT_SCHEME, ImageSpec, Located, locate_damaged, partitions};
+use serde::Serialize;
+use std::path::Path;
+
+/// Shows what a volume is, how full and how healthy
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ordo info disk.img\n  ordo info --json disk.img@s1a")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    image: ImageArg,
+    /// One JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// A partition of the image.
+#[derive(Debug, Serialize)]
+struct Part {
+    name: String,
+    start: u64,
+    size: u64,
+    kind: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    label: String,
+}
+
+/// Everything that is shown of a volume. Sizes and places are in bytes, times in seconds since 1970.
+#[derive(Debug, Serialize)]
+pub(crate) struct Info {
+    image: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    endian: &'static str,
+    dialect: String,
+    label: String,
+    block_size: u32,
+    frag_size: u32,
+    size: u64,
+    groups: u32,
+    inodes: u64,
+    free_blocks: i64,
+    free_frags: i64,
+    free_inodes: i64,
+    directories: i64,
+    minfree: u32,
+    clean: bool,
+    /// Why it would not be mounted for writing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_only: Option<String>,
+    /// What `ordo mount` uses if nothing else is asked for.
+    scheme: &'static str,
+    features: Vec<&'static str>,
+    flags: u32,
+    last_mount_point: String,
+    last_written: i64,
+    superblock: u64,
+    /// `None`: the primary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from_backup_of_group: Option<u32>,
+    /// What is odd about the superblock.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    partitions: Vec<Part>,
+}
+
+impl Info {
+    /// Of the volume at `spec`.
+    pub(crate) fn of(spec: &ImageSpec) -> anyhow::Result<Info> {
+        let rt = Rt::real_time();
+        let options = || FileOptions { read_only: true, ..FileOptions::default() };
+        let located = locate_damaged(&rt, spec, options()).map_err(|error| image::told(&spec.path, error))?;
+        let whole = ImageSpec { part: None, offset: None, ..spec.clone() };
+        let disk = ordofs::open(&rt, &whole, &options()).map_err(|error| image::told(&spec.path, error))?;
+        // A volume that fills the whole disk may begin with boot code that looks like a table.
+        let table = match located.disk.info().size == disk.info().size {
+            true => Vec::new(),
+            false => partitions(&rt, &disk).map(|table| table.partitions).unwrap_or_default(),
+        };
+        let mut info = Info::new(&spec.to_string(), &located);
+        let part = |part: ondisk::partition::Partition| Part {
+            name: part.name,
+            start: part.start,
+            size: part.len,
+            kind: part.kind,
+            label: part.label,
+        };
+        info.partitions = table.into_iter().map(part).collect();
+        Ok(info)
+    }
+
+    fn new(image: &str, located: &Located) -> Info {
+        let sb = &located.found.superblock;
+        let (g, f) = (sb.geometry(), &sb.fields);
+        let opening = ordofs::ffs::Opening::default();
+        Info {
+            image: json_text(image.as_bytes()).0,
+            kind: match sb.format {
+                Format::Ufs1 => "ufs1",
+                Format::Ufs2 => "ufs2",
+            },
+            endian: match sb.endian {
+                Endian::Little => "little",
+                Endian::Big => "big",
+            },
+            dialect: sb.dialect.to_string(),
+            label: sb.label(),
+            block_size: g.bsize,
+            frag_size: g.fsize,
+            size: sb.volume_bytes(),
+            groups: g.ncg,
+            inodes: g.inodes(),
+            free_blocks: f.cs_nbfree,
+            free_frags: f.cs_nffree,
+            free_inodes: f.cs_nifree,
+            directories: f.cs_ndir,
+            minfree: g.minfree,
+            clean: sb.is_clean(),
+            read_only: ordofs::ffs::may_write(&located.found, &opening).err().map(|why| why.to_string()),
+            scheme: DEFAULT_SCHEME,
+            features: features(sb),
+            flags: f.flags,
+            last_mount_point: sb.last_mount_point(),
+            last_written: f.time,
+            superblock: sb.at.0,
+            from_backup_of_group: match located.found.copy {
+                Copy::Primary => None,
+                Copy::Backup(group) => Some(group.0),
+            },
+            warnings: sb.warnings.iter().map(ToString::to_string).collect(),
+            partitions: Vec::new(),
+        }
+    }
+
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let bytes = |bytes: u64| match bytes < 1024 {
+            true => format!("{bytes} bytes"),
+            false => format!("{bytes} bytes ({})", size::human(bytes)),
+        };
+        let backup = match self.from_backup_of_group {
+            None => String::new(),
+            Some(group) => format!(", damaged; this is the copy in group {group}"),
+        };
+        let mut lines = vec![
+            ("image", self.image.clone()),
+            ("type", format!("{}, {}-endian, as {} has it", self.kind, self.endian, self.dialect)),
+            ("label", self.label.clone()),
+            ("size", bytes(self.size)),
+            ("blocks", format!("{} bytes, fragments of {}", self.block_size, self.frag_size)),
+            ("groups", self.groups.to_string()),
+            ("free", format!("{} blocks and {} fragments; {}% are kept", self.free_blocks, self.free_frags, self.minfree)),
+            ("inodes", format!("{}, {} free; {} directories", self.inodes, self.free_inodes, self.directories)),
+            ("clean", if self.clean { "yes" } else { "no" }.to_owned()),
+            ("writing", self.read_only.clone().unwrap_or_else(|| "possible".to_owned())),
+            ("scheme", format!("{} unless another is chosen", self.scheme)),
+            ("features", self.features.join(", ")),
+            ("last on", self.last_mount_point.clone()),
+            ("written", format!("{} UTC", text::time(self.last_written))),
+            ("superblock", format!("at byte {}{backup}", self.superblock)),
+        ];
+        lines.extend(self.warnings.iter().map(|warning| ("odd", warning.clone())));
+        lines.extend(self.partitions.iter().map(|part| {
+            let label = if part.label.is_empty() { String::new() } else { format!(" {:?}", part.label) };
+            ("partition", format!("@{}{label}: {} at byte {}, {}", part.name, part.kind, part.start, bytes(part.size)))
+        }));
+        lines.retain(|(_, value)| !value.is_empty());
+        lines
+    }
+}
+
+fn features(sb: &Superblock) -> Vec<&'static str> {
+    let on = sb.features();
+    let all = [
+        (on.softdep, "softupdates"),
+        (on.suj, "softupdates-journal"),
+        (on.gjournal, "gjournal"),
+        (on.wapbl, "wapbl-in-use"),
+        (on.wapbl_at.is_some(), "wapbl"),
+        (on.snapshots > 0, "snapshots"),
+        (on.quota2, "quota2"),
+        (on.acls, "posix-acls"),
+        (on.nfs4acls, "nfs4-acls"),
+        (on.multilabel, "multilabel"),
+        (on.trim, "trim"),
+        (on.hashes, "check-hashes"),
+        (on.extattr, "extended-attributes"),
+        (on.needs_fsck, "needs-fsck"),
+    ];
+    all.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect()
+}
+
+/// Shows the volume at a place; used by `mkfs`, too.
+pub(crate) fn show(image: &Path, start: image::Start, json: bool) -> Outcome {
+    let info = Info::of(&image::spec(image, start)?)?;
+    print(|out| {
+        if json {
+            return out.json(&info);
+        }
+        for (what, value) in info.lines() {
+            out.line(format!("{what:<11} {}", text::one_line(&value)))?;
+        }
+        Ok(())
+    })?;
+    Ok(Status::DONE)
+}
+
+/// Shows it.
+pub(crate) fn run(args: &Args) -> Outcome {
+    show(&args.image.image, args.image.start, args.json)
+}

@@ -1,0 +1,50 @@
+//! `ordo ln`
+
+use crate::image::{self, Start};
+use crate::out::{Outcome, Status, usage};
+use crate::path::{Held, parent, resolve};
+use crate::place::{Inside, Place};
+use anyhow::Context;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use vfs::FileSystem;
+
+/// Gives a file of an image another name, or makes a symbolic link
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ordo ln disk.img:/a disk.img:/b\n  ordo ln -s ../lib/libc.so.7 disk.img:/usr/libc.so")]
+pub(crate) struct Args {
+    /// Make a symbolic link, which holds TARGET as it is written
+    #[arg(short, long)]
+    symbolic: bool,
+    /// The file, as IMAGE:/path; with -s any text
+    target: OsString,
+    /// The new name
+    #[arg(value_name = "IMAGE:/PATH")]
+    name: OsString,
+    #[command(flatten)]
+    start: Start,
+}
+
+/// Makes the link.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let new = Inside::parse(&args.name);
+    let spec = image::spec(&new.image, args.start)?;
+    let old = match (args.symbolic, Place::parse(&args.target)) {
+        (true, _) => None,
+        (false, Place::Inside { image, path }) if image == new.image => Some(path),
+        _ => return Err(usage("ln: both names must be in the same image; give -s for a symbolic link")),
+    };
+    image::change(&spec, async |fs| {
+        let (dir, name) = parent(fs, &new.path).await.with_context(|| new.shown())?;
+        let made = match &old {
+            None => fs.symlink(&image::owner(), dir.node(), name, args.target.as_bytes()).await,
+            Some(path) => {
+                let shown = || Inside { image: new.image.clone(), path: path.clone() }.shown();
+                let file = resolve(fs, path, false).await.with_context(shown)?;
+                fs.link(file.node(), dir.node(), name).await
+            }
+        };
+        drop(Held::new(fs, made.with_context(|| new.shown())?));
+        Ok(Status::DONE)
+    })
+}

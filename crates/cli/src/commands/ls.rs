@@ -1,0 +1,142 @@
+//! `ordo ls`
+
+use crate::image::{self, Start, Tally};
+use crate::listing::{self, FileJson};
+use crate::out::{Out, Outcome};
+use crate::path::{Held, resolve};
+use crate::place::{Inside, join};
+use crate::text;
+use ordofs::Fs;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::rc::Rc;
+
+/// Lists what a directory of an image holds
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ordo ls disk.img:/etc\n  ordo ls -lR disk.img@s1a:/ | less\n  ordo ls -R --json disk.img")]
+pub(crate) struct Args {
+    /// IMAGE:/path, or IMAGE for its root
+    #[arg(value_name = "IMAGE:/PATH", required = true)]
+    places: Vec<OsString>,
+    /// Mode, links, owner, group, size and time
+    #[arg(short, long)]
+    long: bool,
+    /// Directories below, too
+    #[arg(short = 'R', long)]
+    recursive: bool,
+    /// One JSON list of all files
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    start: Start,
+}
+
+/// Lists; what cannot be read is complained about, and the rest is still shown.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let mut lister = Lister { args, out: Out::new(), tally: Tally::new(), files: Vec::new(), first: true };
+    for argument in &args.places {
+        let place = Inside::parse(argument);
+        let spec = image::spec(&place.image, args.start)?;
+        image::read(&spec, async |fs| lister.place(fs, &place).await)?;
+    }
+    if args.json {
+        lister.out.json(&lister.files)?;
+    }
+    lister.out.end()?;
+    Ok(lister.tally.status())
+}
+
+struct Lister<'a> {
+    args: &'a Args,
+    out: Out,
+    tally: Tally,
+    files: Vec<FileJson>,
+    first: bool,
+}
+
+type Child = (Vec<u8>, Held<Fs>);
+
+impl Lister<'_> {
+    async fn place(&mut self, fs: &Rc<Fs>, place: &Inside) -> anyhow::Result<()> {
+        let Some(file) = self.tally.judge(&place.shown(), resolve(fs, &place.path, true).await) else { return Ok(()) };
+        if !file.is_dir() {
+            return self.show(&[(place.path.clone(), file)], b"").await;
+        }
+        let headed = self.args.recursive || self.args.places.len() > 1;
+        // Damage can make a directory turn up below itself, or in many places.
+        let mut seen = BTreeSet::from([file.attr().ino]);
+        let mut waiting = vec![(place.path.clone(), file)];
+        while let Some((path, dir)) = waiting.pop() {
+            let children = self.children(&path, &dir).await;
+            if headed && !self.args.json {
+                self.heading(&path)?;
+            }
+            self.show(&children, &path).await?;
+            if !self.args.recursive {
+                break;
+            }
+            for (name, file) in children.into_iter().rev().filter(|(_, file)| file.is_dir()) {
+                let path = join(&path, &name);
+                match seen.insert(file.attr().ino) {
+                    true => waiting.push((path, file)),
+                    false => self.tally.complain(&text::escape(&path), &"met before: the volume is damaged"),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn children(&mut self, path: &[u8], dir: &Held<Fs>) -> Vec<Child> {
+        let (names, outcome) = dir.names().await;
+        self.tally.judge(&text::escape(path), outcome);
+        let mut children = Vec::with_capacity(names.len());
+        for name in names {
+            let found = dir.lookup(&name).await;
+            if let Some(file) = self.tally.judge(&text::escape(&join(path, &name)), found) {
+                children.push((name, file));
+            }
+        }
+        children
+    }
+
+    fn heading(&mut self, path: &[u8]) -> anyhow::Result<()> {
+        if !std::mem::take(&mut self.first) {
+            self.out.line("")?;
+        }
+        self.out.name(path)?;
+        self.out.line(":")
+    }
+
+    async fn show(&mut self, children: &[Child], dir: &[u8]) -> anyhow::Result<()> {
+        let mut targets = Vec::with_capacity(children.len());
+        for (name, file) in children {
+            let wanted = self.args.long || self.args.json;
+            let target = if wanted { listing::target(file).await } else { Ok(None) };
+            targets.push(self.tally.judge(&text::escape(&join(dir, name)), target).flatten());
+        }
+        if self.args.json {
+            let files = children.iter().zip(&targets).map(|((name, file), target)| {
+                let path = if dir.is_empty() { name.clone() } else { join(dir, name) };
+                FileJson::new(&path, file.attr(), target.as_deref())
+            });
+            self.files.extend(files);
+            return Ok(());
+        }
+        let rows: Vec<_> = children.iter().filter(|_| self.args.long).map(|(_, file)| listing::long(file.attr())).collect();
+        let columns = text::table(0, &rows);
+        let mut columns = columns.lines();
+        for ((name, _), target) in children.iter().zip(&targets) {
+            if let Some(columns) = columns.next() {
+                self.out.bytes(columns.as_bytes())?;
+                self.out.bytes(b"  ")?;
+            }
+            self.out.name(name)?;
+            if let Some(target) = target {
+                self.out.bytes(b" -> ")?;
+                self.out.name(target)?;
+            }
+            self.out.line("")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! `ordo mkfs`
+
+use crate::image::{self, ImageArg};
+use crate::out::{Outcome, Status, usage};
+use crate::size;
+use anyhow::{anyhow, bail};
+use ondisk::superblock::newfs::{NewfsParams, Rotation};
+use ondisk::{Endian, Format};
+use ordofs::disk::{Disk, FileOptions};
+use ordofs::rt::Rt;
+use ordofs::{ImageSpec, NewVolume, locate_on, partitions};
+use std::hash::{BuildHasher, Hasher};
+use std::rc::Rc;
+
+/// Revolutions in a second, and sectors of a track, of the disks for which rotational placement was made.
+const REVOLUTIONS: u32 = 60;
+const SECTORS_OF_A_TRACK: u32 = 32;
+
+/// Makes a volume
+///
+/// With --size, IMAGE is a file, which is made anew. Without it, IMAGE is a device, a partition, or a file that has its
+/// size already; a volume that is there is not overwritten without --force.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ordo mkfs --size 1G disk.img\n  ordo mkfs --type ufs1 --endian big --block-size 8k \
+    --frag-size 1k --size 100M old.img\n  ordo mkfs --label home /dev/sdb2\n  ordo mkfs disk.img@p2")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    image: ImageArg,
+    /// The format
+    #[arg(long = "type", short = 't', value_enum, default_value = "ufs2", value_name = "TYPE")]
+    kind: Kind,
+    /// Bytes of the volume; the file is made with this size
+    #[arg(long, short, value_parser = size::parse)]
+    size: Option<u64>,
+    /// Bytes of a block: 4k to 64k
+    #[arg(long, short, value_parser = size::parse_u32, default_value = "32k")]
+    block_size: u32,
+    /// Bytes of a fragment: a block or a half, quarter or eighth of one [default: an eighth]
+    #[arg(long, short, value_parser = size::parse_u32)]
+    frag_size: Option<u32>,
+    /// An inode for each so many bytes [default: two fragments]
+    #[arg(long, short, value_parser = size::parse_u32, value_name = "BYTES")]
+    inode_density: Option<u32>,
+    /// Byte order
+    #[arg(long, value_enum, default_value = "little")]
+    endian: Order,
+    /// Name of the volume, at most 31 bytes
+    #[arg(long, short = 'L', default_value = "")]
+    label: String,
+    /// Most blocks in one transfer
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    maxcontig: Option<u32>,
+    /// Milliseconds between two blocks on the disk (ufs1)
+    #[arg(long, value_name = "MS")]
+    rotdelay: Option<u32>,
+    /// Percent of the space that is kept free
+    #[arg(long, short, value_name = "PERCENT", default_value_t = 8)]
+    minfree: u32,
+    /// Overwrite a volume, or a disk with partitions
+    #[arg(long)]
+    force: bool,
+    /// Print nothing
+    #[arg(long, short)]
+    quiet: bool,
+    /// Show the new volume as one JSON document, as info does
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Kind {
+    Ufs1,
+    Ufs2,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Order {
+    Little,
+    Big,
+}
+
+impl Args {
+    fn params(&self, volume_bytes: u64, sector: u32) -> NewfsParams {
+        let format = match self.kind {
+            Kind::Ufs1 => Format::Ufs1,
+            Kind::Ufs2 => Format::Ufs2,
+        };
+        let endian = match self.endian {
+            Order::Little => Endian::Little,
+            Order::Big => Endian::Big,
+        };
+        let rotation =
+            |rotdelay_ms| Rotation { rotdelay_ms, rps: REVOLUTIONS, nsect: SECTORS_OF_A_TRACK };
+        NewfsParams {
+            endian,
+            sector,
+            bsize: self.block_size,
+            fsize: self.frag_size.unwrap_or_else(|| (self.block_size / 8).max(sector)),
+            density: self.inode_density,
+            minfree: self.minfree,
+            maxcontig: self.maxcontig,
+            label: self.label.clone(),
+            rotation: self.rotdelay.map(rotation),
+            now: Rt::real_time().wall().0,
+            id: luck(),
+            ..NewfsParams::new(format, volume_bytes)
+        }
+    }
+}
+
+/// A number that differs from run to run.
+fn luck() -> u32 {
+    std::collections::hash_map::RandomState::new().build_hasher().finish() as u32
+}
+
+/// Makes the volume and shows what it is.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let spec = args.image.spec()?;
+    let told = |error| image::told(&spec.path, error);
+    let plain = !spec.path.exists() || spec.path.is_file();
+    match (args.size, spec.part.is_none() && spec.offset.is_none() && plain) {
+        (Some(size), true) if !is_url(&spec) => {
+            // What is refused is the shape, not the file: the user must change the arguments.
+            let new = NewVolume { params: args.params(size, 512) };
+            new.params.superblock().map_err(|error| usage(error.to_string()))?;
+            new.create(&spec.path).map_err(told)?;
+        }
+        (size, _) => {
+            let rt = Rt::real_time();
+            let disk = ordofs::open(&rt, &spec, &FileOptions::default()).map_err(told)?;
+            if !args.force {
+                refuse_to_overwrite(&rt, &spec, &disk)?;
+            }
+            let info = disk.info();
+            let new = NewVolume { params: args.params(size.unwrap_or(info.size).min(info.size), info.sector) };
+            if size.is_some_and(|size| size > info.size) {
+                bail!("{spec}: has only {} bytes; give a smaller --size", info.size);
+            }
+            new.params.superblock().map_err(|error| usage(format!("{spec}: {error}")))?;
+            new.create_on(&rt, disk, false).map_err(told)?;
+        }
+    }
+    match args.quiet {
+        true => Ok(Status::DONE),
+        false => super::info::show(&args.image.image, args.image.start, args.json),
+    }
+}
+
+fn is_url(spec: &ImageSpec) -> bool {
+    ordofs::disk::NbdDisk::is_url(&spec.path)
+}
+
+fn refuse_to_overwrite(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>) -> anyhow::Result<()> {
+    if locate_on(rt, disk.clone()).is_ok() {
+        return Err(anyhow!("{spec}: holds a volume already; look at it with ordo info, or give --force"));
+    }
+    let table = partitions(rt, disk).map_err(|error| image::told(&spec.path, error))?;
+    match table.partitions.first() {
+        Some(part) => {
+            Err(anyhow!("{spec}: has partitions; name one ({spec}@{}), or give --force to overwrite them", part.name))
+        }
+        None => Ok(()),
+    }
+}

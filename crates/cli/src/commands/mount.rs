@@ -1,0 +1,146 @@
+//! `ordo mount`
+
+use crate::image::{self, Start};
+use crate::mount_options::Wanted;
+use crate::out::{Outcome, Status, describe, say};
+use crate::text;
+use anyhow::Context;
+use fuse::{Background, Foreground, Reason, ServeOptions};
+use ordofs::rt::Rt;
+use ordofs::{ImageSpec, Mounted};
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+const HELP: &str = "\
+Options (-o), between commas:
+  ro, rw                  read-only, or not (the default)
+  scheme=NAME             how metadata is kept in order: see ordo schemes
+  allocinit=none|dirs|all what is written before it is pointed to [dirs]
+  cache=SIZE              memory for the cache [256M]
+  volatile_cache=yes|no   whether a power cut empties the disk's cache [as the disk says]
+  direct                  bypass the system's page cache of the image
+  noatime                 do not keep times of access
+  sync, dirsync           each write, or each change of a directory, is durable when it returns
+  allow_other             other users may use the mount; permissions are always checked
+  uid=, gid=, umask=      show every file with this owner, group, without these permissions
+  suid, dev, noexec       believe set-user-id files, or devices (root only; default: neither); run nothing
+  offset=BYTES            where the volume starts in the image
+  force                   mount for writing although the volume needs a check
+What fstab(5) lines hold besides (defaults, nofail, x-systemd.*, ...) is taken and has no effect here.
+
+A volume that was not unmounted in order is mounted read-only, with a line that says so; ordo fsck repairs it.
+
+Examples:
+  ordo mount disk.img /mnt
+  ordo mount -o ro,scheme=sync disk.img@s1a /mnt
+  /etc/fstab, with mount.ordo linked to ordo in /sbin:
+    /srv/disk.img  /mnt  ordo  scheme=sync,nofail,x-systemd.requires-mounts-for=/srv  0  0
+  by hand: mount -t ordo disk.img /mnt";
+
+/// Mounts a volume; returns when it can be used
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    /// A file, a block device, or a partition in one: disk.img@p2, disk.img@s1a, disk.img@gpt:LABEL
+    pub(crate) image: PathBuf,
+    /// An existing directory
+    pub(crate) dir: PathBuf,
+    /// Options, between commas; may be given several times
+    #[arg(short, long = "options", value_name = "OPTION,...")]
+    pub(crate) options: Vec<OsString>,
+    /// Stay in the foreground until it is unmounted
+    #[arg(short, long)]
+    pub(crate) foreground: bool,
+    /// Unknown options are no error
+    #[arg(short, long)]
+    pub(crate) sloppy: bool,
+    /// Do everything but the mount (mount -f)
+    #[arg(long, hide = true)]
+    pub(crate) fake: bool,
+    #[command(flatten)]
+    pub(crate) start: Start,
+}
+
+/// Mounts, and serves the mount in this process or in one in the background.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let wanted = Wanted::parse(args.image.as_os_str(), args.options.iter().map(OsString::as_os_str), args.sloppy)?;
+    let start = Start { offset: wanted.offset.or(args.start.offset) };
+    let spec = image::spec(&args.image, start)?;
+    if args.fake {
+        return Ok(Status::DONE);
+    }
+    if args.foreground {
+        return serve(&spec, args, wanted, || {});
+    }
+    match fuse::background().context("cannot go to the background; try -f")? {
+        Background::Parent(Ok(())) => Ok(Status::DONE),
+        Background::Parent(Err(why)) => Err(anyhow::Error::msg(why)),
+        Background::Child(parent) => serve_in_background(&spec, args, wanted, parent),
+    }
+}
+
+/// The parent waits for one word: that the mount is usable, or why not.
+fn serve_in_background(spec: &ImageSpec, args: &Args, wanted: Wanted, parent: Foreground) -> Outcome {
+    let parent = Rc::new(Cell::new(Some(parent)));
+    let waiting = parent.clone();
+    let outcome = serve(spec, args, wanted, move || {
+        // A parent that was killed has no ears; the mount goes on.
+        if let Some(parent) = waiting.take() {
+            let _ = parent.usable();
+        }
+    });
+    match (outcome, parent.take()) {
+        (Err(error), Some(parent)) => {
+            parent.failed(&text::one_line(&describe(&error)));
+            Ok(Status(3))
+        }
+        (outcome, _) => outcome,
+    }
+}
+
+fn serve(spec: &ImageSpec, args: &Args, mut wanted: Wanted, usable: impl FnOnce() + 'static) -> Outcome {
+    let rt = Rt::real_time();
+    wanted.volume.mount_point = args.dir.to_string_lossy().into_owned();
+    let mounted = Mounted::open(&rt, spec, &wanted.volume).map_err(|error| image::told(&spec.path, error))?;
+    if let Some(why) = mounted.why_read_only() {
+        say(&format!("{spec}: mounted read-only: {why}"));
+    }
+    wanted.kernel.read_only |= mounted.why_read_only().is_some();
+    let session = fuse::mount(&args.dir, &wanted.kernel)?;
+    let name = spec.to_string();
+    let options = ServeOptions {
+        uid: wanted.uid,
+        gid: wanted.gid,
+        umask: wanted.umask,
+        signals: true,
+        ready: Some(Box::new(usable)),
+        complain: Box::new(move |error| report(&format!("{name}: {error}"))),
+        ..ServeOptions::default()
+    };
+    let ended = rt.block_on(fuse::serve(&rt, mounted.fs().clone(), session, options))?;
+    let degraded = mounted.degraded();
+    let closed = rt.block_on(mounted.unmount());
+    // The image is closed with the last of the tasks that hold it, and only then may `umount` return.
+    rt.drop_tasks();
+    drop(ended.lease);
+    if let Reason::Failed(gone) = ended.reason {
+        report(&format!("{spec}: the kernel's FUSE device failed: {gone:?}"));
+    }
+    if let Some(why) = degraded {
+        report(&format!("{spec}: turned read-only while it was mounted: {why}; run ordo fsck on it"));
+        return Ok(Status(3));
+    }
+    closed.with_context(|| format!("{spec}: could not be written back; run ordo fsck on it"))?;
+    Ok(Status::DONE)
+}
+
+/// To standard error, and to the system's log: a server in the background has no terminal.
+fn report(line: &str) {
+    say(line);
+    let line = format!("<27>ordo[{}]: {}", std::process::id(), text::one_line(line));
+    // A system without a log has nobody to be told.
+    let _ = UnixDatagram::unbound().and_then(|socket| socket.send_to(line.as_bytes(), "/dev/log"));
+}

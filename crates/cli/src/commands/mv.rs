@@ -1,0 +1,61 @@
+//! `ordo mv`
+
+use crate::image::{self, Start};
+use crate::out::{Outcome, Status, usage};
+use crate::path::{parent, resolve};
+use crate::place::{Inside, Place, join, last_name};
+use anyhow::Context;
+use std::ffi::OsString;
+use vfs::{FileSystem, Refusal, RenameMode};
+
+/// Moves or renames files within an image
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ordo mv disk.img:/a disk.img:/b\n  ordo mv disk.img:/x disk.img:/y disk.img:/dir")]
+pub(crate) struct Args {
+    /// The files, and last the new name, or the directory to move them into
+    #[arg(value_name = "IMAGE:/PATH", required = true, num_args = 2..)]
+    places: Vec<OsString>,
+    /// Refuse to replace a file
+    #[arg(short, long)]
+    no_clobber: bool,
+    #[command(flatten)]
+    start: Start,
+}
+
+/// Moves them.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let Some((target, sources)) = args.places.split_last() else {
+        return Err(usage("mv: name a file and where it shall go"));
+    };
+    let to = Inside::parse(target);
+    let sources: Vec<_> = sources.iter().map(|source| Place::parse(source)).collect();
+    let paths = sources.into_iter().map(|source| match source {
+        Place::Inside { image, path } if image == to.image => Ok(path),
+        _ => Err(usage("mv: all files must be in the same image; use ordo cp -r -p, and then ordo rm -r")),
+    });
+    let paths = paths.collect::<anyhow::Result<Vec<_>>>()?;
+    let mode = if args.no_clobber { RenameMode::NoReplace } else { RenameMode::Replace };
+    image::change(&image::spec(&to.image, args.start)?, async |fs| {
+        let into = match resolve(fs, &to.path, true).await {
+            Ok(there) => there.is_dir(),
+            Err(vfs::Error::Refused(Refusal::NotFound)) => false,
+            Err(error) => return Err(error).with_context(|| to.shown()),
+        };
+        if paths.len() > 1 && !into {
+            return Err(usage(format!("{}: not a directory, and several files cannot have one name", to.shown())));
+        }
+        for path in &paths {
+            let shown = || Inside { image: to.image.clone(), path: path.clone() }.shown();
+            let new = if into { join(&to.path, last_name(path)) } else { to.path.clone() };
+            let (from_dir, from) = parent(fs, path).await.with_context(shown)?;
+            let (to_dir, name) = parent(fs, &new).await.with_context(|| to.shown())?;
+            let moved = fs.rename(from_dir.node(), from, to_dir.node(), name, mode).await;
+            moved.with_context(|| format!("{} to {}", shown(), text(&new)))?;
+        }
+        Ok(Status::DONE)
+    })
+}
+
+fn text(path: &[u8]) -> String {
+    crate::text::escape(path)
+}

@@ -1,0 +1,97 @@
+//! `ordo rm`
+
+use crate::image::{self, Start};
+use crate::out::{Outcome, Status};
+use crate::path::{Held, parent};
+use crate::place::{Inside, join};
+use crate::text;
+use anyhow::Context;
+use ordofs::Fs;
+use std::ffi::OsString;
+use std::rc::Rc;
+use vfs::{FileSystem, Name, Refusal};
+
+/// Removes files of an image
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ordo rm disk.img:/tmp/core\n  ordo rm -r disk.img:/var/cache")]
+pub(crate) struct Args {
+    /// IMAGE:/path
+    #[arg(value_name = "IMAGE:/PATH", required = true)]
+    places: Vec<OsString>,
+    /// Directories, too, with all that they hold
+    #[arg(short, long, short_alias = 'R')]
+    recursive: bool,
+    /// No error if there is nothing
+    #[arg(short, long)]
+    force: bool,
+    #[command(flatten)]
+    start: Start,
+}
+
+/// Removes them.
+pub(crate) fn run(args: &Args) -> Outcome {
+    for argument in &args.places {
+        let place = Inside::parse(argument);
+        let spec = image::spec(&place.image, args.start)?;
+        image::change(&spec, async |fs| {
+            let removed = remove(fs, &place.path, args.recursive).await;
+            match removed.as_ref().map_err(|error| error.downcast_ref::<vfs::Error>()) {
+                Err(Some(vfs::Error::Refused(Refusal::NotFound))) if args.force => {}
+                _ => removed.with_context(|| place.shown())?,
+            }
+            Ok(Status::DONE)
+        })?;
+    }
+    Ok(Status::DONE)
+}
+
+/// A directory that is being emptied.
+struct Frame {
+    dir: Held<Fs>,
+    name: Vec<u8>,
+    path: Vec<u8>,
+    names: std::vec::IntoIter<Vec<u8>>,
+}
+
+impl Frame {
+    async fn new(dir: Held<Fs>, name: &[u8], path: Vec<u8>) -> anyhow::Result<Frame> {
+        let (names, outcome) = dir.names().await;
+        outcome.with_context(|| text::escape(&path))?;
+        Ok(Frame { dir, name: name.to_vec(), path, names: names.into_iter() })
+    }
+}
+
+/// Removes a file, or a tree from its leaves up.
+async fn remove(fs: &Rc<Fs>, path: &[u8], recursive: bool) -> anyhow::Result<()> {
+    let (above, name) = parent(fs, path).await?;
+    let file = above.lookup(name.bytes()).await?;
+    if !file.is_dir() {
+        drop(file);
+        return Ok(fs.unlink(above.node(), name).await?);
+    }
+    anyhow::ensure!(recursive, "is a directory; give -r to remove it with all that it holds");
+    let mut stack = vec![Frame::new(file, name.bytes(), path.to_vec()).await?];
+    while let Some(frame) = stack.last_mut() {
+        let Some(name) = frame.names.next() else {
+            let Some(done) = stack.pop() else { break };
+            let dir = stack.last().map_or(above.node(), |frame| frame.dir.node());
+            drop(done.dir);
+            fs.rmdir(dir, Name::new(&done.name)?).await.with_context(|| text::escape(&done.path))?;
+            continue;
+        };
+        let below = join(&frame.path, &name);
+        let child = frame.dir.lookup(&name).await.with_context(|| text::escape(&below))?;
+        if !child.is_dir() {
+            drop(child);
+            fs.unlink(frame.dir.node(), Name::new(&name)?).await.with_context(|| text::escape(&below))?;
+            continue;
+        }
+        // Damage: the rest could never become empty.
+        let ino = child.attr().ino;
+        if stack.iter().any(|frame| frame.dir.attr().ino == ino) {
+            anyhow::bail!("{}: a directory that contains itself; run ordo fsck", text::escape(&below));
+        }
+        stack.push(Frame::new(child, &name, below).await?);
+    }
+    Ok(())
+}

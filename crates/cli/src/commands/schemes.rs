@@ -1,0 +1,41 @@
+//! `ordo schemes`
+
+use crate::out::{Outcome, Status, print};
+use crate::text;
+use serde::Serialize;
+
+/// Lists the ways to keep metadata in order
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ordo schemes\n  ordo schemes --json\n  ordo mount -o scheme=sync disk.img /mnt")]
+pub(crate) struct Args {
+    /// One JSON list
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Scheme {
+    name: &'static str,
+    about: &'static str,
+    default: bool,
+}
+
+/// Lists them.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let default = |name| name == ordofs::DEFAULT_SCHEME;
+    let known = ordofs::schemes::ALL.iter();
+    let schemes: Vec<_> =
+        known.map(|known| Scheme { name: known.name, about: known.about, default: default(known.name) }).collect();
+    print(|out| {
+        if args.json {
+            return out.json(&schemes);
+        }
+        let about = |scheme: &Scheme| match scheme.default {
+            true => format!("{} (the default)", scheme.about),
+            false => scheme.about.to_owned(),
+        };
+        let rows: Vec<_> = schemes.iter().map(|scheme| vec![scheme.name.to_owned(), about(scheme)]).collect();
+        out.bytes(text::table(2, &rows).as_bytes())
+    })?;
+    Ok(Status::DONE)
+}

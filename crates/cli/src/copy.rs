@@ -1,0 +1,403 @@
+//! Copies files and trees between any two file systems: an image, or a directory of the host.
+//!
+//! C1. Nothing is written outside the target (M6 of the security goals): names come from an image, and may be `..`, or
+//!     hold a slash. Each is checked, every file is made in a directory that is held open, and no symbolic link is ever
+//!     followed below the target.
+//! C2. What an image holds is not believed on the host: devices are left out and set-user-id bits cleared unless asked
+//!     for, and of extended attributes only `user.*` and access control lists come along.
+//! C3. Holes stay holes, in both directions.
+//! C4. A damaged image ends a walk: no directory is entered twice, however many names lead to it.
+
+use crate::path::Held;
+use crate::place::join;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+use vfs::{Attr, Caller, FileSystem, Kind, Mode, Name, NodeId, Refusal, Result, SetAttr, SetTime, Whence, XattrMode};
+
+/// Bytes that one read asks for.
+const PIECE: u64 = 1 << 20;
+
+/// What a copy brings along.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Rules {
+    /// Directories, too.
+    pub(crate) recursive: bool,
+    /// Modes, owners, times, hard links and extended attributes.
+    pub(crate) preserve: bool,
+    /// Device files, also onto the host.
+    pub(crate) devices: bool,
+    /// Set-user-id and set-group-id bits, also onto the host.
+    pub(crate) setuid: bool,
+    /// The target is the host (C2).
+    pub(crate) to_host: bool,
+    /// The source is an image (C4). A host's tree has no loops, and its inode numbers repeat on other mounts.
+    pub(crate) from_image: bool,
+    /// Source and target are one volume.
+    pub(crate) one_volume: bool,
+}
+
+/// What was copied.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+    /// Files that were left out, each with a complaint.
+    pub(crate) skipped: u64,
+}
+
+/// Called with the path of a file that is left out, and why.
+pub(crate) type Complain<'a> = &'a mut dyn FnMut(&[u8], &str);
+
+/// A copy under way.
+pub(crate) struct Copier<'a, S: FileSystem, D: FileSystem> {
+    who: Caller,
+    rules: Rules,
+    complain: Complain<'a>,
+    /// Files with several names, by their node; held, so that no other file gets its number meanwhile.
+    links: HashMap<NodeId, (Held<S>, Held<D>)>,
+    entered: BTreeSet<u64>,
+    /// The first directory that was made: it must not be copied into itself.
+    made: Option<u64>,
+    pub(crate) counts: Counts,
+}
+
+/// A directory whose contents are being copied.
+struct Frame<S: FileSystem, D: FileSystem> {
+    from: Held<S>,
+    to: Rc<Held<D>>,
+    names: std::vec::IntoIter<Vec<u8>>,
+    path: Vec<u8>,
+    fresh: bool,
+}
+
+/// A directory that is ready to be copied into.
+struct Opened<S: FileSystem, D: FileSystem> {
+    from: Held<S>,
+    to: Held<D>,
+    path: Vec<u8>,
+    fresh: bool,
+}
+
+/// Why a single file was not copied.
+enum Left {
+    /// The copy goes on without it.
+    Out(String),
+    /// Nothing more can be copied.
+    Stop(vfs::Error),
+}
+
+impl From<vfs::Error> for Left {
+    fn from(error: vfs::Error) -> Left {
+        match error {
+            vfs::Error::Refused(Refusal::NoSpace | Refusal::NoInodes | Refusal::ReadOnly | Refusal::NoMemory) => {
+                Left::Stop(error)
+            }
+            other => Left::Out(other.to_string()),
+        }
+    }
+}
+
+type Step<T> = std::result::Result<T, Left>;
+
+impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
+    /// A copy whose new files belong to `who`, if `rules` do not preserve owners.
+    pub(crate) fn new(who: Caller, rules: Rules, complain: Complain<'a>) -> Copier<'a, S, D> {
+        let (links, entered) = (HashMap::new(), BTreeSet::new());
+        Copier { who, rules, complain, links, entered, made: None, counts: Counts::default() }
+    }
+
+    /// Copies `from`, named `path` in complaints, to `name` in `dir`, with all that is below it.
+    ///
+    /// # Errors
+    /// When nothing more can be copied. A file that cannot be copied is complained about and counted.
+    pub(crate) async fn copy(&mut self, from: Held<S>, path: &[u8], dir: &Held<D>, name: &[u8]) -> Result<()> {
+        let mut stack = Vec::new();
+        self.enter(&mut stack, from, path.to_vec(), dir, name).await?;
+        self.go_on(stack).await
+    }
+
+    /// Copies what the directory `from` holds into the directory `to`.
+    ///
+    /// # Errors
+    /// As [`Copier::copy`].
+    pub(crate) async fn fill(&mut self, from: Held<S>, path: &[u8], to: Held<D>) -> Result<()> {
+        self.made = Some(to.attr().ino);
+        self.entered.insert(from.attr().ino);
+        let mut stack = Vec::new();
+        self.open(&mut stack, Opened { from, to, path: path.to_vec(), fresh: false }).await?;
+        self.go_on(stack).await
+    }
+
+    async fn go_on(&mut self, mut stack: Vec<Frame<S, D>>) -> Result<()> {
+        while let Some(frame) = stack.last_mut() {
+            let Some(name) = frame.names.next() else {
+                if let Some(done) = stack.pop() {
+                    let outcome = self.finish(&done).await;
+                    self.judge(&done.path, outcome)?;
+                }
+                continue;
+            };
+            let below = join(&frame.path, &name);
+            let child = frame.from.lookup(&name).await.map_err(Left::from);
+            let Some(child) = self.judge(&below, child)? else { continue };
+            let to = frame.to.clone();
+            self.enter(&mut stack, child, below, &to, &name).await?;
+        }
+        Ok(())
+    }
+
+    /// Copies a file, or makes a directory and leaves its contents on the stack.
+    async fn enter(
+        &mut self,
+        stack: &mut Vec<Frame<S, D>>,
+        from: Held<S>,
+        path: Vec<u8>,
+        dir: &Held<D>,
+        name: &[u8],
+    ) -> Result<()> {
+        if !from.is_dir() {
+            let outcome = self.copy_file(from, dir, name).await;
+            return self.judge(&path, outcome).map(drop);
+        }
+        let made = self.make_dir(&from, dir, name).await;
+        let Some((to, fresh)) = self.judge(&path, made)? else { return Ok(()) };
+        self.open(stack, Opened { from, to, path, fresh }).await
+    }
+
+    async fn open(&mut self, stack: &mut Vec<Frame<S, D>>, dir: Opened<S, D>) -> Result<()> {
+        let Opened { from, to, path, fresh } = dir;
+        let (names, outcome) = from.names().await;
+        self.judge(&path, outcome.map_err(Left::from))?;
+        stack.push(Frame { from, to: Rc::new(to), names: names.into_iter(), path, fresh });
+        Ok(())
+    }
+
+    fn judge<T>(&mut self, path: &[u8], outcome: Step<T>) -> Result<Option<T>> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(Left::Stop(error)) => Err(error),
+            Err(Left::Out(why)) => {
+                self.counts.skipped += 1;
+                (self.complain)(path, &why);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The directory to copy into, and whether it was made for that.
+    async fn make_dir(&mut self, from: &Held<S>, dir: &Held<D>, name: &[u8]) -> Step<(Held<D>, bool)> {
+        if !self.rules.recursive {
+            return Err(Left::Out("is a directory; give -r to copy it".into()));
+        }
+        let name = checked(name)?;
+        let ino = from.attr().ino;
+        if self.rules.one_volume && self.made == Some(ino) {
+            return Err(Left::Out("a directory cannot be copied into itself".into()));
+        }
+        if self.rules.from_image && !self.entered.insert(ino) {
+            return Err(Left::Out("this directory was met before: the volume is damaged; run ordo fsck".into()));
+        }
+        if let Some(there) = dir.find(name.bytes()).await? {
+            let blocked = || Left::Out("the target has a file of this name where a directory is needed".into());
+            return if there.is_dir() { Ok((there, false)) } else { Err(blocked()) };
+        }
+        // Its owner must be able to fill it; the right mode comes when it is full.
+        let mode = Mode::new(u32::from(self.mode(from.attr()).bits()) & 0o777 | 0o700);
+        let made = Held::new(dir.fs(), dir.fs().mkdir(&self.who, dir.node(), name, mode).await?);
+        self.made.get_or_insert(made.attr().ino);
+        self.counts.files += 1;
+        Ok((made, true))
+    }
+
+    async fn finish(&mut self, frame: &Frame<S, D>) -> Step<()> {
+        if self.rules.preserve {
+            return self.preserve(&frame.from, &frame.to).await;
+        }
+        let wanted = Mode::new(u32::from(self.mode(frame.from.attr()).bits() & !self.who.umask));
+        if frame.fresh && wanted.bits() & 0o700 != 0o700 {
+            let set = SetAttr { mode: Some(wanted), ..SetAttr::default() };
+            frame.to.fs().setattr(frame.to.node(), &set).await?;
+        }
+        Ok(())
+    }
+
+    /// The mode that a copy gets (C2).
+    fn mode(&self, attr: &Attr) -> Mode {
+        let dropped = match (self.rules.preserve, self.rules.to_host && !self.rules.setuid) {
+            (true, false) => 0,
+            (true, true) => 0o6000,
+            (false, _) => 0o7000,
+        };
+        Mode::new(u32::from(attr.mode.bits() & !dropped))
+    }
+
+    async fn copy_file(&mut self, from: Held<S>, dir: &Held<D>, name: &[u8]) -> Step<()> {
+        let name = checked(name)?;
+        let attr = *from.attr();
+        if attr.kind.is_device() && self.rules.to_host && !self.rules.devices {
+            return Err(Left::Out("a device file, left out; give --devices to make it".into()));
+        }
+        let there = self.make_way(&attr, dir, name).await?;
+        if let Some((_, first)) = self.links.get(&from.node()).filter(|_| self.rules.preserve) {
+            if let Some(there) = there {
+                drop(there);
+                dir.fs().unlink(dir.node(), name).await?;
+            }
+            drop(Held::new(dir.fs(), dir.fs().link(first.node(), dir.node(), name).await?));
+            self.counts.files += 1;
+            return Ok(());
+        }
+        let to = match there {
+            Some(there) => there,
+            None => self.make(&from, dir, name).await?,
+        };
+        if attr.kind == Kind::Regular {
+            self.copy_contents(&from, &to).await?;
+        }
+        if self.rules.preserve {
+            self.preserve(&from, &to).await?;
+        }
+        self.counts.files += 1;
+        if attr.nlink > 1 && self.rules.preserve {
+            self.links.insert(from.node(), (from, to));
+        }
+        Ok(())
+    }
+
+    /// What is at the name already and shall be written over: a plain file with no other name. Links and other files
+    /// with several names are removed, so that nothing is changed through them (C1).
+    async fn make_way(&mut self, attr: &Attr, dir: &Held<D>, name: Name<'_>) -> Step<Option<Held<D>>> {
+        let Some(there) = dir.find(name.bytes()).await? else { return Ok(None) };
+        if self.rules.one_volume && there.attr().ino == attr.ino {
+            return Err(Left::Out("source and target are the same file".into()));
+        }
+        match (there.attr().kind, there.attr().nlink) {
+            (Kind::Directory, _) => Err(Left::Out("the target has a directory of this name".into())),
+            (Kind::Regular, 1) if attr.kind == Kind::Regular => {
+                let set = SetAttr { size: Some(0), ..SetAttr::default() };
+                there.fs().setattr(there.node(), &set).await?;
+                Ok(Some(there))
+            }
+            (Kind::Regular | Kind::Symlink, _) => {
+                drop(there);
+                dir.fs().unlink(dir.node(), name).await?;
+                Ok(None)
+            }
+            _ => Err(Left::Out("the target has a device, pipe or socket of this name".into())),
+        }
+    }
+
+    async fn make(&self, from: &Held<S>, dir: &Held<D>, name: Name<'_>) -> Step<Held<D>> {
+        let (fs, attr) = (dir.fs(), from.attr());
+        let entry = match attr.kind {
+            Kind::Symlink => {
+                let target = from.fs().readlink(from.node()).await?;
+                fs.symlink(&self.who, dir.node(), name, &target).await?
+            }
+            kind => fs.mknod(&self.who, dir.node(), name, kind, self.mode(attr), attr.rdev).await?,
+        };
+        Ok(Held::new(fs, entry))
+    }
+
+    /// C3: only what is stored is read and written.
+    async fn copy_contents(&mut self, from: &Held<S>, to: &Held<D>) -> Step<()> {
+        let size = from.attr().size;
+        let (mut at, mut end) = (0, 0);
+        while at < size {
+            let data = match from.fs().seek(from.node(), at, Whence::Data).await {
+                Ok(data) => data,
+                Err(vfs::Error::Refused(Refusal::BeyondEnd)) => break,
+                // A file system that does not know its holes has none.
+                Err(vfs::Error::Refused(Refusal::NotSupported)) => at,
+                Err(error) => return Err(error.into()),
+            };
+            let hole = match from.fs().seek(from.node(), data, Whence::Hole).await {
+                Ok(hole) => hole.min(size),
+                Err(vfs::Error::Refused(Refusal::NotSupported)) => size,
+                Err(error) => return Err(error.into()),
+            };
+            if data >= size || hole <= data {
+                break;
+            }
+            end = self.copy_range(from, to, data, hole).await?;
+            if end < hole {
+                break;
+            }
+            at = hole;
+        }
+        if end < size {
+            let set = SetAttr { size: Some(size), ..SetAttr::default() };
+            to.fs().setattr(to.node(), &set).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns where it ended: before `end` if the file became shorter meanwhile.
+    async fn copy_range(&mut self, from: &Held<S>, to: &Held<D>, start: u64, end: u64) -> Step<u64> {
+        let mut at = start;
+        while at < end {
+            let pieces = from.fs().read(from.node(), at, (end - at).min(PIECE) as u32).await?;
+            let before = at;
+            for piece in &pieces {
+                let mut rest = &piece[..];
+                while !rest.is_empty() {
+                    let written = to.fs().write(&self.who, to.node(), at, rest).await?;
+                    at += u64::from(written);
+                    rest = rest.get(written as usize..).unwrap_or_default();
+                }
+            }
+            self.counts.bytes += at - before;
+            if at == before {
+                break;
+            }
+        }
+        Ok(at)
+    }
+
+    /// Owner first, for a change of owner clears set-user-id bits; times last, for everything else changes them.
+    async fn preserve(&self, from: &Held<S>, to: &Held<D>) -> Step<()> {
+        let (fs, attr) = (to.fs(), from.attr());
+        self.copy_xattrs(from, to).await?;
+        let owner = SetAttr { uid: Some(attr.uid), gid: Some(attr.gid), ..SetAttr::default() };
+        match fs.setattr(to.node(), &owner).await {
+            // Only root gives files away; everybody else owns the copy.
+            Err(vfs::Error::Refused(Refusal::NotPermitted | Refusal::Denied)) if self.rules.to_host => {}
+            other => drop(other?),
+        }
+        if attr.kind != Kind::Symlink {
+            let mode = SetAttr { mode: Some(self.mode(attr)), ..SetAttr::default() };
+            fs.setattr(to.node(), &mode).await?;
+        }
+        let (atime, mtime) = (Some(SetTime::At(attr.atime)), Some(SetTime::At(attr.mtime)));
+        fs.setattr(to.node(), &SetAttr { atime, mtime, ..SetAttr::default() }).await?;
+        Ok(())
+    }
+
+    async fn copy_xattrs(&self, from: &Held<S>, to: &Held<D>) -> Step<()> {
+        let optional = |error: &vfs::Error| {
+            matches!(error, vfs::Error::Refused(Refusal::NotSupported | Refusal::NotPermitted | Refusal::Denied))
+        };
+        let names = match from.fs().listxattr(from.node()).await {
+            Err(error) if optional(&error) => return Ok(()),
+            names => names?,
+        };
+        let harmless = |name: &[u8]| name.starts_with(b"user.") || name.starts_with(b"system.posix_acl_");
+        for name in names.iter().filter(|name| !self.rules.to_host || harmless(name)) {
+            let value = from.fs().getxattr(from.node(), name).await?;
+            match to.fs().setxattr(&self.who, to.node(), name, &value, XattrMode::Set).await {
+                Err(error) if optional(&error) => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A name that stays in its directory (C1).
+fn checked(name: &[u8]) -> Step<Name<'_>> {
+    let name = Name::new(name)?;
+    if name.is_dot_or_dotdot() {
+        return Err(Left::Out("a name that means another directory, left out".into()));
+    }
+    Ok(name)
+}

@@ -1,0 +1,134 @@
+//! Opening an image for one command.
+
+use crate::out::{Outcome, Status, say};
+use crate::size;
+use anyhow::{Context, anyhow};
+use ordofs::rt::Rt;
+use ordofs::{Fs, ImageSpec, MountOptions, Mounted, OpenError};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// The cache of a command that runs once.
+const CACHE: usize = 64 << 20;
+/// The scheme of a command that changes an image: it syncs everything before it ends, so no order is needed on the way.
+const SCHEME: &str = "async";
+
+/// The volume that a command works on.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ImageArg {
+    /// A file, a block device, or a partition in one: disk.img@p2, disk.img@s1a, disk.img@gpt:LABEL
+    pub(crate) image: PathBuf,
+    #[command(flatten)]
+    pub(crate) start: Start,
+}
+
+/// Where in the image the volume starts.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct Start {
+    /// The volume starts at this byte of the image
+    #[arg(long, value_name = "BYTES", value_parser = size::parse)]
+    pub(crate) offset: Option<u64>,
+}
+
+impl ImageArg {
+    pub(crate) fn spec(&self) -> anyhow::Result<ImageSpec> {
+        spec(&self.image, self.start)
+    }
+}
+
+/// The place that `image` and `--offset` name.
+pub(crate) fn spec(image: &Path, start: Start) -> anyhow::Result<ImageSpec> {
+    let spec = ImageSpec::parse(image).map_err(|error| told(image, error))?;
+    Ok(ImageSpec { offset: start.offset, ..spec })
+}
+
+/// An error of opening, with the image's name if it does not have it.
+pub(crate) fn told(image: &Path, error: OpenError) -> anyhow::Error {
+    match error {
+        OpenError::Disk(error) => error.into(),
+        OpenError::NoScheme(_) => crate::out::usage(error.to_string()),
+        error => anyhow::Error::new(error).context(image.display().to_string()),
+    }
+}
+
+/// A mounted volume and what runs it.
+pub(crate) struct Opened {
+    pub(crate) rt: Rt,
+    pub(crate) mounted: Mounted,
+}
+
+impl Opened {
+    pub(crate) fn fs(&self) -> &Rc<Fs> {
+        self.mounted.fs()
+    }
+
+    /// Opens a volume to read it.
+    pub(crate) fn to_read(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
+        let options = MountOptions { read_only: true, cache: CACHE, ..MountOptions::default() };
+        let mounted = Mounted::open(rt, spec, &options).map_err(|error| told(&spec.path, error))?;
+        Ok(Opened { rt: rt.clone(), mounted })
+    }
+
+    /// Opens a volume to change it; [`Opened::close`] must follow.
+    pub(crate) fn to_change(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
+        let options = MountOptions { scheme: Some(SCHEME.into()), cache: CACHE, ..MountOptions::default() };
+        let mounted = Mounted::open(rt, spec, &options).map_err(|error| told(&spec.path, error))?;
+        if let Some(why) = mounted.why_read_only() {
+            return Err(anyhow!("{why}").context(spec.to_string()));
+        }
+        Ok(Opened { rt: rt.clone(), mounted })
+    }
+
+    /// Writes everything and marks the volume clean.
+    pub(crate) fn close(self) -> anyhow::Result<()> {
+        self.rt.block_on(self.mounted.unmount()).context("the volume could not be written back; run ordo fsck on it")
+    }
+}
+
+/// Runs `work` on a volume that it only reads.
+pub(crate) fn read<T>(spec: &ImageSpec, work: impl AsyncFnOnce(&Rc<Fs>) -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let rt = Rt::real_time();
+    let opened = Opened::to_read(&rt, spec)?;
+    rt.block_on(work(opened.fs()))
+}
+
+/// Runs `work` on a volume that it changes. The volume is closed clean whether or not the work succeeds.
+pub(crate) fn change(spec: &ImageSpec, work: impl AsyncFnOnce(&Rc<Fs>) -> Outcome) -> Outcome {
+    let rt = Rt::real_time();
+    let opened = Opened::to_change(&rt, spec)?;
+    let outcome = rt.block_on(work(opened.fs()));
+    let closed = opened.close();
+    let status = outcome?;
+    closed?;
+    Ok(status)
+}
+
+/// Goes through several places and complains about those that fail.
+pub(crate) struct Tally(u64);
+
+impl Tally {
+    pub(crate) fn new() -> Tally {
+        Tally(0)
+    }
+
+    /// Complains about a place.
+    pub(crate) fn complain(&mut self, place: &str, why: &dyn std::fmt::Display) {
+        self.0 += 1;
+        say(&format!("{place}: {why}"));
+    }
+
+    /// What was found, or a complaint.
+    pub(crate) fn judge<T, E: std::fmt::Display>(&mut self, place: &str, found: Result<T, E>) -> Option<T> {
+        found.map_err(|error| self.complain(place, &error)).ok()
+    }
+
+    /// The exit status: an error if there was a complaint.
+    pub(crate) fn status(&self) -> Status {
+        if self.0 == 0 { Status::DONE } else { Status(3) }
+    }
+}
+
+/// Who makes files in an image that nobody has mounted: root, as on the system that will use it.
+pub(crate) fn owner() -> vfs::Caller {
+    vfs::Caller { privileged: true, ..vfs::Caller::default() }
+}

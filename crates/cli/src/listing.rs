@@ -1,0 +1,197 @@
+//! Files as `ls`, `stat` and `tree` show them.
+
+use crate::path::Held;
+use crate::text;
+use serde::Serialize;
+use vfs::{Attr, FileSystem, Kind, Result, Stamp};
+
+/// The letter of a kind in front of the permissions.
+fn letter(kind: Kind) -> char {
+    match kind {
+        Kind::Fifo => 'p',
+        Kind::CharDevice => 'c',
+        Kind::Directory => 'd',
+        Kind::BlockDevice => 'b',
+        Kind::Regular => '-',
+        Kind::Symlink => 'l',
+        Kind::Socket => 's',
+    }
+}
+
+/// The name of a kind.
+pub(crate) fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Fifo => "pipe",
+        Kind::CharDevice => "character device",
+        Kind::Directory => "directory",
+        Kind::BlockDevice => "block device",
+        Kind::Regular => "file",
+        Kind::Symlink => "symbolic link",
+        Kind::Socket => "socket",
+    }
+}
+
+/// `drwxr-xr-x`.
+pub(crate) fn permissions(kind: Kind, bits: u16) -> String {
+    let mut shown = String::from(letter(kind));
+    for (shift, special, marks) in [(6, 0o4000, ('s', 'S')), (3, 0o2000, ('s', 'S')), (0, 0o1000, ('t', 'T'))] {
+        let bit = |bit: u16| bits >> shift & bit != 0;
+        shown.push(if bit(4) { 'r' } else { '-' });
+        shown.push(if bit(2) { 'w' } else { '-' });
+        shown.push(match (bits & special != 0, bit(1)) {
+            (false, false) => '-',
+            (false, true) => 'x',
+            (true, true) => marks.0,
+            (true, false) => marks.1,
+        });
+    }
+    shown
+}
+
+/// Major and minor number, in Linux's encoding.
+pub(crate) fn device(rdev: u64) -> (u32, u32) {
+    (rustix::fs::major(rdev), rustix::fs::minor(rdev))
+}
+
+/// The columns of a long listing before the name.
+pub(crate) fn long(attr: &Attr) -> Vec<String> {
+    let size = match attr.kind.is_device() {
+        true => {
+            let (major, minor) = device(attr.rdev);
+            format!("{major}, {minor}")
+        }
+        false => attr.size.to_string(),
+    };
+    vec![
+        permissions(attr.kind, attr.mode.bits()),
+        attr.nlink.to_string(),
+        attr.uid.to_string(),
+        attr.gid.to_string(),
+        size,
+        text::time(attr.mtime.secs),
+    ]
+}
+
+/// Names of the BSD file flags, as chflags(1) has them.
+const FLAGS: [(u32, &str); 9] = [
+    (0x0000_0001, "nodump"),
+    (0x0000_0002, "uchg"),
+    (0x0000_0004, "uappnd"),
+    (0x0000_0008, "opaque"),
+    (0x0000_0010, "uunlnk"),
+    (0x0001_0000, "arch"),
+    (0x0002_0000, "schg"),
+    (0x0004_0000, "sappnd"),
+    (0x0010_0000, "sunlnk"),
+];
+
+/// The flags that are set, by name; unknown ones as a number.
+pub(crate) fn flags(bits: u32) -> Vec<String> {
+    let known = FLAGS.iter().fold(0, |known, (bit, _)| known | bit);
+    let mut names: Vec<String> =
+        FLAGS.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| (*name).to_owned()).collect();
+    if bits & !known != 0 {
+        names.push(format!("{:#x}", bits & !known));
+    }
+    names
+}
+
+/// A file as JSON.
+#[derive(Debug, Serialize)]
+pub(crate) struct FileJson {
+    /// With `\xNN` for what is not text.
+    pub(crate) path: String,
+    /// The bytes of the path where it is not text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_hex: Option<String>,
+    kind: &'static str,
+    ino: u64,
+    mode: String,
+    nlink: u32,
+    uid: u32,
+    gid: u32,
+    size: u64,
+    /// Allocated bytes.
+    allocated: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<(u32, u32)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    flags: Vec<String>,
+    atime: f64,
+    mtime: f64,
+    ctime: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    birth: Option<f64>,
+}
+
+/// Bytes as a JSON text, and their hexadecimal digits where they are none.
+pub(crate) fn json_text(bytes: &[u8]) -> (String, Option<String>) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (text.to_owned(), None),
+        Err(_) => (text::escape(bytes), Some(text::hex(bytes))),
+    }
+}
+
+impl FileJson {
+    pub(crate) fn new(path: &[u8], attr: &Attr, target: Option<&[u8]>) -> FileJson {
+        let (path, path_hex) = json_text(path);
+        let seconds = |stamp: Stamp| stamp.secs as f64 + f64::from(stamp.nanos) / 1e9;
+        FileJson {
+            path,
+            path_hex,
+            kind: kind_name(attr.kind),
+            ino: attr.ino,
+            mode: format!("{:04o}", attr.mode.bits()),
+            nlink: attr.nlink,
+            uid: attr.uid,
+            gid: attr.gid,
+            size: attr.size,
+            allocated: attr.sectors.saturating_mul(512),
+            device: attr.kind.is_device().then(|| device(attr.rdev)),
+            target: target.map(|target| json_text(target).0),
+            flags: flags(attr.flags),
+            atime: seconds(attr.atime),
+            mtime: seconds(attr.mtime),
+            ctime: seconds(attr.ctime),
+            birth: attr.birth.map(seconds),
+        }
+    }
+}
+
+/// The target of a file that is a symbolic link.
+///
+/// # Errors
+/// `Io`, `Corrupt`.
+pub(crate) async fn target<F: FileSystem>(file: &Held<F>) -> Result<Option<Vec<u8>>> {
+    match file.attr().kind {
+        Kind::Symlink => Ok(Some(file.fs().readlink(file.node()).await?.to_vec())),
+        _ => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permissions_are_those_of_ls() {
+        let shown = [(Kind::Directory, 0o1777), (Kind::Regular, 0o4755), (Kind::Regular, 0o6600), (Kind::Symlink, 0o777)];
+        let shown = shown.map(|(kind, bits)| permissions(kind, bits));
+        assert_eq!(shown, ["drwxrwxrwt", "-rwsr-xr-x", "-rwS--S---", "lrwxrwxrwx"]);
+    }
+
+    #[test]
+    fn flags_have_names_and_strange_ones_numbers() {
+        assert_eq!(flags(0x2_0001), ["nodump", "schg"]);
+        assert_eq!(flags(0x8000_0000), ["0x80000000"]);
+        assert!(flags(0).is_empty());
+    }
+
+    #[test]
+    fn a_path_that_is_no_text_comes_with_its_bytes() {
+        assert_eq!(json_text(b"a\nb"), ("a\nb".to_owned(), None));
+        assert_eq!(json_text(b"\xff"), ("\\xff".to_owned(), Some("ff".to_owned())));
+    }
+}

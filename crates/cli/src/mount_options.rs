@@ -1,0 +1,183 @@
+//! `-o` of mount: names, values, and what users of fstab write.
+
+use crate::out::usage;
+use crate::size;
+use ordofs::{AllocInit, MountOptions, schemes};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+/// What a mount is asked to be.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub(crate) volume: MountOptions,
+    pub(crate) kernel: fuse::MountOptions,
+    pub(crate) uid: Option<u32>,
+    pub(crate) gid: Option<u32>,
+    pub(crate) umask: u16,
+    pub(crate) offset: Option<u64>,
+}
+
+/// Meant for mount(8), for systemd, for libfuse, or true of every mount of ours: taken and not used.
+const SWALLOWED: [&str; 32] = [
+    "defaults", "nofail", "_netdev", "user", "users", "nouser", "owner", "group", "auto", "noauto", "loop", "rw",
+    "async", "nosuid", "nodev", "exec", "atime", "relatime", "norelatime", "strictatime", "nostrictatime", "lazytime",
+    "nolazytime", "diratime", "nodiratime", "iversion", "noiversion", "silent", "loud", "mand", "nomand",
+    "default_permissions",
+];
+/// The same, with a value.
+const SWALLOWED_WITH_VALUE: [&str; 6] = ["comment", "loop", "sizelimit", "user", "fsname", "subtype"];
+/// Options of schemes that keep a log.
+const OF_LOGS: [&str; 4] = ["log", "logmode", "data", "commit"];
+
+impl Wanted {
+    /// Reads option lists; a `sloppy` mount passes over what it does not know.
+    ///
+    /// # Errors
+    /// Wrong usage, with the option's name.
+    pub(crate) fn parse<'a>(
+        source: &OsStr,
+        lists: impl IntoIterator<Item = &'a OsStr>,
+        sloppy: bool,
+    ) -> anyhow::Result<Wanted> {
+        let mut wanted = Wanted {
+            volume: MountOptions::default(),
+            kernel: fuse::MountOptions::new(source),
+            uid: None,
+            gid: None,
+            umask: 0,
+            offset: None,
+        };
+        for list in lists {
+            for option in list.as_bytes().split(|&b| b == b',').filter(|option| !option.is_empty()) {
+                let option = String::from_utf8_lossy(option);
+                let (name, value) = match option.split_once('=') {
+                    Some((name, value)) => (name, Some(value)),
+                    None => (&*option, None),
+                };
+                let known = match value {
+                    None => wanted.flag(name),
+                    Some(value) => wanted.set(name, value)?,
+                };
+                if !known && !sloppy {
+                    return Err(usage(format!("unknown mount option {option:?}; ordo mount --help lists them")));
+                }
+            }
+        }
+        wanted.kernel.read_only = wanted.volume.read_only;
+        wanted.kernel.noatime = wanted.volume.noatime;
+        Ok(wanted)
+    }
+
+    fn flag(&mut self, name: &str) -> bool {
+        let (volume, kernel) = (&mut self.volume, &mut self.kernel);
+        match name {
+            "ro" => volume.read_only = true,
+            "rw" => volume.read_only = false,
+            "force" => volume.force = true,
+            "noatime" => volume.noatime = true,
+            "direct" => volume.direct = true,
+            "allow_other" => kernel.allow_other = true,
+            "sync" => kernel.sync = true,
+            "dirsync" => kernel.dirsync = true,
+            "noexec" => kernel.noexec = true,
+            "suid" => kernel.suid = true,
+            "dev" => kernel.dev = true,
+            _ => return name.starts_with("x-") || name.starts_with("X-") || SWALLOWED.contains(&name),
+        }
+        true
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> anyhow::Result<bool> {
+        let wrong = |why: String| usage(format!("mount option {name}={value}: {why}"));
+        let number = || value.parse::<u32>().map_err(|_| wrong("must be a number".into()));
+        let bytes = || size::parse(value).map_err(wrong);
+        match name {
+            "scheme" => self.volume.scheme = Some(scheme(value)?.into()),
+            "cache" => {
+                let bytes = bytes()?;
+                self.volume.cache = usize::try_from(bytes).map_err(|_| wrong("more than this machine has".into()))?;
+            }
+            "allocinit" => {
+                let known = AllocInit::by_name(value).ok_or_else(|| wrong("must be none, dirs or all".into()))?;
+                self.volume.alloc_init = known;
+            }
+            "volatile_cache" => {
+                self.volume.volatile_cache = match value {
+                    "yes" => Some(true),
+                    "no" => Some(false),
+                    _ => return Err(wrong("must be yes or no".into())),
+                }
+            }
+            "uid" => self.uid = Some(number()?),
+            "gid" => self.gid = Some(number()?),
+            "umask" => {
+                let mask = u16::from_str_radix(value, 8).ok().filter(|mask| *mask <= 0o777);
+                self.umask = mask.ok_or_else(|| wrong("must be octal, 0 to 777".into()))?;
+            }
+            "offset" => self.offset = Some(bytes()?),
+            _ if OF_LOGS.contains(&name) => return Err(wrong("belongs to schemes with a log, and there is none yet".into())),
+            _ => return Ok(name.starts_with("x-") || name.starts_with("X-") || SWALLOWED_WITH_VALUE.contains(&name)),
+        }
+        Ok(true)
+    }
+}
+
+/// The scheme of this name.
+///
+/// # Errors
+/// Wrong usage.
+pub(crate) fn scheme(name: &str) -> anyhow::Result<&'static str> {
+    let known = schemes::by_name(name).map(|known| known.name);
+    known.ok_or_else(|| usage(format!("no scheme is called {name:?}; ordo schemes lists them")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(list: &str) -> anyhow::Result<Wanted> {
+        Wanted::parse(OsStr::new("disk.img"), [OsStr::new(list)], false)
+    }
+
+    #[test]
+    fn what_fstab_lines_hold_is_taken() {
+        let list = "defaults,nofail,_netdev,user,users,noauto,exec,nosuid,nodev,relatime,x-systemd.automount,\
+            x-gvfs-name=a,comment=b,loop,loop=/dev/loop0,sizelimit=5,,rw";
+        let wanted = parse(list).unwrap();
+        assert!(!wanted.kernel.suid && !wanted.kernel.dev && !wanted.kernel.allow_other && !wanted.volume.read_only);
+    }
+
+    #[test]
+    fn options_of_the_volume_arrive() {
+        let wanted = parse("ro,scheme=async,cache=16M,uid=5,gid=6,umask=027,allocinit=all,volatile_cache=no,force,\
+            noatime,sync,dirsync,allow_other,offset=1M,noexec")
+        .unwrap();
+        let (volume, kernel) = (&wanted.volume, &wanted.kernel);
+        assert!(volume.read_only && volume.force && volume.noatime && kernel.read_only && kernel.noatime);
+        assert_eq!((volume.scheme.as_deref(), volume.cache), (Some("async"), 16 << 20));
+        assert_eq!((wanted.uid, wanted.gid, wanted.umask, wanted.offset), (Some(5), Some(6), 0o27, Some(1 << 20)));
+        assert_eq!((volume.alloc_init, volume.volatile_cache), (AllocInit::All, Some(false)));
+        assert!(kernel.sync && kernel.dirsync && kernel.allow_other && kernel.noexec && !kernel.suid);
+        assert!(!parse("ro,rw").unwrap().volume.read_only);
+    }
+
+    #[test]
+    fn unknown_options_and_values_are_named() {
+        for (list, named) in [
+            ("rw,fast", "\"fast\""),
+            ("nofali", "\"nofali\""),
+            ("fast=1", "\"fast=1\""),
+            ("scheme=best", "\"best\""),
+            ("umask=9", "umask=9"),
+            ("uid=me", "uid=me"),
+            ("cache=lots", "cache=lots"),
+            ("allocinit=some", "allocinit=some"),
+            ("volatile_cache=maybe", "volatile_cache=maybe"),
+            ("logmode=group", "logmode=group"),
+        ] {
+            let error = parse(list).unwrap_err();
+            assert!(error.is::<crate::out::Usage>() && error.to_string().contains(named), "{list}: {error}");
+        }
+        assert!(Wanted::parse(OsStr::new("x"), [OsStr::new("fast")], true).is_ok());
+    }
+}

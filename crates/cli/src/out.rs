@@ -1,0 +1,143 @@
+//! How a command ends and what it prints.
+//!
+//! Exit status: 0 done, 1 the answer is "no", 2 wrong usage, 3 an error, with one line `ordo: what, where, what to do`
+//! on standard error. Results go to standard output through [`Out`], JSON as exactly one document.
+
+use crate::text;
+use serde::Serialize;
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+
+/// A command's exit status when it came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Status(pub(crate) u8);
+
+impl Status {
+    pub(crate) const DONE: Status = Status(0);
+}
+
+/// What every command returns.
+pub(crate) type Outcome = anyhow::Result<Status>;
+
+/// An error of the user's: the exit status of wrong usage.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Wrong usage, as an error.
+pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
+    Usage(text.into()).into()
+}
+
+/// Whoever reads our output has had enough: no error.
+#[derive(Debug)]
+pub(crate) struct ReaderGone;
+
+impl std::fmt::Display for ReaderGone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the reader of the output is gone")
+    }
+}
+
+impl std::error::Error for ReaderGone {}
+
+/// Standard output. Buffered; [`Out::end`] writes the rest.
+pub(crate) struct Out {
+    to: BufWriter<Stdout>,
+    terminal: bool,
+}
+
+impl Out {
+    pub(crate) fn new() -> Out {
+        let stdout = io::stdout();
+        let terminal = stdout.is_terminal();
+        Out { to: BufWriter::with_capacity(1 << 16, stdout), terminal }
+    }
+
+    /// Bytes as they are: the contents of a file.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        self.to.write_all(bytes).map_err(told)
+    }
+
+    /// Text and the end of a line.
+    pub(crate) fn line(&mut self, line: impl AsRef<str>) -> anyhow::Result<()> {
+        self.bytes(line.as_ref().as_bytes())?;
+        self.bytes(b"\n")
+    }
+
+    /// A name out of an image: as it is for a program that reads on, without control characters for a terminal.
+    pub(crate) fn name(&mut self, name: &[u8]) -> anyhow::Result<()> {
+        if self.terminal { self.bytes(text::escape(name).as_bytes()) } else { self.bytes(name) }
+    }
+
+    /// One JSON document.
+    pub(crate) fn json(&mut self, document: &impl Serialize) -> anyhow::Result<()> {
+        let text = serde_json::to_string_pretty(document)?;
+        self.line(text)
+    }
+
+    /// Writes what is still buffered.
+    pub(crate) fn end(mut self) -> anyhow::Result<()> {
+        self.to.flush().map_err(told)
+    }
+}
+
+fn told(error: io::Error) -> anyhow::Error {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => ReaderGone.into(),
+        _ => anyhow::Error::new(error).context("cannot write the output"),
+    }
+}
+
+/// Prints one document or one text, whole.
+pub(crate) fn print(write: impl FnOnce(&mut Out) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let mut out = Out::new();
+    write(&mut out)?;
+    out.end()
+}
+
+/// A line on standard error.
+pub(crate) fn say(line: &str) {
+    // Without a place to complain to there is nothing left to do.
+    let _ = writeln!(io::stderr(), "ordo: {}", text::one_line(line));
+}
+
+/// The causes of an error in one line, a cause that the text before already ends with left out.
+pub(crate) fn describe(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if line.is_empty() {
+            line = cause;
+        } else if !line.ends_with(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn an_error_is_one_line_with_its_causes() {
+        let error = Err::<(), _>(io::Error::other("bad sector")).context("reading x").context("x: cannot").unwrap_err();
+        assert_eq!(describe(&error), "x: cannot: reading x: bad sector");
+        let twice = Err::<(), _>(io::Error::other("bad sector")).context("reading x: bad sector").unwrap_err();
+        assert_eq!(describe(&twice), "reading x: bad sector");
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_told_apart_from_a_full_disk() {
+        assert!(told(io::ErrorKind::BrokenPipe.into()).is::<ReaderGone>());
+        assert!(!told(io::ErrorKind::StorageFull.into()).is::<ReaderGone>());
+    }
+}

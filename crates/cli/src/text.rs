@@ -1,0 +1,121 @@
+//! Text for people: names that cannot harm a terminal, times, modes, tables.
+
+use std::fmt::Write;
+
+/// `bytes` as one line that holds no control character: an image may hold any name, also one that reprograms a
+/// terminal. What is not printable text stands as `\xNN`.
+pub(crate) fn escape(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\\' => shown.push_str("\\\\"),
+                c if is_harmless(c) => shown.push(c),
+                c => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push_hex(&mut shown, byte)),
+            }
+        }
+        chunk.invalid().iter().for_each(|&byte| push_hex(&mut shown, byte));
+    }
+    shown
+}
+
+/// As [`escape`], for a text of our own that quotes others: a backslash stays as it is.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if is_harmless(c) => line.push(c),
+            '\n' => line.push(' '),
+            c => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push_hex(&mut line, byte)),
+        }
+    }
+    line
+}
+
+/// Also refuses the marks that turn the direction of writing, with which a name can show as another one.
+fn is_harmless(c: char) -> bool {
+    !c.is_control() && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn push_hex(text: &mut String, byte: u8) {
+    // Writing to a String does not fail.
+    let _ = write!(text, "\\x{byte:02x}");
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A moment as `2026-11-21 10:36:05`, UTC.
+pub(crate) fn time(secs: i64) -> String {
+    let (days, rest) = (secs.div_euclid(86400), secs.rem_euclid(86400));
+    let (year, month, day) = civil(days);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar. The year is made to begin in March,
+/// so that the leap day is its last one.
+fn civil(days: i64) -> (i64, i64, i64) {
+    // From 0000-03-01 on; whole periods of 400 years have 146,097 days.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
+/// Rows as aligned columns; the first `left` columns keep left, the others right.
+pub(crate) fn table(left: usize, rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column < left {
+            true => format!("{cell:<width$}"),
+            false => format!("{cell:>width$}"),
+        });
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_reach_the_terminal_as_control_bytes() {
+        assert_eq!(escape(b"a\x1b[31mred\n\x7f"), "a\\x1b[31mred\\x0a\\x7f");
+        assert_eq!(escape("\u{9b}31m\u{202e}".as_bytes()), "\\xc2\\x9b31m\\xe2\\x80\\xae");
+        assert_eq!(escape(b"caf\xe9 \\ caf\xc3\xa9"), "caf\\xe9 \\\\ caf\u{e9}");
+        assert_eq!(one_line("one\ntwo \\ \x1b"), "one two \\ \\x1b");
+    }
+
+    #[test]
+    fn moments_are_shown_in_the_gregorian_calendar() {
+        let shown = [0, 951_782_400, 4_107_542_399, -1, -62_135_596_800, 253_402_300_800].map(time);
+        let right = [
+            "1970-01-01 00:00:00",
+            "2000-02-29 00:00:00",
+            "2100-02-28 23:59:59",
+            "1969-12-31 23:59:59",
+            "0001-01-01 00:00:00",
+            "10000-01-01 00:00:00",
+        ];
+        assert_eq!(shown, right);
+        // As wide as a volume can say.
+        assert!(!time(i64::MIN).is_empty() && !time(i64::MAX).is_empty());
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [vec!["name".to_owned(), "n".to_owned()], vec!["x".to_owned(), "1000".to_owned()]];
+        assert_eq!(table(1, &rows), "name     n\nx     1000\n");
+    }
+}
