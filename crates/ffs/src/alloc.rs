@@ -89,12 +89,13 @@ impl Ffs {
     /// Fragments that are free beyond what `minfree` keeps for the privileged; negative when that is in use.
     pub(crate) fn free_space(&self, with_reserve: bool) -> i64 {
         let total = self.summary.total();
-        let reserve = if with_reserve { 0 } else { self.g.dsize as i64 / 100 * i64::from(self.g.minfree) };
+        let reserve = if with_reserve { 0 } else { self.g.dsize as i64 * i64::from(self.g.minfree) / 100 };
         total.nbfree * i64::from(self.g.frag) + total.nffree - reserve
     }
 
     fn has_room(&self, privileged: bool, frags: u32) -> Result<()> {
-        if self.free_space(privileged) < i64::from(frags) {
+        let no_block = frags == self.g.frag && self.summary.total().nbfree <= 0;
+        if no_block || self.free_space(privileged) < i64::from(frags) {
             return Err(Refusal::NoSpace.into());
         }
         Ok(())

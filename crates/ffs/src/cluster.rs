@@ -31,13 +31,30 @@ struct Row {
 
 impl Ffs {
     pub(crate) async fn reallocblks(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn) -> Result<()> {
-        let Some(row) = self.row(inode, from, to).await? else { return Ok(()) };
+        let number = |lbn: Lbn| u64::try_from(lbn.0).unwrap_or(0);
+        let (mut first, end) = (number(from), number(to).min(inode.size() / u64::from(self.g.bsize)));
+        let total = self.summary.total();
+        let free = total.nbfree * i64::from(self.g.frag) + total.nffree;
+        if self.g.contigsumsize == 0 || free < self.g.dsize as i64 * FREE_PERCENT / 100 {
+            return Ok(());
+        }
+        while first < end {
+            let (looked_at, row) = self.row(inode, first, end).await?;
+            if let Some(row) = row {
+                self.bring_together(op, inode, &row).await?;
+            }
+            first += looked_at;
+        }
+        Ok(())
+    }
+
+    async fn bring_together(&self, op: Op, inode: &Inode, row: &Row) -> Result<()> {
         let len = row.blocks.len() as u32;
-        let pref = self.row_pref(inode, &row);
+        let pref = self.row_pref(inode, row);
         let Some((first, group)) = self.clusteralloc(pref, len).await? else { return Ok(()) };
         let place = |i: usize| first.plus(i as u32 * self.g.frag);
         self.inode_block(inode).await?;
-        let ready = self.move_row(op, inode, &row, &place).await;
+        let ready = self.move_row(op, inode, row, &place).await;
         if let Err(error) = ready {
             for (block, at) in row.blocks.iter().zip(&row.at) {
                 self.cache.moved(block, self.addr(*at));
@@ -45,29 +62,22 @@ impl Ffs {
             self.give_back(first, len * self.g.frag).await;
             return Err(error);
         }
-        self.point_to_row(op, inode, &row, &place, &group).await
+        self.point_to_row(op, inode, row, &place, &group).await
     }
 
-    /// The blocks, if they are worth moving: dirty, whole, in one group, with their pointers side by side, and not one
-    /// after the other already.
-    async fn row(&self, inode: &Inode, from: Lbn, to: Lbn) -> Result<Option<Row>> {
-        let (Ok(first), Some(path)) = (u64::try_from(from.0), self.g.path(from)) else { return Ok(None) };
-        let total = self.summary.total();
-        let free = total.nbfree * i64::from(self.g.frag) + total.nffree;
-        if self.g.contigsumsize == 0 || free < self.g.dsize as i64 * FREE_PERCENT / 100 {
-            return Ok(None);
-        }
+    /// The blocks from `first` on, if they are worth moving: dirty, whole, in one group, with their pointers side by
+    /// side, and not one after the other already; and how many were looked at.
+    async fn row(&self, inode: &Inode, first: u64, end: u64) -> Result<(u64, Option<Row>)> {
+        let Some(path) = self.g.path(Lbn(first as i64)) else { return Ok((end - first, None)) };
         let walk = self.walk(inode, &path).await?;
         let (index, most) = match path.indirects().next_back() {
             Some((_, step)) => (step, self.g.nindir - step),
             None => (first as u32, 12 - first as u32),
         };
+        let len = (end - first).min(self.g.maxcontig.min(self.g.contigsumsize).min(most).into()) as u32;
         if walk.count < path.depth() {
-            return Ok(None);
+            return Ok((len.into(), None));
         }
-        let whole = inode.size() / u64::from(self.g.bsize);
-        let end = whole.min(u64::try_from(to.0).unwrap_or(0)).saturating_sub(first);
-        let len = end.min(self.g.maxcontig.into()).min(self.g.contigsumsize.into()).min(most.into()) as u32;
         let parent = walk.last().cloned();
         let (mut blocks, mut at) = (Vec::new(), Vec::new());
         for k in 0..len {
@@ -86,7 +96,7 @@ impl Ffs {
         let one_group = at.iter().all(|p| self.g.dtog(*p) == self.g.dtog(at[0]));
         let in_a_row = at.windows(2).all(|pair| pair[0].plus(self.g.frag) == pair[1]);
         let worth = at.len() >= 2 && one_group && !in_a_row;
-        Ok(worth.then_some(Row { parent, index, first, blocks, at }))
+        Ok((len.into(), worth.then_some(Row { parent, index, first, blocks, at })))
     }
 
     fn row_pref(&self, inode: &Inode, row: &Row) -> FragNo {

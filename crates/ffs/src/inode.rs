@@ -103,6 +103,7 @@ impl Ffs {
                 break i;
             }
             self.prepare_inodes(&group, ready).await?;
+            self.cache.before_change(&group.buf).await;
         };
         let change = group.change(self, |cg| mark_inode(cg, i, true, directory));
         // OK to expect: it was found free, and nothing was awaited since.

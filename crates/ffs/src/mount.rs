@@ -164,7 +164,8 @@ impl Ffs {
             if freebsd {
                 f.flags &= !flag::DOSOFTDEP;
                 f.flags |= if softdep && keeps_order { flag::DOSOFTDEP } else { 0 };
-                f.mtime = now;
+                // A second mount within a second is another one, too.
+                f.mtime = if f.mtime == now { now + 1 } else { now };
             }
             (f.clean, f.pendingblocks, f.pendinginodes) = (0, 0, 0);
             f.fsmnt.fill(0);

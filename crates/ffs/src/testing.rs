@@ -1,13 +1,15 @@
 //! Volumes for the tests of this crate.
 
 use crate::{Ffs, Opening, newfs};
-use buf::{Answer, Cache, CacheOptions, CrashLeaves, Durable, Health, Key, Must, Op, Promises, Scheme, Slot, Step};
+use buf::{
+    Answer, Cache, CacheOptions, CrashLeaves, Durable, Fields, Health, Key, Must, Op, Promises, Scheme, Slot, Step,
+};
 use disk::{DiskOff, Queue, QueueOptions, RamDisk};
 use ondisk::superblock::newfs::NewfsParams;
 use ondisk::superblock::search;
 use ondisk::{Cgx, Dinode, Endian, Format, Geometry, Ino};
 use rt::Rt;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use ufs::{Inode, Layout, NewInode};
 use vfs::{Caller, Kind};
@@ -18,11 +20,15 @@ use vfs::{Caller, Kind};
 pub(crate) struct Plain {
     g: OnceCell<Geometry>,
     ready: RefCell<Vec<Key>>,
+    /// The size at each step that told one.
+    pub(crate) sizes: RefCell<Vec<u64>>,
+    /// Blocks that may still become ready before one does not.
+    pub(crate) ready_left: Cell<Option<u32>>,
 }
 
 impl Plain {
     pub(crate) fn of(g: &Geometry) -> Plain {
-        Plain { g: g.clone().into(), ready: RefCell::default() }
+        Plain { g: g.clone().into(), ..Plain::default() }
     }
 
     fn look(&self, cache: &Cache, step: &Step<'_>) {
@@ -49,6 +55,9 @@ impl Plain {
         let block = cache.find(Key::Device(at)).expect("the inode's block is in the cache");
         let dinode = Dinode::decode(&block.bytes()[within..], g, ino).unwrap();
         dinode.check(g, ino).unwrap();
+        if let Step::InodeChanged { fields: Fields::Size, .. } = step {
+            self.sizes.borrow_mut().push(dinode.size);
+        }
         if let Step::BlockAllocated { slot: Slot::Inode(_, i), new, .. } = step {
             let pointers: Vec<_> = dinode.db.iter().chain(&dinode.ib).collect();
             assert_eq!(*pointers[usize::from(*i)], new.at);
@@ -76,6 +85,12 @@ impl Scheme for Plain {
     }
 
     fn step(&self, cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
+        if let (Step::BlockReady { .. }, Some(left)) = (&step, self.ready_left.get()) {
+            self.ready_left.set(left.checked_sub(1));
+            if left == 0 {
+                return Must::Wait(Box::pin(async { Err(vfs::Error::io("a bad sector")) })).into();
+            }
+        }
         self.look(cache, &step);
         Answer { must: Must::Nothing, ripe: step.into_ticket() }
     }
@@ -116,6 +131,7 @@ pub(crate) struct Bench {
     pub(crate) rt: Rt,
     pub(crate) disk: RamDisk,
     pub(crate) ffs: Ffs,
+    pub(crate) scheme: Rc<Plain>,
     pub(crate) op: Op,
 }
 
@@ -128,7 +144,7 @@ impl Bench {
         Bench::mount(rt, disk, Rc::new(Plain::of(&g)), &Opening::default())
     }
 
-    pub(crate) fn mount(rt: Rt, disk: RamDisk, scheme: Rc<dyn Scheme>, opening: &Opening) -> Bench {
+    pub(crate) fn mount(rt: Rt, disk: RamDisk, scheme: Rc<Plain>, opening: &Opening) -> Bench {
         let mut read = |at: ondisk::ByteOff, into: &mut [u8]| {
             disk.peek(at.0, into);
             Ok(())
@@ -137,9 +153,9 @@ impl Bench {
         let found = search::find(&mut read, size).unwrap();
         let queue = Queue::new(&rt, Rc::new(disk.clone()), QueueOptions::default());
         let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::default());
-        let ffs = rt.block_on(Ffs::open(&cache, scheme, found, opening)).unwrap();
+        let ffs = rt.block_on(Ffs::open(&cache, scheme.clone(), found, opening)).unwrap();
         let op = Op { id: 1, kind: buf::CallKind::Write };
-        Bench { rt, disk, ffs, op }
+        Bench { rt, disk, ffs, scheme, op }
     }
 
     pub(crate) fn ufs2() -> Bench {
