@@ -304,6 +304,10 @@ fn flags_and_acls_are_kept() {
     fs::write(m.path("file"), b"x").unwrap();
     let (ok, shown) = sh("chattr +i file && lsattr file && ! rm -f file 2>/dev/null && chattr -i file", m.dir.path());
     assert!(ok && shown.starts_with("----i-"), "{shown}");
+    let ctime = || fs::metadata(m.path("file")).map(|m| (m.ctime(), m.ctime_nsec())).unwrap();
+    let before = ctime();
+    assert!(sh("chattr +d file", m.dir.path()).0);
+    assert!(ctime() > before, "the kernel kept the attributes");
     let acl = acl(0o7);
     setxattr(m.path("file"), "system.posix_acl_access", &acl, XattrFlags::empty()).unwrap();
     let mode = fs::metadata(m.path("file")).unwrap().mode();

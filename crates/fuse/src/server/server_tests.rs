@@ -12,13 +12,16 @@ use zerocopy::IntoBytes;
 const ROOT: NodeId = NodeId(2);
 /// Its attributes take until the gate opens.
 const SLOW: NodeId = NodeId(7);
+/// Runs as its owner.
+const SETUID: NodeId = NodeId(9);
 
-/// Finds every name, as the node of its length; all else is refused.
+/// Finds every name, as the node of its length. Full but for the reserve. Much else is refused.
 #[derive(Default)]
 struct Stub {
     gate: Notify,
     open: Cell<bool>,
     forgotten: RefCell<Vec<(NodeId, u64)>>,
+    set: RefCell<Vec<(NodeId, Option<u16>)>>,
 }
 
 fn attr(node: NodeId) -> Attr {
@@ -26,7 +29,7 @@ fn attr(node: NodeId) -> Attr {
         ino: node.0,
         generation: 1,
         kind: Kind::Regular,
-        mode: Mode::new(0o644),
+        mode: Mode::new(if node == SETUID { 0o4755 } else { 0o644 }),
         nlink: 1,
         uid: 0,
         gid: 0,
@@ -59,7 +62,10 @@ impl FileSystem for Stub {
         if node == SLOW && !self.open.get() { self.gate.notified().await; }
         Ok(attr(node))
     }
-    async fn setattr(&self, _: NodeId, _: &SetAttr) -> Result<Attr> { no() }
+    async fn setattr(&self, node: NodeId, set: &SetAttr) -> Result<Attr> {
+        self.set.borrow_mut().push((node, set.mode.map(Mode::bits)));
+        Ok(attr(node))
+    }
     async fn readlink(&self, _: NodeId) -> Result<Bytes> { no() }
     async fn mknod(&self, _: &Caller, _: NodeId, _: Name<'_>, _: Kind, _: Mode, _: u64) -> Result<Entry> { no() }
     async fn mkdir(&self, _: &Caller, _: NodeId, _: Name<'_>, _: Mode) -> Result<Entry> { no() }
@@ -70,7 +76,9 @@ impl FileSystem for Stub {
     async fn rmdir(&self, _: NodeId, _: Name<'_>) -> Result<()> { no() }
     async fn rename(&self, _: NodeId, _: Name<'_>, _: NodeId, _: Name<'_>, _: RenameMode) -> Result<()> { no() }
     async fn read(&self, _: NodeId, _: u64, len: u32) -> Result<Segments> { Ok(vec![Bytes::from(vec![1; len as usize * 2])]) }
-    async fn write(&self, _: &Caller, _: NodeId, _: u64, _: &[u8]) -> Result<u32> { no() }
+    async fn write(&self, who: &Caller, _: NodeId, _: u64, data: &[u8]) -> Result<u32> {
+        if who.privileged { Ok(data.len() as u32) } else { Err(Refusal::NoSpace.into()) }
+    }
     async fn fallocate(&self, _: &Caller, _: NodeId, _: u64, _: u64, _: FallocMode) -> Result<()> { no() }
     async fn seek(&self, _: NodeId, _: u64, _: Whence) -> Result<u64> { no() }
     async fn readdir(&self, _: NodeId, _: u64, take: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
@@ -95,6 +103,7 @@ type Sent = (u64, std::result::Result<Vec<u8>, i32>);
 struct Script {
     requests: RefCell<VecDeque<Vec<u8>>>,
     replies: RefCell<Vec<Sent>>,
+    notices: RefCell<Vec<Notice>>,
     /// Replies are not taken.
     deaf: bool,
     fs: Rc<Stub>,
@@ -126,7 +135,9 @@ impl Transport for Rc<Script> {
         !self.deaf
     }
 
-    fn notify(&self, _: Notice) {}
+    fn notify(&self, notice: Notice) {
+        self.notices.borrow_mut().push(notice);
+    }
 }
 
 fn request(unique: u64, opcode: u32, nodeid: u64, body: &[u8]) -> Vec<u8> {
@@ -203,8 +214,26 @@ fn every_lookup_is_given_back_once_whatever_the_kernel_says() {
     let taken = run(false, &requests, ServeOptions::default());
     assert_eq!(*taken.fs.forgotten.borrow(), [(NodeId(5), 1), (NodeId(3), 2)]);
     // A reply that is not taken counts as no lookup; what is refused in a listing counts as none either.
-    let deaf = run(true, &requests, ServeOptions::default());
+    let deaf = run(true, &requests[..3], ServeOptions::default());
     assert_eq!(*deaf.fs.forgotten.borrow(), [(NodeId(3), 1), (NodeId(5), 1), (NodeId(3), 1)]);
+}
+
+#[test]
+fn a_write_by_who_may_not_keep_it_takes_set_user_id_and_the_kernel_is_told() {
+    let write = |unique, node, uid, write_flags| {
+        let args = abi::WriteIn { size: 1, write_flags, ..Default::default() };
+        let mut bytes = request(unique, Opcode::Write as u32, node, &[args.as_bytes(), b"x"].concat());
+        bytes[24..28].copy_from_slice(&u32::to_ne_bytes(uid));
+        bytes
+    };
+    let kill = abi::WRITE_KILL_SUIDGID;
+    let requests = [write(1, SETUID.0, 0, 0), write(2, 5, 0, kill), write(3, SETUID.0, 0, kill)];
+    let script = run(false, &requests, ServeOptions::default());
+    assert_eq!(*script.fs.set.borrow(), [(SETUID, Some(0o755))]);
+    assert_eq!(*script.notices.borrow(), [Notice::StaleAttributes(SETUID.0)]);
+    // Nobody waits for what the kernel writes back: it may have the reserve.
+    let script = run(false, &[write(1, 5, 1000, 0), write(2, 5, u32::MAX, abi::WRITE_CACHE)], ServeOptions::default());
+    assert_eq!(*script.replies.borrow(), [(1, Err(28)), (2, Ok(vec![1, 0, 0, 0, 0, 0, 0, 0]))]);
 }
 
 #[test]
