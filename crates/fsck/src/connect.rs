@@ -20,7 +20,7 @@ impl Volume {
     pub(crate) async fn check_connectivity(&mut self) -> Result<(), Error> {
         self.break_loops().await?;
         let orphans: Vec<Dir> =
-            self.dirs.iter().filter(|dir| dir.parent == 0 && dir.ino != Ino::ROOT.0).cloned().collect();
+            self.dirs.iter().filter(|dir| !dir.gone && dir.parent == 0 && dir.ino != Ino::ROOT.0).cloned().collect();
         for (dir, done) in orphans.iter().zip(0..) {
             self.step(Phase::Connectivity, done, orphans.len() as u64);
             // An orphan that was cleared may have been the parent of this one.
@@ -107,7 +107,7 @@ impl Volume {
     /// Rule 34: every `..` names the parent.
     async fn check_parents(&mut self) -> Result<(), Error> {
         for index in 0..self.dirs.len() {
-            let Some(dir) = self.dirs.get(index).cloned() else { continue };
+            let Some(dir) = self.dir_at(index) else { continue };
             let right = if dir.ino == Ino::ROOT.0 { dir.ino } else { dir.parent };
             if dir.dotdot != right {
                 self.find(Finding::WrongParent { ino: dir.ino, found: dir.dotdot, right });
@@ -150,7 +150,7 @@ impl Volume {
         }
         self.put_dinode(ino, &dinode).await?;
         self.know(ino, Known { kind: Kind::Dir, type_: 4, nlink: 2, links: 0 });
-        let dir = Dir { ino, first: frag, parent, dotdot: parent, named_at: 0 };
+        let dir = Dir { ino, first: frag, parent, dotdot: parent, named_at: 0, gone: false };
         match self.dirs.binary_search_by_key(&ino, |dir| dir.ino) {
             Ok(index) => self.dirs.get_mut(index).into_iter().for_each(|slot| *slot = dir.clone()),
             Err(index) => self.dirs.insert(index, dir),

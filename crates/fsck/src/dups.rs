@@ -87,7 +87,7 @@ impl Volume {
         let tally = self.tally(&dinode).await?;
         self.settle(ino, &mut dinode, tally).await?;
         if dinode.is_dir() && dinode.size == 0 {
-            self.dirs.retain(|dir| dir.ino != ino);
+            self.forget_dir(ino);
             if let Some(known) = self.known_mut(ino) {
                 known.kind = Kind::EmptyDir;
             }

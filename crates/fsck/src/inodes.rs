@@ -126,7 +126,7 @@ impl Volume {
             Kind::EmptyDir
         } else if dinode.is_dir() {
             let first = dinode.db.first().copied().unwrap_or_default();
-            self.dirs.push(Dir { ino, first, parent: 0, dotdot: 0, named_at: 0 });
+            self.dirs.push(Dir { ino, first, parent: 0, dotdot: 0, named_at: 0, gone: false });
             Kind::Dir
         } else if self.is_hidden(ino, dinode) {
             Kind::Hidden

@@ -38,7 +38,8 @@ impl Volume {
     /// Phase 2.
     pub(crate) async fn check_names(&mut self) -> Result<(), Error> {
         self.ensure_root().await?;
-        let order: Vec<(u32, FragNo)> = self.dirs.iter().map(|dir| (dir.ino, dir.first)).collect();
+        let order: Vec<(u32, FragNo)> =
+            self.dirs.iter().filter(|dir| !dir.gone).map(|dir| (dir.ino, dir.first)).collect();
         for (group, done) in order.chunks(AHEAD).zip((0u64..).step_by(AHEAD)) {
             self.step(Phase::Names, done, order.len() as u64);
             let places: Vec<(ByteOff, u64)> = group.iter().map(|&(_, first)| (self.byte(first), 512)).collect();
@@ -305,15 +306,15 @@ impl Volume {
 
     /// Takes away the name that a directory has.
     pub(crate) async fn remove_name(&mut self, ino: u32) -> Result<(), Error> {
-        let Some(Some((dir, at))) = self.dir(ino).map(|dir| (dir.parent != 0).then_some((dir.parent, dir.named_at)))
-        else {
-            return Ok(());
-        };
+        let Some((parent, at)) = self.dir(ino).map(|dir| (dir.parent, ByteOff(dir.named_at))) else { return Ok(()) };
         let mut head = [0; 8];
-        self.image.read(ByteOff(at), &mut head).await?;
+        self.image.read(at, &mut head).await?;
+        let [.., high, low] = head;
+        let mut name = vec![0; usize::from(if self.geo.old_dirent { high.max(low) } else { low })];
+        self.image.read(ByteOff(at.0 + 8), &mut name).await?;
         ondisk::dirent::set_inode(&mut head, 0, self.geo.dir_format(), Ino::NONE, 0);
-        self.image.write(ByteOff(at), &head, Order::Contents).await?;
-        self.find(Finding::ExtraName { dir, name: "(the other one)".into(), ino });
+        self.image.write(at, &head, Order::Contents).await?;
+        self.find(Finding::ExtraName { dir: parent, name: name.escape_ascii().to_string(), ino });
         self.count_link(ino, -1);
         if let Some(known) = self.dir_mut(ino) {
             known.parent = 0;

@@ -8,7 +8,7 @@ impl Volume {
     /// Phase 4.
     pub(crate) async fn check_links(&mut self) -> Result<(), Error> {
         for index in 0..self.dirs.len() {
-            let Some(dir) = self.dirs.get(index).cloned() else { continue };
+            let Some(dir) = self.dir_at(index) else { continue };
             // Its own `.`, and its `..` in the parent; the root is its own parent.
             self.count_link(dir.ino, 1);
             self.count_link(if dir.ino == Ino::ROOT.0 { dir.ino } else { dir.parent }, 1);

@@ -96,14 +96,9 @@ async fn finish(mut volume: Volume, settled: bool, was_clean: bool) -> Result<Re
     if !writes || was_clean && !found {
         return Ok(volume.report);
     }
-    if was_clean {
-        // From here until the end the volume is not what its clean flag says, should the power fail.
-        volume.sb.fields.clean = 0;
-        write_superblock(&mut volume).await?;
-        volume.image.flush_superblock().await?;
-    }
+    mark_dirty(&mut volume).await?;
     let f = &mut volume.sb.fields;
-    f.clean = 1;
+    f.clean = 0;
     f.flags &= !flag::UNCLEAN;
     (f.pendingblocks, f.pendinginodes) = (0, 0);
     if volume.sb.dialect == Dialect::FreeBsd {
@@ -114,9 +109,28 @@ async fn finish(mut volume: Volume, settled: bool, was_clean: bool) -> Result<Re
     }
     write_superblock(&mut volume).await?;
     volume.image.flush().await?;
+    // Last and alone, as before: a torn write must not set the flag without the counts.
+    volume.sb.fields.clean = 1;
+    write_superblock(&mut volume).await?;
+    volume.image.flush_superblock().await?;
     volume.report.repaired();
     volume.report.clean = true;
     Ok(volume.report)
+}
+
+/// From here until the end the volume is not what its clean flag says, should the power fail. Only the flag changes:
+/// the rest of a torn write must be what it was, or a volume with other counts would pass for clean.
+async fn mark_dirty(volume: &mut Volume) -> Result<(), Error> {
+    let at = volume.sb.at;
+    let mut bytes = vec![0; volume.sb.len_on_disk() as usize];
+    volume.image.read(at, &mut bytes).await?;
+    let Ok(mut sb) = Superblock::decode_whatever_the_hash(&bytes, at) else { return Ok(()) };
+    if sb.is_clean() {
+        sb.fields.clean = 0;
+        volume.image.write(at, &sb.encode_copy(at), Order::Superblock).await?;
+        volume.image.flush_superblock().await?;
+    }
+    Ok(())
 }
 
 async fn write_superblock(volume: &mut Volume) -> Result<(), Error> {

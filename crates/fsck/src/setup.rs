@@ -119,11 +119,16 @@ async fn primary(places: &mut Places) -> Result<(Superblock, Vec<Finding>), Erro
 }
 
 fn restored(found: Found, why: String) -> (Superblock, Vec<Finding>) {
-    let sb = found.superblock;
+    let mut sb = found.superblock;
     let from = match found.copy {
         Copy::Primary => sb.at,
         Copy::Backup(c) => sb.geometry().byte(sb.geometry().cgsblock(c)),
     };
+    if !search::PLACES.contains(&sb.at.0) {
+        // A copy that is damaged itself. Where it says that the primary is, nobody would find it.
+        sb.at = ByteOff(if sb.format == ondisk::Format::Ufs1 { 8192 } else { 65536 });
+        sb.fields.sblockloc = if sb.format == ondisk::Format::Ufs1 { 8192 } else { 65536 };
+    }
     (sb, vec![Finding::SuperblockRestored { from: from.0, why }])
 }
 
@@ -180,7 +185,8 @@ async fn majority(places: &mut Places, sb: &Superblock, trusted: bool) -> Option
     }
     let votes = |one: &Superblock| copies.iter().filter(|other| difference(one, other).is_none()).count();
     let own = votes(sb) + usize::from(trusted);
-    let best = copies.iter().rev().max_by_key(|copy| votes(copy))?;
+    // Of two that agree, the one whose hash proves it right.
+    let best = copies.iter().rev().max_by_key(|copy| (votes(copy), copy.hashes() != 0))?;
     (votes(best) > own || !trusted && votes(best) >= own).then(|| best.clone())
 }
 

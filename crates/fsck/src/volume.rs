@@ -53,6 +53,8 @@ pub(crate) struct Dir {
     pub(crate) dotdot: u32,
     /// Byte of the volume where the entry that names it is.
     pub(crate) named_at: u64,
+    /// It was cleared, or has no contents any more.
+    pub(crate) gone: bool,
 }
 
 /// A pointer to fragments that somebody else has.
@@ -206,7 +208,20 @@ impl Volume {
     }
 
     pub(crate) fn dir_index(&self, ino: u32) -> Option<usize> {
-        self.dirs.binary_search_by_key(&ino, |dir| dir.ino).ok()
+        let index = self.dirs.binary_search_by_key(&ino, |dir| dir.ino).ok()?;
+        self.dirs.get(index).is_some_and(|dir| !dir.gone).then_some(index)
+    }
+
+    /// It is no directory any more. Its place in the table stays: to close the gap each time would take too long.
+    pub(crate) fn forget_dir(&mut self, ino: u32) {
+        if let Some(dir) = self.dir_mut(ino) {
+            dir.gone = true;
+        }
+    }
+
+    /// The directory at a place in the table, if it still is one.
+    pub(crate) fn dir_at(&self, index: usize) -> Option<Dir> {
+        self.dirs.get(index).filter(|dir| !dir.gone).cloned()
     }
 
     /// Reads an inode, whatever its check hash.
@@ -235,9 +250,7 @@ impl Volume {
         if let Some(known) = self.known_mut(ino) {
             *known = Known::default();
         }
-        if let Some(index) = self.dir_index(ino) {
-            self.dirs.remove(index);
-        }
+        self.forget_dir(ino);
         Ok(())
     }
 
