@@ -1,17 +1,20 @@
 //! The extended-attribute area of an inode (UFS2): up to two blocks of its own, with the rules of fragments.
 //!
-//! E1. An area that fits into what is stored is written in place. A larger one is written to new blocks, which are in
-//!     place before the inode points to them: the old area stays whole until then.
-//! E2. The area never shrinks on the disk, but is freed when it is empty; behind its last record there are zeroes, which
-//!     every system takes for its end.
+//! E1. A change within one sector is written in place. Anything else goes to new blocks, which are durable before the
+//!     inode points to them: a torn write over the old area would leave records that run into each other.
+//! E2. Behind the last record there are zeroes, which every system takes for the end. When the area grows in place, its
+//!     size does so first. The area is freed with its last record.
+//! E3. Where no room is left for new blocks the old ones are written over after all: nobody could remove an attribute
+//!     from a full volume otherwise.
 
 use crate::alloc::Taken;
 use crate::cut::Runs;
 use crate::{Ffs, corrupt};
 use buf::{BufRef, Fields, Freed, Key, Op, Role, Run, Slot, Step, Want};
+use disk::SECTOR;
 use ondisk::{FragNo, Geometry, extattr};
 use ufs::Inode;
-use vfs::{Caller, Refusal, Result};
+use vfs::{Caller, Error, Refusal, Result};
 
 /// Blocks of an area.
 const BLOCKS: usize = 2;
@@ -65,10 +68,28 @@ impl Ffs {
         }
         let size = inode.dinode().extsize.max(area.len() as u32);
         let stored = |k: usize| old[k].map_or(0, |run| run.frags);
-        if (0..BLOCKS).all(|k| stored(k) == self.area_frags(size, k)) {
+        let fits = (0..BLOCKS).all(|k| stored(k) == self.area_frags(size, k));
+        if fits && self.sectors_changed(inode, &old, area).await? <= 1 {
             return self.rewrite_area(op, inode, &old, area, size).await;
         }
-        self.replace_area(op, who, inode, &old, area).await
+        match self.replace_area(op, who, inode, &old, area).await {
+            Err(Error::Refused(Refusal::NoSpace)) if fits => self.rewrite_area(op, inode, &old, area, size).await,
+            outcome => outcome,
+        }
+    }
+
+    /// How many sectors of the stored area differ from the new one (E1).
+    async fn sectors_changed(&self, inode: &Inode, old: &[Option<Run>; BLOCKS], area: &[u8]) -> Result<usize> {
+        let mut changed = 0;
+        for (k, run) in old.iter().enumerate() {
+            let Some(run) = run else { continue };
+            let block = self.area_block(inode, k, *run).await?;
+            let mut new = block.bytes().to_vec();
+            put_area(&mut new, area, k * self.g.bsize as usize);
+            let pairs = new.chunks(SECTOR).zip(block.bytes().chunks(SECTOR)).filter(|(new, old)| new != old).count();
+            changed += pairs;
+        }
+        Ok(changed)
     }
 
     /// Fragments of block `k` of an area of `size` bytes.
@@ -76,7 +97,7 @@ impl Ffs {
         self.g.blkfrags(size.into(), k as u64)
     }
 
-    /// E2: the area goes when its last record does.
+    /// The area goes when its last record does (E2).
     async fn free_area(&self, op: Op, inode: &Inode) -> Result<()> {
         let (ino, mut gone) = (inode.ino(), Runs::default());
         self.count_attributes(inode, &mut gone)?;
@@ -106,6 +127,11 @@ impl Ffs {
         size: u32,
     ) -> Result<()> {
         let ino = inode.ino();
+        if size > inode.dinode().extsize {
+            inode.dinode_mut().extsize = size;
+            let at = self.put_inode(inode).await?;
+            self.told(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await?;
+        }
         for (k, run) in old.iter().enumerate() {
             let Some(run) = run else { continue };
             let block = self.area_block(inode, k, *run).await?;
@@ -113,11 +139,6 @@ impl Ffs {
             self.cache.modify(&block, |bytes| put_area(bytes, area, k * self.g.bsize as usize));
             let lbn = Geometry::extattr_lbn(k);
             self.told(op, Step::DataWritten { ino, lbn, block: &block }).await?;
-        }
-        if size > inode.dinode().extsize {
-            inode.dinode_mut().extsize = size;
-            let at = self.put_inode(inode).await?;
-            self.told(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await?;
         }
         Ok(())
     }
@@ -158,6 +179,11 @@ impl Ffs {
             }
         }
         let at = self.put_inode(inode).await?;
+        let rest: Vec<_> = old[taken.len()..].iter().flatten().map(|run| (run.at, run.frags)).collect();
+        if !rest.is_empty() {
+            let ticket = self.cache.ledger().issue(Freed::Blocks { ino, runs: rest });
+            self.told(op, Step::BlocksReleased { ino, at: &at, ticket }).await?;
+        }
         for (k, (taken, block)) in taken.iter().zip(&blocks).enumerate() {
             let freed =
                 old[k].map(|run| self.cache.ledger().issue(Freed::Blocks { ino, runs: vec![(run.at, run.frags)] }));

@@ -74,8 +74,9 @@ impl Ffs {
         let (mut gone, mut keys) = (Runs::default(), Vec::new());
         let cut = self.plan(inode, root, &mut way, from, to, &mut gone, &mut keys)?;
         let sectors = self.sectors(gone.frags);
+        let rest = self.rest_of(inode, lowest).saturating_mul(self.g.bsize.into());
         let shrunk = |size: u64| match why {
-            Why::Shrink(end) => size.min(end.max(lowest.saturating_mul(self.g.bsize.into()))),
+            Why::Shrink(end) => size.min(end.max(rest)),
             Why::Punch => size,
         };
         let at = match &cut {
@@ -107,6 +108,15 @@ impl Ffs {
         let fields = if why == Why::Punch { Fields::Times } else { size_field(inode) };
         self.told(op, Step::InodeChanged { ino, inode: &inode_buf, fields }).await?;
         Ok(Some(lowest))
+    }
+
+    /// How many blocks a file has from which everything from block `lowest` on was cut off. Where only direct blocks are
+    /// left it ends with the last one that is stored: a hole at the end is repaired by itself in larger files only.
+    fn rest_of(&self, inode: &Inode, lowest: u64) -> u64 {
+        if lowest > 12 {
+            return lowest;
+        }
+        inode.dinode().db.iter().rposition(|p| !p.is_hole()).map_or(0, |last| last as u64 + 1)
     }
 
     async fn shrink_dinode(&self, inode: &Inode, sectors: u64, shrunk: impl Fn(u64) -> u64) -> Result<BufRef> {

@@ -42,6 +42,10 @@ impl Layout for Ffs {
         self.put_inode(inode).await
     }
 
+    async fn block_of(&self, inode: &Inode) -> Result<BufRef> {
+        self.inode_block(inode).await
+    }
+
     async fn alloc_inode(&self, _op: Op, parent: &Inode, kind: Kind) -> Result<NewInode> {
         self.take_inode(parent, kind).await
     }
