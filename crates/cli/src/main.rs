@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench;
 mod commands;
 mod copy;
+mod demo;
 mod image;
 mod listing;
 mod mount_options;

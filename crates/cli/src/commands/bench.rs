@@ -1,7 +1,120 @@
 //! `ordo bench`
-use crate::out::{Outcome, Status};
-/// x
+
+use crate::bench::bed::Bed;
+use crate::bench::job::Job;
+use crate::bench::medians::{Median, medians};
+use crate::mount_options::{self, Wanted};
+use crate::out::{Outcome, Status, print, usage};
+use crate::{size, text};
+use indicatif::ProgressBar;
+use ordofs::MountOptions;
+use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
+use std::time::Duration;
+use workload::{Params, Row};
+
+/// Runs workloads under schemes and shows what each costs
+///
+/// Each run begins with an empty volume. The table shows medians; with --json every run has rows of its own. With
+/// several users there is one row for each run, since phases of different users overlap.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:")]
-pub(crate) struct Args { #[arg(long)] scheme: Option<String>, #[arg(long)] workload: Option<String> }
-pub(crate) fn run(_: &Args) -> Outcome { Ok(Status::DONE) }
+#[command(after_help = "Examples:\n  ordo bench --scheme sync,async --workload postmark --runs 5\n  \
+    ordo bench --scheme sync --workload create-delete --disk file:/tmp/bench.img\n  \
+    ordo bench --workload small-files --param size=1k --disk dir:/mnt")]
+pub(crate) struct Args {
+    /// Schemes, between commas (ordo schemes); without effect on dir:PATH [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "SCHEME,...")]
+    scheme: Vec<String>,
+    /// Workloads, between commas (ordo workloads)
+    #[arg(long, value_delimiter = ',', value_name = "WORKLOAD,...", required = true)]
+    workload: Vec<String>,
+    /// Where: ram, file:PATH (made and removed), or dir:PATH (a directory of any file system, to compare with)
+    #[arg(long, default_value = "ram")]
+    disk: Bed,
+    /// Programs at work at a time
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    users: u32,
+    /// Runs of each; the table shows medians
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
+    /// An option of the scheme, as mount -o has it (allocinit=all)
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<OsString>,
+    /// Parameters of the workload (ordo workloads -p)
+    #[arg(long, value_name = "KEY=NUMBER,...")]
+    param: Vec<String>,
+    /// Bytes of the volume
+    #[arg(long, default_value = "2G", value_parser = size::parse)]
+    size: u64,
+    /// One JSON list
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs everything, one run of each before the second of any: what disturbs the machine then disturbs all alike.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let jobs = jobs(args)?;
+    let bar = match std::io::stderr().is_terminal() {
+        true => ProgressBar::new_spinner(),
+        false => ProgressBar::hidden(),
+    };
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let mut rows = Vec::new();
+    for run in 1..=args.runs {
+        for job in &jobs {
+            let scheme = job.options.scheme.as_deref().unwrap_or_default();
+            bar.set_message(format!("run {run} of {}: {} {scheme}", args.runs, job.workload));
+            rows.extend(job.run(&args.disk)?);
+        }
+    }
+    bar.finish_and_clear();
+    print(|out| if args.json { out.json(&rows) } else { out.bytes(table(&rows, args.runs > 1).as_bytes()) })?;
+    Ok(Status::DONE)
+}
+
+fn jobs(args: &Args) -> anyhow::Result<Vec<Job>> {
+    let list = args.set.iter().map(OsString::as_os_str);
+    let options = Wanted::parse(OsStr::new(""), list, false)?.volume;
+    let params = Params::parse(&args.param.join(",")).map_err(|error| usage(error.to_string()))?;
+    let schemes = match (&args.disk, args.scheme.is_empty()) {
+        // The kernel's file system has its own way.
+        (Bed::Dir(_), _) => vec![None],
+        (_, true) => ordofs::schemes::ALL.iter().map(|known| Some(known.name.to_owned())).collect(),
+        (_, false) => args
+            .scheme
+            .iter()
+            .map(|name| mount_options::scheme(name).map(|known| Some(known.to_owned())))
+            .collect::<anyhow::Result<Vec<_>>>()?,
+    };
+    let mut jobs = Vec::new();
+    for name in &args.workload {
+        let workload = workload::find(name).map_err(|error| usage(format!("{error}; ordo workloads lists them")))?;
+        for scheme in &schemes {
+            let options = MountOptions { scheme: scheme.clone(), ..options.clone() };
+            let (workload, params) = (workload.name.to_owned(), params.clone());
+            jobs.push(Job { workload, params, users: args.users, size: args.size, options });
+        }
+    }
+    Ok(jobs)
+}
+
+fn table(rows: &[Row], spread: bool) -> String {
+    let mut heading: Vec<&str> = vec!["workload", "phase", "scheme", "ops", "seconds", "ops/s"];
+    heading.extend(spread.then_some("spread"));
+    heading.extend(["cpu s", "reads", "writes", "written", "rollbacks", "waits"]);
+    let cells = |median: &Median| {
+        let row = &median.row;
+        let mut cells = vec![row.workload.clone(), row.phase.clone(), row.scheme.clone(), row.ops.to_string()];
+        cells.extend([format!("{:.3}", row.seconds), format!("{:.0}", row.rate)]);
+        cells.extend(spread.then(|| format!("{:.0}%", median.spread)));
+        cells.push(format!("{:.3}", row.cpu_seconds));
+        cells.extend([row.disk_reads, row.disk_writes].map(|count| count.to_string()));
+        cells.push(size::human(row.bytes_written));
+        cells.extend([row.rollbacks, row.waits].map(|count| count.to_string()));
+        cells
+    };
+    let medians = medians(rows);
+    let rows: Vec<_> =
+        std::iter::once(heading.into_iter().map(str::to_owned).collect()).chain(medians.iter().map(cells)).collect();
+    text::table(3, &rows)
+}

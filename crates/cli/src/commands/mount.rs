@@ -103,13 +103,21 @@ fn serve_in_background(spec: &ImageSpec, args: &Args, wanted: Wanted, parent: Fo
 
 fn serve(spec: &ImageSpec, args: &Args, mut wanted: Wanted, usable: impl FnOnce() + 'static) -> Outcome {
     let rt = Rt::real_time();
-    wanted.volume.mount_point = args.dir.to_string_lossy().into_owned();
+    let dir = args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone());
+    wanted.volume.mount_point = dir.to_string_lossy().into_owned();
     let mounted = Mounted::open(&rt, spec, &wanted.volume).map_err(|error| image::told(&spec.path, error))?;
     if let Some(why) = mounted.why_read_only() {
         say(&format!("{spec}: mounted read-only: {why}"));
     }
     wanted.kernel.read_only |= mounted.why_read_only().is_some();
-    let session = fuse::mount(&args.dir, &wanted.kernel)?;
+    let session = match fuse::mount(&args.dir, &wanted.kernel) {
+        Ok(session) => session,
+        Err(error) => {
+            // It was marked as in use when it was opened, and must not look as after a crash.
+            rt.block_on(mounted.unmount()).with_context(|| format!("{spec}: could not be written back"))?;
+            return Err(error.into());
+        }
+    };
     let name = spec.to_string();
     let options = ServeOptions {
         uid: wanted.uid,

@@ -1,0 +1,123 @@
+//! Where workloads run: a volume in memory, a volume in a file, a directory of any mounted file system.
+
+use super::counted::{Counted, Requests};
+use crate::image;
+use anyhow::{Context, bail};
+use ordofs::disk::{Disk, FileDisk, FileOptions, RamDisk};
+use ordofs::rt::Rt;
+use ordofs::{MountOptions, Mounted, NewVolume, locate_on};
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::str::FromStr;
+
+/// As `--disk` names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Bed {
+    /// `ram`
+    Ram,
+    /// `file:PATH`; the file is made for each run.
+    File(PathBuf),
+    /// `dir:PATH`
+    Dir(PathBuf),
+}
+
+impl FromStr for Bed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Bed, String> {
+        match text.split_once(':') {
+            None if text == "ram" => Ok(Bed::Ram),
+            Some(("file", path)) if !path.is_empty() => Ok(Bed::File(path.into())),
+            Some(("dir", path)) if !path.is_empty() => Ok(Bed::Dir(path.into())),
+            _ => Err(format!("{text:?} is no disk; use ram, file:PATH or dir:PATH")),
+        }
+    }
+}
+
+impl std::fmt::Display for Bed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Bed::Ram => f.write_str("ram"),
+            Bed::File(path) => write!(f, "file:{}", path.display()),
+            Bed::Dir(path) => write!(f, "dir:{}", path.display()),
+        }
+    }
+}
+
+/// A fresh volume, mounted, with its disk's requests counted.
+pub(crate) struct Fresh {
+    pub(crate) mounted: Mounted,
+    pub(crate) requests: Rc<Cell<Requests>>,
+}
+
+impl Fresh {
+    /// A volume of `size` bytes in memory.
+    pub(crate) fn in_ram(rt: &Rt, size: u64, options: &MountOptions) -> anyhow::Result<Fresh> {
+        Fresh::on(rt, Rc::new(RamDisk::new(size)), size, options)
+    }
+
+    /// A volume of `size` bytes in the new file `path`.
+    pub(crate) fn in_file(rt: &Rt, path: &Path, size: u64, options: &MountOptions) -> anyhow::Result<Fresh> {
+        let file = std::fs::File::create_new(path).with_context(|| format!("cannot make {}", path.display()))?;
+        file.set_len(size).with_context(|| path.display().to_string())?;
+        let disk = FileDisk::open(rt, path, &FileOptions::default())?;
+        Fresh::on(rt, Rc::new(disk), size, options)
+    }
+
+    fn on(rt: &Rt, disk: Rc<dyn Disk>, size: u64, options: &MountOptions) -> anyhow::Result<Fresh> {
+        let told = |error| image::told(Path::new("the new volume"), error);
+        NewVolume::new(size).create_on(rt, disk.clone(), true).map_err(told)?;
+        let (disk, requests) = Counted::new(disk);
+        let located = locate_on(rt, disk).map_err(told)?;
+        let mounted = rt.block_on(Mounted::mount(rt, located, options)).map_err(told)?;
+        requests.set(Requests::default());
+        Ok(Fresh { mounted, requests })
+    }
+}
+
+/// A file that is removed when the run is over, however it ends.
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    /// # Errors
+    /// When something is there, which is not ours to remove.
+    pub(crate) fn new(path: &Path) -> anyhow::Result<Scratch> {
+        if path.symlink_metadata().is_ok() {
+            bail!("{}: is there already; name a file that may be made and removed", path.display());
+        }
+        Ok(Scratch(path.to_owned()))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // It may never have been made.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disks_are_named_and_shown_alike() {
+        for text in ["ram", "file:/tmp/x:y", "dir:."] {
+            assert_eq!(text.parse::<Bed>().unwrap().to_string(), text);
+        }
+        for text in ["", "rom", "file:", "dir", "sim:x"] {
+            assert!(text.parse::<Bed>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_not_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("mine");
+        std::fs::write(&path, "keep").unwrap();
+        assert!(Scratch::new(&path).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "keep");
+        drop(Scratch::new(&dir.path().join("none")).unwrap());
+    }
+}

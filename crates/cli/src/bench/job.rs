@@ -1,0 +1,194 @@
+//! One run of one workload.
+
+use super::bed::{Bed, Fresh, Scratch};
+use crate::out::usage;
+use anyhow::Context;
+use ordofs::MountOptions;
+use ordofs::rt::Rt;
+use rustix::time::{ClockId, clock_gettime};
+use std::future::{Future, poll_fn};
+use std::path::Path;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+use vfs::FileSystem;
+use workload::{Counts, HostDir, Meter, Params, PhaseResult, Reading, Row, Session};
+
+/// What is run, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    pub(crate) workload: String,
+    pub(crate) params: Params,
+    /// Programs at work at a time, each in a directory of its own.
+    pub(crate) users: u32,
+    /// Bytes of the volume.
+    pub(crate) size: u64,
+    pub(crate) options: MountOptions,
+}
+
+impl Job {
+    /// Runs it once, on a volume or directory without anything in it.
+    pub(crate) fn run(&self, bed: &Bed) -> anyhow::Result<Vec<Row>> {
+        let rt = Rt::real_time();
+        let (scheme, phases) = match bed {
+            Bed::Ram => self.on_volume(&rt, Fresh::in_ram(&rt, self.size, &self.options)?)?,
+            Bed::File(path) => {
+                let scratch = Scratch::new(path)?;
+                self.on_volume(&rt, Fresh::in_file(&rt, &scratch.0, self.size, &self.options)?)?
+            }
+            Bed::Dir(path) => self.in_directory(&rt, path)?,
+        };
+        Ok(workload::rows(&scheme, &self.workload, &bed.to_string(), &phases))
+    }
+
+    fn on_volume(&self, rt: &Rt, fresh: Fresh) -> anyhow::Result<(String, Vec<PhaseResult>)> {
+        let Fresh { mounted, requests } = fresh;
+        let meter = || {
+            let (disk, cache) = (requests.get(), mounted.cache().stats());
+            let counts = Counts {
+                disk_reads: disk.reads,
+                disk_writes: disk.writes,
+                bytes_written: disk.bytes_written,
+                rollbacks: cache.rollbacks,
+                waits: cache.waits,
+            };
+            reading(rt, counts)
+        };
+        let phases = rt.block_on(self.work(&**mounted.fs(), "bench", &meter));
+        let degraded = mounted.degraded();
+        rt.block_on(mounted.unmount()).context("the volume could not be written back")?;
+        if let Some(why) = degraded {
+            anyhow::bail!("the volume turned read-only: {why}");
+        }
+        let scheme = self.options.scheme.clone().unwrap_or_else(|| ordofs::DEFAULT_SCHEME.to_owned());
+        Ok((scheme, phases?))
+    }
+
+    fn in_directory(&self, rt: &Rt, path: &Path) -> anyhow::Result<(String, Vec<PhaseResult>)> {
+        let shown = || path.display().to_string();
+        let fs = HostDir::open(path).with_context(shown)?;
+        let base = format!("ordo-bench-{}", std::process::id());
+        let meter = || reading(rt, Counts::default());
+        let phases = rt.block_on(self.work(&fs, &base, &meter));
+        // What a program that failed has left.
+        let removed = rt.block_on(Session::new(&fs).remove_tree(&base));
+        let phases = phases?;
+        removed.with_context(shown)?;
+        Ok((file_system(path), phases))
+    }
+
+    async fn work<F: FileSystem>(&self, fs: &F, base: &str, meter: Meter<'_>) -> anyhow::Result<Vec<PhaseResult>> {
+        let session = Session::new(fs);
+        if self.users == 1 {
+            return Ok(workload::run(&self.workload, &session, base, &self.params, meter).await.map_err(told)?);
+        }
+        let start = meter();
+        let bases: Vec<_> = (0..self.users).map(|user| format!("{base}/{user}")).collect();
+        let users = bases.iter().map(|base| workload::run(&self.workload, &session, base, &self.params, meter));
+        let mut all = Vec::new();
+        for phases in together(users).await {
+            all.extend(phases.map_err(told)?);
+        }
+        Ok(vec![whole(&all, start, meter())])
+    }
+}
+
+/// What the user can mend is wrong usage.
+fn told(error: workload::WorkloadError) -> anyhow::Error {
+    match error {
+        workload::WorkloadError::Call(_) => error.into(),
+        other => usage(other.to_string()),
+    }
+}
+
+/// All that several users did, in the time and at the cost that it took together.
+fn whole(phases: &[PhaseResult], start: Reading, end: Reading) -> PhaseResult {
+    let since = |count: fn(&Counts) -> u64| count(&end.counts).saturating_sub(count(&start.counts));
+    PhaseResult {
+        phase: "total",
+        ops: phases.iter().map(|phase| phase.ops).sum(),
+        bytes: phases.iter().map(|phase| phase.bytes).sum(),
+        seconds: end.elapsed.saturating_sub(start.elapsed).as_secs_f64(),
+        cpu_seconds: end.cpu.saturating_sub(start.cpu).as_secs_f64(),
+        counts: Counts {
+            disk_reads: since(|counts| counts.disk_reads),
+            disk_writes: since(|counts| counts.disk_writes),
+            bytes_written: since(|counts| counts.bytes_written),
+            rollbacks: since(|counts| counts.rollbacks),
+            waits: since(|counts| counts.waits),
+        },
+    }
+}
+
+fn reading(rt: &Rt, counts: Counts) -> Reading {
+    let cpu = clock_gettime(ClockId::ProcessCPUTime);
+    let cpu = Duration::new(cpu.tv_sec as u64, cpu.tv_nsec as u32);
+    Reading { elapsed: rt.now().since(ordofs::rt::Time::ZERO), cpu, counts }
+}
+
+/// Polls all of them until the last is done.
+async fn together<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut futures: Vec<Pin<Box<_>>> = futures.map(Box::pin).collect();
+    let mut done: Vec<Option<T>> = futures.iter().map(|_| None).collect();
+    poll_fn(|cx| {
+        for (future, done) in futures.iter_mut().zip(&mut done).filter(|(_, done)| done.is_none()) {
+            if let Poll::Ready(value) = future.as_mut().poll(cx) {
+                *done = Some(value);
+            }
+        }
+        if done.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}
+
+/// The type of the file system that a directory is on.
+fn file_system(path: &Path) -> String {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mounts = fuse::mount::table::mounts().unwrap_or_default();
+    let above = mounts.into_iter().filter(|mount| path.starts_with(&mount.dir));
+    // Of two mounts on one directory the later one is on top.
+    above.max_by_key(|mount| mount.dir.components().count()).map_or_else(|| "unknown".to_owned(), |mount| mount.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(users: u32) -> Job {
+        let params = Params::parse("pairs=50").unwrap();
+        let options = MountOptions { scheme: Some("async".into()), ..MountOptions::default() };
+        Job { workload: "create-delete".into(), params, users, size: 16 << 20, options }
+    }
+
+    #[test]
+    fn a_volume_in_memory_and_a_directory_run_the_same_program() {
+        let rows = job(1).run(&Bed::Ram).unwrap();
+        assert_eq!((rows.len(), rows[0].ops, rows[0].scheme.as_str()), (1, 50, "async"));
+        assert!(rows[0].seconds > 0.0 && rows[0].rate > 0.0);
+        let dir = tempfile::tempdir().unwrap();
+        let rows = job(1).run(&Bed::Dir(dir.path().to_owned())).unwrap();
+        assert_eq!((rows.len(), rows[0].ops, rows[0].disk_writes), (1, 50, 0));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn users_together_do_the_work_of_each() {
+        let rows = job(3).run(&Bed::Ram).unwrap();
+        assert_eq!((rows.len(), rows[0].phase.as_str(), rows[0].ops), (1, "total", 150));
+    }
+
+    #[test]
+    fn a_file_is_made_for_the_run_and_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("v.img");
+        assert_eq!(job(1).run(&Bed::File(path.clone())).unwrap()[0].ops, 50);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn an_unknown_workload_is_wrong_usage() {
+        let job = Job { workload: "no".into(), ..job(1) };
+        assert!(job.run(&Bed::Ram).unwrap_err().is::<crate::out::Usage>());
+    }
+}

@@ -1,0 +1,42 @@
+//! A leg of the tour in this process, where nothing can be mounted.
+
+use super::material::Tree;
+use super::{Leg, VOLUME, thread_cpu, timed};
+use crate::bench::bed::Fresh;
+use anyhow::Context;
+use ordofs::rt::Rt;
+use ordofs::{Fs, MountOptions};
+use std::path::Path;
+use workload::Session;
+
+/// Copies the tree in, and copies and removes it again.
+pub(crate) fn leg(scratch: &Path, scheme: &str, tree: &Tree) -> anyhow::Result<Leg> {
+    let rt = Rt::real_time();
+    let image = scratch.join(format!("{scheme}.img"));
+    let options = MountOptions { scheme: Some(scheme.to_owned()), ..MountOptions::default() };
+    let Fresh { mounted, requests } = Fresh::in_file(&rt, &image, VOLUME, &options)?;
+    let before = thread_cpu();
+    let mut leg = Leg { scheme: scheme.to_owned(), ..Leg::default() };
+    let session = Session::new(&**mounted.fs());
+    leg.copy = timed(&rt, || rt.block_on(copy(&session, tree, "tree")))?;
+    rt.block_on(copy(&session, tree, "again"))?;
+    leg.remove = timed(&rt, || Ok(rt.block_on(session.remove_tree("again")).context("removing the second copy")?))?;
+    leg.unmount = timed(&rt, || Ok(rt.block_on(mounted.unmount())?))?;
+    leg.set_cost(requests.get(), thread_cpu() - before);
+    rt.drop_tasks();
+    leg.verify(&image, tree)?;
+    std::fs::remove_file(&image)?;
+    Ok(leg)
+}
+
+async fn copy(session: &Session<'_, Fs>, tree: &Tree, to: &str) -> anyhow::Result<()> {
+    session.mkdir_all(to).await?;
+    for file in &tree.files {
+        let path = format!("{to}/{}", file.to_str().context("a name that is no text")?);
+        if let Some((above, _)) = path.rsplit_once('/') {
+            session.mkdir_all(above).await.with_context(|| above.to_owned())?;
+        }
+        session.write_file(&path, &std::fs::read(tree.root.join(file))?).await.with_context(|| path.clone())?;
+    }
+    Ok(())
+}

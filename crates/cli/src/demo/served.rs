@@ -1,0 +1,78 @@
+//! A mount served by a thread of this process, so that its disk's requests can be counted.
+
+use super::{VOLUME, thread_cpu};
+use crate::bench::bed::Fresh;
+use crate::bench::counted::Requests;
+use anyhow::{Context, anyhow};
+use fuse::ServeOptions;
+use ordofs::MountOptions;
+use ordofs::rt::Rt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{JoinHandle, spawn};
+use std::time::Duration;
+
+/// Requests to the disk, and CPU time of the server.
+type Cost = (Requests, Duration);
+
+/// A mounted volume. Unmounted when it is dropped, too.
+pub(crate) struct Served {
+    dir: PathBuf,
+    thread: Option<JoinHandle<anyhow::Result<Cost>>>,
+}
+
+impl Served {
+    /// Makes a volume in the new file `image` and mounts it on `dir`.
+    pub(crate) fn start(image: &Path, dir: &Path, scheme: &str) -> anyhow::Result<Served> {
+        let options = MountOptions { scheme: Some(scheme.to_owned()), ..MountOptions::default() };
+        let (usable, wait) = channel();
+        let (image, mount_point) = (image.to_owned(), dir.to_owned());
+        let thread = spawn(move || serve(&image, &mount_point, &options, usable));
+        let served = Served { dir: dir.to_owned(), thread: Some(thread) };
+        match wait.recv() {
+            Ok(()) => Ok(served),
+            // The sender is gone: the thread has ended and says why.
+            Err(_) => Err(served.end().err().unwrap_or_else(|| anyhow!("the mount ended at once"))),
+        }
+    }
+
+    /// Unmounts; what the whole service cost.
+    pub(crate) fn stop(self) -> anyhow::Result<Cost> {
+        fuse::unmount(&self.dir, false)?;
+        self.end()
+    }
+
+    fn end(mut self) -> anyhow::Result<Cost> {
+        let thread = self.thread.take().context("the server has ended")?;
+        thread.join().map_err(|_| anyhow!("the server panicked"))?
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            // After an error: the scratch directory cannot be removed while something is mounted in it.
+            let _ = fuse::unmount(&self.dir, true);
+        }
+    }
+}
+
+fn serve(image: &Path, dir: &Path, options: &MountOptions, usable: Sender<()>) -> anyhow::Result<Cost> {
+    let rt = Rt::real_time();
+    let Fresh { mounted, requests } = Fresh::in_file(&rt, image, VOLUME, options)?;
+    let before = thread_cpu();
+    let session = fuse::mount(dir, &fuse::MountOptions::new(image))?;
+    let options = ServeOptions {
+        ready: Some(Box::new(move || {
+            // Whoever waits may have given up.
+            let _ = usable.send(());
+        })),
+        complain: Box::new(|error| crate::out::say(&error.to_string())),
+        ..ServeOptions::default()
+    };
+    let ended = rt.block_on(fuse::serve(&rt, mounted.fs().clone(), session, options))?;
+    rt.block_on(mounted.unmount()).context("the volume could not be written back")?;
+    rt.drop_tasks();
+    drop(ended.lease);
+    Ok((requests.get(), thread_cpu() - before))
+}
