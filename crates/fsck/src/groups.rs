@@ -103,6 +103,9 @@ impl Volume {
         let mut right_array = array.clone();
         for c in (0..geo.ncg).map(Cgx) {
             self.step(Phase::Groups, c.0.into(), geo.ncg.into());
+            if c.0 % crate::inodes::GROUPS_AHEAD == 0 {
+                self.groups_ahead(c.0, 0).await?;
+            }
             let right = self.check_group(c).await?;
             total = total.plus(right);
             let stored = csum::get(&array, c, geo.endian).unwrap_or_default();

@@ -13,6 +13,8 @@ use ondisk::{ByteOff, Cgx, Dinode, FragNo, Ino};
 
 /// Duplicates that are kept in mind; a pointer to one more is cleared at once.
 pub(crate) const DUPS_MAX: usize = 1 << 16;
+/// Groups that are read ahead together.
+pub(crate) const GROUPS_AHEAD: u32 = 16;
 /// Bytes of inodes that are read ahead at a time.
 const AHEAD: u64 = 2 << 20;
 
@@ -33,6 +35,9 @@ impl Volume {
         let mut suspects = vec![];
         for c in 0..self.geo.ncg {
             self.step(Phase::Inodes, c.into(), self.geo.ncg.into());
+            if c % GROUPS_AHEAD == 0 {
+                self.groups_ahead(c, 2).await?;
+            }
             let inited = self.group_header(Cgx(c)).await?;
             if let Some(group) = self.groups.get_mut(c as usize) {
                 group.inited = inited;
@@ -54,6 +59,18 @@ impl Volume {
         self.settle_dups().await?;
         self.check_snapshot_list();
         Ok(())
+    }
+
+    /// Reads the blocks of the next groups together, with their first blocks of inodes.
+    pub(crate) async fn groups_ahead(&mut self, from: u32, inode_blocks: u32) -> Result<(), Error> {
+        let geo = self.geo.clone();
+        let len = u64::from(inode_blocks) * u64::from(geo.bsize);
+        let groups = (from..geo.ncg.min(from + GROUPS_AHEAD)).map(Cgx);
+        let places = groups.flat_map(|c| {
+            let inodes = (geo.byte(geo.cgimin(c)), len);
+            [Some((geo.byte(geo.cgtod(c)), u64::from(geo.cgsize))), (len > 0).then_some(inodes)].into_iter().flatten()
+        });
+        self.image.ahead(places).await
     }
 
     async fn group_inodes(&mut self, c: u32, inited: u32, suspects: &mut Vec<u32>) -> Result<(), Error> {
@@ -298,7 +315,8 @@ enum Claim {
 
 /// A free inode that says nothing: mode, size, attribute area and pointers are 0.
 fn is_empty(bytes: &[u8]) -> bool {
-    let zero = |from, to| bytes.get(from..to).is_some_and(|part: &[u8]| part.iter().all(|&byte| byte == 0));
+    const ZEROS: [u8; 256] = [0; 256];
+    let zero = |from, to| bytes.get(from..to) == ZEROS.get(from..to);
     match bytes.len() {
         128 => zero(0, 2) && zero(8, 16) && zero(40, 100),
         _ => zero(0, 2) && zero(16, 24) && zero(92, 232),

@@ -10,6 +10,7 @@
 //!     a number on it; no walk is recursive; a pointer is followed only once.
 //! K4. A file that could be read is not made unreadable. What cannot be kept for two owners is copied for the second.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod alloc;
 mod bits;

@@ -94,17 +94,21 @@ impl Volume {
     }
 
     fn shape_size(&mut self, ino: u32, dinode: &mut Dinode) {
-        if is_snapshot(dinode) {
-            return;
-        }
-        let size = dinode.size;
-        // Below 2 GiB in whole directory blocks.
-        let most = if dinode.is_dir() { 0x8000_0000 - u64::from(self.geo.dirblksiz) } else { self.geo.maxfilesize };
+        let (size, geo) = (dinode.size, &self.geo);
+        let most = if dinode.is_dir() {
+            // Below 2 GiB in whole directory blocks.
+            0x8000_0000 - u64::from(geo.dirblksiz)
+        } else if is_snapshot(dinode) {
+            // Every block of the volume, and the list of those that were copied at once.
+            (geo.size.div_ceil(geo.frag.into()) + 1) * u64::from(geo.bsize)
+        } else {
+            geo.maxfilesize
+        };
         if size > most {
             // The end of the last block is found in phase 1; until then the pointers decide.
             self.find(Finding::FileTooLarge { ino, size, limit: most });
             dinode.size = most;
-        } else if let Some(right) = self.size_by_blocks(dinode) {
+        } else if let Some(right) = self.size_by_blocks(dinode).filter(|_| !is_snapshot(dinode)) {
             self.find(Finding::SizeTooSmall { ino, size, right });
             dinode.size = right;
         }

@@ -39,7 +39,9 @@ struct Frame {
     level: usize,
     lbn: u64,
     next: u32,
-    block: Vec<u8>,
+    line: disk::Image,
+    /// Where in the line the block begins.
+    within: usize,
 }
 
 /// A walk over the pointers of one inode.
@@ -77,9 +79,8 @@ impl Walk {
     pub(crate) async fn next(&mut self, volume: &mut Volume) -> Result<Option<Pointer>, Error> {
         if let Some(pointer) = self.below.take() {
             let at = volume.byte(pointer.frag);
-            let mut block = vec![0; volume.geo.bsize as usize];
-            volume.image.read(at, &mut block).await?;
-            self.stack.push(Frame { at, level: pointer.level - 1, lbn: pointer.lbn, next: 0, block });
+            let (line, within) = volume.image.line(at).await?;
+            self.stack.push(Frame { at, level: pointer.level - 1, lbn: pointer.lbn, next: 0, line, within });
         }
         while let Some(frame) = self.stack.last_mut() {
             match Walk::next_in(frame, volume, self.snapshot) {
@@ -97,14 +98,22 @@ impl Walk {
 
     fn next_in(frame: &mut Frame, volume: &Volume, snapshot: bool) -> Option<Pointer> {
         let geo = &volume.geo;
+        let size = geo.pointer_size();
+        let block = frame.line.get(frame.within..)?;
         while frame.next < geo.nindir {
-            let index = frame.next;
-            frame.next += 1;
-            let frag = geo.pointer(&frame.block, index)?;
+            // Most pointers of most indirect blocks are 0.
+            let rest = block.get(frame.next as usize * size..geo.nindir as usize * size)?;
+            let gap = match size {
+                4 => rest.as_chunks().0.iter().position(|pointer| *pointer != [0; 4])?,
+                _ => rest.as_chunks().0.iter().position(|pointer| *pointer != [0; 8])?,
+            };
+            let index = frame.next + gap as u32;
+            frame.next = index + 1;
+            let frag = geo.pointer(block, index)?;
             if is_hole(frag, snapshot) {
                 continue;
             }
-            let at = ByteOff(frame.at.0 + u64::from(index) * geo.pointer_size() as u64);
+            let at = ByteOff(frame.at.0 + u64::from(index) * size as u64);
             let lbn = frame.lbn.saturating_add(geo.span(frame.level).saturating_mul(index.into()));
             return Some(Pointer { slot: Slot::Block(at), lbn, level: frame.level, frag, count: geo.frag });
         }

@@ -1,8 +1,7 @@
 //! What a repair keeps, and what it leaves for whom: not only that the next check is silent.
 
-mod common;
-
-use common::build::*;
+use crate::common;
+use crate::common::build::*;
 use fsck::{Mode, Report};
 use ondisk::dinode::mode;
 use ondisk::{Cgx, Dinode, Endian, Format, FragNo};
@@ -251,4 +250,35 @@ fn volume_longer_than_the_disk_is_refused() {
     assert!(matches!(common::run(&short, Mode::Repair), Err(fsck::Error::TooShort { .. })));
     let empty = disk::RamDisk::new(1 << 20);
     assert!(matches!(common::run(&empty, Mode::Repair), Err(fsck::Error::NoSuperblock { .. })));
+}
+
+#[test]
+fn names_beyond_what_a_link_count_can_tell_are_removed() {
+    let v = Volume::new(Format::Ufs1, Endian::Little, false);
+    let (format, blocks) = (v.g.dir_format(), 130u64);
+    let mut frags = (v.g.cgdmin(Cgx(2)).0.next_multiple_of(8)..v.g.size).step_by(8).map(FragNo);
+    let mut free = || frags.by_ref().find(|&frag| v.g.is_data_range(frag, 8)).expect("room");
+    let indirect = free();
+    v.inode(OTHER, |d| (d.size, d.blocks, d.ib[0]) = (blocks * 8192, (blocks + 1) * 16, indirect));
+    let mut count = 0;
+    for lbn in 0..blocks {
+        let frag = free();
+        for at in 0..16 {
+            let first = lbn == 0 && at == 0;
+            let mut block = vec![0; 512];
+            for slot in (0..512).step_by(16) {
+                ondisk::dirent::write(&mut block, slot, format, 16, ondisk::Ino(FILE), 8, b"names").expect("room");
+            }
+            count += if first { 0 } else { 32 };
+            let dots = ondisk::dirent::new_directory(format, ondisk::Ino(OTHER), ondisk::Ino(2));
+            v.disk.poke(v.byte(frag).0 + at * 512, if first { &dots } else { &block });
+        }
+        match usize::try_from(lbn) {
+            Ok(lbn @ 0..12) => v.inode(OTHER, |d| d.db[lbn] = frag),
+            _ => v.set_pointer(indirect, lbn as u32 - 12, frag),
+        }
+    }
+    let report = repair(&v);
+    let removed = report.findings.iter().filter(|found| found.finding.name() == "TooManyNames").count();
+    assert_eq!((removed, v.get(FILE).nlink), (count + 2 - 65_500, 65_500));
 }

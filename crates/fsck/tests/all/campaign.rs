@@ -1,8 +1,7 @@
 //! Every word of the structures that a mount reads first, set to extreme values: whatever it says, the check ends, and
 //! after a repair the next check finds nothing.
 
-mod common;
-
+use crate::common;
 use disk::RamDisk;
 use fsck::{Error, Mode};
 use std::ops::Range;

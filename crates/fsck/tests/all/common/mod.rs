@@ -1,5 +1,4 @@
 //! Real images, and checks of a disk in memory.
-#![allow(dead_code, reason = "each test program uses a part")]
 
 pub(crate) mod build;
 use disk::RamDisk;

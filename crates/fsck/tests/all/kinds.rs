@@ -1,8 +1,7 @@
 //! Each rule broken on its own: it is found by name, `-y` repairs it, and then nothing is found.
 
-mod common;
-
-use common::build::*;
+use crate::common;
+use crate::common::build::*;
 use disk::RamDisk;
 use fsck::{Mode, Severity};
 use ondisk::cg::map;

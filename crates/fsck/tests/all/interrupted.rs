@@ -1,9 +1,8 @@
 //! The power fails while a repair writes: whatever reached the disk, the next repair ends in a whole volume, and a
 //! preen does not take the half-repaired one for clean.
 
-mod common;
-
-use common::build::*;
+use crate::common;
+use crate::common::build::*;
 use disk::{Disk, DiskOp, Effect, Fault, FaultPlan, Faulty, RamDisk};
 use fsck::Mode;
 use ondisk::{Dinode, Endian, Format};

@@ -1,8 +1,7 @@
 //! Volumes made to cost time or memory, or to lead a walk in circles.
 
-mod common;
-
-use common::build::*;
+use crate::common;
+use crate::common::build::*;
 use fsck::Mode;
 use ondisk::dinode::mode;
 use ondisk::{Cgx, Dinode, Endian, Format, FragNo, Ino};

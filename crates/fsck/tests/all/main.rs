@@ -1,0 +1,9 @@
+//! Checks of whole volumes: real ones, built ones, and both of them damaged.
+
+mod campaign;
+mod common;
+mod hostile;
+mod images;
+mod interrupted;
+mod kinds;
+mod repairs;
