@@ -391,8 +391,12 @@ impl Cache {
         self.next_op.set(id + 1);
         let op = Op { id, kind };
         let must = self.scheme().begin(self, op);
-        self.obey(must).await?;
-        self.throttle().await?;
+        if !matches!(must, Must::Nothing) {
+            self.obey(must).await?;
+        }
+        if self.is_over_dirty() {
+            self.throttle().await?;
+        }
         Ok(op)
     }
 
@@ -402,15 +406,23 @@ impl Cache {
     /// What the scheme's wait ends with.
     pub async fn end(self: &Rc<Self>, op: Op) -> Result<()> {
         let must = self.scheme().end(self, op);
+        if let Must::Nothing = must {
+            return Ok(());
+        }
         self.obey(must).await
     }
 
-    /// Tells the scheme a step, and waits for what it demands. A ticket comes back when it is ripe.
+    /// Tells the scheme a step, and waits for what it demands. A ticket comes back when it is ripe. Where the scheme
+    /// demands nothing, nothing is awaited and nothing allocated.
     ///
     /// # Errors
     /// `Io` when a write that the scheme demands fails. What the step's ticket would free then stays taken.
+    #[inline]
     pub async fn step(self: &Rc<Self>, op: Op, step: Step<'_>) -> Result<Option<Ticket>> {
         let Answer { must, ripe } = self.scheme().step(self, op, step);
+        if let Must::Nothing = must {
+            return Ok(ripe);
+        }
         match self.obey(must).await {
             Ok(()) => Ok(ripe),
             Err(error) => {

@@ -59,12 +59,18 @@ impl Cache {
         Ok(())
     }
 
+    /// More is dirty, or not durable yet, than may be.
+    #[inline]
+    pub(crate) fn is_over_dirty(&self) -> bool {
+        self.inner.borrow().dirty.bytes() + self.undurable_bytes.get() > self.options.dirty_bytes
+    }
+
     /// Waits while more is dirty than may be (B5).
     ///
     /// # Errors
     /// `Io` when the volume failed, so that nothing will ever become clean.
     pub async fn throttle(self: &Rc<Self>) -> Result<()> {
-        while self.inner.borrow().dirty.bytes() + self.undurable_bytes.get() > self.options.dirty_bytes {
+        while self.is_over_dirty() {
             self.health().writable()?;
             let oldest = self.inner.borrow_mut().dirty.take_older(self.rt.now(), Duration::ZERO, BATCH);
             if oldest.is_empty() {

@@ -107,6 +107,12 @@ pub enum Fields {
 /// One step of a call (S1). Each variant says what has just changed in memory.
 #[derive(Debug)]
 pub enum Step<'a> {
+    /// A cylinder group says now that one more block of its inodes is initialised (UFS2 initialises them as they are
+    /// needed). That block was told before, as `BlockReady` with role `InodeBlock`.
+    InodesReady {
+        /// The cylinder group's buf.
+        cg: &'a BufRef,
+    },
     /// An inode's bit was taken in `cg`, and the dinode initialised (mode set, no name yet).
     InodeAllocated {
         /// The inode.
@@ -129,7 +135,7 @@ pub enum Step<'a> {
     },
     /// A new block's contents are in memory; no pointer to it is set yet.
     BlockReady {
-        /// Whose block it is.
+        /// Whose block it is; for a block of inodes the first of them.
         ino: Ino,
         /// Which block of the file.
         lbn: Lbn,

@@ -1,7 +1,8 @@
 //! Inodes: loaded, stored, taken and given back.
 //!
-//! N1. An inode block beyond `cg_initediblk` holds garbage and is never read. It is written, and durable, before the
-//!     group's block may say otherwise: a crash in between would make garbage into inodes.
+//! N1. An inode block beyond `cg_initediblk` holds garbage and is never read. It is initialised before the group says
+//!     so, or a crash in between would make garbage into inodes; and the group says so before one of its inodes is
+//!     used, or fsck, which does not look beyond, would take a name for one that leads nowhere. Both are steps.
 //! N2. A number that is used again gets another generation than it had, so that an old handle does not open a new file.
 
 use crate::alloc::Rehash;
@@ -9,7 +10,7 @@ use crate::cg::{damage, find_inode, mark_inode};
 use crate::group::Group;
 use crate::{Ffs, corrupt};
 use buf::{BufRef, Key, Op, Role, Step, Want};
-use ondisk::{Cgx, Dinode, Format, Ino};
+use ondisk::{Cgx, Dinode, Format, Ino, Lbn};
 use ufs::{Inode, NewInode};
 use vfs::{Error, Kind, Refusal, Result};
 
@@ -63,7 +64,7 @@ impl Ffs {
         Ok(inode)
     }
 
-    pub(crate) async fn take_inode(&self, parent: &Inode, kind: Kind) -> Result<NewInode> {
+    pub(crate) async fn take_inode(&self, op: Op, parent: &Inode, kind: Kind) -> Result<NewInode> {
         let directory = kind == Kind::Directory;
         let (home, wanted) = if directory {
             let c = self.dirpref(parent);
@@ -78,7 +79,7 @@ impl Ffs {
                 continue;
             }
             let wanted = if turn == 0 { wanted } else { None };
-            match self.take_inode_in(c, wanted, directory).await {
+            match self.take_inode_in(op, c, wanted, directory).await {
                 Ok(Some(new)) => return Ok(new),
                 Ok(None) => {}
                 Err(error) => outcome = error,
@@ -87,7 +88,7 @@ impl Ffs {
         Err(outcome)
     }
 
-    async fn take_inode_in(&self, c: Cgx, wanted: Option<u32>, directory: bool) -> Result<Option<NewInode>> {
+    async fn take_inode_in(&self, op: Op, c: Cgx, wanted: Option<u32>, directory: bool) -> Result<Option<NewInode>> {
         let group = self.group(c).await?;
         let i = loop {
             let (found, ready) = group.look(self, |cg| (find_inode(cg, wanted), cg.initediblk()));
@@ -102,7 +103,7 @@ impl Ffs {
             if settled {
                 break i;
             }
-            self.prepare_inodes(&group, ready).await?;
+            self.prepare_inodes(op, &group, ready).await?;
             self.cache.before_change(&group.buf).await;
         };
         let change = group.change(self, |cg| mark_inode(cg, i, true, directory));
@@ -152,7 +153,7 @@ impl Ffs {
     }
 
     /// Writes the next block of inodes of a group, of which `ready` were written before (N1).
-    async fn prepare_inodes(&self, group: &Group, ready: u32) -> Result<()> {
+    async fn prepare_inodes(&self, op: Op, group: &Group, ready: u32) -> Result<()> {
         let _alone = self.preparing.lock().await;
         if group.look(self, |cg| cg.initediblk()) != ready {
             return Ok(());
@@ -171,9 +172,14 @@ impl Ffs {
                 let _ = Dinode::free(self.random_generation()).encode(inode, &self.g);
             }
         });
-        self.cache.write(&block).await?;
+        let first = Ino(c.0 * self.g.ipg + ready);
+        let step = Step::BlockReady { ino: first, lbn: Lbn(0), block: &block, role: Role::InodeBlock };
+        let none = self.cache.step(op, step).await?;
+        debug_assert!(none.is_none());
         self.cache.before_change(&group.buf).await;
         group.change(self, |cg| cg.set_initediblk(ready + self.g.inopb));
+        let none = self.cache.step(op, Step::InodesReady { cg: &group.buf }).await?;
+        debug_assert!(none.is_none());
         Ok(())
     }
 

@@ -46,8 +46,8 @@ impl Layout for Ffs {
         self.inode_block(inode).await
     }
 
-    async fn alloc_inode(&self, _op: Op, parent: &Inode, kind: Kind) -> Result<NewInode> {
-        self.take_inode(parent, kind).await
+    async fn alloc_inode(&self, op: Op, parent: &Inode, kind: Kind) -> Result<NewInode> {
+        self.take_inode(op, parent, kind).await
     }
 
     async fn unalloc_inode(&self, new: NewInode, kind: Kind) {

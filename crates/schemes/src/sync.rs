@@ -12,6 +12,8 @@
 //! - `link-before-free`: the inode with its lowered count or cleared pointers, before its blocks and its number are free
 //!   again. Otherwise two files own one block.
 //! - `directory-size`: the inode of a directory that grew, before the call returns; names beyond its size are not there.
+//! - `inodes-initialised`: a new block of inodes, then the group that counts it. Otherwise garbage is taken for inodes,
+//!   or fsck does not look at the inode that a name points to.
 //! - `indirect-initialised`: a new indirect block, before a pointer to it. Otherwise garbage is taken for pointers.
 //! - `directory-initialised`: a new block of a directory, before a pointer to it. Otherwise garbage is taken for names.
 //! - `data-initialised` (option): a new block of data, before a pointer to it. Otherwise a file shows old bytes.
@@ -29,6 +31,7 @@ const RULES: &[(&str, &str)] = &[
     ("name-gone-before-link", "a name is durably gone before its link is dropped"),
     ("link-before-free", "cleared pointers are durable before what they pointed to is free"),
     ("directory-size", "the size of a directory that grew is durable when the call returns"),
+    ("inodes-initialised", "a block of inodes, and the group that counts it, are durable before one of them is used"),
     ("indirect-initialised", "an indirect block is durable before a pointer to it"),
     ("directory-initialised", "a directory's block is durable before a pointer to it"),
     ("data-initialised", "a block of data is durable before a pointer to it (allocinit=all)"),
@@ -48,7 +51,7 @@ impl Synchronous {
 
     fn initialises(&self, role: Role) -> bool {
         match role {
-            Role::Indirect => true,
+            Role::Indirect | Role::InodeBlock => true,
             Role::Directory => self.alloc_init != AllocInit::None,
             _ => self.alloc_init == AllocInit::All,
         }
@@ -84,6 +87,7 @@ impl Scheme for Synchronous {
 
     fn step(&self, _cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
         match step {
+            Step::InodesReady { cg } => wait_for(cg).into(),
             Step::InodeAllocated { .. } | Step::DataWritten { .. } => Must::Nothing.into(),
             Step::InodeChanged { inode, fields, .. } => match fields {
                 Fields::LinksUp | Fields::LinksDown | Fields::DirectorySize => wait_for(inode).into(),

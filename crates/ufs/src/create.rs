@@ -66,8 +66,9 @@ impl<L: Layout> Ufs<L> {
             if make.kind() == Kind::Directory && dir.dinode().nlink >= MAX_LINKS {
                 return Err(Refusal::TooManyLinks.into());
             }
-            let inode = self.new_inode(op, who, &dir, mode, &make).await?;
-            let entered = self.name_it(op, who, &dir, name, &inode, &make).await;
+            let now = self.now();
+            let inode = self.new_inode(op, who, &dir, mode, &make, now).await?;
+            let entered = self.name_it(op, who, &dir, name, &inode, &make, now).await;
             if let Err(error) = entered {
                 // U4: the inode has no name, and gives back all that it got.
                 self.abandon(op, &inode).await?;
@@ -97,7 +98,15 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// Takes and initialises an inode. It has its links already, and no name.
-    async fn new_inode(&self, op: Op, who: &Caller, dir: &Inode, mode: Mode, make: &Make<'_>) -> Result<Rc<Inode>> {
+    async fn new_inode(
+        &self,
+        op: Op,
+        who: &Caller,
+        dir: &Inode,
+        mode: Mode,
+        make: &Make<'_>,
+        now: Stamp,
+    ) -> Result<Rc<Inode>> {
         let kind = make.kind();
         let default = if kind == Kind::Symlink { None } else { self.default_acl(dir).await? };
         let granted = match &default {
@@ -105,7 +114,7 @@ impl<L: Layout> Ufs<L> {
             None => mode.bits() & !who.umask,
         };
         let new = self.layout.alloc_inode(op, dir, kind).await?;
-        let inode = Inode::new(new.ino, self.first_dinode(who, dir, granted, make, new.generation));
+        let inode = Inode::new(new.ino, self.first_dinode(who, dir, granted, make, new.generation, now));
         let buf = match self.layout.store(&inode).await {
             Ok(buf) => buf,
             Err(error) => {
@@ -133,6 +142,7 @@ impl<L: Layout> Ufs<L> {
         granted: u16,
         make: &Make<'_>,
         generation: u32,
+        now: Stamp,
     ) -> ondisk::Dinode {
         let geometry = self.layout.geometry();
         let parent = dir.dinode();
@@ -142,8 +152,7 @@ impl<L: Layout> Ufs<L> {
         if inherits_group && kind == Kind::Directory {
             bits |= 0o2000;
         }
-        let Stamp { secs, nanos } = self.now();
-        let now = Timestamp { sec: secs, nsec: nanos };
+        let now = Timestamp { sec: now.secs, nsec: now.nanos };
         let mut dinode = ondisk::Dinode {
             mode: (kind as u16) << 12 | bits,
             nlink: if kind == Kind::Directory { 2 } else { 1 },
@@ -175,8 +184,8 @@ impl<L: Layout> Ufs<L> {
         name: Name<'_>,
         inode: &Rc<Inode>,
         make: &Make<'_>,
+        now: Stamp,
     ) -> Result<()> {
-        let now = self.now();
         let first_block = match make {
             Make::Directory => Some(self.first_block(op, who, dir, inode).await?),
             Make::Symlink(target) if !is_short(target, self.layout.geometry()) => {
@@ -186,7 +195,9 @@ impl<L: Layout> Ufs<L> {
             }
             _ => None,
         };
-        let buf = self.changed(op, inode, Fields::LinksUp).await?;
+        // Stored by whoever changed it last (rule I1); what is new is that a name will point to it.
+        let buf = self.layout.block_of(inode).await?;
+        self.tell_changed(op, inode, &buf, Fields::LinksUp).await?;
         let Some(block) = first_block else {
             let target = Target { ino: inode.ino(), kind: make.kind(), inode: &buf, mkdir: None };
             return self.enter(op, who, dir, name.bytes(), target, now).await;
@@ -228,7 +239,7 @@ impl<L: Layout> Ufs<L> {
         self.call(CallKind::Tmpfile, async |op| {
             let _shared = dir.lock.read().await;
             self.may_enter(&dir)?;
-            let inode = self.new_inode(op, who, &dir, mode, &make).await?;
+            let inode = self.new_inode(op, who, &dir, mode, &make, self.now()).await?;
             // Without a name its count is 0, on the disk, too: after a crash fsck frees it and asks nobody.
             inode.dinode_mut().nlink = 0;
             inode.nameless.set(true);
@@ -260,7 +271,7 @@ impl<L: Layout> Ufs<L> {
             let now = self.now();
             let kind = inode.kind().ok_or(Refusal::Stale)?;
             self.add_link(op, &inode, now).await?;
-            let buf = self.layout.store(&inode).await?;
+            let buf = self.layout.block_of(&inode).await?;
             let target = Target { ino: inode.ino(), kind, inode: &buf, mkdir: None };
             if let Err(error) = self.enter(op, &Caller::default(), &dir, name.bytes(), target, now).await {
                 inode.dinode_mut().nlink -= 1;

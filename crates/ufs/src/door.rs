@@ -115,6 +115,11 @@ impl<L: Layout> FileSystem for Ufs<L> {
         self.allocate(who, &inode, offset, len, mode).await
     }
 
+    async fn copy_range(&self, who: &Caller, from: NodeId, offset: u64, to: NodeId, at: u64, len: u64) -> Result<u64> {
+        let (source, target) = (self.node(from).await?, self.node(to).await?);
+        self.copy(who, &source, offset, &target, at, len).await
+    }
+
     async fn seek(&self, node: NodeId, offset: u64, whence: Whence) -> Result<u64> {
         let inode = self.node(node).await?;
         self.seek_in(&inode, offset, whence).await

@@ -18,7 +18,7 @@ impl<L: Layout> Ufs<L> {
             return Ok(());
         }
         let earlier = cache.take_write_error(inode.ino());
-        let block = self.layout.store(inode).await?;
+        let block = self.layout.block_of(inode).await?;
         let must = cache.scheme().clone().fsync(cache, inode.ino(), &block, data_only);
         cache.obey(must).await?;
         earlier.map_or(Ok(()), Err)

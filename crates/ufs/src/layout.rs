@@ -61,6 +61,12 @@ pub trait Layout: 'static {
     /// `Io` when the block must be read again and cannot.
     async fn store(&self, inode: &Inode) -> Result<BufRef>;
 
+    /// The buf that holds the dinode, as it was stored last.
+    ///
+    /// # Errors
+    /// `Io` when the block must be read again and cannot.
+    async fn block_of(&self, inode: &Inode) -> Result<BufRef>;
+
     /// Takes an inode near `parent` (a directory goes to a group of its own choice). Only the maps change; the dinode
     /// is the caller's to initialise, store and tell (`InodeAllocated`).
     ///

@@ -4,21 +4,21 @@ use crate::{Inode, Layout, Ufs, attr};
 use buf::{CallKind, Fields, Freed, Op, Ticket};
 use ondisk::Ino;
 use std::rc::{Rc, Weak};
-use vfs::Result;
+use vfs::{Result, Stamp};
 
 impl<L: Layout> Ufs<L> {
     /// Gives a ripe ticket back.
-    pub(crate) async fn redeem(&self, op: Op, ripe: Option<Ticket>) -> Result<()> {
+    pub(crate) async fn redeem(&self, op: Op, ripe: Option<Ticket>, now: Stamp) -> Result<()> {
         match ripe.map(Ticket::redeem) {
             None => Ok(()),
-            Some(Freed::DropLink { ino, parent }) => self.drop_link(op, ino, parent).await,
+            Some(Freed::DropLink { ino, parent }) => self.drop_link(op, ino, parent, now).await,
             Some(freed) => self.layout.free(freed).await,
         }
     }
 
     /// A name is durably gone as far as the scheme wants it: its link is dropped now. For a removed directory also its
     /// `.`, and the link that its `..` was for its parent.
-    async fn drop_link(&self, op: Op, ino: Ino, parent: Option<Ino>) -> Result<()> {
+    async fn drop_link(&self, op: Op, ino: Ino, parent: Option<Ino>, now: Stamp) -> Result<()> {
         if let Some(parent) = parent {
             let parent = self.inode(parent).await?;
             parent.links_left(1);
@@ -29,7 +29,6 @@ impl<L: Layout> Ufs<L> {
             self.changed(op, &parent, Fields::LinksDown).await?;
         }
         let inode = self.inode(ino).await?;
-        let now = self.now();
         let left = {
             let mut dinode = inode.dinode_mut();
             let links = if parent.is_some() { dinode.nlink } else { 1 };
@@ -79,7 +78,7 @@ impl<L: Layout> Ufs<L> {
             }
             found = true;
             self.call(CallKind::Reclaim, async |op| {
-                self.redeem(op, ticket).await?;
+                self.redeem(op, ticket, self.now()).await?;
                 match orphan.and_then(|ino| self.table.get(ino)) {
                     Some(inode) if inode.dinode().nlink == 0 && !self.table.is_looked_up(inode.ino()) => {
                         self.release(op, &inode).await

@@ -13,6 +13,7 @@ impl<L: Layout> Ufs<L> {
         }
         self.call(CallKind::Unlink, async |op| {
             let _alone = dir.lock.write().await;
+            let now = self.now();
             let found = self.must_find(&dir, name.bytes()).await?;
             let inode = self.inode(found.ino).await?;
             attr::may_unlink(&dir, &inode)?;
@@ -21,8 +22,8 @@ impl<L: Layout> Ufs<L> {
             }
             inode.links_leave(1);
             let ticket = self.cache().ledger().issue(Freed::DropLink { ino: found.ino, parent: None });
-            let ripe = self.clear(op, &dir, name.bytes(), found, ticket, self.now()).await?;
-            self.redeem(op, ripe).await
+            let ripe = self.clear(op, &dir, name.bytes(), found, ticket, now).await?;
+            self.redeem(op, ripe, now).await
         })
         .await
     }
@@ -37,6 +38,7 @@ impl<L: Layout> Ufs<L> {
         }
         self.call(CallKind::Rmdir, async |op| {
             let _alone = dir.lock.write().await;
+            let now = self.now();
             let found = self.must_find(&dir, name.bytes()).await?;
             let inode = self.inode(found.ino).await?;
             attr::may_unlink(&dir, &inode)?;
@@ -55,9 +57,9 @@ impl<L: Layout> Ufs<L> {
                 inode.links_leave(u32::from(inode.dinode().nlink));
                 dir.links_leave(1);
                 let ticket = self.cache().ledger().issue(Freed::DropLink { ino: found.ino, parent: Some(dir.ino()) });
-                self.clear(op, &dir, name.bytes(), found, ticket, self.now()).await?
+                self.clear(op, &dir, name.bytes(), found, ticket, now).await?
             };
-            self.redeem(op, ripe).await
+            self.redeem(op, ripe, now).await
         })
         .await
     }

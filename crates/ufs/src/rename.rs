@@ -168,7 +168,7 @@ impl<L: Layout> Ufs<L> {
         }
         self.leave_old_name(op, source, now).await?;
         drop(_replaced);
-        self.redeem(op, ripe).await
+        self.redeem(op, ripe, now).await
     }
 
     /// Both names exist and change their meanings.
@@ -184,11 +184,11 @@ impl<L: Layout> Ufs<L> {
         }
         for (end, other) in [(&b, &a), (&a, &b)] {
             let kind = other.inode.kind().ok_or(Refusal::Stale)?;
-            let buf = self.layout.store(&other.inode).await?;
+            let buf = self.layout.block_of(&other.inode).await?;
             let new = Target { ino: other.found.ino, kind, inode: &buf, mkdir: None };
             let ticket = self.leaving(&end.inode);
             let ripe = self.redirect(op, end.dir, end.found, new, ticket, now).await?;
-            self.redeem(op, ripe).await?;
+            self.redeem(op, ripe, now).await?;
             if across && kind == Kind::Directory {
                 self.turn_dotdot(op, &other.inode, end.dir, other.dir.ino(), now).await?;
             }
@@ -200,7 +200,7 @@ impl<L: Layout> Ufs<L> {
     async fn turn_dotdot(&self, op: Op, dir: &Rc<Inode>, to: &Rc<Inode>, old_parent: Ino, now: Stamp) -> Result<()> {
         let _inside = dir.lock.write().await;
         let found = self.must_find(dir, b"..").await?;
-        let buf = self.layout.store(to).await?;
+        let buf = self.layout.block_of(to).await?;
         let old = self.inode(old_parent).await?;
         let ticket = self.leaving(&old);
         let target = Target { ino: to.ino(), kind: Kind::Directory, inode: &buf, mkdir: None };
@@ -210,7 +210,7 @@ impl<L: Layout> Ufs<L> {
             dir.dinode_mut().freelink = depth;
             self.changed(op, dir, Fields::Times).await?;
         }
-        self.redeem(op, ripe).await
+        self.redeem(op, ripe, now).await
     }
 
     /// Clears the old name, and drops the link that was raised for the new one.
@@ -218,7 +218,7 @@ impl<L: Layout> Ufs<L> {
         // The new name may have gone into the old one's chunk; the old entry has not moved (D2).
         let ticket = self.leaving(&source.inode);
         let ripe = self.clear(op, source.dir, source.name, source.found, ticket, now).await?;
-        self.redeem(op, ripe).await
+        self.redeem(op, ripe, now).await
     }
 
     /// A ticket for one link of `inode`, which callers do not see any more.

@@ -131,6 +131,53 @@ impl<L: Layout> Ufs<L> {
         Ok(())
     }
 
+    /// Copies a range block by block. A block of zeroes that would be stored where nothing is stored yet is left out:
+    /// it reads the same.
+    pub(crate) async fn copy(
+        &self,
+        who: &Caller,
+        source: &Rc<Inode>,
+        offset: u64,
+        target: &Rc<Inode>,
+        at: u64,
+        len: u64,
+    ) -> Result<u64> {
+        let bsize = u64::from(self.layout.geometry().bsize);
+        let len = len.min(source.size().saturating_sub(offset));
+        if Rc::ptr_eq(source, target) && offset < at.saturating_add(len) && at < offset.saturating_add(len) {
+            return Err(Refusal::Invalid.into());
+        }
+        let mut done = 0;
+        while done < len {
+            let here = at + done;
+            let piece = (bsize - here % bsize).min(len - done);
+            let bytes = self.read_file(source, offset + done, piece as u32).await?.concat();
+            let zero = bytes.len() as u64 == bsize && bytes.iter().all(|&b| b == 0);
+            if !(zero && self.is_hole(target, here).await?) {
+                match self.write_file(who, target, here, &bytes).await {
+                    Ok(_) => {}
+                    Err(error) if done == 0 => return Err(error),
+                    Err(_) => break,
+                }
+            }
+            done += bytes.len() as u64;
+        }
+        if at + done > target.size() {
+            // The copy ends in zeroes that were left out.
+            let set = vfs::SetAttr { size: Some(at + done), ..vfs::SetAttr::default() };
+            self.set_attributes_of(target, &set).await?;
+        }
+        Ok(done)
+    }
+
+    /// Nothing is stored in the block at this offset.
+    async fn is_hole(&self, inode: &Inode, offset: u64) -> Result<bool> {
+        let lbn = self.layout.geometry().lblkno(offset);
+        let _shared = inode.lock.read().await;
+        let beyond = offset >= inode.size();
+        Ok(beyond || matches!(self.layout.map(inode, Lbn(lbn as i64), 1).await?, Mapped::Hole { .. }))
+    }
+
     /// The next stored byte, or the next hole.
     pub(crate) async fn seek_in(&self, inode: &Rc<Inode>, offset: u64, whence: Whence) -> Result<u64> {
         let geometry = self.layout.geometry();

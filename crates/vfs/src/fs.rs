@@ -201,6 +201,16 @@ pub trait FileSystem {
     /// Allocates or frees space within a file.
     async fn fallocate(&self, who: &Caller, node: NodeId, offset: u64, len: u64, mode: FallocMode) -> Result<()>;
 
+    /// Copies up to `len` bytes from one file to another, or within one, without a way through the caller. Returns how
+    /// many, at least one before the end of the source. What is a hole, or only zeroes, may become a hole.
+    async fn copy_range(&self, who: &Caller, from: NodeId, offset: u64, to: NodeId, at: u64, len: u64) -> Result<u64> {
+        let piece = self.read(from, offset, len.min(1 << 20) as u32).await?.concat();
+        if piece.is_empty() {
+            return Ok(0);
+        }
+        Ok(u64::from(self.write(who, to, at, &piece).await?))
+    }
+
     /// The next stored byte, or the next hole, at or after `offset`.
     async fn seek(&self, node: NodeId, offset: u64, whence: Whence) -> Result<u64>;
 

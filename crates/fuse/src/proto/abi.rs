@@ -124,6 +124,10 @@ wire! {
     struct InterruptIn[8] { unique: u64, }
     /// Arguments of FALLOCATE.
     struct FallocateIn[32] { fh: u64, offset: u64, length: u64, mode: u32, padding: u32, }
+    /// Arguments of COPY_FILE_RANGE.
+    struct CopyFileRangeIn[56] {
+        fh_in: u64, off_in: u64, nodeid_out: u64, fh_out: u64, off_out: u64, len: u64, flags: u64,
+    }
     /// Arguments of LSEEK.
     struct LseekIn[24] { fh: u64, offset: u64, whence: u32, padding: u32, }
     /// Reply to LSEEK.

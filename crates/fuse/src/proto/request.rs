@@ -174,6 +174,7 @@ pub enum Request<'a> {
         name: &'a [u8],
     },
     Fallocate(abi::FallocateIn),
+    CopyFileRange(abi::CopyFileRangeIn),
     Lseek(abi::LseekIn),
     Ioctl {
         args: abi::IoctlIn,
@@ -244,6 +245,7 @@ impl<'a> Request<'a> {
             Opcode::Listxattr => Request::Listxattr { size: args.take::<abi::GetxattrIn>()?.size },
             Opcode::Removexattr => Request::Removexattr { name: args.name()? },
             Opcode::Fallocate => Request::Fallocate(args.take()?),
+            Opcode::CopyFileRange => Request::CopyFileRange(args.take()?),
             Opcode::Lseek => Request::Lseek(args.take()?),
             Opcode::Ioctl => {
                 let head: abi::IoctlIn = args.take()?;
@@ -252,7 +254,7 @@ impl<'a> Request<'a> {
             Opcode::Release | Opcode::Releasedir => Request::Released,
             // OPEN and OPENDIR: there is no state to an open file here. FLUSH: nothing waits for close. CREATE: the
             // kernel then sends MKNOD, and no RELEASE later. ACCESS: `default_permissions` decides. The locks are the
-            // kernel's own. COPY_FILE_RANGE: the kernel reads and writes.
+            // kernel's own.
             Opcode::Open
             | Opcode::Opendir
             | Opcode::Flush
@@ -264,7 +266,6 @@ impl<'a> Request<'a> {
             | Opcode::Bmap
             | Opcode::Poll
             | Opcode::NotifyReply
-            | Opcode::CopyFileRange
             | Opcode::Setupmapping
             | Opcode::Removemapping => Request::Unsupported,
         })

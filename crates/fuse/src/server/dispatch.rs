@@ -3,7 +3,7 @@
 use super::init::{Negotiated, negotiate};
 use super::{Server, Stage};
 use crate::errno::errno;
-use crate::proto::abi::{self, FallocateIn, InitIn, LseekIn, MknodIn, ReadIn, WriteIn};
+use crate::proto::abi::{self, CopyFileRangeIn, FallocateIn, InitIn, LseekIn, MknodIn, ReadIn, WriteIn};
 use crate::proto::reply::{Answer, Kept, Listing, Reply, absent, statfs};
 use crate::proto::request::{Args, Head, Malformed, Request};
 use crate::transport::{MAX_TRANSFER, Transport};
@@ -140,6 +140,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             Request::Listxattr { size } => self.listxattr(node, size).await,
             Request::Removexattr { name } => self.removexattr(node, name).await,
             Request::Fallocate(args) => self.fallocate(&who(0), node, &args).await,
+            Request::CopyFileRange(args) => self.copy_file_range(&who(0), node, &args).await,
             Request::Lseek(args) => self.lseek(node, &args).await,
             Request::Ioctl { args, data } => self.ioctl(node, &args, data).await,
             Request::Destroy | Request::Released => Ok(Reply::Done),
@@ -231,6 +232,17 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             listing.push_plus(&self.show, entry, found.as_ref());
         }
         Ok(Reply::Listing(nodes, listing.into_bytes()))
+    }
+
+    /// Copies for a bounded time, and tells how far it came: the kernel asks for the rest.
+    async fn copy_file_range(&self, who: &Caller, node: NodeId, args: &CopyFileRangeIn) -> Answer {
+        const AT_ONCE: u64 = 16 << 20;
+        let to = NodeId(args.nodeid_out);
+        let len = args.len.min(AT_ONCE);
+        let copied =
+            self.fs.copy_range(who, node, args.off_in, to, args.off_out, len).await.map_err(|e| self.refuse(&e))?;
+        let size = u32::try_from(copied).map_err(|_| Errno::IO)?;
+        Ok(Reply::Bytes(abi::WriteOut { size, padding: 0 }.as_bytes().to_vec()))
     }
 
     async fn fallocate(&self, who: &Caller, node: NodeId, args: &FallocateIn) -> Answer {

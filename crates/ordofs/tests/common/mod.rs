@@ -1,5 +1,5 @@
 //! Volumes in RAM: made, mounted, judged.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 use ondisk::superblock::newfs::NewfsParams;
 use ondisk::superblock::search;
@@ -8,6 +8,9 @@ use ordofs::disk::{Disk, RamDisk};
 use ordofs::rt::Rt;
 use ordofs::{Located, MountOptions, Mounted, NewVolume};
 use std::rc::Rc;
+
+pub mod budget;
+pub mod tree;
 
 /// The shapes that tests go through: format, byte order, block and fragment size.
 pub const SHAPES: &[(Format, Endian, u32, u32)] = &[
