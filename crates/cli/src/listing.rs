@@ -177,7 +177,8 @@ mod tests {
 
     #[test]
     fn permissions_are_those_of_ls() {
-        let shown = [(Kind::Directory, 0o1777), (Kind::Regular, 0o4755), (Kind::Regular, 0o6600), (Kind::Symlink, 0o777)];
+        let shown =
+            [(Kind::Directory, 0o1777), (Kind::Regular, 0o4755), (Kind::Regular, 0o6600), (Kind::Symlink, 0o777)];
         let shown = shown.map(|(kind, bits)| permissions(kind, bits));
         assert_eq!(shown, ["drwxrwxrwt", "-rwsr-xr-x", "-rwS--S---", "lrwxrwxrwx"]);
     }

@@ -19,9 +19,37 @@ pub(crate) struct Wanted {
 
 /// Meant for mount(8), for systemd, for libfuse, or true of every mount of ours: taken and not used.
 const SWALLOWED: [&str; 32] = [
-    "defaults", "nofail", "_netdev", "user", "users", "nouser", "owner", "group", "auto", "noauto", "loop", "rw",
-    "async", "nosuid", "nodev", "exec", "atime", "relatime", "norelatime", "strictatime", "nostrictatime", "lazytime",
-    "nolazytime", "diratime", "nodiratime", "iversion", "noiversion", "silent", "loud", "mand", "nomand",
+    "defaults",
+    "nofail",
+    "_netdev",
+    "user",
+    "users",
+    "nouser",
+    "owner",
+    "group",
+    "auto",
+    "noauto",
+    "loop",
+    "rw",
+    "async",
+    "nosuid",
+    "nodev",
+    "exec",
+    "atime",
+    "relatime",
+    "norelatime",
+    "strictatime",
+    "nostrictatime",
+    "lazytime",
+    "nolazytime",
+    "diratime",
+    "nodiratime",
+    "iversion",
+    "noiversion",
+    "silent",
+    "loud",
+    "mand",
+    "nomand",
     "default_permissions",
 ];
 /// The same, with a value.
@@ -115,7 +143,9 @@ impl Wanted {
                 self.umask = mask.ok_or_else(|| wrong("must be octal, 0 to 777".into()))?;
             }
             "offset" => self.offset = Some(bytes()?),
-            _ if OF_LOGS.contains(&name) => return Err(wrong("belongs to schemes with a log, and there is none yet".into())),
+            _ if OF_LOGS.contains(&name) => {
+                return Err(wrong("belongs to schemes with a log, and there is none yet".into()));
+            }
             _ => return Ok(name.starts_with("x-") || name.starts_with("X-") || SWALLOWED_WITH_VALUE.contains(&name)),
         }
         Ok(true)
@@ -149,8 +179,10 @@ mod tests {
 
     #[test]
     fn options_of_the_volume_arrive() {
-        let wanted = parse("ro,scheme=async,cache=16M,uid=5,gid=6,umask=027,allocinit=all,volatile_cache=no,force,\
-            noatime,sync,dirsync,allow_other,offset=1M,noexec")
+        let wanted = parse(
+            "ro,scheme=async,cache=16M,uid=5,gid=6,umask=027,allocinit=all,volatile_cache=no,force,\
+            noatime,sync,dirsync,allow_other,offset=1M,noexec",
+        )
         .unwrap();
         let (volume, kernel) = (&wanted.volume, &wanted.kernel);
         assert!(volume.read_only && volume.force && volume.noatime && kernel.read_only && kernel.noatime);

@@ -68,7 +68,7 @@ impl Fresh {
     fn on(rt: &Rt, disk: Rc<dyn Disk>, size: u64, options: &MountOptions) -> anyhow::Result<Fresh> {
         let told = |error| image::told(Path::new("the new volume"), error);
         NewVolume::new(size).create_on(rt, disk.clone(), true).map_err(told)?;
-        let (disk, requests) = Counted::new(disk);
+        let (disk, requests) = Counted::count(disk);
         let located = locate_on(rt, disk).map_err(told)?;
         let mounted = rt.block_on(Mounted::mount(rt, located, options)).map_err(told)?;
         requests.set(Requests::default());

@@ -21,12 +21,12 @@ pub(crate) struct Counted {
 
 impl Counted {
     /// In front of `disk`; the counts are read through the second value.
-    pub(crate) fn new(disk: Rc<dyn Disk>) -> (Rc<dyn Disk>, Rc<Cell<Requests>>) {
+    pub(crate) fn count(disk: Rc<dyn Disk>) -> (Rc<dyn Disk>, Rc<Cell<Requests>>) {
         let requests = Rc::new(Cell::default());
         (Rc::new(Counted { disk, requests: requests.clone() }), requests)
     }
 
-    fn count(&self, change: impl FnOnce(&mut Requests)) {
+    fn change(&self, change: impl FnOnce(&mut Requests)) {
         let mut requests = self.requests.get();
         change(&mut requests);
         self.requests.set(requests);
@@ -39,13 +39,13 @@ impl Disk for Counted {
     }
 
     fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
-        self.count(|requests| requests.reads += 1);
+        self.change(|requests| requests.reads += 1);
         self.disk.read(at, parts)
     }
 
     fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
         let len = write_len(&parts);
-        self.count(|requests| {
+        self.change(|requests| {
             requests.writes += 1;
             requests.bytes_written += len;
         });
@@ -53,7 +53,7 @@ impl Disk for Counted {
     }
 
     fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
-        self.count(|requests| requests.flushes += 1);
+        self.change(|requests| requests.flushes += 1);
         self.disk.flush()
     }
 
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn making_a_volume_is_counted() {
         let rt = Rt::real_time();
-        let (disk, requests) = Counted::new(Rc::new(RamDisk::new(8 << 20)));
+        let (disk, requests) = Counted::count(Rc::new(RamDisk::new(8 << 20)));
         NewVolume::new(8 << 20).create_on(&rt, disk, true).unwrap();
         let seen = requests.get();
         assert!(seen.writes > 0 && seen.bytes_written >= 8192 * seen.writes.min(1), "{seen:?}");

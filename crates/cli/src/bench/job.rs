@@ -80,7 +80,7 @@ impl Job {
     async fn work<F: FileSystem>(&self, fs: &F, base: &str, meter: Meter<'_>) -> anyhow::Result<Vec<PhaseResult>> {
         let session = Session::new(fs);
         if self.users == 1 {
-            return Ok(workload::run(&self.workload, &session, base, &self.params, meter).await.map_err(told)?);
+            return workload::run(&self.workload, &session, base, &self.params, meter).await.map_err(told);
         }
         let start = meter();
         let bases: Vec<_> = (0..self.users).map(|user| format!("{base}/{user}")).collect();

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let rt = Rt::real_time();
     let copy = Copy { args, rt: &rt, many: sources.len() > 1 };
     let skipped = match Place::parse(target) {
-        Place::Inside { image, path } => copy.into_image(&sources, &Inside { image, path })?,
+        Place::Inside { image, path } => copy.to_image(&sources, &Inside { image, path })?,
         Place::Host(path) => copy.to_host(&sources, &path)?,
     };
     Ok(if skipped == 0 { Status::DONE } else { Status(3) })
@@ -99,40 +99,37 @@ impl Copy<'_> {
     }
 
     /// Returns how many files were left out.
-    fn into_image(&self, sources: &[Place], to: &Inside) -> anyhow::Result<u64> {
+    fn to_image(&self, sources: &[Place], to: &Inside) -> anyhow::Result<u64> {
         let spec = image::spec(&to.image, self.args.start)?;
-        // Everything that can be refused is, before the image is opened for writing.
         let opened = Opened::to_change(self.rt, &spec)?;
-        let outcome = self.rt.block_on(async {
-            let mut skipped = 0;
-            for source in sources {
-                let target = self.target_inside(opened.fs(), to).await.with_context(|| to.shown())?;
-                skipped += match source {
-                    Place::Host(path) => {
-                        let source = self.host_source(path).await?;
-                        self.one(source, &target, self.rules()).await?
-                    }
-                    Place::Inside { image, path } => {
-                        let from = image::spec(image, self.args.start)?;
-                        let rules = Rules { from_image: true, ..self.rules() };
-                        let place = Inside { image: image.clone(), path: path.clone() };
-                        if is_same(&from, &spec) {
-                            let source = self.inner_source(opened.fs(), &place).await?;
-                            self.one(source, &target, Rules { one_volume: true, ..rules }).await?
-                        } else {
-                            let from = Opened::to_read(self.rt, &from)?;
-                            let source = self.inner_source(from.fs(), &place).await?;
-                            self.one(source, &target, rules).await?
-                        }
-                    }
-                };
-            }
-            anyhow::Ok(skipped)
-        });
+        // A copy that stopped leaves a clean volume, too, with what was copied until then.
+        let copied = sources.iter().map(|source| self.one_inside(source, &opened, &spec, to));
+        let outcome: anyhow::Result<u64> = copied.sum();
         let closed = opened.close();
         let skipped = outcome?;
         closed?;
         Ok(skipped)
+    }
+
+    fn one_inside(&self, source: &Place, opened: &Opened, spec: &ImageSpec, to: &Inside) -> anyhow::Result<u64> {
+        let target = async || self.target_inside(opened.fs(), to).await.with_context(|| to.shown());
+        let (image, path) = match source {
+            Place::Host(path) => {
+                return self.rt.block_on(async {
+                    let source = self.host_source(path).await?;
+                    self.one(source, &target().await?, self.rules()).await
+                });
+            }
+            Place::Inside { image, path } => (image, path),
+        };
+        let from = image::spec(image, self.args.start)?;
+        let rules = Rules { from_image: true, one_volume: is_same(&from, spec), ..self.rules() };
+        let other = if rules.one_volume { None } else { Some(Opened::to_read(self.rt, &from)?) };
+        self.rt.block_on(async {
+            let fs = other.as_ref().map_or(opened.fs(), Opened::fs);
+            let source = self.inner_source(fs, &Inside { image: image.clone(), path: path.clone() }).await?;
+            self.one(source, &target().await?, rules).await
+        })
     }
 
     fn to_host(&self, sources: &[Place], to: &Path) -> anyhow::Result<u64> {

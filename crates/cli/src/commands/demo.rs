@@ -101,7 +101,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
         print(|out| out.json(&tour))?;
     } else {
         tell(&format!("\n{}", table(&legs)))?;
-        tell("Seconds; \"disk\" counts the requests that reached the image, after merging; \"cpu\" is the server's own.")?;
+        tell(
+            "Seconds; \"disk\" counts the requests that reached the image, after merging; \"cpu\" is the server's own.",
+        )?;
         tell("To go on: ordo schemes, ordo bench --workload postmark --runs 5, ordo mkfs --size 1G disk.img")?;
     }
     Ok(Status(u8::from(!sound)))
@@ -147,7 +149,17 @@ fn told(leg: &Leg) -> String {
 
 fn table(legs: &[Leg]) -> String {
     let heading = [
-        "scheme", "copy", "remove", "build", "tx/s", "unmount", "cpu", "disk reads", "writes", "written", "flushes",
+        "scheme",
+        "copy",
+        "remove",
+        "build",
+        "tx/s",
+        "unmount",
+        "cpu",
+        "disk reads",
+        "writes",
+        "written",
+        "flushes",
         "fsck",
     ];
     let seconds = |seconds: f64| format!("{seconds:.2}");

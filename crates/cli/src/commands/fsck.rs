@@ -27,8 +27,10 @@ const CANCELLED: i32 = 32;
 ///
 /// Without -n, -p or -y it asks before it repairs; where nobody can be asked it repairs nothing.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ordo fsck -n disk.img   (only look)\n  ordo fsck -p disk.img   (after a crash)\n  \
-    ordo fsck -y disk.img@s1a   (repair all)\n  ordo fsck -n --json disk.img")]
+#[command(
+    after_help = "Examples:\n  ordo fsck -n disk.img   (only look)\n  ordo fsck -p disk.img   (after a crash)\n  \
+    ordo fsck -y disk.img@s1a   (repair all)\n  ordo fsck -n --json disk.img"
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     image: ImageArg,
@@ -111,7 +113,9 @@ fn disk(rt: &Rt, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Rc<dyn Disk>> {
     let options = || FileOptions { read_only: mode == Mode::Check, ..FileOptions::default() };
     match locate_damaged(rt, spec, options()) {
         Ok(located) => Ok(located.disk),
-        Err(OpenError::NotFound(_)) => ordofs::open(rt, spec, &options()).map_err(|error| image::told(&spec.path, error)),
+        Err(OpenError::NotFound(_)) => {
+            ordofs::open(rt, spec, &options()).map_err(|error| image::told(&spec.path, error))
+        }
         Err(error) => Err(image::told(&spec.path, error)),
     }
 }

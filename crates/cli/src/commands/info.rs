@@ -158,7 +158,10 @@ impl Info {
             ("size", bytes(self.size)),
             ("blocks", format!("{} bytes, fragments of {}", self.block_size, self.frag_size)),
             ("groups", self.groups.to_string()),
-            ("free", format!("{} blocks and {} fragments; {}% are kept", self.free_blocks, self.free_frags, self.minfree)),
+            (
+                "free",
+                format!("{} blocks and {} fragments; {}% are kept", self.free_blocks, self.free_frags, self.minfree),
+            ),
             ("inodes", format!("{}, {} free; {} directories", self.inodes, self.free_inodes, self.directories)),
             ("clean", if self.clean { "yes" } else { "no" }.to_owned()),
             ("writing", self.read_only.clone().unwrap_or_else(|| "possible".to_owned())),

@@ -11,7 +11,9 @@ use vfs::FileSystem;
 
 /// Gives a file of an image another name, or makes a symbolic link
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ordo ln disk.img:/a disk.img:/b\n  ordo ln -s ../lib/libc.so.7 disk.img:/usr/libc.so")]
+#[command(
+    after_help = "Examples:\n  ordo ln disk.img:/a disk.img:/b\n  ordo ln -s ../lib/libc.so.7 disk.img:/usr/libc.so"
+)]
 pub(crate) struct Args {
     /// Make a symbolic link, which holds TARGET as it is written
     #[arg(short, long)]

@@ -13,7 +13,9 @@ use std::rc::Rc;
 
 /// Lists what a directory of an image holds
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ordo ls disk.img:/etc\n  ordo ls -lR disk.img@s1a:/ | less\n  ordo ls -R --json disk.img")]
+#[command(
+    after_help = "Examples:\n  ordo ls disk.img:/etc\n  ordo ls -lR disk.img@s1a:/ | less\n  ordo ls -R --json disk.img"
+)]
 pub(crate) struct Args {
     /// IMAGE:/path, or IMAGE for its root
     #[arg(value_name = "IMAGE:/PATH", required = true)]
@@ -122,7 +124,8 @@ impl Lister<'_> {
             self.files.extend(files);
             return Ok(());
         }
-        let rows: Vec<_> = children.iter().filter(|_| self.args.long).map(|(_, file)| listing::long(file.attr())).collect();
+        let rows: Vec<_> =
+            children.iter().filter(|_| self.args.long).map(|(_, file)| listing::long(file.attr())).collect();
         let columns = text::table(0, &rows);
         let mut columns = columns.lines();
         for ((name, _), target) in children.iter().zip(&targets) {

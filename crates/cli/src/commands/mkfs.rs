@@ -21,8 +21,10 @@ const SECTORS_OF_A_TRACK: u32 = 32;
 /// With --size, IMAGE is a file, which is made anew. Without it, IMAGE is a device, a partition, or a file that has its
 /// size already; a volume that is there is not overwritten without --force.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ordo mkfs --size 1G disk.img\n  ordo mkfs --type ufs1 --endian big --block-size 8k \
-    --frag-size 1k --size 100M old.img\n  ordo mkfs --label home /dev/sdb2\n  ordo mkfs disk.img@p2")]
+#[command(
+    after_help = "Examples:\n  ordo mkfs --size 1G disk.img\n  ordo mkfs --type ufs1 --endian big --block-size 8k \
+    --frag-size 1k --size 100M old.img\n  ordo mkfs --label home /dev/sdb2\n  ordo mkfs disk.img@p2"
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     image: ImageArg,
@@ -89,8 +91,7 @@ impl Args {
             Order::Little => Endian::Little,
             Order::Big => Endian::Big,
         };
-        let rotation =
-            |rotdelay_ms| Rotation { rotdelay_ms, rps: REVOLUTIONS, nsect: SECTORS_OF_A_TRACK };
+        let rotation = |rotdelay_ms| Rotation { rotdelay_ms, rps: REVOLUTIONS, nsect: SECTORS_OF_A_TRACK };
         NewfsParams {
             endian,
             sector,

@@ -7,7 +7,9 @@ use workload::{Parameter, Workload, workloads};
 
 /// Lists the programs that measure a file system
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ordo workloads\n  ordo workloads -p   (with what can be set)\n  ordo workloads --json")]
+#[command(
+    after_help = "Examples:\n  ordo workloads\n  ordo workloads -p   (with what can be set)\n  ordo workloads --json"
+)]
 pub(crate) struct Args {
     /// Also what can be set (ordo bench --param)
     #[arg(short, long)]

@@ -20,7 +20,7 @@ pub(crate) fn leg(scratch: &Path, scheme: &str, tree: &Tree) -> anyhow::Result<L
     let session = Session::new(&**mounted.fs());
     leg.copy = timed(&rt, || rt.block_on(copy(&session, tree, "tree")))?;
     rt.block_on(copy(&session, tree, "again"))?;
-    leg.remove = timed(&rt, || Ok(rt.block_on(session.remove_tree("again")).context("removing the second copy")?))?;
+    leg.remove = timed(&rt, || rt.block_on(session.remove_tree("again")).context("removing the second copy"))?;
     leg.unmount = timed(&rt, || Ok(rt.block_on(mounted.unmount())?))?;
     leg.set_cost(requests.get(), thread_cpu() - before);
     rt.drop_tasks();

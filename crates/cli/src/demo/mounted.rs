@@ -23,9 +23,9 @@ pub(crate) fn leg(scratch: &Path, scheme: &str, tree: &Tree, build: Option<&Buil
     let (image, dir) = (scratch.join(format!("{scheme}.img")), scratch.join("mnt"));
     let served = Served::start(&image, &dir, scheme)?;
     let mut leg = Leg { scheme: scheme.to_owned(), ..Leg::default() };
-    leg.copy = timed(&rt, || Ok(tree.copy(&dir.join("tree")).context("copying the tree in")?))?;
+    leg.copy = timed(&rt, || tree.copy(&dir.join("tree")).context("copying the tree in"))?;
     tree.copy(&dir.join("again")).context("copying the tree again")?;
-    leg.remove = timed(&rt, || Ok(std::fs::remove_dir_all(dir.join("again")).context("removing the second copy")?))?;
+    leg.remove = timed(&rt, || std::fs::remove_dir_all(dir.join("again")).context("removing the second copy"))?;
     if let Some(build) = build {
         leg.build = Some(timed(&rt, || build.run(&dir))?);
         leg.transactions = Some(f64::from(TRANSACTIONS) / bank(&dir)?);

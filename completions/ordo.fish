@@ -1,0 +1,174 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_ordo_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_ordo_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_ordo_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_ordo_using_subcommand
+    set -l cmd (__fish_ordo_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c ordo -n "__fish_ordo_needs_command" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_needs_command" -s V -l version -d 'Print version'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "mkfs" -d 'Makes a volume'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "mount" -d 'Mounts a volume; returns when it can be used'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "umount" -d 'Unmounts a volume: writes everything, marks it clean'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "fsck" -d 'Checks a volume, and repairs it if asked to'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "info" -d 'Shows what a volume is, how full and how healthy'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "ls" -d 'Lists what a directory of an image holds'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "cat" -d 'Writes files of an image to standard output'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "stat" -d 'Shows what is known of files of an image'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "cp" -d 'Copies between the host and images, or between images'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "mv" -d 'Moves or renames files within an image'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "rm" -d 'Removes files of an image'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "mkdir" -d 'Makes directories in an image'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "ln" -d 'Gives a file of an image another name, or makes a symbolic link'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "df" -d 'Shows the space of volumes'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "tree" -d 'Draws the tree below a directory of an image'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "schemes" -d 'Lists the ways to keep metadata in order'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "workloads" -d 'Lists the programs that measure a file system'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "bench" -d 'Runs workloads under schemes and shows what each costs'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "demo" -d 'A tour of two minutes: real work on a volume, under each scheme'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "man" -d 'Writes the manual pages, one for each command'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "completions" -d 'Prints the completions for a shell'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s t -l type -d 'The format' -r -f -a "ufs1\t''
+ufs2\t''"
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s s -l size -d 'Bytes of the volume; the file is made with this size' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s b -l block-size -d 'Bytes of a block: 4k to 64k' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s f -l frag-size -d 'Bytes of a fragment: a block or a half, quarter or eighth of one [default: an eighth]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s i -l inode-density -d 'An inode for each so many bytes [default: two fragments]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l endian -d 'Byte order' -r -f -a "little\t''
+big\t''"
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s L -l label -d 'Name of the volume, at most 31 bytes' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l maxcontig -d 'Most blocks in one transfer' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l rotdelay -d 'Milliseconds between two blocks on the disk (ufs1)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s m -l minfree -d 'Percent of the space that is kept free' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l force -d 'Overwrite a volume, or a disk with partitions'
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s q -l quiet -d 'Print nothing'
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l json -d 'Show the new volume as one JSON document, as info does'
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ordo -n "__fish_ordo_using_subcommand mount" -s o -l options -d 'Options, between commas; may be given several times' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mount" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mount" -s f -l foreground -d 'Stay in the foreground until it is unmounted'
+complete -c ordo -n "__fish_ordo_using_subcommand mount" -s s -l sloppy -d 'Unknown options are no error'
+complete -c ordo -n "__fish_ordo_using_subcommand mount" -l fake -d 'Do everything but the mount (mount -f)'
+complete -c ordo -n "__fish_ordo_using_subcommand mount" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand umount" -s l -l lazy -d 'Take it away now, even if it is in use; its server ends with its last user'
+complete -c ordo -n "__fish_ordo_using_subcommand umount" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s C -d 'Progress as numbers to this descriptor; 0 or less: a bar on the terminal' -r
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s t -d 'Of fsck(8); no effect' -r
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s n -d 'Change nothing, only tell'
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s p -d 'Repair what a crash leaves; leave damage alone. A clean volume is not checked. Also -a'
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s y -d 'Repair everything'
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s f -d 'Check a clean volume, too'
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -l json -d 'One JSON document'
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s V -d 'Of fsck(8); no effect'
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s T -d 'Of fsck(8); no effect'
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s l -d 'Of fsck(8); no effect'
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ordo -n "__fish_ordo_using_subcommand info" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand info" -l json -d 'One JSON document'
+complete -c ordo -n "__fish_ordo_using_subcommand info" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand ls" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand ls" -s l -l long -d 'Mode, links, owner, group, size and time'
+complete -c ordo -n "__fish_ordo_using_subcommand ls" -s R -l recursive -d 'Directories below, too'
+complete -c ordo -n "__fish_ordo_using_subcommand ls" -l json -d 'One JSON list of all files'
+complete -c ordo -n "__fish_ordo_using_subcommand ls" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand cat" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand cat" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand stat" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand stat" -s L -l dereference -d 'What a symbolic link leads to, not the link'
+complete -c ordo -n "__fish_ordo_using_subcommand stat" -l json -d 'One JSON list'
+complete -c ordo -n "__fish_ordo_using_subcommand stat" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand cp" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand cp" -s r -l recursive -d 'Directories, too'
+complete -c ordo -n "__fish_ordo_using_subcommand cp" -s p -l preserve -d 'Keep modes, owners, times, hard links and extended attributes'
+complete -c ordo -n "__fish_ordo_using_subcommand cp" -s a -l archive -d 'Both of these'
+complete -c ordo -n "__fish_ordo_using_subcommand cp" -l devices -d 'Make device files, also on the host'
+complete -c ordo -n "__fish_ordo_using_subcommand cp" -l setuid -d 'Keep set-user-id and set-group-id bits, also on the host (with -p)'
+complete -c ordo -n "__fish_ordo_using_subcommand cp" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ordo -n "__fish_ordo_using_subcommand mv" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mv" -s n -l no-clobber -d 'Refuse to replace a file'
+complete -c ordo -n "__fish_ordo_using_subcommand mv" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand rm" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand rm" -s r -l recursive -d 'Directories, too, with all that they hold'
+complete -c ordo -n "__fish_ordo_using_subcommand rm" -s f -l force -d 'No error if there is nothing'
+complete -c ordo -n "__fish_ordo_using_subcommand rm" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand mkdir" -s m -l mode -d 'Permissions, in octal' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkdir" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkdir" -s p -l parents -d 'Those above it, too; no error if it is there'
+complete -c ordo -n "__fish_ordo_using_subcommand mkdir" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand ln" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand ln" -s s -l symbolic -d 'Make a symbolic link, which holds TARGET as it is written'
+complete -c ordo -n "__fish_ordo_using_subcommand ln" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand df" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand df" -s H -l human -d 'Sizes with suffixes'
+complete -c ordo -n "__fish_ordo_using_subcommand df" -l json -d 'One JSON list'
+complete -c ordo -n "__fish_ordo_using_subcommand df" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand tree" -s L -l level -d 'No deeper than this many directories' -r
+complete -c ordo -n "__fish_ordo_using_subcommand tree" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand tree" -l json -d 'One JSON list, each directory before what it holds'
+complete -c ordo -n "__fish_ordo_using_subcommand tree" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand schemes" -l json -d 'One JSON list'
+complete -c ordo -n "__fish_ordo_using_subcommand schemes" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand workloads" -s p -l parameters -d 'Also what can be set (ordo bench --param)'
+complete -c ordo -n "__fish_ordo_using_subcommand workloads" -l json -d 'One JSON list'
+complete -c ordo -n "__fish_ordo_using_subcommand workloads" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l scheme -d 'Schemes, between commas (ordo schemes); without effect on dir:PATH [default: all]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l workload -d 'Workloads, between commas (ordo workloads)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l disk -d 'Where: ram, file:PATH (made and removed), or dir:PATH (a directory of any file system, to compare with)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l users -d 'Programs at work at a time' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l runs -d 'Runs of each; the table shows medians' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l set -d 'An option of the scheme, as mount -o has it (allocinit=all)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l param -d 'Parameters of the workload (ordo workloads -p)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l size -d 'Bytes of the volume' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l json -d 'One JSON list'
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ordo -n "__fish_ordo_using_subcommand demo" -l scheme -d 'Schemes, between commas [default: all]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand demo" -l dir -d 'Where the scratch directory is made [default: the system\'s]' -r -F
+complete -c ordo -n "__fish_ordo_using_subcommand demo" -l no-mount -d 'Work in this process, without a mount'
+complete -c ordo -n "__fish_ordo_using_subcommand demo" -l json -d 'One JSON document'
+complete -c ordo -n "__fish_ordo_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ordo -n "__fish_ordo_using_subcommand man" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand completions" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "mkfs" -d 'Makes a volume'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "mount" -d 'Mounts a volume; returns when it can be used'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "umount" -d 'Unmounts a volume: writes everything, marks it clean'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "fsck" -d 'Checks a volume, and repairs it if asked to'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "info" -d 'Shows what a volume is, how full and how healthy'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "ls" -d 'Lists what a directory of an image holds'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "cat" -d 'Writes files of an image to standard output'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "stat" -d 'Shows what is known of files of an image'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "cp" -d 'Copies between the host and images, or between images'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "mv" -d 'Moves or renames files within an image'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "rm" -d 'Removes files of an image'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "mkdir" -d 'Makes directories in an image'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "ln" -d 'Gives a file of an image another name, or makes a symbolic link'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "df" -d 'Shows the space of volumes'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "tree" -d 'Draws the tree below a directory of an image'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "schemes" -d 'Lists the ways to keep metadata in order'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "workloads" -d 'Lists the programs that measure a file system'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "bench" -d 'Runs workloads under schemes and shows what each costs'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "demo" -d 'A tour of two minutes: real work on a volume, under each scheme'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "man" -d 'Writes the manual pages, one for each command'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "completions" -d 'Prints the completions for a shell'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

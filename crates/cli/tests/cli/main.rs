@@ -1,0 +1,6 @@
+//! The built program, end to end.
+
+mod common;
+mod generated;
+mod inside;
+mod mounted;

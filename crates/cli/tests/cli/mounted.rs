@@ -1,0 +1,192 @@
+//! Mount, umount and their helpers, on the built program. Skipped, with a reason, where nothing can be mounted.
+
+use crate::common::{Scratch, command, fails, ok, ordo};
+use ordofs::rt::Rt;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+/// Whether tests can mount here.
+fn can_mount() -> bool {
+    let found = Path::new("/dev/fuse").exists();
+    let may = fs::read_to_string("/proc/self/status").is_ok_and(|status| status.contains("\nUid:\t0\t0"));
+    if !(found && may) {
+        eprintln!("skipped: needs /dev/fuse and root");
+    }
+    found && may
+}
+
+fn is_mounted(dir: &str) -> bool {
+    fs::read_to_string("/proc/self/mounts").unwrap().lines().any(|line| line.split(' ').nth(1) == Some(dir))
+}
+
+/// A directory to mount on; unmounted when dropped.
+struct Place(String);
+
+impl Place {
+    fn new(scratch: &Scratch) -> Place {
+        let dir = scratch.path("mnt");
+        fs::create_dir(&dir).unwrap();
+        Place(fs::canonicalize(dir).unwrap().to_str().unwrap().to_owned())
+    }
+
+    /// Returns when something is mounted here.
+    fn wait(&self) {
+        let rt = Rt::real_time();
+        for _ in 0..1000 {
+            if is_mounted(&self.0) {
+                return;
+            }
+            rt.block_on(rt.sleep(Duration::from_millis(20)));
+        }
+        panic!("the mount did not come up");
+    }
+
+    fn at(&self, name: &str) -> String {
+        format!("{}/{name}", self.0)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if is_mounted(&self.0) {
+            let _ = Command::new("umount").args(["-l", &self.0]).status();
+        }
+    }
+}
+
+/// Without pipes of ours: a server in the background must not keep them.
+fn run(mut command: Command) -> Output {
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn a_mount_is_usable_when_it_returns_and_the_image_clean_after_umount() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    for scheme in ["sync", "async"] {
+        ok(ordo(["mount", "-o", &format!("scheme={scheme},nofail,x-systemd.automount"), &image, &place.0]));
+        assert!(is_mounted(&place.0));
+        fs::write(place.at(scheme), "hello").unwrap();
+        let said = fails(3, ordo(["mount", &image, &place.0]));
+        assert!(said.contains("in use") && said.lines().count() == 1, "{said}");
+        ok(ordo(["umount", &place.0]));
+        assert!(!is_mounted(&place.0));
+        ok(ordo(["fsck", "-n", &image]));
+        assert_eq!(ok(ordo(["cat", &format!("{image}:/{scheme}")])), "hello");
+    }
+    let info = ok(ordo(["info", &image]));
+    assert!(info.contains(&place.0), "{info}");
+}
+
+#[test]
+fn a_mount_that_fails_leaves_a_clean_volume_and_says_why() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let image = scratch.volume();
+    let said = fails(3, ordo(["mount", &image, &scratch.path("none")]));
+    assert!(said.contains("no such directory") && said.lines().count() == 1, "{said}");
+    ok(ordo(["fsck", "-n", &image]));
+    assert!(ok(ordo(["info", "--json", &image])).contains("\"clean\": true"));
+}
+
+#[test]
+fn a_killed_server_leaves_a_volume_that_is_mounted_read_only_until_it_is_checked() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    let mut server = command(["mount", "-f", "-o", "scheme=sync", &image, &place.0]);
+    let mut server = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    place.wait();
+    fs::write(place.at("kept"), "durable").unwrap();
+    fs::File::open(place.at("kept")).unwrap().sync_all().unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(Command::new("umount").args(["-l", &place.0]).status().unwrap().success());
+
+    let output = ordo(["mount", &image, &place.0]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("read-only") && said.contains("fsck"), "{said}");
+    assert_eq!(fs::read_to_string(place.at("kept")).unwrap(), "durable");
+    assert!(fs::write(place.at("new"), "x").is_err());
+    ok(ordo(["umount", &place.0]));
+
+    let repaired = ordo(["fsck", "-p", &image]).status.code();
+    assert!(matches!(repaired, Some(0 | 1)), "{repaired:?}");
+    ok(ordo(["fsck", "-n", &image]));
+    ok(ordo(["mount", &image, &place.0]));
+    fs::write(place.at("new"), "x").unwrap();
+    ok(ordo(["umount", &place.0]));
+}
+
+#[test]
+fn sigterm_unmounts_and_leaves_a_clean_volume() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    let mut server = command(["mount", "-f", &image, &place.0]).spawn().unwrap();
+    place.wait();
+    fs::write(place.at("x"), "x").unwrap();
+    assert!(Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap().success());
+    assert!(server.wait().unwrap().success());
+    assert!(!is_mounted(&place.0));
+    ok(ordo(["fsck", "-n", &image]));
+}
+
+#[test]
+fn the_helper_of_mount_takes_its_arguments_and_has_its_exit_codes() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    let helper = |arguments: &[&str]| {
+        let mut helper = Command::new(env!("CARGO_BIN_EXE_ordo"));
+        helper.arg0("/sbin/mount.ordo").args(arguments);
+        run(helper)
+    };
+    ok(helper(&[&image, &place.0, "-f", "-o", "rw"]));
+    assert!(!is_mounted(&place.0));
+    ok(helper(&[&image, &place.0, "-n", "-s", "-o", "ro,unknown,scheme=async", "-t", "ordo"]));
+    assert!(is_mounted(&place.0));
+    ok(ordo(["umount", &place.0]));
+    let said = fails(1, helper(&[&image, &place.0, "-o", "unknown"]));
+    assert!(said.contains("unknown"), "{said}");
+    let said = fails(32, helper(&[&scratch.path("none"), &place.0]));
+    assert!(said.contains("cannot open"), "{said}");
+    fails(32, helper(&[&image, &scratch.path("nodir")]));
+}
+
+#[test]
+fn a_tour_in_process_and_mounted_ends_with_sound_volumes() {
+    let scratch = Scratch::new();
+    let registry = scratch.path("cargo/registry/src/index");
+    for n in 0..120 {
+        fs::create_dir_all(format!("{registry}/d{}", n % 7)).unwrap();
+        fs::write(format!("{registry}/d{}/f{n}", n % 7), vec![n; usize::from(n) * 100]).unwrap();
+    }
+    let tour = |more: &[&str]| {
+        let mut tour = command(["demo", "--json", "--dir", &scratch.path("")]);
+        tour.args(more).env("CARGO_HOME", scratch.path("cargo"));
+        ok(run(tour))
+    };
+    let told = tour(&["--no-mount"]);
+    assert_eq!(told.matches("\"files_compared\": 120").count(), 2, "{told}");
+    if can_mount() {
+        let told = tour(&["--scheme", "async"]);
+        assert!(told.contains("\"mounted\": true") && told.contains("\"files_compared\": 120"), "{told}");
+        assert!(told.contains("its source is not here"), "{told}");
+    }
+    assert_eq!(fs::read_dir(scratch.path("")).unwrap().count(), 1, "the scratch directory is gone");
+}
