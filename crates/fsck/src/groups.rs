@@ -36,7 +36,8 @@ impl Volume {
         };
         let ufs1 = self.geo.format == Format::Ufs1;
         if finding.is_none() {
-            return Ok(if ufs1 { self.geo.ipg } else { head.map_or(0, |head| head.initediblk) });
+            let stated = if ufs1 { self.geo.ipg } else { head.map_or(0, |head| head.initediblk) };
+            return if self.wrong_hash(&bytes) { self.evident_inodes(c, stated).await } else { Ok(stated) };
         }
         if let Some((field, found, right)) = finding {
             self.find(Finding::GroupHeader { group: c.0, field, found, right });
@@ -60,16 +61,40 @@ impl Volume {
             return damage
                 .or_else(|| if fits { wrong("cg_old_niblk", head.old_niblk.into(), geo.ipg.into()) } else { None });
         }
-        let inited = head.initediblk;
-        let whole = inited <= geo.ipg && (inited.is_multiple_of(geo.inopb) || inited == geo.ipg);
+        let (inited, layout) = (head.initediblk, CgLayout::computed(geo, c));
+        // Two blocks are written by newfs, and none is taken back.
+        let enough = (cg::first_inodes(geo)..=geo.ipg).contains(&inited);
+        let whole = enough && (inited.is_multiple_of(geo.inopb) || inited == geo.ipg);
         let beyond = (inited..geo.ipg).find(|&i| {
-            let at = usize::try_from(head.iusedoff).unwrap_or(usize::MAX).saturating_add((i / 8) as usize);
-            bytes.get(at).is_some_and(|byte| byte >> (i % 8) & 1 == 1)
+            let byte = bytes.get(layout.iusedoff as usize + (i / 8) as usize);
+            byte.is_some_and(|byte| byte >> (i % 8) & 1 == 1)
         });
         damage
             .or_else(|| wrong("cg_niblk", head.niblk.into(), geo.ipg.into()))
+            .or_else(|| wrong("cg_iusedoff", head.iusedoff.into(), layout.iusedoff.into()))
             .or_else(|| (!whole).then_some(("cg_initediblk", inited.into(), geo.ipg.into())))
             .or_else(|| beyond.map(|i| ("cg_initediblk", inited.into(), i64::from(i) + 1)))
+    }
+
+    /// Initialised inodes of a group whose header looks well. If its hash is wrong, the count may be too small all the
+    /// same: an inode with a right hash proves that its block was written.
+    async fn evident_inodes(&mut self, c: Cgx, stated: u32) -> Result<u32, Error> {
+        let (geo, mut inited) = (self.geo.clone(), stated);
+        if !geo.inode_hash {
+            return Ok(stated);
+        }
+        for first in (stated..geo.ipg).step_by(geo.inopb as usize) {
+            let at = geo.byte(FragNo(geo.cgimin(c).0 + u64::from(first / geo.inopb * geo.frag)));
+            let (line, within) = self.image.line(at).await?;
+            let mut inodes = line.get(within..).unwrap_or_default().chunks_exact(geo.dinode_size as usize);
+            let sound = |bytes| {
+                Dinode::decode(bytes, &geo, Ino::ROOT).is_ok_and(|d| d.mode != 0 && d.check(&geo, Ino::ROOT).is_ok())
+            };
+            if inodes.by_ref().take(geo.inopb as usize).any(sound) {
+                inited = first + geo.inopb;
+            }
+        }
+        Ok(inited)
     }
 
     /// Inodes of a group whose header is lost: up to the first block that does not look like inodes.

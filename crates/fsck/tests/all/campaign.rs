@@ -48,7 +48,7 @@ fn every_word_of_the_first_structures_of_freebsd() {
 }
 
 /// Damage as a program would do it that tries everything: flipped bits, extreme words, sectors zeroed or copied.
-fn damage(disk: &RamDisk, size: u64, superblock: u64, rng: &mut rt::Rng) {
+pub(crate) fn damage(disk: &RamDisk, size: u64, superblock: u64, rng: &mut rt::Rng) {
     let times = [1, 1, 2, 8, 64][rng.below(5) as usize];
     for _ in 0..times {
         let at = match rng.below(3) {

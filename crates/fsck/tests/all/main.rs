@@ -5,5 +5,6 @@ mod common;
 mod hostile;
 mod images;
 mod interrupted;
+mod keeps;
 mod kinds;
 mod repairs;
