@@ -175,7 +175,9 @@ const GROUPS: &[Case] = &[
 fn check(case: &Case, pristine: &Volume, what: &str) {
     let volume = pristine.copy();
     (case.damage)(&volume);
+    let before = volume.disk.to_vec();
     let found = common::run(&volume.disk, Mode::Check).expect(what);
+    assert!(volume.disk.to_vec() == before, "{what}: -n wrote");
     let named = found.findings.iter().any(|found| found.finding.name() == case.finding);
     assert!(named, "{what}: not found; instead\n{}", common::told(&found));
     assert_eq!(found.exit_code(), 4, "{what}");
