@@ -8,8 +8,8 @@
 //! C3. Holes stay holes, in both directions.
 //! C4. A damaged image ends a walk: no directory is entered twice, however many names lead to it.
 
-use crate::path::Held;
 use crate::place::join;
+use ordofs::path::Held;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use vfs::{Attr, Caller, FileSystem, Kind, Mode, Name, NodeId, Refusal, Result, SetAttr, SetTime, Whence, XattrMode};

@@ -1,7 +1,7 @@
 //! Files as `ls`, `stat` and `tree` show them.
 
-use crate::path::Held;
 use crate::text;
+use ordofs::path::Held;
 use serde::Serialize;
 use vfs::{Attr, FileSystem, Kind, Result, Stamp};
 

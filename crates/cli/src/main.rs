@@ -1,8 +1,8 @@
 //! The command `ordo`: parse, call, print.
 //!
 //! `args` has the whole command line and knows the helpers of mount(8), mkfs(8) and fsck(8); each command has a file in
-//! `commands`. What they share: `image` opens volumes, `place` takes `IMAGE:/path` apart, `path` walks in a volume,
-//! `copy` copies between any two, `out` and `text` print.
+//! `commands`. What they share: `image` opens volumes, `place` takes `IMAGE:/path` apart, `copy` copies between any two
+//! file systems, `bench` and `demo` run real work, `listing`, `out` and `text` show and print.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -14,7 +14,6 @@ mod image;
 mod listing;
 mod mount_options;
 mod out;
-mod path;
 mod place;
 mod size;
 mod text;

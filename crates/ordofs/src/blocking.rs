@@ -1,15 +1,12 @@
 //! The blocking face: a volume with the calls of `std::fs`.
 
+use crate::path::{Held, parent, resolve};
 use crate::{AllocInit, Fs, ImageSpec, MountOptions, Mounted, OpenError};
 use rt::Rt;
-use std::cell::Cell;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::rc::Rc;
 use vfs::{Attr, Caller, Entry, Error, FileSystem, Kind, Mode, Name, NodeId, Refusal, RenameMode, Result, SetAttr};
-
-/// Symbolic links that one path may lead through.
-const MAX_LINKS: usize = 40;
 
 /// A volume that is about to be mounted: choose, then [`OpenVolume::mount`].
 pub struct OpenVolume {
@@ -130,10 +127,9 @@ impl Volume {
 
     /// Runs `work` on the directory above the last name of `path`, and that name.
     fn at_parent<T>(&self, path: &[u8], work: impl AsyncFnOnce(&Fs, NodeId, Name<'_>) -> Result<T>) -> Result<T> {
-        let (above, last) = split_last(path)?;
         self.rt.block_on(async {
-            let dir = resolve(self.fs(), above, true).await?;
-            work(self.fs(), dir.entry.node, Name::new(last)?).await
+            let (dir, name) = parent(self.fs(), path).await?;
+            work(self.fs(), dir.node(), name).await
         })
     }
 
@@ -286,7 +282,7 @@ impl Volume {
     /// `Exists`; `NotPermitted` for a directory.
     pub fn hard_link(&self, path: impl AsRef<[u8]>, new: impl AsRef<[u8]>) -> Result<()> {
         let file = self.rt.block_on(resolve(self.fs(), path.as_ref(), false))?;
-        self.make(new.as_ref(), async |fs, dir, name| fs.link(file.entry.node, dir, name).await)
+        self.make(new.as_ref(), async |fs, dir, name| fs.link(file.node(), dir, name).await)
     }
 
     /// Removes a file.
@@ -310,10 +306,9 @@ impl Volume {
     /// # Errors
     /// `NotEmpty`, `IsDirectory`, `NotDirectory` where the new name is in the way.
     pub fn rename(&self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<()> {
-        let (above, last) = split_last(to.as_ref())?;
-        let to_dir = self.rt.block_on(resolve(self.fs(), above, true))?;
+        let (to_dir, to_name) = self.rt.block_on(parent(self.fs(), to.as_ref()))?;
         self.at_parent(from.as_ref(), async |fs, dir, name| {
-            fs.rename(dir, name, to_dir.entry.node, Name::new(last)?, RenameMode::Replace).await
+            fs.rename(dir, name, to_dir.node(), to_name, RenameMode::Replace).await
         })
     }
 
@@ -343,7 +338,7 @@ pub struct DirEntryInfo {
 /// An open file. It stays readable when its name is removed.
 pub struct File {
     rt: Rt,
-    held: Held,
+    held: Held<Fs>,
     at: u64,
 }
 
@@ -353,7 +348,7 @@ impl File {
     /// # Errors
     /// `Io`, `Corrupt`.
     pub fn metadata(&self) -> Result<Attr> {
-        self.rt.block_on(self.held.fs.getattr(self.held.entry.node))
+        self.rt.block_on(self.held.fs().getattr(self.held.node()))
     }
 
     /// Up to `len` bytes from `offset`.
@@ -361,7 +356,7 @@ impl File {
     /// # Errors
     /// `Io`, `Corrupt`, `IsDirectory`.
     pub fn read_at(&self, offset: u64, len: u32) -> Result<Vec<u8>> {
-        Ok(self.rt.block_on(self.held.fs.read(self.held.entry.node, offset, len))?.concat())
+        Ok(self.rt.block_on(self.held.fs().read(self.held.node(), offset, len))?.concat())
     }
 
     /// Writes all of `data` at `offset`.
@@ -373,7 +368,7 @@ impl File {
         let mut done = 0;
         while done < data.len() {
             let piece = &data[done..data.len().min(done + (1 << 20))];
-            let write = self.held.fs.write(&who, self.held.entry.node, offset + done as u64, piece);
+            let write = self.held.fs().write(&who, self.held.node(), offset + done as u64, piece);
             done += self.rt.block_on(write)? as usize;
         }
         Ok(())
@@ -385,7 +380,7 @@ impl File {
     /// `TooBig`, `Io`.
     pub fn set_len(&self, len: u64) -> Result<()> {
         let set = SetAttr { size: Some(len), ..SetAttr::default() };
-        self.rt.block_on(self.held.fs.setattr(self.held.entry.node, &set)).map(drop)
+        self.rt.block_on(self.held.fs().setattr(self.held.node(), &set)).map(drop)
     }
 
     /// Makes everything that was written durable.
@@ -393,7 +388,7 @@ impl File {
     /// # Errors
     /// `Io`.
     pub fn sync_all(&self) -> Result<()> {
-        self.rt.block_on(self.held.fs.fsync(self.held.entry.node, false))
+        self.rt.block_on(self.held.fs().fsync(self.held.node(), false))
     }
 }
 
@@ -431,83 +426,7 @@ impl Seek for File {
     }
 }
 
-/// A node that is looked up, until this is dropped.
-struct Held {
-    fs: Rc<Fs>,
-    entry: Entry,
-    /// The root needs no lookup.
-    counted: Cell<bool>,
-}
-
-impl Held {
-    fn new(fs: &Rc<Fs>, entry: Entry) -> Held {
-        Held { fs: fs.clone(), entry, counted: Cell::new(true) }
-    }
-
-    async fn root(fs: &Rc<Fs>) -> Result<Held> {
-        let attr = fs.getattr(fs.root()).await?;
-        Ok(Held { fs: fs.clone(), entry: Entry { node: fs.root(), attr }, counted: Cell::new(false) })
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        if self.counted.get() {
-            self.fs.forget(self.entry.node, 1);
-        }
-    }
-}
-
 /// Who a caller of the library is: the owner of the image.
 fn caller() -> Caller {
     Caller { privileged: true, ..Caller::default() }
-}
-
-fn split_last(path: &[u8]) -> Result<(&[u8], &[u8])> {
-    let trimmed = path.strip_suffix(b"/").unwrap_or(path);
-    match trimmed.iter().rposition(|&b| b == b'/') {
-        Some(at) => Ok((&trimmed[..at], &trimmed[at + 1..])),
-        None if trimmed.is_empty() => Err(Refusal::Invalid.into()),
-        None => Ok((b"", trimmed)),
-    }
-}
-
-/// Walks a path from the root.
-async fn resolve(fs: &Rc<Fs>, path: &[u8], follow: bool) -> Result<Held> {
-    let mut todo: Vec<Vec<u8>> = components(path);
-    let mut trail = vec![Held::root(fs).await?];
-    let mut links = 0;
-    while let Some(name) = todo.pop() {
-        match &name[..] {
-            b"." => continue,
-            b".." => {
-                trail.truncate(trail.len().saturating_sub(1).max(1));
-                continue;
-            }
-            _ => {}
-        }
-        // OK to expect: the trail never loses the root.
-        let dir = trail.last().expect("the trail starts at the root").entry.node;
-        let next = Held::new(fs, fs.lookup(dir, Name::new(&name)?).await?);
-        if next.entry.attr.kind != Kind::Symlink || (todo.is_empty() && !follow) {
-            trail.push(next);
-            continue;
-        }
-        links += 1;
-        if links > MAX_LINKS {
-            return Err(Refusal::Invalid.into());
-        }
-        let target = fs.readlink(next.entry.node).await?;
-        if target.first() == Some(&b'/') {
-            trail.truncate(1);
-        }
-        todo.extend(components(&target));
-    }
-    // OK to expect: as above.
-    Ok(trail.pop().expect("the trail starts at the root"))
-}
-
-/// The names of a path, last first.
-fn components(path: &[u8]) -> Vec<Vec<u8>> {
-    path.split(|&b| b == b'/').filter(|name| !name.is_empty()).rev().map(<[u8]>::to_vec).collect()
 }

@@ -26,6 +26,7 @@ mod image;
 mod make;
 mod mounted;
 mod options;
+pub mod path;
 
 pub use blocking::{DirEntries, DirEntryInfo, File, OpenVolume, Volume};
 pub use error::OpenError;

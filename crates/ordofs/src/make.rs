@@ -45,7 +45,8 @@ impl NewVolume {
             }
             file.set_len(0).and_then(|()| file.set_len(self.params.volume_bytes)).map_err(failed)?;
         }
-        self.create_on(&rt, Rc::new(FileDisk::open(&rt, path, &FileOptions::default())?), true)
+        // Only a file that was just cut is known to hold zeroes; a device holds what it held.
+        self.create_on(&rt, Rc::new(FileDisk::open(&rt, path, &FileOptions::default())?), found.is_file())
     }
 
     /// Makes the volume on a disk. `zeroed`: every byte of it is zero, and zeroes need not be written.

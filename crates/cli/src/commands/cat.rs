@@ -2,9 +2,9 @@
 
 use crate::image::{self, Start};
 use crate::out::{Out, Outcome, Status};
-use crate::path::resolve;
 use crate::place::Inside;
 use anyhow::{Context, bail};
+use ordofs::path::resolve;
 use std::ffi::OsString;
 use vfs::FileSystem;
 

@@ -3,10 +3,10 @@
 use crate::copy::{Copier, Rules};
 use crate::image::{self, Opened, Start};
 use crate::out::{Outcome, Status, say, usage};
-use crate::path::{Held, parent, resolve};
 use crate::place::{Inside, Place, last_name};
 use crate::text;
 use anyhow::Context;
+use ordofs::path::{Held, parent, resolve};
 use ordofs::rt::Rt;
 use ordofs::{Fs, ImageSpec};
 use rustix::fs::Mode;

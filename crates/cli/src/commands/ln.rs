@@ -2,9 +2,9 @@
 
 use crate::image::{self, Start};
 use crate::out::{Outcome, Status, usage};
-use crate::path::{Held, parent, resolve};
 use crate::place::{Inside, Place};
 use anyhow::Context;
+use ordofs::path::{Held, parent, resolve};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use vfs::FileSystem;

@@ -3,10 +3,10 @@
 use crate::image::{self, Start, Tally};
 use crate::listing::{self, FileJson};
 use crate::out::{Out, Outcome};
-use crate::path::{Held, resolve};
 use crate::place::{Inside, join};
 use crate::text;
 use ordofs::Fs;
+use ordofs::path::{Held, resolve};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::rc::Rc;

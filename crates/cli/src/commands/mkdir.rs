@@ -2,10 +2,10 @@
 
 use crate::image::{self, Start};
 use crate::out::{Outcome, Status, usage};
-use crate::path::{Held, parent};
 use crate::place::Inside;
 use anyhow::Context;
 use ordofs::Fs;
+use ordofs::path::{Held, parent};
 use std::ffi::OsString;
 use std::rc::Rc;
 use vfs::{FileSystem, Mode, Name, Refusal};
@@ -64,7 +64,7 @@ async fn make_all(fs: &Rc<Fs>, path: &[u8], mode: u32) -> vfs::Result<()> {
     let mut upto = 0;
     while let Some(end) = next_part(path, upto) {
         upto = end;
-        match crate::path::resolve(fs, &path[..upto], true).await {
+        match ordofs::path::resolve(fs, &path[..upto], true).await {
             Ok(there) if there.is_dir() => continue,
             Ok(_) => return Err(Refusal::NotDirectory.into()),
             Err(vfs::Error::Refused(Refusal::NotFound)) => {}

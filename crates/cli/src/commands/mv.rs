@@ -2,9 +2,9 @@
 
 use crate::image::{self, Start};
 use crate::out::{Outcome, Status, usage};
-use crate::path::{parent, resolve};
 use crate::place::{Inside, Place, join, last_name};
 use anyhow::Context;
+use ordofs::path::{parent, resolve};
 use std::ffi::OsString;
 use vfs::{FileSystem, Refusal, RenameMode};
 

@@ -2,11 +2,11 @@
 
 use crate::image::{self, Start};
 use crate::out::{Outcome, Status};
-use crate::path::{Held, parent};
 use crate::place::{Inside, join};
 use crate::text;
 use anyhow::Context;
 use ordofs::Fs;
+use ordofs::path::{Held, parent};
 use std::ffi::OsString;
 use std::rc::Rc;
 use vfs::{FileSystem, Name, Refusal};

@@ -3,10 +3,10 @@
 use crate::image::{self, Start};
 use crate::listing::{self, FileJson};
 use crate::out::{Out, Outcome, Status};
-use crate::path::resolve;
 use crate::place::Inside;
 use crate::text;
 use anyhow::Context;
+use ordofs::path::resolve;
 use std::ffi::OsString;
 use vfs::{Attr, Stamp};
 

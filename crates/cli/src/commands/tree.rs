@@ -3,11 +3,11 @@
 use crate::image::{self, Start, Tally};
 use crate::listing::{self, FileJson};
 use crate::out::{Out, Outcome};
-use crate::path::{Held, resolve};
 use crate::place::{Inside, join};
 use crate::text;
 use anyhow::Context;
 use ordofs::Fs;
+use ordofs::path::{Held, resolve};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 

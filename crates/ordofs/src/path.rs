@@ -10,48 +10,61 @@ use vfs::{Attr, Entry, FileSystem, Kind, Name, NodeId, Refusal, Result};
 const MAX_LINKS: usize = 40;
 
 /// A node that is looked up, until this is dropped.
-pub(crate) struct Held<F: FileSystem> {
+pub struct Held<F: FileSystem> {
     fs: Rc<F>,
-    entry: Entry,
+    pub(crate) entry: Entry,
     /// The root needs no lookup.
     counted: bool,
 }
 
 impl<F: FileSystem> Held<F> {
     /// Takes over the lookup that came with `entry`.
-    pub(crate) fn new(fs: &Rc<F>, entry: Entry) -> Held<F> {
+    pub fn new(fs: &Rc<F>, entry: Entry) -> Held<F> {
         Held { fs: fs.clone(), entry, counted: true }
     }
 
-    pub(crate) async fn root(fs: &Rc<F>) -> Result<Held<F>> {
+    /// The root directory.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub async fn root(fs: &Rc<F>) -> Result<Held<F>> {
         let node = fs.root();
         Ok(Held { fs: fs.clone(), entry: Entry { node, attr: fs.getattr(node).await? }, counted: false })
     }
 
-    pub(crate) fn fs(&self) -> &Rc<F> {
+    /// The file system.
+    pub fn fs(&self) -> &Rc<F> {
         &self.fs
     }
 
-    pub(crate) fn node(&self) -> NodeId {
+    /// The node, valid as long as this lives.
+    pub fn node(&self) -> NodeId {
         self.entry.node
     }
 
     /// Attributes as they were when it was looked up.
-    pub(crate) fn attr(&self) -> &Attr {
+    pub fn attr(&self) -> &Attr {
         &self.entry.attr
     }
 
-    pub(crate) fn is_dir(&self) -> bool {
+    /// `true` for a directory.
+    pub fn is_dir(&self) -> bool {
         self.attr().kind == Kind::Directory
     }
 
     /// What `name` means in this directory.
-    pub(crate) async fn lookup(&self, name: &[u8]) -> Result<Held<F>> {
+    ///
+    /// # Errors
+    /// `NotFound`, `NotDirectory`, `Invalid` for what is no name, `Io`, `Corrupt`.
+    pub async fn lookup(&self, name: &[u8]) -> Result<Held<F>> {
         Ok(Held::new(&self.fs, self.fs.lookup(self.node(), Name::new(name)?).await?))
     }
 
     /// The same; `None` where there is nothing.
-    pub(crate) async fn find(&self, name: &[u8]) -> Result<Option<Held<F>>> {
+    ///
+    /// # Errors
+    /// As [`Held::lookup`].
+    pub async fn find(&self, name: &[u8]) -> Result<Option<Held<F>>> {
         match self.lookup(name).await {
             Ok(held) => Ok(Some(held)),
             Err(vfs::Error::Refused(Refusal::NotFound)) => Ok(None),
@@ -60,7 +73,7 @@ impl<F: FileSystem> Held<F> {
     }
 
     /// The names in this directory in order, without `.` and `..`; and why there are not more, if it is damaged.
-    pub(crate) async fn names(&self) -> (Vec<Vec<u8>>, Result<()>) {
+    pub async fn names(&self) -> (Vec<Vec<u8>>, Result<()>) {
         let mut names = Vec::new();
         let mut take = |entry: vfs::DirEntry<'_>| {
             if entry.name != b"." && entry.name != b".." {
@@ -86,7 +99,7 @@ impl<F: FileSystem> Drop for Held<F> {
 ///
 /// # Errors
 /// `NotFound`, `NotDirectory`, `Io`, `Corrupt`; `Invalid` for too many links.
-pub(crate) async fn resolve<F: FileSystem>(fs: &Rc<F>, path: &[u8], follow: bool) -> Result<Held<F>> {
+pub async fn resolve<F: FileSystem>(fs: &Rc<F>, path: &[u8], follow: bool) -> Result<Held<F>> {
     let mut todo = components(path);
     let mut trail = vec![Held::root(fs).await?];
     let mut links = 0;
@@ -124,7 +137,7 @@ pub(crate) async fn resolve<F: FileSystem>(fs: &Rc<F>, path: &[u8], follow: bool
 ///
 /// # Errors
 /// `Invalid` where there is no last name; else as [`resolve`].
-pub(crate) async fn parent<'p, F: FileSystem>(fs: &Rc<F>, path: &'p [u8]) -> Result<(Held<F>, Name<'p>)> {
+pub async fn parent<'p, F: FileSystem>(fs: &Rc<F>, path: &'p [u8]) -> Result<(Held<F>, Name<'p>)> {
     let end = path.iter().rposition(|&b| b != b'/').map_or(0, |at| at + 1);
     let start = path[..end].iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
     let name = Name::new(&path[start..end])?;
