@@ -79,6 +79,9 @@ pub struct Cache {
     pub(crate) stats: Cell<CacheStats>,
     pub(crate) undurable_bytes: Cell<usize>,
     pub(crate) flushing: Cell<bool>,
+    pub(crate) writing_back: Cell<bool>,
+    /// Woken when less is dirty, or less is not durable, than before.
+    pub(crate) progress: rt::sync::Notify,
     /// The last failure of a background write of each file, until fsync has reported it.
     pub(crate) write_errors: RefCell<FxHashMap<Ino, Error>>,
     health: Health,
@@ -113,6 +116,8 @@ impl Cache {
             stats: Cell::default(),
             undurable_bytes: Cell::new(0),
             flushing: Cell::new(false),
+            writing_back: Cell::new(false),
+            progress: rt::sync::Notify::new(),
             write_errors: RefCell::default(),
             health,
             ledger: Ledger::default(),
@@ -393,6 +398,9 @@ impl Cache {
         let must = self.scheme().begin(self, op);
         if !matches!(must, Must::Nothing) {
             self.obey(must).await?;
+        }
+        if self.should_write_back() {
+            self.write_back();
         }
         if self.is_over_dirty() {
             self.throttle().await?;

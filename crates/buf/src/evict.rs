@@ -6,10 +6,10 @@ use crate::Cache;
 use crate::buf::State;
 use std::rc::Rc;
 use std::time::Duration;
-use vfs::{Error, Result};
+use vfs::Result;
 
 /// Bufs that are written at once to make room.
-const BATCH: usize = 64;
+const BATCH: usize = 256;
 
 impl Cache {
     /// There is room for `len` bytes more, perhaps after clean bufs went.
@@ -52,7 +52,7 @@ impl Cache {
                 return Ok(());
             }
             self.write_and_forget_errors(oldest).await;
-            self.queue.flush().await.map_err(Error::io)?;
+            self.flush().await?;
             // The images that just became durable let go of their bufs in tasks of their own.
             self.rt.yield_now().await;
         }
@@ -65,6 +65,31 @@ impl Cache {
         self.inner.borrow().dirty.bytes() + self.undurable_bytes.get() > self.options.dirty_bytes
     }
 
+    /// So much is dirty that writing it should start: callers would otherwise come to wait all at once.
+    #[inline]
+    pub(crate) fn should_write_back(&self) -> bool {
+        !self.writing_back.get() && self.inner.borrow().dirty.bytes() > self.options.dirty_bytes / 4
+    }
+
+    /// Starts to write the oldest dirty bufs, in the background, until little enough is dirty.
+    pub(crate) fn write_back(self: &Rc<Self>) {
+        if self.writing_back.replace(true) {
+            return;
+        }
+        let cache = self.clone();
+        self.rt.spawn(async move {
+            while cache.inner.borrow().dirty.bytes() > cache.options.dirty_bytes / 4 {
+                let oldest = cache.inner.borrow_mut().dirty.take_older(cache.rt.now(), Duration::ZERO, BATCH);
+                if oldest.is_empty() || cache.health().sound().is_err() {
+                    break;
+                }
+                cache.write_and_forget_errors(oldest).await;
+            }
+            cache.writing_back.set(false);
+            cache.progress.notify_all();
+        });
+    }
+
     /// Waits while more is dirty than may be (B5).
     ///
     /// # Errors
@@ -72,16 +97,16 @@ impl Cache {
     pub async fn throttle(self: &Rc<Self>) -> Result<()> {
         while self.is_over_dirty() {
             self.health().writable()?;
-            let oldest = self.inner.borrow_mut().dirty.take_older(self.rt.now(), Duration::ZERO, BATCH);
-            if oldest.is_empty() {
+            self.write_back();
+            self.progress.notified().await;
+            if self.is_over_dirty() && !self.writing_back.get() {
                 if self.undurable_bytes.get() == 0 {
+                    // What is left cannot leave now: the scheme holds it back.
                     return Ok(());
                 }
-                self.queue.flush().await.map_err(Error::io)?;
+                self.flush().await?;
                 self.rt.yield_now().await;
-                continue;
             }
-            self.write_and_forget_errors(oldest).await;
         }
         Ok(())
     }

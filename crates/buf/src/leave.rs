@@ -26,10 +26,19 @@ impl Cache {
         loop {
             match self.attempt(buf) {
                 Attempt::Clean => return Ok(()),
-                Attempt::Leaving(written) => return written.durable().await.map_err(Error::io),
+                Attempt::Leaving(written) => return self.settled(written.durable().await.map_err(Error::io)).await,
                 Attempt::Blocked(until) => until.await?,
             }
         }
+    }
+
+    /// Before a caller learns of a failure, the buf is dirty again and the volume read-only: its next call must not go
+    /// on as if nothing had happened.
+    async fn settled(&self, outcome: Result<()>) -> Result<()> {
+        if outcome.is_err() {
+            self.rt.yield_now().await;
+        }
+        outcome
     }
 
     /// Writes all of these, in any order, and waits until they are durable. One flush serves them all.
@@ -51,13 +60,16 @@ impl Cache {
             outcome = outcome.and(written.completed().await.map_err(Error::io));
         }
         for (buf, until) in blocked {
-            until.await?;
-            outcome = outcome.and(self.write(&buf).await);
+            let written = match until.await {
+                Ok(()) => self.write(&buf).await,
+                Err(error) => Err(error),
+            };
+            outcome = outcome.and(written);
         }
         for written in &leaving {
             outcome = outcome.and(written.durable().await.map_err(Error::io));
         }
-        outcome
+        self.settled(outcome).await
     }
 
     /// Writes everything that is dirty now, and waits until all that was written so far is durable.
@@ -67,7 +79,19 @@ impl Cache {
     pub async fn write_everything(self: &Rc<Self>) -> Result<()> {
         let dirty = self.inner.borrow().dirty.all();
         let outcome = self.write_all(dirty).await;
-        outcome.and(self.queue.flush().await.map_err(Error::io))
+        outcome.and(self.flush().await)
+    }
+
+    /// Makes durable what was written so far.
+    ///
+    /// # Errors
+    /// `Io`. The volume is read-only then, even if each write of ours was durable before: what a disk that cannot flush
+    /// says of the next one is worth nothing (B4).
+    pub(crate) async fn flush(&self) -> Result<()> {
+        let flushed = self.queue.flush().await;
+        flushed
+            .inspect_err(|error| self.health().degrade(format!("{error}; the volume is read-only now")))
+            .map_err(Error::io)
     }
 
     /// Starts to write these and waits for nothing: clusters, and what the syncer chose. What the scheme holds back
@@ -143,6 +167,7 @@ impl Cache {
                 buf.in_flight.borrow_mut().take();
             }
             buf.changed.notify_all();
+            cache.progress.notify_all();
         });
         result
     }
@@ -153,7 +178,7 @@ impl Cache {
             let cache = self.clone();
             self.rt.spawn(async move {
                 // Its failure is told to every write that it covers.
-                let _ = cache.queue.flush().await;
+                let _ = cache.flush().await;
                 cache.flushing.set(false);
             });
         }

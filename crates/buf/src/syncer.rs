@@ -30,7 +30,7 @@ impl Cache {
         // Images that the device holds, but not durably, keep their bufs: a flush lets go of them.
         if self.undurable_bytes.get() > self.options.bytes / 4 && self.health().sound().is_ok() {
             // A failed flush has marked every buf dirty again, and the volume read-only: nothing is left to be told.
-            let _ = self.queue.flush().await;
+            let _ = self.flush().await;
         }
     }
 }
