@@ -67,7 +67,6 @@ struct Tail {
 }
 
 impl Ffs {
-    #[expect(clippy::too_many_arguments, reason = "the trait's own call")]
     pub(crate) async fn write_one(
         &self,
         op: Op,
@@ -248,7 +247,6 @@ impl Ffs {
     }
 
     /// Contents are in memory: tells so, sets the direct pointer with size and sectors (W2), and tells that.
-    #[expect(clippy::too_many_arguments, reason = "one step with all that it touches")]
     async fn set_direct(
         &self,
         w: &Write<'_>,

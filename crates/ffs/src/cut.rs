@@ -140,7 +140,6 @@ impl Ffs {
     }
 
     /// What must be cleared, what is freed with it, and which bufs die (T2).
-    #[expect(clippy::too_many_arguments, reason = "one decision with all that it needs")]
     fn plan(
         &self,
         inode: &Inode,

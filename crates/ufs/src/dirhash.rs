@@ -61,7 +61,7 @@ impl DirHash {
     }
 
     /// Entries.
-    pub fn len(&self) -> usize {
+    pub fn live(&self) -> usize {
         self.live
     }
 
@@ -203,7 +203,7 @@ mod tests {
             let found = index.candidates(hash(name)).any(|at| at == i as u64 * 16);
             assert_eq!(found, i % 2 == 1, "{i}");
         }
-        assert_eq!(index.len(), 2500);
+        assert_eq!(index.live(), 2500);
     }
 
     #[test]

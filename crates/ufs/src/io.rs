@@ -190,7 +190,7 @@ impl<L: Layout> Ufs<L> {
     async fn cluster_full(&self, op: Op, inode: &Inode, lbn: u64) {
         let geometry = self.layout.geometry();
         let maxcontig = u64::from(geometry.maxcontig.max(CLUSTER / geometry.bsize).max(1));
-        if (lbn + 1) % maxcontig != 0 {
+        if !(lbn + 1).is_multiple_of(maxcontig) {
             return;
         }
         let (from, to) = (Lbn((lbn + 1 - maxcontig) as i64), Lbn(lbn as i64 + 1));
