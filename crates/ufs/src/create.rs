@@ -227,9 +227,7 @@ impl<L: Layout> Ufs<L> {
     /// Frees an inode that never got its name.
     async fn abandon(&self, op: Op, inode: &Rc<Inode>) -> Result<()> {
         inode.dinode_mut().nlink = 0;
-        let released = self.layout.release(op, inode).await;
-        self.table.remove(inode.ino());
-        released
+        self.release(op, inode).await
     }
 
     /// Makes a file without a name.

@@ -5,7 +5,7 @@
 
 use crate::dirhash::{DirHash, hash};
 use crate::{Inode, Layout, Ufs};
-use buf::{BufRef, Fields, Key, Op, Step, Ticket};
+use buf::{BufRef, Fields, Freed, Key, Op, Step, Ticket};
 use ondisk::dirent::{self, DirFormat};
 use ondisk::{Ino, Lbn};
 use std::rc::Rc;
@@ -237,7 +237,7 @@ impl<L: Layout> Ufs<L> {
         let (block, within) = match self.dir_block(dir, found.offset).await {
             Ok(found) => found,
             Err(error) => {
-                self.cache().keep_stuck(ticket);
+                self.keep_link(ticket);
                 return Err(error);
             }
         };
@@ -248,8 +248,7 @@ impl<L: Layout> Ufs<L> {
         let Target { ino, inode, .. } = target;
         let step = Step::LinkChanged { dir: dir.ino(), block: &block, offset: within as u32, ino, inode, ticket };
         let ripe = self.cache().step(op, step).await?;
-        self.touch_dir(op, dir, now).await?;
-        Ok(ripe)
+        self.touch_dir_before(op, dir, ripe, now).await
     }
 
     /// Clears the entry at `found`; `ticket` drops its link.
@@ -267,7 +266,7 @@ impl<L: Layout> Ufs<L> {
         let (block, within) = match self.dir_block(dir, start).await {
             Ok(found) => found,
             Err(error) => {
-                self.cache().keep_stuck(ticket);
+                self.keep_link(ticket);
                 return Err(error);
             }
         };
@@ -286,8 +285,7 @@ impl<L: Layout> Ufs<L> {
         }
         let step = Step::LinkRemoved { dir: dir.ino(), block: &block, offset: (within + offset) as u32, ticket };
         let ripe = self.cache().step(op, step).await?;
-        self.touch_dir(op, dir, now).await?;
-        Ok(ripe)
+        self.touch_dir_before(op, dir, ripe, now).await
     }
 
     /// The largest gap of the chunk around byte `within` of a block.
@@ -302,6 +300,29 @@ impl<L: Layout> Ufs<L> {
         crate::attr::set_times(&mut dir.dinode_mut(), None, Some(now), Some(now));
         self.changed(op, dir, Fields::Times).await?;
         Ok(())
+    }
+
+    /// The same, while a ticket waits to be redeemed: it must not be lost if the inode cannot be stored.
+    async fn touch_dir_before(&self, op: Op, dir: &Inode, ripe: Option<Ticket>, now: Stamp) -> Result<Option<Ticket>> {
+        match self.touch_dir(op, dir, now).await {
+            Ok(()) => Ok(ripe),
+            Err(error) => {
+                ripe.into_iter().for_each(|ticket| self.cache().keep_stuck(ticket));
+                Err(error)
+            }
+        }
+    }
+
+    /// The name that was to go stays, and with it its link.
+    fn keep_link(&self, ticket: Ticket) {
+        let Freed::DropLink { ino, parent } = ticket.redeem() else { return };
+        if let Some(inode) = self.table.get(ino) {
+            let links = if parent.is_some() { inode.dinode().nlink } else { 1 };
+            inode.links_left(u32::from(links));
+        }
+        if let Some(parent) = parent.and_then(|parent| self.table.get(parent)) {
+            parent.links_left(1);
+        }
     }
 
     /// Nothing but `.` and `..` is in it.

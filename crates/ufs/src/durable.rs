@@ -20,7 +20,11 @@ impl<L: Layout> Ufs<L> {
         let earlier = cache.take_write_error(inode.ino());
         let block = self.layout.block_of(inode).await?;
         let must = cache.scheme().clone().fsync(cache, inode.ino(), &block, data_only);
-        cache.obey(must).await?;
+        if let Err(error) = cache.obey(must).await {
+            // What failed just now is told here, and not again.
+            cache.take_write_error(inode.ino());
+            return Err(error);
+        }
         earlier.map_or(Ok(()), Err)
     }
 

@@ -44,9 +44,17 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// Frees a file without names and users.
-    async fn release(&self, op: Op, inode: &Rc<Inode>) -> Result<()> {
+    pub(crate) async fn release(&self, op: Op, inode: &Rc<Inode>) -> Result<()> {
         let _alone = inode.lock.write().await;
         let released = self.layout.release(op, inode).await;
+        if released.is_err() && inode.kind().is_some() {
+            // It stays as a file without names, which fsck frees. Somebody holds its ticket for ever, so that the
+            // volume is not marked clean before.
+            let (ino, directory) = (inode.ino(), inode.is_dir());
+            self.cache().keep_stuck(self.cache().ledger().issue(Freed::Inode { ino, directory }));
+            // OK to ignore: the failure that is told is the first one.
+            let _ = self.changed(op, inode, Fields::LinksDown).await;
+        }
         self.table.remove(inode.ino());
         inode.names.borrow_mut().take();
         released

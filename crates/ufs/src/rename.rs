@@ -146,7 +146,7 @@ impl<L: Layout> Ufs<L> {
             (false, true) => return Err(Refusal::IsDirectory.into()),
             _ => {}
         }
-        let _replaced = target.inode.lock.write().await;
+        let replaced = target.inode.lock.write().await;
         if over_dir && !self.is_empty(&target.inode).await? {
             return Err(Refusal::NotEmpty.into());
         }
@@ -163,11 +163,17 @@ impl<L: Layout> Ufs<L> {
         let ticket = self.cache().ledger().issue(Freed::DropLink { ino: target.found.ino, parent });
         let new = Target { ino: source.found.ino, kind, inode: &buf, mkdir: None };
         let ripe = self.redirect(op, target.dir, target.found, new, ticket, now).await?;
-        if moves_dir {
-            self.turn_dotdot(op, &source.inode, target.dir, source.dir.ino(), now).await?;
+        let moved = async {
+            if moves_dir {
+                self.turn_dotdot(op, &source.inode, target.dir, source.dir.ino(), now).await?;
+            }
+            self.leave_old_name(op, source, now).await
+        };
+        if let Err(error) = moved.await {
+            ripe.into_iter().for_each(|ticket| self.cache().keep_stuck(ticket));
+            return Err(error);
         }
-        self.leave_old_name(op, source, now).await?;
-        drop(_replaced);
+        drop(replaced);
         self.redeem(op, ripe, now).await
     }
 
@@ -202,14 +208,14 @@ impl<L: Layout> Ufs<L> {
         let found = self.must_find(dir, b"..").await?;
         let buf = self.layout.block_of(to).await?;
         let old = self.inode(old_parent).await?;
-        let ticket = self.leaving(&old);
-        let target = Target { ino: to.ino(), kind: Kind::Directory, inode: &buf, mkdir: None };
-        let ripe = self.redirect(op, dir, found, target, ticket, now).await?;
         if crate::create::keeps_depth(self.layout.geometry()) {
             let depth = to.dinode().freelink.saturating_add(1);
             dir.dinode_mut().freelink = depth;
             self.changed(op, dir, Fields::Times).await?;
         }
+        let ticket = self.leaving(&old);
+        let target = Target { ino: to.ino(), kind: Kind::Directory, inode: &buf, mkdir: None };
+        let ripe = self.redirect(op, dir, found, target, ticket, now).await?;
         self.redeem(op, ripe, now).await
     }
 
