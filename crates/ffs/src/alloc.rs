@@ -15,7 +15,7 @@ use buf::{BufRef, Run};
 use ondisk::cg::Cg;
 use ondisk::{CgFrag, Cgx, Corrupt, FragNo};
 use std::cell::Cell;
-use vfs::{Refusal, Result};
+use vfs::{Error, Refusal, Result};
 
 /// Fragments that were taken, and the buf of the group that gave them.
 pub(crate) struct Taken {
@@ -170,7 +170,11 @@ impl Ffs {
         for (turn, c) in Rehash::from(home, self.g.ncg).enumerate() {
             let cs = self.summary.cs(c);
             let fits = cs.nbfree > 0 || (cut == Cut::Best && frags < self.g.frag && cs.nffree >= frags as i32);
-            if !fits || self.summary.is_bad(c) {
+            if !fits {
+                continue;
+            }
+            if self.summary.is_bad(c) {
+                outcome = left_alone(c);
                 continue;
             }
             let pref = if turn == 0 { pref } else { FragNo::HOLE };
@@ -294,6 +298,11 @@ impl Ffs {
         }
         Ok(())
     }
+}
+
+/// There is room in this group, and nobody may have it: that is not the same as no space.
+pub(crate) fn left_alone(c: Cgx) -> Error {
+    Error::io(format_args!("cylinder group {} was damaged or could not be read, and is left alone until fsck", c.0))
 }
 
 struct Choice {

@@ -5,7 +5,7 @@
 //!     used, or fsck, which does not look beyond, would take a name for one that leads nowhere. Both are steps.
 //! N2. A number that is used again gets another generation than it had, so that an old handle does not open a new file.
 
-use crate::alloc::Rehash;
+use crate::alloc::{Rehash, left_alone};
 use crate::cg::{damage, find_inode, mark_inode};
 use crate::group::Group;
 use crate::{Ffs, corrupt};
@@ -75,7 +75,11 @@ impl Ffs {
         };
         let mut outcome = Refusal::NoInodes.into();
         for (turn, c) in Rehash::from(home, self.g.ncg).enumerate() {
-            if self.summary.cs(c).nifree <= 0 || self.summary.is_bad(c) {
+            if self.summary.cs(c).nifree <= 0 {
+                continue;
+            }
+            if self.summary.is_bad(c) {
+                outcome = left_alone(c);
                 continue;
             }
             let wanted = if turn == 0 { wanted } else { None };
