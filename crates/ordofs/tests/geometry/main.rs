@@ -1,0 +1,148 @@
+//! Every geometry that a volume can be made with: formats, byte orders, all legal sizes of blocks and fragments, volumes
+//! from the smallest on, groups cut short, densities, reserves, clusters, rotation. Each volume is made, judged, used
+//! together with the model, judged again, compared after a remount, cleared and judged: nothing may be left behind.
+//!
+//! `ORDO_GEOMETRY=full` takes every combination instead of a choice; it needs an hour or so.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod script;
+
+use common::{assert_clean, judge, located};
+use model::{MemFs, Options};
+use ondisk::superblock::newfs::{NewfsError, NewfsParams, Rotation};
+use ondisk::{Endian, Format};
+use ordofs::disk::RamDisk;
+use ordofs::rt::Rt;
+use ordofs::vfs::{FileSystem, Name, Stamp};
+use ordofs::{MountOptions, Mounted, NewVolume};
+use script::Done;
+use std::rc::Rc;
+use workload::random::compare_trees;
+
+const MIB: u64 = 1 << 20;
+
+fn full() -> bool {
+    std::env::var_os("ORDO_GEOMETRY").is_some_and(|value| value == "full")
+}
+
+/// Format, byte order, block and fragment size: all that there are.
+fn shapes() -> Vec<NewfsParams> {
+    let mut shapes = Vec::new();
+    for format in [Format::Ufs1, Format::Ufs2] {
+        for endian in [Endian::Little, Endian::Big] {
+            for bsize in (12..=16).map(|shift| 1 << shift) {
+                for fsize in (0..=3).map(|shift| bsize >> shift) {
+                    shapes.push(NewfsParams { endian, bsize, fsize, ..NewfsParams::new(format, 0) });
+                }
+            }
+        }
+    }
+    shapes
+}
+
+/// What a panic says about its volume.
+fn words(p: &NewfsParams) -> String {
+    let NewfsParams {
+        format, endian, bsize, fsize, volume_bytes, density, minfree, maxcontig, max_fpg, rotation, ..
+    } = p;
+    format!(
+        "{format:?} {endian:?} {bsize}/{fsize}, {volume_bytes} bytes, density {density:?}, minfree {minfree}, \
+         maxcontig {maxcontig:?}, max_fpg {max_fpg:?}, rotation {}",
+        rotation.is_some()
+    )
+}
+
+fn mount(rt: &Rt, ram: &RamDisk, scheme: &str) -> Mounted {
+    let options = MountOptions { scheme: Some(scheme.into()), cache: 16 << 20, ..MountOptions::default() };
+    rt.block_on(Mounted::mount(rt, located(ram, Rc::new(ram.clone())), &options)).expect("the volume can be mounted")
+}
+
+/// The whole life of a volume.
+fn live(p: &NewfsParams, scheme: &str) -> Done {
+    let what = words(p);
+    let rt = Rt::virtual_time(1);
+    let ram = RamDisk::new(p.volume_bytes.next_multiple_of(p.sector.into())).with(|info| info.sector = p.sector);
+    let new = NewVolume { params: p.clone() };
+    new.create_on(&rt, Rc::new(ram.clone()), true).unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert_clean(&rt, &ram, &format!("{what}: new"));
+
+    let g = p.superblock().expect("it was made").geometry();
+    let (mounted, clock) = (mount(&rt, &ram, scheme), rt.clone());
+    let model = MemFs::new(Options { max_file_size: g.maxfilesize, ..Options::default() }, move || {
+        let (secs, nanos) = clock.wall();
+        Stamp { secs, nanos }
+    });
+    let done = rt.block_on(async {
+        let fs = mounted.fs();
+        fs.rmdir(fs.root(), Name::new(b".snap").expect("a name")).await.expect("newfs made it, and it is empty");
+        script::play(fs, &model, &g).await
+    });
+    rt.block_on(mounted.unmount()).expect("the disk is well");
+    assert_clean(&rt, &ram, &format!("{what}: used"));
+
+    let again = mount(&rt, &ram, scheme);
+    rt.block_on(compare_trees(&model, &**again.fs()))
+        .unwrap_or_else(|error| panic!("{what}: after a remount: {error}"));
+    rt.block_on(script::clear(again.fs())).unwrap_or_else(|error| panic!("{what}: clearing: {error}"));
+    rt.block_on(again.unmount()).expect("the disk is well");
+    assert_clean(&rt, &ram, &format!("{what}: cleared"));
+    let usage = judge(&rt, &ram).usage;
+    assert_eq!((usage.files, usage.directories), (1, 1), "{what}: only the root is left");
+    rt.drop_tasks();
+    done
+}
+
+/// Lives that go on, so that the choices of one test take turns.
+#[derive(Default)]
+struct Tally {
+    volumes: u64,
+    impossible: u64,
+    done: Done,
+}
+
+impl Tally {
+    /// Lives this volume, if there can be one; what newfs refuses it must refuse for want of space.
+    fn live(&mut self, p: &NewfsParams) {
+        match p.superblock() {
+            Ok(_) => {
+                let scheme = if self.volumes % 4 == 3 { "sync" } else { "async" };
+                let done = live(p, scheme);
+                self.volumes += 1;
+                self.done.steps += done.steps;
+                self.done.refused += done.refused;
+            }
+            Err(NewfsError::TooSmall { .. }) => self.impossible += 1,
+            Err(error) => panic!("{}: {error}", words(p)),
+        }
+    }
+
+    fn say(&self, what: &str) {
+        let Done { steps, refused } = self.done;
+        println!(
+            "{what}: {} volumes, {} impossible, {steps} steps, {refused} without room",
+            self.volumes, self.impossible
+        );
+    }
+}
+
+/// The smallest volume of this shape.
+fn smallest(shape: &NewfsParams) -> NewfsParams {
+    let fsize = u64::from(shape.fsize);
+    (1..4096)
+        .map(|frags| NewfsParams { volume_bytes: frags * fsize, ..shape.clone() })
+        .find(|p| p.superblock().is_ok())
+        .expect("4096 fragments are enough")
+}
+
+#[test]
+fn every_block_and_fragment_size_works_on_the_smallest_volume_and_on_one_with_room() {
+    let mut tally = Tally::default();
+    for (i, shape) in shapes().into_iter().enumerate() {
+        tally.live(&smallest(&shape));
+        let room = 90 * u64::from(shape.bsize) + 2 * MIB;
+        tally.live(&NewfsParams { volume_bytes: room + 512 * i as u64, ..shape });
+    }
+    tally.say("shapes");
+    assert_eq!((tally.volumes, tally.impossible), (160, 0));
+}
