@@ -331,7 +331,7 @@ impl<L: Layout> Ufs<L> {
             usize::from(self.find(dir, b".").await?.is_some()) + usize::from(self.find(dir, b"..").await?.is_some());
         let names = dir.names.borrow();
         let Some(index) = names.as_ref() else { return Err(Refusal::Busy.into()) };
-        index.damage().map_or(Ok(index.len() == dots), Err)
+        index.damage().map_or(Ok(index.live() == dots), Err)
     }
 
     /// What `..` means in this directory. Needs no lock: it looks at one block, once, and not at the index, which
