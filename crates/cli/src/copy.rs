@@ -401,3 +401,107 @@ fn checked(name: &[u8]) -> Step<Name<'_>> {
     }
     Ok(name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{MemFs, ready};
+
+    async fn put(fs: &Rc<MemFs>, name: &str, kind: Kind, mode: u32) -> Held<MemFs> {
+        let name = Name::new(name.as_bytes()).unwrap();
+        let who = Caller::default();
+        let made = match kind {
+            Kind::Directory => fs.mkdir(&who, fs.root(), name, Mode::new(mode)).await,
+            kind => fs.mknod(&who, fs.root(), name, kind, Mode::new(mode), 0x103).await,
+        };
+        Held::new(fs, made.unwrap())
+    }
+
+    /// Copies everything from one root to the other; what was left out, and how much was copied.
+    async fn copy_all(from: &Rc<MemFs>, to: &Rc<MemFs>, rules: Rules) -> (Vec<String>, Counts) {
+        let mut left = Vec::new();
+        let mut complain = |path: &[u8], _: &str| left.push(String::from_utf8_lossy(path).into_owned());
+        let mut copier = Copier::new(Caller::default(), rules, &mut complain);
+        let (source, target) = (Held::root(from).await.unwrap(), Held::root(to).await.unwrap());
+        copier.fill(source, b"", target).await.unwrap();
+        let counts = copier.counts;
+        drop(copier);
+        (left, counts)
+    }
+
+    const ALL: Rules = Rules {
+        recursive: true,
+        preserve: true,
+        devices: false,
+        setuid: false,
+        to_host: true,
+        from_image: true,
+        one_volume: false,
+    };
+
+    #[test]
+    fn the_host_gets_no_devices_no_set_user_id_and_no_trusted_attributes_unasked() {
+        ready(async {
+            let (from, to) = (Rc::new(MemFs::timeless()), Rc::new(MemFs::timeless()));
+            drop(put(&from, "device", Kind::BlockDevice, 0o600).await);
+            let program = put(&from, "program", Kind::Regular, 0o6755).await;
+            for name in ["user.a", "trusted.b"] {
+                let who = Caller::default();
+                let set = from.setxattr(&who, program.node(), name.as_bytes(), b"1", XattrMode::Set);
+                set.await.unwrap();
+            }
+            let (left, counts) = copy_all(&from, &to, ALL).await;
+            assert_eq!((left, counts.files, counts.skipped), (vec!["/device".to_owned()], 1, 1));
+            let copy = Held::root(&to).await.unwrap().lookup(b"program").await.unwrap();
+            assert_eq!(copy.attr().mode.bits(), 0o755);
+            assert_eq!(to.listxattr(copy.node()).await.unwrap(), [b"user.a"]);
+
+            let to = Rc::new(MemFs::timeless());
+            let (left, _) = copy_all(&from, &to, Rules { devices: true, setuid: true, ..ALL }).await;
+            assert!(left.is_empty());
+            let root = Held::root(&to).await.unwrap();
+            assert_eq!(root.lookup(b"program").await.unwrap().attr().mode.bits(), 0o6755);
+            assert_eq!(root.lookup(b"device").await.unwrap().attr().rdev, 0x103);
+        });
+    }
+
+    #[test]
+    fn holes_are_neither_read_nor_written_and_the_end_is_kept() {
+        ready(async {
+            let (from, to) = (Rc::new(MemFs::timeless()), Rc::new(MemFs::timeless()));
+            let file = put(&from, "sparse", Kind::Regular, 0o644).await;
+            from.write(&Caller::default(), file.node(), 5 << 20, b"data").await.unwrap();
+            let longer = SetAttr { size: Some(9 << 20), ..SetAttr::default() };
+            from.setattr(file.node(), &longer).await.unwrap();
+            let (left, counts) = copy_all(&from, &to, ALL).await;
+            assert!(left.is_empty() && counts.bytes < 1 << 20, "{counts:?}");
+            let copy = Held::root(&to).await.unwrap().lookup(b"sparse").await.unwrap();
+            assert_eq!(copy.attr().size, 9 << 20);
+            assert_eq!(to.read(copy.node(), 5 << 20, 4).await.unwrap().concat(), b"data");
+        });
+    }
+
+    #[test]
+    fn names_of_one_file_stay_names_of_one_file_and_nothing_stays_held() {
+        let (from, to) = (Rc::new(MemFs::timeless()), Rc::new(MemFs::timeless()));
+        ready(async {
+            let file = put(&from, "a", Kind::Regular, 0o644).await;
+            let root = Held::root(&from).await.unwrap();
+            drop(Held::new(&from, from.link(file.node(), root.node(), Name::new(b"b").unwrap()).await.unwrap()));
+            drop(file);
+            copy_all(&from, &to, ALL).await;
+            let root = Held::root(&to).await.unwrap();
+            let (a, b) = (root.lookup(b"a").await.unwrap(), root.lookup(b"b").await.unwrap());
+            assert_eq!((a.node(), a.attr().nlink), (b.node(), 2));
+        });
+        assert_eq!((from.lookups(), to.lookups()), (0, 0));
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        for name in [&b".."[..], b".", b"a/b", b"", b"a\0b"] {
+            assert!(checked(name).is_err(), "{name:?}");
+        }
+        assert!(checked(b"...").is_ok());
+    }
+}

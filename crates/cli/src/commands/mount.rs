@@ -7,9 +7,10 @@ use crate::text;
 use anyhow::Context;
 use fuse::{Background, Foreground, Reason, ServeOptions};
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, Mounted};
+use ordofs::{ImageSpec, Mounted, OpenError, disk};
 use std::cell::Cell;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -105,7 +106,7 @@ fn serve(spec: &ImageSpec, args: &Args, mut wanted: Wanted, usable: impl FnOnce(
     let rt = Rt::real_time();
     let dir = args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone());
     wanted.volume.mount_point = dir.to_string_lossy().into_owned();
-    let mounted = Mounted::open(&rt, spec, &wanted.volume).map_err(|error| image::told(&spec.path, error))?;
+    let mounted = open(&rt, spec, &mut wanted).map_err(|error| image::told(&spec.path, error))?;
     if let Some(why) = mounted.why_read_only() {
         say(&format!("{spec}: mounted read-only: {why}"));
     }
@@ -143,6 +144,23 @@ fn serve(spec: &ImageSpec, args: &Args, mut wanted: Wanted, usable: impl FnOnce(
     }
     closed.with_context(|| format!("{spec}: could not be written back; run ordo fsck on it"))?;
     Ok(Status::DONE)
+}
+
+/// Opens the volume; an image that may only be read is mounted read-only, as mount(8) does with a write-protected disk.
+fn open(rt: &Rt, spec: &ImageSpec, wanted: &mut Wanted) -> Result<Mounted, OpenError> {
+    let refused = match Mounted::open(rt, spec, &wanted.volume) {
+        Err(OpenError::Disk(disk::OpenError::Io { path, source })) if !wanted.volume.read_only => (path, source),
+        opened => return opened,
+    };
+    let (path, source) = refused;
+    if !matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) {
+        return Err(disk::OpenError::Io { path, source }.into());
+    }
+    wanted.volume.read_only = true;
+    wanted.kernel.read_only = true;
+    let mounted = Mounted::open(rt, spec, &wanted.volume)?;
+    say(&format!("{spec}: mounted read-only: the image may not be written: {source}"));
+    Ok(mounted)
 }
 
 /// To standard error, and to the system's log: a server in the background has no terminal.
