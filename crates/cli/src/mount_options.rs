@@ -14,6 +14,8 @@ pub(crate) struct Wanted {
     pub(crate) uid: Option<u32>,
     pub(crate) gid: Option<u32>,
     pub(crate) umask: u16,
+    /// Access control lists, whatever the volume's own flag says.
+    pub(crate) acl: bool,
     pub(crate) offset: Option<u64>,
 }
 
@@ -73,6 +75,7 @@ impl Wanted {
             uid: None,
             gid: None,
             umask: 0,
+            acl: false,
             offset: None,
         };
         for list in lists {
@@ -99,6 +102,7 @@ impl Wanted {
     fn flag(&mut self, name: &str) -> bool {
         let (volume, kernel) = (&mut self.volume, &mut self.kernel);
         match name {
+            "acl" => self.acl = true,
             "ro" => volume.read_only = true,
             "rw" => volume.read_only = false,
             "force" => volume.force = true,

@@ -28,6 +28,10 @@ impl Block {
     /// If `len` is not a multiple of [`SECTOR`], or memory is short, as with any allocation.
     pub fn zeroed(len: usize) -> Block {
         assert!(len.is_multiple_of(SECTOR), "a block of {len} bytes is not a whole number of sectors");
+        if let Some(mut spare) = spare::take(len / SECTOR) {
+            spare.as_mut_bytes().fill(0);
+            return Block(spare);
+        }
         // OK to expect: Rust has no other answer to a lack of memory either.
         Block(<[Sector]>::new_box_zeroed_with_elems(len / SECTOR).expect("out of memory"))
     }
@@ -42,6 +46,56 @@ impl Block {
     /// The block as something to write.
     pub fn image(self) -> Image {
         Arc::new(self)
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        spare::keep(std::mem::take(&mut self.0));
+    }
+}
+
+/// Memory of dropped blocks, for the next ones of the same size. A cache that is full drops a block for each that it
+/// makes; to give the memory back to the system and to fault it in again, page by page, costs more than to fill it.
+mod spare {
+    use super::Sector;
+    use rustc_hash::FxHashMap;
+    use std::cell::RefCell;
+
+    /// Sectors that a thread keeps at the most: 8 MiB.
+    const MOST: usize = (8 << 20) / super::SECTOR;
+
+    #[derive(Default)]
+    struct Spare {
+        sectors: usize,
+        by_len: FxHashMap<usize, Vec<Box<[Sector]>>>,
+    }
+
+    thread_local! {
+        static SPARE: RefCell<Spare> = RefCell::default();
+    }
+
+    pub(super) fn take(sectors: usize) -> Option<Box<[Sector]>> {
+        SPARE.with_borrow_mut(|spare| {
+            let found = spare.by_len.get_mut(&sectors)?.pop()?;
+            spare.sectors -= sectors;
+            Some(found)
+        })
+    }
+
+    pub(super) fn keep(block: Box<[Sector]>) {
+        let sectors = block.len();
+        if sectors < 8 {
+            return;
+        }
+        // A block that outlives its thread's own data is freed as usual.
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            if spare.sectors + sectors <= MOST {
+                spare.sectors += sectors;
+                spare.by_len.entry(sectors).or_default().push(block);
+            }
+        });
     }
 }
 
@@ -96,6 +150,17 @@ mod tests {
             assert!(block.iter().all(|&byte| byte == 0));
         }
         assert_eq!(Block::copy_of(&[7; 513]).len(), 1024);
+    }
+
+    #[test]
+    fn memory_that_is_used_again_is_zeroed_again() {
+        let mut first = Block::zeroed(8192);
+        first.fill(0xa5);
+        let place = first.as_ptr();
+        drop(first);
+        let second = Block::zeroed(8192);
+        assert_eq!(second.as_ptr(), place, "a block of this size was to be had");
+        assert!(second.iter().all(|&byte| byte == 0));
     }
 
     #[test]

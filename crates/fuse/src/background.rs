@@ -6,6 +6,7 @@
 
 use rustix::fs::{Mode, OFlags};
 use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 const MARK: &str = "ORDO_BACKGROUND";
@@ -37,8 +38,11 @@ pub fn background() -> io::Result<Background> {
         let _ = rustix::process::setsid();
         return Ok(Background::Child(Foreground(())));
     }
+    let mut args = std::env::args_os();
     let mut child = Command::new(std::env::current_exe()?)
-        .args(std::env::args_os().skip(1))
+        // The name it was called by: a mount helper knows itself by it.
+        .arg0(args.next().unwrap_or_default())
+        .args(args)
         .env(MARK, "1")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

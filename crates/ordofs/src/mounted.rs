@@ -9,7 +9,7 @@ use ffs::Ffs;
 use rt::Rt;
 use std::rc::Rc;
 use std::sync::Arc;
-use ufs::{Atime, Ufs};
+use ufs::{Atime, Layout, Ufs};
 use vfs::Result;
 
 /// The file system of a mounted volume. Today there is one layout.
@@ -21,6 +21,7 @@ pub struct Mounted {
     cache: Rc<Cache>,
     scheme: Rc<dyn Scheme>,
     why_read_only: Option<String>,
+    acls: bool,
 }
 
 impl Mounted {
@@ -67,12 +68,13 @@ impl Mounted {
         let why_read_only = gate.as_ref().err().map(ToString::to_string).filter(|_| !read_only);
         let health = if read_only || gate.is_err() { Health::read_only() } else { Health::default() };
         let cache = Cache::new(rt.clone(), queue, health, CacheOptions::of_size(options.cache));
+        let acls = located.found.superblock.features().acls;
         let layout = Ffs::open(&cache, scheme.clone(), located.found, &opening).await?;
         let atime = if options.noatime { Atime::Never } else { Atime::Relative };
         let fs = Rc::new(Ufs::new(layout, ufs::Options { atime }));
         rt.spawn(Cache::run_syncer(Rc::downgrade(&cache)));
         rt.spawn(Ufs::run_upkeep(Rc::downgrade(&fs)));
-        Ok(Mounted { fs, cache, scheme, why_read_only })
+        Ok(Mounted { fs, cache, scheme, why_read_only, acls })
     }
 
     /// The file system.
@@ -83,6 +85,16 @@ impl Mounted {
     /// The cache, for its counts.
     pub fn cache(&self) -> &Rc<Cache> {
         &self.cache
+    }
+
+    /// The format has a place for extended attributes.
+    pub fn has_xattrs(&self) -> bool {
+        self.fs.layout().geometry().format == ondisk::Format::Ufs2
+    }
+
+    /// The volume's files may have access control lists (its superblock's flag says so).
+    pub fn has_acls(&self) -> bool {
+        self.acls
     }
 
     /// The scheme.

@@ -46,6 +46,10 @@ impl<L: Layout> Ufs<L> {
     /// Frees a file without names and users.
     pub(crate) async fn release(&self, op: Op, inode: &Rc<Inode>) -> Result<()> {
         let _alone = inode.lock.write().await;
+        // The upkeep and an unmount can meet here. Freed by both, the number would be given to two files.
+        if !self.table.get(inode.ino()).is_some_and(|there| Rc::ptr_eq(&there, inode)) {
+            return Ok(());
+        }
         let released = self.layout.release(op, inode).await;
         if released.is_err() && inode.kind().is_some() {
             // It stays as a file without names, which fsck frees. Somebody holds its ticket for ever, so that the

@@ -124,6 +124,8 @@ fn serve(spec: &ImageSpec, args: &Args, mut wanted: Wanted, usable: impl FnOnce(
         uid: wanted.uid,
         gid: wanted.gid,
         umask: wanted.umask,
+        xattrs: mounted.has_xattrs(),
+        acls: mounted.has_acls() || (wanted.acl && mounted.has_xattrs()),
         signals: true,
         ready: Some(Box::new(usable)),
         complain: Box::new(move |error| report(&format!("{name}: {error}"))),
