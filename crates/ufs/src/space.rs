@@ -3,6 +3,7 @@
 use crate::{Inode, Layout, Mapped, Ufs, attr};
 use buf::{CallKind, Fields, Op};
 use ondisk::Lbn;
+use std::ops::Range;
 use std::rc::Rc;
 use vfs::{Caller, FallocMode, Kind, Refusal, Result, Whence};
 
@@ -45,8 +46,10 @@ impl<L: Layout> Ufs<L> {
                 FallocMode::Allocate { keep_size } => self.fill_range(op, who, inode, offset, end, keep_size).await?,
                 FallocMode::PunchHole => self.zero_range(op, who, inode, offset, end.min(inode.size())).await?,
                 FallocMode::ZeroRange { keep_size } => {
-                    self.zero_range(op, who, inode, offset, end.min(inode.size())).await?;
+                    // What is stored is overwritten and keeps its place; holes come first, since they may find no room.
+                    let stored = end.min(inode.size());
                     self.fill_range(op, who, inode, offset, end, keep_size).await?;
+                    self.zero_bytes(op, who, inode, offset, stored).await?;
                 }
             }
             let now = self.now();
@@ -70,6 +73,7 @@ impl<L: Layout> Ufs<L> {
         let geometry = self.layout.geometry();
         let end = if keep_size { end.min(inode.size()) } else { end };
         let before = inode.size();
+        let mut filled: Vec<Range<u64>> = Vec::new();
         let mut at = offset;
         while at < end {
             let lbn = geometry.lblkno(at);
@@ -80,14 +84,27 @@ impl<L: Layout> Ufs<L> {
                 if let Err(error) =
                     self.layout.write_block(op, who, inode, Lbn(lbn as i64), from, to, &mut |_| ()).await
                 {
-                    // U4: blocks that grew the file go back. Those that filled holes read as the holes did.
-                    if inode.size() > before {
-                        self.layout.truncate(op, who, inode, before).await?;
-                    }
+                    self.unfill(op, who, inode, before, &filled).await?;
                     return Err(error);
+                }
+                match filled.last_mut() {
+                    Some(run) if run.end == lbn && hole => run.end += 1,
+                    _ if hole => filled.push(lbn..lbn + 1),
+                    _ => {}
                 }
             }
             at = next;
+        }
+        Ok(())
+    }
+
+    /// U4: blocks that grew the file go back, and those that filled holes.
+    async fn unfill(&self, op: Op, who: &Caller, inode: &Rc<Inode>, before: u64, filled: &[Range<u64>]) -> Result<()> {
+        if inode.size() > before {
+            self.layout.truncate(op, who, inode, before).await?;
+        }
+        for run in filled {
+            self.layout.punch(op, inode, Lbn(run.start as i64), Lbn(run.end as i64)).await?;
         }
         Ok(())
     }
@@ -105,16 +122,23 @@ impl<L: Layout> Ufs<L> {
         let edges =
             if first > last { [(offset, end), (end, end)] } else { [(offset, first * bsize), (last * bsize, end)] };
         for (from, to) in edges {
-            let mut at = from;
-            while at < to.min(end) {
-                let lbn = geometry.lblkno(at);
-                let next = to.min(end).min((lbn + 1) * bsize);
-                self.zero_within(op, who, inode, lbn, at, next).await?;
-                at = next;
-            }
+            self.zero_bytes(op, who, inode, from, to.min(end)).await?;
         }
         if first < last {
             self.layout.punch(op, inode, Lbn(first as i64), Lbn(last as i64)).await?;
+        }
+        Ok(())
+    }
+
+    /// Overwrites what is stored in a range with zeroes.
+    async fn zero_bytes(&self, op: Op, who: &Caller, inode: &Rc<Inode>, from: u64, to: u64) -> Result<()> {
+        let geometry = self.layout.geometry();
+        let mut at = from;
+        while at < to {
+            let lbn = geometry.lblkno(at);
+            let next = to.min((lbn + 1) * u64::from(geometry.bsize));
+            self.zero_within(op, who, inode, lbn, at, next).await?;
+            at = next;
         }
         Ok(())
     }
