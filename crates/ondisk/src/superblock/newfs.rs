@@ -123,6 +123,16 @@ pub enum NewfsError {
     /// No group fits.
     #[error("no cylinder group fits into a block of {0} bytes with these sizes")]
     NoGroup(u32),
+    /// Too many groups.
+    #[error(
+        "{groups} cylinder groups: the first has no room for the summary of so many; take blocks larger than {bsize} bytes"
+    )]
+    Summary {
+        /// Cylinder groups.
+        groups: u64,
+        /// Bytes of a block.
+        bsize: u32,
+    },
     /// Rotation on UFS2.
     #[error("rotational placement is UFS1's only")]
     Rotation,
@@ -350,12 +360,33 @@ mod tests {
                         match p.superblock() {
                             Ok(sb) => assert!(sb.volume_bytes() <= bytes && bytes - sb.volume_bytes() < 65536),
                             Err(NewfsError::TooLarge { .. }) => assert!(format == Format::Ufs1 && shift >= 40),
+                            Err(NewfsError::Summary { groups, .. }) => assert!(groups > 400_000 && bsize == 4096),
                             Err(e) => panic!("{format:?} {bytes} {bsize}/{fsize}: {e}"),
                         }
                     }
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_volume_larger_than_the_smallest_can_be_made_and_has_room_in_its_first_group() {
+        for (bsize, fsize) in [(4096, 512), (4096, 1024), (8192, 8192), (65536, 8192)] {
+            for (format, max_fpg) in [(Format::Ufs1, None), (Format::Ufs2, None), (Format::Ufs2, Some(400))] {
+                let of = |frags: u32| {
+                    let bytes = u64::from(fsize) * u64::from(frags);
+                    NewfsParams { bsize, fsize, max_fpg, ..NewfsParams::new(format, bytes) }.superblock()
+                };
+                let least = (1..2000).find(|&frags| of(frags).is_ok()).unwrap();
+                for g in (least..least + 2000).map(|frags| of(frags).unwrap().geometry()) {
+                    let end = g.size.min(g.fpg.into());
+                    let room = end - u64::from(g.dblkno) - u64::from(g.csfrags());
+                    assert!(room >= 3 * u64::from(g.frag), "{bsize}/{fsize}, {} fragments: {room}", g.size);
+                }
+            }
+        }
+        let groups = NewfsParams { bsize: 4096, fsize: 512, ..NewfsParams::new(Format::Ufs2, 1 << 46) };
+        assert!(matches!(groups.superblock(), Err(NewfsError::Summary { .. })));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! maps fill the group's block or the volume has few groups; then smaller again until the last group holds its metadata.
 
 use super::{NewfsError, NewfsParams};
+use crate::Csum;
 use crate::geometry::Format;
 use crate::num::{bits64, howmany, len64, low32, roundup, signed32};
 use crate::superblock::SBLOCKSIZE;
@@ -45,7 +46,7 @@ impl Plan {
         }
         plan.smallest(p)?;
         plan.grow(p.max_fpg.unwrap_or(u32::MAX));
-        plan.fit_last(p)?;
+        plan.fit(p)?;
         Ok(plan)
     }
 
@@ -153,6 +154,14 @@ impl Plan {
         }
     }
 
+    /// Fragments of data that the first group needs for `groups` of them: the summary, and a block each for the root
+    /// directory, for `.snap`, and for a file.
+    fn first_needs(&self, groups: u64) -> u64 {
+        let (frag, fsize) = (u64::from(self.frag()), u64::from(self.sizes.fsize.unsigned_abs()));
+        let summary = howmany(groups.saturating_mul(len64(Csum::SIZE)), fsize);
+        roundup(summary, frag).saturating_add(frag.saturating_mul(3))
+    }
+
     /// Makes the group larger until its maps fill its block or the volume has few groups.
     fn grow(&mut self, max_fpg: u32) {
         let frag = u64::from(self.frag());
@@ -160,9 +169,11 @@ impl Plan {
         while self.fpg() < max_fpg {
             let fpg = u64::from(self.fpg());
             self.set_fpg(fpg);
-            let too_many = self.format == Format::Ufs1 && self.sizes.ipg > 0x7fff;
-            if !too_many {
-                if self.size.checked_div(fpg).unwrap_or(0) < MIN_GROUPS || self.cg_bytes() == bsize {
+            if !self.has_too_many_inodes() {
+                let few = self.size.checked_div(fpg).unwrap_or(0) < MIN_GROUPS;
+                // Tiny volumes: FreeBSD's search ends with groups that hold their metadata and nothing else.
+                let roomy = fpg.saturating_sub(self.dblkno()) >= self.first_needs(MIN_GROUPS) || fpg >= self.size;
+                if few && roomy || self.cg_bytes() == bsize {
                     return;
                 }
                 if self.cg_bytes() < bsize {
@@ -173,6 +184,32 @@ impl Plan {
             self.set_fpg(fpg.saturating_sub(frag));
             return;
         }
+    }
+
+    /// A group of UFS1 counts its inodes in 16 bits.
+    fn has_too_many_inodes(&self) -> bool {
+        self.format == Format::Ufs1 && self.sizes.ipg > 0x7fff
+    }
+
+    /// Finds the sizes with which each group has room for what it must hold.
+    fn fit(&mut self, p: &NewfsParams) -> Result<(), NewfsError> {
+        let grown = self.fpg();
+        let Err(refused) = self.fit_last(p).and_then(|()| self.fit_first(p)) else { return Ok(()) };
+        // FreeBSD's search ends here. Small volumes can still be one group,
+        let whole = roundup(self.size, self.frag().into());
+        if whole <= p.max_fpg.unwrap_or(u32::MAX).into() {
+            self.set_fpg(whole);
+            self.ncg = 1;
+            let holds = self.cg_bytes() <= self.sizes.bsize.into() && !self.has_too_many_inodes();
+            if holds && self.fit_first(p).is_ok() {
+                return Ok(());
+            }
+        }
+        // or leave out a last group that is too short.
+        self.set_fpg(grown.into());
+        self.ncg = self.size.checked_div(self.fpg().into()).unwrap_or(0);
+        self.size = self.ncg.saturating_mul(self.fpg().into());
+        self.fit_first(p).map_err(|_| refused)
     }
 
     /// Makes the group smaller until the last one has room for its metadata, or is full.
@@ -190,5 +227,20 @@ impl Plan {
                 _ => return Ok(()),
             }
         }
+    }
+
+    /// What newfs puts into the first group must fit there.
+    fn fit_first(&self, p: &NewfsParams) -> Result<(), NewfsError> {
+        let room = self.size.min(self.fpg().into()).saturating_sub(self.dblkno());
+        let frag = u64::from(self.frag());
+        let room = room.saturating_sub(room.checked_rem(frag).unwrap_or(0));
+        if room >= self.first_needs(self.ncg) {
+            return Ok(());
+        }
+        if room < self.first_needs(1) {
+            let least = self.dblkno().saturating_add(self.first_needs(1)).saturating_mul(p.fsize.into());
+            return Err(NewfsError::TooSmall { bytes: p.volume_bytes, least });
+        }
+        Err(NewfsError::Summary { groups: self.ncg, bsize: p.bsize })
     }
 }
