@@ -2,10 +2,11 @@
 //! from the smallest on, groups cut short, densities, reserves, clusters, rotation. Each volume is made, judged, used
 //! together with the model, judged again, compared after a remount, cleared and judged: nothing may be left behind.
 //!
-//! `ORDO_GEOMETRY=full` takes every combination instead of a choice; it needs an hour or so.
+//! `ORDO_GEOMETRY=full` takes every combination instead of a choice, and some minutes.
 
 #[path = "../common/mod.rs"]
 mod common;
+mod real;
 mod script;
 
 use common::{assert_clean, judge, located};
@@ -22,8 +23,10 @@ use workload::random::compare_trees;
 
 const MIB: u64 = 1 << 20;
 
-fn full() -> bool {
-    std::env::var_os("ORDO_GEOMETRY").is_some_and(|value| value == "full")
+/// Everything, or one of `every`.
+fn choice(all: Vec<NewfsParams>, every: usize) -> Vec<NewfsParams> {
+    let full = std::env::var_os("ORDO_GEOMETRY").is_some_and(|value| value == "full");
+    all.into_iter().step_by(if full { 1 } else { every }).collect()
 }
 
 /// Format, byte order, block and fragment size: all that there are.
@@ -145,4 +148,97 @@ fn every_block_and_fragment_size_works_on_the_smallest_volume_and_on_one_with_ro
     }
     tally.say("shapes");
     assert_eq!((tally.volumes, tally.impossible), (160, 0));
+}
+
+#[test]
+fn a_volume_may_end_anywhere() {
+    let mut tally = Tally::default();
+    for shape in choice(shapes(), 7) {
+        let (f, frag) = (u64::from(shape.fsize), u64::from(shape.bsize / shape.fsize));
+        // Steps of a fragment from the smallest volume on; no larger one is impossible.
+        let least = smallest(&shape).volume_bytes;
+        for step in [1, 2, frag, frag + 1, 5 * frag] {
+            tally.live(&NewfsParams { volume_bytes: least + step * f, ..shape.clone() });
+        }
+        for step in 0..3000 {
+            let p = NewfsParams { volume_bytes: least + step * f, ..shape.clone() };
+            assert!(p.superblock().is_ok(), "{}: a smaller volume is possible", words(&p));
+        }
+        for mib in [1, 2, 3] {
+            tally.live(&NewfsParams { volume_bytes: least + mib * MIB, ..shape.clone() });
+        }
+    }
+    tally.say("ends");
+    assert_eq!(tally.impossible, 0);
+}
+
+#[test]
+fn the_last_group_may_be_short() {
+    let mut tally = Tally::default();
+    for (i, shape) in choice(shapes(), 5).into_iter().enumerate() {
+        let frag = shape.bsize / shape.fsize;
+        // Groups of this size at most; the volume is one to nine of them and a rest.
+        let max_fpg = Some((smallest(&shape).volume_bytes as u32 / shape.fsize + 40 * frag).next_multiple_of(frag));
+        let groups = [1, 2, 4, 9][i % 4];
+        let large = NewfsParams { volume_bytes: 64 * MIB, max_fpg, ..shape.clone() };
+        let g = large.superblock().expect("64 MiB are enough").geometry();
+        for rest in [0, 1, frag, g.dblkno - 1, g.dblkno, g.dblkno + 1, g.dblkno + frag, g.dblkno + 4 * frag, g.fpg - 1]
+        {
+            let frags = u64::from(groups * g.fpg + rest);
+            let volume_bytes = frags * u64::from(shape.fsize);
+            tally.live(&NewfsParams { volume_bytes, max_fpg, ..shape.clone() });
+        }
+    }
+    tally.say("last groups");
+    assert_eq!(tally.impossible, 0);
+}
+
+#[test]
+fn density_reserve_clusters_rotation_and_sectors_may_be_chosen() {
+    let densities = |shape: &NewfsParams| [None, Some(shape.fsize), Some(shape.bsize), Some(64 << 10), Some(4 << 20)];
+    let rotations = |shape: &NewfsParams| match shape.format {
+        Format::Ufs1 => vec![None, Some(Rotation { rotdelay_ms: 4, rps: 60, nsect: 32 })],
+        Format::Ufs2 => vec![None],
+    };
+    let mut wishes = Vec::new();
+    for shape in shapes() {
+        for (density, rotation) in
+            densities(&shape).into_iter().flat_map(|d| rotations(&shape).into_iter().map(move |r| (d, r)))
+        {
+            for (minfree, maxcontig) in [0, 8, 50].into_iter().flat_map(|m| [Some(1), Some(16), None].map(|c| (m, c))) {
+                for (sector, max_fpg) in [(512, None), (4096, Some(2000))] {
+                    let label = "a label of thirty-one characters"[..(minfree as usize).min(31)].to_owned();
+                    let volume_bytes = 60 * u64::from(shape.bsize) + 3 * MIB;
+                    if sector <= shape.fsize {
+                        let shape = NewfsParams {
+                            density,
+                            rotation,
+                            minfree,
+                            maxcontig,
+                            sector,
+                            max_fpg,
+                            label,
+                            ..shape.clone()
+                        };
+                        wishes.push(NewfsParams { volume_bytes, check_hashes: minfree != 0, ..shape });
+                    }
+                }
+            }
+        }
+    }
+    let mut tally = Tally::default();
+    for p in choice(wishes, 43) {
+        tally.live(&p);
+    }
+    tally.say("wishes");
+}
+
+#[test]
+fn a_tebibyte_is_a_volume_like_any_other() {
+    let mut tally = Tally::default();
+    for (format, bsize, density) in [(Format::Ufs2, 65536, 1 << 20), (Format::Ufs1, 32768, 4 << 20)] {
+        let shape = NewfsParams { bsize, fsize: bsize / 8, ..NewfsParams::new(format, 1 << 40) };
+        tally.live(&NewfsParams { density: Some(density), ..shape });
+    }
+    tally.say("tebibytes");
 }

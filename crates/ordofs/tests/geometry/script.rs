@@ -3,7 +3,7 @@
 
 use model::MemFs;
 use ondisk::Geometry;
-use ordofs::vfs::{Error, FileSystem, Refusal, RenameMode, Result, SetAttr};
+use ordofs::vfs::{Error, FileSystem, Mode, Refusal, RenameMode, Result, SetAttr};
 use ordofs::{Fs, rt::Rng};
 use workload::Session;
 
@@ -96,7 +96,12 @@ impl Step {
                 let file = s.resolve(path).await?;
                 fs.setattr(file.node(), &SetAttr { size: Some(*size), ..SetAttr::default() }).await.map(drop)
             }
-            Step::Mkdir(path) => s.mkdir_all(path).await.map(drop),
+            Step::Mkdir(path) => {
+                let (dir, name) = s.parent(path).await?;
+                let made = fs.mkdir(&s.who, dir.node(), name, Mode::new(0o755)).await?;
+                fs.forget(made.node, 1);
+                Ok(())
+            }
             Step::Symlink { path, len } => {
                 let (dir, name) = s.parent(path).await?;
                 let made = fs.symlink(&s.who, dir.node(), name, &vec![b't'; *len]).await?;
@@ -179,7 +184,9 @@ fn growth(g: &Geometry, steps: &mut Vec<Step>) {
 }
 
 fn directories(g: &Geometry, steps: &mut Vec<Step>) {
-    steps.push(Step::Mkdir("a/b/c/d/e".into()));
+    for path in ["a", "a/b", "a/b/c", "a/b/c/d", "a/b/c/d/e", "dirs"] {
+        steps.push(Step::Mkdir(path.into()));
+    }
     steps.push(Step::Write { path: "a/b/c/d/e/deep".into(), at: 0, len: 100 });
     // Names of 255 bytes take 264 each: more of them than a block holds.
     for i in 0..g.bsize / 264 + 5 {
