@@ -19,6 +19,7 @@
 
 mod buf;
 mod cache;
+mod call;
 mod dirty;
 mod evict;
 mod health;

@@ -1,0 +1,107 @@
+//! Calls that change the volume: begun, told step by step, ended. Here the engine waits for what the scheme demands.
+
+use crate::{Answer, Cache, Must, Op, Step, Ticket};
+use std::rc::Rc;
+use vfs::Result;
+
+impl Cache {
+    /// Begins a call that changes the volume.
+    ///
+    /// # Errors
+    /// `ReadOnly` when nothing can be changed; what the scheme's wait ends with.
+    pub async fn begin(self: &Rc<Self>, kind: crate::CallKind) -> Result<Op> {
+        self.health.writable()?;
+        let id = self.next_op.get();
+        self.next_op.set(id + 1);
+        let op = Op { id, kind };
+        let must = self.scheme().begin(self, op);
+        if !matches!(must, Must::Nothing) {
+            self.obey(must).await?;
+        }
+        if self.should_write_back() {
+            self.write_back();
+        }
+        if self.is_over_dirty() {
+            self.throttle().await?;
+        }
+        Ok(op)
+    }
+
+    /// Ends a call.
+    ///
+    /// # Errors
+    /// What the scheme's wait ends with.
+    pub async fn end(self: &Rc<Self>, op: Op) -> Result<()> {
+        let must = self.scheme().end(self, op);
+        if let Must::Nothing = must {
+            return Ok(());
+        }
+        self.obey(must).await
+    }
+
+    /// Tells the scheme a step, and waits for what it demands. A ticket comes back when it is ripe. Where the scheme
+    /// demands nothing, nothing is awaited and nothing allocated.
+    ///
+    /// # Errors
+    /// `Io` when a write that the scheme demands fails. What the step's ticket would free then stays taken.
+    #[inline]
+    pub async fn step(self: &Rc<Self>, op: Op, step: Step<'_>) -> Result<Option<Ticket>> {
+        let Answer { must, ripe } = self.scheme().step(self, op, step);
+        if let Must::Nothing = must {
+            return Ok(ripe);
+        }
+        match self.obey(must).await {
+            Ok(()) => Ok(ripe),
+            Err(error) => {
+                self.stuck.borrow_mut().extend(ripe);
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits for what a scheme demands.
+    ///
+    /// # Errors
+    /// `Io` when a write fails.
+    pub async fn obey(self: &Rc<Self>, must: Must) -> Result<()> {
+        match must {
+            Must::Nothing => Ok(()),
+            Must::Durable(buf) => {
+                self.count(|s| s.waits += 1);
+                self.write(&buf).await
+            }
+            Must::InOrder(bufs) => {
+                self.count(|s| s.waits += 1);
+                for buf in &bufs {
+                    self.write(buf).await?;
+                }
+                Ok(())
+            }
+            Must::Wait(until) => {
+                self.count(|s| s.waits += 1);
+                until.await
+            }
+        }
+    }
+
+    /// A ticket's time has come, though no call waits for it: the volume's upkeep gives it back to the layout.
+    pub fn ripen(&self, ticket: Ticket) {
+        self.ripe.borrow_mut().push_back(ticket);
+        self.upkeep.notify_all();
+    }
+
+    /// The next ripe ticket, for the volume's upkeep.
+    pub fn take_ripe(&self) -> Option<Ticket> {
+        self.ripe.borrow_mut().pop_front()
+    }
+
+    /// Woken when the volume's upkeep has something to do: a ticket has ripened, a file lost its last user.
+    pub fn upkeep_wanted(&self) -> Rc<rt::sync::Notify> {
+        self.upkeep.clone()
+    }
+
+    /// Keeps a ticket that cannot be redeemed any more because the volume failed: its space stays taken.
+    pub fn keep_stuck(&self, ticket: Ticket) {
+        self.stuck.borrow_mut().push(ticket);
+    }
+}
