@@ -8,7 +8,7 @@ use ondisk::{Ino, Lbn};
 use rt::Rt;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,6 +78,9 @@ pub struct Cache {
     pub(crate) inner: RefCell<Inner>,
     pub(crate) stats: Cell<CacheStats>,
     pub(crate) undurable_bytes: Cell<usize>,
+    /// Every image that was sent and is not durable yet, by its buf and in the order of sending.
+    pub(crate) sent: RefCell<BTreeMap<(Key, u64), BufRef>>,
+    pub(crate) next_image: Cell<u64>,
     pub(crate) flushing: Cell<bool>,
     pub(crate) writing_back: Cell<bool>,
     /// Woken when less is dirty, or less is not durable, than before.
@@ -115,6 +118,8 @@ impl Cache {
             inner: RefCell::default(),
             stats: Cell::default(),
             undurable_bytes: Cell::new(0),
+            sent: RefCell::default(),
+            next_image: Cell::new(0),
             flushing: Cell::new(false),
             writing_back: Cell::new(false),
             progress: rt::sync::Notify::new(),
@@ -364,14 +369,22 @@ impl Cache {
         }
     }
 
-    /// The dirty bufs of a file, in the order of their block numbers.
-    pub fn dirty_of(&self, ino: Ino) -> Vec<BufRef> {
+    /// The bufs of a file that hold something that is not durable: the dirty ones, and those whose images are under way.
+    /// fsync must wait for the latter, too: a flush covers only what was complete when it began.
+    pub fn unsettled_of(&self, ino: Ino) -> Vec<BufRef> {
+        let whole = (Key::File(ino, Lbn(i64::MIN)), 0)..=(Key::File(ino, Lbn(i64::MAX)), u64::MAX);
+        let mut bufs: Vec<BufRef> = self.sent.borrow().range(whole).map(|(_, buf)| buf.clone()).collect();
         let inner = self.inner.borrow();
-        inner
-            .dirty
-            .of_file(ino)
-            .filter_map(|lbn| inner.bufs[*inner.map.get(&Key::File(ino, lbn))? as usize].clone())
-            .collect()
+        let dirty = inner.dirty.of_file(ino);
+        bufs.extend(dirty.filter_map(|lbn| inner.bufs[*inner.map.get(&Key::File(ino, lbn))? as usize].clone()));
+        bufs
+    }
+
+    /// All bufs that hold something that is not durable.
+    pub(crate) fn unsettled(&self) -> Vec<BufRef> {
+        let mut bufs: Vec<BufRef> = self.sent.borrow().values().cloned().collect();
+        bufs.extend(self.inner.borrow().dirty.all());
+        bufs
     }
 
     /// Every key that the cache holds of a file's blocks from `from` on that is dirty.

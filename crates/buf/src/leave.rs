@@ -77,8 +77,7 @@ impl Cache {
     /// # Errors
     /// The first failure; the others were still tried.
     pub async fn write_everything(self: &Rc<Self>) -> Result<()> {
-        let dirty = self.inner.borrow().dirty.all();
-        let outcome = self.write_all(dirty).await;
+        let outcome = self.write_all(self.unsettled()).await;
         outcome.and(self.flush().await)
     }
 
@@ -147,6 +146,9 @@ impl Cache {
         self.undurable_bytes.set(self.undurable_bytes.get() + image.len());
         let written = self.queue.write(addr, image.clone(), Tag { kind: buf.kind(), cause: 0 });
         *buf.in_flight.borrow_mut() = Some(written.clone());
+        let number = self.next_image.get();
+        self.next_image.set(number + 1);
+        self.sent.borrow_mut().insert((buf.key(), number), buf.clone());
         let (cache, buf, result) = (self.clone(), buf.clone(), written.clone());
         self.rt.spawn(async move {
             let completed = written.completed().await;
@@ -157,6 +159,7 @@ impl Cache {
                 Ok(()) => written.when_durable().await,
                 Err(error) => Err(error),
             };
+            cache.sent.borrow_mut().remove(&(buf.key(), number));
             cache.undurable_bytes.set(cache.undurable_bytes.get() - image.len());
             buf.undurable.set(buf.undurable.get() - 1);
             match outcome {

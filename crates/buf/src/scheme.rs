@@ -383,7 +383,7 @@ pub trait Scheme {
     /// unless the scheme knows better.
     fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, data_only: bool) -> Must {
         let _ = data_only;
-        let mut bufs = cache.dirty_of(ino);
+        let mut bufs = cache.unsettled_of(ino);
         bufs.push(inode.clone());
         let cache = cache.clone();
         Must::Wait(Box::pin(async move { cache.write_all(bufs).await }))

@@ -1,10 +1,13 @@
 //! The invariants of the cache, one test each, on a RAM disk in virtual time.
 
 use crate::{Answer, Buf, BufRef, Cache, CacheOptions, Health, Home, Key, Must, Op, Promises, Scheme, Step, Want};
-use disk::{DiskOff, DiskOp, Fault, FaultPlan, Faulty, Image, Kind, Queue, QueueOptions, RamDisk};
+use disk::{
+    Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Image, Kind, Queue, QueueOptions,
+    RamDisk, ReadPart, WritePart,
+};
 use ondisk::{FragNo, Ino, Lbn};
 use rt::Rt;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -185,6 +188,61 @@ fn the_syncer_writes_what_has_come_of_age() {
         b.rt.sleep(Duration::from_secs(3)).await;
         assert!(!buf.is_dirty());
     });
+}
+
+#[test]
+fn fsync_waits_for_what_is_under_way() {
+    // A slow disk: the image that left first is still on its way when the other one is written.
+    let rt = Rt::virtual_time(1);
+    let ram = RamDisk::new(1 << 20).volatile(true);
+    let slow = Laggard { ram: ram.clone(), rt: rt.clone(), first: Cell::new(true) };
+    let queue = Queue::new(&rt, Rc::new(slow), QueueOptions::default());
+    let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::default());
+    let scheme = Rc::new(Plain::default());
+    cache.attach(scheme.clone(), Rc::new(Early));
+    rt.block_on(async {
+        let early = cache.read(data(1)).await.expect("the disk is well");
+        cache.modify(&early, |bytes| bytes[0] = 7);
+        cache.write_soon(std::slice::from_ref(&early));
+        rt.yield_now().await;
+        let inode = cache.read(Want { key: Key::Device(FragNo(9)), ..data(9) }).await.expect("the disk is well");
+        cache.modify(&inode, |bytes| bytes[0] = 8);
+        let must = scheme.fsync(&cache, Ino(5), &inode, false);
+        cache.obey(must).await.expect("the disk is well");
+    });
+    ram.power_cut();
+    assert_eq!((on_disk(&ram, 4096), on_disk(&ram, 9 * 4096)), (7, 8), "fsync returned, so both are there");
+}
+
+/// A RAM disk whose first write takes a second.
+struct Laggard {
+    ram: RamDisk,
+    rt: Rt,
+    first: Cell<bool>,
+}
+
+impl Disk for Laggard {
+    fn info(&self) -> DiskInfo {
+        DiskInfo { immediate: false, depth: 8, ..self.ram.info() }
+    }
+
+    fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
+        self.ram.read(at, parts)
+    }
+
+    fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
+        let (ram, rt, slow) = (self.ram.clone(), self.rt.clone(), self.first.replace(false));
+        DiskFuture::later(async move {
+            if slow {
+                rt.sleep(Duration::from_secs(1)).await;
+            }
+            ram.write(at, parts, fua).await
+        })
+    }
+
+    fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
+        self.ram.flush()
+    }
 }
 
 #[test]

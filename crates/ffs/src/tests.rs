@@ -116,7 +116,7 @@ impl<'a> File<'a> {
 
     fn release(self) {
         self.bench.rt.block_on(self.bench.ffs.release(self.bench.op, &self.inode)).unwrap();
-        let left = self.bench.ffs.cache.dirty_of(self.inode.ino());
+        let left = self.bench.ffs.cache.unsettled_of(self.inode.ino());
         assert!(left.is_empty(), "would be written over the next owner: {left:?}");
     }
 }
