@@ -71,6 +71,15 @@ pub struct Volume {
     mounted: Mounted,
 }
 
+impl Drop for Volume {
+    /// Lets go of the image, so that the next one may have it: tasks that nobody will poll again would keep it open.
+    fn drop(&mut self) {
+        if Rc::strong_count(self.fs()) == 1 {
+            self.rt.drop_tasks();
+        }
+    }
+}
+
 impl Volume {
     /// The volume in a file, a device, or a partition (`disk.img@p2`).
     ///
@@ -104,7 +113,7 @@ impl Volume {
     /// # Errors
     /// `Io` when something could not be written.
     pub fn unmount(self) -> Result<()> {
-        self.rt.block_on(self.mounted.unmount())
+        self.rt.block_on(self.fs().unmount())
     }
 
     /// Makes everything durable.
