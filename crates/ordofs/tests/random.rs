@@ -33,6 +33,12 @@ fn play(shape: usize, scheme: &str, seed: u64, ops: &[Op]) -> Result<(), Diverge
     Ok(())
 }
 
+/// Seeds to go through; `ORDO_SEEDS=500` goes through that many more, for the whole form of the test.
+fn seeds(from: u64, short: u64) -> std::ops::Range<u64> {
+    let more = std::env::var("ORDO_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    from..from + short + more
+}
+
 /// The model starts empty; newfs leaves a directory for snapshots.
 async fn without_snap(mounted: &Mounted) {
     let fs = mounted.fs();
@@ -53,10 +59,10 @@ fn features(shape: usize) -> Features {
 }
 
 fn sweep(scheme: &str, seeds: std::ops::Range<u64>, steps: usize) {
-    for shape in 0..SHAPES.len() {
+    for (shape, &(_, _, block, frag)) in SHAPES.iter().enumerate() {
         let features = features(shape);
         for seed in seeds.clone() {
-            let kinds = Shape { block: SHAPES[shape].2.into(), frag: SHAPES[shape].3.into(), ..Shape::default() };
+            let kinds = Shape { block: block.into(), frag: frag.into(), ..Shape::default() };
             let ops: Vec<Op> = Generator::new(seed, kinds, features).take(steps).collect();
             if let Err(first) = play(shape, scheme, seed, &ops) {
                 let short = shrink(&ops[..first.steps()], |ops| play(shape, scheme, seed, ops).is_err());
@@ -69,10 +75,10 @@ fn sweep(scheme: &str, seeds: std::ops::Range<u64>, steps: usize) {
 
 #[test]
 fn async_answers_as_the_model_does() {
-    sweep("async", 0..12, 1500);
+    sweep("async", seeds(0, 24), 1500);
 }
 
 #[test]
 fn sync_answers_as_the_model_does() {
-    sweep("sync", 100..104, 800);
+    sweep("sync", seeds(10_000, 8), 800);
 }

@@ -40,6 +40,9 @@ impl<L: Layout> Ufs<L> {
             let _locks = self.lock_both(&from, &to).await?;
             let found = self.must_find(&from, name.bytes()).await?;
             let source = End { dir: &from, name: name.bytes(), found, inode: self.inode(found.ino).await? };
+            if to.links_seen() == 0 {
+                return Err(Refusal::NotFound.into());
+            }
             let target = match self.find(&to, to_name.bytes()).await? {
                 None => None,
                 Some(found) => {
