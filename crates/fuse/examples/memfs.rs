@@ -1,7 +1,7 @@
 //! Mounts an empty tree in memory, in the foreground: what the FUSE layer costs by itself.
 //!
-//! `cargo run --release -p ordo-fuse --example memfs -- DIR [writeback] [noxattr] [acl] [allow_other] [signals]`
-use fuse::{MountOptions, ServeOptions, mount, serve};
+//! `cargo run --release -p ordo-fuse --example memfs -- DIR [writeback] [noxattr] [acl] [allow_other] [signals] [uring]`
+use fuse::{MountOptions, ServeOptions, TransportChoice, mount, serve};
 use model::{MemFs, Options};
 use rt::Rt;
 use std::path::Path;
@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mount_opts = MountOptions { allow_other: has("allow_other"), ..MountOptions::new("memory") };
     let session = mount(Path::new(dir), &mount_opts)?;
     let opts = ServeOptions {
+        transport: if has("uring") { TransportChoice::Uring } else { TransportChoice::Classic },
         writeback: has("writeback"),
         xattrs: !has("noxattr"),
         acls: has("acl"),

@@ -9,10 +9,12 @@
 //! `proto` knows the bytes of the protocol, `transport` the device, `server` what each request means, `mount` how a
 //! mount begins and ends, `background` how a server leaves its terminal. Why the transport is our own is written in
 //! `docs/decisions/0001-fuse-transport.md`.
-#![forbid(unsafe_code)]
+// Not `forbid`: `transport/uring.rs` shares memory with the kernel. Nothing else may be unsafe.
+#![deny(unsafe_code)]
 
 mod background;
 mod errno;
+mod first;
 pub mod mount;
 pub mod proto;
 mod server;
@@ -22,4 +24,4 @@ pub use background::{Background, Foreground, background};
 pub use mount::unmount::{Unmounted, unmount};
 pub use mount::{Lease, MountError, MountOptions, Session, mount};
 pub use server::{Ended, Reason, ServeError, ServeOptions, serve};
-pub use transport::Gone;
+pub use transport::{Gone, NoUring, TransportChoice};

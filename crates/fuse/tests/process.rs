@@ -1,9 +1,11 @@
 //! The server as a process: into the background, and out of it by umount, by signals and by death.
 //!
-//! Not under the usual harness: the program runs itself again as the server. Without root or /dev/fuse it says so and
-//! passes.
+//! Not under the usual harness: the program runs itself again as the server. Over each transport. Without root
+//! or /dev/fuse, or where a transport is switched off, it says so and passes.
 
-use fuse::{Background, MountError, MountOptions, ServeOptions, Unmounted, background, mount, serve, unmount};
+use fuse::{
+    Background, MountError, MountOptions, ServeOptions, TransportChoice, Unmounted, background, mount, serve, unmount,
+};
 use model::MemFs;
 use rt::Rt;
 use rustix::process::{Pid, Signal, kill_process};
@@ -17,6 +19,8 @@ use std::time::Duration;
 
 /// Where the server mounts; beside it are `pid`, and `closed` once the image would be closed.
 const DIR: &str = "ORDO_TEST_DIR";
+/// The name of its transport.
+const TRANSPORT: &str = "ORDO_TEST_TRANSPORT";
 
 fn main() -> ExitCode {
     if let Some(dir) = std::env::var_os(DIR) {
@@ -26,7 +30,8 @@ fn main() -> ExitCode {
         eprintln!("process: skipped, needs root and /dev/fuse");
         return ExitCode::SUCCESS;
     }
-    let tests: [(&str, fn()); 6] = [
+    type Test = fn(&str);
+    let tests: [(&str, Test); 6] = [
         ("umount_returns_when_the_image_is_closed", umount_returns_when_the_image_is_closed),
         ("the_parent_tells_why_a_mount_failed", the_parent_tells_why_a_mount_failed),
         ("a_signal_unmounts", a_signal_unmounts),
@@ -37,9 +42,15 @@ fn main() -> ExitCode {
         ("a_second_signal_ends_the_service_at_once", a_second_signal_ends_the_service_at_once),
         ("a_dead_mount_is_named_and_can_be_removed", a_dead_mount_is_named_and_can_be_removed),
     ];
-    for (name, test) in tests {
-        test();
-        println!("test {name} ... ok");
+    for transport in ["classic", "uring"] {
+        if let Err(why) = TransportChoice::by_name(transport).unwrap().available() {
+            eprintln!("process: skipped over {transport}: {why}");
+            continue;
+        }
+        for (name, test) in tests {
+            test(transport);
+            println!("test {name} ({transport}) ... ok");
+        }
     }
     ExitCode::SUCCESS
 }
@@ -62,9 +73,10 @@ fn server(dir: &Path) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    let transport = TransportChoice::by_name(&std::env::var(TRANSPORT).unwrap()).unwrap();
     let rt = Rt::real_time();
     let ready = Some(Box::new(move || tell.usable().unwrap()) as Box<dyn FnOnce()>);
-    let opts = ServeOptions { ready, signals: true, ..ServeOptions::default() };
+    let opts = ServeOptions { ready, transport, signals: true, ..ServeOptions::default() };
     let ended = rt.block_on(serve(&rt, Rc::new(MemFs::timeless()), session, opts)).unwrap();
     // The caches are written back.
     rt.block_on(rt.sleep(Duration::from_millis(200)));
@@ -80,17 +92,17 @@ struct Server {
 }
 
 impl Server {
-    fn start() -> Server {
+    fn start(transport: &str) -> Server {
         let scratch = tempfile::tempdir().unwrap();
         let dir = scratch.path().join("mnt");
         fs::create_dir(&dir).unwrap();
-        let out = Server::run(&dir);
+        let out = Server::run(&dir, transport);
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         Server { _scratch: scratch, dir }
     }
 
-    fn run(dir: &Path) -> Output {
-        Command::new(std::env::current_exe().unwrap()).env(DIR, dir).output().unwrap()
+    fn run(dir: &Path, transport: &str) -> Output {
+        Command::new(std::env::current_exe().unwrap()).env(DIR, dir).env(TRANSPORT, transport).output().unwrap()
     }
 
     fn signal(&self, signal: Signal) {
@@ -119,31 +131,31 @@ fn wait_until(what: impl Fn() -> bool) {
     panic!("it did not happen within five seconds");
 }
 
-fn umount_returns_when_the_image_is_closed() {
-    let server = Server::start();
+fn umount_returns_when_the_image_is_closed(transport: &str) {
+    let server = Server::start(transport);
     fs::write(server.dir.join("file"), b"text").unwrap();
     assert_eq!(server.closed(), None);
     assert_eq!(unmount(&server.dir, false).unwrap(), Unmounted::Finished);
     assert_eq!(server.closed().as_deref(), Some("Unmounted"));
 }
 
-fn the_parent_tells_why_a_mount_failed() {
+fn the_parent_tells_why_a_mount_failed(transport: &str) {
     let scratch = tempfile::tempdir().unwrap();
-    let out = Server::run(&scratch.path().join("missing"));
+    let out = Server::run(&scratch.path().join("missing"), transport);
     assert_eq!(out.status.code(), Some(3));
     let said = String::from_utf8(out.stderr).unwrap();
     assert!(said.ends_with("missing: no such directory; make it first\n"), "{said}");
 }
 
-fn a_signal_unmounts() {
-    let server = Server::start();
+fn a_signal_unmounts(transport: &str) {
+    let server = Server::start(transport);
     server.signal(Signal::TERM);
     wait_until(|| server.closed().is_some());
     assert_eq!((server.closed().as_deref(), server.mounted()), (Some("Unmounted"), false));
 }
 
-fn a_signal_detaches_a_mount_in_use_and_its_user_goes_on() {
-    let server = Server::start();
+fn a_signal_detaches_a_mount_in_use_and_its_user_goes_on(transport: &str) {
+    let server = Server::start(transport);
     let mut file = File::options().read(true).write(true).create_new(true).open(server.dir.join("file")).unwrap();
     server.signal(Signal::INT);
     wait_until(|| !server.mounted());
@@ -156,8 +168,8 @@ fn a_signal_detaches_a_mount_in_use_and_its_user_goes_on() {
     assert_eq!(server.closed().as_deref(), Some("Unmounted"));
 }
 
-fn a_second_signal_ends_the_service_at_once() {
-    let server = Server::start();
+fn a_second_signal_ends_the_service_at_once(transport: &str) {
+    let server = Server::start(transport);
     let file = File::create(server.dir.join("file")).unwrap();
     server.signal(Signal::TERM);
     wait_until(|| !server.mounted());
@@ -167,8 +179,8 @@ fn a_second_signal_ends_the_service_at_once() {
     assert_eq!(file.write_at(b"x", 0).unwrap_err().raw_os_error(), Some(107));
 }
 
-fn a_dead_mount_is_named_and_can_be_removed() {
-    let server = Server::start();
+fn a_dead_mount_is_named_and_can_be_removed(transport: &str) {
+    let server = Server::start(transport);
     server.signal(Signal::KILL);
     wait_until(|| fs::metadata(&server.dir).is_err());
     assert!(matches!(mount(&server.dir, &MountOptions::new("x")), Err(MountError::Dead(_))));

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Version of the protocol that the server speaks, major part.
 pub const VERSION_MAJOR: u32 = 7;
-/// Minor part. The newest message that the server answers is STATX, of 7.39.
+/// Minor part. The newest message that the server answers is STATX, of 7.39; what is newer is announced by a flag.
 pub const VERSION_MINOR: u32 = 40;
 /// Minor version of the oldest kernel served: 7.31 (Linux 5.4) knows all that is not announced by a flag.
 pub const VERSION_MINOR_LEAST: u32 = 31;
@@ -140,6 +140,10 @@ wire! {
     struct FsXattr[28] { xflags: u32, extsize: u32, nextents: u32, projid: u32, cowextsize: u32, unused: [u32; 2], }
     /// A directory entry; the name follows, padded to eight bytes.
     struct Dirent[24] { ino: u64, off: u64, namelen: u32, kind: u32, }
+    /// What one entry of FUSE over io_uring carries, either way.
+    struct UringEntry[32] { flags: u64, commit_id: u64, payload_size: u32, padding: u32, reserved: u64, }
+    /// The command in a submission of FUSE over io_uring.
+    struct UringCommand[24] { flags: u64, commit_id: u64, queue: u16, padding: [u8; 6], }
     /// Notification that the attributes (`off` negative) or pages of a file are stale.
     struct InvalInodeOut[24] { nodeid: u64, off: i64, len: i64, }
 }
@@ -196,6 +200,7 @@ pub mod init {
     pub const HANDLE_KILLPRIV_V2: u64 = 1 << 28;
     pub const SETXATTR_EXT: u64 = 1 << 29;
     pub const INIT_EXT: u64 = 1 << 30;
+    pub const OVER_IO_URING: u64 = 1 << 41;
 }
 
 /// Bits of [`SetattrIn::valid`].

@@ -2,7 +2,7 @@
 
 use super::ServeOptions;
 use crate::proto::abi::{self, InitIn, InitOut, init};
-use crate::transport::MAX_TRANSFER;
+use crate::transport::{MAX_TRANSFER, TransportChoice};
 use rustix::io::Errno;
 
 /// Requests that the kernel may send without a caller waiting for each (read-ahead, write-back, direct I/O in parallel).
@@ -49,6 +49,9 @@ fn wanted(opts: &ServeOptions) -> u64 {
     if opts.acls {
         flags |= init::POSIX_ACL;
     }
+    if opts.transport == TransportChoice::Uring {
+        flags |= init::OVER_IO_URING;
+    }
     if opts.writeback {
         flags |= init::WRITEBACK_CACHE;
     }
@@ -58,7 +61,7 @@ fn wanted(opts: &ServeOptions) -> u64 {
 /// Answers INIT.
 ///
 /// # Errors
-/// EPROTO for a kernel that is too old.
+/// EPROTO for a kernel that is too old; EOPNOTSUPP for one that does not offer the transport.
 pub(super) fn negotiate(asked: &InitIn, opts: &ServeOptions) -> Result<Negotiated, Errno> {
     let version = InitOut { major: abi::VERSION_MAJOR, minor: abi::VERSION_MINOR, ..Default::default() };
     if asked.major > abi::VERSION_MAJOR {
@@ -69,6 +72,9 @@ pub(super) fn negotiate(asked: &InitIn, opts: &ServeOptions) -> Result<Negotiate
     }
     let offered = u64::from(asked.flags2) << 32 | u64::from(asked.flags);
     let flags = wanted(opts) & offered;
+    if opts.transport == TransportChoice::Uring && flags & init::OVER_IO_URING == 0 {
+        return Err(Errno::OPNOTSUPP);
+    }
     let out = InitOut {
         // The kernel takes the smaller of this and its own.
         max_readahead: MAX_TRANSFER,
@@ -101,6 +107,15 @@ mod tests {
         assert_eq!(u64::from(out.flags), init::MAX_PAGES);
         assert!(!agreed.setxattr_ext);
         assert_eq!((out.max_write, out.max_pages, out.time_gran), (1 << 20, 256, 1));
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_offer_the_ring_is_refused_it() {
+        let opts = ServeOptions { transport: TransportChoice::Uring, ..ServeOptions::default() };
+        let mut asked = InitIn { major: 7, minor: 45, ..Default::default() };
+        assert_eq!(negotiate(&asked, &opts).err(), Some(Errno::OPNOTSUPP));
+        asked.flags2 = (init::OVER_IO_URING >> 32) as u32;
+        assert!(matches!(negotiate(&asked, &opts), Ok(Negotiated::Settled(out, _)) if out.flags2 == asked.flags2));
     }
 
     #[test]

@@ -13,10 +13,11 @@ mod lookups;
 mod signals;
 mod xattr;
 
+use crate::first::{First, first};
 use crate::mount::{Lease, Session};
 use crate::proto::reply::{Reply, Show};
 use crate::proto::request::Head;
-use crate::transport::{DevFuse, Gone, Message, Transport};
+use crate::transport::{DevFuse, Gone, Message, NoUring, Transport, TransportChoice, Uring};
 use init::Agreed;
 use lookups::Lookups;
 use rt::Rt;
@@ -25,9 +26,9 @@ use rustix::io::Errno;
 use signals::Signals;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 use vfs::FileSystem;
 
 /// Requests answered in a row before other tasks get their turn.
@@ -35,6 +36,8 @@ const BATCH: usize = 32;
 
 /// How a mounted volume is shown and served.
 pub struct ServeOptions {
+    /// The way to the kernel.
+    pub transport: TransportChoice,
     /// The kernel keeps written data and sends it later, in larger pieces. Pays for small writes, costs sequential ones.
     pub writeback: bool,
     /// The volume has extended attributes. Without them every request about them is answered once and for all.
@@ -58,6 +61,7 @@ pub struct ServeOptions {
 impl Default for ServeOptions {
     fn default() -> ServeOptions {
         ServeOptions {
+            transport: TransportChoice::Classic,
             writeback: false,
             xattrs: true,
             acls: false,
@@ -98,6 +102,9 @@ pub enum ServeError {
     /// The device cannot be set up.
     #[error("the FUSE device cannot be used: {0}")]
     Device(rustix::io::Errno),
+    /// The transport that was chosen is not there.
+    #[error(transparent)]
+    NoUring(#[from] NoUring),
     /// Signals cannot be watched.
     #[error("signals cannot be watched: {0}")]
     Signals(std::io::Error),
@@ -117,8 +124,11 @@ pub async fn serve<F: FileSystem + 'static>(
     // Dropped after the device was closed: a mount that is still there (the service failed, or the connection was
     // aborted) would answer everything with ENOTCONN.
     let (fd, _mounted, lease) = session.into_parts();
-    let transport = DevFuse::new(rt, fd).map_err(ServeError::Device)?;
-    let reason = serve_on(rt, fs, transport, opts, signals).await;
+    let device = DevFuse::new(rt, fd).map_err(ServeError::Device)?;
+    let reason = match opts.transport {
+        TransportChoice::Classic => serve_on(rt, fs, device, opts, signals).await,
+        TransportChoice::Uring => serve_on(rt, fs, Uring::new(rt, device)?, opts, signals).await,
+    };
     Ok(Ended { reason, lease })
 }
 
@@ -130,7 +140,7 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
     signals: Option<Signals>,
 ) -> Reason {
     let show = Show::new(fs.root()).with(opts.uid, opts.gid, opts.umask);
-    let mut ready = opts.ready.take();
+    let mut ready = Some(opts.ready.take().unwrap_or_else(|| Box::new(|| ())));
     let server = Rc::new(Server {
         fs,
         transport,
@@ -150,7 +160,14 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
             Ok(Drained::All) => {
                 match server.stage.get() {
                     Stage::Starting => {}
-                    Stage::Serving(_) => ready.take().into_iter().for_each(|ready| ready()),
+                    Stage::Serving(_) => {
+                        if let Some(ready) = ready.take() {
+                            if let Err(gone) = server.transport.begin() {
+                                break Reason::Failed(gone);
+                            }
+                            ready();
+                        }
+                    }
                     Stage::Refused(errno) => break Reason::Failed(Gone::Failed(errno)),
                 }
                 match &signals {
@@ -213,7 +230,7 @@ impl<F: FileSystem + 'static, T: Transport + 'static> Server<F, T> {
 
     fn begin(self: &Rc<Self>, rt: &Rt, message: Message) {
         let server = self.clone();
-        let mut handled: Pin<Box<dyn Future<Output = ()>>> = Box::pin(async move { server.handle(&message).await });
+        let mut handled: Pin<Box<dyn Future<Output = ()>>> = Box::pin(async move { server.handle(message).await });
         // The spawned task polls again at once, so a wake of this first poll cannot be missed.
         if handled.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
             return;
@@ -229,10 +246,11 @@ impl<F: FileSystem + 'static, T: Transport + 'static> Server<F, T> {
         });
     }
 
-    async fn handle(&self, message: &Message) {
+    async fn handle(&self, message: Message) {
         // Less than a header: nobody to answer.
         let Some((head, args)) = Head::read(message.bytes()) else { return };
         let answer = self.answer(&head, args).await;
+        drop(message);
         if self.transport.reply(head.unique, &answer) {
             return;
         }
@@ -259,23 +277,6 @@ impl<F: FileSystem + 'static, T: Transport + 'static> Server<F, T> {
         let left = self.lookups.borrow_mut().drain();
         left.into_iter().for_each(|(node, lookups)| self.fs.forget(node, lookups));
     }
-}
-
-enum First<A, B> {
-    Left(A),
-    Right(B),
-}
-
-/// Whichever is ready first; the other is dropped.
-async fn first<A, B>(left: impl Future<Output = A>, right: impl Future<Output = B>) -> First<A, B> {
-    let (mut left, mut right) = (pin!(left), pin!(right));
-    std::future::poll_fn(|cx| {
-        if let Poll::Ready(value) = left.as_mut().poll(cx) {
-            return Poll::Ready(First::Left(value));
-        }
-        right.as_mut().poll(cx).map(First::Right)
-    })
-    .await
 }
 
 #[cfg(test)]

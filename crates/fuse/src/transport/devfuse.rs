@@ -5,7 +5,7 @@ use super::{Gone, MAX_TRANSFER, Transport};
 use crate::proto::abi::{InHeader, OutHeader, WriteIn};
 use crate::proto::reply::{Answer, Notice, Reply};
 use rt::{Rt, Watch};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, ioctl_fionbio, read, writev};
 use std::io::IoSlice;
 use std::rc::Rc;
@@ -32,6 +32,10 @@ impl DevFuse {
         // The kernel refuses to read into less than the largest write with its headers.
         let pool = Pool::new(MAX_TRANSFER as usize + size_of::<InHeader>() + size_of::<WriteIn>());
         Ok(DevFuse { watch: rt.watch(fd.clone()), fd, pool })
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 
     fn send(&self, unique: u64, error: i32, pieces: &[&[u8]]) -> bool {

@@ -1,5 +1,6 @@
 //! Requests as bytes, and the buffers that they are read into.
 
+use super::uring::Lent;
 use std::cell::RefCell;
 use std::rc::Rc;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -9,7 +10,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 const SPARE_BUFFERS: usize = 4;
 
 /// Requests up to this size are copied out of the big buffer: all but large writes and attributes.
-const SMALL: usize = 1024;
+pub(super) const SMALL: usize = 1024;
 
 /// Page-aligned memory: the kernel copies whole pages into it.
 #[derive(Clone, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -59,6 +60,7 @@ pub struct Message(Store);
 enum Store {
     Small(Box<[u8]>),
     Large { buffer: Option<Buffer>, len: usize, pool: Rc<Pool> },
+    Lent(Lent),
 }
 
 impl Message {
@@ -77,10 +79,16 @@ impl Message {
         Message(Store::Small(bytes.into()))
     }
 
+    /// A message of these bytes, or where they lie in the memory of a ring.
+    pub(super) fn of_ring(bytes: Result<Box<[u8]>, Lent>) -> Message {
+        Message(bytes.map_or_else(Store::Lent, Store::Small))
+    }
+
     /// The bytes, header first.
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {
             Store::Small(bytes) => bytes,
+            Store::Lent(lent) => lent.bytes(),
             Store::Large { buffer, len, .. } => buffer.as_ref().map_or(&[], |b| &b.0.as_bytes()[..*len]),
         }
     }

@@ -3,14 +3,16 @@
 //! T1. Nothing here blocks. [`Transport::receive`] answers at once; [`Transport::ready`] is the only wait, and is the
 //!     executor's. A blocking read would stop the engine from hearing its disk.
 //! T2. A message is owned by whoever handles it, for as long as that takes: a request that waits for the disk keeps its
-//!     bytes while others are read.
-//! T3. A reply is one system call, with the data where the buffer cache has it.
+//!     bytes while others are read. It is dropped before its reply, with which the kernel may take the memory back.
+//! T3. A reply is one system call.
 
 mod devfuse;
 mod message;
+mod uring;
 
 pub use devfuse::DevFuse;
 pub use message::Message;
+pub use uring::Uring;
 
 use crate::proto::reply::{Answer, Notice};
 use rustix::io::Errno;
@@ -18,6 +20,55 @@ use rustix::io::Errno;
 /// Largest write, read and directory listing in bytes; 256 pages are also the kernel's default limit
 /// (`fs.fuse.max_pages_limit`).
 pub const MAX_TRANSFER: u32 = 1 << 20;
+
+/// Which way to the kernel a mount uses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TransportChoice {
+    /// Reads and writes of `/dev/fuse`.
+    #[default]
+    Classic,
+    /// Memory shared with the kernel: FUSE over io_uring, of Linux 6.14.
+    Uring,
+}
+
+impl TransportChoice {
+    /// The transport of this name: `classic` or `uring`.
+    pub fn by_name(name: &str) -> Option<TransportChoice> {
+        match name {
+            "classic" => Some(TransportChoice::Classic),
+            "uring" => Some(TransportChoice::Uring),
+            _ => None,
+        }
+    }
+
+    /// Whether this machine has it. To be asked before a mount that would be refused later.
+    ///
+    /// # Errors
+    /// [`NoUring`].
+    pub fn available(self) -> Result<(), NoUring> {
+        match self {
+            TransportChoice::Classic => Ok(()),
+            TransportChoice::Uring => uring::available(),
+        }
+    }
+}
+
+/// Why there is no FUSE over io_uring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoUring {
+    /// Before Linux 6.14, or built without it.
+    #[error("this kernel has no FUSE over io_uring (Linux 6.14 brought it); use transport=classic")]
+    Missing,
+    /// The module's parameter is N.
+    #[error(
+        "FUSE over io_uring is switched off; as root: echo Y > /sys/module/fuse/parameters/enable_uring, \
+         or use transport=classic"
+    )]
+    Off,
+    /// io_uring as a whole is.
+    #[error("io_uring is refused: {0}; see sysctl kernel.io_uring_disabled, or use transport=classic")]
+    Refused(Errno),
+}
 
 /// Why no more requests will come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -30,11 +81,19 @@ pub enum Gone {
     Failed(Errno),
 }
 
-/// A way to and from the kernel. `/dev/fuse` is one; FUSE over io_uring would be another.
+/// A way to and from the kernel: [`DevFuse`] or [`Uring`].
 #[allow(async_fn_in_trait)]
 pub trait Transport {
     /// The next request, if one is there.
     fn receive(&self) -> Result<Option<Message>, Gone>;
+
+    /// The first request, INIT, was answered: now the rest of the transport can be agreed on.
+    ///
+    /// # Errors
+    /// When no requests will come by it.
+    fn begin(&self) -> Result<(), Gone> {
+        Ok(())
+    }
 
     /// Waits until [`Transport::receive`] has something to say.
     async fn ready(&self);
