@@ -2,6 +2,7 @@
 
 use crate::out::usage;
 use crate::size;
+use fuse::TransportChoice;
 use ordofs::{AllocInit, MountOptions, schemes};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,6 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 pub(crate) struct Wanted {
     pub(crate) volume: MountOptions,
     pub(crate) kernel: fuse::MountOptions,
+    pub(crate) transport: TransportChoice,
     pub(crate) uid: Option<u32>,
     pub(crate) gid: Option<u32>,
     pub(crate) umask: u16,
@@ -72,6 +74,7 @@ impl Wanted {
         let mut wanted = Wanted {
             volume: MountOptions::default(),
             kernel: fuse::MountOptions::new(source),
+            transport: TransportChoice::default(),
             uid: None,
             gid: None,
             umask: 0,
@@ -140,6 +143,10 @@ impl Wanted {
                     _ => return Err(wrong("must be yes or no".into())),
                 }
             }
+            "transport" => {
+                let known = TransportChoice::by_name(value).ok_or_else(|| wrong("must be classic or uring".into()))?;
+                self.transport = known;
+            }
             "uid" => self.uid = Some(number()?),
             "gid" => self.gid = Some(number()?),
             "umask" => {
@@ -185,7 +192,7 @@ mod tests {
     fn options_of_the_volume_arrive() {
         let wanted = parse(
             "ro,scheme=async,cache=16M,uid=5,gid=6,umask=027,allocinit=all,volatile_cache=no,force,\
-            noatime,sync,dirsync,allow_other,offset=1M,noexec",
+            noatime,sync,dirsync,allow_other,offset=1M,noexec,transport=uring",
         )
         .unwrap();
         let (volume, kernel) = (&wanted.volume, &wanted.kernel);
@@ -195,6 +202,8 @@ mod tests {
         assert_eq!((volume.alloc_init, volume.volatile_cache), (AllocInit::All, Some(false)));
         assert!(kernel.sync && kernel.dirsync && kernel.allow_other && kernel.noexec && !kernel.suid);
         assert!(!parse("ro,rw").unwrap().volume.read_only);
+        assert_eq!(wanted.transport, TransportChoice::Uring);
+        assert_eq!(parse("transport=classic").unwrap().transport, TransportChoice::Classic);
     }
 
     #[test]
@@ -210,6 +219,7 @@ mod tests {
             ("allocinit=some", "allocinit=some"),
             ("volatile_cache=maybe", "volatile_cache=maybe"),
             ("logmode=group", "logmode=group"),
+            ("transport=fast", "transport=fast"),
         ] {
             let error = parse(list).unwrap_err();
             assert!(error.is::<crate::out::Usage>() && error.to_string().contains(named), "{list}: {error}");

@@ -29,6 +29,7 @@ Options (-o), between commas:
   uid=, gid=, umask=      show every file with this owner, group, without these permissions
   suid, dev, noexec       believe set-user-id files, or devices (root only; default: neither); run nothing
   offset=BYTES            where the volume starts in the image
+  transport=classic|uring how requests come from the kernel; uring needs Linux 6.14 [classic]
   force                   mount for writing although the volume needs a check
 What fstab(5) lines hold besides (defaults, nofail, x-systemd.*, ...) is taken and has no effect here.
 
@@ -68,6 +69,8 @@ pub(crate) struct Args {
 /// Mounts, and serves the mount in this process or in one in the background.
 pub(crate) fn run(args: &Args) -> Outcome {
     let wanted = Wanted::parse(args.image.as_os_str(), args.options.iter().map(OsString::as_os_str), args.sloppy)?;
+    // Before the volume is marked as in use.
+    wanted.transport.available()?;
     let start = Start { offset: wanted.offset.or(args.start.offset) };
     let spec = image::spec(&args.image, start)?;
     if args.fake {
@@ -121,6 +124,7 @@ fn serve(spec: &ImageSpec, args: &Args, mut wanted: Wanted, usable: impl FnOnce(
     };
     let name = spec.to_string();
     let options = ServeOptions {
+        transport: wanted.transport,
         uid: wanted.uid,
         gid: wanted.gid,
         umask: wanted.umask,
