@@ -8,11 +8,13 @@
 //! U1. The lease outlives the open image.
 //! U2. Nobody waits for a stranger: the listener must be root's or the caller's own.
 
+use rt::Rt;
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use std::io::{self, Read};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::time::Duration;
 
 /// Says that this process still has the image of a mount; dropped when it is closed.
 #[derive(Debug)]
@@ -26,8 +28,20 @@ fn address(device: &str) -> io::Result<SocketAddr> {
 
 impl Lease {
     /// Takes the lease of the mount with number `device` (`major:minor`).
+    ///
+    /// The kernel gives a number anew as soon as its mount is gone, when the server of that mount may still be writing
+    /// back: it is waited for, for a second at the most.
     pub(super) fn take(device: &str) -> io::Result<Lease> {
-        Ok(Lease { _socket: UnixListener::bind_addr(&address(device)?)? })
+        let (address, rt) = (address(device)?, Rt::real_time());
+        let mut tries = 0..50;
+        loop {
+            match UnixListener::bind_addr(&address) {
+                Err(e) if e.kind() == io::ErrorKind::AddrInUse && tries.next().is_some() => {
+                    rt.block_on(rt.sleep(Duration::from_millis(20)));
+                }
+                bound => return Ok(Lease { _socket: bound? }),
+            }
+        }
     }
 }
 
