@@ -39,7 +39,18 @@ pub struct Buf {
     pub(crate) place_in_cache: Cell<u32>,
     /// Woken when the buf is filled, when an image has left, and when one has landed.
     pub(crate) changed: rt::sync::Notify,
+    pub(crate) stored: Cell<Stored>,
     slot: Cell<u32>,
+}
+
+/// What the disk holds of a buf, in an older state perhaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stored {
+    Nothing,
+    /// Something, at its address.
+    Here,
+    /// Something, at an address that it has left.
+    Elsewhere,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +80,7 @@ impl Buf {
             in_flight: RefCell::new(None),
             place_in_cache: Cell::new(u32::MAX),
             changed: rt::sync::Notify::new(),
+            stored: Cell::new(if state == State::Loading { Stored::Here } else { Stored::Nothing }),
             slot: Cell::new(0),
         })
     }
@@ -116,6 +128,17 @@ impl Buf {
     /// Everything that was ever changed in it is durable.
     pub fn is_durable(&self) -> bool {
         !self.is_dirty() && self.undurable.get() == 0
+    }
+
+    /// It has left an address at which the disk holds an older state of it, and is not durable at its new one yet. A
+    /// pointer to the new one that was durable first would lose what is safe now.
+    pub fn has_moved(&self) -> bool {
+        self.stored.get() == Stored::Elsewhere
+    }
+
+    /// Says that a fresh buf lies over an older state of itself, which was not read since all of it changes.
+    pub fn set_stored(&self) {
+        self.stored.set(Stored::Here);
     }
 
     /// The number that the scheme keeps with this buf; 0 at first.

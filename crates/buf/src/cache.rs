@@ -1,6 +1,6 @@
 //! The cache: finding bufs, filling them, changing them.
 
-use crate::buf::State;
+use crate::buf::{State, Stored};
 use crate::dirty::DirtyBufs;
 use crate::{Buf, BufRef, Health, Home, Key, Ledger, Role, Scheme, Ticket};
 use disk::{Block, DiskOff, Queue, Tag};
@@ -345,7 +345,9 @@ impl Cache {
 
     /// Says that the block lives elsewhere now.
     pub fn moved(&self, buf: &BufRef, addr: DiskOff) {
-        buf.addr.set(Some(addr));
+        if buf.addr.replace(Some(addr)) != Some(addr) && buf.stored.get() == Stored::Here {
+            buf.stored.set(Stored::Elsewhere);
+        }
     }
 
     /// Throws a buf away: what it holds was freed, and must not be written any more. An image that is on its way

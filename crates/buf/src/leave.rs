@@ -1,6 +1,6 @@
 //! How a buf leaves, and how it lands.
 
-use crate::buf::State;
+use crate::buf::{State, Stored};
 use crate::{Boxed, BufRef, Cache, Key, Leave};
 use disk::{DiskError, Image, Tag, Written};
 use std::rc::Rc;
@@ -142,6 +142,9 @@ impl Cache {
     fn send(self: &Rc<Self>, buf: &BufRef, addr: disk::DiskOff, image: Image) -> Written {
         self.count(|s| s.writes += 1);
         buf.leaving.set(true);
+        if buf.stored.get() == Stored::Nothing {
+            buf.stored.set(Stored::Here);
+        }
         buf.undurable.set(buf.undurable.get() + 1);
         self.undurable_bytes.set(self.undurable_bytes.get() + image.len());
         let written = self.queue.write(addr, image.clone(), Tag { kind: buf.kind(), cause: 0 });
@@ -162,6 +165,10 @@ impl Cache {
             cache.sent.borrow_mut().remove(&(buf.key(), number));
             cache.undurable_bytes.set(cache.undurable_bytes.get() - image.len());
             buf.undurable.set(buf.undurable.get() - 1);
+            // An image may land at an address that the buf has left meanwhile.
+            if outcome.is_ok() && buf.addr() == Some(addr) {
+                buf.stored.set(Stored::Here);
+            }
             match outcome {
                 Ok(()) => cache.landed(&buf, &image),
                 Err(error) => cache.failed(&buf, &error),

@@ -258,3 +258,31 @@ fn what_is_discarded_is_never_written() {
         assert_eq!(b.cache.stats().dirty_bytes, 0);
     });
 }
+
+#[test]
+fn a_buf_that_has_left_what_the_disk_holds_of_it_says_so_until_it_is_durable_again() {
+    let bench = bench(CacheOptions::default(), FaultPlan::new(0));
+    let key = |lbn| Key::File(Ino(7), Lbn(lbn));
+    bench.rt.block_on(async {
+        let new = bench.cache.fresh(key(0), Kind::Data, Some(DiskOff(4096)), 512).await.unwrap();
+        bench.cache.modify(&new, |bytes| bytes.fill(1));
+        bench.cache.moved(&new, DiskOff(8192));
+        assert!(!new.has_moved(), "nothing of it was ever on the disk");
+        bench.cache.write(&new).await.unwrap();
+        bench.cache.moved(&new, DiskOff(4096));
+        assert!(new.has_moved());
+        bench.cache.mark_dirty(&new);
+        bench.cache.write(&new).await.unwrap();
+        bench.rt.yield_now().await;
+        assert!(!new.has_moved());
+
+        let want = Want { key: key(1), role: Kind::Data, addr: DiskOff(8192), len: 512 };
+        let read = bench.cache.read(want).await.unwrap();
+        bench.cache.mark_dirty(&read);
+        let late = bench.cache.write(&read);
+        bench.cache.moved(&read, DiskOff(16384));
+        late.await.unwrap();
+        bench.rt.yield_now().await;
+        assert!(!read.has_moved(), "the image was sent after the move");
+    });
+}

@@ -187,7 +187,11 @@ impl Ffs {
         let (key, held) = (Key::File(w.inode.ino(), Lbn(w.lbn as i64)), u64::from(old.frags * self.g.fsize));
         let valid = held.min(w.inode.size().saturating_sub(start));
         let block = match self.cache.find(key) {
-            None if w.from == 0 && w.to as u64 >= valid => self.fresh(key, role(w.inode), old).await?,
+            None if w.from == 0 && w.to as u64 >= valid => {
+                let block = self.fresh(key, role(w.inode), old).await?;
+                block.set_stored();
+                block
+            }
             _ => self.data_block(w.inode, w.lbn, old).await?,
         };
         self.cache.before_change(&block).await;

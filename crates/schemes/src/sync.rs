@@ -16,6 +16,10 @@
 //!   or fsck does not look at the inode that a name points to.
 //! - `indirect-initialised`: a new indirect block, before a pointer to it. Otherwise garbage is taken for pointers.
 //! - `directory-initialised`: a new block of a directory, before a pointer to it. Otherwise garbage is taken for names.
+//! - `attributes-initialised`: the area of extended attributes, before a pointer to it. Otherwise garbage is taken for
+//!   attributes, and those that were there are lost.
+//! - `moved-contents`: a block whose older state is on the disk, at its new place before a pointer leads there. Otherwise
+//!   what was made durable before is lost with the rest.
 //! - `data-initialised` (option): a new block of data, before a pointer to it. Otherwise a file shows old bytes.
 //! - `moved-fragment`: the inode that points to the new place of a fragment, before the old place is free again.
 //!
@@ -34,6 +38,8 @@ const RULES: &[(&str, &str)] = &[
     ("inodes-initialised", "a block of inodes, and the group that counts it, are durable before one of them is used"),
     ("indirect-initialised", "an indirect block is durable before a pointer to it"),
     ("directory-initialised", "a directory's block is durable before a pointer to it"),
+    ("attributes-initialised", "an area of extended attributes is durable before a pointer to it"),
+    ("moved-contents", "contents that were stored are durable at their new place before a pointer leads there"),
     ("data-initialised", "a block of data is durable before a pointer to it (allocinit=all)"),
     ("moved-fragment", "a moved fragment's new address is durable before the old one is free"),
 ];
@@ -51,7 +57,7 @@ impl Synchronous {
 
     fn initialises(&self, role: Role) -> bool {
         match role {
-            Role::Indirect | Role::InodeBlock => true,
+            Role::Indirect | Role::InodeBlock | Role::ExtAttr => true,
             Role::Directory => self.alloc_init != AllocInit::None,
             _ => self.alloc_init == AllocInit::All,
         }
@@ -93,7 +99,9 @@ impl Scheme for Synchronous {
                 Fields::LinksUp | Fields::LinksDown | Fields::DirectorySize => wait_for(inode).into(),
                 Fields::Size | Fields::Mode | Fields::Times => Must::Nothing.into(),
             },
-            Step::BlockReady { block, role, .. } if self.initialises(role) => wait_for(block).into(),
+            Step::BlockReady { block, role, .. } if self.initialises(role) || block.has_moved() => {
+                wait_for(block).into()
+            }
             Step::BlockReady { .. } => Must::Nothing.into(),
             Step::BlockAllocated { slot, freed: Some(ticket), .. } => then_free(wait_for(slot.buf()), ticket),
             // A pointer within an indirect block: the block was durable when it was made, and a pointer more in it
