@@ -14,6 +14,7 @@
 mod async_;
 mod sync;
 mod told;
+mod words;
 
 pub use async_::NoOrder;
 pub use sync::Synchronous;

@@ -1,42 +1,46 @@
 //! A scheme that writes down what it is told, for `ordo trace` and the documents: the steps of a call in their order,
 //! and what another scheme answers to each.
 
+use crate::words::{Name, Words, call};
 use buf::{Answer, Buf, BufRef, Cache, Leave, Must, Op, Promises, Scheme, Step, WhileLeaving};
 use disk::Image;
-use std::cell::RefCell;
 use std::rc::Rc;
 
 /// One line of the story.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
+    /// The call that is running: counts up from 1 in a mount.
+    pub op: u64,
     /// The step, in words.
     pub step: String,
     /// What the scheme demanded before the engine could go on, in words; empty for nothing.
     pub answer: String,
 }
 
-/// Stands before another scheme and writes down what passes.
+/// Stands before another scheme and tells what passes.
 pub struct Teller {
     inner: Rc<dyn Scheme>,
-    story: Rc<RefCell<Vec<Told>>>,
+    listen: Box<dyn Fn(Told)>,
 }
 
 impl Teller {
-    /// Before `inner`; the story grows in the list that is returned.
-    pub fn new(inner: Rc<dyn Scheme>) -> (Teller, Rc<RefCell<Vec<Told>>>) {
-        let story = Rc::new(RefCell::new(Vec::new()));
-        (Teller { inner, story: story.clone() }, story)
+    /// Before `inner`; `listen` hears each line when it happens, before the engine waits for what is demanded.
+    pub fn new(inner: Rc<dyn Scheme>, listen: impl Fn(Told) + 'static) -> Teller {
+        Teller { inner, listen: Box::new(listen) }
     }
 
-    fn tell(&self, step: String, answer: &Must) {
+    fn tell(&self, op: Op, step: String, answer: &Must) {
         let answer = match answer {
             Must::Nothing => String::new(),
-            Must::Durable(buf) if buf.is_durable() => format!("{buf:?} is durable already"),
-            Must::Durable(buf) => format!("wait until {buf:?} is durable"),
-            Must::InOrder(bufs) => format!("wait until these are durable, in order: {bufs:?}"),
+            Must::Durable(buf) if buf.is_durable() => format!("{} is durable already", Name(buf)),
+            Must::Durable(buf) => format!("wait until {} is durable", Name(buf)),
+            Must::InOrder(bufs) => {
+                let names: Vec<String> = bufs.iter().map(|buf| Name(buf).to_string()).collect();
+                format!("wait until these are durable, in order: {}", names.join(", "))
+            }
             Must::Wait(_) => "wait".into(),
         };
-        self.story.borrow_mut().push(Told { step, answer });
+        (self.listen)(Told { op: op.id, step, answer });
     }
 }
 
@@ -51,20 +55,20 @@ impl Scheme for Teller {
 
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
         let must = self.inner.begin(cache, op);
-        self.tell(format!("begin {:?}", op.kind), &must);
+        self.tell(op, format!("begin {}", call(op.kind)), &must);
         must
     }
 
     fn end(&self, cache: &Rc<Cache>, op: Op) -> Must {
         let must = self.inner.end(cache, op);
-        self.tell(format!("end {:?}", op.kind), &must);
+        self.tell(op, format!("end {}", call(op.kind)), &must);
         must
     }
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
-        let words = format!("{step:?}");
+        let words = Words(&step).to_string();
         let answer = self.inner.step(cache, op, step);
-        self.tell(words, &answer.must);
+        self.tell(op, words, &answer.must);
         answer
     }
 
