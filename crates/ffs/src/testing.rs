@@ -2,7 +2,8 @@
 
 use crate::{Ffs, Opening, newfs};
 use buf::{
-    Answer, Cache, CacheOptions, CrashLeaves, Durable, Fields, Health, Key, Must, Op, Promises, Scheme, Slot, Step,
+    Answer, Cache, CacheOptions, CrashLeaves, Durable, Fields, Health, Key, Must, Op, Promises, Role, Scheme, Slot,
+    Step,
 };
 use disk::{DiskOff, Queue, QueueOptions, RamDisk};
 use ondisk::superblock::newfs::NewfsParams;
@@ -22,6 +23,8 @@ pub(crate) struct Plain {
     ready: RefCell<Vec<Key>>,
     /// The size at each step that told one.
     pub(crate) sizes: RefCell<Vec<u64>>,
+    /// New blocks of inodes, and the groups that then counted them, in the order in which they were told.
+    pub(crate) inodes_told: RefCell<Vec<Key>>,
     /// Blocks that may still become ready before one does not.
     pub(crate) ready_left: Cell<Option<u32>>,
 }
@@ -33,6 +36,10 @@ impl Plain {
 
     fn look(&self, cache: &Cache, step: &Step<'_>) {
         let Some(g) = self.g.get() else { return };
+        if let Step::BlockReady { role: Role::InodeBlock, block: told, .. } | Step::InodesReady { cg: told } = step {
+            self.inodes_told.borrow_mut().push(told.key());
+            return;
+        }
         let ino = match step {
             Step::InodeChanged { ino, .. } | Step::BlocksReleased { ino, .. } | Step::InodeReleased { ino, .. } => *ino,
             Step::BlockReady { ino, block, .. } => {
