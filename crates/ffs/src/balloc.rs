@@ -215,12 +215,13 @@ impl Ffs {
     /// Takes what makes the file's last block whole, if it is a fragment and the file grows past it (W3).
     async fn reserve_tail(&self, w: &Write<'_>, reserved: &mut Reserved) -> Result<Option<Tail>> {
         let last = self.g.lblkno(w.inode.size());
-        if last >= w.lbn || last >= 12 {
+        if last >= w.lbn {
             return Ok(None);
         }
         let index = last as usize;
-        let old = self.direct_run(w.inode, index)?;
+        let old = if last < 12 { self.direct_run(w.inode, index)? } else { NOTHING };
         if old.frags == 0 || old.frags == self.g.frag {
+            self.zero_behind(w.op, w.inode, w.inode.size()).await?;
             return Ok(None);
         }
         let block = self.data_block(w.inode, last, old).await?;

@@ -203,8 +203,16 @@ impl Ffs {
         if self.cache.health().is_read_only() {
             return Ok(());
         }
-        for block in self.summary.take_changed() {
-            let buf = summary_block(&self.cache, &self.g, block).await?;
+        let changed = self.summary.take_changed();
+        for (i, &block) in changed.iter().enumerate() {
+            let buf = match summary_block(&self.cache, &self.g, block).await {
+                Ok(buf) => buf,
+                Err(error) => {
+                    // Forgotten here, they would be missing on a volume that says that it is clean.
+                    self.summary.put_back(&changed[i..]);
+                    return Err(error);
+                }
+            };
             self.cache.before_change(&buf).await;
             self.cache.modify(&buf, |bytes| self.summary.encode(&self.g, block, bytes));
         }

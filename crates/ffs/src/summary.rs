@@ -98,6 +98,12 @@ impl Summary {
         blocks
     }
 
+    /// These blocks were taken, and differ from the disk still.
+    pub(crate) fn put_back(&self, blocks: &[usize]) {
+        let mut changed = self.changed.borrow_mut();
+        blocks.iter().for_each(|&block| changed[block] = true);
+    }
+
     /// Puts the entries of block `block` of the array into its bytes.
     pub(crate) fn encode(&self, g: &Geometry, block: usize, bytes: &mut [u8]) {
         let first = block * self.per_block;

@@ -50,24 +50,25 @@ impl Ffs {
         self.write_one(op, who, inode, Lbn(lbn as i64), at, at + 1, &mut fill).await.map(drop)
     }
 
-    /// Stores the block in which the file will end, and zeroes the rest of it (Z1). A directory keeps the rest: its
-    /// empty blocks there are in the form that it needs when it grows again.
+    /// Stores the block in which the file will end, and zeroes the rest of it (Z1).
     async fn end_in_data(&self, op: Op, inode: &Inode, size: u64) -> Result<()> {
-        let last = self.g.lblkno(size - 1);
-        let lbn = Lbn(last as i64);
-        let block = match self.stored_block(inode, lbn).await? {
-            Some(block) => block,
-            None => {
-                // Whoever cuts a file must not fail for want of the reserve.
-                let who = Caller { privileged: true, ..Caller::default() };
-                self.store_last_byte(op, &who, inode, size, &mut |_, _| {}).await?;
-                return Ok(());
-            }
-        };
-        let end = self.g.blkoff(size) as usize;
-        let clean =
-            end == 0 || inode.is_dir() || block.bytes().get(end..).is_none_or(|rest| rest.iter().all(|&b| b == 0));
-        if clean {
+        if self.stored_block(inode, Lbn(self.g.lblkno(size - 1) as i64)).await?.is_none() {
+            // Whoever cuts a file must not fail for want of the reserve.
+            let who = Caller { privileged: true, ..Caller::default() };
+            return self.store_last_byte(op, &who, inode, size, &mut |_, _| {}).await;
+        }
+        self.zero_behind(op, inode, size).await
+    }
+
+    /// Zeroes what lies behind byte `size` in its block (Z1). A directory keeps it: its empty blocks there are in the
+    /// form that it needs when it grows again.
+    pub(crate) async fn zero_behind(&self, op: Op, inode: &Inode, size: u64) -> Result<()> {
+        let (lbn, end) = (Lbn(self.g.lblkno(size) as i64), self.g.blkoff(size) as usize);
+        if end == 0 || inode.is_dir() {
+            return Ok(());
+        }
+        let Some(block) = self.stored_block(inode, lbn).await? else { return Ok(()) };
+        if block.bytes().get(end..).is_none_or(|rest| rest.iter().all(|&b| b == 0)) {
             return Ok(());
         }
         self.cache.before_change(&block).await;
