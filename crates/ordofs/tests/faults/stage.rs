@@ -179,6 +179,7 @@ impl Run {
         self.rt.drop_tasks();
         let (rt, ram) = (Rt::virtual_time(9), &self.ram);
         let found = common::judge(&rt, ram);
+        assert!(!found.clean || found.findings.is_empty(), "{what}: marked clean, and is not: {found:#?}");
         let repair = common::check(&rt, ram, fsck::Mode::Repair);
         assert!(!repair.left, "{what}: {repair:#?}");
         common::assert_clean(&rt, ram, what);
