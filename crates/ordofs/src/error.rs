@@ -1,5 +1,7 @@
 //! Why a volume could not be opened.
 
+use std::io::{self, ErrorKind};
+
 /// Why a volume could not be opened. Each text says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -21,7 +23,7 @@ pub enum OpenError {
     Shape(#[from] ffs::NewfsError),
     /// The image's file cannot be made.
     #[error("{0}: {1}")]
-    Create(std::path::PathBuf, std::io::Error),
+    Create(std::path::PathBuf, io::Error),
     /// The suffix behind the image's name names no partition, or none that is there.
     #[error("{0}")]
     BadSpec(String),
@@ -34,4 +36,26 @@ pub enum OpenError {
     /// The volume failed.
     #[error(transparent)]
     Volume(#[from] vfs::Error),
+}
+
+/// For callers who work with `std::io`. The error itself stays inside, with its text.
+impl From<OpenError> for io::Error {
+    fn from(error: OpenError) -> io::Error {
+        io::Error::new(error.kind(), error)
+    }
+}
+
+impl OpenError {
+    /// The nearest kind that `std::io` knows.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            OpenError::Disk(disk::OpenError::Io { source, .. }) | OpenError::Create(_, source) => source.kind(),
+            OpenError::Disk(disk::OpenError::Locked { .. }) => ErrorKind::ResourceBusy,
+            OpenError::Request(error) => io::Error::from_raw_os_error(error.errno()).kind(),
+            OpenError::NotFound(_) => ErrorKind::InvalidData,
+            OpenError::Mount(ffs::MountError::Volume(error)) | OpenError::Volume(error) => error.kind(),
+            OpenError::Mount(_) => ErrorKind::Unsupported,
+            _ => ErrorKind::InvalidInput,
+        }
+    }
 }

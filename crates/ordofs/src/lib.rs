@@ -14,9 +14,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Volume`] and what it gives block the caller, with the names of `std::fs`. [`Mounted`] is the async face: the file
-//! system behind [`vfs::FileSystem`], on an executor of the caller's. This is the only crate that knows both layouts and
-//! schemes.
+//! [`Volume`] and what it gives block the caller, with the names of `std::fs`:
+//!
+//! | `std::fs` | here |
+//! | --- | --- |
+//! | `File::open`, `File::create` | [`Volume::open_file`], [`Volume::create`] |
+//! | `OpenOptions` | [`OpenOptions`] |
+//! | `File` | [`File`]: `Read`, `Write`, `Seek`, [`File::sync_all`], [`File::set_len`] |
+//! | `read`, `read_to_string`, `write`, `copy` | methods of [`Volume`] with these names |
+//! | `metadata`, `symlink_metadata`, `exists`, `set_permissions` | the same; [`Metadata`], [`FileTimes`] |
+//! | `create_dir`, `create_dir_all`, `read_dir` | the same; [`DirEntry`] |
+//! | `remove_file`, `remove_dir`, `remove_dir_all`, `rename` | the same |
+//! | `hard_link`, `read_link`, `os::unix::fs::symlink`, `chown` | the same |
+//! | none | [`Volume::xattr`] and its kin, [`Volume::space`], [`Volume::sync`] |
+//!
+//! [`Mounted`] is the async face: the file system behind [`vfs::FileSystem`], on an executor of the caller's. This is
+//! the only crate that knows both layouts and schemes. Nothing here can be sent to another thread: a volume and its
+//! files live where it was mounted.
 
 #![forbid(unsafe_code)]
 
@@ -28,7 +42,7 @@ mod mounted;
 mod options;
 pub mod path;
 
-pub use blocking::{DirEntries, DirEntryInfo, File, OpenVolume, Volume};
+pub use blocking::{DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, Volume};
 pub use error::OpenError;
 pub use image::{ImageSpec, Located, locate, locate_damaged, locate_on, open, partitions};
 pub use make::NewVolume;
@@ -37,6 +51,7 @@ pub use options::{DEFAULT_SCHEME, MountOptions};
 
 pub use disk;
 pub use ffs;
+pub use ondisk;
 pub use rt;
 pub use schemes;
 pub use schemes::AllocInit;

@@ -9,6 +9,21 @@ use std::path::Path;
 use std::rc::Rc;
 
 /// A volume that is about to be made.
+///
+/// ```
+/// use ordofs::NewVolume;
+/// use ordofs::ondisk::Format;
+/// # let dir = tempfile::tempdir()?;
+/// # let image = dir.path().join("disk.img");
+/// NewVolume::new(64 << 20)
+///     .with(|shape| {
+///         shape.format = Format::Ufs1;
+///         (shape.bsize, shape.fsize) = (8192, 1024);
+///         shape.label = "home".into();
+///     })
+///     .create(&image)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct NewVolume {
     /// Everything about its shape.

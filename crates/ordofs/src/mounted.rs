@@ -15,7 +15,39 @@ use vfs::Result;
 /// The file system of a mounted volume. Today there is one layout.
 pub type Fs = Ufs<Ffs>;
 
-/// A mounted volume.
+/// A mounted volume, as programs use it that have more than one call under way.
+///
+/// Calls name a file by a node, which is looked up, and forgotten when it is no longer needed; [`crate::path::Held`] does
+/// both, and [`crate::path::resolve`] walks a path. In virtual time, on a disk in memory, the same calls give the same
+/// run each time: good for tests.
+///
+/// ```
+/// use ordofs::disk::RamDisk;
+/// use ordofs::path::{Held, resolve};
+/// use ordofs::rt::Rt;
+/// use ordofs::vfs::{Caller, FileSystem, Kind, Mode, Name};
+/// use ordofs::{MountOptions, Mounted, NewVolume, locate_on};
+/// use std::rc::Rc;
+///
+/// let rt = Rt::virtual_time(1);
+/// let disk = Rc::new(RamDisk::new(16 << 20));
+/// NewVolume::new(16 << 20).create_on(&rt, disk.clone(), true)?;
+/// let located = locate_on(&rt, disk)?;
+/// let mounted = rt.block_on(Mounted::mount(&rt, located, &MountOptions::default()))?;
+/// rt.block_on(async {
+///     let (fs, who) = (mounted.fs(), Caller::default());
+///     let made = fs.mknod(&who, fs.root(), Name::new(b"motd")?, Kind::Regular, Mode::new(0o644), 0).await?;
+///     let file = Held::new(fs, made);
+///     fs.write(&who, file.node(), 0, b"hello").await?;
+///     fs.fsync(file.node(), false).await?;
+///     drop(file);
+///     let again = resolve(fs, b"/motd", true).await?;
+///     assert_eq!(fs.read(again.node(), 0, 100).await?.concat(), b"hello");
+///     drop(again);
+///     mounted.unmount().await
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Mounted {
     fs: Rc<Fs>,
     cache: Rc<Cache>,

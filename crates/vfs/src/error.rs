@@ -1,5 +1,7 @@
 //! Errors by kind: the caller's, the disk's, the image's. A bug of ours is none of them.
 
+use std::io::{self, ErrorKind};
+
 /// What every call returns.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -27,6 +29,22 @@ impl Error {
     /// An image's damage, described.
     pub fn corrupt(what: impl std::fmt::Display) -> Error {
         Error::Corrupt(what.to_string().into())
+    }
+
+    /// The nearest kind that `std::io` knows.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Refused(refusal) => refusal.kind(),
+            Error::Io(_) => ErrorKind::Other,
+            Error::Corrupt(_) => ErrorKind::InvalidData,
+        }
+    }
+}
+
+/// For callers who work with `std::io`. The error itself stays inside, with its text.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> io::Error {
+        io::Error::new(error.kind(), error)
     }
 }
 
@@ -103,4 +121,46 @@ pub enum Refusal {
     /// ENOMEM
     #[error("out of memory")]
     NoMemory,
+}
+
+impl Refusal {
+    /// The nearest kind that `std::io` knows.
+    pub fn kind(self) -> ErrorKind {
+        match self {
+            Refusal::NotFound | Refusal::NoAttribute => ErrorKind::NotFound,
+            Refusal::Exists => ErrorKind::AlreadyExists,
+            Refusal::NotDirectory => ErrorKind::NotADirectory,
+            Refusal::IsDirectory => ErrorKind::IsADirectory,
+            Refusal::NotEmpty => ErrorKind::DirectoryNotEmpty,
+            Refusal::NameTooLong => ErrorKind::InvalidFilename,
+            Refusal::Invalid | Refusal::Range | Refusal::AttributeTooBig | Refusal::BeyondEnd => {
+                ErrorKind::InvalidInput
+            }
+            Refusal::NotPermitted | Refusal::Denied => ErrorKind::PermissionDenied,
+            Refusal::ReadOnly => ErrorKind::ReadOnlyFilesystem,
+            Refusal::NoSpace | Refusal::NoInodes => ErrorKind::StorageFull,
+            Refusal::TooBig => ErrorKind::FileTooLarge,
+            Refusal::TooManyLinks => ErrorKind::TooManyLinks,
+            Refusal::NotSupported => ErrorKind::Unsupported,
+            Refusal::Stale => ErrorKind::StaleNetworkFileHandle,
+            Refusal::Busy => ErrorKind::ResourceBusy,
+            Refusal::CrossDevice => ErrorKind::CrossesDevices,
+            Refusal::NoMemory => ErrorKind::OutOfMemory,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_keeps_its_text_and_itself_within_std_io() {
+        let full = io::Error::from(Error::from(Refusal::NoSpace));
+        assert_eq!((full.kind(), full.to_string()), (ErrorKind::StorageFull, "no space left on the volume".into()));
+        let inner = full.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+        assert!(matches!(inner, Some(Error::Refused(Refusal::NoSpace))));
+        assert_eq!(io::Error::from(Error::corrupt("inode 7")).kind(), ErrorKind::InvalidData);
+        assert_eq!(io::Error::from(Error::io("a bad sector")).kind(), ErrorKind::Other);
+    }
 }

@@ -73,7 +73,7 @@ impl Leg {
         for file in &tree.files {
             let path = Path::new("tree").join(file);
             let shown = || path.display().to_string();
-            let copy = volume.read(path.as_os_str().as_encoded_bytes()).with_context(shown)?;
+            let copy = volume.read(&path).with_context(shown)?;
             anyhow::ensure!(copy == std::fs::read(tree.root.join(file))?, "{}: differs from what was copied", shown());
             self.files_compared += 1;
         }

@@ -1,0 +1,87 @@
+//! Choosing how a volume is mounted.
+
+use super::Volume;
+use crate::{AllocInit, ImageSpec, MountOptions, Mounted, OpenError};
+use rt::Rt;
+use std::path::Path;
+use std::result::Result;
+
+/// A volume that is about to be mounted: choose, then [`OpenVolume::mount`].
+///
+/// ```no_run
+/// use ordofs::{AllocInit, Volume};
+/// let volume = Volume::open("disk.img@p2")?
+///     .scheme("sync")
+///     .alloc_init(AllocInit::All)
+///     .cache(64 << 20)
+///     .options(|options| options.noatime = true)
+///     .mount()?;
+/// # Ok::<(), ordofs::OpenError>(())
+/// ```
+pub struct OpenVolume {
+    spec: ImageSpec,
+    options: MountOptions,
+}
+
+impl Volume {
+    /// The volume in a file, a device, or a partition (`disk.img@p2`).
+    ///
+    /// # Errors
+    /// `BadSpec` for a suffix that names no partition. The image itself is opened by [`OpenVolume::mount`].
+    pub fn open(image: impl AsRef<Path>) -> Result<OpenVolume, OpenError> {
+        Ok(Volume::at(ImageSpec::parse(image.as_ref())?))
+    }
+
+    /// The same for a place that was parsed before.
+    pub fn at(spec: ImageSpec) -> OpenVolume {
+        OpenVolume { spec, options: MountOptions::default() }
+    }
+}
+
+impl OpenVolume {
+    /// The scheme that keeps metadata in order, by name (see [`schemes::ALL`]).
+    pub fn scheme(mut self, name: &str) -> Self {
+        self.options.scheme = Some(name.into());
+        self
+    }
+
+    /// Change nothing.
+    pub fn read_only(mut self) -> Self {
+        self.options.read_only = true;
+        self
+    }
+
+    /// Mount a volume that needs repair read-write all the same.
+    pub fn force(mut self) -> Self {
+        self.options.force = true;
+        self
+    }
+
+    /// Memory for the cache, in bytes.
+    pub fn cache(mut self, bytes: usize) -> Self {
+        self.options.cache = bytes;
+        self
+    }
+
+    /// What is initialised on the disk before it is pointed to.
+    pub fn alloc_init(mut self, init: AllocInit) -> Self {
+        self.options.alloc_init = init;
+        self
+    }
+
+    /// Any other option.
+    pub fn options(mut self, change: impl FnOnce(&mut MountOptions)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    /// Mounts it. A volume that needs repair is mounted read-only; [`Mounted::why_read_only`] says why.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn mount(self) -> Result<Volume, OpenError> {
+        let rt = Rt::real_time();
+        let mounted = Mounted::open(&rt, &self.spec, &self.options)?;
+        Ok(Volume { rt, mounted })
+    }
+}
