@@ -120,9 +120,9 @@ fn nothing_reaches_the_image_that_nobody_put_there() {
             let sb = locate_on(&rt, Rc::new(ram.clone())).expect("it is there").found.superblock;
             let mut image = Image { ram, g: sb.geometry(), what, spoiled: false };
             for at in (0..image.g.ncg).map(|c| image.g.byte(image.g.cgsblock(Cgx(c)))).chain([sb.at]) {
-                let mut sectors = vec![0; (sb.len_on_disk() as usize).next_multiple_of(512)];
-                image.ram.peek(at.0, &mut sectors);
-                image.zero(&sectors[sb.len_on_disk() as usize..], "what lies behind a superblock", Ino(0));
+                let mut bytes = vec![0; (sb.len_on_disk() as usize).next_multiple_of(512)];
+                image.ram.peek(at.0, &mut bytes);
+                image.zero(&bytes[1376..], "what lies behind a superblock", Ino(0));
             }
             image.inspect();
             image.spoil();

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use workload::Session;
 
 const VALUES: [u32; 5] = [0, 1, i32::MAX as u32, 1 << 31, u32::MAX];
-/// Requests that may be made of the disk for one image by one program: a whole walk of a sound one takes 60.
+/// Requests that one program may make of the disk for one image, by far more than a sound one takes.
 const REQUESTS: u64 = 20_000;
 /// MiB by which the process may grow: the cache of a mount has 8, and there is one in each thread.
 const MEMORY: u64 = 64;
