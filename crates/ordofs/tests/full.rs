@@ -74,7 +74,7 @@ async fn prepare<F: FileSystem>(fs: &F, format: Format) -> Result<()> {
     s.write_at(&hole, 9 * BLOCK, b"tail").await?;
     s.mkdir_all("moved").await?;
     s.mkdir_all("heir").await?;
-    let full = s.mkdir_all("full").await?;
+    let _full = s.mkdir_all("full").await?;
     // Entries of 16 bytes behind two of 12: what is left in the first chunk is too short for another one.
     for i in 0..30 {
         s.write_file(&format!("full/{i:07}"), b"").await?;
