@@ -245,7 +245,9 @@ mod tests {
 
     #[test]
     fn moments_before_and_after_1970_come_back_as_they_were() {
-        for (secs, nanos) in [(0, 0), (1, 5), (-1, 0), (-1, 999_999_999), (-2, 1), (1 << 40, 7), (i64::MAX, 1), (i64::MIN, 0)] {
+        for (secs, nanos) in
+            [(0, 0), (1, 5), (-1, 0), (-1, 999_999_999), (-2, 1), (1 << 40, 7), (i64::MAX, 1), (i64::MIN, 0)]
+        {
             assert_eq!(stamp(moment(Stamp { secs, nanos })), Stamp { secs, nanos });
         }
     }
