@@ -33,6 +33,8 @@ pub struct Buf {
     /// An image is on its way to the device.
     pub(crate) leaving: Cell<bool>,
     pub(crate) dirty_since: Cell<Time>,
+    /// The call that changed it last (B7).
+    pub(crate) cause: Cell<u64>,
     pub(crate) referenced: Cell<bool>,
     /// The newest image that was sent, until it is durable.
     pub(crate) in_flight: RefCell<Option<disk::Written>>,
@@ -76,6 +78,7 @@ impl Buf {
             undurable: Cell::new(0),
             leaving: Cell::new(false),
             dirty_since: Cell::new(Time::default()),
+            cause: Cell::new(0),
             referenced: Cell::new(true),
             in_flight: RefCell::new(None),
             place_in_cache: Cell::new(u32::MAX),
@@ -139,6 +142,11 @@ impl Buf {
     /// Says that a fresh buf lies over an older state of itself, which was not read since all of it changes.
     pub fn set_stored(&self) {
         self.stored.set(Stored::Here);
+    }
+
+    /// The [`crate::Op::id`] of the call that changed it last; 0 for none (B7).
+    pub fn cause(&self) -> u64 {
+        self.cause.get()
     }
 
     /// The number that the scheme keeps with this buf; 0 at first.

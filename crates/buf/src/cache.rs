@@ -96,6 +96,8 @@ pub struct Cache {
     /// Tickets whose order broke because a write failed: what they free stays taken until fsck has seen it.
     pub(crate) stuck: RefCell<Vec<Ticket>>,
     pub(crate) next_op: Cell<u64>,
+    /// The call that runs now, as far as the cache knows; 0 for none (B7).
+    pub(crate) running: Cell<u64>,
 }
 
 #[derive(Default)]
@@ -132,6 +134,7 @@ impl Cache {
             upkeep: Rc::new(rt::sync::Notify::new()),
             stuck: RefCell::default(),
             next_op: Cell::new(1),
+            running: Cell::new(0),
         })
     }
 
@@ -209,16 +212,16 @@ impl Cache {
                 return Ok(buf);
             }
             if let Some(loading) = self.loading(want.key) {
-                loading.changed.notified().await;
+                self.aside(loading.changed.notified()).await;
                 continue;
             }
-            self.make_room(want.len).await?;
+            self.aside(self.make_room(want.len)).await?;
             if self.is_known(want.key) {
                 continue;
             }
             self.count(|s| s.misses += 1);
             let load = Load::begin(self, want);
-            let block = self.queue.read(want.addr, want.len, Tag { kind: want.role, cause: 0 }).await;
+            let block = self.aside(self.queue.read(want.addr, want.len, Tag::of(want.role))).await;
             return load.end(block.map_err(Error::io));
         }
     }
@@ -230,7 +233,7 @@ impl Cache {
         }
         self.count(|s| s.misses += 1);
         let load = Load::begin(self, want);
-        let read = self.queue.read(want.addr, want.len, Tag { kind: want.role, cause: 0 });
+        let read = self.queue.read(want.addr, want.len, Tag::of(want.role));
         self.rt.spawn(async move {
             // A failed read-ahead is nobody's error: whoever needs the block reads it again, and learns it.
             let _ = load.end(read.await.map_err(Error::io));
@@ -243,9 +246,9 @@ impl Cache {
     /// `Io` when room must be made, and the disk fails.
     pub async fn fresh(self: &Rc<Self>, key: Key, role: Role, addr: Option<DiskOff>, len: usize) -> Result<BufRef> {
         while let Some(loading) = self.loading(key) {
-            loading.changed.notified().await;
+            self.aside(loading.changed.notified()).await;
         }
-        self.make_room(len).await?;
+        self.aside(self.make_room(len)).await?;
         if let Some(old) = self.find(key) {
             self.discard(&old);
         }
@@ -294,8 +297,16 @@ impl Cache {
     #[inline]
     pub async fn before_change(&self, buf: &BufRef) {
         while buf.leaving.get() && self.scheme().while_leaving() == crate::WhileLeaving::Lock {
-            buf.changed.notified().await;
+            self.aside(buf.changed.notified()).await;
         }
+    }
+
+    /// Waits, while other calls may run: the one that waits is the one that runs again afterwards (B7).
+    async fn aside<T>(&self, wait: impl Future<Output = T>) -> T {
+        let op = self.running.replace(0);
+        let outcome = wait.await;
+        self.running.set(op);
+        outcome
     }
 
     /// Changes the bytes, which makes the buf dirty.
@@ -313,9 +324,16 @@ impl Cache {
         buf.change(f)
     }
 
-    /// Makes the buf dirty; the syncer will write it.
+    /// Makes the buf dirty; the syncer will write it. The call that runs is the cause.
     #[inline]
     pub fn mark_dirty(&self, buf: &BufRef) {
+        buf.cause.set(self.running.get());
+        self.make_dirty(buf);
+    }
+
+    /// Makes the buf dirty, for whatever cause it had.
+    #[inline]
+    pub(crate) fn make_dirty(&self, buf: &BufRef) {
         if buf.state.get() != State::Clean {
             return;
         }

@@ -11,6 +11,7 @@ impl Cache {
     /// `ReadOnly` when nothing can be changed; what the scheme's wait ends with.
     pub async fn begin(self: &Rc<Self>, kind: crate::CallKind) -> Result<Op> {
         self.health.writable()?;
+        self.running.set(0);
         let id = self.next_op.get();
         self.next_op.set(id + 1);
         let op = Op { id, kind };
@@ -24,6 +25,7 @@ impl Cache {
         if self.is_over_dirty() {
             self.throttle().await?;
         }
+        self.running.set(id);
         Ok(op)
     }
 
@@ -32,6 +34,7 @@ impl Cache {
     /// # Errors
     /// What the scheme's wait ends with.
     pub async fn end(self: &Rc<Self>, op: Op) -> Result<()> {
+        self.running.set(0);
         let must = self.scheme().end(self, op);
         if let Must::Nothing = must {
             return Ok(());
@@ -46,11 +49,16 @@ impl Cache {
     /// `Io` when a write that the scheme demands fails. What the step's ticket would free then stays taken.
     #[inline]
     pub async fn step(self: &Rc<Self>, op: Op, step: Step<'_>) -> Result<Option<Ticket>> {
+        step.each_changed(|buf| buf.cause.set(op.id));
+        self.running.set(op.id);
         let Answer { must, ripe } = self.scheme().step(self, op, step);
         if let Must::Nothing = must {
             return Ok(ripe);
         }
-        match self.obey(must).await {
+        self.running.set(0);
+        let outcome = self.obey(must).await;
+        self.running.set(op.id);
+        match outcome {
             Ok(()) => Ok(ripe),
             Err(error) => {
                 self.stuck.borrow_mut().extend(ripe);

@@ -147,7 +147,7 @@ impl Cache {
         }
         buf.undurable.set(buf.undurable.get() + 1);
         self.undurable_bytes.set(self.undurable_bytes.get() + image.len());
-        let written = self.queue.write(addr, image.clone(), Tag { kind: buf.kind(), cause: 0 });
+        let written = self.queue.write(addr, image.clone(), Tag { kind: buf.kind(), cause: buf.cause() });
         *buf.in_flight.borrow_mut() = Some(written.clone());
         let number = self.next_image.get();
         self.next_image.set(number + 1);
@@ -200,7 +200,7 @@ impl Cache {
 
     /// The buf is dirty again, with all its contents (B4).
     fn failed(self: &Rc<Self>, buf: &BufRef, error: &DiskError) {
-        self.mark_dirty(buf);
+        self.make_dirty(buf);
         self.scheme().failed(buf);
         let metadata = !matches!((buf.key(), buf.kind()), (Key::File(..), disk::Kind::Data));
         if metadata || error.op == disk::DiskOp::Flush {

@@ -14,6 +14,10 @@
 //! B5. Memory is bounded: clean bufs go when room is needed, dirty ones are written first, and a caller who makes bufs
 //!     dirty faster than the disk takes them waits.
 //! B6. A buf that somebody holds is never evicted: holding a [`BufRef`] is the pin.
+//! B7. Every write names its cause: the last call that changed the buf ([`Buf::cause`]). A step's bufs get the step's own
+//!     call. A change that no step tells gets the call that runs: the cache forgets it while a call waits here, and
+//!     remembers it when the call goes on. Only a call that waited for a lock, which the cache does not see, may go by
+//!     another's name until its next step. A crash explorer that blames the wrong call would accuse an innocent rule.
 
 #![forbid(unsafe_code)]
 

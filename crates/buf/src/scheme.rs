@@ -236,6 +236,30 @@ pub enum Step<'a> {
 }
 
 impl Step<'_> {
+    /// The bufs that the step's call has just changed. A buf that a step names only to say what it means, as the inode
+    /// behind a name, is not among them.
+    pub(crate) fn each_changed(&self, mut tell: impl FnMut(&BufRef)) {
+        match *self {
+            Step::InodesReady { cg } => tell(cg),
+            Step::InodeAllocated { cg, inode, .. } => {
+                tell(cg);
+                tell(inode);
+            }
+            Step::InodeChanged { inode, .. } | Step::InodeReleased { inode, .. } => tell(inode),
+            Step::BlockAllocated { slot, block, cg, .. } => {
+                tell(slot.buf());
+                tell(block);
+                tell(cg);
+            }
+            Step::BlockReady { block, .. }
+            | Step::LinkAdded { block, .. }
+            | Step::LinkChanged { block, .. }
+            | Step::LinkRemoved { block, .. }
+            | Step::DataWritten { block, .. } => tell(block),
+            Step::BlocksReleased { at, .. } => tell(at),
+        }
+    }
+
     /// The ticket that the step carries, if any.
     pub fn into_ticket(self) -> Option<Ticket> {
         match self {

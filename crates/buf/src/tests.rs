@@ -1,5 +1,7 @@
 //! The invariants of the cache, one test each, on a RAM disk in virtual time.
 
+mod causes;
+
 use crate::{Answer, Buf, BufRef, Cache, CacheOptions, Health, Home, Key, Must, Op, Promises, Scheme, Step, Want};
 use disk::{
     Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Image, Kind, Queue, QueueOptions,
