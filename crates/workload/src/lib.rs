@@ -17,6 +17,7 @@ pub mod random;
 mod registry;
 mod report;
 mod rng;
+pub mod script;
 mod sequential;
 mod small_files;
 mod trees;

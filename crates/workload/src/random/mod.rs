@@ -16,6 +16,7 @@ mod features;
 mod generate;
 mod op;
 mod player;
+mod short;
 mod shrink;
 
 pub use compare::{Difference, compare_trees};
@@ -24,4 +25,5 @@ pub use features::Features;
 pub use generate::{Generator, Shape};
 pub use op::{BadOp, Op};
 pub use player::{Outcome, Player, Seen};
+pub(crate) use short::usage;
 pub use shrink::shrink;

@@ -1,8 +1,10 @@
 //! Operations, each as one line of text.
 //!
 //! A path's parts are divided by slashes and hold no blanks. A path that starts with `@` and a digit goes from the node
-//! held in that slot, else from the root. Modes and flags are octal and hexadecimal, other numbers decimal.
+//! held in that slot, else from the root. Modes and flags are octal and hexadecimal, other numbers decimal. What has a
+//! usual value may be left out at the end of a line that is read.
 
+use super::short;
 use std::fmt;
 use std::str::FromStr;
 use vfs::{FallocMode, Kind, RenameMode, Whence, XattrMode};
@@ -232,12 +234,18 @@ impl FromStr for Op {
     type Err = BadOp;
 
     fn from_str(line: &str) -> Result<Op, BadOp> {
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        parse_names(&words).or_else(|| parse_contents(&words)).ok_or_else(|| BadOp(line.to_owned()))
+        Op::read(line, None)
     }
 }
 
 impl Op {
+    /// What `line` says; its seed is `seed` if it needs one and has none.
+    pub(crate) fn read(line: &str, seed: Option<u64>) -> Result<Op, BadOp> {
+        let words = short::exact(line, seed);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        parse_names(&words).or_else(|| parse_contents(&words)).ok_or_else(|| BadOp(line.to_owned()))
+    }
+
     /// The paths that it names.
     pub(super) fn paths_mut(&mut self) -> Vec<&mut String> {
         match self {
@@ -371,7 +379,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_with_the_line() {
-        for line in ["", "create a", "create a 9", "close 1", "rename a b sideways", "write a 1 99999999999 0"] {
+        for line in ["", "create", "create a 9", "close 1", "rename a b sideways", "write a 1 99999999999 0"] {
             assert_eq!(line.parse::<Op>(), Err(BadOp(line.to_owned())));
         }
     }

@@ -1,0 +1,58 @@
+//! Scripts: short lists of calls that are played while the power is cut at every place.
+//!
+//! A script is a text that a person writes and reads. One call a line, in the forms of [`Op`], short or exact:
+//!
+//! ```text
+//! # A file takes the place of another one.
+//!
+//! create a
+//! write a 0 4096
+//! create b
+//! ---
+//! rename a b
+//! fsync b
+//! ```
+//!
+//! - The comment at the head says what the script is about. Other comments and blank lines are for the reader.
+//! - What stands above the line `---` is the set-up: it is made durable before the power is cut. Without such a line
+//!   there is no set-up.
+//! - `{3..7}` in a line makes one call for each of these numbers, with `{}` for the same number further on in the line.
+//!   `{x*200}` is `x` 200 times.
+//! - A comment `# refused` directly above a call says that the call may be refused, on this volume or on another one.
+//!
+//! S1. A script gives the same calls everywhere. A seed that a line leaves out is chosen by the script's text alone.
+//! S2. No two writes of a script have the same seed unless it is written down so. Bytes that come back after a crash
+//!     then say which write they are of; with equal bytes a stale block would pass for the right one.
+//! S3. No call is skipped or fails on a correct file system, and none is refused without the mark. Otherwise a script
+//!     that tests nothing would look like one that passed.
+
+mod expand;
+mod text;
+
+pub use text::BadScript;
+
+use crate::random::Op;
+use std::collections::BTreeSet;
+
+/// Calls with a name, and what has to be there before them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Script {
+    /// What it is found by.
+    pub name: String,
+    /// What it is about, in one line.
+    pub says: String,
+    /// What is made, and made durable, before the power may go.
+    pub setup: Vec<Op>,
+    /// What is played while the power may go.
+    pub calls: Vec<Op>,
+    /// Which calls may be refused, counted from 0 through the set-up and on through the calls.
+    pub refused: BTreeSet<usize>,
+}
+
+impl Script {
+    /// All calls in order, those of the set-up first, and whether each may be refused.
+    pub fn steps(&self) -> impl Iterator<Item = (&Op, bool)> {
+        let all = self.setup.iter().chain(&self.calls).enumerate();
+        all.map(|(index, op)| (op, self.refused.contains(&index)))
+    }
+}
