@@ -33,6 +33,9 @@ pub enum OpenError {
     /// There is no scheme with this name.
     #[error("no scheme is called {0:?}; `ordo schemes` lists them")]
     NoScheme(String),
+    /// The scheme has no such rule.
+    #[error(transparent)]
+    NoRule(#[from] schemes::NoRule),
     /// The volume failed.
     #[error(transparent)]
     Volume(#[from] vfs::Error),

@@ -13,14 +13,17 @@
 
 mod async_;
 mod sync;
+#[cfg(test)]
+mod testing;
 mod told;
 mod words;
 
 pub use async_::NoOrder;
-pub use sync::Synchronous;
+pub use sync::{Rule, Rules, Synchronous};
 pub use told::{Teller, Told};
 
 use buf::Scheme;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Whether a block that was just allocated must be initialised on the disk before a pointer to it is.
@@ -47,11 +50,29 @@ impl AllocInit {
     }
 }
 
-/// What the user may set about a scheme.
-#[derive(Debug, Clone, Copy, Default)]
+/// What may be set about a scheme.
+#[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// `allocinit=`
     pub alloc_init: AllocInit,
+    /// Rules, by name, that the scheme shall break though it declares them: what the crash explorer must find out.
+    pub without: BTreeSet<String>,
+}
+
+/// A scheme was to break a rule that it does not have, or that is not in force with the other settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{scheme} has no rule {rule:?} to break; its rules are: {}", listed(.rules))]
+pub struct NoRule {
+    /// The scheme.
+    pub scheme: &'static str,
+    /// The rule that it does not have.
+    pub rule: String,
+    /// The rules that it has.
+    pub rules: Vec<&'static str>,
+}
+
+fn listed(rules: &[&str]) -> String {
+    if rules.is_empty() { "none".into() } else { rules.join(", ") }
 }
 
 /// A scheme as `ordo schemes` lists it.
@@ -61,13 +82,21 @@ pub struct Known {
     pub name: &'static str,
     /// What it does, in one line.
     pub about: &'static str,
-    make: fn(Settings) -> Rc<dyn Scheme>,
+    make: fn(&Settings) -> Rc<dyn Scheme>,
 }
 
 impl Known {
     /// A scheme of this kind.
-    pub fn make(&self, settings: Settings) -> Rc<dyn Scheme> {
-        (self.make)(settings)
+    ///
+    /// # Errors
+    /// [`NoRule`] when a rule is to be broken that there is not.
+    pub fn make(&self, settings: &Settings) -> Result<Rc<dyn Scheme>, NoRule> {
+        let scheme = (self.make)(settings);
+        let rules: Vec<_> = scheme.declares().rules.into_iter().map(|(name, _)| name).collect();
+        match settings.without.iter().find(|rule| !rules.contains(&rule.as_str())) {
+            None => Ok(scheme),
+            Some(rule) => Err(NoRule { scheme: self.name, rule: rule.clone(), rules }),
+        }
     }
 }
 
@@ -76,7 +105,10 @@ pub const ALL: &[Known] = &[
     Known {
         name: "sync",
         about: "metadata is written in order, and each call waits for it: the conventional FFS",
-        make: |settings| Rc::new(Synchronous::new(settings.alloc_init)),
+        make: |settings| {
+            let dropped = settings.without.iter().filter_map(|name| Rule::by_name(name)).collect();
+            Rc::new(Synchronous::without(settings.alloc_init, dropped))
+        },
     },
     Known {
         name: "async",

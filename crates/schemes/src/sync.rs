@@ -2,65 +2,88 @@
 //! durable before the call goes on. (4.4BSD's form, which also awaits the last write of a sequence, so that a name is
 //! there, or gone, when the call returns: Seltzer et al. 2000, section 6; Ganger and Patt 1994, section 2.)
 //!
-//! What is awaited, and which crash would go wrong otherwise:
-//!
-//! - `inode-before-name`: the inode with its raised link count, before a name points to it. Otherwise a name leads to a
-//!   free inode, or to one that fsck frees because it counts too few names.
-//! - `name-on-return`: the directory's block with the new name, before the call returns. Only the promise depends on it.
-//! - `name-gone-before-link`: the directory's block without the name, before the link count goes down. Otherwise the
-//!   name outlives its inode.
-//! - `link-before-free`: the inode with its lowered count or cleared pointers, before its blocks and its number are free
-//!   again. Otherwise two files own one block.
-//! - `directory-size`: the inode of a directory that grew, before the call returns; names beyond its size are not there.
-//! - `inodes-initialised`: a new block of inodes, then the group that counts it. Otherwise garbage is taken for inodes,
-//!   or fsck does not look at the inode that a name points to.
-//! - `indirect-initialised`: a new indirect block, before a pointer to it. Otherwise garbage is taken for pointers.
-//! - `directory-initialised`: a new block of a directory, before a pointer to it. Otherwise garbage is taken for names.
-//! - `attributes-initialised`: the area of extended attributes, before a pointer to it. Otherwise garbage is taken for
-//!   attributes, and those that were there are lost.
-//! - `moved-contents`: a block whose older state is on the disk, at its new place before a pointer leads there. Otherwise
-//!   what was made durable before is lost with the rest.
-//! - `data-initialised` (option): a new block of data, before a pointer to it. Otherwise a file shows old bytes.
-//! - `moved-fragment`: the inode that points to the new place of a fragment, before the old place is free again.
+//! What is awaited, and which crash would go wrong otherwise, say the [`Rule`]s. Each wait is there for the sake of a
+//! rule, and can be dropped with it; a wait that serves two rules stays as long as one of them is in force. What a rule
+//! demands when the call *returns* only, and no longer before something else, is awaited at the call's end.
 //!
 //! Bitmaps, summaries, times, sizes and data are delayed. A crash leaves leaks and counts that are too high.
 
-use crate::AllocInit;
-use buf::{Answer, BufRef, Cache, CrashLeaves, Durable, Fields, Must, Op, Promises, Role, Scheme, Step, Ticket};
-use std::rc::Rc;
+mod rule;
+#[cfg(test)]
+mod tests;
 
-const RULES: &[(&str, &str)] = &[
-    ("inode-before-name", "an inode is durable before a name points to it"),
-    ("name-on-return", "a new name is durable when its call returns"),
-    ("name-gone-before-link", "a name is durably gone before its link is dropped"),
-    ("link-before-free", "cleared pointers are durable before what they pointed to is free"),
-    ("directory-size", "the size of a directory that grew is durable when the call returns"),
-    ("inodes-initialised", "a block of inodes, and the group that counts it, are durable before one of them is used"),
-    ("indirect-initialised", "an indirect block is durable before a pointer to it"),
-    ("directory-initialised", "a directory's block is durable before a pointer to it"),
-    ("attributes-initialised", "an area of extended attributes is durable before a pointer to it"),
-    ("moved-contents", "contents that were stored are durable at their new place before a pointer leads there"),
-    ("data-initialised", "a block of data is durable before a pointer to it (allocinit=all)"),
-    ("moved-fragment", "a moved fragment's new address is durable before the old one is free"),
-];
+pub use rule::{Rule, Rules};
+
+use crate::AllocInit;
+use buf::{
+    Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Must, Op, Promises, Role, Scheme, Step, Ticket,
+};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// The scheme `sync`.
 pub struct Synchronous {
     alloc_init: AllocInit,
+    /// The rules that it follows. It declares those that it should follow, even if some were dropped.
+    follows: Rules,
+    /// Blocks with names that nothing waited for, by call: only where a rule was dropped.
+    at_end: RefCell<BTreeMap<u64, Vec<BufRef>>>,
 }
 
 impl Synchronous {
     /// With this allocation initialisation.
     pub fn new(alloc_init: AllocInit) -> Synchronous {
-        Synchronous { alloc_init }
+        Synchronous::without(alloc_init, Rules::default())
     }
 
-    fn initialises(&self, role: Role) -> bool {
-        match role {
-            Role::Indirect | Role::InodeBlock | Role::ExtAttr => true,
-            Role::Directory => self.alloc_init != AllocInit::None,
-            _ => self.alloc_init == AllocInit::All,
+    /// With this allocation initialisation, and rules dropped that it still declares: a liar, to test the tests with.
+    pub fn without(alloc_init: AllocInit, dropped: Rules) -> Synchronous {
+        let follows = Rules::in_force(alloc_init).without(dropped);
+        Synchronous { alloc_init, follows, at_end: RefCell::default() }
+    }
+
+    /// Waits for `buf` where `rule` demands it.
+    fn by(&self, rule: Rule, buf: &BufRef) -> Must {
+        if self.follows.has(rule) { wait_for(buf) } else { Must::Nothing }
+    }
+
+    /// A new block is awaited for what it holds, or because it was somewhere else before.
+    fn block_ready(&self, block: &BufRef, role: Role) -> Must {
+        let initialised = match role {
+            Role::Indirect => Rule::IndirectInitialised,
+            Role::InodeBlock => Rule::InodesInitialised,
+            Role::ExtAttr => Rule::AttributesInitialised,
+            Role::Directory => Rule::DirectoryInitialised,
+            _ => Rule::DataInitialised,
+        };
+        match self.by(initialised, block) {
+            Must::Nothing if block.has_moved() => self.by(Rule::MovedContents, block),
+            must => must,
         }
+    }
+
+    fn inode_changed(&self, inode: &BufRef, fields: Fields) -> Must {
+        match fields {
+            Fields::LinksUp => self.by(Rule::InodeBeforeName, inode),
+            Fields::LinksDown => self.by(Rule::LinkBeforeFree, inode),
+            Fields::DirectorySize => self.by(Rule::DirectorySize, inode),
+            Fields::Size | Fields::Mode | Fields::Times => Must::Nothing,
+        }
+    }
+
+    /// A name was set or cleared in `block`. Rules of `order` demand the block before the call's next step. Where there
+    /// are none, it is awaited at once for the return; where all were dropped, not before the return.
+    fn named(&self, op: Op, block: &BufRef, order: &[Rule]) -> Must {
+        let ordered = order.iter().any(|rule| self.follows.has(*rule));
+        let on_return = self.follows.has(Rule::NameOnReturn);
+        if ordered || on_return && order.is_empty() {
+            return wait_for(block);
+        }
+        if on_return {
+            self.at_end.borrow_mut().entry(op.id).or_default().push(block.clone());
+        }
+        Must::Nothing
     }
 }
 
@@ -87,32 +110,42 @@ impl Scheme for Synchronous {
             crash_leaves: CrashLeaves::Leaks,
             no_stale_data: self.alloc_init == AllocInit::All,
             mount_at_once: false,
-            rules: RULES.to_vec(),
+            rules: Rules::in_force(self.alloc_init).texts(),
         }
     }
 
-    fn step(&self, _cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
+    fn end(&self, _cache: &Rc<Cache>, op: Op) -> Must {
+        match self.at_end.borrow_mut().remove(&op.id) {
+            None => Must::Nothing,
+            Some(blocks) => Must::InOrder(blocks),
+        }
+    }
+
+    fn step(&self, _cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
         match step {
-            Step::InodesReady { cg } => wait_for(cg).into(),
+            Step::InodesReady { cg } => self.by(Rule::InodesInitialised, cg).into(),
             Step::InodeAllocated { .. } | Step::DataWritten { .. } => Must::Nothing.into(),
-            Step::InodeChanged { inode, fields, .. } => match fields {
-                Fields::LinksUp | Fields::LinksDown | Fields::DirectorySize => wait_for(inode).into(),
-                Fields::Size | Fields::Mode | Fields::Times => Must::Nothing.into(),
-            },
-            Step::BlockReady { block, role, .. } if self.initialises(role) || block.has_moved() => {
-                wait_for(block).into()
+            Step::InodeChanged { inode, fields, .. } => self.inode_changed(inode, fields).into(),
+            Step::BlockReady { block, role, .. } => self.block_ready(block, role).into(),
+            Step::BlockAllocated { slot, freed: Some(ticket), .. } => {
+                then_free(self.by(Rule::MovedFragment, slot.buf()), ticket)
             }
-            Step::BlockReady { .. } => Must::Nothing.into(),
-            Step::BlockAllocated { slot, freed: Some(ticket), .. } => then_free(wait_for(slot.buf()), ticket),
             // A pointer within an indirect block: the block was durable when it was made, and a pointer more in it
             // only leads to what is initialised as far as it must be. fsync and the syncer write it.
             Step::BlockAllocated { freed: None, .. } => Must::Nothing.into(),
-            Step::LinkAdded { block, .. } => wait_for(block).into(),
-            Step::LinkChanged { block, ticket, .. } | Step::LinkRemoved { block, ticket, .. } => {
-                then_free(wait_for(block), ticket)
+            Step::LinkAdded { block, .. } => {
+                let renames = op.kind == CallKind::Rename;
+                self.named(op, block, if renames { &[Rule::NewNameBeforeOld] } else { &[] }).into()
             }
-            Step::BlocksReleased { at, ticket, .. } => then_free(wait_for(at), ticket),
-            Step::InodeReleased { inode, ticket, .. } => then_free(wait_for(inode), ticket),
+            // Only a rename does it: the name is new for what moves, and gone for what was replaced.
+            Step::LinkChanged { block, ticket, .. } => {
+                then_free(self.named(op, block, &[Rule::NewNameBeforeOld, Rule::NameGoneBeforeLink]), ticket)
+            }
+            Step::LinkRemoved { block, ticket, .. } => {
+                then_free(self.named(op, block, &[Rule::NameGoneBeforeLink]), ticket)
+            }
+            Step::BlocksReleased { at, ticket, .. } => then_free(self.by(Rule::LinkBeforeFree, at), ticket),
+            Step::InodeReleased { inode, ticket, .. } => then_free(self.by(Rule::LinkBeforeFree, inode), ticket),
         }
     }
 }

@@ -1,0 +1,147 @@
+//! The rules of `sync`: what is awaited, and which crash would go wrong otherwise.
+
+use crate::AllocInit;
+
+/// A rule of `sync`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// The inode with its raised link count, before a name points to it. Otherwise a name leads to a free inode, or to
+    /// one that fsck frees because it counts too few names.
+    InodeBeforeName,
+    /// The directory's block, with the new name or without the old one, before the call returns. Only the promise
+    /// depends on it.
+    NameOnReturn,
+    /// The block with a renamed file's new name, before the old name is cleared. Otherwise the file has neither.
+    NewNameBeforeOld,
+    /// The directory's block without the name, before the link count goes down. Otherwise the name outlives its inode.
+    NameGoneBeforeLink,
+    /// The inode with its lowered count or cleared pointers, before its blocks and its number are free again. Otherwise
+    /// two files own one block.
+    LinkBeforeFree,
+    /// The inode of a directory that grew, before the call returns; names beyond its size are not there.
+    DirectorySize,
+    /// A new block of inodes, then the group that counts it. Otherwise garbage is taken for inodes, or fsck does not
+    /// look at the inode that a name points to.
+    InodesInitialised,
+    /// A new indirect block, before a pointer to it. Otherwise garbage is taken for pointers.
+    IndirectInitialised,
+    /// A new block of a directory, before a pointer to it. Otherwise garbage is taken for names.
+    DirectoryInitialised,
+    /// The area of extended attributes, before a pointer to it. Otherwise garbage is taken for attributes, and those
+    /// that were there are lost.
+    AttributesInitialised,
+    /// A block whose older state is on the disk, at its new place before a pointer leads there. Otherwise what was made
+    /// durable before is lost with the rest.
+    MovedContents,
+    /// A new block of data, before a pointer to it (an option). Otherwise a file shows old bytes.
+    DataInitialised,
+    /// The pointer to the new place of a fragment, before the old place is free again. Otherwise two files own it.
+    MovedFragment,
+}
+
+impl Rule {
+    /// All, in the order of the documents.
+    pub const ALL: [Rule; 13] = [
+        Rule::InodeBeforeName,
+        Rule::NameOnReturn,
+        Rule::NewNameBeforeOld,
+        Rule::NameGoneBeforeLink,
+        Rule::LinkBeforeFree,
+        Rule::DirectorySize,
+        Rule::InodesInitialised,
+        Rule::IndirectInitialised,
+        Rule::DirectoryInitialised,
+        Rule::AttributesInitialised,
+        Rule::MovedContents,
+        Rule::DataInitialised,
+        Rule::MovedFragment,
+    ];
+
+    /// Its name, and what it says.
+    pub fn text(self) -> (&'static str, &'static str) {
+        match self {
+            Rule::InodeBeforeName => ("inode-before-name", "an inode is durable before a name points to it"),
+            Rule::NameOnReturn => ("name-on-return", "a name is durably there, or gone, when its call returns"),
+            Rule::NewNameBeforeOld => {
+                ("new-name-before-old", "a renamed file's new name is durable before its old one is cleared")
+            }
+            Rule::NameGoneBeforeLink => ("name-gone-before-link", "a name is durably gone before its link is dropped"),
+            Rule::LinkBeforeFree => {
+                ("link-before-free", "cleared pointers are durable before what they pointed to is free")
+            }
+            Rule::DirectorySize => {
+                ("directory-size", "the size of a directory that grew is durable when the call returns")
+            }
+            Rule::InodesInitialised => (
+                "inodes-initialised",
+                "a block of inodes, and the group that counts it, are durable before one of them is used",
+            ),
+            Rule::IndirectInitialised => {
+                ("indirect-initialised", "an indirect block is durable before a pointer to it")
+            }
+            Rule::DirectoryInitialised => {
+                ("directory-initialised", "a directory's block is durable before a pointer to it")
+            }
+            Rule::AttributesInitialised => {
+                ("attributes-initialised", "an area of extended attributes is durable before a pointer to it")
+            }
+            Rule::MovedContents => (
+                "moved-contents",
+                "contents that were stored are durable at their new place before a pointer leads there",
+            ),
+            Rule::DataInitialised => {
+                ("data-initialised", "a block of data is durable before a pointer to it (allocinit=all)")
+            }
+            Rule::MovedFragment => {
+                ("moved-fragment", "a moved fragment's new address is durable before the old one is free")
+            }
+        }
+    }
+
+    /// By its name.
+    pub fn by_name(name: &str) -> Option<Rule> {
+        Rule::ALL.into_iter().find(|rule| rule.text().0 == name)
+    }
+
+    /// Whether it is in force under this allocation initialisation.
+    pub fn holds_with(self, init: AllocInit) -> bool {
+        match self {
+            Rule::DirectoryInitialised => init != AllocInit::None,
+            Rule::DataInitialised => init == AllocInit::All,
+            _ => true,
+        }
+    }
+}
+
+/// A set of rules.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rules(u16);
+
+impl Rules {
+    /// Those that are in force under this allocation initialisation.
+    pub fn in_force(init: AllocInit) -> Rules {
+        Rule::ALL.into_iter().filter(|rule| rule.holds_with(init)).collect()
+    }
+
+    /// These, and not those of `dropped`.
+    pub fn without(self, dropped: Rules) -> Rules {
+        Rules(self.0 & !dropped.0)
+    }
+
+    /// It is one of them.
+    #[inline]
+    pub fn has(self, rule: Rule) -> bool {
+        self.0 & 1 << rule as u16 != 0
+    }
+
+    /// Their names and what they say, in the order of the documents.
+    pub fn texts(self) -> Vec<(&'static str, &'static str)> {
+        Rule::ALL.into_iter().filter(|rule| self.has(*rule)).map(Rule::text).collect()
+    }
+}
+
+impl FromIterator<Rule> for Rules {
+    fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Rules {
+        Rules(rules.into_iter().fold(0, |set, rule| set | 1 << rule as u16))
+    }
+}
