@@ -28,6 +28,7 @@ mod dirty;
 mod evict;
 mod health;
 mod leave;
+mod promises;
 mod scheme;
 mod syncer;
 mod ticket;
@@ -39,10 +40,8 @@ pub use buf::{Buf, BufRef, Key};
 pub use cache::{Cache, CacheOptions, CacheStats, Want};
 pub use disk::Kind as Role;
 pub use health::Health;
-pub use scheme::{
-    Answer, CallKind, CrashLeaves, Durable, Fields, Home, Leave, Must, Op, Promises, Run, Scheme, Slot, Step,
-    WhileLeaving,
-};
+pub use promises::{CrashLeaves, Durable, Promises};
+pub use scheme::{Answer, CallKind, Fields, Home, Leave, Must, Op, Run, Scheme, Slot, Step, WhileLeaving};
 pub use ticket::{Freed, Ledger, Ticket};
 
 /// A boxed future of this thread.

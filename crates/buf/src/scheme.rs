@@ -9,7 +9,7 @@
 //! S3. The engine never asks which scheme it runs under; a scheme never searches a directory, computes a block's
 //!     address, or knows how a bitmap is laid out.
 
-use crate::{Boxed, Buf, BufRef, Cache, Role, Ticket};
+use crate::{Boxed, Buf, BufRef, Cache, Promises, Role, Ticket};
 use disk::{Block, DiskOff, Image};
 use ondisk::{FragNo, Ino, Lbn};
 use rt::Time;
@@ -319,51 +319,6 @@ pub enum WhileLeaving {
     Lock,
     /// The image leaves as a copy, and the buf stays usable (`-CB`).
     Copy,
-}
-
-/// What a promise means: after which event the effect of a call survives a power cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Durable {
-    /// When the call returns.
-    OnReturn,
-    /// After fsync of the file or directory.
-    AfterFsync,
-    /// After a sync of the volume.
-    AfterSync,
-}
-
-/// What a power cut may leave behind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CrashLeaves {
-    /// Nothing that needs repair.
-    Nothing,
-    /// Space and link counts that are too high; `fsck -p` repairs it all without loss.
-    Leaks,
-    /// Anything. `fsck -y` may lose files.
-    Anything,
-}
-
-/// What a scheme promises, in full. The crash explorer holds it to this text, and the documents are made from it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Promises {
-    /// A name made by create, mkdir, symlink, link or rename.
-    pub name_added: Durable,
-    /// A name removed by unlink, rmdir or rename.
-    pub name_removed: Durable,
-    /// Contents of files.
-    pub data: Durable,
-    /// fsync of a new file makes its name durable, too.
-    pub fsync_covers_name: bool,
-    /// After a crash a renamed file has its old name or its new one, never neither.
-    pub rename_never_loses: bool,
-    /// What a crash leaves.
-    pub crash_leaves: CrashLeaves,
-    /// A file never shows bytes that were another file's.
-    pub no_stale_data: bool,
-    /// A crashed volume may be mounted read-write at once.
-    pub mount_at_once: bool,
-    /// The rules that give it its order, by name: what each says.
-    pub rules: Vec<(&'static str, &'static str)>,
 }
 
 /// A way to keep metadata in order.

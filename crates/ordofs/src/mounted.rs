@@ -156,5 +156,5 @@ impl Mounted {
 fn make_scheme(options: &MountOptions) -> std::result::Result<Rc<dyn Scheme>, OpenError> {
     let name = options.scheme.as_deref().unwrap_or(DEFAULT_SCHEME);
     let known = schemes::by_name(name).ok_or_else(|| OpenError::NoScheme(name.into()))?;
-    Ok(known.make(&schemes::Settings { alloc_init: options.alloc_init, ..schemes::Settings::default() })?)
+    Ok(known.make(schemes::Settings { alloc_init: options.alloc_init, ..schemes::Settings::default() })?)
 }

@@ -90,8 +90,8 @@ impl Known {
     ///
     /// # Errors
     /// [`NoRule`] when a rule is to be broken that there is not.
-    pub fn make(&self, settings: &Settings) -> Result<Rc<dyn Scheme>, NoRule> {
-        let scheme = (self.make)(settings);
+    pub fn make(&self, settings: Settings) -> Result<Rc<dyn Scheme>, NoRule> {
+        let scheme = (self.make)(&settings);
         let rules: Vec<_> = scheme.declares().rules.into_iter().map(|(name, _)| name).collect();
         match settings.without.iter().find(|rule| !rules.contains(&rule.as_str())) {
             None => Ok(scheme),

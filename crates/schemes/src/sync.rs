@@ -6,7 +6,11 @@
 //! rule, and can be dropped with it; a wait that serves two rules stays as long as one of them is in force. What a rule
 //! demands when the call *returns* only, and no longer before something else, is awaited at the call's end.
 //!
-//! Bitmaps, summaries, times, sizes and data are delayed. A crash leaves leaks and counts that are too high.
+//! Bitmaps, summaries, times, modes, sizes and data are delayed. A crash leaves link counts that are too high, files
+//! without a name, and maps that are behind the inodes, so that a fragment in use may be marked free: nothing may be
+//! allocated before `fsck -p` has run. Extended attributes are delayed like data, whether they are rewritten in place or
+//! in a new area (the inode that points to that one is awaited only if an older area is freed, and nobody may count on
+//! it); fsync writes their blocks and the inode.
 
 mod rule;
 #[cfg(test)]
@@ -105,9 +109,12 @@ impl Scheme for Synchronous {
             name_added: Durable::OnReturn,
             name_removed: Durable::OnReturn,
             data: Durable::AfterFsync,
+            attributes: Durable::AfterFsync,
             fsync_covers_name: true,
             rename_never_loses: true,
-            crash_leaves: CrashLeaves::Leaks,
+            call_is_atomic: false,
+            prefix_order: false,
+            crash_leaves: CrashLeaves::Counts,
             no_stale_data: self.alloc_init == AllocInit::All,
             mount_at_once: false,
             rules: Rules::in_force(self.alloc_init).texts(),

@@ -113,7 +113,7 @@ impl Ready {
         let recorder = Recorder::new(&rt, Rc::new(ram.clone()), true);
         let scribe = Scribe { recorder: recorder.clone(), lines: RefCell::default(), listening: Cell::new(false) };
         let scribe = Rc::new(scribe);
-        let inner = schemes::by_name(scheme).expect("it is known").make(&Settings::default());
+        let inner = schemes::by_name(scheme).expect("it is known").make(Settings::default());
         let inner = inner.expect("it breaks no rule");
         let listener = scribe.clone();
         let teller = Rc::new(Teller::new(inner, move |told| listener.hear(told)));

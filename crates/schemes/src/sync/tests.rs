@@ -92,10 +92,10 @@ fn the_option_decides_which_rules_are_in_force() {
 #[test]
 fn whoever_breaks_a_rule_declares_it_all_the_same() {
     let sync = crate::by_name("sync").expect("it is known");
-    let whole = sync.make(&Settings::default()).expect("nothing is broken").declares();
+    let whole = sync.make(Settings::default()).expect("nothing is broken").declares();
     for (name, _) in &whole.rules {
         let settings = Settings { without: [(*name).to_owned()].into(), ..Settings::default() };
-        assert_eq!(sync.make(&settings).expect("it has the rule").declares(), whole);
+        assert_eq!(sync.make(settings).expect("it has the rule").declares(), whole);
         assert_eq!(Rule::by_name(name).map(|rule| rule.text().0), Some(*name));
     }
 }
@@ -104,7 +104,7 @@ fn whoever_breaks_a_rule_declares_it_all_the_same() {
 fn a_rule_that_there_is_not_cannot_be_broken() {
     let refused = |scheme: &str, rule: &str| -> NoRule {
         let settings = Settings { without: [rule.to_owned()].into(), ..Settings::default() };
-        crate::by_name(scheme).expect("it is known").make(&settings).err().expect("there is no such rule")
+        crate::by_name(scheme).expect("it is known").make(settings).err().expect("there is no such rule")
     };
     let error = refused("sync", "link-before-fre");
     assert_eq!((error.scheme, &*error.rule), ("sync", "link-before-fre"));

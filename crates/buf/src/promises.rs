@@ -1,0 +1,60 @@
+//! What a scheme promises: what survives a power cut, and what one may leave behind.
+
+/// What a promise means: after which event the effect of a call survives a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Durable {
+    /// When the call returns.
+    OnReturn,
+    /// After fsync of the file or directory.
+    AfterFsync,
+    /// After a sync of the volume.
+    AfterSync,
+}
+
+/// What a power cut may leave behind, from the best to the worst. Each includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CrashLeaves {
+    /// Nothing that needs repair.
+    Nothing,
+    /// Space and inodes that are marked used and are free; link counts that are too high. The volume is safe to write
+    /// at once, and loses nothing but that space until it is checked (McKusick and Ganger 1999: what soft updates
+    /// leave).
+    Leaks,
+    /// Maps and counts that are behind what the inodes say, in both directions: a fragment that is in use may be marked
+    /// free. Link counts that are too high, and files without a name. `fsck -p` repairs it all without loss. It must run
+    /// before the volume is written: an allocation by the old maps would give one fragment to two files.
+    Counts,
+    /// Anything. `fsck -y` may lose files.
+    Anything,
+}
+
+/// What a scheme promises, in full. The crash explorer holds it to this text, and the documents are made from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promises {
+    /// A name made by create, mkdir, symlink, link or rename.
+    pub name_added: Durable,
+    /// A name removed by unlink, rmdir or rename.
+    pub name_removed: Durable,
+    /// Contents of files.
+    pub data: Durable,
+    /// Mode, owner, flags, times, and extended attributes with the access control lists among them.
+    pub attributes: Durable,
+    /// fsync of a new file makes its name durable, too.
+    pub fsync_covers_name: bool,
+    /// After a crash a renamed file has its old name or its new one, never neither.
+    pub rename_never_loses: bool,
+    /// After a crash each call has happened as a whole, or not at all: never a rename with both names, or a write of
+    /// which the first half is there.
+    pub call_is_atomic: bool,
+    /// What a crash leaves is what the volume was after some call of its history: if a call is there, then so are all
+    /// that returned before it began, and none has overtaken another.
+    pub prefix_order: bool,
+    /// What a crash leaves.
+    pub crash_leaves: CrashLeaves,
+    /// A file never shows bytes that were another file's.
+    pub no_stale_data: bool,
+    /// A crashed volume may be mounted read-write at once.
+    pub mount_at_once: bool,
+    /// The rules that give it its order, by name: what each says.
+    pub rules: Vec<(&'static str, &'static str)>,
+}
