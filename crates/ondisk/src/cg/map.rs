@@ -52,6 +52,28 @@ pub fn fill(map: &mut [u8], from: u32, n: u32, value: bool) {
     }
 }
 
+/// The map in words of 64 bits, the lowest bit first; the last word is filled up with 0.
+pub fn words(map: &[u8]) -> impl Iterator<Item = u64> {
+    let (whole, rest) = map.as_chunks::<8>();
+    let mut last = [0; 8];
+    for (to, from) in last.iter_mut().zip(rest) {
+        *to = *from;
+    }
+    let last = (!rest.is_empty()).then_some(last);
+    whole.iter().copied().chain(last).map(u64::from_le_bytes)
+}
+
+/// The first set bit of those from `from` on and before `end`.
+pub fn first_set(map: &[u8], from: u32, end: u32) -> Option<u32> {
+    let from = from.min(end);
+    let part = map.get(index(from / 8)..).unwrap_or_default();
+    let below = u64::MAX.checked_shl(from % 8).unwrap_or(0);
+    let starts = (from / 8..).map(|byte| byte.saturating_mul(8)).step_by(8);
+    let mut masked = words(part).zip(starts).zip([below].into_iter().chain(std::iter::repeat(u64::MAX)));
+    let ((word, start), mask) = masked.find(|((word, _), mask)| word & mask != 0)?;
+    Some(start.saturating_add((word & mask).trailing_zeros())).filter(|bit| *bit < end)
+}
+
 /// The bits of block number `block` in a map of fragments, `frag` (1, 2, 4 or 8) of them, in the low bits.
 #[inline]
 pub fn block(map: &[u8], block: u32, frag: u32) -> u8 {
@@ -110,6 +132,25 @@ mod tests {
         assert_eq!(map, [0xe0, 0, 0xfe, 0x01]);
         fill(&mut map, 24, 100, true);
         assert_eq!(map[3], 0xff);
+    }
+
+    #[test]
+    fn words_hold_every_bit_and_zeros_behind_the_last() {
+        assert_eq!(words(&[]).count(), 0);
+        assert_eq!(words(&[1, 0, 0, 0, 0, 0, 0, 0x80, 3]).collect::<Vec<_>>(), [1 << 63 | 1, 3]);
+        assert_eq!(words(&[0xff; 16]).collect::<Vec<_>>(), [u64::MAX; 2]);
+    }
+
+    #[test]
+    fn the_first_set_bit_is_the_one_that_a_search_bit_by_bit_finds() {
+        for bits in [[0, 1], [9, 63], [64, 65], [71, 150], [158, 159], [40, 41]] {
+            let mut map = [0u8; 20];
+            bits.iter().for_each(|&bit| set(&mut map, bit));
+            for (from, end) in (0..170).flat_map(|from| (0..170).map(move |end| (from, end))) {
+                assert_eq!(first_set(&map, from, end), (from..end).find(|&i| get(&map, i)), "{bits:?} {from} {end}");
+            }
+        }
+        assert_eq!((first_set(&[], 0, 9), first_set(&[1], u32::MAX, u32::MAX)), (None, None));
     }
 
     #[test]

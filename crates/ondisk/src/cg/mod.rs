@@ -167,14 +167,11 @@ pub fn seal(bytes: &mut [u8], g: &Geometry, now: i64) -> Option<()> {
     Some(())
 }
 
-/// A new block for group `c`, of `cgsize` bytes: no inode in use but 0 and 1 of the volume, no fragment in use but those
-/// of metadata and, in its group, the summary array. Not sealed. `initediblk` is how many inodes are written beside it
-/// (UFS2; [`first_inodes`] says how many newfs takes).
-pub fn init(g: &Geometry, c: Cgx, initediblk: u32) -> Vec<u8> {
-    let mut bytes = vec![0; index(g.cgsize)];
+/// The header of a new group `c`, with all counts 0. `initediblk` is how many inodes are written beside it (UFS2).
+pub fn header(g: &Geometry, c: Cgx, initediblk: u32) -> CgHeader {
     let layout = CgLayout::computed(g, c);
     let ufs1 = g.format == Format::Ufs1;
-    let header = CgHeader {
+    CgHeader {
         firstfield: 0,
         magic: MAGIC,
         old_time: 0,
@@ -205,9 +202,17 @@ pub fn init(g: &Geometry, c: Cgx, initediblk: u32) -> Vec<u8> {
         ckhash: 0,
         time: 0,
         sparecon64: [0; 3],
-    };
+    }
+}
+
+/// A new block for group `c`, of `cgsize` bytes: no inode in use but 0 and 1 of the volume, no fragment in use but those
+/// of metadata and, in its group, the summary array. Not sealed. `initediblk` is how many inodes are written beside it
+/// (UFS2; [`first_inodes`] says how many newfs takes).
+pub fn init(g: &Geometry, c: Cgx, initediblk: u32) -> Vec<u8> {
+    let mut bytes = vec![0; index(g.cgsize)];
+    let layout = CgLayout::computed(g, c);
     // Cannot fail: cgsize is at least a header (S1).
-    let _ = header.store(&mut bytes, g.endian);
+    let _ = header(g, c, initediblk).store(&mut bytes, g.endian);
     if let Some(mut cg) = CgMut::new(&mut bytes, layout, g.endian) {
         cg.free_all_data(g, c);
         if c.0 == 0 {
