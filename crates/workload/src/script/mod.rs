@@ -27,8 +27,10 @@
 //!     that tests nothing would look like one that passed.
 
 mod expand;
+mod library;
 mod text;
 
+pub use library::{all, find};
 pub use text::BadScript;
 
 use crate::random::Op;

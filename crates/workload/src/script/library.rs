@@ -1,0 +1,128 @@
+//! The scripts that come with the crate, and how they are found.
+
+use super::Script;
+
+/// Names and texts: the files of these names in a folder.
+macro_rules! texts {
+    ($folder:literal: $($name:literal)*) => {
+        &[$(($name, include_str!(concat!("../../scripts", $folder, "/", $name, ".txt")))),*]
+    };
+}
+
+type Texts = &'static [(&'static str, &'static str)];
+
+const ALL: Texts = texts!("":
+    "create" "remove" "rename" "mkdir-rmdir" "append" "truncate" "overwrite" "links" "xattr" "full-disk" "mixed"
+);
+
+/// The scripts that each stand for one kind of change, and one with a little of everything.
+pub fn all() -> Vec<Script> {
+    read(ALL)
+}
+
+/// The script with this name, among all that come with the crate.
+pub fn find(name: &str) -> Option<Script> {
+    let mut texts = ALL.iter();
+    texts.find(|(known, _)| *known == name).map(parse)
+}
+
+fn read(texts: Texts) -> Vec<Script> {
+    texts.iter().map(parse).collect()
+}
+
+fn parse((name, text): &(&str, &str)) -> Script {
+    // OK to panic: the texts are a part of the program, and the tests read them all.
+    Script::parse(name, text).unwrap_or_else(|bad| panic!("{bad}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Op, Outcome, Player};
+    use model::{MemFs, Options, ready};
+    use std::collections::BTreeSet;
+    use vfs::{Caller, Refusal, Stamp};
+
+    fn every() -> Vec<Script> {
+        all()
+    }
+
+    /// Plays a script and gives what came of each call.
+    fn play(fs: &MemFs, script: &Script) -> Vec<Outcome> {
+        let mut player = Player::new(fs, Caller::default());
+        script.steps().map(|(op, _)| ready(player.apply(op))).collect()
+    }
+
+    /// S3, on an endless file system and on one of 6 MiB.
+    #[test]
+    fn no_call_is_skipped_or_fails_and_none_is_refused_without_a_mark() {
+        let small = || MemFs::new(Options { blocks: 1500, inodes: 8000, ..Options::default() }, Stamp::default);
+        for script in every() {
+            for fs in [MemFs::timeless(), small()] {
+                for ((op, may_refuse), outcome) in script.steps().zip(play(&fs, &script)) {
+                    let bad = match outcome {
+                        Outcome::Skipped | Outcome::Failed(_) => true,
+                        Outcome::Refused(_) => !may_refuse,
+                        _ => false,
+                    };
+                    assert!(!bad, "{}: {op}: {outcome:?}", script.name);
+                }
+                assert_eq!(fs.lookups(), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_disk_refuses_for_want_of_room_and_has_room_again() {
+        let fs = MemFs::new(Options { blocks: 1500, ..Options::default() }, Stamp::default);
+        let script = find("full-disk").unwrap();
+        let outcomes = play(&fs, &script).split_off(script.setup.len());
+        let full = |outcome: &&Outcome| **outcome == Outcome::Refused(Refusal::NoSpace);
+        assert!(outcomes.iter().filter(full).count() >= 2, "{outcomes:?}");
+        let last_write = outcomes.len() - 5;
+        assert_eq!(outcomes[last_write], Outcome::Done, "{}", script.calls[last_write]);
+    }
+
+    #[test]
+    fn texts_say_what_they_are_about_have_their_length_and_read_back_the_same() {
+        let mut heads = BTreeSet::new();
+        for script in every() {
+            assert!(script.says.ends_with('.') && heads.insert(script.says.clone()), "{}", script.name);
+            assert_eq!(Script::parse(&script.name, &script.to_string()), Ok(script.clone()));
+            assert_eq!(find(&script.name), Some(script));
+        }
+        for script in all() {
+            let most = if script.name == "mixed" { 30 } else { 15 };
+            assert!((6..=most).contains(&script.calls.len()), "{}: {} calls", script.name, script.calls.len());
+            let durable = |op: &&Op| matches!(op, Op::Fsync { .. } | Op::Sync);
+            assert!(script.calls.iter().filter(durable).count() >= 2, "{}", script.name);
+        }
+        assert_eq!(find("nothing"), None);
+    }
+
+    /// S2.
+    #[test]
+    fn no_two_writes_have_the_same_bytes() {
+        for script in every() {
+            let mut seeds = BTreeSet::new();
+            for (op, _) in script.steps() {
+                if let Op::Write { seed, .. } | Op::SetXattr { seed, .. } = op {
+                    assert!(seeds.insert(*seed), "{}: {op}", script.name);
+                }
+            }
+        }
+    }
+
+    fn listed(folder: &str, texts: Texts) {
+        let path = format!("{}/scripts/{folder}", env!("CARGO_MANIFEST_DIR"));
+        let files = std::fs::read_dir(path).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        let files: BTreeSet<String> = files.filter(|name| name.ends_with(".txt")).collect();
+        let listed: BTreeSet<String> = texts.iter().map(|(name, _)| format!("{name}.txt")).collect();
+        assert_eq!(files, listed, "{folder}");
+    }
+
+    #[test]
+    fn every_file_of_the_folders_is_in_a_list() {
+        listed("", ALL);
+    }
+}
