@@ -15,14 +15,48 @@ const ALL: Texts = texts!("":
     "create" "remove" "rename" "mkdir-rmdir" "append" "truncate" "overwrite" "links" "xattr" "full-disk" "mixed"
 );
 
+/// The bugs that CrashMonkey and ACE found again (k) and found (n): Mohan et al., OSDI 2018, and the list in the programs'
+/// repository. Letters and numbers behind a name are variants. Writes through a mapping and past the cache are plain
+/// ones here, and `fdatasync` stands for `msync`.
+const BUGS: Texts = texts!("/bugs":
+    "k01" "k02" "k03" "k04" "k05" "k06" "k07" "k08" "k09" "k10" "k11"
+    "k11b" "k12a" "k12b" "k12c" "k13" "k13b" "k14" "k15" "k16" "k17" "k18"
+    "k19" "k20" "k20b" "k21" "k22" "k23" "k24" "k25a" "k25b" "k25c" "k25d"
+    "k26"
+    "n01" "n02" "n03" "n04" "n05" "n06" "n07" "n08" "n09" "n10" "n11"
+    "n08-allocate-17000-3000" "n08-allocate-17000-8192" "n08-allocate-24576-3000" "n08-allocate-24576-8192"
+    "n08-allocate-32768-3000" "n08-allocate-32768-8192" "n08-allocate-42000-3000" "n08-allocate-42000-8192"
+    "n08-allocate-49152-3000" "n08-allocate-49152-8192" "n08-allocate-53248-3000" "n08-allocate-53248-8192"
+    "n08-zero-17000-3000" "n08-zero-17000-8192" "n08-zero-24576-3000" "n08-zero-24576-8192"
+    "n08-zero-32768-3000" "n08-zero-32768-8192" "n08-zero-42000-3000" "n08-zero-42000-8192"
+    "n08-zero-49152-3000" "n08-zero-49152-8192" "n08-zero-53248-3000" "n08-zero-53248-8192"
+);
+
+/// What the lists of bugs do not reach and only this format has.
+const UFS: Texts = texts!("/ufs":
+    "u01" "u02" "u03" "u04" "u05" "u06" "u07" "u08" "u09" "u10" "u11"
+    "u12" "u13" "u14" "u15" "u16" "u17" "u18"
+);
+
 /// The scripts that each stand for one kind of change, and one with a little of everything.
 pub fn all() -> Vec<Script> {
     read(ALL)
 }
 
+/// Each a bug that a file system had: what a crash after, or within, these calls made of it.
+pub fn bugs() -> Vec<Script> {
+    read(BUGS)
+}
+
+/// What is special about the format: fragments, indirect blocks, groups, directories in pieces of 512 bytes, the area of
+/// extended attributes. Sizes are for blocks of 4096 bytes and fragments of 512.
+pub fn ufs() -> Vec<Script> {
+    read(UFS)
+}
+
 /// The script with this name, among all that come with the crate.
 pub fn find(name: &str) -> Option<Script> {
-    let mut texts = ALL.iter();
+    let mut texts = ALL.iter().chain(BUGS).chain(UFS);
     texts.find(|(known, _)| *known == name).map(parse)
 }
 
@@ -44,7 +78,7 @@ mod tests {
     use vfs::{Caller, Refusal, Stamp};
 
     fn every() -> Vec<Script> {
-        all()
+        [all(), bugs(), ufs()].concat()
     }
 
     /// Plays a script and gives what came of each call.
@@ -100,6 +134,15 @@ mod tests {
         assert_eq!(find("nothing"), None);
     }
 
+    #[test]
+    fn every_bug_of_the_lists_has_its_script() {
+        let bugs: Vec<String> = bugs().into_iter().map(|script| script.name).collect();
+        let has = |name: String| bugs.iter().any(|bug| bug.starts_with(&name));
+        let all = (1..=26).map(|no| format!("k{no:02}")).chain((1..=11).map(|no| format!("n{no:02}")));
+        assert_eq!(all.filter(|name| !has(name.clone())).collect::<Vec<_>>(), [""; 0]);
+        assert_eq!(bugs.iter().filter(|name| name.starts_with("n08-")).count(), 24);
+    }
+
     /// S2.
     #[test]
     fn no_two_writes_have_the_same_bytes() {
@@ -124,5 +167,7 @@ mod tests {
     #[test]
     fn every_file_of_the_folders_is_in_a_list() {
         listed("", ALL);
+        listed("bugs", BUGS);
+        listed("ufs", UFS);
     }
 }

@@ -30,7 +30,7 @@ mod expand;
 mod library;
 mod text;
 
-pub use library::{all, find};
+pub use library::{all, bugs, find, ufs};
 pub use text::BadScript;
 
 use crate::random::Op;
