@@ -4,7 +4,7 @@
 //! Phase 5 builds the right block whole and compares, so that no field can be forgotten: what is not recomputed is
 //! copied from the block on the disk by name (times, hints, counts of others).
 
-use crate::image::Order;
+use crate::image::{Bytes, Order};
 use crate::volume::{Kind, Volume};
 use crate::{Error, Finding, Phase};
 use ondisk::cg::{self, Cg, CgHeader, CgMut, map};
@@ -18,10 +18,8 @@ impl Volume {
         self.byte(self.geo.cgtod(c))
     }
 
-    async fn group_block(&mut self, c: Cgx) -> Result<Vec<u8>, Error> {
-        let mut bytes = vec![0; self.geo.cgsize as usize];
-        self.image.read(self.group_at(c), &mut bytes).await?;
-        Ok(bytes)
+    async fn group_block(&mut self, c: Cgx) -> Result<Bytes, Error> {
+        self.image.bytes(self.group_at(c), self.geo.cgsize as usize).await
     }
 
     /// Rule 9: whether the header can be believed; returns how many inodes are initialised.
@@ -65,15 +63,13 @@ impl Volume {
         // Two blocks are written by newfs, and none is taken back.
         let enough = (cg::first_inodes(geo)..=geo.ipg).contains(&inited);
         let whole = enough && (inited.is_multiple_of(geo.inopb) || inited == geo.ipg);
-        let beyond = (inited..geo.ipg).find(|&i| {
-            let byte = bytes.get(layout.iusedoff as usize + (i / 8) as usize);
-            byte.is_some_and(|byte| byte >> (i % 8) & 1 == 1)
-        });
+        let iused = bytes.get(layout.iusedoff as usize..).unwrap_or_default();
+        let beyond = || map::first_set(iused, inited, geo.ipg);
         damage
             .or_else(|| wrong("cg_niblk", head.niblk.into(), geo.ipg.into()))
             .or_else(|| wrong("cg_iusedoff", head.iusedoff.into(), layout.iusedoff.into()))
             .or_else(|| (!whole).then_some(("cg_initediblk", inited.into(), geo.ipg.into())))
-            .or_else(|| beyond.map(|i| ("cg_initediblk", inited.into(), i64::from(i) + 1)))
+            .or_else(|| beyond().map(|i| ("cg_initediblk", inited.into(), i64::from(i) + 1)))
     }
 
     /// Initialised inodes of a group whose header looks well. If its hash is wrong, the count may be too small all the
@@ -186,18 +182,22 @@ impl Volume {
         let found = self.group_block(c).await?;
         let stored = CgHeader::load(&found, self.geo.endian);
         let (layout, mut right) = match stored {
-            Some(_) if self.is_old_group(&found) => (self.old_layout(c, &found), found.clone()),
+            Some(_) if self.is_old_group(&found) => (self.old_layout(c, &found), found.to_vec()),
             Some(head) => self.right_header(c, &head, &found),
-            None => (CgLayout::computed(&self.geo, c), found.clone()),
+            None => (CgLayout::computed(&self.geo, c), found.to_vec()),
         };
         let ndir = self.fill_maps(c, &mut right, layout);
-        self.compare(c, &found, &right, layout, ndir);
+        let same = *found == *right;
+        if !same {
+            self.compare(c, &found, &right, layout, ndir);
+        }
         let cs = Cg::new(&right, layout, self.geo.endian).map(|cg| cg.cs()).unwrap_or_default();
         let hash = self.wrong_hash(&found);
         if hash {
             self.find(Finding::GroupHash { group: c.0 });
         }
-        if found != right || hash {
+        if !same || hash {
+            drop(found);
             cg::seal(&mut right, &self.geo, self.now);
             self.image.write(self.group_at(c), &right, Order::Groups).await?;
         }
@@ -218,8 +218,7 @@ impl Volume {
         let geo = &self.geo;
         let inited = self.groups.get(c.0 as usize).map_or(0, |group| group.inited);
         let layout = CgLayout::computed(geo, c);
-        let fresh = cg::init(geo, c, inited);
-        let template = CgHeader::load(&fresh, geo.endian).unwrap_or_else(|| head.clone());
+        let template = cg::header(geo, c, inited);
         let same_maps = (head.iusedoff, head.freeoff, head.clusteroff)
             == (template.iusedoff, template.freeoff, template.clusteroff)
             && head.clustersumoff == template.clustersumoff;
@@ -242,7 +241,7 @@ impl Volume {
             ..template
         };
         // With the maps at their places the bytes between them stay; else the block is made anew.
-        let mut bytes = if same_maps { found.to_vec() } else { fresh };
+        let mut bytes = if same_maps { found.to_vec() } else { cg::init(geo, c, inited) };
         let done = right.store(&mut bytes, geo.endian);
         debug_assert!(done.is_some(), "a group's block holds its header");
         (layout, bytes)
@@ -252,27 +251,29 @@ impl Volume {
     fn fill_maps(&self, c: Cgx, bytes: &mut [u8], layout: CgLayout) -> i32 {
         let Some(mut block) = CgMut::new(bytes, layout, self.geo.endian) else { return 0 };
         let base = self.geo.cgbase(c).0;
-        let whole = layout.ndblk / 8;
-        for (byte, index) in block.free_mut().iter_mut().zip(0u32..) {
+        for (bytes, first) in block.free_mut().chunks_mut(8).zip((0..).step_by(64)) {
             // Bits beyond the end of the group are 0, and those of `used` beyond the volume read as free.
-            let mask = match index.cmp(&whole) {
-                std::cmp::Ordering::Less => 0xff,
-                std::cmp::Ordering::Equal => (1u64 << (layout.ndblk % 8)) - 1,
-                std::cmp::Ordering::Greater => 0,
+            let within = match layout.ndblk.saturating_sub(first) {
+                count @ 0..64 => (1 << count) - 1,
+                _ => u64::MAX,
             };
-            *byte = (!self.used.run(base + u64::from(index) * 8, 8) & mask) as u8;
+            let free = !self.used.run(base + u64::from(first), 64) & within;
+            bytes.iter_mut().zip(free.to_le_bytes()).for_each(|(to, from)| *to = from);
         }
-        let mut ndir = 0;
-        let group = self.groups.get(c.0 as usize).map(|group| group.inodes.as_slice()).unwrap_or_default();
-        for index in 0..layout.ipg {
-            let known = group.get(index as usize).map_or(Kind::Free, |known| known.kind);
-            match known {
-                Kind::Free => map::clear(block.iused_mut(), index),
-                _ => map::set(block.iused_mut(), index),
-            }
-            ndir += i32::from(known == Kind::Dir);
-        }
+        let ndir = self.fill_inodes(c, block.iused_mut(), layout.ipg);
         block.rebuild_counts(ndir);
+        ndir
+    }
+
+    /// Writes the map of used inodes; returns the number of directories.
+    fn fill_inodes(&self, c: Cgx, iused: &mut [u8], ipg: u32) -> i32 {
+        let group = self.groups.get(c.0 as usize).map(|group| group.inodes.as_slice()).unwrap_or_default();
+        map::fill(iused, 0, ipg, false);
+        let mut ndir = 0;
+        for (known, index) in group.iter().zip(0..ipg).filter(|(known, _)| known.kind != Kind::Free) {
+            map::set(iused, index);
+            ndir += i32::from(known.kind == Kind::Dir);
+        }
         ndir
     }
 
@@ -305,16 +306,16 @@ impl Volume {
 
     fn compare_maps(&mut self, c: Cgx, was: Cg<'_>, is: Cg<'_>) {
         let (group, base) = (c.0, self.geo.cgbase(c).0);
-        if let Some((wrong, first)) = different_bits(was.iused(), is.iused(), |_, _| true) {
+        if let Some((wrong, first)) = different_bits(was.iused(), is.iused(), |was, is| was ^ is) {
             self.find(Finding::InodeMap { group, wrong, first });
         }
-        if let Some((wrong, first)) = different_bits(was.free(), is.free(), |was, _| was) {
+        if let Some((wrong, first)) = different_bits(was.free(), is.free(), |was, is| was & !is) {
             self.find(Finding::FragmentsInUse { group, wrong, first: base + u64::from(first) });
         }
-        if let Some((wrong, first)) = different_bits(was.free(), is.free(), |was, _| !was) {
+        if let Some((wrong, first)) = different_bits(was.free(), is.free(), |was, is| is & !was) {
             self.find(Finding::FragmentsLeaked { group, wrong, first: base + u64::from(first) });
         }
-        if let Some((wrong, first)) = different_bits(was.clusters(), is.clusters(), |_, _| true) {
+        if let Some((wrong, first)) = different_bits(was.clusters(), is.clusters(), |was, is| was ^ is) {
             self.find(Finding::ClusterMap { group, wrong, first });
         }
     }
@@ -360,15 +361,14 @@ fn differences(found: Csum, right: Csum) -> Vec<(&'static str, i64, i64)> {
     fields(found).into_iter().zip(fields(right)).filter_map(differ).collect()
 }
 
-/// How many bits differ where `counts` says so of the first map's bit and the second's, and the first of them.
-fn different_bits(was: &[u8], is: &[u8], counts: impl Fn(bool, bool) -> bool) -> Option<(u32, u32)> {
+/// How many bits `of` selects from two maps of one length, word by word, and the first of them.
+fn different_bits(was: &[u8], is: &[u8], of: impl Fn(u64, u64) -> u64) -> Option<(u32, u32)> {
     let (mut wrong, mut first) = (0, None);
-    for ((was, is), byte) in was.iter().zip(is).zip(0u32..).filter(|((was, is), _)| was != is) {
-        for bit in (0..8).filter(|bit| (was ^ is) >> bit & 1 == 1) {
-            if counts(was >> bit & 1 == 1, is >> bit & 1 == 1) {
-                wrong += 1;
-                first.get_or_insert(byte * 8 + bit);
-            }
+    for ((was, is), start) in map::words(was).zip(map::words(is)).zip((0..).step_by(64)) {
+        let bits = of(was, is);
+        if bits != 0 {
+            wrong += bits.count_ones();
+            first.get_or_insert(start + bits.trailing_zeros());
         }
     }
     first.map(|first| (wrong, first))

@@ -14,6 +14,7 @@ use disk::{Block, Disk, DiskError, DiskFuture, DiskOff, Image as Leaving, Kind, 
 use ondisk::ByteOff;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::ops::{Deref, Range};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -57,6 +58,23 @@ struct Dirty {
     to: usize,
 }
 
+/// Some of the volume's bytes: shared with the line that holds them, or copied where they cross lines.
+pub(crate) enum Bytes {
+    Shared(Leaving, Range<usize>),
+    Copied(Vec<u8>),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Shared(line, range) => line.get(range.clone()).unwrap_or_default(),
+            Bytes::Copied(bytes) => bytes,
+        }
+    }
+}
+
 /// See the module's invariants.
 pub(crate) struct Image {
     disk: Rc<dyn Disk>,
@@ -92,6 +110,17 @@ impl Image {
         }
     }
 
+    /// The `len` bytes from `at` on, as they are now.
+    pub(crate) async fn bytes(&mut self, at: ByteOff, len: usize) -> Result<Bytes, Error> {
+        let (line, within) = self.line(at).await?;
+        if line.len() - within.min(line.len()) >= len {
+            return Ok(Bytes::Shared(line, within..within + len));
+        }
+        let mut bytes = vec![0; len];
+        self.read(at, &mut bytes).await?;
+        Ok(Bytes::Copied(bytes))
+    }
+
     /// Copies the bytes from `at` on into `into`; they may cross lines.
     pub(crate) async fn read(&mut self, at: ByteOff, into: &mut [u8]) -> Result<(), Error> {
         let mut done = 0;
@@ -102,9 +131,8 @@ impl Image {
             if count == 0 {
                 return Err(Error::Beyond { at: at.0, end: self.end });
             }
-            for (to, from) in rest.iter_mut().zip(bytes) {
-                *to = *from;
-            }
+            let (to, from) = (rest.get_mut(..count).unwrap_or_default(), bytes.get(..count).unwrap_or_default());
+            to.copy_from_slice(from);
             done += count;
         }
         Ok(())

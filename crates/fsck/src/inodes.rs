@@ -86,8 +86,15 @@ impl Volume {
                 self.image.ahead(std::iter::once((at, len))).await?;
             }
             let (line, within) = self.image.line(at).await?;
-            for (bytes, index) in line.get(within..).unwrap_or_default().chunks_exact(size).zip(0..geo.inopb) {
-                let ino = c * geo.ipg + block * geo.inopb + index;
+            let block_bytes = line.get(within..).unwrap_or_default();
+            let block_bytes = block_bytes.get(..geo.inopb as usize * size).unwrap_or(block_bytes);
+            let block_first = c * geo.ipg + block * geo.inopb;
+            // Most blocks of most volumes; but inodes 0 and 1 are in use without saying so.
+            if block_first > 1 && is_zero(block_bytes) {
+                inodes.resize(inodes.len() + block_bytes.len() / size, Known::default());
+                continue;
+            }
+            for (bytes, ino) in block_bytes.chunks_exact(size).zip(block_first..) {
                 let known = match ino {
                     0 | 1 => Known { kind: Kind::Hidden, ..Known::default() },
                     _ if is_empty(bytes) => Known::default(),
@@ -311,6 +318,11 @@ enum Claim {
     /// Waits in `dups`.
     Shared,
     Wrong(Finding),
+}
+
+/// Of whole sectors: only zeros.
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.as_chunks().0.iter().all(|part| *part == [0; 64])
 }
 
 /// A free inode that says nothing: mode, size, attribute area and pointers are 0.

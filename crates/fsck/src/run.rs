@@ -67,10 +67,8 @@ fn read_only_variant(sb: &Superblock) -> Option<Refused> {
 /// Runs the phases until a round finds nothing; whether one did. A check that writes nothing needs one round only.
 async fn rounds(volume: &mut Volume) -> Result<bool, Error> {
     for round in 0..ROUNDS_MAX {
-        let before = (volume.found, volume.manual);
-        volume.forget();
-        if round == 0 {
-            (volume.found, volume.manual) = before;
+        if round > 0 {
+            volume.forget();
         }
         volume.report.rounds = round + 1;
         volume.check_inodes().await?;

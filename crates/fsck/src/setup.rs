@@ -14,10 +14,10 @@ use rustc_hash::FxHashMap;
 use std::io;
 use std::rc::Rc;
 
-/// Bytes of a line while nothing is known of the volume.
-const LINE: u32 = 65536;
+/// Bytes of a line while nothing is known of the volume: a superblock.
+const LINE: u32 = ondisk::superblock::SBLOCKSIZE as u32;
 /// Times that a search starts over with what it lacked before.
-const ATTEMPTS: usize = 16;
+const ATTEMPTS: usize = 17;
 
 /// A superblock to work with, and what was wrong with it.
 pub(crate) struct Opened {
@@ -52,7 +52,7 @@ type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, NotFound>;
 impl Places {
     async fn search(&mut self, search: Search) -> Result<Found, NotFound> {
         let mut result = Err(NotFound::Nothing { volume_bytes: self.size });
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
             let mut lacking = vec![];
             let mut read = |at: ByteOff, into: &mut [u8]| {
                 let Some(known) = self.read.get(&(at.0, into.len())) else {
@@ -67,6 +67,8 @@ impl Places {
             if lacking.is_empty() {
                 break;
             }
+            // Most searches end at the first place; what the others hold is asked for when they do not.
+            lacking.truncate(if attempt == 0 { 1 } else { usize::MAX });
             for (at, len) in lacking {
                 let bytes = self.bytes(ByteOff(at), len).await;
                 self.read.insert((at, len), bytes);
