@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod async_;
+mod mutant;
 mod sync;
 #[cfg(test)]
 mod testing;
@@ -19,6 +20,7 @@ mod told;
 mod words;
 
 pub use async_::NoOrder;
+pub use mutant::{Mutant, MutantSpec, mutants};
 pub use sync::{Rule, Rules, Synchronous};
 pub use told::{Teller, Told};
 

@@ -4,7 +4,7 @@ use buf::{
     Answer, Buf, BufRef, Cache, CacheOptions, CallKind, Fields, Freed, Health, Home, Key, Must, Op, Role, Run, Scheme,
     Slot, Step, Ticket,
 };
-use disk::{DiskOff, Queue, QueueOptions, RamDisk};
+use disk::{DiskOff, DiskOp, Event, Queue, QueueOptions, RamDisk, Recorder};
 use ondisk::{FragNo, Ino, Lbn};
 use rt::Rt;
 use std::rc::Rc;
@@ -23,6 +23,8 @@ impl Home for Still {
 pub(crate) struct World {
     pub(crate) cache: Rc<Cache>,
     pub(crate) scheme: Rc<dyn Scheme>,
+    rt: Rt,
+    recorder: Recorder,
     bufs: Vec<BufRef>,
     moved: BufRef,
 }
@@ -36,7 +38,8 @@ pub(crate) type Told<'a> = (&'static str, CallKind, Step<'a>);
 impl World {
     pub(crate) fn new(scheme: Rc<dyn Scheme>) -> World {
         let rt = Rt::virtual_time(1);
-        let queue = Queue::new(&rt, Rc::new(RamDisk::new(1 << 20)), QueueOptions::default());
+        let recorder = Recorder::new(&rt, Rc::new(RamDisk::new(1 << 20)), true);
+        let queue = Queue::new(&rt, Rc::new(recorder.clone()), QueueOptions::default());
         let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::default());
         cache.attach(scheme.clone(), Rc::new(Still));
         let fresh = |role: Role, n: u64| {
@@ -50,7 +53,7 @@ impl World {
         moved.set_stored();
         cache.moved(&moved, DiskOff(4096 * 21));
         assert!(moved.has_moved());
-        World { cache, scheme, bufs, moved }
+        World { cache, scheme, rt, recorder, bufs, moved }
     }
 
     fn buf(&self, role: Role) -> &BufRef {
@@ -71,6 +74,18 @@ impl World {
             let _ = ticket.redeem();
         }
         (words(&must), words(&self.scheme.end(&self.cache, op)))
+    }
+
+    /// Obeys these, and says what the disk was asked to write then, in order.
+    pub(crate) fn obeyed(&self, musts: impl IntoIterator<Item = Must>) -> Vec<Role> {
+        for must in musts {
+            self.rt.block_on(self.cache.obey(must)).expect("the disk is well");
+        }
+        let written = |event| match event {
+            Event::Begin { op: DiskOp::Write, parts, .. } => parts.into_iter().map(|part| part.tag.kind).collect(),
+            _ => Vec::new(),
+        };
+        self.recorder.take().into_iter().flat_map(written).collect()
     }
 
     /// Every step.

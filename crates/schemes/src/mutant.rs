@@ -1,0 +1,272 @@
+//! Seeded bugs: a wrapper that makes a scheme break its word at one kind of step, or at fsync or sync. A crash explorer
+//! that does not find them finds nothing.
+//!
+//! X1. A mutant lies: name, promises and rules are those of the scheme behind it.
+//! X2. Only what would be waited for counts as an occurrence. A demand for a buf that is durable already is passed on:
+//!     to forget it changes nothing.
+//! X3. Every ticket is handed on with the answer to its own step, so that a mutant frees too early and never twice.
+
+mod list;
+#[cfg(test)]
+mod tests;
+
+pub use list::mutants;
+use list::{Place, Site};
+
+use buf::{Answer, Buf, BufRef, Cache, Key, Leave, Must, Op, Promises, Scheme, Step, WhileLeaving};
+use disk::Image;
+use ondisk::{Ino, Lbn};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A seeded bug.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MutantSpec {
+    /// Its name, which stays the same: deed, step, and which of its occurrences.
+    pub name: String,
+    /// What is wrong, in one line.
+    pub says: String,
+    deed: Deed,
+    when: When,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Deed {
+    /// The demand is not made.
+    Forget(Site),
+    /// The demand is made at the end of the call only.
+    Late(Site),
+    /// The demand is made after the next one of the same call.
+    Swap(Site),
+    Fsync(AtFsync),
+    Sync(AtSync),
+}
+
+/// What fsync does instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AtFsync {
+    Nothing,
+    WithoutInode,
+    WithoutData,
+    WithoutIndirect,
+    WithoutLast,
+    WithoutWaiting,
+}
+
+/// What sync does instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AtSync {
+    Nothing,
+    WithoutWaiting,
+}
+
+/// Which of the occurrences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    Every,
+    EverySecond,
+    Only(u64),
+}
+
+impl When {
+    /// Whether the `n`-th occurrence is meant, counted from 1.
+    fn means(self, n: u64) -> bool {
+        match self {
+            When::Every => true,
+            When::EverySecond => n.is_multiple_of(2),
+            When::Only(k) => n == k,
+        }
+    }
+}
+
+/// A scheme with a seeded bug.
+pub struct Mutant {
+    inner: Rc<dyn Scheme>,
+    spec: MutantSpec,
+    met: Cell<u64>,
+    changed: Cell<u64>,
+    /// Demands that are made later, by call.
+    held: RefCell<BTreeMap<u64, Vec<Must>>>,
+}
+
+impl Mutant {
+    /// `inner`, with this bug.
+    pub fn new(inner: Rc<dyn Scheme>, spec: MutantSpec) -> Rc<Mutant> {
+        Rc::new(Mutant { inner, spec, met: Cell::new(0), changed: Cell::new(0), held: RefCell::default() })
+    }
+
+    /// How often it has done something else than the scheme behind it. Where this is 0, nobody can find the bug.
+    pub fn changed(&self) -> u64 {
+        self.changed.get()
+    }
+
+    /// Counts an occurrence; says whether it is one to spoil.
+    fn spoils(&self) -> bool {
+        self.met.set(self.met.get() + 1);
+        let spoils = self.spec.when.means(self.met.get());
+        self.count_changed(spoils);
+        spoils
+    }
+
+    fn count_changed(&self, changed: bool) {
+        self.changed.set(self.changed.get() + u64::from(changed));
+    }
+
+    fn hold(&self, op: Op, must: Must) {
+        self.held.borrow_mut().entry(op.id).or_default().push(must);
+    }
+
+    fn take_held(&self, op: Op) -> Vec<Must> {
+        self.held.borrow_mut().remove(&op.id).unwrap_or_default()
+    }
+
+    fn spoil_step(&self, cache: &Rc<Cache>, op: Op, place: Option<Place>, answer: Answer) -> Answer {
+        let Answer { must, ripe } = answer;
+        if !waits(&must) {
+            return Answer { must, ripe };
+        }
+        let here = |site: Site| place == Some(site.place) && (site.calls.is_empty() || site.calls.contains(&op.kind));
+        let must = match self.spec.deed {
+            Deed::Forget(site) if here(site) && self.spoils() => Must::Nothing,
+            Deed::Late(site) if here(site) && self.spoils() => {
+                self.hold(op, must);
+                Must::Nothing
+            }
+            Deed::Swap(site) => match self.take_held(op) {
+                held if !held.is_empty() => one_by_one(cache, std::iter::once(must).chain(held).collect()),
+                _ if here(site) && self.spoils() => {
+                    self.hold(op, must);
+                    Must::Nothing
+                }
+                _ => must,
+            },
+            _ => must,
+        };
+        Answer { must, ripe }
+    }
+
+    fn spoil_fsync(&self, deed: AtFsync, cache: &Rc<Cache>, ino: Ino, inode: &BufRef) -> Must {
+        let mut bufs = cache.unsettled_of(ino);
+        let undurable = |bufs: &[BufRef]| bufs.iter().filter(|buf| !buf.is_durable()).count();
+        let whole = undurable(&bufs) + undurable(std::slice::from_ref(inode));
+        let number = |buf: &BufRef| match buf.key() {
+            Key::File(_, lbn) => lbn,
+            Key::Device(_) => Lbn(0),
+        };
+        match deed {
+            AtFsync::Nothing | AtFsync::WithoutData => bufs.clear(),
+            AtFsync::WithoutIndirect => bufs.retain(|buf| number(buf).0 >= 0),
+            AtFsync::WithoutLast => {
+                let last = bufs.iter().map(number).max();
+                bufs.retain(|buf| Some(number(buf)) != last);
+            }
+            AtFsync::WithoutInode | AtFsync::WithoutWaiting => {}
+        }
+        if !matches!(deed, AtFsync::Nothing | AtFsync::WithoutInode) {
+            bufs.push(inode.clone());
+        }
+        if deed == AtFsync::WithoutWaiting {
+            self.count_changed(whole > 0);
+            cache.write_soon(&bufs);
+            return Must::Nothing;
+        }
+        self.count_changed(undurable(&bufs) < whole);
+        let cache = cache.clone();
+        Must::Wait(Box::pin(async move { cache.write_all(bufs).await }))
+    }
+
+    fn spoil_sync(&self, deed: AtSync, cache: &Rc<Cache>) -> Must {
+        if deed == AtSync::WithoutWaiting {
+            let (cache, must) = (cache.clone(), self.inner.sync(cache));
+            let rt = cache.rt().clone();
+            // OK to ignore: nobody waits for it, which is the bug.
+            rt.spawn(async move { drop(cache.obey(must).await) });
+        }
+        Must::Nothing
+    }
+}
+
+/// Something is not durable yet (X2).
+fn waits(must: &Must) -> bool {
+    match must {
+        Must::Nothing => false,
+        Must::Durable(buf) => !buf.is_durable(),
+        Must::InOrder(bufs) => bufs.iter().any(|buf| !buf.is_durable()),
+        Must::Wait(_) => true,
+    }
+}
+
+fn one_by_one(cache: &Rc<Cache>, musts: Vec<Must>) -> Must {
+    let cache = cache.clone();
+    Must::Wait(Box::pin(async move {
+        for must in musts {
+            cache.obey(must).await?;
+        }
+        Ok(())
+    }))
+}
+
+impl Scheme for Mutant {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn declares(&self) -> Promises {
+        self.inner.declares()
+    }
+
+    fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
+        self.inner.begin(cache, op)
+    }
+
+    fn end(&self, cache: &Rc<Cache>, op: Op) -> Must {
+        let must = self.inner.end(cache, op);
+        let mut held = self.take_held(op);
+        if held.is_empty() {
+            return must;
+        }
+        held.push(must);
+        one_by_one(cache, held)
+    }
+
+    fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
+        let place = Place::of(&step);
+        let answer = self.inner.step(cache, op, step);
+        self.spoil_step(cache, op, place, answer)
+    }
+
+    fn leaving(&self, buf: &Buf) -> Leave {
+        self.inner.leaving(buf)
+    }
+
+    fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: &Image) {
+        self.inner.landed(cache, buf, image);
+    }
+
+    fn failed(&self, buf: &BufRef) {
+        self.inner.failed(buf);
+    }
+
+    fn while_leaving(&self) -> WhileLeaving {
+        self.inner.while_leaving()
+    }
+
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, data_only: bool) -> Must {
+        match self.spec.deed {
+            Deed::Fsync(deed) => self.spoil_fsync(deed, cache, ino, inode),
+            _ => self.inner.fsync(cache, ino, inode, data_only),
+        }
+    }
+
+    fn sync(&self, cache: &Rc<Cache>) -> Must {
+        match self.spec.deed {
+            Deed::Sync(deed) if self.spoils() => self.spoil_sync(deed, cache),
+            _ => self.inner.sync(cache),
+        }
+    }
+
+    fn tick(&self, cache: &Rc<Cache>, now: rt::Time) {
+        self.inner.tick(cache, now);
+    }
+}
