@@ -23,6 +23,7 @@ pub use compare::{Difference, compare_trees};
 pub use differential::{Divergence, Rules, differential};
 pub use features::Features;
 pub use generate::{Generator, Shape};
+pub(crate) use op::falloc_word;
 pub use op::{BadOp, Op};
 pub use player::{Outcome, Player, Seen};
 pub(crate) use short::usage;

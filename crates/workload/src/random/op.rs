@@ -183,6 +183,11 @@ fn word<T: PartialEq>(words: &[(T, &'static str)], value: &T) -> &'static str {
     words.iter().find(|(known, _)| known == value).map_or("?", |(_, word)| word)
 }
 
+/// What a line says for this mode.
+pub(crate) fn falloc_word(mode: FallocMode) -> &'static str {
+    word(&FALLOCS, &mode)
+}
+
 fn value<T: Copy>(words: &[(T, &str)], text: &str) -> Option<T> {
     words.iter().find(|(_, word)| *word == text).map(|(value, _)| *value)
 }

@@ -20,12 +20,15 @@
 //!   `{x*200}` is `x` 200 times.
 //! - A comment `# refused` directly above a call says that the call may be refused, on this volume or on another one.
 //!
+//! [`all`], [`bugs`] and [`ufs`] come with the crate; [`ace`] makes all short sequences within bounds.
+//!
 //! S1. A script gives the same calls everywhere. A seed that a line leaves out is chosen by the script's text alone.
 //! S2. No two writes of a script have the same seed unless it is written down so. Bytes that come back after a crash
 //!     then say which write they are of; with equal bytes a stale block would pass for the right one.
 //! S3. No call is skipped or fails on a correct file system, and none is refused without the mark. Otherwise a script
 //!     that tests nothing would look like one that passed.
 
+pub mod ace;
 mod expand;
 mod library;
 mod text;
