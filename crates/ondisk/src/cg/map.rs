@@ -39,17 +39,15 @@ pub fn all(map: &[u8], from: u32, n: u32, value: bool) -> bool {
 
 /// Sets or clears `n` bits from `from` on.
 pub fn fill(map: &mut [u8], from: u32, n: u32, value: bool) {
-    let (mut i, end) = (from, from.saturating_add(n));
-    while i < end {
-        let whole = i % 8 == 0 && end.saturating_sub(i) >= 8;
-        match map.get_mut(index(i / 8)) {
-            None => return,
-            Some(byte) if whole => *byte = if value { 0xff } else { 0 },
-            Some(_) if value => set(map, i),
-            Some(_) => clear(map, i),
-        }
-        i = i.saturating_add(if whole { 8 } else { 1 });
+    let end = from.saturating_add(n);
+    let change = if value { set } else { clear };
+    let head = from.checked_next_multiple_of(8).unwrap_or(end).min(end);
+    (from..head).for_each(|i| change(map, i));
+    let whole = index(head / 8)..index(end / 8).min(map.len());
+    if let Some(bytes) = map.get_mut(whole) {
+        bytes.fill(if value { 0xff } else { 0 });
     }
+    (head.max(end.saturating_sub(end % 8))..end).for_each(|i| change(map, i));
 }
 
 /// The map in words of 64 bits, the lowest bit first; the last word is filled up with 0.
@@ -132,6 +130,11 @@ mod tests {
         assert_eq!(map, [0xe0, 0, 0xfe, 0x01]);
         fill(&mut map, 24, 100, true);
         assert_eq!(map[3], 0xff);
+        fill(&mut map, 40, u32::MAX, true);
+        fill(&mut map, u32::MAX, 9, false);
+        fill(&mut map, 10, 3, true);
+        fill(&mut map, 28, 4, false);
+        assert_eq!(map, [0xe0, 0x1c, 0xfe, 0x0f]);
     }
 
     #[test]
