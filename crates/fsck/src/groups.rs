@@ -251,15 +251,18 @@ impl Volume {
     fn fill_maps(&self, c: Cgx, bytes: &mut [u8], layout: CgLayout) -> i32 {
         let Some(mut block) = CgMut::new(bytes, layout, self.geo.endian) else { return 0 };
         let base = self.geo.cgbase(c).0;
-        for (bytes, first) in block.free_mut().chunks_mut(8).zip((0..).step_by(64)) {
-            // Bits beyond the end of the group are 0, and those of `used` beyond the volume read as free.
+        // Bits beyond the end of the group are 0, and those of `used` beyond the volume read as free.
+        let word = |first: u32| {
             let within = match layout.ndblk.saturating_sub(first) {
                 count @ 0..64 => (1 << count) - 1,
                 _ => u64::MAX,
             };
-            let free = !self.used.run(base + u64::from(first), 64) & within;
-            bytes.iter_mut().zip(free.to_le_bytes()).for_each(|(to, from)| *to = from);
-        }
+            (!self.used.run(base + u64::from(first), 64) & within).to_le_bytes()
+        };
+        let (whole, rest) = block.free_mut().as_chunks_mut::<8>();
+        let last = word(whole.len() as u32 * 64);
+        whole.iter_mut().zip((0..).step_by(64)).for_each(|(to, first)| *to = word(first));
+        rest.iter_mut().zip(last).for_each(|(to, from)| *to = from);
         let ndir = self.fill_inodes(c, block.iused_mut(), layout.ipg);
         block.rebuild_counts(ndir);
         ndir

@@ -84,6 +84,7 @@ pub(crate) struct Image {
     lines: FxHashMap<u64, Line>,
     /// Lines that were unchanged when they came, oldest first.
     clean: VecDeque<u64>,
+    changes: u64,
 }
 
 impl Image {
@@ -93,7 +94,12 @@ impl Image {
         let sector = u64::from(info.sector.max(512));
         let end = end.div_ceil(sector).saturating_mul(sector).min(info.size / sector * sector);
         let line_bytes = (line_bytes as usize).max(sector as usize);
-        Image { disk, end, line_bytes, lines: FxHashMap::default(), clean: VecDeque::new() }
+        Image { disk, end, line_bytes, lines: FxHashMap::default(), clean: VecDeque::new(), changes: 0 }
+    }
+
+    /// How many writes so far changed something.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The bytes of the line that holds byte `at`, and where in it `at` is.
@@ -112,6 +118,9 @@ impl Image {
 
     /// The `len` bytes from `at` on, as they are now.
     pub(crate) async fn bytes(&mut self, at: ByteOff, len: usize) -> Result<Bytes, Error> {
+        if len == 0 {
+            return Ok(Bytes::Copied(vec![]));
+        }
         let (line, within) = self.line(at).await?;
         if line.len() - within.min(line.len()) >= len {
             return Ok(Bytes::Shared(line, within..within + len));
@@ -161,6 +170,7 @@ impl Image {
         if line.bytes.get(within..to) == Some(bytes) {
             return;
         }
+        self.changes += 1;
         if let Some(target) = Arc::make_mut(&mut line.bytes).get_mut(within..to) {
             target.copy_from_slice(bytes);
         }

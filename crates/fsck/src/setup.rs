@@ -4,7 +4,7 @@
 //! that is damaged too, any other). State (counts, flags, times, hints) is in the primary only; it is kept as far as it
 //! is possible. Everything else is taken with the geometry.
 
-use crate::image::Image;
+use crate::image::{Bytes, Image};
 use crate::{Error, Finding};
 use disk::Disk;
 use ondisk::superblock::fields::{SbFields, flag};
@@ -43,7 +43,7 @@ pub(crate) async fn open(disk: &Rc<dyn Disk>) -> Result<Opened, Error> {
 /// The search of `ondisk` reads through a plain closure. What is not there yet is noted, read, and the search repeated.
 struct Places {
     image: Image,
-    read: FxHashMap<(u64, usize), Option<Vec<u8>>>,
+    read: FxHashMap<(u64, usize), Option<Bytes>>,
     size: u64,
 }
 
@@ -78,10 +78,8 @@ impl Places {
     }
 
     /// Bytes of the disk, or `None` where they cannot be read.
-    async fn bytes(&mut self, at: ByteOff, len: usize) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; len];
-        self.image.read(at, &mut bytes).await.ok()?;
-        Some(bytes)
+    async fn bytes(&mut self, at: ByteOff, len: usize) -> Option<Bytes> {
+        self.image.bytes(at, len).await.ok()
     }
 
     async fn decode(&mut self, at: ByteOff) -> Result<Superblock, String> {
@@ -104,8 +102,8 @@ async fn primary(places: &mut Places) -> Result<(Superblock, Vec<Finding>), Erro
         }
         Err(NotFound::Damaged(damage)) if damage.field == "fs_ckhash" => {
             let at = damage.at.unwrap_or_default();
-            let bytes = places.bytes(at, ondisk::superblock::SBLOCKSIZE).await.unwrap_or_default();
-            match Superblock::decode_whatever_the_hash(&bytes, at) {
+            let bytes = places.bytes(at, ondisk::superblock::SBLOCKSIZE).await;
+            match Superblock::decode_whatever_the_hash(bytes.as_deref().unwrap_or_default(), at) {
                 Ok(sb) if sb.volume_bytes() <= places.size => {
                     return Ok((sb, vec![Finding::SuperblockHash { at: at.0 }]));
                 }
