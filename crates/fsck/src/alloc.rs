@@ -2,7 +2,7 @@
 //!
 //! Phase 5 writes the maps, so to allocate is to mark in `used` and in `groups`.
 
-use crate::image::Order;
+use crate::dirty::Order;
 use crate::volume::{Kind, Known, Volume};
 use crate::{Error, Finding};
 use ondisk::{Cgx, FragNo, Ino};
@@ -51,6 +51,7 @@ impl Volume {
             };
             let ino = c * self.geo.ipg + index;
             self.know(ino, known);
+            self.born.insert(ino);
             return Ok(Some(ino));
         }
         Ok(None)
@@ -73,7 +74,7 @@ impl Volume {
     async fn init_inodes(&mut self, c: u32, inited: u32) -> Result<bool, Error> {
         let block = FragNo(self.geo.cgimin(Cgx(c)).0 + u64::from(inited / self.geo.inopb * self.geo.frag));
         let zeros = vec![0; self.geo.bsize as usize];
-        self.image.write(self.byte(block), &zeros, Order::Inodes).await?;
+        self.image.write(self.byte(block), &zeros, Order::InodeBlocks).await?;
         let Some(group) = self.groups.get_mut(c as usize) else { return Ok(false) };
         group.inited = inited + self.geo.inopb;
         Ok(true)

@@ -1,6 +1,6 @@
 //! Phase 3: every directory is reached from the root, and its `..` says how.
 
-use crate::image::Order;
+use crate::dirty::Order;
 use crate::names::Extent;
 use crate::volume::{Dir, Kind, Known, Volume};
 use crate::{Error, Finding, Phase, dirblock};
@@ -19,6 +19,7 @@ impl Volume {
     /// Phase 3.
     pub(crate) async fn check_connectivity(&mut self) -> Result<(), Error> {
         self.break_loops().await?;
+        self.undo_lost().await?;
         let orphans: Vec<Dir> =
             self.dirs.iter().filter(|dir| !dir.gone && dir.parent == 0 && dir.ino != Ino::ROOT.0).cloned().collect();
         for (dir, done) in orphans.iter().zip(0..) {
@@ -51,6 +52,29 @@ impl Volume {
                 self.find(Finding::DirectoryLoop { ino });
                 self.remove_name(ino).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// A directory without a name, in which every name is `#` and the number of what it names, is a `lost+found` that a
+    /// repair was about to make when the power went. It goes, and what it names is lost again: so a repair that is cut
+    /// and begun again ends in the same tree.
+    async fn undo_lost(&mut self) -> Result<(), Error> {
+        let nameless = |dir: &&Dir| !dir.gone && dir.parent == 0 && dir.ino != Ino::ROOT.0;
+        let orphans: Vec<u32> = self.dirs.iter().filter(nameless).map(|dir| dir.ino).collect();
+        for ino in orphans {
+            let entries = self.all_entries(ino).await?;
+            if entries.is_empty() || !entries.iter().all(|entry| crate::lost::is_lost_name(&entry.name, entry.ino)) {
+                continue;
+            }
+            self.find(Finding::DirectoryUnconnected { ino, named: 0 });
+            for entry in entries {
+                self.count_link(entry.ino, -1);
+                if let Some(child) = self.dir_mut(entry.ino).filter(|child| child.parent == ino) {
+                    child.parent = 0;
+                }
+            }
+            self.clear_inode(ino).await?;
         }
         Ok(())
     }
@@ -133,7 +157,7 @@ impl Volume {
         let Some(frag) = self.take_frags(1) else { return Ok(false) };
         self.put_fresh_blocks(frag, 1).await?;
         let block = ondisk::dirent::new_directory(self.geo.dir_format(), Ino(ino), Ino(parent));
-        self.image.write(self.byte(frag), &block, Order::Contents).await?;
+        self.image.write(self.byte(frag), &block, Order::Fresh).await?;
         let old = self.dinode(ino).await?;
         let now = ondisk::Timestamp { sec: self.now, nsec: 0 };
         let mut dinode = ondisk::Dinode {

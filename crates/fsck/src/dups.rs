@@ -4,7 +4,7 @@
 //! there is room and within a bound; without room its pointer is cleared and reads as a hole. By now every first
 //! claimant is known, so a copy of an indirect block can claim what it leads to like any other.
 
-use crate::image::Order;
+use crate::dirty::Order;
 use crate::volume::{Dup, Kind, Volume};
 use crate::walk::{Pointer, Slot};
 use crate::{Error, Finding};
@@ -39,7 +39,7 @@ impl Volume {
         let Some(copy) = copy else { return self.set_pointer(dinode, slot, FragNo::HOLE).await };
         let mut contents = vec![0; count as usize * self.geo.fsize as usize];
         self.image.read(self.byte(frag), &mut contents).await?;
-        self.image.write(self.byte(copy), &contents, Order::Contents).await?;
+        self.image.write(self.byte(copy), &contents, Order::Fresh).await?;
         self.set_pointer(dinode, slot, copy).await?;
         if level > 0 {
             self.claim_children(dup.ino, dinode, Pointer { frag: copy, lbn, level, count, slot }).await?;

@@ -102,7 +102,7 @@ findings! {
     DuplicatePointer { ino: u32, lbn: u64, frag: u64 }, 14, Manual,
         "inode {ino}: block {lbn} is at fragment {frag}, which is in use already";
     /// A pointer in an indirect block that the size does not need.
-    IndirectBeyondSize { ino: u32, lbn: u64, size: u64 }, 15, Manual,
+    IndirectBeyondSize { ino: u32, lbn: u64, size: u64 }, 15, Preen,
         "inode {ino}: an indirect block leads to block {lbn}, beyond the size of {size} bytes";
     /// `di_blocks`.
     BlockCount { ino: u32, found: u64, right: u64 }, 16, Preen, "inode {ino}: block count {found}, should be {right}";

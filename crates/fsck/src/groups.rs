@@ -4,7 +4,8 @@
 //! Phase 5 builds the right block whole and compares, so that no field can be forgotten: what is not recomputed is
 //! copied from the block on the disk by name (times, hints, counts of others).
 
-use crate::image::{Bytes, Order};
+use crate::dirty::Order;
+use crate::image::Bytes;
 use crate::volume::{Kind, Volume};
 use crate::{Error, Finding, Phase};
 use ondisk::cg::{self, Cg, CgHeader, CgMut, map};

@@ -4,12 +4,14 @@
 //! are dropped, and the later phases have still seen the repaired state, which keeps one error from being told twice.
 //!
 //! 1. Nothing is written before [`Image::flush`], and then in an order that leaves a volume which can be checked again
-//!    wherever the power fails: cylinder groups, then indirect blocks and directories, then inodes, then the
+//!    wherever the power fails, with no name of a free inode and no pointer to what is not there: new blocks of inodes,
+//!    cylinder groups, contents at new places, inodes that get a name more, directories and indirect blocks, all inodes, the
 //!    superblock, with a flush of the disk between them.
 //! 2. Reads are bounded by the volume's end: no address found on the disk can reach beyond it.
 //! 3. Unchanged lines are dropped, oldest first, when they exceed a fixed number of bytes.
 
 use crate::Error;
+use crate::dirty::{Dirty, Order};
 use disk::{Block, Disk, DiskError, DiskFuture, DiskOff, Image as Leaving, Kind, ReadPart, Tag, WritePart};
 use ondisk::ByteOff;
 use rustc_hash::FxHashMap;
@@ -25,37 +27,9 @@ const CLEAN_BYTES_MAX: usize = 24 << 20;
 /// Bytes that one read-ahead asks for at a time.
 const AHEAD_BYTES_MAX: usize = 4 << 20;
 
-/// What a change belongs to, in the order in which changes are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Order {
-    Groups,
-    Contents,
-    Inodes,
-    Superblock,
-}
-
-impl Order {
-    const ALL: [Order; 4] = [Order::Groups, Order::Contents, Order::Inodes, Order::Superblock];
-
-    fn kind(self) -> Kind {
-        match self {
-            Order::Groups => Kind::CylinderGroup,
-            Order::Contents => Kind::Directory,
-            Order::Inodes => Kind::InodeBlock,
-            Order::Superblock => Kind::Superblock,
-        }
-    }
-}
-
 struct Line {
     bytes: Leaving,
-    dirty: Option<Dirty>,
-}
-
-struct Dirty {
-    order: Order,
-    from: usize,
-    to: usize,
+    dirty: Dirty,
 }
 
 /// Some of the volume's bytes: shared with the line that holds them, or copied where they cross lines.
@@ -174,8 +148,7 @@ impl Image {
         if let Some(target) = Arc::make_mut(&mut line.bytes).get_mut(within..to) {
             target.copy_from_slice(bytes);
         }
-        let dirty = line.dirty.get_or_insert(Dirty { order, from: within, to });
-        *dirty = Dirty { order: dirty.order.max(order), from: dirty.from.min(within), to: dirty.to.max(to) };
+        line.dirty.add(order, within..to);
     }
 
     /// Reads what holds `places` with many requests at once, as far as it is not there yet.
@@ -214,7 +187,7 @@ impl Image {
         }
         for (first, parts) in Together(requests, vec![]).await {
             for (part, index) in parts?.into_iter().zip(first..) {
-                self.lines.insert(index, Line { bytes: part.block.image(), dirty: None });
+                self.lines.insert(index, Line { bytes: part.block.image(), dirty: Dirty::default() });
                 self.clean.push_back(index);
             }
         }
@@ -226,18 +199,22 @@ impl Image {
         // The newest lines stay, or a read-ahead would evict itself.
         while self.clean.len() * self.line_bytes > CLEAN_BYTES_MAX {
             let Some(index) = self.clean.pop_front() else { return };
-            if self.lines.get(&index).is_some_and(|line| line.dirty.is_none()) {
+            if self.lines.get(&index).is_some_and(|line| line.dirty.is_empty()) {
                 self.lines.remove(&index);
             }
         }
     }
 
     /// Writes all changes, in the order that the module's text gives, and makes them durable.
-    pub(crate) async fn flush(&mut self) -> Result<(), Error> {
-        for order in Order::ALL {
-            self.flush_order(order).await?;
-        }
-        Ok(())
+    /// `before_names`: inodes as they must be before a name more leads to them.
+    pub(crate) async fn flush(&mut self, before_names: &[(ByteOff, Vec<u8>)]) -> Result<(), Error> {
+        self.flush_order(Order::InodeBlocks).await?;
+        self.flush_order(Order::Groups).await?;
+        self.flush_order(Order::Fresh).await?;
+        self.put_inodes(before_names).await?;
+        self.flush_order(Order::Contents).await?;
+        self.flush_order(Order::Inodes).await?;
+        self.flush_superblock().await
     }
 
     /// Writes the changes of the superblock, and makes them durable.
@@ -245,12 +222,25 @@ impl Image {
         self.flush_order(Order::Superblock).await
     }
 
-    async fn flush_order(&mut self, order: Order) -> Result<(), Error> {
-        let dirty = |line: &Line| line.dirty.as_ref().is_some_and(|dirty| dirty.order == order);
-        let mut indices: Vec<u64> = self.lines.iter().filter(|(_, line)| dirty(line)).map(|(i, _)| *i).collect();
+    fn dirty_lines(&self, order: Order) -> Vec<u64> {
+        let dirty = self.lines.iter().filter(|(_, line)| line.dirty.has(order));
+        let mut indices: Vec<u64> = dirty.map(|(index, _)| *index).collect();
         indices.sort_unstable();
+        indices
+    }
+
+    async fn flush_order(&mut self, order: Order) -> Result<(), Error> {
+        let indices = self.dirty_lines(order);
         for index in &indices {
-            self.write_back(*index, order).await?;
+            let Some(line) = self.lines.get_mut(index) else { continue };
+            let (bytes, ranges) = (line.bytes.clone(), line.dirty.ranges(order));
+            line.dirty.drop_order(order);
+            if line.dirty.is_empty() {
+                self.clean.push_back(*index);
+            }
+            for range in ranges {
+                self.put(*index, &bytes, range, order).await?;
+            }
         }
         if !indices.is_empty() {
             self.disk.flush().await?;
@@ -258,13 +248,44 @@ impl Image {
         Ok(())
     }
 
-    async fn write_back(&mut self, index: u64, order: Order) -> Result<(), Error> {
+    /// The bytes from `at` on as the disk has them, which must lie in one line.
+    pub(crate) async fn read_stored(&mut self, at: ByteOff, into: &mut [u8]) -> Result<(), Error> {
+        let (line, within) = self.stored(at).await?;
+        let stored = line.get(within..within + into.len()).ok_or(Error::Beyond { at: at.0, end: self.end })?;
+        into.copy_from_slice(stored);
+        Ok(())
+    }
+
+    /// The line around byte `at` as the disk has it, and where in it that is.
+    async fn stored(&mut self, at: ByteOff) -> Result<(Block, usize), Error> {
+        let (line, within) = self.line(at).await?;
+        let part = ReadPart { block: Block::zeroed(line.len()), tag: Tag::of(Kind::InodeBlock) };
+        let parts = self.disk.read(DiskOff(at.0 - within as u64), vec![part]).await?;
+        let part = parts.into_iter().next().ok_or(Error::Beyond { at: at.0, end: self.end })?;
+        Ok((part.block, within))
+    }
+
+    /// Writes inodes, and leaves those beside them as they are on the disk.
+    async fn put_inodes(&mut self, inodes: &[(ByteOff, Vec<u8>)]) -> Result<(), Error> {
+        for (at, bytes) in inodes {
+            let (mut line, within) = self.stored(*at).await?;
+            let range = within..within + bytes.len();
+            if let Some(inode) = line.get_mut(range.clone()) {
+                inode.copy_from_slice(bytes);
+            }
+            self.put(at.0 / self.line_bytes as u64, &line.image(), range, Order::Inodes).await?;
+        }
+        if !inodes.is_empty() {
+            self.disk.flush().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes a range of a line, in whole sectors.
+    async fn put(&self, index: u64, bytes: &Leaving, range: Range<usize>, order: Order) -> Result<(), Error> {
         let sector = self.disk.info().sector.max(512) as usize;
-        let Some(line) = self.lines.get_mut(&index) else { return Ok(()) };
-        let Some(Dirty { from, to, .. }) = line.dirty.take() else { return Ok(()) };
-        self.clean.push_back(index);
-        let (from, to) = (from / sector * sector, to.next_multiple_of(sector).min(line.bytes.len()));
-        let image = Block::copy_of(line.bytes.get(from..to).unwrap_or_default()).image();
+        let (from, to) = (range.start / sector * sector, range.end.next_multiple_of(sector).min(bytes.len()));
+        let image = Block::copy_of(bytes.get(from..to).unwrap_or_default()).image();
         let at = index.saturating_mul(self.line_bytes as u64).saturating_add(from as u64);
         let part = WritePart { image, tag: Tag::of(order.kind()) };
         Ok(self.disk.write(DiskOff(at), vec![part], false).await?)

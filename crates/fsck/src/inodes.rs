@@ -4,7 +4,7 @@
 //! fragment, the damaged one is to be the second. The first claimant keeps a fragment; what becomes of the second is
 //! `dups`' matter.
 
-use crate::image::Order;
+use crate::dirty::Order;
 use crate::volume::{Dir, Dup, Kind, Known, Volume};
 use crate::walk::{Slot, Walk, is_snapshot};
 use crate::{Error, Finding, Phase, Severity};

@@ -16,6 +16,7 @@ mod alloc;
 mod bits;
 mod connect;
 mod dirblock;
+mod dirty;
 mod dups;
 mod finding;
 mod groups;

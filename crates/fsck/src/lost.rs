@@ -1,6 +1,6 @@
 //! `lost+found`: where files and directories without a name get one, `#` and their inode number.
 
-use crate::image::Order;
+use crate::dirty::Order;
 use crate::names::Extent;
 use crate::volume::{Kind, Volume};
 use crate::walk::Slot;
@@ -9,6 +9,12 @@ use ondisk::{ByteOff, Dinode, Ino};
 use rustc_hash::FxHashSet;
 
 const NAME: &[u8] = b"lost+found";
+
+/// The name is the one that inode `ino` gets here.
+pub(crate) fn is_lost_name(name: &[u8], ino: u32) -> bool {
+    let digits = name.strip_prefix(b"#").and_then(|digits| std::str::from_utf8(digits).ok());
+    digits.and_then(|digits| digits.trim_end_matches('_').parse().ok()) == Some(ino)
+}
 
 /// What is known of `lost+found` in this round.
 #[derive(Default)]
@@ -214,7 +220,7 @@ impl Volume {
         let mut contents = vec![0; (count * geo.fsize) as usize];
         self.image.read(geo.byte(old), &mut contents).await?;
         self.put_fresh_blocks(new, count + 1).await?;
-        self.image.write(geo.byte(new), &contents, Order::Contents).await?;
+        self.image.write(geo.byte(new), &contents, Order::Fresh).await?;
         self.used.clear(old.0, count.into());
         self.set_pointer(dinode, Slot::Direct(lbn as usize), new).await?;
         dinode.blocks += u64::from(geo.fsize / 512);
@@ -234,7 +240,7 @@ impl Volume {
         } else if lbn - 12 < geo.nindir.into() {
             if indirect.is_hole() {
                 let Some(block) = self.take_frags(geo.frag) else { return Ok(None) };
-                self.image.write(geo.byte(block), &vec![0; geo.bsize as usize], Order::Contents).await?;
+                self.image.write(geo.byte(block), &vec![0; geo.bsize as usize], Order::Fresh).await?;
                 self.set_pointer(dinode, Slot::Indirect(0), block).await?;
                 dinode.blocks += sectors(geo.frag);
                 indirect = block;

@@ -3,7 +3,7 @@
 //! Links that names make are counted here; those of `.` and `..` follow from the final parents, in phase 4.
 
 use crate::dirblock::{self, Entry};
-use crate::image::Order;
+use crate::dirty::Order;
 use crate::volume::{Kind, Volume};
 use crate::walk::{Slot, Walk};
 use crate::{Error, Finding, Phase, Severity};
@@ -132,7 +132,7 @@ impl Volume {
     pub(crate) async fn put_fresh_blocks(&mut self, frag: FragNo, count: u32) -> Result<(), Error> {
         let fresh = ondisk::dirent::fresh_block(self.geo.dir_format());
         let bytes = fresh.repeat((count * self.geo.fsize).div_ceil(self.geo.dirblksiz) as usize);
-        self.image.write(self.byte(frag), &bytes, Order::Contents).await
+        self.image.write(self.byte(frag), &bytes, Order::Fresh).await
     }
 
     /// Where the pointer to a block is kept; `None` where an indirect block on the way is missing.

@@ -73,6 +73,9 @@ impl Volume {
     pub(crate) async fn put_count(&mut self, ino: u32) -> Result<(), Error> {
         let mut dinode = self.dinode(ino).await?;
         dinode.nlink = u16::try_from(self.known(ino).links).unwrap_or(u16::MAX);
+        if dinode.nlink > self.known(ino).nlink {
+            self.raised.insert(ino);
+        }
         if let Some(known) = self.known_mut(ino) {
             known.nlink = dinode.nlink;
         }

@@ -9,7 +9,8 @@
 //! hash. They read nothing else that phase 5 writes: a superblock is taken only if its groups' blocks, inodes and
 //! summary array are apart, and nobody else's pointer leads there. Phase 5 itself copies what it wrote.
 
-use crate::image::{Image, Order};
+use crate::dirty::Order;
+use crate::image::Image;
 use crate::report::Report;
 use crate::volume::Volume;
 use crate::{Error, Mode, Options, setup};
@@ -135,7 +136,8 @@ async fn finish(mut volume: Volume, settled: bool, was_clean: bool) -> Result<Re
         (f.sujfree, f.mtime) = (0, volume.now);
     }
     write_superblock(&mut volume).await?;
-    volume.image.flush().await?;
+    let before_names = volume.before_names().await?;
+    volume.image.flush(&before_names).await?;
     // Last and alone, as before: a torn write must not set the flag without the counts.
     volume.sb.fields.clean = 1;
     write_superblock(&mut volume).await?;

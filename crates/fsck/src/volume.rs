@@ -1,11 +1,13 @@
 //! What the phases share: the image, the superblock, and what is known of fragments and inodes so far.
 
 use crate::bits::Bits;
-use crate::image::{Image, Order};
+use crate::dirty::Order;
+use crate::image::Image;
 use crate::lost::Lost;
 use crate::report::Report;
 use crate::{Error, Finding, Mode, Phase, Progress, Severity};
 use ondisk::{ByteOff, Cgx, Dinode, FragNo, Geometry, Ino, Superblock};
+use std::collections::BTreeSet;
 
 /// What an inode turned out to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,6 +97,10 @@ pub(crate) struct Volume {
     /// The shortest run of fragments that was looked for in vain.
     pub(crate) no_room_for: u32,
     pub(crate) lost: Lost,
+    /// Inodes that the repair itself took, in this round or in one before.
+    pub(crate) born: BTreeSet<u32>,
+    /// Inodes that have more links than on the disk.
+    pub(crate) raised: BTreeSet<u32>,
     /// The links of `.` and `..` are counted: from then on, whoever makes a directory counts its own.
     pub(crate) dots_counted: bool,
 }
@@ -129,6 +135,8 @@ impl Volume {
             snapshots: vec![],
             rotor: 0,
             no_room_for: u32::MAX,
+            born: BTreeSet::new(),
+            raised: BTreeSet::new(),
             lost: Lost::default(),
             dots_counted: false,
             geo,
@@ -228,6 +236,30 @@ impl Volume {
     pub(crate) async fn dinode(&mut self, ino: u32) -> Result<Dinode, Error> {
         let (line, within) = self.image.line(Dinode::place(&self.geo, Ino(ino))).await?;
         Ok(Dinode::decode(line.get(within..).unwrap_or_default(), &self.lax, Ino(ino))?)
+    }
+
+    /// Inodes as they must be on the disk before a name more leads to them: those that the repair took, and those that
+    /// get a link more, with nothing else changed.
+    pub(crate) async fn before_names(&mut self) -> Result<Vec<(ByteOff, Vec<u8>)>, Error> {
+        let mut images = vec![];
+        for ino in self.born.union(&self.raised).copied().collect::<Vec<_>>() {
+            let (at, new) = (Dinode::place(&self.geo, Ino(ino)), self.dinode(ino).await?);
+            if new.mode == 0 {
+                continue;
+            }
+            let mut bytes = vec![0; self.geo.dinode_size as usize];
+            let dinode = if self.born.contains(&ino) {
+                self.image.read(at, &mut bytes).await?;
+                new
+            } else {
+                self.image.read_stored(at, &mut bytes).await?;
+                Dinode { nlink: new.nlink, ..Dinode::decode(&bytes, &self.lax, Ino(ino))? }
+            };
+            let done = dinode.encode(&mut bytes, &self.geo);
+            debug_assert!(done.is_some(), "an inode fits in its bytes");
+            images.push((at, bytes));
+        }
+        Ok(images)
     }
 
     /// Writes an inode with its check hash.

@@ -5,7 +5,7 @@
 //! three indirect blocks deep.
 
 use crate::Error;
-use crate::image::Order;
+use crate::dirty::Order;
 use crate::volume::Volume;
 use ondisk::dinode::{flags, mode};
 use ondisk::{ByteOff, Dinode, FragNo};
