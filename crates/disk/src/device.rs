@@ -98,8 +98,10 @@ pub enum Kind {
     Directory,
     /// An indirect block.
     Indirect,
-    /// A file's contents, and a symbolic link's.
+    /// A file's contents.
     Data,
+    /// The target of a symbolic link that does not fit into its inode.
+    Symlink,
     /// Extended attributes.
     ExtAttr,
     /// The cylinder-group summary area; a segment's summary.

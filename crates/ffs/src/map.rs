@@ -6,6 +6,7 @@
 use crate::Ffs;
 use buf::{BufRef, Key, Role, Run, Want};
 use disk::DiskOff;
+use ondisk::dinode::mode;
 use ondisk::{BlockPath, FragNo, Ino, Lbn, Root};
 use ufs::{Inode, Mapped};
 use vfs::{Error, Result};
@@ -185,5 +186,9 @@ impl Ffs {
 
 /// What the blocks of a file are.
 pub(crate) fn role(inode: &Inode) -> Role {
-    if inode.is_dir() { Role::Directory } else { Role::Data }
+    match inode.dinode().kind() {
+        mode::DIR => Role::Directory,
+        mode::LNK => Role::Symlink,
+        _ => Role::Data,
+    }
 }

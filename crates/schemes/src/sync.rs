@@ -59,6 +59,7 @@ impl Synchronous {
             Role::InodeBlock => Rule::InodesInitialised,
             Role::ExtAttr => Rule::AttributesInitialised,
             Role::Directory => Rule::DirectoryInitialised,
+            Role::Symlink => Rule::TargetInitialised,
             _ => Rule::DataInitialised,
         };
         match self.by(initialised, block) {
@@ -131,7 +132,12 @@ impl Scheme for Synchronous {
     fn step(&self, _cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
         match step {
             Step::InodesReady { cg } => self.by(Rule::InodesInitialised, cg).into(),
-            Step::InodeAllocated { .. } | Step::DataWritten { .. } => Must::Nothing.into(),
+            Step::InodeAllocated { .. } => Must::Nothing.into(),
+            // Names beyond the directory's size, in a block that it has: the size is told next.
+            Step::DataWritten { block, .. } if block.kind() == Role::Directory => {
+                self.by(Rule::DirectoryInitialised, block).into()
+            }
+            Step::DataWritten { .. } => Must::Nothing.into(),
             Step::InodeChanged { inode, fields, .. } => self.inode_changed(inode, fields).into(),
             Step::BlockReady { block, role, .. } => self.block_ready(block, role).into(),
             Step::BlockAllocated { slot, freed: Some(ticket), .. } => {

@@ -29,8 +29,8 @@ pub(crate) struct World {
     moved: BufRef,
 }
 
-const ROLES: [Role; 6] =
-    [Role::CylinderGroup, Role::InodeBlock, Role::Directory, Role::Indirect, Role::Data, Role::ExtAttr];
+const ROLES: [Role; 7] =
+    [Role::CylinderGroup, Role::InodeBlock, Role::Directory, Role::Indirect, Role::Data, Role::ExtAttr, Role::Symlink];
 
 /// A step by name, and the kind of call that it is told in.
 pub(crate) type Told<'a> = (&'static str, CallKind, Step<'a>);
@@ -130,6 +130,7 @@ impl World {
             ("indirect initialised", CallKind::Write, ready(Role::Indirect)),
             ("data initialised", CallKind::Write, ready(Role::Data)),
             ("attributes initialised", CallKind::SetXattr, ready(Role::ExtAttr)),
+            ("target initialised", CallKind::Symlink, ready(Role::Symlink)),
             ("data moved", CallKind::Write, moved(Role::Data)),
             ("directory moved", CallKind::Create, moved(Role::Directory)),
             ("block allocated", CallKind::Write, pointed(direct, None)),
@@ -137,6 +138,7 @@ impl World {
             ("cluster moved", CallKind::Write, pointed(indirect, Some(self.ticket()))),
             ("blocks released", CallKind::Truncate, Step::BlocksReleased { ino, at: inode, ticket: self.ticket() }),
             ("data written", CallKind::Write, Step::DataWritten { ino, lbn, block: data }),
+            ("directory grown", CallKind::Create, Step::DataWritten { ino, lbn, block: self.buf(Role::Directory) }),
         ]
     }
 

@@ -24,6 +24,7 @@ fn role(role: Role) -> &'static str {
         Role::Directory => "directory block",
         Role::Indirect => "indirect block",
         Role::Data => "data block",
+        Role::Symlink => "target block",
         Role::ExtAttr => "attribute block",
         Role::Summary => "summary",
         Role::Log => "log",

@@ -25,8 +25,12 @@ pub enum Rule {
     InodesInitialised,
     /// A new indirect block, before a pointer to it. Otherwise garbage is taken for pointers.
     IndirectInitialised,
-    /// A new block of a directory, before a pointer to it. Otherwise garbage is taken for names.
+    /// A new block of a directory, before a pointer to it; new names beyond its size in a block that it has, before the
+    /// size. Otherwise garbage is taken for names.
     DirectoryInitialised,
+    /// The target of a symbolic link, before the pointer to it. Otherwise a link leads to garbage, and nobody could have
+    /// kept it from that: a link cannot be opened, and so not be synced.
+    TargetInitialised,
     /// The area of extended attributes, before a pointer to it. Otherwise garbage is taken for attributes, and those
     /// that were there are lost.
     AttributesInitialised,
@@ -41,7 +45,7 @@ pub enum Rule {
 
 impl Rule {
     /// All, in the order of the documents.
-    pub const ALL: [Rule; 13] = [
+    pub const ALL: [Rule; 14] = [
         Rule::InodeBeforeName,
         Rule::NameOnReturn,
         Rule::NewNameBeforeOld,
@@ -51,6 +55,7 @@ impl Rule {
         Rule::InodesInitialised,
         Rule::IndirectInitialised,
         Rule::DirectoryInitialised,
+        Rule::TargetInitialised,
         Rule::AttributesInitialised,
         Rule::MovedContents,
         Rule::DataInitialised,
@@ -80,7 +85,10 @@ impl Rule {
                 ("indirect-initialised", "an indirect block is durable before a pointer to it")
             }
             Rule::DirectoryInitialised => {
-                ("directory-initialised", "a directory's block is durable before a pointer to it")
+                ("directory-initialised", "a directory's block is durable before a pointer to it, or a size beyond it")
+            }
+            Rule::TargetInitialised => {
+                ("target-initialised", "the target of a symbolic link is durable before a pointer to it")
             }
             Rule::AttributesInitialised => {
                 ("attributes-initialised", "an area of extended attributes is durable before a pointer to it")

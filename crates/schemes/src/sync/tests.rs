@@ -42,7 +42,8 @@ const EFFECTS: &[(Rule, &[&str], &[&str])] = &[
     (Rule::DirectorySize, &["directory size"], &[]),
     (Rule::InodesInitialised, &["inodes ready", "inodes initialised"], &[]),
     (Rule::IndirectInitialised, &["indirect initialised"], &[]),
-    (Rule::DirectoryInitialised, &["directory initialised"], &[]),
+    (Rule::DirectoryInitialised, &["directory initialised", "directory grown"], &[]),
+    (Rule::TargetInitialised, &["target initialised"], &[]),
     (Rule::AttributesInitialised, &["attributes initialised"], &[]),
     (Rule::MovedContents, &["data moved"], &[]),
     (Rule::DataInitialised, &[], &[]),
@@ -70,7 +71,7 @@ fn a_wait_that_serves_two_rules_goes_with_the_second() {
     assert_eq!(with(&[NameGoneBeforeLink, NameOnReturn]).0.len(), 4);
     assert_eq!(
         with(&[DirectoryInitialised, MovedContents]).0,
-        ["directory initialised", "data moved", "directory moved"]
+        ["directory initialised", "data moved", "directory moved", "directory grown"]
     );
 }
 
