@@ -29,6 +29,11 @@ impl Cache {
         Ok(op)
     }
 
+    /// How many calls that change the volume have begun: the [`Op::id`] of the last one.
+    pub fn calls_begun(&self) -> u64 {
+        self.next_op.get() - 1
+    }
+
     /// Ends a call.
     ///
     /// # Errors
