@@ -1,0 +1,260 @@
+//! Goes through the moments of a recording, cuts the power at each, and asks the oracles.
+
+use crate::cut::Cuts;
+use crate::fate::{Fates, Futures};
+use crate::id::Id;
+use crate::oracle::{Breach, Judge, Oracle};
+use crate::plan::{Plan, held_to};
+use crate::promise::Promised;
+use crate::record::{Recording, fresh, record};
+use crate::report::{Report, Violation};
+use crate::structure::Class;
+use crate::verdict::{Memory, Verdict};
+use crate::{Error, Shard, story};
+use buf::Promises;
+use rt::Rng;
+use rustc_hash::FxHashSet;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How far an exploration is, for whoever shows it; several threads may share one.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// States that were tried.
+    pub states: AtomicU64,
+    /// States that will be, as far as is known.
+    pub expected: AtomicU64,
+    /// Scripts that are done.
+    pub scripts: AtomicU64,
+    /// Scripts that there are.
+    pub scripts_expected: AtomicU64,
+    /// Violations so far.
+    pub violations: AtomicU64,
+}
+
+/// Explores a plan from nothing.
+///
+/// # Errors
+/// See [`Error`]; a violation is none.
+pub fn explore(plan: &Plan) -> Result<Report, Error> {
+    explore_with(plan, &mut Memory::default(), &Counters::default())
+}
+
+/// Explores a plan, with what is known of images from plans before it that had the same scheme, settings, device and
+/// shape.
+///
+/// # Errors
+/// See [`Error`].
+pub fn explore_with(plan: &Plan, memory: &mut Memory, counters: &Counters) -> Result<Report, Error> {
+    memory.bound();
+    let recording = record(plan, &memory.fresh(&plan.shape)?)?;
+    let promises = plan.promises()?;
+    let before = (memory.distinct, memory.nested, std::mem::take(&mut memory.findings));
+    let mut exploration = Exploration::new(plan, &recording, &promises, memory, counters);
+    exploration.run();
+    let mut report = exploration.report;
+    (report.distinct, report.nested) = (memory.distinct - before.0, memory.nested - before.1);
+    let findings = std::mem::replace(&mut memory.findings, before.2);
+    report.findings = findings.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+    Ok(report)
+}
+
+/// A place to cut: how many moments have happened, and since which of them the disk is as it is.
+#[derive(Clone, Copy)]
+struct Place {
+    moments: usize,
+    /// Seeds the luck: cuts between which the disk does not change try the same futures.
+    epoch: usize,
+}
+
+pub(crate) struct Exploration<'a> {
+    plan: &'a Plan,
+    pub(crate) recording: &'a Recording,
+    pub(crate) promises: &'a Promises,
+    memory: &'a mut Memory,
+    counters: &'a Counters,
+    report: Report,
+    /// Trees that were judged at this cut and found right.
+    right: FxHashSet<*const crate::tree::Tree>,
+}
+
+impl<'a> Exploration<'a> {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        recording: &'a Recording,
+        promises: &'a Promises,
+        memory: &'a mut Memory,
+        counters: &'a Counters,
+    ) -> Exploration<'a> {
+        memory.leaves = held_to(promises);
+        let report = Report::of(plan, recording);
+        Exploration { plan, recording, promises, memory, counters, report, right: FxHashSet::default() }
+    }
+
+    fn places(&self) -> Vec<Place> {
+        let (mut cuts, mut promised) =
+            (Cuts::new(self.recording, &self.plan.device), Promised::new(self.recording, self.promises));
+        promised.go_on(0);
+        let mut places = vec![Place { moments: 0, epoch: 0 }];
+        for moments in 1..=self.recording.moments.len() {
+            let (disk, floors) = (cuts.step(), promised.go_on(moments));
+            let epoch = if disk { moments } else { places[places.len() - 1].epoch };
+            if disk || floors {
+                places.push(Place { moments, epoch });
+            }
+        }
+        places
+    }
+
+    fn run(&mut self) {
+        let places = self.places();
+        self.report.cuts = places.len() as u64;
+        let (mut cuts, mut promised) =
+            (Cuts::new(self.recording, &self.plan.device), Promised::new(self.recording, self.promises));
+        let mut left = self.plan.states;
+        for (i, place) in places.iter().enumerate() {
+            while cuts.at < place.moments {
+                cuts.step();
+            }
+            promised.go_on(place.moments);
+            self.right.clear();
+            let most = (left / (places.len() - i) as u64).max(4);
+            let units = cuts.units();
+            let exhaustive = self.plan.exhaustive;
+            let futures = Futures { device: &self.plan.device, units: &units, most: most as usize, exhaustive };
+            let list = futures.list(&mut Rng::new(self.plan.seed ^ (place.epoch as u64) << 20));
+            left = left.saturating_sub(list.len() as u64);
+            self.report.exist = (self.report.exist + futures.exist()).min(1e300);
+            self.counters.expected.fetch_add(list.len() as u64 / u64::from(self.plan.shard.of), Ordering::Relaxed);
+            for fates in list {
+                if let Some(breach) = self.try_state(&mut cuts, &promised, &fates) {
+                    self.convict(&cuts, place.moments, fates, &breach);
+                    if self.report.violations.len() >= self.plan.enough {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn try_state(&mut self, cuts: &mut Cuts<'_>, promised: &Promised<'_>, fates: &Fates) -> Option<Rc<Breach>> {
+        let fingerprint = cuts.fingerprint(fates);
+        if !self.plan.shard.takes(fingerprint) {
+            return None;
+        }
+        self.report.states += 1;
+        self.counters.states.fetch_add(1, Ordering::Relaxed);
+        let verdict = self.verdict(cuts, fingerprint, fates);
+        self.report.leaks_only &= verdict.worst <= Class::Leak;
+        self.judge(promised, &verdict)
+    }
+
+    fn verdict(&mut self, cuts: &mut Cuts<'_>, fingerprint: u128, fates: &Fates) -> Verdict {
+        if let Some(known) = self.memory.known(fingerprint) {
+            return known.clone();
+        }
+        let (disk, bad) = cuts.image(fates);
+        self.memory.find_out(self.plan, fingerprint, disk, &bad)
+    }
+
+    fn judge(&mut self, promised: &Promised<'_>, verdict: &Verdict) -> Option<Rc<Breach>> {
+        if let Some(breach) = &verdict.breach {
+            return Some(breach.clone());
+        }
+        let tree = verdict.tree.as_ref()?;
+        if self.right.contains(&Rc::as_ptr(tree)) {
+            return None;
+        }
+        let judge = Judge { recording: self.recording, promises: self.promises, floors: &promised.floors };
+        let breach = judge.judge(tree).map(Rc::new);
+        if breach.is_none() {
+            self.right.insert(Rc::as_ptr(tree));
+        }
+        breach
+    }
+
+    fn convict(&mut self, cuts: &Cuts<'_>, moments: usize, fates: Fates, breach: &Breach) {
+        self.counters.violations.fetch_add(1, Ordering::Relaxed);
+        self.report.violations_total += 1;
+        let known = self.report.violations.iter().filter(|v| v.oracle == breach.oracle).count();
+        if known < crate::report::SHOWN_OF_EACH {
+            let id = Id::new(self.plan, moments, fates);
+            let violation = story::tell(self.plan, self.recording, self.promises, &cuts.pending, id, breach);
+            self.report.violations.push(violation);
+        }
+    }
+}
+
+/// What one state comes to.
+///
+/// # Errors
+/// See [`Error`]; also when the id does not fit the recording.
+pub(crate) fn replay(plan: &Plan, moments: usize, fates: &Fates) -> Result<Option<Violation>, Error> {
+    let plan = Plan { shard: Shard::WHOLE, recovery_cuts: 1, ..plan.clone() };
+    let recording = record(&plan, &fresh(&plan.shape)?)?;
+    let (promises, counters, mut memory) = (plan.promises()?, Counters::default(), Memory::default());
+    let mut exploration = Exploration::new(&plan, &recording, &promises, &mut memory, &counters);
+    let (mut cuts, mut promised) = (Cuts::new(&recording, &plan.device), Promised::new(&recording, &promises));
+    while cuts.at < moments.min(recording.moments.len()) {
+        cuts.step();
+    }
+    if cuts.at != moments || cuts.pending.len() != fates.0.len() {
+        return Err(Error::BadId(
+            fates.to_string(),
+            "the script has no such cut, or another number of undurable writes",
+        ));
+    }
+    promised.go_on(moments);
+    let breach = exploration.try_state(&mut cuts, &promised, fates);
+    Ok(breach.map(|breach| {
+        let id = Id::new(&plan, moments, fates.clone());
+        story::tell(&plan, &recording, &promises, &cuts.pending, id, &breach)
+    }))
+}
+
+/// The fewest lost writes at one cut that still break a promise of the same oracle.
+pub(crate) fn fewest_lost(
+    plan: &Plan,
+    moments: usize,
+    fates: &Fates,
+    oracle: Oracle,
+) -> Result<Option<Violation>, Error> {
+    let recording = record(plan, &fresh(&plan.shape)?)?;
+    let plan =
+        Plan { shard: Shard::WHOLE, recovery_cuts: if oracle == Oracle::RecoveryCut { 1 } else { 0 }, ..plan.clone() };
+    let (promises, counters, mut memory) = (plan.promises()?, Counters::default(), Memory::default());
+    let mut exploration = Exploration::new(&plan, &recording, &promises, &mut memory, &counters);
+    let (mut cuts, mut promised) = (Cuts::new(&recording, &plan.device), Promised::new(&recording, &promises));
+    while cuts.at < moments {
+        cuts.step();
+    }
+    promised.go_on(moments);
+    let mut best = None;
+    let mut kept = fates.clone();
+    let mut try_it = |fates: &Fates| {
+        let breach = exploration.try_state(&mut cuts, &promised, fates).filter(|breach| breach.oracle == oracle);
+        breach.map(|breach| (fates.clone(), breach))
+    };
+    if plan.device.reorders {
+        for simpler in [crate::Fate::Kept, crate::Fate::Lost] {
+            for i in (0..kept.0.len()).rev() {
+                let torn = !matches!(kept.0[i], crate::Fate::Kept | crate::Fate::Lost);
+                if kept.0[i] == crate::Fate::Kept || simpler == crate::Fate::Lost && !torn {
+                    continue;
+                }
+                let was = std::mem::replace(&mut kept.0[i], simpler);
+                match try_it(&kept) {
+                    Some(found) => best = Some(found),
+                    None => kept.0[i] = was,
+                }
+            }
+        }
+    }
+    if best.is_none() {
+        best = try_it(fates);
+    }
+    Ok(best.map(|(fates, breach)| {
+        let id = Id::new(&plan, moments, fates);
+        story::tell(&plan, &recording, &promises, &cuts.pending, id, &breach)
+    }))
+}

@@ -1,0 +1,319 @@
+//! What becomes of a write that is not durable when the power goes, and which such futures are tried.
+//!
+//! F1. A future gives every undurable write one fate. The device decides which fates there are.
+//! F2. Up to a bound every subset of lost writes is tried. Beyond it come first the ones that have found bugs: nothing
+//!     lost, all lost, one lost, one kept, the newest lost, the oldest lost; then luck from the seed.
+//! F3. A torn write is tried at its edges and in alternate units, each with all other writes kept and with all lost.
+
+use crate::device::{Device, Torn};
+use rt::Rng;
+use std::fmt;
+use std::str::FromStr;
+
+/// The fate of one write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fate {
+    /// Nothing of it is on the disk.
+    Lost,
+    /// All of it is.
+    Kept,
+    /// Only its first unit is.
+    First,
+    /// All but its last unit are.
+    AllButLast,
+    /// Only its last unit is.
+    Last,
+    /// The first half of its units are.
+    Front,
+    /// The second half of its units are.
+    Back,
+    /// Every other unit is, from the first on.
+    Even,
+    /// Every other unit is, from the second on.
+    Odd,
+    /// All but the last unit are, and that is half written.
+    Mixed,
+    /// All but the last unit are, and that cannot be read.
+    Unreadable,
+}
+
+/// What became of one unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Old,
+    New,
+    Half,
+    Bad,
+}
+
+const LETTERS: [(Fate, char, &str); 11] = [
+    (Fate::Lost, '0', "lost"),
+    (Fate::Kept, '1', "kept"),
+    (Fate::First, 'a', "torn: only its first unit kept"),
+    (Fate::AllButLast, 'y', "torn: its last unit lost"),
+    (Fate::Last, 'z', "torn: only its last unit kept"),
+    (Fate::Front, 'f', "torn: its first half kept"),
+    (Fate::Back, 'b', "torn: its second half kept"),
+    (Fate::Even, 'e', "torn: units 0, 2, 4… kept"),
+    (Fate::Odd, 'o', "torn: units 1, 3, 5… kept"),
+    (Fate::Mixed, 'm', "torn: its last unit half written"),
+    (Fate::Unreadable, 'u', "torn: its last unit unreadable"),
+];
+
+impl Fate {
+    pub(crate) fn letter(self) -> char {
+        // OK to index: every fate has its line.
+        LETTERS[self as usize].1
+    }
+
+    fn by_letter(letter: char) -> Option<Fate> {
+        LETTERS.iter().find(|(_, known, _)| *known == letter).map(|(fate, ..)| *fate)
+    }
+
+    /// In words.
+    pub fn says(self) -> &'static str {
+        LETTERS[self as usize].2
+    }
+
+    /// What becomes of `unit` of `units`.
+    pub(crate) fn unit(self, unit: usize, units: usize) -> Unit {
+        let last = unit + 1 == units;
+        let new = match self {
+            Fate::Lost => false,
+            Fate::Kept => true,
+            Fate::First => unit == 0,
+            Fate::AllButLast => !last,
+            Fate::Last => last,
+            Fate::Front => unit < units.div_ceil(2),
+            Fate::Back => unit >= units.div_ceil(2),
+            Fate::Even => unit.is_multiple_of(2),
+            Fate::Odd => !unit.is_multiple_of(2),
+            Fate::Mixed if last => return Unit::Half,
+            Fate::Unreadable if last => return Unit::Bad,
+            Fate::Mixed | Fate::Unreadable => true,
+        };
+        if new { Unit::New } else { Unit::Old }
+    }
+}
+
+/// The fates of all undurable writes at a cut, oldest write first.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Fates(pub(crate) Vec<Fate>);
+
+impl fmt::Display for Fates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|fate| write!(f, "{}", fate.letter()))
+    }
+}
+
+impl FromStr for Fates {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Fates, ()> {
+        text.chars().map(Fate::by_letter).collect::<Option<Vec<_>>>().map(Fates).ok_or(())
+    }
+}
+
+/// Which futures of a cut are tried.
+pub(crate) struct Futures<'a> {
+    pub(crate) device: &'a Device,
+    /// Atomic units of each undurable write, oldest first.
+    pub(crate) units: &'a [usize],
+    /// Most futures that are tried.
+    pub(crate) most: usize,
+    /// Undurable writes up to which every subset is tried.
+    pub(crate) exhaustive: usize,
+}
+
+impl Futures<'_> {
+    /// How many there are: each write lost, kept, or with any set of its units. 1e300 stands for more.
+    pub(crate) fn exist(&self) -> f64 {
+        let log2: f64 = if self.device.reorders {
+            self.units.iter().map(|units| if self.device.tears { *units as f64 } else { 1.0 }).sum()
+        } else {
+            return 1.0
+                + self.units.iter().map(|units| if self.device.tears { *units as f64 } else { 1.0 }).sum::<f64>();
+        };
+        log2.exp2().min(1e300)
+    }
+
+    /// The futures, most telling first, each once.
+    pub(crate) fn list(&self, rng: &mut Rng) -> Vec<Fates> {
+        let mut list = List { seen: rustc_hash::FxHashSet::default(), fates: Vec::new(), most: self.most.max(1) };
+        if self.device.reorders {
+            self.reordered(&mut list, rng);
+        } else {
+            self.in_order(&mut list);
+        }
+        list.fates
+    }
+
+    /// A device that completes in order loses the newest writes, and tears the first one that it loses.
+    fn in_order(&self, list: &mut List) {
+        let n = self.units.len();
+        for kept in (0..=n).rev() {
+            let fates = |at: usize, fate| {
+                (0..n).map(move |i| {
+                    if i < at {
+                        Fate::Kept
+                    } else if i == at {
+                        fate
+                    } else {
+                        Fate::Lost
+                    }
+                })
+            };
+            list.add(fates(kept, Fate::Lost).collect());
+            if kept < n {
+                for fate in self.tears(kept).into_iter().filter(|fate| is_prefix(*fate)) {
+                    list.add(fates(kept, fate).collect());
+                }
+            }
+        }
+    }
+
+    fn reordered(&self, list: &mut List, rng: &mut Rng) {
+        let n = self.units.len();
+        list.add(vec![Fate::Kept; n]);
+        list.add(vec![Fate::Lost; n]);
+        if n <= self.exhaustive && 1usize << n <= self.most {
+            for subset in 0..1u64 << n {
+                list.add((0..n).map(|i| if subset >> i & 1 == 1 { Fate::Kept } else { Fate::Lost }).collect());
+            }
+        } else {
+            self.telling(list);
+        }
+        for torn in 0..n {
+            for fate in self.tears(torn) {
+                for others in [Fate::Kept, Fate::Lost] {
+                    list.add((0..n).map(|i| if i == torn { fate } else { others }).collect());
+                }
+            }
+        }
+        // Luck fills what room is left, half of it with torn writes.
+        let mut tries = 0;
+        while n > self.exhaustive.min(6) && list.has_room() && tries < 2 * self.most {
+            tries += 1;
+            let one_in = rng.range(2, 6);
+            let mut fates: Vec<Fate> =
+                (0..n).map(|_| if rng.chance(1, one_in) { Fate::Lost } else { Fate::Kept }).collect();
+            if rng.chance(1, 2) {
+                let torn = rng.below(n as u64) as usize;
+                let tears = self.tears(torn);
+                if !tears.is_empty() {
+                    fates[torn] = tears[rng.below(tears.len() as u64) as usize];
+                }
+            }
+            if rng.chance(1, 2) {
+                fates.iter_mut().for_each(|fate| *fate = opposite(*fate));
+            }
+            list.add(fates);
+        }
+    }
+
+    /// One lost, one kept, the newest lost, the oldest lost. In turns, so that a small room holds some of each.
+    fn telling(&self, list: &mut List) {
+        let n = self.units.len();
+        for i in 0..n {
+            let pick =
+                |test: &dyn Fn(usize) -> bool| (0..n).map(|j| if test(j) { Fate::Kept } else { Fate::Lost }).collect();
+            list.add(pick(&|j| j != n - 1 - i));
+            list.add(pick(&|j| j == n - 1 - i));
+            list.add(pick(&|j| j < n - i));
+            list.add(pick(&|j| j >= n - i));
+        }
+    }
+
+    /// The ways in which the device may tear a write.
+    fn tears(&self, write: usize) -> Vec<Fate> {
+        let units = self.units[write];
+        let mut tears = Vec::new();
+        if self.device.tears && units > 1 {
+            tears.extend([Fate::First, Fate::AllButLast, Fate::Last]);
+        }
+        if self.device.tears && units > 3 {
+            tears.extend([Fate::Front, Fate::Back, Fate::Even, Fate::Odd]);
+        }
+        match self.device.torn {
+            Torn::OldOrNew => {}
+            Torn::Mixed => tears.push(Fate::Mixed),
+            Torn::Unreadable => tears.push(Fate::Unreadable),
+        }
+        tears
+    }
+}
+
+fn is_prefix(fate: Fate) -> bool {
+    matches!(fate, Fate::First | Fate::AllButLast | Fate::Front | Fate::Mixed | Fate::Unreadable)
+}
+
+fn opposite(fate: Fate) -> Fate {
+    match fate {
+        Fate::Lost => Fate::Kept,
+        Fate::Kept => Fate::Lost,
+        other => other,
+    }
+}
+
+struct List {
+    seen: rustc_hash::FxHashSet<Vec<Fate>>,
+    fates: Vec<Fates>,
+    most: usize,
+}
+
+impl List {
+    fn has_room(&self) -> bool {
+        self.fates.len() < self.most
+    }
+
+    fn add(&mut self, fates: Vec<Fate>) {
+        if self.has_room() && self.seen.insert(fates.clone()) {
+            self.fates.push(Fates(fates));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(device: &str, units: &[usize], most: usize) -> Vec<String> {
+        let device = Device::by_name(device).unwrap();
+        let futures = Futures { device, units, most, exhaustive: 10 };
+        futures.list(&mut Rng::new(1)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_disk_that_completes_in_order_loses_the_newest_and_tears_one() {
+        assert_eq!(list("scsi94", &[4], 100), ["1", "0", "a", "y", "f"]);
+        assert_eq!(list("scsi94", &[1, 1], 100), ["11", "10", "00"]);
+    }
+
+    #[test]
+    fn every_subset_up_to_the_bound_and_each_once() {
+        let three = list("sata", &[1, 1, 1], 1000);
+        assert_eq!(three.len(), 8);
+        assert_eq!(list("nvme", &[2], 1000), ["1", "0", "a", "y", "z"]);
+    }
+
+    #[test]
+    fn beyond_the_bound_single_ones_come_first_and_the_room_is_filled() {
+        let many = list("sata", &[1; 20], 500);
+        assert_eq!(many.len(), 500);
+        assert_eq!(many[0], "1".repeat(20));
+        assert_eq!(many[1], "0".repeat(20));
+        assert_eq!(many[2], format!("{}0", "1".repeat(19)));
+        assert_ne!(many, list("sata", &[1; 20], 501)[..500].iter().rev().cloned().collect::<Vec<_>>());
+        assert!(many.contains(&format!("0{}", "1".repeat(19))));
+    }
+
+    #[test]
+    fn fates_survive_being_written_and_read() {
+        for (i, (fate, letter, _)) in LETTERS.iter().enumerate() {
+            assert_eq!(*fate as usize, i);
+            assert_eq!(Fate::by_letter(*letter), Some(*fate));
+        }
+        assert_eq!("01az".parse::<Fates>().unwrap().to_string(), "01az");
+        assert!("x".parse::<Fates>().is_err());
+    }
+}

@@ -1,0 +1,151 @@
+//! What is to be explored: a scheme, a script, a device, a volume, and how far.
+
+use crate::Error;
+use crate::device::Device;
+use buf::{CrashLeaves, Promises, Scheme};
+use ondisk::Format;
+use ordofs::NewVolume;
+use schemes::Settings;
+use std::rc::Rc;
+use std::sync::Arc;
+use workload::script::Script;
+
+/// The volume on which a script runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shape {
+    /// UFS1 or UFS2.
+    pub format: Format,
+    /// Bytes of the volume.
+    pub size: u64,
+    /// Bytes of a block.
+    pub bsize: u32,
+    /// Bytes of a fragment.
+    pub fsize: u32,
+}
+
+impl Shape {
+    /// A small volume with small blocks, on which a script meets fragments, indirect blocks and new blocks of inodes
+    /// after a few calls.
+    pub fn small(device: &Device) -> Shape {
+        let fsize = device.sector.max(512);
+        Shape { format: Format::Ufs2, size: 8 << 20, bsize: (fsize * 8).max(4096), fsize }
+    }
+
+    pub(crate) fn volume(&self) -> NewVolume {
+        NewVolume::new(self.size).with(|params| {
+            params.format = self.format;
+            (params.bsize, params.fsize) = (self.bsize, self.fsize);
+        })
+    }
+}
+
+/// One of several machines, or threads, that share an exploration: it takes the images whose fingerprint says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which, from 0.
+    pub index: u32,
+    /// Of how many.
+    pub of: u32,
+}
+
+impl Shard {
+    /// All of it.
+    pub const WHOLE: Shard = Shard { index: 0, of: 1 };
+
+    /// Part `part` of `parts` of this shard.
+    pub fn split(self, part: u32, parts: u32) -> Shard {
+        Shard { index: self.index + self.of * part, of: self.of * parts }
+    }
+
+    pub(crate) fn takes(self, number: u128) -> bool {
+        number % u128::from(self.of) == u128::from(self.index)
+    }
+}
+
+/// A way to make a scheme worse before it is explored, to see that the explorer notices.
+pub type Mutilate = Arc<dyn Fn(Rc<dyn Scheme>) -> Rc<dyn Scheme> + Send + Sync>;
+
+/// An exploration.
+#[derive(Clone)]
+pub struct Plan {
+    /// Name of the scheme.
+    pub scheme: String,
+    /// What the user may set about it, and the rules that are switched off.
+    pub settings: Settings,
+    /// Comes between the scheme and the engine.
+    pub mutilate: Option<Mutilate>,
+    /// What runs.
+    pub script: Script,
+    /// On which disk.
+    pub device: Device,
+    /// On which volume.
+    pub shape: Shape,
+    /// States that are tried at most, those of cut recoveries not counted.
+    pub states: u64,
+    /// Undurable writes up to which every subset is tried.
+    pub exhaustive: usize,
+    /// Of the images, one in so many has its recovery cut at every write; 0 for none.
+    pub recovery_cuts: u32,
+    /// Where luck begins.
+    pub seed: u64,
+    /// Between calls, time sometimes passes, so that the syncer writes in the middle.
+    pub pauses: bool,
+    /// Which part of it.
+    pub shard: Shard,
+    /// Violations after which to stop.
+    pub enough: usize,
+}
+
+impl Plan {
+    /// The usual exploration of a script.
+    pub fn new(scheme: &str, script: Script, device: &Device) -> Plan {
+        Plan {
+            scheme: scheme.into(),
+            settings: Settings::default(),
+            mutilate: None,
+            script,
+            device: device.clone(),
+            shape: Shape::small(device),
+            states: 5000,
+            exhaustive: 10,
+            recovery_cuts: 4,
+            seed: 0,
+            pauses: false,
+            shard: Shard::WHOLE,
+            enough: usize::MAX,
+        }
+    }
+
+    /// The scheme that is explored.
+    ///
+    /// # Errors
+    /// There is none of that name, or it has no such rule.
+    pub fn scheme(&self) -> Result<Rc<dyn Scheme>, Error> {
+        let known = schemes::by_name(&self.scheme).ok_or_else(|| Error::NoScheme(self.scheme.clone()))?;
+        let made = known.make(self.settings.clone())?;
+        Ok(match &self.mutilate {
+            Some(mutilate) => mutilate(made),
+            None => made,
+        })
+    }
+
+    /// What the scheme declares.
+    ///
+    /// # Errors
+    /// Those of [`Plan::scheme`].
+    pub fn promises(&self) -> Result<Promises, Error> {
+        Ok(self.scheme()?.declares())
+    }
+
+    pub(crate) fn cuts_recovery_of(&self, fingerprint: u128) -> bool {
+        self.recovery_cuts > 0 && (fingerprint >> 64) % u128::from(self.recovery_cuts) == 0
+    }
+}
+
+/// What a scheme is held to: what it declares, and where that is nothing, the least that a file system may be asked for.
+pub(crate) fn held_to(promises: &Promises) -> CrashLeaves {
+    match promises.crash_leaves {
+        CrashLeaves::Anything => CrashLeaves::Counts,
+        declared => declared,
+    }
+}

@@ -1,0 +1,230 @@
+//! What must have survived a power cut: for every name and every file, since which call its state is promised.
+//!
+//! P1. A *floor* is the number of the call after which something is promised: what is found must be what it was after
+//!     that call or after a later one that had begun. Without a promise the floor is the set-up, which was synced.
+//! P2. Floors come from what the scheme declares, and from nothing else.
+
+use crate::record::Recording;
+use crate::tree::{FileId, Tree};
+use buf::{Durable, Promises};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use vfs::{Kind, RenameMode};
+use workload::random::Op;
+
+/// A name: its directory, and what it is there.
+pub(crate) type Place = (FileId, Vec<u8>);
+
+/// The floors at one moment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Floors {
+    /// Of everything.
+    pub(crate) all: usize,
+    /// The last call that had begun: nothing later can be seen.
+    pub(crate) top: usize,
+    /// The names that a running exchange is changing, and what they meant: two changes, unless calls are atomic, and
+    /// between them one of the files has no name.
+    pub(crate) exchanged: Vec<(Place, FileId)>,
+    names: FxHashMap<Place, usize>,
+    directories: FxHashMap<FileId, usize>,
+    data: FxHashMap<FileId, usize>,
+    attributes: FxHashMap<FileId, usize>,
+}
+
+impl Floors {
+    /// Of a name.
+    pub(crate) fn name(&self, dir: FileId, name: &[u8]) -> usize {
+        let own = self.names.get(&(dir, name.to_vec())).copied().unwrap_or(0);
+        own.max(self.directories.get(&dir).copied().unwrap_or(0)).max(self.all)
+    }
+
+    /// Of what a file holds, and its size.
+    pub(crate) fn data(&self, file: FileId) -> usize {
+        self.data.get(&file).copied().unwrap_or(0).max(self.all)
+    }
+
+    /// Of a file's mode, owner, flags and extended attributes.
+    pub(crate) fn attributes(&self, file: FileId) -> usize {
+        self.attributes.get(&file).copied().unwrap_or(0).max(self.all)
+    }
+
+    /// The highest of all, and of every name: the earliest moment that a scheme may fall back to that keeps its order.
+    pub(crate) fn highest_name(&self) -> usize {
+        self.names.values().chain(self.directories.values()).copied().max().unwrap_or(0).max(self.all)
+    }
+
+    /// The files that have a durable name, and since which call.
+    pub(crate) fn durably_named(&self, trees: &[Rc<Tree>]) -> BTreeMap<FileId, usize> {
+        let last = trees.len() - 1;
+        let mut named: BTreeMap<FileId, usize> =
+            trees[self.all.min(last)].files.keys().map(|id| (*id, self.all)).collect();
+        for ((dir, name), floor) in self.names.iter().filter(|(_, floor)| **floor > self.all) {
+            let id = trees[(*floor).min(last)].entry(*dir, name);
+            named.extend(id.map(|id| (id, named.get(&id).copied().unwrap_or(0).max(*floor))));
+        }
+        named
+    }
+
+    /// `place`, and all names on the way to it, have this floor.
+    fn raise_name(&mut self, tree: &Tree, place: Place, floor: usize) {
+        let mut dir = place.0;
+        // The target of a symbolic link comes with its name: nobody could ever sync it by itself.
+        let link = tree.entry(dir, &place.1).filter(|id| tree.files[id].kind.0 == Kind::Symlink);
+        if let Some(id) = link {
+            self.data.insert(id, floor);
+        }
+        self.names.insert(place, floor);
+        while dir != tree.root {
+            let above = tree.files.iter().find_map(|(id, file)| {
+                file.names.iter().find(|(_, named)| **named == dir).map(|(name, _)| (*id, name.clone()))
+            });
+            let Some(above) = above else { return };
+            dir = above.0;
+            self.names.insert(above, floor);
+        }
+    }
+}
+
+/// Follows the calls of a recording and keeps the floors.
+pub(crate) struct Promised<'a> {
+    recording: &'a Recording,
+    promises: &'a Promises,
+    /// Calls that have returned.
+    returned: usize,
+    /// What the script holds in its slots.
+    slots: FxHashMap<String, FileId>,
+    pub(crate) floors: Floors,
+}
+
+impl<'a> Promised<'a> {
+    pub(crate) fn new(recording: &'a Recording, promises: &'a Promises) -> Promised<'a> {
+        let mut this =
+            Promised { recording, promises, returned: 0, slots: FxHashMap::default(), floors: Floors::default() };
+        for op in &recording.setup {
+            this.note_slot(op, &recording.trees[0]);
+        }
+        this
+    }
+
+    /// Goes on to where `moments` have happened. `true` if the floors changed.
+    pub(crate) fn go_on(&mut self, moments: usize) -> bool {
+        let calls = &self.recording.calls;
+        let returned = calls.iter().take_while(|call| call.returned <= moments).count();
+        let top = calls.iter().take_while(|call| call.began <= moments).count();
+        let changed = returned != self.returned || top != self.floors.top;
+        self.floors.top = top;
+        while self.returned < returned {
+            self.returned += 1;
+            self.kept(self.returned);
+        }
+        if changed {
+            self.floors.exchanged = self.exchanged().unwrap_or_default();
+        }
+        changed
+    }
+
+    /// What the running call exchanges.
+    fn exchanged(&self) -> Option<Vec<(Place, FileId)>> {
+        let running = self.recording.calls.get(self.returned).filter(|_| self.floors.top > self.returned)?;
+        let Some(Op::Rename { path, to, mode: RenameMode::Exchange }) = &running.op else { return None };
+        let tree = &self.recording.trees[self.returned];
+        let place = |path: &str| {
+            let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+            let dir = self.resolve(dir, tree)?;
+            Some(((dir, name.into()), tree.entry(dir, name.as_bytes())?))
+        };
+        Some(vec![place(path)?, place(to)?]).filter(|_| !self.promises.call_is_atomic)
+    }
+
+    /// Call number `now`, counted from 1, has returned.
+    fn kept(&mut self, now: usize) {
+        let call = &self.recording.calls[now - 1];
+        let (before, after) = (&self.recording.trees[now - 1], &self.recording.trees[now]);
+        if call.syncs {
+            self.floors.all = now;
+            return;
+        }
+        if !Rc::ptr_eq(before, after) {
+            self.changed_on_return(before, after, now);
+        }
+        if let Some(op) = call.op.as_ref().filter(|_| call.done) {
+            self.note_slot(op, after);
+            if let Op::Fsync { path, data_only } = op
+                && let Some(id) = self.resolve(path, after)
+            {
+                self.synced(id, *data_only, after, now);
+            }
+        }
+    }
+
+    /// What a call that returned promises by itself.
+    fn changed_on_return(&mut self, before: &Tree, after: &Tree, now: usize) {
+        let on_return = |what| what == Durable::OnReturn;
+        let dirs = before.files.keys().chain(after.files.keys().filter(|id| !before.files.contains_key(id)));
+        for dir in dirs {
+            let (old, new) = (before.files.get(dir), after.files.get(dir));
+            let (Some(old), Some(new)) = (old.or(new), new) else { continue };
+            let created = !before.files.contains_key(dir);
+            for (name, id) in &new.names {
+                if (created || old.names.get(name) != Some(id)) && on_return(self.promises.name_added) {
+                    self.floors.raise_name(after, (*dir, name.clone()), now);
+                }
+            }
+            for name in old.names.keys().filter(|name| !new.names.contains_key(*name)) {
+                if on_return(self.promises.name_removed) {
+                    self.floors.names.insert((*dir, name.clone()), now);
+                }
+            }
+            if on_return(self.promises.data) && old.contents != new.contents {
+                self.floors.data.insert(*dir, now);
+            }
+            let attributes = |file: &crate::tree::File| (file.mode, file.owner, file.flags);
+            let differ = attributes(old) != attributes(new) || old.xattrs != new.xattrs;
+            if on_return(self.promises.attributes) && differ {
+                self.floors.attributes.insert(*dir, now);
+            }
+        }
+    }
+
+    fn synced(&mut self, id: FileId, data_only: bool, after: &Tree, now: usize) {
+        self.floors.data.insert(id, now);
+        if !data_only {
+            self.floors.attributes.insert(id, now);
+        }
+        if !self.promises.fsync_covers_name {
+            return;
+        }
+        if after.files.get(&id).is_some_and(|file| file.kind.0 == Kind::Directory) {
+            self.floors.directories.insert(id, now);
+        }
+        for (dir, name) in after.names_of().remove(&id).unwrap_or_default() {
+            self.floors.raise_name(after, (dir, name), now);
+        }
+    }
+
+    fn note_slot(&mut self, op: &Op, tree: &Tree) {
+        match op {
+            Op::Open { slot, path } => {
+                let id = self.resolve(path, tree);
+                self.slots.remove(&format!("@{slot}"));
+                self.slots.extend(id.map(|id| (format!("@{slot}"), id)));
+            }
+            Op::Tmpfile { slot, .. } | Op::Close { slot } => {
+                self.slots.remove(&format!("@{slot}"));
+            }
+            _ => {}
+        }
+    }
+
+    fn resolve(&self, path: &str, tree: &Tree) -> Option<FileId> {
+        let mut at = tree.root;
+        for (i, part) in path.split('/').filter(|part| !part.is_empty()).enumerate() {
+            at = match self.slots.get(part).filter(|_| i == 0) {
+                Some(held) => *held,
+                None => tree.entry(at, part.as_bytes())?,
+            };
+        }
+        Some(at)
+    }
+}

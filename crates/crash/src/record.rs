@@ -1,0 +1,383 @@
+//! Runs a script on the real engine, on a disk in virtual time, and keeps all that a power cut could need: every write
+//! with its bytes, its kind and the call that caused it; every completion and every flush; where in that sequence each
+//! call began and returned; and the tree after each call.
+//!
+//! R1. The same plan gives the same recording, to the byte: time is virtual, and luck comes from the seed.
+//! R2. The tree after each call is that of the model, or the recording fails: an oracle must not learn from a mistake.
+
+use crate::device::Device;
+use crate::fingerprint::{Fingerprint, of_image, of_sector};
+use crate::tree::Tree;
+use crate::{Error, Plan, Shape};
+use disk::{DiskOp, Event, Image, Kind, RamDisk, Recorder, SECTOR};
+use model::MemFs;
+use ordofs::{Located, MountOptions, Mounted};
+use rt::{Rng, Rt};
+use schemes::Settings;
+use std::rc::Rc;
+use std::time::Duration;
+use vfs::{Caller, FileSystem, Name, Refusal};
+use workload::random::{Op, Outcome, Player, compare_trees};
+
+/// Virtual seconds after the last call, so that the syncer writes what it delays (30 s) under the explorer's eyes.
+const IDLE: Duration = Duration::from_secs(40);
+
+/// Bytes of garbage that a new disk repeats.
+const GARBAGE: usize = 32 * 1024;
+
+/// A part of a write.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) kind: Kind,
+    /// The call that caused it, as an index into the calls.
+    pub(crate) call: Option<usize>,
+    pub(crate) len: u64,
+}
+
+/// A write that reached the disk.
+pub(crate) struct Write {
+    /// Byte where it begins.
+    pub(crate) at: u64,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) images: Vec<Image>,
+    /// What each of its sectors adds to a fingerprint.
+    pub(crate) adds: Vec<(u64, u128)>,
+    /// Moments that must have happened for it to be durable; `usize::MAX` for never.
+    pub(crate) durable: usize,
+}
+
+impl Write {
+    /// The bytes of its sectors, first to last.
+    pub(crate) fn sectors(&self) -> impl Iterator<Item = &[u8]> {
+        self.images.iter().flat_map(|image| image.chunks(SECTOR))
+    }
+}
+
+/// What happened at the disk, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    Issued(usize),
+    Completed(usize),
+    FlushBegan,
+    FlushEnded,
+}
+
+/// A call, and where it stands among the moments.
+pub(crate) struct Call {
+    /// In the words of a script.
+    pub(crate) text: String,
+    pub(crate) op: Option<Op>,
+    /// It did what it was asked for.
+    pub(crate) done: bool,
+    /// Moments that had happened when it began.
+    pub(crate) began: usize,
+    /// Moments that had happened when it returned.
+    pub(crate) returned: usize,
+    /// Everything is durable when it returns, by what `sync` means.
+    pub(crate) syncs: bool,
+}
+
+/// Letters of a call that a line has room for.
+const SHORT: usize = 72;
+
+impl Call {
+    /// Its text, cut where it is very long.
+    pub(crate) fn short(&self) -> String {
+        match self.text.char_indices().nth(SHORT) {
+            Some((end, _)) => format!("{}…", &self.text[..end]),
+            None => self.text.clone(),
+        }
+    }
+}
+
+/// A run of a script.
+pub(crate) struct Recording {
+    /// The disk when the set-up was durable.
+    pub(crate) base: RamDisk,
+    /// What `base` differs in from the new volume.
+    pub(crate) fingerprint: u128,
+    pub(crate) writes: Vec<Write>,
+    pub(crate) moments: Vec<Moment>,
+    pub(crate) flushes: u64,
+    pub(crate) setup: Vec<Op>,
+    pub(crate) calls: Vec<Call>,
+    /// Before the first call, and after each.
+    pub(crate) trees: Vec<Rc<Tree>>,
+    /// Calls of the engine that had begun when the set-up was done, and when each call of the script had returned:
+    /// what tells which call caused a write.
+    engine_calls: (u64, Vec<u64>),
+}
+
+/// Mounts the volume on `ram` with `scheme`, through `disk`.
+pub(crate) fn mount(
+    rt: &Rt,
+    ram: &RamDisk,
+    disk: Rc<dyn disk::Disk>,
+    scheme: Rc<dyn buf::Scheme>,
+    read_only: bool,
+) -> Result<Mounted, Error> {
+    let size = disk.info().size;
+    let mut read = |at: ondisk::ByteOff, bytes: &mut [u8]| {
+        ram.peek(at.0, bytes);
+        Ok(())
+    };
+    let found = ondisk::superblock::search::find(&mut read, size).map_err(|error| Error::Mount(error.to_string()))?;
+    let options = MountOptions { cache: 64 << 20, noatime: true, read_only, ..MountOptions::default() };
+    rt.block_on(Mounted::mount_with(rt, Located { found, disk }, scheme, &options))
+        .map_err(|error| Error::Mount(error.to_string()))
+}
+
+/// Makes the recording of a plan.
+///
+/// # Errors
+/// The engine and the model disagree, a call fails where it must not, or the plan cannot be carried out.
+pub(crate) fn record(plan: &Plan, fresh: &RamDisk) -> Result<Recording, Error> {
+    let rt = Rt::virtual_time(plan.seed);
+    let ram = fresh.snapshot();
+    let recorder = Recorder::new(&rt, plan.device.on(&rt, &ram, plan.seed), true);
+    let scheme = plan.scheme()?;
+    let mounted = mount(&rt, &ram, Rc::new(recorder.clone()), scheme, false)?;
+    let outcome = Run { plan, rt: &rt, mounted: &mounted, recorder: &recorder, stopped: false }.all(&ram, fresh);
+    let recording = outcome.and_then(|mut recording| {
+        let began = recorder.with_events(<[Event]>::len);
+        rt.block_on(mounted.unmount()).map_err(|error| Error::Run(format!("unmount: {error}")))?;
+        recording.finish(began, &recorder, &plan.device)?;
+        Ok(recording)
+    });
+    rt.drop_tasks();
+    recording
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    rt: &'a Rt,
+    mounted: &'a Mounted,
+    recorder: &'a Recorder,
+    /// The model no longer follows: the volume was full, and models never are.
+    stopped: bool,
+}
+
+impl Run<'_> {
+    fn all(&mut self, ram: &RamDisk, fresh: &RamDisk) -> Result<Recording, Error> {
+        let (fs, memory) = (&**self.mounted.fs(), MemFs::timeless());
+        let who = Caller { privileged: true, ..Caller::default() };
+        let (mut real, mut model) = (Player::new(fs, who), Player::new(&memory, who));
+        for op in &self.plan.script.setup {
+            self.play(op, &mut real, &mut model)?;
+        }
+        for _ in 0..2 {
+            self.rt.block_on(fs.syncfs()).map_err(|error| Error::Run(format!("sync: {error}")))?;
+            self.rt.block_on(self.rt.sleep(Duration::from_secs(2)));
+        }
+        let before = self.recorder.take();
+        let base = ram.snapshot();
+        let mut recording = Recording {
+            fingerprint: changed(fresh, &base, &before),
+            base,
+            writes: Vec::new(),
+            moments: Vec::new(),
+            flushes: 0,
+            setup: self.plan.script.setup.clone(),
+            calls: Vec::new(),
+            trees: vec![Rc::new(self.tree()?)],
+            engine_calls: (self.mounted.cache().calls_begun(), Vec::new()),
+        };
+        let mut rng = Rng::new(self.plan.seed ^ 0x0070_6175_7365);
+        for op in &self.plan.script.calls {
+            let began = self.recorder.with_events(<[Event]>::len);
+            let outcome = self.play(op, &mut real, &mut model)?;
+            let returned = self.recorder.with_events(<[Event]>::len);
+            recording.engine_calls.1.push(self.mounted.cache().calls_begun());
+            let done = matches!(outcome, Outcome::Done | Outcome::Attr(_) | Outcome::Time(_));
+            let (text, syncs) = (op.to_string(), done && *op == Op::Sync);
+            recording.calls.push(Call { text, op: Some(op.clone()), done, began, returned, syncs });
+            self.keep_tree(&mut recording, &memory)?;
+            if self.plan.pauses && rng.chance(1, 4) {
+                self.rt.block_on(self.rt.sleep(Duration::from_millis(rng.range(1, 35_000))));
+            }
+        }
+        drop((real, model));
+        let began = self.recorder.with_events(<[Event]>::len);
+        self.rt.block_on(self.rt.sleep(IDLE));
+        let returned = self.recorder.with_events(<[Event]>::len);
+        let text = format!("(nothing for {} s)", IDLE.as_secs());
+        recording.calls.push(Call { text, op: None, done: true, began, returned, syncs: false });
+        recording.engine_calls.1.push(u64::MAX);
+        self.keep_tree(&mut recording, &memory)?;
+        Ok(recording)
+    }
+
+    fn play<F: FileSystem>(
+        &mut self,
+        op: &Op,
+        real: &mut Player<'_, ordofs::Fs>,
+        model: &mut Player<'_, F>,
+    ) -> Result<Outcome, Error> {
+        let outcome = self.rt.block_on(real.apply(op));
+        match &outcome {
+            Outcome::Failed(why) => return Err(Error::Run(format!("{op}: {why}"))),
+            Outcome::Refused(Refusal::NoSpace) => self.stopped = true,
+            _ => {}
+        }
+        if !self.stopped {
+            let expected = model::ready(model.apply(op));
+            let alike = std::mem::discriminant(&outcome) == std::mem::discriminant(&expected);
+            let same = if let Outcome::Refused(_) = &outcome { outcome == expected } else { alike };
+            if !same {
+                return Err(Error::Model {
+                    call: op.to_string(),
+                    what: format!("{outcome:?}, the model {expected:?}"),
+                });
+            }
+        }
+        Ok(outcome)
+    }
+
+    fn tree(&self) -> Result<Tree, Error> {
+        let tree = self.rt.block_on(Tree::read(&**self.mounted.fs()));
+        tree.map_err(|error| Error::Run(format!("reading the tree: {error}")))
+    }
+
+    fn keep_tree(&self, recording: &mut Recording, memory: &MemFs) -> Result<(), Error> {
+        let tree = self.tree()?;
+        let last = recording.trees.last().filter(|last| ***last == tree);
+        let same = last.cloned();
+        if same.is_none() && !self.stopped {
+            let compared = self.rt.block_on(compare_trees(&**self.mounted.fs(), memory));
+            let call = recording.calls.last().map_or_else(String::new, |call| call.text.clone());
+            compared.map_err(|difference| Error::Model { call, what: difference.to_string() })?;
+        }
+        recording.trees.push(same.unwrap_or_else(|| Rc::new(tree)));
+        Ok(())
+    }
+}
+
+/// The fingerprint of `base`, of which `events` tell where it differs from `fresh`.
+fn changed(fresh: &RamDisk, base: &RamDisk, events: &[Event]) -> u128 {
+    let mut fingerprint = Fingerprint::default();
+    for event in events {
+        let Event::Begin { op: DiskOp::Write, at, parts, .. } = event else { continue };
+        let len: u64 = parts.iter().map(|part| part.len).sum();
+        for sector in at.0 / SECTOR as u64..(at.0 + len) / SECTOR as u64 {
+            let mut bytes = [0; SECTOR];
+            base.peek(sector * SECTOR as u64, &mut bytes);
+            fingerprint.set(fresh, sector, of_sector(sector, &bytes));
+        }
+    }
+    fingerprint.value
+}
+
+impl Recording {
+    /// Adds the unmount, and turns the recorder's events, whose reads are of no interest, into moments.
+    fn finish(&mut self, unmount_began: usize, recorder: &Recorder, device: &Device) -> Result<(), Error> {
+        let events = recorder.take();
+        let text = "(unmount)".to_owned();
+        let (began, returned) = (unmount_began, events.len());
+        self.calls.push(Call { text, op: None, done: true, began, returned, syncs: true });
+        let last = self.trees.last().cloned();
+        self.trees.extend(last);
+        let mut index = vec![0; events.len() + 1];
+        let mut of_request = rustc_hash::FxHashMap::default();
+        let count = events.len();
+        for (i, event) in events.into_iter().enumerate() {
+            index[i] = self.moments.len();
+            match event {
+                Event::Begin { request, op: DiskOp::Write, at, fua, parts, .. } => {
+                    of_request.insert(request, (self.writes.len(), fua));
+                    self.moments.push(Moment::Issued(self.writes.len()));
+                    self.add_write(at.0, parts);
+                }
+                Event::Begin { request, op: DiskOp::Flush, .. } => {
+                    of_request.insert(request, (usize::MAX, false));
+                    self.moments.push(Moment::FlushBegan);
+                    self.flushes += 1;
+                }
+                Event::Begin { .. } => {}
+                Event::End { request, outcome, .. } => {
+                    outcome.map_err(|error| Error::Run(error.to_string()))?;
+                    match of_request.get(&request) {
+                        Some((usize::MAX, _)) => self.moments.push(Moment::FlushEnded),
+                        Some((write, fua)) => {
+                            self.moments.push(Moment::Completed(*write));
+                            if device.honest && (!device.volatile || *fua) {
+                                self.writes[*write].durable = self.moments.len();
+                            }
+                        }
+                        None => {}
+                    }
+                }
+            }
+        }
+        index[count] = self.moments.len();
+        for call in &mut self.calls {
+            (call.began, call.returned) = (index[call.began], index[call.returned]);
+        }
+        if device.honest && device.volatile {
+            self.flush();
+        }
+        Ok(())
+    }
+
+    /// A flush makes durable what had completed before it began (and no write that completed while it ran).
+    fn flush(&mut self) {
+        let (mut completed, mut covered) = (Vec::new(), Vec::new());
+        for (i, moment) in self.moments.iter().enumerate() {
+            match moment {
+                Moment::Completed(write) => completed.push(*write),
+                Moment::FlushBegan => covered = std::mem::take(&mut completed),
+                Moment::FlushEnded => {
+                    for write in covered.drain(..) {
+                        let durable = &mut self.writes[write].durable;
+                        *durable = (*durable).min(i + 1);
+                    }
+                }
+                Moment::Issued(_) => {}
+            }
+        }
+    }
+
+    fn add_write(&mut self, at: u64, parts: Vec<disk::RecordedPart>) {
+        let (mut place, mut adds, mut kept, mut images) = (at, Vec::new(), Vec::new(), Vec::new());
+        for part in parts {
+            kept.push(Part { kind: part.tag.kind, call: self.call_of(part.tag.cause), len: part.len });
+            if let Some(image) = part.image {
+                adds.extend(of_image(place, &image));
+                images.push(image);
+            }
+            place += part.len;
+        }
+        self.writes.push(Write { at, parts: kept, images, adds, durable: usize::MAX });
+    }
+
+    fn call_of(&self, op: u64) -> Option<usize> {
+        let (before, after) = &self.engine_calls;
+        (op > *before).then(|| after.partition_point(|last| *last < op))
+    }
+}
+
+/// A new volume of a shape, on a disk that was used before: what nobody initialises is garbage, as it is in life.
+///
+/// newfs leaves a directory for snapshots, which the model knows nothing of.
+pub(crate) fn fresh(shape: &Shape) -> Result<RamDisk, Error> {
+    let (rt, ram) = (Rt::virtual_time(0), RamDisk::new(shape.size));
+    let mut garbage = vec![0; GARBAGE];
+    Rng::new(0x6761_7262_6167_65).fill(&mut garbage);
+    for at in (0..shape.size).step_by(GARBAGE) {
+        ram.poke(at, &garbage[..GARBAGE.min((shape.size - at) as usize)]);
+    }
+    let volume = shape.volume();
+    volume.create_on(&rt, Rc::new(ram.clone()), false).map_err(|error| Error::Shape(error.to_string()))?;
+    let mounted = mount(&rt, &ram, Rc::new(ram.clone()), honest("async", &Settings::default())?, false)?;
+    let failed = |error: vfs::Error| Error::Shape(error.to_string());
+    let fs = mounted.fs().clone();
+    rt.block_on(async move { fs.rmdir(fs.root(), Name::new(b".snap")?).await }).map_err(failed)?;
+    rt.block_on(mounted.unmount()).map_err(failed)?;
+    rt.drop_tasks();
+    Ok(ram)
+}
+
+/// Settings of the schemes that the explorer itself mounts with after a recovery.
+pub(crate) fn honest(scheme: &str, settings: &Settings) -> Result<Rc<dyn buf::Scheme>, Error> {
+    let known = schemes::by_name(scheme).ok_or_else(|| Error::NoScheme(scheme.into()))?;
+    Ok(known.make(Settings { without: Default::default(), ..settings.clone() })?)
+}

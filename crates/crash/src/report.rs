@@ -1,0 +1,130 @@
+//! What an exploration found, as a person and as a program reads it.
+
+use crate::oracle::Oracle;
+use crate::plan::Plan;
+use crate::record::Recording;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Violations of one oracle that are told; all are counted.
+pub(crate) const SHOWN_OF_EACH: usize = 5;
+
+/// A broken promise, and how it came about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Violation {
+    /// Replays exactly this state.
+    pub id: String,
+    /// Which oracle says so.
+    pub oracle: Oracle,
+    /// The scheme declares that this does not happen. Else it declares nothing, and is held to the least that a file
+    /// system must keep.
+    pub promised: bool,
+    /// The promise, in words.
+    pub promise: String,
+    /// Moments of the recording that had happened when the power went.
+    pub cut: usize,
+    /// The last call that had begun.
+    pub call: String,
+    /// The undurable writes that were lost or torn.
+    pub lost: Vec<String>,
+    /// What is wrong.
+    pub detail: String,
+    /// What should have been.
+    pub should: String,
+    /// What is.
+    pub is: String,
+    /// The calls, with where the power went.
+    pub calls: Vec<String>,
+    /// The undurable writes in the order of issue, with what became of each.
+    pub writes: Vec<String>,
+}
+
+/// The result of an exploration, or of some of its shards.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Name of the scheme.
+    pub scheme: String,
+    /// Rules that were switched off.
+    pub without: Vec<String>,
+    /// Name of the script.
+    pub workload: String,
+    /// Name of the device.
+    pub disk: String,
+    /// Where luck began.
+    pub seed: u64,
+    /// Writes that the script caused.
+    pub writes: u64,
+    /// Flushes that it caused.
+    pub flushes: u64,
+    /// Places where the power was cut.
+    pub cuts: u64,
+    /// States that there are: cuts times what the device may do to the undurable writes. 1e300 stands for more.
+    pub exist: f64,
+    /// States that were tried.
+    pub states: u64,
+    /// Distinct images that were recovered and checked, those of cut recoveries included.
+    pub distinct: u64,
+    /// Of these, recoveries that were cut and begun again.
+    pub nested: u64,
+    /// How often fsck found what in distinct images.
+    pub findings: BTreeMap<String, u64>,
+    /// fsck found nothing worse than leaks.
+    pub leaks_only: bool,
+    /// All violations.
+    pub violations_total: u64,
+    /// The first of each oracle.
+    pub violations: Vec<Violation>,
+}
+
+impl Report {
+    pub(crate) fn of(plan: &Plan, recording: &Recording) -> Report {
+        Report {
+            scheme: plan.scheme.clone(),
+            without: plan.settings.without.iter().map(ToString::to_string).collect(),
+            workload: plan.script.name.clone(),
+            disk: plan.device.name.into(),
+            seed: plan.seed,
+            writes: recording.writes.len() as u64,
+            flushes: recording.flushes,
+            cuts: 0,
+            exist: 0.0,
+            states: 0,
+            distinct: 0,
+            nested: 0,
+            findings: BTreeMap::new(),
+            leaks_only: true,
+            violations_total: 0,
+            violations: Vec::new(),
+        }
+    }
+
+    /// This shard and another one of the same exploration together.
+    pub fn merge(mut self, other: Report) -> Report {
+        self.states += other.states;
+        self.distinct += other.distinct;
+        self.nested += other.nested;
+        self.leaks_only &= other.leaks_only;
+        self.violations_total += other.violations_total;
+        for (name, count) in other.findings {
+            *self.findings.entry(name).or_default() += count;
+        }
+        self.violations.extend(other.violations);
+        self.violations.sort_by(|a, b| (a.cut, &a.id).cmp(&(b.cut, &b.id)));
+        let mut shown: BTreeMap<Oracle, usize> = BTreeMap::new();
+        self.violations.retain(|violation| {
+            let count = shown.entry(violation.oracle).or_default();
+            *count += 1;
+            *count <= SHOWN_OF_EACH
+        });
+        self
+    }
+
+    /// Two explorations one after the other, as of the scripts of a sweep.
+    pub fn and(mut self, next: Report) -> Report {
+        self.writes += next.writes;
+        self.flushes += next.flushes;
+        self.cuts += next.cuts;
+        self.exist = (self.exist + next.exist).min(1e300);
+        self.merge(next)
+    }
+}

@@ -1,0 +1,90 @@
+//! Many scripts, and many threads.
+//!
+//! W1. One script is split among threads by image, many scripts by script. Either way the parts are disjoint and make the
+//!     same whole with any number of threads (X4); only what is called distinct is then distinct within a part.
+//! W2. Scripts next to each other begin alike, and leave many of the same images. So they go to one thread in rows, with
+//!     one memory.
+
+use crate::explore::explore_with;
+use crate::plan::{Plan, Shard};
+use crate::report::Report;
+use crate::verdict::Memory;
+use crate::{Counters, Error};
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use workload::script::Script;
+
+/// Scripts that go to one part in a row.
+const ROW: u64 = 32;
+
+/// Explores one script with `jobs` threads.
+///
+/// # Errors
+/// See [`Error`].
+pub fn explore_on(plan: &Plan, jobs: u32, counters: &Counters) -> Result<Report, Error> {
+    let part = |shard| explore_with(&Plan { shard, ..plan.clone() }, &mut Memory::default(), counters);
+    let mut reports = in_parts(plan.shard, jobs, part)?.into_iter();
+    // OK to expect: there is at least one part.
+    let first = reports.next().expect("at least one part");
+    Ok(reports.fold(first, Report::merge))
+}
+
+/// Explores the scripts of `range` with `jobs` threads; the plan's shard takes its rows of them. `None` if that leaves
+/// none.
+///
+/// # Errors
+/// The first of any script, which is named.
+pub fn sweep(
+    plan: &Plan,
+    scripts: &(dyn Fn(u64) -> Script + Sync),
+    range: Range<u64>,
+    jobs: u32,
+    counters: &Counters,
+) -> Result<Option<Report>, Error> {
+    counters.scripts_expected.fetch_add((range.end - range.start) / u64::from(plan.shard.of), Ordering::Relaxed);
+    let parts = in_parts(plan.shard, jobs, |shard| rows(plan, scripts, range.clone(), shard, counters))?;
+    Ok(parts.into_iter().flatten().reduce(Report::and))
+}
+
+fn rows(
+    plan: &Plan,
+    scripts: &(dyn Fn(u64) -> Script + Sync),
+    range: Range<u64>,
+    shard: Shard,
+    counters: &Counters,
+) -> Result<Option<Report>, Error> {
+    let (mut memory, mut whole) = (Memory::default(), None::<Report>);
+    for at in range.filter(|at| shard.takes(u128::from(at / ROW))) {
+        let plan = Plan { script: scripts(at), shard: Shard::WHOLE, ..plan.clone() };
+        let name = plan.script.name.clone();
+        let report = explore_with(&plan, &mut memory, counters).map_err(|error| Error::Script(name, error.into()))?;
+        counters.scripts.fetch_add(1, Ordering::Relaxed);
+        whole = Some(match whole {
+            Some(whole) => whole.and(report),
+            None => report,
+        });
+        if whole.as_ref().is_some_and(|whole| whole.violations.len() >= plan.enough) {
+            break;
+        }
+    }
+    Ok(whole)
+}
+
+/// Runs `work` for each part of `shard`, one thread a part, and gives the answers in the order of the parts.
+fn in_parts<T: Send>(
+    shard: Shard,
+    jobs: u32,
+    work: impl Fn(Shard) -> Result<T, Error> + Sync,
+) -> Result<Vec<T>, Error> {
+    let (jobs, work) = (jobs.max(1), &work);
+    if jobs == 1 {
+        return Ok(vec![work(shard)?]);
+    }
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = (0..jobs).map(|part| scope.spawn(move || work(shard.split(part, jobs)))).collect();
+        parts
+            .into_iter()
+            .map(|part| part.join().unwrap_or_else(|_| Err(Error::Run("a thread of the explorer panicked".into()))))
+            .collect()
+    })
+}

@@ -1,0 +1,302 @@
+//! What a file system shows: every name, every file, its bytes. Taken from the live file system after each call, and
+//! from a recovered one after a power cut.
+//!
+//! T1. A file is known by its inode number and generation, so that the oracles can follow it through names.
+//! T2. Of a file beyond [`WHOLE_MAX`] bytes only the first bytes of each stretch are kept. Every other byte counts.
+
+use bytes::Bytes;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use vfs::{Attr, FileSystem, Kind, Name, NodeId, Result};
+use xxhash_rust::xxh3::Xxh3Default;
+
+/// Files up to this size are kept whole, in bytes.
+const WHOLE_MAX: u64 = 256 << 10;
+/// Of larger files: the first [`SAMPLE`] bytes of each [`STRETCH`].
+const STRETCH: u64 = 64 << 10;
+const SAMPLE: u32 = 4096;
+
+/// A file, for as long as its inode is not used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct FileId {
+    /// Inode number.
+    pub(crate) ino: u64,
+    /// Generation of the inode.
+    pub(crate) generation: u32,
+}
+
+impl FileId {
+    /// No file.
+    const NONE: FileId = FileId { ino: 0, generation: 0 };
+}
+
+/// Where fsck puts what has no name.
+pub(crate) const LOST: &[u8] = b"lost+found";
+
+impl From<&Attr> for FileId {
+    fn from(attr: &Attr) -> FileId {
+        FileId { ino: attr.ino, generation: attr.generation }
+    }
+}
+
+/// What a file is, but for its names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct File {
+    /// Kind, and the number of a device.
+    pub(crate) kind: (Kind, u64),
+    /// Permission bits; 0 for symbolic links.
+    pub(crate) mode: u16,
+    /// Owner and group.
+    pub(crate) owner: (u32, u32),
+    /// BSD flags.
+    pub(crate) flags: u32,
+    /// Names that the inode counts.
+    pub(crate) nlink: u32,
+    /// Bytes; 0 for directories.
+    pub(crate) size: u64,
+    /// What is stored: pieces by offset (T2). The target of a symbolic link is its contents.
+    pub(crate) contents: Rc<Vec<(u64, Bytes)>>,
+    /// Extended attributes.
+    pub(crate) xattrs: BTreeMap<Vec<u8>, Bytes>,
+    /// What a directory names, without the dots.
+    pub(crate) names: BTreeMap<Vec<u8>, FileId>,
+}
+
+impl File {
+    /// The bytes from `offset` on up to `len`, zeroes beyond the end; `None` where they were not kept (T2).
+    pub(crate) fn bytes(&self, offset: u64, len: usize) -> Option<Bytes> {
+        if offset >= self.size {
+            return Some(Bytes::from(vec![0; len]));
+        }
+        let at = self.contents.partition_point(|(from, _)| *from <= offset).checked_sub(1)?;
+        let (from, piece) = &self.contents[at];
+        let within = (offset - from) as usize;
+        let end = within + (len as u64).min(self.size - offset) as usize;
+        if end > piece.len() {
+            return None;
+        }
+        if end - within == len {
+            return Some(piece.slice(within..end));
+        }
+        let mut padded = piece[within..end].to_vec();
+        padded.resize(len, 0);
+        Some(padded.into())
+    }
+}
+
+/// A whole tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tree {
+    /// The root directory.
+    pub(crate) root: FileId,
+    /// Every file that has a name, and the root.
+    pub(crate) files: BTreeMap<FileId, File>,
+}
+
+impl Tree {
+    /// Reads everything from the root on.
+    ///
+    /// # Errors
+    /// Those of the calls that read.
+    pub(crate) async fn read<F: FileSystem>(fs: &F) -> Result<Tree> {
+        let root = fs.root();
+        let attr = fs.getattr(root).await?;
+        let mut tree = Tree { root: FileId::from(&attr), files: BTreeMap::new() };
+        let mut waiting = vec![(root, attr)];
+        while let Some((node, attr)) = waiting.pop() {
+            let outcome = tree.take(fs, node, &attr, &mut waiting).await;
+            if node != root {
+                fs.forget(node, 1);
+            }
+            if outcome.is_err() {
+                waiting.iter().for_each(|(node, _)| fs.forget(*node, 1));
+            }
+            outcome?;
+        }
+        Ok(tree)
+    }
+
+    async fn take<F: FileSystem>(
+        &mut self,
+        fs: &F,
+        node: NodeId,
+        attr: &Attr,
+        waiting: &mut Vec<(NodeId, Attr)>,
+    ) -> Result<()> {
+        let id = FileId::from(attr);
+        if self.files.contains_key(&id) {
+            return Ok(());
+        }
+        let directory = attr.kind == Kind::Directory;
+        let mut file = File {
+            kind: (attr.kind, attr.rdev),
+            mode: if attr.kind == Kind::Symlink { 0 } else { attr.mode.bits() },
+            owner: (attr.uid, attr.gid),
+            flags: attr.flags,
+            nlink: attr.nlink,
+            size: if directory { 0 } else { attr.size },
+            contents: Rc::default(),
+            xattrs: BTreeMap::new(),
+            names: BTreeMap::new(),
+        };
+        match attr.kind {
+            Kind::Directory => {
+                for name in names(fs, node).await? {
+                    let entry = fs.lookup(node, Name::new(&name)?).await?;
+                    file.names.insert(name, FileId::from(&entry.attr));
+                    waiting.push((entry.node, entry.attr));
+                }
+            }
+            Kind::Regular => file.contents = Rc::new(contents(fs, node, attr.size).await?),
+            Kind::Symlink => file.contents = Rc::new(vec![(0, fs.readlink(node).await?)]),
+            _ => {}
+        }
+        if matches!(attr.kind, Kind::Directory | Kind::Regular) {
+            for name in xattrs(fs, node).await? {
+                let value = fs.getxattr(node, &name).await?;
+                file.xattrs.insert(name, value);
+            }
+        }
+        self.files.insert(id, file);
+        Ok(())
+    }
+
+    /// What a name in a directory means.
+    pub(crate) fn entry(&self, dir: FileId, name: &[u8]) -> Option<FileId> {
+        self.files.get(&dir)?.names.get(name).copied()
+    }
+
+    /// The names of every file but the root: its directory and the name there.
+    pub(crate) fn names_of(&self) -> FxHashMap<FileId, Vec<(FileId, Vec<u8>)>> {
+        let mut all: FxHashMap<FileId, Vec<(FileId, Vec<u8>)>> = FxHashMap::default();
+        for (dir, file) in &self.files {
+            for (name, id) in &file.names {
+                all.entry(*id).or_default().push((*dir, name.clone()));
+            }
+        }
+        all
+    }
+
+    /// The path of a directory, `/` at its end.
+    pub(crate) fn path(&self, dir: FileId) -> String {
+        let mut path = String::new();
+        let mut at = dir;
+        while at != self.root {
+            let above = self
+                .files
+                .iter()
+                .find_map(|(id, file)| file.names.iter().find(|(_, named)| **named == at).map(|(name, _)| (*id, name)));
+            let Some((above, name)) = above else { return format!("(inode {})/{path}", at.ino) };
+            path = format!("{}/{path}", String::from_utf8_lossy(name));
+            at = above;
+        }
+        format!("/{path}")
+    }
+
+    /// A path for a file, by whatever name comes first.
+    pub(crate) fn path_of(&self, id: FileId) -> String {
+        let named = self.files.iter().find_map(|(dir, file)| {
+            file.names.iter().find(|(_, named)| **named == id).map(|(name, _)| (*dir, name.clone()))
+        });
+        match named {
+            Some((dir, name)) => format!("{}{}", self.path(dir), String::from_utf8_lossy(&name)),
+            None if id == self.root => "/".into(),
+            None => format!("inode {}", id.ino),
+        }
+    }
+
+    /// The same tree, whichever inode a recovery took for `lost+found`.
+    pub(crate) fn alike(&self, other: &Tree) -> bool {
+        self == other || self.with_lost_as(FileId::NONE) == other.with_lost_as(FileId::NONE)
+    }
+
+    fn with_lost_as(&self, id: FileId) -> Tree {
+        let mut tree = self.clone();
+        let root = tree.files.get_mut(&self.root);
+        if let Some(lost) = root.and_then(|root| root.names.get_mut(LOST)) {
+            let was = std::mem::replace(lost, id);
+            let file = tree.files.remove(&was);
+            tree.files.extend(file.map(|file| (id, file)));
+        }
+        tree
+    }
+
+    /// A number that two trees share only if they are equal.
+    pub(crate) fn digest(&self) -> u128 {
+        let mut h = Xxh3Default::new();
+        for (id, file) in &self.files {
+            let numbers = [
+                id.ino,
+                u64::from(id.generation),
+                file.kind.0 as u64,
+                file.kind.1,
+                u64::from(file.mode) << 32 | u64::from(file.nlink),
+                u64::from(file.owner.0) << 32 | u64::from(file.owner.1),
+                u64::from(file.flags),
+                file.size,
+                file.names.len() as u64,
+                file.xattrs.len() as u64,
+            ];
+            numbers.iter().for_each(|number| h.update(&number.to_le_bytes()));
+            for (name, value) in &file.xattrs {
+                [name.as_slice(), &[0], value].iter().for_each(|part| h.update(part));
+                h.update(&value.len().to_le_bytes());
+            }
+            for (name, id) in &file.names {
+                [name.as_slice(), &id.ino.to_le_bytes(), &id.generation.to_le_bytes()].iter().for_each(|p| h.update(p));
+            }
+            for (at, piece) in file.contents.iter() {
+                h.update(&at.to_le_bytes());
+                h.update(piece);
+            }
+        }
+        h.digest128()
+    }
+}
+
+async fn names<F: FileSystem>(fs: &F, node: NodeId) -> Result<Vec<Vec<u8>>> {
+    let (mut names, mut cookie) = (Vec::new(), 0);
+    loop {
+        let (start, before) = (cookie, names.len());
+        let mut seen = false;
+        let mut take = |entry: vfs::DirEntry<'_>| {
+            (cookie, seen) = (entry.next, true);
+            if entry.name != b"." && entry.name != b".." {
+                names.push(entry.name.to_vec());
+            }
+            true
+        };
+        fs.readdir(node, start, &mut take).await?;
+        if !seen || cookie == start && names.len() == before {
+            return Ok(names);
+        }
+    }
+}
+
+/// None where the format has no place for them.
+async fn xattrs<F: FileSystem>(fs: &F, node: NodeId) -> Result<Vec<Vec<u8>>> {
+    match fs.listxattr(node).await {
+        Err(vfs::Error::Refused(vfs::Refusal::NotSupported)) => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+async fn contents<F: FileSystem>(fs: &F, node: NodeId, size: u64) -> Result<Vec<(u64, Bytes)>> {
+    let mut pieces = Vec::new();
+    if size == 0 {
+        return Ok(pieces);
+    }
+    if size <= WHOLE_MAX {
+        let mut segments = fs.read(node, 0, size as u32).await?;
+        // A copy: a slice would keep the cache's block, and all of a world that is gone, alive.
+        let whole =
+            if segments.len() == 1 { Bytes::copy_from_slice(&segments.remove(0)) } else { segments.concat().into() };
+        pieces.push((0, whole));
+        return Ok(pieces);
+    }
+    for at in (0..size).step_by(STRETCH as usize) {
+        pieces.push((at, fs.read(node, at, SAMPLE).await?.concat().into()));
+    }
+    Ok(pieces)
+}
