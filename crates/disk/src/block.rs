@@ -14,7 +14,6 @@ pub const SECTOR: usize = 512;
 struct Sector([u8; SECTOR]);
 
 /// Owned bytes: a whole number of sectors, at an address that is a multiple of 512, as direct I/O wants it.
-#[derive(Clone)]
 pub struct Block(Box<[Sector]>);
 
 /// Bytes that are being written, shared with their owner: a buffer that changes while it leaves is copied first
@@ -36,16 +35,32 @@ impl Block {
         Block(<[Sector]>::new_box_zeroed_with_elems(len / SECTOR).expect("out of memory"))
     }
 
+    /// `len` bytes of which nothing is known, for whoever writes all of them before anybody looks.
+    ///
+    /// # Panics
+    /// As [`Block::zeroed`].
+    pub fn unspecified(len: usize) -> Block {
+        assert!(len.is_multiple_of(SECTOR), "a block of {len} bytes is not a whole number of sectors");
+        spare::take(len / SECTOR).map_or_else(|| Block::zeroed(len), Block)
+    }
+
     /// A copy of `bytes`, with zeros up to the next sector.
     pub fn copy_of(bytes: &[u8]) -> Block {
-        let mut block = Block::zeroed(bytes.len().next_multiple_of(SECTOR));
+        let mut block = Block::unspecified(bytes.len().next_multiple_of(SECTOR));
         block[..bytes.len()].copy_from_slice(bytes);
+        block[bytes.len()..].fill(0);
         block
     }
 
     /// The block as something to write.
     pub fn image(self) -> Image {
         Arc::new(self)
+    }
+}
+
+impl Clone for Block {
+    fn clone(&self) -> Block {
+        Block::copy_of(self)
     }
 }
 

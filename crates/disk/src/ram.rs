@@ -17,6 +17,11 @@ use crate::{Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, ReadP
 
 /// Bytes of a chunk.
 const CHUNK: usize = 32 * 1024;
+/// Chunks of a page: what a snapshot shares whole.
+const PAGE: usize = 64;
+
+/// Chunks side by side; those that hold only zeros may be missing.
+type Page = [Option<Arc<Block>>; PAGE];
 
 /// A disk in memory. Clones are handles of the same disk; [`RamDisk::snapshot`] makes another one.
 #[derive(Clone)]
@@ -24,7 +29,7 @@ pub struct RamDisk(Rc<RefCell<State>>);
 
 struct State {
     info: DiskInfo,
-    chunks: FxHashMap<u64, Arc<Block>>,
+    pages: FxHashMap<u64, Arc<Page>>,
     /// With a volatile cache: the writes since the last flush, oldest first.
     unflushed: Vec<Unflushed>,
 }
@@ -49,7 +54,7 @@ impl RamDisk {
                 depth: 1,
                 immediate: true,
             },
-            chunks: FxHashMap::default(),
+            pages: FxHashMap::default(),
             unflushed: Vec::new(),
         })))
     }
@@ -72,11 +77,11 @@ impl RamDisk {
         self.with(|info| info.volatile_cache = volatile)
     }
 
-    /// Another disk with the same contents and the same unflushed writes. Costs a pointer a chunk.
+    /// Another disk with the same contents and the same unflushed writes. Costs a pointer for each 2 MiB.
     pub fn snapshot(&self) -> RamDisk {
         let state = self.0.borrow();
-        let (info, chunks, unflushed) = (state.info.clone(), state.chunks.clone(), state.unflushed.clone());
-        RamDisk(Rc::new(RefCell::new(State { info, chunks, unflushed })))
+        let (info, pages, unflushed) = (state.info.clone(), state.pages.clone(), state.unflushed.clone());
+        RamDisk(Rc::new(RefCell::new(State { info, pages, unflushed })))
     }
 
     /// Bytes, without a request.
@@ -108,7 +113,8 @@ impl RamDisk {
 
     /// Bytes of memory that the contents take.
     pub fn allocated(&self) -> u64 {
-        (self.0.borrow().chunks.len() * CHUNK) as u64
+        let state = self.0.borrow();
+        (state.pages.values().map(|page| page.iter().flatten().count()).sum::<usize>() * CHUNK) as u64
     }
 
     /// How many writes a power cut would endanger now.
@@ -160,11 +166,20 @@ impl RamDisk {
 }
 
 impl State {
+    fn chunk(&self, chunk: u64) -> Option<&Arc<Block>> {
+        self.pages.get(&(chunk / PAGE as u64))?[(chunk % PAGE as u64) as usize].as_ref()
+    }
+
+    fn slot(&mut self, chunk: u64) -> &mut Option<Arc<Block>> {
+        let page = self.pages.entry(chunk / PAGE as u64).or_insert_with(|| Arc::new([const { None }; PAGE]));
+        &mut Arc::make_mut(page)[(chunk % PAGE as u64) as usize]
+    }
+
     fn get(&self, mut at: u64, mut into: &mut [u8]) {
         while !into.is_empty() {
             let (chunk, from) = (at / CHUNK as u64, (at % CHUNK as u64) as usize);
             let (head, tail) = into.split_at_mut(into.len().min(CHUNK - from));
-            match self.chunks.get(&chunk) {
+            match self.chunk(chunk) {
                 Some(bytes) => head.copy_from_slice(&bytes[from..from + head.len()]),
                 None => head.fill(0),
             }
@@ -177,8 +192,8 @@ impl State {
         while !bytes.is_empty() {
             let (chunk, from) = (at / CHUNK as u64, (at % CHUNK as u64) as usize);
             let (head, tail) = bytes.split_at(bytes.len().min(CHUNK - from));
-            if self.chunks.contains_key(&chunk) || head.iter().any(|&byte| byte != 0) {
-                let kept = self.chunks.entry(chunk).or_insert_with(|| Block::zeroed(CHUNK).image());
+            if self.chunk(chunk).is_some() || head.iter().any(|&byte| byte != 0) {
+                let kept = self.slot(chunk).get_or_insert_with(|| Block::zeroed(CHUNK).image());
                 Arc::make_mut(kept)[from..from + head.len()].copy_from_slice(head);
             }
             at += head.len() as u64;
@@ -268,7 +283,9 @@ impl Disk for RamDisk {
             if state.unflushed.is_empty() {
                 let chunk = CHUNK as u64;
                 for whole in at.0.div_ceil(chunk)..(at.0 + len) / chunk {
-                    state.chunks.remove(&whole);
+                    if state.chunk(whole).is_some() {
+                        *state.slot(whole) = None;
+                    }
                 }
             }
         }))
