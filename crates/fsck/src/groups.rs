@@ -9,6 +9,7 @@ use crate::image::Bytes;
 use crate::volume::{Kind, Volume};
 use crate::{Error, Finding, Phase};
 use ondisk::cg::{self, Cg, CgHeader, CgMut, map};
+use ondisk::dinode::mode;
 use ondisk::{ByteOff, CgLayout, Cgx, Csum, CsumTotal, Dinode, Format, FragNo, Ino, csum};
 
 /// Where 4.2BSD's layout has the magic.
@@ -84,7 +85,11 @@ impl Volume {
             let at = geo.byte(FragNo(geo.cgimin(c).0 + u64::from(first / geo.inopb * geo.frag)));
             let (line, within) = self.image.line(at).await?;
             let mut inodes = line.get(within..).unwrap_or_default().chunks_exact(geo.dinode_size as usize);
-            let sound = |bytes| {
+            let sound = |bytes: &[u8]| {
+                // Most of what was never written fails here, without a hash over it.
+                if !is_known(geo.endian.get_u16(bytes, 0).unwrap_or(0)) {
+                    return false;
+                }
                 Dinode::decode(bytes, &geo, Ino::ROOT).is_ok_and(|d| d.mode != 0 && d.check(&geo, Ino::ROOT).is_ok())
             };
             if inodes.by_ref().take(geo.inopb as usize).any(sound) {
@@ -323,6 +328,11 @@ impl Volume {
             self.find(Finding::ClusterMap { group, wrong, first });
         }
     }
+}
+
+/// The mode has one of the seven types.
+fn is_known(mode: u16) -> bool {
+    matches!(mode & 0o170_000, mode::FIFO | mode::CHR | mode::DIR | mode::BLK | mode::REG | mode::LNK | mode::SOCK)
 }
 
 type Field = (&'static str, i64);

@@ -178,7 +178,8 @@ impl Image {
             let part = |index: &u64| {
                 let rest = self.end.saturating_sub(index.saturating_mul(self.line_bytes as u64));
                 let len = rest.min(self.line_bytes as u64) as usize;
-                ReadPart { block: Block::zeroed(len), tag: Tag::of(Kind::Other) }
+                // Every byte comes from the disk, or the read fails.
+                ReadPart { block: Block::unspecified(len), tag: Tag::of(Kind::Other) }
             };
             let parts: Vec<ReadPart> = run.iter().map(part).filter(|part| !part.block.is_empty()).collect();
             if !parts.is_empty() {
