@@ -43,6 +43,8 @@ pub struct Promises {
     pub fsync_covers_name: bool,
     /// After a crash a renamed file has its old name or its new one, never neither. An exchange of two names is two
     /// changes, unless calls are atomic: a crash between them may leave one of the files without a name.
+    /// A directory that takes the place of an empty one has two names for a while, which no directory may have: a crash
+    /// then leaves it its old name, and the empty directory is gone.
     pub rename_never_loses: bool,
     /// After a crash each call has happened as a whole, or not at all: never a rename with both names, or a write of
     /// which the first half is there.

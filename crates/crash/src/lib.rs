@@ -19,6 +19,7 @@ mod device;
 mod error;
 mod explore;
 mod fate;
+pub mod faults;
 mod fingerprint;
 mod id;
 mod oracle;

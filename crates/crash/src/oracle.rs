@@ -129,7 +129,7 @@ impl Judge<'_> {
                 let floor = self.floors.name(*dir, name);
                 let window = self.window(floor);
                 let place = (*dir, name.to_vec());
-                if is.is_none() && self.floors.exchanged.iter().any(|(exchanged, _)| *exchanged == place) {
+                if is.is_none() && self.floors.endangered.iter().any(|(endangered, _)| *endangered == place) {
                     continue;
                 }
                 if !window.iter().any(|tree| tree.entry(*dir, name) == is) {
@@ -170,7 +170,7 @@ impl Judge<'_> {
         let durable = self.floors.durably_named(&self.recording.trees);
         for (id, floor) in durable.into_iter().filter(|(id, _)| *id != before.root && !named.contains(id)) {
             let id = &id;
-            if self.floors.exchanged.iter().any(|(_, exchanged)| exchanged == id) {
+            if self.floors.endangered.iter().any(|(_, endangered)| endangered == id) {
                 continue;
             }
             if self.window(floor).iter().all(|tree| tree.files.contains_key(id)) {
@@ -272,6 +272,12 @@ impl Judge<'_> {
         let (least, most) =
             may.iter().fold((u64::MAX, 0), |(least, most), was| (least.min(was.size), most.max(was.size)));
         let least = if new { 0 } else { least };
+        // No file of this format may end in a hole: a repair cuts it to its last block, and takes nothing but zeroes.
+        let only_zeroes =
+            || may.iter().any(|was| was.size != may[0].size) && may.iter().all(|was| was.is_zero_from(file.size));
+        if file.size < least && only_zeroes() {
+            return None;
+        }
         if !(least..=most).contains(&file.size) {
             let should = format!("{least} to {most}, {}", since());
             return Some(Breach::new(Oracle::Durable, format!("the size of {}", path()), should, file.size));

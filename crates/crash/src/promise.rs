@@ -23,9 +23,8 @@ pub(crate) struct Floors {
     pub(crate) all: usize,
     /// The last call that had begun: nothing later can be seen.
     pub(crate) top: usize,
-    /// The names that a running exchange is changing, and what they meant: two changes, unless calls are atomic, and
-    /// between them one of the files has no name.
-    pub(crate) exchanged: Vec<(Place, FileId)>,
+    /// Names that the running call may lose, and what they meant: see [`Promised::endangered`].
+    pub(crate) endangered: Vec<(Place, FileId)>,
     names: FxHashMap<Place, usize>,
     directories: FxHashMap<FileId, usize>,
     data: FxHashMap<FileId, usize>,
@@ -119,22 +118,31 @@ impl<'a> Promised<'a> {
             self.kept(self.returned);
         }
         if changed {
-            self.floors.exchanged = self.exchanged().unwrap_or_default();
+            self.floors.endangered = self.endangered().unwrap_or_default();
         }
         changed
     }
 
-    /// What the running call exchanges.
-    fn exchanged(&self) -> Option<Vec<(Place, FileId)>> {
+    /// What a crash may take from a rename that is running, unless calls are atomic (`Promises::rename_never_loses`). An
+    /// exchange is two changes, and between them one of the files has no name. A directory that takes the place of an
+    /// empty one has both names for a while; no directory may, and the repair leaves it the old one.
+    fn endangered(&self) -> Option<Vec<(Place, FileId)>> {
         let running = self.recording.calls.get(self.returned).filter(|_| self.floors.top > self.returned)?;
-        let Some(Op::Rename { path, to, mode: RenameMode::Exchange }) = &running.op else { return None };
+        let Some(Op::Rename { path, to, mode }) = &running.op else { return None };
         let tree = &self.recording.trees[self.returned];
         let place = |path: &str| {
             let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
             let dir = self.resolve(dir, tree)?;
             Some(((dir, name.into()), tree.entry(dir, name.as_bytes())?))
         };
-        Some(vec![place(path)?, place(to)?]).filter(|_| !self.promises.call_is_atomic)
+        let (from, to) = (place(path)?, place(to)?);
+        let directory = tree.files.get(&to.1).is_some_and(|file| file.kind.0 == Kind::Directory);
+        match mode {
+            _ if self.promises.call_is_atomic => None,
+            RenameMode::Exchange => Some(vec![from, to]),
+            _ if directory => Some(vec![to]),
+            _ => None,
+        }
     }
 
     /// Call number `now`, counted from 1, has returned.

@@ -64,6 +64,14 @@ pub(crate) struct File {
 }
 
 impl File {
+    /// There are only zeroes from `offset` on, as far as is known (T2).
+    pub(crate) fn is_zero_from(&self, offset: u64) -> bool {
+        self.contents.iter().all(|(from, piece)| {
+            let before = offset.saturating_sub(*from).min(piece.len() as u64) as usize;
+            piece[before..].iter().all(|byte| *byte == 0)
+        })
+    }
+
     /// The bytes from `offset` on up to `len`, zeroes beyond the end; `None` where they were not kept (T2).
     pub(crate) fn bytes(&self, offset: u64, len: usize) -> Option<Bytes> {
         if offset >= self.size {
