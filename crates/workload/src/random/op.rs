@@ -252,7 +252,7 @@ impl Op {
     }
 
     /// The paths that it names.
-    pub(super) fn paths_mut(&mut self) -> Vec<&mut String> {
+    pub(crate) fn paths_mut(&mut self) -> Vec<&mut String> {
         match self {
             Op::Link { path, to } | Op::Rename { path, to, .. } => vec![path, to],
             Op::Create { path, .. }

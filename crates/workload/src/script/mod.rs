@@ -20,7 +20,8 @@
 //!   `{x*200}` is `x` 200 times.
 //! - A comment `# refused` directly above a call says that the call may be refused, on this volume or on another one.
 //!
-//! [`all`], [`bugs`] and [`ufs`] come with the crate; [`ace`] makes all short sequences within bounds.
+//! [`all`], [`bugs`] and [`ufs`] come with the crate; [`ace`] makes all short sequences within bounds, [`random`] what a
+//! seed says.
 //!
 //! S1. A script gives the same calls everywhere. A seed that a line leaves out is chosen by the script's text alone.
 //! S2. No two writes of a script have the same seed unless it is written down so. Bytes that come back after a crash
@@ -31,6 +32,7 @@
 pub mod ace;
 mod expand;
 mod library;
+pub mod random;
 mod text;
 
 pub use library::{all, bugs, find, ufs};

@@ -1,0 +1,178 @@
+//! Random scripts: what comes of a seed, for calls that nobody thought of.
+//!
+//! A script's calls are those of the [`Generator`] that change something. Each is tried on the model first, and only what
+//! is done there stays: a script has no refused and no skipped calls (S3). Now and then something is made durable, far
+//! more often than the generator does so: that is where a promise begins.
+
+use super::Script;
+use crate::random::{Features, Generator, Op, Outcome, Player, Shape};
+use crate::rng::Rng;
+use model::{MemFs, ready};
+use vfs::Caller;
+
+/// Calls that are made durable before the power may go.
+const SETUP: u64 = 6;
+
+/// Fewest and most calls while the power may go, those that make something durable not counted.
+const CALLS: (u64, u64) = (8, 12);
+
+/// Of a hundred calls, after how many something is made durable.
+const DURABLE: u64 = 30;
+
+/// The script of a seed. `attributes` says whether the volume can have extended attributes; UFS1 has none.
+pub fn script(seed: u64, attributes: bool) -> Script {
+    let fs = MemFs::timeless();
+    // As privileged as whoever plays scripts.
+    let player = Player::new(&fs, Caller { privileged: true, ..Caller::default() });
+    let mut writer = Writer { player, rng: Rng::new(seed ^ 0x7363_7269_7074), calls: Vec::new(), seeds: 0 };
+    let mut generator = Generator::new(seed, shape(), features(attributes));
+    writer.write(&mut generator, SETUP, 0);
+    let setup = std::mem::take(&mut writer.calls);
+    let calls = writer.rng.within(CALLS.0, CALLS.1);
+    writer.write(&mut generator, calls, DURABLE);
+    Script {
+        name: format!("random-{seed}"),
+        says: "Random calls, each of which does something.".to_owned(),
+        setup,
+        calls: writer.calls,
+        ..Script::default()
+    }
+}
+
+/// The seeds of `n` scripts, by one seed for all. No two lists have much in common.
+pub fn seeds(seed: u64, n: u64) -> Vec<u64> {
+    let mut rng = Rng::new(seed);
+    (0..n).map(|_| rng.below(1 << 32)).collect()
+}
+
+/// The script with this name, for a volume with extended attributes: `random-17`.
+pub fn find(name: &str) -> Option<Script> {
+    let found = script(name.strip_prefix("random-")?.parse().ok()?, true);
+    (found.name == name).then_some(found)
+}
+
+/// Few names, so that calls meet; sizes that a small volume holds.
+fn shape() -> Shape {
+    Shape {
+        dirs: ["d", "e"].map(str::to_owned).to_vec(),
+        files: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        depth: 2,
+        max_offset: 3 << 20,
+        max_transfer: 1 << 15,
+        ..Shape::default()
+    }
+}
+
+/// Access control lists have to be asked for at mount, and flags would stop what comes next.
+fn features(attributes: bool) -> Features {
+    Features { acls: false, flags: 0, xattrs: attributes, trusted: attributes, ..Features::all() }
+}
+
+struct Writer<'a> {
+    player: Player<'a, MemFs>,
+    rng: Rng,
+    calls: Vec<Op>,
+    /// The last seed that was given (S2).
+    seeds: u64,
+}
+
+impl Writer<'_> {
+    /// Adds `count` calls; after `durable` of a hundred one that makes something durable.
+    fn write(&mut self, generator: &mut Generator, count: u64, durable: u64) {
+        let mut written = 0;
+        for op in generator.filter(changes) {
+            if written == count {
+                break;
+            }
+            if self.add(op) {
+                written += 1;
+                if self.rng.chance(durable) {
+                    self.make_durable();
+                }
+            }
+        }
+    }
+
+    /// Adds a call, if it does something.
+    fn add(&mut self, mut op: Op) -> bool {
+        if let Op::Write { seed, .. } | Op::SetXattr { seed, .. } = &mut op {
+            self.seeds += 1;
+            *seed = self.seeds;
+        }
+        let done = matches!(ready(self.player.apply(&op)), Outcome::Done | Outcome::Attr(_) | Outcome::Time(_));
+        if done {
+            self.calls.push(op);
+        }
+        done
+    }
+
+    /// What the last call was about, or everything.
+    fn make_durable(&mut self) {
+        let path = self.calls.last_mut().and_then(|op| op.paths_mut().pop().cloned());
+        let (one, data_only) = (self.rng.chance(75), self.rng.chance(30));
+        let one = path.filter(|_| one).map(|path| Op::Fsync { path, data_only });
+        if !one.is_some_and(|op| self.add(op)) {
+            self.add(Op::Sync);
+        }
+    }
+}
+
+/// Whether the disk could look different afterwards.
+fn changes(op: &Op) -> bool {
+    !matches!(
+        op,
+        Op::Read { .. }
+            | Op::Seek { .. }
+            | Op::Readdir { .. }
+            | Op::Readlink { .. }
+            | Op::Stat { .. }
+            | Op::GetXattr { .. }
+            | Op::ListXattr { .. }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// S2, S3.
+    #[test]
+    fn every_call_does_something_and_no_two_writes_are_alike() {
+        for seed in 0..200 {
+            let script = script(seed, seed % 2 == 0);
+            let fs = MemFs::timeless();
+            let mut player = Player::new(&fs, Caller { privileged: true, ..Caller::default() });
+            let mut seeds = BTreeSet::new();
+            for (op, _) in script.steps() {
+                let outcome = ready(player.apply(op));
+                assert!(matches!(outcome, Outcome::Done | Outcome::Attr(_) | Outcome::Time(_)), "{op}: {outcome:?}");
+                assert!(changes(op), "{op}");
+                assert!(seed % 2 == 0 || !op.to_string().contains("xattr"), "{op}");
+                if let Op::Write { seed, .. } | Op::SetXattr { seed, .. } = op {
+                    assert!(seeds.insert(*seed), "{op}");
+                }
+            }
+            assert_eq!(script.setup.len() as u64, SETUP);
+            assert!((8..=24).contains(&script.calls.len()), "{}", script.calls.len());
+            assert_eq!(Script::parse(&script.name, &script.to_string()).as_ref(), Ok(&script));
+        }
+    }
+
+    #[test]
+    fn a_seed_names_its_script_and_gives_it_again() {
+        let one = find("random-17").unwrap();
+        assert_eq!((&one, one.name.as_str()), (&script(17, true), "random-17"));
+        assert_ne!(one.calls, script(18, true).calls);
+        assert_eq!(find("random-017"), None);
+        let (a, b) = (seeds(1, 50), seeds(2, 50));
+        assert_eq!(a[..20], seeds(1, 20));
+        assert!(a.iter().all(|seed| !b.contains(seed)));
+    }
+
+    #[test]
+    fn most_scripts_make_something_durable() {
+        let durable = |script: &Script| script.calls.iter().any(|op| matches!(op, Op::Fsync { .. } | Op::Sync));
+        assert!((0..100).filter(|seed| durable(&script(*seed, true))).count() > 80);
+    }
+}
