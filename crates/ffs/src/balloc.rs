@@ -275,6 +275,13 @@ impl Ffs {
         reserved.settle();
         let moved = old.frags > 0 && old.at != taken.run.at;
         let freed = moved.then(|| self.cache.ledger().issue(Freed::Blocks { ino, runs: vec![(old.at, old.frags)] }));
+        #[cfg(feature = "planted")]
+        let freed = match freed {
+            Some(ticket) if ufs::planted::has(ufs::planted::Bug::FragmentFreeAtOnce) => {
+                self.free_now(ticket.redeem()).await.map(|()| None)?
+            }
+            freed => freed,
+        };
         let slot = Slot::Inode(&at, i as u8);
         let (new, cg) = (taken.run, &taken.group);
         self.told(w.op, Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, freed }).await?;

@@ -24,6 +24,8 @@ mod fs;
 mod inode;
 mod io;
 mod layout;
+#[cfg(feature = "planted")]
+pub mod planted;
 mod reclaim;
 mod remove;
 mod rename;

@@ -125,6 +125,11 @@ impl<L: Layout> Ufs<L> {
             self.add_link(op, to, now).await?;
         }
         let target = Target { ino: inode.ino(), kind, inode: &buf, mkdir: None };
+        #[cfg(feature = "planted")]
+        if !moves_dir && crate::planted::has(crate::planted::Bug::OldNameFirst) {
+            self.leave_old_name(op, source, now).await?;
+            return self.enter(op, &Caller::default(), to, to_name, target, now).await;
+        }
         if let Err(error) = self.enter(op, &Caller::default(), to, to_name, target, now).await {
             self.take_link_back(op, &inode).await?;
             if moves_dir {
