@@ -126,9 +126,9 @@ impl<'a> Exploration<'a> {
             left = left.saturating_sub(list.len() as u64);
             self.report.exist = (self.report.exist + futures.exist()).min(1e300);
             self.counters.expected.fetch_add(list.len() as u64 / u64::from(self.plan.shard.of), Ordering::Relaxed);
-            for fates in list {
+            for (number, fates) in (0..).zip(list) {
                 if let Some(breach) = self.try_state(&mut cuts, &promised, &fates) {
-                    self.convict(&cuts, place.moments, fates, &breach);
+                    self.convict(&cuts, (place.moments, number), fates, &breach);
                     if self.report.violations.len() >= self.plan.enough {
                         return;
                     }
@@ -173,14 +173,14 @@ impl<'a> Exploration<'a> {
         breach
     }
 
-    fn convict(&mut self, cuts: &Cuts<'_>, moments: usize, fates: Fates, breach: &Breach) {
+    fn convict(&mut self, cuts: &Cuts<'_>, (moments, state): (usize, u64), fates: Fates, breach: &Breach) {
         self.counters.violations.fetch_add(1, Ordering::Relaxed);
         self.report.violations_total += 1;
         let known = self.report.violations.iter().filter(|v| v.oracle == breach.oracle).count();
         if known < crate::report::SHOWN_OF_EACH {
             let id = Id::new(self.plan, moments, fates);
             let violation = story::tell(self.plan, self.recording, self.promises, &cuts.pending, id, breach);
-            self.report.violations.push(violation);
+            self.report.violations.push(Violation { state, ..violation });
         }
     }
 }

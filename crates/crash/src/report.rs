@@ -21,8 +21,12 @@ pub struct Violation {
     pub promised: bool,
     /// The promise, in words.
     pub promise: String,
+    /// Which of the scripts of a sweep, from 0.
+    pub script: u64,
     /// Moments of the recording that had happened when the power went.
     pub cut: usize,
+    /// Which of the states that were tried at this cut, from 0.
+    pub state: u64,
     /// The last call that had begun.
     pub call: String,
     /// The undurable writes that were lost or torn.
@@ -37,6 +41,16 @@ pub struct Violation {
     pub calls: Vec<String>,
     /// The undurable writes in the order of issue, with what became of each.
     pub writes: Vec<String>,
+    /// A violation of the same oracle by fewer calls and fewer lost writes, if one was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shrunk: Option<Box<Violation>>,
+}
+
+impl Violation {
+    /// Its place in the exploration, the same in whatever parts that was done.
+    fn place(&self) -> (u64, usize, u64) {
+        (self.script, self.cut, self.state)
+    }
 }
 
 /// The result of an exploration, or of some of its shards.
@@ -77,15 +91,16 @@ pub struct Report {
 }
 
 impl Report {
-    pub(crate) fn of(plan: &Plan, recording: &Recording) -> Report {
+    /// Of a plan of which nothing was explored: the report of a shard that no script falls to.
+    pub fn nothing(plan: &Plan) -> Report {
         Report {
             scheme: plan.scheme.clone(),
             without: plan.settings.without.iter().map(ToString::to_string).collect(),
             workload: plan.script.name.clone(),
             disk: plan.device.name.into(),
             seed: plan.seed,
-            writes: recording.writes.len() as u64,
-            flushes: recording.flushes,
+            writes: 0,
+            flushes: 0,
             cuts: 0,
             exist: 0.0,
             states: 0,
@@ -96,6 +111,10 @@ impl Report {
             violations_total: 0,
             violations: Vec::new(),
         }
+    }
+
+    pub(crate) fn of(plan: &Plan, recording: &Recording) -> Report {
+        Report { writes: recording.writes.len() as u64, flushes: recording.flushes, ..Report::nothing(plan) }
     }
 
     /// This shard and another one of the same exploration together.
@@ -109,7 +128,8 @@ impl Report {
             *self.findings.entry(name).or_default() += count;
         }
         self.violations.extend(other.violations);
-        self.violations.sort_by(|a, b| (a.cut, &a.id).cmp(&(b.cut, &b.id)));
+        // Each part has the first ones of its own; of these the first are those of the whole, whatever the parts (X2).
+        self.violations.sort_by_key(Violation::place);
         let mut shown: BTreeMap<Oracle, usize> = BTreeMap::new();
         self.violations.retain(|violation| {
             let count = shown.entry(violation.oracle).or_default();

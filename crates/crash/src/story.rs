@@ -28,7 +28,9 @@ pub(crate) fn tell(
         oracle: breach.oracle,
         promised,
         promise: format!("{}: {promise}", plan.scheme),
+        script: 0,
         cut,
+        state: 0,
         call: running.map_or_else(String::new, |call| call.short()),
         lost: lines
             .iter()
@@ -40,6 +42,7 @@ pub(crate) fn tell(
         is: breach.is.clone(),
         calls: calls(recording, cut),
         writes: lines.into_iter().map(|(fate, line)| format!("{line}: {}", fate.says())).collect(),
+        shrunk: None,
     }
 }
 

@@ -1,9 +1,10 @@
 //! Many scripts, and many threads.
 //!
-//! W1. One script is split among threads by image, many scripts by script. Either way the parts are disjoint and make the
-//!     same whole with any number of threads (X4); only what is called distinct is then distinct within a part.
-//! W2. Scripts next to each other begin alike, and leave many of the same images. So they go to one thread in rows, with
-//!     one memory.
+//! W1. One script is split among threads by image, many scripts by rows of scripts. Either way the parts are disjoint and
+//!     make the same whole with any number of threads (X4), to the byte.
+//! W2. Scripts next to each other begin alike, and leave many of the same images. So a row of them has one memory, and
+//!     what a sweep calls distinct is distinct within a row. With a memory for each thread the count would depend on the
+//!     threads.
 
 use crate::explore::explore_with;
 use crate::plan::{Plan, Shard};
@@ -53,11 +54,16 @@ fn rows(
     shard: Shard,
     counters: &Counters,
 ) -> Result<Option<Report>, Error> {
-    let (mut memory, mut whole) = (Memory::default(), None::<Report>);
+    let (mut memory, mut row, mut whole) = (Memory::default(), u64::MAX, None::<Report>);
     for at in range.filter(|at| shard.takes(u128::from(at / ROW))) {
+        if row != at / ROW {
+            (memory, row) = (Memory::default(), at / ROW);
+        }
         let plan = Plan { script: scripts(at), shard: Shard::WHOLE, ..plan.clone() };
         let name = plan.script.name.clone();
-        let report = explore_with(&plan, &mut memory, counters).map_err(|error| Error::Script(name, error.into()))?;
+        let mut report =
+            explore_with(&plan, &mut memory, counters).map_err(|error| Error::Script(name, error.into()))?;
+        report.violations.iter_mut().for_each(|violation| violation.script = at);
         counters.scripts.fetch_add(1, Ordering::Relaxed);
         whole = Some(match whole {
             Some(whole) => whole.and(report),
