@@ -87,6 +87,8 @@ pub struct Cache {
     pub(crate) progress: rt::sync::Notify,
     /// The last failure of a background write of each file, until fsync has reported it.
     pub(crate) write_errors: RefCell<FxHashMap<Ino, Error>>,
+    /// The last write that failed since somebody began to wait for room.
+    pub(crate) last_failure: RefCell<Option<Error>>,
     pub(crate) health: Health,
     pub(crate) ledger: Ledger,
     scheme: OnceCell<Rc<dyn Scheme>>,
@@ -126,6 +128,7 @@ impl Cache {
             writing_back: Cell::new(false),
             progress: rt::sync::Notify::new(),
             write_errors: RefCell::default(),
+            last_failure: RefCell::default(),
             health,
             ledger: Ledger::default(),
             scheme: OnceCell::new(),

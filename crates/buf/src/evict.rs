@@ -10,6 +10,8 @@ use vfs::Result;
 
 /// Bufs that are written at once to make room.
 const BATCH: usize = 256;
+/// Rounds of failed writes after which a caller that waits for room is told. The disk may need only another try.
+const TRIES: u32 = 3;
 
 impl Cache {
     /// There is room for `len` bytes more, perhaps after clean bufs went.
@@ -79,11 +81,16 @@ impl Cache {
         let cache = self.clone();
         self.rt.spawn(async move {
             while cache.inner.borrow().dirty.bytes() > cache.options.dirty_bytes / 4 {
+                let before = cache.inner.borrow().dirty.bytes();
                 let oldest = cache.inner.borrow_mut().dirty.take_older(cache.rt.now(), Duration::ZERO, BATCH);
                 if oldest.is_empty() || cache.health().sound().is_err() {
                     break;
                 }
                 cache.write_and_forget_errors(oldest).await;
+                // What failed is dirty again: on a disk that takes nothing this would never end.
+                if cache.last_failure.borrow().is_some() && cache.inner.borrow().dirty.bytes() >= before {
+                    break;
+                }
             }
             cache.writing_back.set(false);
             cache.progress.notify_all();
@@ -93,13 +100,22 @@ impl Cache {
     /// Waits while more is dirty than may be (B5).
     ///
     /// # Errors
-    /// `Io` when the volume failed, so that nothing will ever become clean.
+    /// `Io` when the volume failed, so that nothing will ever become clean, or when the disk takes no data.
     pub async fn throttle(self: &Rc<Self>) -> Result<()> {
+        let mut tries = 0;
         while self.is_over_dirty() {
             self.health().writable()?;
             self.write_back();
             self.progress.notified().await;
             if self.is_over_dirty() && !self.writing_back.get() {
+                let failure = self.last_failure.take();
+                if failure.is_some() && tries < TRIES {
+                    tries += 1;
+                    continue;
+                }
+                if let Some(failure) = failure {
+                    return Err(failure);
+                }
                 if self.undurable_bytes.get() == 0 {
                     // What is left cannot leave now: the scheme holds it back.
                     return Ok(());

@@ -206,6 +206,7 @@ impl Cache {
         if metadata || error.op == disk::DiskOp::Flush {
             self.health().degrade(format!("{error}, writing {buf:?}; the volume is read-only now"));
         }
+        *self.last_failure.borrow_mut() = Some(Error::io(error));
         if let Key::File(ino, _) = buf.key() {
             self.write_errors.borrow_mut().insert(ino, Error::io(error));
         }

@@ -179,6 +179,21 @@ fn memory_is_bounded_and_what_somebody_holds_stays() {
 }
 
 #[test]
+fn who_waits_for_room_is_told_that_the_disk_takes_no_data() {
+    let options = CacheOptions { bytes: 64 << 10, dirty_bytes: 32 << 10, age: Duration::from_secs(30) };
+    let b = bench(options, FaultPlan::new(1).with(Fault::error(DiskOp::Write, 1).for_ever()));
+    b.rt.block_on(async {
+        for lbn in 0..9 {
+            let buf = b.cache.read(data(lbn)).await.expect("reads are well");
+            b.cache.modify(&buf, |bytes| bytes[0] = lbn as u8);
+        }
+        let told = b.cache.throttle().await;
+        assert!(matches!(told, Err(vfs::Error::Io(_))), "{told:?}");
+        assert!(b.cache.stats().dirty_bytes > 32 << 10 && b.cache.health().reason().is_none());
+    });
+}
+
+#[test]
 fn the_syncer_writes_what_has_come_of_age() {
     let b = bench(CacheOptions::default(), FaultPlan::new(1));
     b.rt.spawn(Cache::run_syncer(Rc::downgrade(&b.cache)));
