@@ -35,7 +35,7 @@ const BUGS: Texts = texts!("/bugs":
 /// What the lists of bugs do not reach and only this format has.
 const UFS: Texts = texts!("/ufs":
     "u01" "u02" "u03" "u04" "u05" "u06" "u07" "u08" "u09" "u10" "u11"
-    "u12" "u13" "u14" "u15" "u16" "u17" "u18"
+    "u12" "u13" "u14" "u15" "u16" "u17" "u18" "u19" "u20" "u21"
 );
 
 /// The scripts that each stand for one kind of change, and one with a little of everything.
