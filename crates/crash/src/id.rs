@@ -43,7 +43,8 @@ impl Id {
         let Shape { format, size, bsize, fsize } = plan.shape;
         let format = if format == Format::Ufs1 { "ufs1" } else { "ufs2" };
         let volume = format!("{format},{size},{bsize},{fsize}");
-        let seed = format!("{}{}", plan.seed, if plan.pauses { "p" } else { "" });
+        let flag = |is, letter| if is { letter } else { "" };
+        let seed = format!("{}{}{}", plan.seed, flag(plan.pauses, "p"), flag(plan.trusts_cache, "t"));
         Id { scheme, script, device: plan.device.name.into(), volume, seed, moments, fates }
     }
 
@@ -70,8 +71,10 @@ impl Id {
         let mut plan = Plan::new(scheme, script, device);
         plan.settings = settings;
         plan.shape = shape(&self.volume).ok_or_else(|| bad("no such volume"))?;
-        plan.pauses = self.seed.ends_with('p');
-        plan.seed = self.seed.trim_end_matches('p').parse().map_err(|_| bad("its seed is no number"))?;
+        let (seed, trusts) = self.seed.strip_suffix('t').map_or((&*self.seed, false), |seed| (seed, true));
+        let (seed, pauses) = seed.strip_suffix('p').map_or((seed, false), |seed| (seed, true));
+        (plan.trusts_cache, plan.pauses) = (trusts, pauses);
+        plan.seed = seed.parse().map_err(|_| bad("its seed is no number"))?;
         Ok(plan)
     }
 
@@ -189,6 +192,7 @@ mod tests {
         for text in [
             "sync:create:sata:ufs2,8388608,4096,512:1:17:0110",
             "sync+allocinit=all!inode-before-name:create:nvme:ufs1,8388608,32768,4096:1p:17:1*30.0*1",
+            "sync:rename:sata:ufs2,8388608,4096,512:1pt:17:0",
             "async:[create a 644; ---; rename a b replace]:plp:ufs2,8388608,4096,512:0:3:",
         ] {
             let id: Id = text.parse().unwrap();

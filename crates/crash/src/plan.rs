@@ -3,8 +3,10 @@
 use crate::Error;
 use crate::device::Device;
 use buf::{CrashLeaves, Promises, Scheme};
+use disk::{Disk, RamDisk};
 use ondisk::Format;
 use ordofs::NewVolume;
+use rt::Rt;
 use schemes::Settings;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -90,6 +92,8 @@ pub struct Plan {
     pub seed: u64,
     /// Between calls, time sometimes passes, so that the syncer writes in the middle.
     pub pauses: bool,
+    /// The device is taken for one whose cache is not volatile, so that nobody flushes it: a bug where that is not so.
+    pub trusts_cache: bool,
     /// Which part of it.
     pub shard: Shard,
     /// Violations after which to stop.
@@ -111,6 +115,7 @@ impl Plan {
             recovery_cuts: 4,
             seed: 0,
             pauses: false,
+            trusts_cache: false,
             shard: Shard::WHOLE,
             enough: usize::MAX,
         }
@@ -127,6 +132,12 @@ impl Plan {
             Some(mutilate) => mutilate(made),
             None => made,
         })
+    }
+
+    /// The device as its driver sees it, over `ram`.
+    pub(crate) fn disk(&self, rt: &Rt, ram: &RamDisk) -> Rc<dyn Disk> {
+        let volatile = self.device.volatile && !self.trusts_cache;
+        Device { volatile, ..self.device.clone() }.on(rt, ram, self.seed)
     }
 
     /// What the scheme declares.

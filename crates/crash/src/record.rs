@@ -134,7 +134,7 @@ pub(crate) fn mount(
 pub(crate) fn record(plan: &Plan, fresh: &RamDisk) -> Result<Recording, Error> {
     let rt = Rt::virtual_time(plan.seed);
     let ram = fresh.snapshot();
-    let recorder = Recorder::new(&rt, plan.device.on(&rt, &ram, plan.seed), true);
+    let recorder = Recorder::new(&rt, plan.disk(&rt, &ram), true);
     let scheme = plan.scheme()?;
     let mounted = mount(&rt, &ram, Rc::new(recorder.clone()), scheme, false)?;
     let outcome = Run { plan, rt: &rt, mounted: &mounted, recorder: &recorder, stopped: false }.all(&ram, fresh);

@@ -1,0 +1,68 @@
+//! Seeded bugs (C8): an explorer that does not find them finds nothing.
+//!
+//! Every mutant of `sync` runs through the scripts that come ready until one convicts it. One that none convicts is
+//! either no bug, and does not belong in the list, or shows where the explorer is blind.
+
+mod common;
+
+use crash::{Counters, Device, Memory, Oracle, Plan, Report, explore, explore_with};
+use schemes::{Mutant, MutantSpec, mutants};
+use std::sync::Arc;
+use workload::script::{self, Script};
+
+/// States that a mutant gets for each script.
+const STATES: u64 = 600;
+
+/// Those of which `tests/sync.rs` clears `sync` itself. What takes its time comes late: large files.
+fn scripts() -> Vec<Script> {
+    let mut ufs = script::ufs();
+    ufs.sort_by_key(|script| ["u20", "u04"].iter().position(|slow| script.name == *slow).map_or(0, |late| late + 1));
+    [script::all(), ufs, script::bugs()].concat()
+}
+
+fn plan(script: &Script, device: &str) -> Plan {
+    let plan = Plan::new("sync", script.clone(), Device::by_name(device).unwrap());
+    Plan { states: STATES, enough: 1, recovery_cuts: 0, ..plan }
+}
+
+/// Where and by what it is convicted.
+fn convicted(spec: &MutantSpec, scripts: &[Script]) -> Option<(String, Oracle)> {
+    let mut memory = Memory::default();
+    scripts.iter().find_map(|script| {
+        let (mut plan, spec) = (plan(script, "sata"), spec.clone());
+        plan.mutilate = Some(Arc::new(move |scheme| Mutant::new(scheme, spec.clone())));
+        let report = explore_with(&plan, &mut memory, &Counters::default()).unwrap();
+        report.violations.first().map(|found| (script.name.clone(), found.oracle))
+    })
+}
+
+#[test]
+fn every_seeded_bug_is_convicted() {
+    let (specs, scripts) = (mutants("sync"), scripts());
+    assert!(specs.len() >= 80);
+    let by = common::by_two(specs.len(), |at| convicted(&specs[at], &scripts));
+    let mut missed = Vec::new();
+    for (spec, by) in specs.iter().zip(by) {
+        match by {
+            Some((script, oracle)) => println!("{}: {oracle}, in {script}", spec.name),
+            None => missed.push(format!("{}: {}", spec.name, spec.says)),
+        }
+    }
+    println!("missed: {missed:#?}");
+    assert!(missed.len() * 20 <= specs.len(), "{} of {} missed: {missed:#?}", missed.len(), specs.len());
+}
+
+/// Nobody flushes. That is a bug where the cache is volatile, and none where it is not.
+#[test]
+fn a_cache_that_nobody_flushes_is_convicted_where_it_is_volatile() {
+    let run = |script: &Script, device: &str| -> Report {
+        explore(&Plan { trusts_cache: true, ..plan(script, device) }).unwrap()
+    };
+    for script in script::all() {
+        for (device, volatile) in [("sata", true), ("nvme", true), ("plp", false), ("scsi94", false)] {
+            let report = run(&script, device);
+            assert_eq!(report.violations_total > 0, volatile, "{} on {device}: {:?}", script.name, report.violations);
+            assert_eq!(report.flushes, 0);
+        }
+    }
+}
