@@ -1,0 +1,102 @@
+//! What the explorer promises of itself: X2 and X4 of its head.
+
+use crash::{Counters, DEVICES, Device, Id, Plan, Report, Shard, Violation, explore, explore_on, shrink, sweep};
+use workload::script::{self, Script};
+
+fn plan(scheme: &str, script: &str, device: &str) -> Plan {
+    let mut plan = Plan::new(scheme, script::find(script).unwrap(), Device::by_name(device).unwrap());
+    plan.states = 600;
+    plan
+}
+
+/// Images that several parts have found each for itself are counted by each of them.
+fn but_for_distinct(report: Report) -> Report {
+    Report { distinct: 0, nested: 0, findings: Default::default(), ..report }
+}
+
+#[test]
+fn the_same_plan_gives_the_same_report() {
+    for device in DEVICES {
+        for scheme in ["sync", "async"] {
+            let plan = plan(scheme, "rename", device.name);
+            let report = explore(&plan).unwrap();
+            assert!(report.states > 0);
+            assert_eq!(report, explore(&plan).unwrap(), "{scheme} on {}", device.name);
+        }
+    }
+}
+
+#[test]
+fn any_number_of_threads_says_the_same() {
+    for scheme in ["sync", "async"] {
+        let plan = plan(scheme, "mkdir-rmdir", "sata");
+        let on = |jobs| but_for_distinct(explore_on(&plan, jobs, &Counters::default()).unwrap());
+        let one = on(1);
+        assert!(scheme == "sync" || one.violations_total > 0);
+        assert_eq!(one, on(3));
+    }
+}
+
+#[test]
+fn shards_together_are_the_whole() {
+    let whole = plan("async", "links", "sata");
+    let parts: Vec<Report> =
+        (0..3).map(|index| explore(&Plan { shard: Shard { index, of: 3 }, ..whole.clone() }).unwrap()).collect();
+    let all = explore(&whole).unwrap();
+    assert!(parts.iter().all(|part| part.states > 0 && part.states < all.states));
+    assert_eq!(parts.iter().map(|part| part.states).sum::<u64>(), all.states);
+    assert_eq!(parts.iter().map(|part| part.distinct - part.nested).sum::<u64>(), all.distinct - all.nested);
+    let merged = parts.into_iter().reduce(Report::merge).unwrap();
+    assert_eq!(but_for_distinct(merged), but_for_distinct(all));
+}
+
+#[test]
+fn a_sweep_says_the_same_with_any_number_of_threads() {
+    let some = |at: u64| script::ace::nth(&script::ace::Bounds::length(1), at * 3).unwrap();
+    let mut plan = Plan::new("async", Script::default(), Device::by_name("nvme").unwrap());
+    plan.states = 60;
+    let on = |jobs| but_for_distinct(sweep(&plan, &some, 0..100, jobs, &Counters::default()).unwrap().unwrap());
+    let one = on(1);
+    assert!(one.violations_total > 0);
+    assert_eq!(one, on(3));
+}
+
+/// The ids of violations stand for the states.
+#[test]
+fn another_seed_tries_other_states() {
+    let plan = Plan { exhaustive: 2, ..plan("async", "mixed", "sata") };
+    let by = |seed| {
+        let report = explore(&Plan { seed, enough: 20, ..plan.clone() }).unwrap();
+        let fates = |id: &str| id.rsplit_once(':').unwrap().1.to_owned();
+        (report.distinct, report.violations.iter().map(|found| fates(&found.id)).collect::<Vec<_>>())
+    };
+    assert_eq!(by(1), by(1));
+    assert_ne!(by(1), by(2));
+}
+
+#[test]
+fn an_id_leads_to_the_same_violation() {
+    for device in ["sata", "nvme", "plp", "scsi94", "liar"] {
+        let report = explore(&plan("async", "rename", device)).unwrap();
+        assert!(!report.violations.is_empty(), "{device}");
+        for found in &report.violations {
+            let again = found.id.parse::<Id>().unwrap().replay().unwrap().unwrap();
+            // How many states came before it, the replay cannot know.
+            let again = Violation { script: found.script, state: found.state, ..again };
+            assert_eq!(&again, found);
+        }
+    }
+}
+
+#[test]
+fn what_async_breaks_is_shown_in_three_calls() {
+    let plan = plan("async", "rename", "sata");
+    let report = explore(&plan).unwrap();
+    for found in &report.violations[..2] {
+        let small = shrink(&plan, found).unwrap();
+        assert_eq!(small.oracle, found.oracle);
+        let script = small.id.parse::<Id>().unwrap().plan().unwrap().script;
+        assert!(script.calls.len() <= 3, "{:?}", script.calls);
+        assert!(small.lost.len() <= found.lost.len().max(1));
+    }
+}
