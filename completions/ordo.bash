@@ -28,6 +28,9 @@ _ordo() {
             ordo,cp)
                 cmd="ordo__subcmd__cp"
                 ;;
+            ordo,crash)
+                cmd="ordo__subcmd__crash"
+                ;;
             ordo,demo)
                 cmd="ordo__subcmd__demo"
                 ;;
@@ -94,6 +97,9 @@ _ordo() {
             ordo__subcmd__help,cp)
                 cmd="ordo__subcmd__help__subcmd__cp"
                 ;;
+            ordo__subcmd__help,crash)
+                cmd="ordo__subcmd__help__subcmd__crash"
+                ;;
             ordo__subcmd__help,demo)
                 cmd="ordo__subcmd__help__subcmd__demo"
                 ;;
@@ -155,7 +161,7 @@ _ordo() {
 
     case "${cmd}" in
         ordo)
-            opts="-h -V --help --version mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help"
+            opts="-h -V --help --version mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench crash demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -264,6 +270,72 @@ _ordo() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ordo__subcmd__crash)
+            opts="-h --scheme --set --workload --script --sample --disk --states --seed --jobs --shard --without --no-shrink --replay --merge --mutants --list-rules --list-disks --list-workloads --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --scheme)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --set)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --workload)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --script)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sample)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --states)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --jobs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --shard)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --without)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --replay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --merge)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ordo__subcmd__demo)
             opts="-h --scheme --dir --no-mount --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -331,7 +403,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help)
-            opts="mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench demo man completions help"
+            opts="mkfs mount umount fsck info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench crash demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -387,6 +459,20 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help__subcmd__cp)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__crash)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -45,6 +45,7 @@ enum Command {
     Schemes(schemes::Args),
     Workloads(workloads::Args),
     Bench(bench::Args),
+    Crash(crash::Args),
     Demo(demo::Args),
     #[command(hide = true)]
     Man(man::Args),
@@ -79,6 +80,7 @@ impl Cli {
             Command::Schemes(args) => schemes::run(args),
             Command::Workloads(args) => workloads::run(args),
             Command::Bench(args) => bench::run(args),
+            Command::Crash(args) => crash::run(args),
             Command::Demo(args) => demo::run(args),
             Command::Man(args) => man::run(args),
             Command::Completions(args) => completions::run(args),
@@ -227,6 +229,6 @@ mod tests {
         assert!(Cli::try_parse_from(words(line)).is_ok());
         assert!(Cli::try_parse_from(words("ordo mkfs --size much v.img")).is_err());
         assert!(Cli::try_parse_from(words("ordo bench --scheme sync,async --workload postmark")).is_ok());
-        assert!(Cli::try_parse_from(words("ordo crash")).is_err());
+        assert!(Cli::try_parse_from(words("ordo crash --shard 3/2")).is_err());
     }
 }

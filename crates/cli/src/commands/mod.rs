@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod cat;
 pub(crate) mod completions;
 pub(crate) mod cp;
+pub(crate) mod crash;
 pub(crate) mod demo;
 pub(crate) mod df;
 pub(crate) mod fsck;

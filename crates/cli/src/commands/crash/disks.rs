@@ -1,0 +1,21 @@
+//! The disks that `--disk` names.
+
+use crate::out::usage;
+use ::crash::{DEVICES, Device};
+
+/// A device by name, `honest` ones, or `all`.
+///
+/// # Errors
+/// Wrong usage, with what there is.
+pub(super) fn find(name: &str) -> anyhow::Result<Vec<&'static Device>> {
+    let found: Vec<_> = match name {
+        "all" => DEVICES.iter().collect(),
+        "honest" => DEVICES.iter().filter(|device| device.honest).collect(),
+        name => DEVICES.iter().filter(|device| device.name == name).collect(),
+    };
+    if found.is_empty() {
+        let known: Vec<_> = DEVICES.iter().map(|device| device.name).collect();
+        return Err(usage(format!("no disk is called {name:?}; there are: {}, honest, all", known.join(", "))));
+    }
+    Ok(found)
+}

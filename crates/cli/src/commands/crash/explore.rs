@@ -1,0 +1,110 @@
+//! Explores scripts on disks, and shrinks what is found.
+
+use super::document::{Document, Split};
+use super::scripts::Work;
+use super::settings::Set;
+use super::{Args, bar, disks, shard, show, status, told};
+use crate::out::{Outcome, print};
+use ::crash::{Counters, Device, Error, Id, Report, Violation, explore_on, shrink, sweep};
+use ordofs::rt::Rt;
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+use workload::script::Script;
+
+/// Explores, and says what comes of it.
+pub(super) fn run(args: &Args) -> Outcome {
+    let devices = disks::find(&args.disk)?;
+    let (name, work) = Work::of(args)?;
+    let rt = Rt::real_time();
+    let began = rt.now();
+    let counters = Counters::default();
+    let (mut report, scripts) = bar::during(&counters, || whole(args, &work, &devices, &counters))?;
+    let seconds = rt.now().since(began).as_secs_f64().max(1e-9);
+    (report.workload, report.disk) = (name, args.disk.clone());
+    let shown = report.violations_total;
+    if !args.no_shrink {
+        shrink_first(args, &mut report.violations)?;
+    }
+    let document = Document {
+        states_per_second: report.states as f64 / seconds,
+        report,
+        scripts,
+        shards: vec![shard::name(args.shard)],
+        split: if matches!(work, Work::Few(_)) { Split::Images } else { Split::Scripts },
+    };
+    print(|out| if args.json { out.json(&document) } else { show::report(out, &document) })?;
+    Ok(status(shown))
+}
+
+/// All scripts on all devices, and how many scripts those were.
+fn whole(args: &Args, work: &Work, devices: &[&Device], counters: &Counters) -> anyhow::Result<(Report, u64)> {
+    let mut whole = None::<Report>;
+    let count = match work {
+        Work::Few(scripts) => scripts.len() as u64,
+        Work::Many { count, .. } => *count,
+    };
+    for (device, before) in devices.iter().zip((0..).step_by(count.max(1) as usize)) {
+        let mut report = match work {
+            Work::Few(scripts) => few(args, scripts, device, counters)?,
+            Work::Many { count, nth } => {
+                let plan = args.plan(Script::default(), device)?;
+                let swept = sweep(&plan, &**nth, 0..*count, args.jobs(), counters).map_err(told)?;
+                swept.unwrap_or_else(|| Report::nothing(&plan))
+            }
+        };
+        report.violations.iter_mut().for_each(|violation| violation.script += before);
+        whole = Some(match whole {
+            Some(whole) => whole.and(report),
+            None => report,
+        });
+    }
+    // OK to expect: a disk has a name, and so there is one at least.
+    Ok((whole.expect("at least one disk"), counters.scripts.load(Ordering::Relaxed)))
+}
+
+/// Each script with all threads.
+fn few(args: &Args, scripts: &[Script], device: &Device, counters: &Counters) -> anyhow::Result<Report> {
+    counters.scripts_expected.fetch_add(scripts.len() as u64, Ordering::Relaxed);
+    let mut whole = None::<Report>;
+    for (script, number) in scripts.iter().zip(0..) {
+        let plan = args.plan(script.clone(), device)?;
+        let named = |error: Error| match error {
+            error @ (Error::Shape(_) | Error::NoScheme(_) | Error::Settings(_)) => error,
+            error => Error::Script(script.name.clone(), error.into()),
+        };
+        let mut report = explore_on(&plan, args.jobs(), counters).map_err(|error| told(named(error)))?;
+        report.violations.iter_mut().for_each(|violation| violation.script = number);
+        counters.scripts.fetch_add(1, Ordering::Relaxed);
+        whole = Some(match whole {
+            Some(whole) => whole.and(report),
+            None => report,
+        });
+    }
+    // OK to expect: no name stands for no script.
+    Ok(whole.expect("at least one script"))
+}
+
+/// Looks for the shortest way to the first violation of each oracle, with a thread for each.
+fn shrink_first(args: &Args, violations: &mut [Violation]) -> anyhow::Result<()> {
+    let mut seen = BTreeSet::new();
+    let mut first: Vec<&mut Violation> = violations.iter_mut().filter(|found| seen.insert(found.oracle)).collect();
+    for some in first.chunks_mut(args.jobs() as usize) {
+        std::thread::scope(|scope| {
+            let shrinking: Vec<_> = some.iter_mut().map(|found| scope.spawn(move || shrink_one(args, found))).collect();
+            let ended = shrinking.into_iter().map(|thread| {
+                thread.join().unwrap_or_else(|_| Err(Error::Run("a thread of the explorer panicked".into()).into()))
+            });
+            ended.collect::<anyhow::Result<()>>()
+        })?;
+    }
+    Ok(())
+}
+
+fn shrink_one(args: &Args, violation: &mut Violation) -> anyhow::Result<()> {
+    // The plan of the id is that of the script and the disk of this violation.
+    let mut plan = violation.id.parse::<Id>().and_then(|id| id.plan()).map_err(told)?;
+    Set::read(&args.set)?.apply(&mut plan);
+    let shrunk = shrink(&plan, violation).map_err(told)?;
+    violation.shrunk = Some(Box::new(Violation { script: violation.script, ..shrunk }));
+    Ok(())
+}

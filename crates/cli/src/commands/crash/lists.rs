@@ -1,0 +1,70 @@
+//! What can be named: rules, disks, scripts.
+
+use super::{Args, scripts, settings, told};
+use crate::out::{Outcome, Status, print};
+use crate::text;
+use ::crash::{DEVICES, Device, Plan};
+use serde::Serialize;
+use workload::script::{self, Script};
+
+fn list<T: Serialize>(args: &Args, rows: &[T], cells: impl Fn(&T) -> Vec<String>) -> Outcome {
+    print(|out| match args.json {
+        true => out.json(&rows),
+        false => out.bytes(text::table(2, &rows.iter().map(cells).collect::<Vec<_>>()).as_bytes()),
+    })?;
+    Ok(Status::DONE)
+}
+
+#[derive(Serialize)]
+struct Rule {
+    scheme: &'static str,
+    rule: &'static str,
+    says: &'static str,
+}
+
+/// The rules of all schemes that are in force with these settings.
+pub(super) fn rules(args: &Args) -> Outcome {
+    let set = settings::Set::read(&args.set)?;
+    let mut rules = Vec::new();
+    for scheme in ordofs::schemes::ALL.iter().map(|known| known.name) {
+        let mut plan = Plan::new(scheme, Script::default(), &DEVICES[0]);
+        set.apply(&mut plan);
+        let declared = plan.promises().map_err(told)?.rules;
+        rules.extend(declared.into_iter().map(|(rule, says)| Rule { scheme, rule, says }));
+    }
+    list(args, &rules, |rule| vec![rule.scheme.to_owned(), rule.rule.to_owned(), format!(" {}", rule.says)])
+}
+
+#[derive(Serialize)]
+struct Disk {
+    name: &'static str,
+    about: &'static str,
+    honest: bool,
+}
+
+/// The disks.
+pub(super) fn disks(args: &Args) -> Outcome {
+    let disk = |device: &Device| Disk { name: device.name, about: device.says, honest: device.honest };
+    let disks: Vec<Disk> = DEVICES.iter().map(disk).collect();
+    list(args, &disks, |disk| vec![disk.name.to_owned(), disk.about.to_owned()])
+}
+
+#[derive(Serialize)]
+struct Workload {
+    name: String,
+    about: String,
+    /// As `--script` reads it; nothing for a set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    script: Option<String>,
+}
+
+/// The sets, and the scripts that have a name.
+pub(super) fn workloads(args: &Args) -> Outcome {
+    let sets = scripts::SETS.iter();
+    let sets = sets.map(|(name, says)| Workload { name: (*name).to_owned(), about: (*says).to_owned(), script: None });
+    let named = [script::all(), script::bugs(), script::ufs()].concat().into_iter();
+    let named =
+        named.map(|script| Workload { script: Some(script.to_string()), name: script.name, about: script.says });
+    let all: Vec<Workload> = sets.chain(named).collect();
+    list(args, &all, |workload| vec![workload.name.clone(), workload.about.clone()])
+}

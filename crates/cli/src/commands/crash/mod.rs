@@ -1,0 +1,154 @@
+//! `ordo crash`
+//!
+//! `settings`, `scripts`, `disks` and `shard` read what is to be explored; `explore` does it, with a `bar`; `document` is
+//! what comes of it, `show` puts it in words. `replay`, `merge`, `mutants` and `lists` are the other things to ask for.
+
+mod bar;
+mod disks;
+mod document;
+mod explore;
+mod lists;
+mod merge;
+mod mutants;
+mod replay;
+mod scripts;
+mod settings;
+mod shard;
+mod show;
+
+use crate::out::{Outcome, Status, usage};
+use ::crash::{Error, Plan};
+use clap::value_parser;
+use std::path::PathBuf;
+use workload::script::Script;
+
+/// Cuts the power everywhere, recovers, and holds a scheme to what it promises
+///
+/// A script of calls runs on a scheme, on a disk that keeps a record. Then the power is cut at every moment of it, undurable
+/// writes are lost, kept and torn in the ways that the disk may do, the volume is recovered, and what is there is compared
+/// with what was promised. Everything but states_per_second is the same for the same arguments, whatever --jobs is.
+///
+/// Of one script, or of several by name, a shard takes the images whose fingerprint says so; of seq1, seq2, seq3 and random
+/// it takes some of the scripts. There, images are told apart within rows of 32 scripts.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ordo crash --workload mixed\n  ordo crash --scheme async --workload rename,create\n  \
+    ordo crash --workload all --disk honest --states 20000 --json\n  \
+    ordo crash --workload seq3 --sample 5000 --shard 1/4 --json > 1.json\n  ordo crash --merge 1.json 2.json 3.json 4.json\n  \
+    ordo crash --without inode-before-name --workload create\n  ordo crash --replay 'ID'\n\n\
+    Exit status: 0 no violation, 1 a violation."
+)]
+pub(crate) struct Args {
+    /// The scheme (ordo schemes)
+    #[arg(long, default_value = ordofs::DEFAULT_SCHEME)]
+    scheme: String,
+    /// allocinit=none|dirs|all as mount -o has it; the volume: size=, bsize=, fsize=, format=ufs1|ufs2; pauses=yes|no, so
+    /// that the syncer writes between calls; recovery=N, the recovery of one image in N is cut, too (0: none);
+    /// exhaustive=N, every subset is tried of up to N undurable writes
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Scripts between commas, or a set: hand, bugs, ufs, all of these, seq1, seq2, seq3, random
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    workload: Vec<String>,
+    /// A script of your own, in the form that --list-workloads --json shows
+    #[arg(long, value_name = "FILE", conflicts_with = "workload")]
+    script: Option<PathBuf>,
+    /// Of a set of sequences or random scripts, so many by the seed [default: all; of seq3 2000, of random 100]
+    #[arg(long, value_name = "N")]
+    sample: Option<u64>,
+    /// The disk, honest for all but liar, or all (--list-disks)
+    #[arg(long, default_value = ::crash::DEFAULT_DEVICE)]
+    disk: String,
+    /// States to try of each script, those of cut recoveries not counted
+    #[arg(long, value_name = "N", default_value_t = 5000)]
+    states: u64,
+    /// Where luck begins
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    seed: u64,
+    /// Threads [default: as many as there are processors]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1024))]
+    jobs: Option<u32>,
+    /// Only this part of N, from 1; the parts can be merged
+    #[arg(long, value_name = "I/N", value_parser = shard::parse, default_value = "1/1")]
+    shard: ::crash::Shard,
+    /// Switches a rule of the scheme off (--list-rules)
+    #[arg(long, value_name = "RULE")]
+    without: Vec<String>,
+    /// Does not look for the shortest way to a violation
+    #[arg(long)]
+    no_shrink: bool,
+    /// Makes one state again and says what is wrong with it
+    #[arg(long, value_name = "ID", group = "other")]
+    replay: Option<String>,
+    /// Merges the JSON reports of shards
+    #[arg(long, value_name = "FILE", num_args = 1.., group = "other")]
+    merge: Vec<PathBuf>,
+    /// Seeds bugs into the scheme, one after the other, and shows which the explorer finds with the scripts of hand
+    #[arg(long, group = "other", conflicts_with_all = ["workload", "script", "shard"])]
+    mutants: bool,
+    /// Lists the rules of all schemes
+    #[arg(long, group = "other")]
+    list_rules: bool,
+    /// Lists the disks
+    #[arg(long, group = "other")]
+    list_disks: bool,
+    /// Lists the scripts and sets
+    #[arg(long, group = "other")]
+    list_workloads: bool,
+    /// One JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    fn jobs(&self) -> u32 {
+        let processors = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        self.jobs.unwrap_or_else(processors)
+    }
+
+    /// What is to be explored of a script on a device.
+    fn plan(&self, script: Script, device: &::crash::Device) -> anyhow::Result<Plan> {
+        let mut plan = Plan::new(&self.scheme, script, device);
+        (plan.states, plan.seed, plan.shard) = (self.states, self.seed, self.shard);
+        plan.settings.without = self.without.iter().cloned().collect();
+        settings::Set::read(&self.set)?.apply(&mut plan);
+        plan.promises().map_err(told)?;
+        Ok(plan)
+    }
+}
+
+/// Does what was asked for.
+pub(crate) fn run(args: &Args) -> Outcome {
+    if args.list_rules {
+        lists::rules(args)
+    } else if args.list_disks {
+        lists::disks(args)
+    } else if args.list_workloads {
+        lists::workloads(args)
+    } else if let Some(id) = &args.replay {
+        replay::run(id, args.json)
+    } else if !args.merge.is_empty() {
+        merge::run(args)
+    } else if args.mutants {
+        mutants::run(args)
+    } else {
+        explore::run(args)
+    }
+}
+
+/// Whether there was a violation, as an exit status.
+fn status(violations: u64) -> Status {
+    Status(u8::from(violations > 0))
+}
+
+/// What the user can mend is wrong usage.
+fn told(error: Error) -> anyhow::Error {
+    match error {
+        Error::NoScheme(name) => {
+            let known: Vec<_> = ordofs::schemes::ALL.iter().map(|known| known.name).collect();
+            usage(format!("no scheme is called {name:?}; there are: {}", known.join(", ")))
+        }
+        Error::Settings(_) | Error::Shape(_) | Error::BadId(..) => usage(error.to_string()),
+        error => error.into(),
+    }
+}

@@ -1,0 +1,121 @@
+//! `--mutants`: seeds bugs into a scheme, and counts those that the explorer finds.
+
+use super::{Args, bar, disks, told};
+use crate::out::{Out, Outcome, Status, print, usage};
+use crate::text;
+use ::crash::{Counters, Device, Error, Oracle, Plan, explore_on, explore_with};
+use ordofs::schemes::{Mutant, MutantSpec, mutants};
+use serde::Serialize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use workload::script;
+
+/// Of a hundred seeded bugs, as many must be found.
+const ENOUGH: usize = 95;
+
+#[derive(Serialize)]
+struct Seeded {
+    name: String,
+    says: String,
+    /// Who found it.
+    oracle: Option<Oracle>,
+    /// With which script.
+    workload: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Found {
+    scheme: String,
+    mutants: usize,
+    found: usize,
+    missed: Vec<String>,
+    seeded: Vec<Seeded>,
+}
+
+/// Explores the scheme with each bug until that is found.
+pub(super) fn run(args: &Args) -> Outcome {
+    let devices = disks::find(&args.disk)?;
+    let plans = plans(args, &devices)?;
+    let specs = mutants(&args.scheme);
+    let counters = Counters::default();
+    counters.scripts_expected.fetch_add(specs.len() as u64, Ordering::Relaxed);
+    let seeded = bar::during(&counters, || {
+        refuse_convicted(args, &plans, &counters)?;
+        all(args, &plans, &specs, &counters).map_err(told)
+    })?;
+    let missed: Vec<String> =
+        seeded.iter().filter(|seeded| seeded.oracle.is_none()).map(|seeded| seeded.name.clone()).collect();
+    let (scheme, mutants) = (args.scheme.clone(), seeded.len());
+    let found = Found { scheme, mutants, found: mutants - missed.len(), missed, seeded };
+    print(|out| if args.json { out.json(&found) } else { show(out, &found) })?;
+    Ok(Status(u8::from(found.found * 100 < mutants * ENOUGH)))
+}
+
+fn plans(args: &Args, devices: &[&Device]) -> anyhow::Result<Vec<Plan>> {
+    let mut plans = Vec::new();
+    for script in script::all() {
+        for device in devices {
+            plans.push(Plan { enough: 1, ..args.plan(script.clone(), device)? });
+        }
+    }
+    Ok(plans)
+}
+
+/// A scheme that is convicted as it is would be with any bug.
+fn refuse_convicted(args: &Args, plans: &[Plan], counters: &Counters) -> anyhow::Result<()> {
+    for plan in plans {
+        if explore_on(plan, args.jobs(), counters).map_err(told)?.violations_total > 0 {
+            let (scheme, script) = (&args.scheme, &plan.script.name);
+            return Err(usage(format!("{scheme} is convicted as it is, by {script}: a seeded bug would show nothing")));
+        }
+    }
+    Ok(())
+}
+
+/// One bug a thread.
+fn all(args: &Args, plans: &[Plan], specs: &[MutantSpec], counters: &Counters) -> Result<Vec<Seeded>, Error> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        while let Some((at, spec)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, specs.get(at)?)))
+        {
+            done.push((at, find(plans, spec, counters)?));
+            counters.scripts.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(done)
+    };
+    let parts: Vec<Result<Vec<_>, Error>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..args.jobs()).map(|_| scope.spawn(work)).collect();
+        let panicked = |_| Err(Error::Run("a thread of the explorer panicked".into()));
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
+    });
+    let mut all: Vec<(usize, Seeded)> =
+        parts.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    all.sort_by_key(|(at, _)| *at);
+    Ok(all.into_iter().map(|(_, seeded)| seeded).collect())
+}
+
+fn find(plans: &[Plan], spec: &MutantSpec, counters: &Counters) -> Result<Seeded, Error> {
+    let mut seeded = Seeded { name: spec.name.clone(), says: spec.says.clone(), oracle: None, workload: None };
+    for plan in plans {
+        let spec = spec.clone();
+        let plan = Plan { mutilate: Some(Arc::new(move |scheme| Mutant::new(scheme, spec.clone()))), ..plan.clone() };
+        let report = explore_with(&plan, &mut ::crash::Memory::default(), counters)?;
+        if let Some(violation) = report.violations.first() {
+            (seeded.oracle, seeded.workload) = (Some(violation.oracle), Some(report.workload));
+            break;
+        }
+    }
+    Ok(seeded)
+}
+
+fn show(out: &mut Out, found: &Found) -> anyhow::Result<()> {
+    let row = |seeded: &Seeded| {
+        let oracle = seeded.oracle.map_or_else(|| "not found".to_owned(), |oracle| oracle.to_string());
+        vec![seeded.name.clone(), oracle, seeded.workload.clone().unwrap_or_default(), seeded.says.clone()]
+    };
+    out.bytes(text::table(4, &found.seeded.iter().map(row).collect::<Vec<_>>()).as_bytes())?;
+    let share = found.found * 100 / found.mutants.max(1);
+    out.line(format!("\n{} of {} seeded bugs of {} are found, {share} %.", found.found, found.mutants, found.scheme))
+}

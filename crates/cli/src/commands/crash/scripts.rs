@@ -1,0 +1,140 @@
+//! What `--workload` and `--script` name.
+
+use super::Args;
+use super::settings::Set;
+use crate::out::usage;
+use anyhow::Context;
+use workload::random::Op;
+use workload::script::ace::{self, Bounds, Space};
+use workload::script::{self, Script, random};
+
+/// Scripts, and how they are shared out.
+pub(super) enum Work {
+    /// A few: of each of them a shard and a thread take some images.
+    Few(Vec<Script>),
+    /// Many: shards and threads take rows of them.
+    Many {
+        /// How many.
+        count: u64,
+        /// One by its number.
+        nth: Box<dyn Fn(u64) -> Script + Sync>,
+    },
+}
+
+/// Sets, and what they are.
+pub(super) const SETS: [(&str, &str); 8] = [
+    ("hand", "the scripts that each stand for one kind of change, and one with a little of everything"),
+    ("bugs", "those of bugs that file systems had (Mohan et al., OSDI 2018)"),
+    ("ufs", "those of what only this format has"),
+    ("all", "hand, bugs and ufs"),
+    ("seq1", "all sequences of one call within ACE's bounds"),
+    ("seq2", "of two calls"),
+    ("seq3", "of three calls; a sample"),
+    ("random", "random calls by the seed"),
+];
+
+/// Sequences of three calls that are a sample when nothing is said.
+const SEQ3_SAMPLE: u64 = 2000;
+/// The same for random scripts.
+const RANDOM_SAMPLE: u64 = 100;
+
+impl Work {
+    /// What was asked for, and its name.
+    ///
+    /// # Errors
+    /// Wrong usage, with what there is; the file cannot be read.
+    pub(super) fn of(args: &Args) -> anyhow::Result<(String, Work)> {
+        let name = args.workload.join(",");
+        let (work, by_sample) = match (&args.script, &args.workload[..]) {
+            (Some(path), _) => {
+                let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+                let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+                let script = Script::parse(&name, &text).map_err(|bad| usage(bad.to_string()))?;
+                return Ok((name, Work::Few(vec![script])));
+            }
+            (None, []) => {
+                return Err(usage(format!("what shall run? --workload NAME or --script FILE; there are: {}", known())));
+            }
+            (None, [set]) => match sampled(set, args)? {
+                Some(work) => (work, true),
+                None => (Work::Few(few(std::slice::from_ref(set), args)?), false),
+            },
+            (None, names) => (Work::Few(few(names, args)?), false),
+        };
+        match args.sample {
+            Some(_) if !by_sample => Err(usage("--sample is for seq1, seq2, seq3 and random, one of them alone")),
+            _ => Ok((name, work)),
+        }
+    }
+}
+
+/// Scripts by name and of small sets, each once. A set has only those that this volume can play.
+fn few(names: &[String], args: &Args) -> anyhow::Result<Vec<Script>> {
+    let attributes = Set::read(&args.set)?.has_attributes();
+    let mut scripts: Vec<Script> = Vec::new();
+    for name in names {
+        let mut found = match name.as_str() {
+            "hand" => script::all(),
+            "bugs" => script::bugs(),
+            "ufs" => script::ufs(),
+            "all" => [script::all(), script::bugs(), script::ufs()].concat(),
+            name => {
+                scripts.push(one(name)?);
+                continue;
+            }
+        };
+        found.retain(|script| attributes || !uses_attributes(script));
+        scripts.extend(found);
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    scripts.retain(|script| seen.insert(script.name.clone()));
+    Ok(scripts)
+}
+
+fn uses_attributes(script: &Script) -> bool {
+    script.steps().any(|(op, _)| matches!(op, Op::SetXattr { .. } | Op::RemoveXattr { .. } | Op::SetAcl { .. }))
+}
+
+fn one(name: &str) -> anyhow::Result<Script> {
+    let found = script::find(name).or_else(|| ace::find(name)).or_else(|| random::find(name));
+    found.ok_or_else(|| usage(format!("no script is called {name:?}; there are: {}", known())))
+}
+
+fn known() -> String {
+    let hand = script::all();
+    let names = hand.iter().map(|script| script.name.as_str()).chain(SETS.iter().map(|(name, _)| *name));
+    format!("{}; --list-workloads lists them all", names.collect::<Vec<_>>().join(", "))
+}
+
+/// A set of which a sample can be taken.
+fn sampled(set: &str, args: &Args) -> anyhow::Result<Option<Work>> {
+    let (length, sample) = match set {
+        "seq1" => (1, args.sample),
+        "seq2" => (2, args.sample),
+        "seq3" => (3, Some(args.sample.unwrap_or(SEQ3_SAMPLE))),
+        "random" => {
+            let attributes = Set::read(&args.set)?.has_attributes();
+            let seeds = random::seeds(args.seed, args.sample.unwrap_or(RANDOM_SAMPLE));
+            let count = seeds.len() as u64;
+            return Ok(Some(Work::Many {
+                count,
+                nth: Box::new(move |at| random::script(seeds[at as usize], attributes)),
+            }));
+        }
+        _ => return Ok(None),
+    };
+    let bounds = Bounds::length(length);
+    Ok(Some(match sample {
+        Some(n) => {
+            let mut scripts: Vec<Script> = ace::sample(&bounds, args.seed, n).collect();
+            // Neighbours begin alike, and share images.
+            scripts.sort_by_key(|script| (script.name.len(), script.name.clone()));
+            Work::Many { count: scripts.len() as u64, nth: Box::new(move |at| scripts[at as usize].clone()) }
+        }
+        None => {
+            let space = Space::new(&bounds);
+            // OK to unwrap: a space has a sequence for every number below its count.
+            Work::Many { count: space.count(), nth: Box::new(move |at| space.nth(at).unwrap_or_default()) }
+        }
+    }))
+}

@@ -1,0 +1,124 @@
+//! `--set`: what may be said about the scheme, the volume and the exploration.
+
+use crate::out::usage;
+use crate::size;
+use ::crash::Plan;
+use ordofs::AllocInit;
+use ordofs::ondisk::Format;
+
+/// What was set; the rest stays as it is usual.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Set {
+    alloc_init: Option<AllocInit>,
+    size: Option<u64>,
+    bsize: Option<u32>,
+    fsize: Option<u32>,
+    format: Option<Format>,
+    pauses: Option<bool>,
+    recovery: Option<u32>,
+    exhaustive: Option<usize>,
+}
+
+const KEYS: &str = "allocinit, size, bsize, fsize, format, pauses, recovery, exhaustive";
+
+/// Writes of which every subset may be asked for: 2^20 states at one cut.
+const EXHAUSTIVE_MAX: usize = 20;
+
+impl Set {
+    /// Reads `KEY=VALUE`, several between commas.
+    ///
+    /// # Errors
+    /// Wrong usage, with what there is.
+    pub(super) fn read(lists: &[String]) -> anyhow::Result<Set> {
+        let mut set = Set::default();
+        for option in lists.iter().flat_map(|list| list.split(',')).filter(|option| !option.is_empty()) {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            set.one(key, value).map_err(|right| usage(format!("--set {option}: {right}")))?;
+        }
+        Ok(set)
+    }
+
+    fn one(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let number = || value.parse().map_err(|_| "must be a number".to_owned());
+        match key {
+            "allocinit" => self.alloc_init = Some(AllocInit::by_name(value).ok_or("must be none, dirs or all")?),
+            "size" => self.size = Some(size::parse(value)?),
+            "bsize" => self.bsize = Some(size::parse_u32(value)?),
+            "fsize" => self.fsize = Some(size::parse_u32(value)?),
+            "format" => {
+                self.format = Some(match value {
+                    "ufs1" => Format::Ufs1,
+                    "ufs2" => Format::Ufs2,
+                    _ => return Err("must be ufs1 or ufs2".into()),
+                });
+            }
+            "pauses" => {
+                self.pauses = Some(match value {
+                    "yes" => true,
+                    "no" => false,
+                    _ => return Err("must be yes or no".into()),
+                });
+            }
+            "recovery" => self.recovery = Some(number()?),
+            "exhaustive" => {
+                let writes = value.parse().ok().filter(|writes| *writes <= EXHAUSTIVE_MAX);
+                self.exhaustive = Some(writes.ok_or(format!("must be a number up to {EXHAUSTIVE_MAX}"))?);
+            }
+            _ => return Err(format!("there is no {key:?}; there are: {KEYS}")),
+        }
+        Ok(())
+    }
+
+    pub(super) fn apply(&self, plan: &mut Plan) {
+        fn put<T: Copy>(value: Option<T>, to: &mut T) {
+            *to = value.unwrap_or(*to);
+        }
+        put(self.alloc_init, &mut plan.settings.alloc_init);
+        put(self.size, &mut plan.shape.size);
+        put(self.bsize, &mut plan.shape.bsize);
+        put(self.fsize, &mut plan.shape.fsize);
+        put(self.format, &mut plan.shape.format);
+        put(self.pauses, &mut plan.pauses);
+        put(self.recovery, &mut plan.recovery_cuts);
+        put(self.exhaustive, &mut plan.exhaustive);
+    }
+
+    /// UFS1 has no extended attributes.
+    pub(super) fn has_attributes(&self) -> bool {
+        self.format != Some(Format::Ufs1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_set_arrives_in_the_plan_and_nothing_else_changes() {
+        let lists = ["allocinit=all,size=16M".to_owned(), "bsize=8k,fsize=1k,format=ufs1,pauses=yes".to_owned()];
+        let device = ::crash::Device::by_name("sata").unwrap();
+        let mut plan = Plan::new("sync", workload::script::find("create").unwrap(), device);
+        Set::read(&lists).unwrap().apply(&mut plan);
+        assert_eq!((plan.settings.alloc_init, plan.shape.size, plan.pauses), (AllocInit::All, 16 << 20, true));
+        assert_eq!((plan.shape.bsize, plan.shape.fsize, plan.shape.format), (8192, 1024, Format::Ufs1));
+        let usual = (plan.recovery_cuts, plan.exhaustive);
+        Set::read(&[]).unwrap().apply(&mut plan);
+        assert_eq!((plan.recovery_cuts, plan.exhaustive, plan.shape.bsize), (usual.0, usual.1, 8192));
+        Set::read(&["recovery=0,exhaustive=3".to_owned()]).unwrap().apply(&mut plan);
+        assert_eq!((plan.recovery_cuts, plan.exhaustive), (0, 3));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (option, named) in [
+            ("allocinit=some", "none, dirs or all"),
+            ("fast=1", "there are: allocinit, size"),
+            ("size=much", "much"),
+            ("pauses", "yes or no"),
+            ("exhaustive=60", "up to 20"),
+        ] {
+            let error = Set::read(&[option.to_owned()]).unwrap_err().to_string();
+            assert!(error.contains(named) && error.contains(option), "{error}");
+        }
+    }
+}

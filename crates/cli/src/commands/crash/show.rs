@@ -1,0 +1,125 @@
+//! An exploration in words.
+
+use super::document::Document;
+use crate::out::Out;
+use crate::text::{self, one_line};
+use ::crash::{Device, Report, Violation};
+use std::collections::BTreeSet;
+
+/// The figures, the verdict, and the violations.
+pub(super) fn report(out: &mut Out, document: &Document) -> anyhow::Result<()> {
+    let report = &document.report;
+    out.bytes(text::table(1, &figures(document)).as_bytes())?;
+    if !report.findings.is_empty() {
+        out.line("\nfsck found, in distinct images:")?;
+        let rows: Vec<_> =
+            report.findings.iter().map(|(name, count)| vec![format!("  {name}"), count.to_string()]).collect();
+        out.bytes(text::table(1, &rows).as_bytes())?;
+    }
+    out.line("")?;
+    for line in verdict(document) {
+        out.line(line)?;
+    }
+    violations(out, report)
+}
+
+fn figures(document: &Document) -> Vec<Vec<String>> {
+    let report = &document.report;
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let mut rows = vec![row("scheme", report.scheme.clone())];
+    if !report.without.is_empty() {
+        rows.push(row("without", report.without.join(", ")));
+    }
+    rows.extend([row("workload", report.workload.clone()), row("disk", report.disk.clone())]);
+    if document.shards != ["1/1"] {
+        rows.push(row("shards", document.shards.join(" ")));
+    }
+    let speed = document.states_per_second;
+    let images = speed * report.distinct as f64 / report.states.max(1) as f64;
+    let exist = if report.exist < 1e15 { format!("{:.0}", report.exist) } else { format!("{:.1e}", report.exist) };
+    rows.extend([
+        row("scripts", document.scripts.to_string()),
+        row("writes", report.writes.to_string()),
+        row("flushes", report.flushes.to_string()),
+        row("cuts", report.cuts.to_string()),
+        row("states that exist", exist),
+        row("states tried", report.states.to_string()),
+        row("distinct images", report.distinct.to_string()),
+        row("recoveries cut", report.nested.to_string()),
+        row("states/s", format!("{speed:.0}")),
+        row("distinct/s", format!("{images:.0}")),
+    ]);
+    rows
+}
+
+fn verdict(document: &Document) -> Vec<String> {
+    let report = &document.report;
+    let Report { scheme, states, violations_total, .. } = report;
+    let scheme = match report.without.is_empty() {
+        true => scheme.clone(),
+        false => format!("{scheme} without {}", report.without.join(" and ")),
+    };
+    let mut lines = Vec::new();
+    let oracles: BTreeSet<String> = report.violations.iter().map(|violation| violation.oracle.to_string()).collect();
+    let oracles = oracles.into_iter().collect::<Vec<_>>().join(", ");
+    lines.push(match violations_total {
+        0 if *states == 0 => format!("{scheme} was not tried: nothing falls to this shard."),
+        0 => format!("{scheme} keeps every promise in {states} states."),
+        _ => format!("{scheme} is convicted: {violations_total} of {states} states are violations ({oracles})."),
+    });
+    if report.violations.iter().any(|violation| !violation.promised) {
+        lines.push(
+            "It declares nothing about its structure, and is held to the least that any file system must keep.".into(),
+        );
+    }
+    if report.disk == "all" || Device::by_name(&report.disk).is_some_and(|device| !device.honest) {
+        lines.push(
+            "The liar answers flushes and ignores them: everything may fail there, and a violation is no fault of the scheme."
+                .into(),
+        );
+    }
+    lines
+}
+
+/// The first of each oracle as a story, in its shrunk form if there is one; then the ids of the others.
+fn violations(out: &mut Out, report: &Report) -> anyhow::Result<()> {
+    let mut seen = BTreeSet::new();
+    let (first, others): (Vec<_>, Vec<_>) = report.violations.iter().partition(|found| seen.insert(found.oracle));
+    for found in first {
+        out.line("")?;
+        violation(out, found.shrunk.as_deref().unwrap_or(found))?;
+        if found.shrunk.is_some() {
+            out.line(format!("  first seen as:  {}", command(found)))?;
+        }
+    }
+    if !others.is_empty() {
+        out.line("\nothers:")?;
+    }
+    for other in others {
+        out.line(format!("  {}: {}", other.oracle, command(other)))?;
+    }
+    Ok(())
+}
+
+/// One violation as a story.
+pub(super) fn violation(out: &mut Out, found: &Violation) -> anyhow::Result<()> {
+    out.line(format!("violation of {}", found.oracle))?;
+    let mut list = |head: &str, lines: &[String]| -> anyhow::Result<()> {
+        out.line(format!("  {head}"))?;
+        lines.iter().try_for_each(|line| out.line(format!("    {}", one_line(line))))
+    };
+    list("calls:", &found.calls)?;
+    match found.writes.is_empty() {
+        true => list("writes that were not durable: none", &[])?,
+        false => list("writes that were not durable, in the order of issue:", &found.writes)?,
+    }
+    out.line(format!("  should be:  {}", one_line(&found.should)))?;
+    out.line(format!("  is:         {}", one_line(&found.is)))?;
+    out.line(format!("  promise:    {}", one_line(&found.promise)))?;
+    out.line(format!("  again:      {}", command(found)))
+}
+
+/// What replays it, for a shell.
+fn command(found: &Violation) -> String {
+    format!("ordo crash --replay '{}'", one_line(&found.id.replace('\'', "'\\''")))
+}
