@@ -18,7 +18,7 @@ use workload::random::Outcome;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) class: Class,
-    /// What is wrong, of a lie.
+    /// What is wrong, of a lie, or what is seen.
     pub(super) what: String,
     /// What must not be, whatever the fault: a panic, a hang, lost promises, a repair that leaves something.
     pub(super) broken: Option<String>,
@@ -58,6 +58,8 @@ struct After {
     tree: Result<View, String>,
     /// What fsck finds, if anything.
     found: Option<String>,
+    /// The volume says that it was unmounted in order.
+    clean: bool,
     /// The tree after a repair, if one was needed.
     repaired: Option<View>,
 }
@@ -102,8 +104,8 @@ impl Stage<'_> {
     }
 
     fn without_an_error(&self, after: &After, wrong: Option<String>) -> Verdict {
-        if after.found.is_some() || after.tree.is_err() {
-            return Verdict::is(Class::Seen, String::new());
+        if let Some(seen) = after.tree.as_ref().err().or(after.found.as_ref()) {
+            return Verdict::is(Class::Seen, seen.clone());
         }
         let stored = || self.views.last()?.differs(after.tree.as_ref().ok()?);
         match wrong.or_else(stored) {
@@ -133,7 +135,9 @@ impl Stage<'_> {
         let ended_well = played.mount.is_none() && played.degraded.is_none() && played.unmount.is_none();
         let Some(live) = played.live.as_ref().filter(|_| ended_well) else { return error };
         let differs = match (&after.tree, &after.found) {
-            (_, Some(found)) => Some(format!("the unmount succeeded, and fsck finds: {found}")),
+            // Marked as one that needs a check, it tells the truth.
+            (_, Some(_)) if !after.clean => None,
+            (_, Some(found)) => Some(format!("marked clean, and fsck finds: {found}")),
             (Err(why), _) => Some(why.clone()),
             (Ok(tree), None) => live.differs(tree).map(|what| format!("memory and disk differ: {what}")),
         };
@@ -175,7 +179,7 @@ impl Stage<'_> {
                 Err(Stopped::Error(why) | Stopped::Panic(why)) => return Err(format!("reading after fsck -y: {why}")),
             };
         }
-        Ok(After { tree, found, repaired })
+        Ok(After { tree, found, clean: report.clean, repaired })
     }
 
     /// What a lie is about, in words, and whether the format could not show it.

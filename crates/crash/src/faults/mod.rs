@@ -61,7 +61,7 @@ pub fn campaign(plan: &Plan, counters: &Counters) -> Result<Report, Error> {
             let example = format!("{id}: {}", verdict.what);
             report.lie(Lie { effect, kind: kind.clone(), count: 1, excused, example });
         }
-        if let Some(what) = verdict.broken.or((!excused).then_some(verdict.what)) {
+        if let Some(what) = verdict.broken.or_else(|| (!excused).then_some(verdict.what)) {
             counters.violations.fetch_add(1, Ordering::Relaxed);
             report.violate(Violation { id, effect, kind, what });
         }
@@ -152,8 +152,8 @@ impl Stage<'_> {
     }
 
     fn request(&self, effect: Effect, n: u64) -> Result<&Request, Error> {
-        let all = self.requests.iter().filter(|request| Some(request.op) == effect.op());
-        let found = all.skip(n.saturating_sub(1) as usize).next();
+        let mut all = self.requests.iter().filter(|request| Some(request.op) == effect.op());
+        let found = all.nth(n.saturating_sub(1) as usize);
         found.ok_or_else(|| Error::BadId(format!("{effect}:{n}"), "the script makes no such request"))
     }
 
