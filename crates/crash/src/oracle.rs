@@ -282,6 +282,12 @@ impl Judge<'_> {
             let should = format!("{least} to {most}, {}", since());
             return Some(Breach::new(Oracle::Durable, format!("the size of {}", path()), should, file.size));
         }
+        let same = |was: &&File| was.size == may[0].size && was.sectors == may[0].sectors;
+        let unchanged = !new && may.iter().all(|was| same(was) && was.contents == may[0].contents);
+        if unchanged && file.sectors != may[0].sectors {
+            let should = format!("{} sectors, {}", may[0].sectors, since());
+            return Some(Breach::new(Oracle::Durable, format!("the space of {}", path()), should, file.sectors));
+        }
         if may.iter().any(|was| {
             Rc::ptr_eq(&was.contents, &file.contents) || was.size == file.size && was.contents == file.contents
         }) {
@@ -299,7 +305,6 @@ impl Judge<'_> {
                 }
                 // Zeroes may stand for a place that was given only since: what is there is new, whatever it should read.
                 let zeroes = allowed[0].iter().all(|byte| *byte == 0);
-                let unchanged = may.iter().all(|was| was.size == may[0].size && was.contents == may[0].contents);
                 let settled = !new && allowed.iter().all(|was| *was == allowed[0]) && (unchanged || !zeroes);
                 if let Some(breach) = self.wrong_bytes(path, id, offset, bytes, settled) {
                     return Some(breach);

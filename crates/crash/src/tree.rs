@@ -55,6 +55,8 @@ pub(crate) struct File {
     pub(crate) nlink: u32,
     /// Bytes; 0 for directories.
     pub(crate) size: u64,
+    /// Allocated units of 512 bytes; 0 for directories.
+    pub(crate) sectors: u64,
     /// What is stored: pieces by offset (T2). The target of a symbolic link is its contents.
     pub(crate) contents: Rc<Vec<(u64, Bytes)>>,
     /// Extended attributes.
@@ -144,6 +146,7 @@ impl Tree {
             flags: attr.flags,
             nlink: attr.nlink,
             size: if directory { 0 } else { attr.size },
+            sectors: if directory { 0 } else { attr.sectors },
             contents: Rc::default(),
             xattrs: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -243,6 +246,7 @@ impl Tree {
                 u64::from(file.owner.0) << 32 | u64::from(file.owner.1),
                 u64::from(file.flags),
                 file.size,
+                file.sectors,
                 file.names.len() as u64,
                 file.xattrs.len() as u64,
             ];
