@@ -2,9 +2,8 @@
 //! calls, and explained. The running system looks right with both.
 //!
 //! They are behind the feature `planted` of `ufs` and `ffs`, which only the tests of this crate ask for (the last test
-//! sees to that), and in a thread that asks for one. No other build has them: `cargo tree -p ordo-cli -e features,normal
-//! -i ordo-ufs` names no `planted`, and a release build of `ordo` holds no text `FragmentFreeAtOnce`, which is there in
-//! these tests.
+//! sees to that), and in a thread that asks for one. No other build has them: `cargo tree -p ordo -e features,normal`
+//! names no `planted`.
 
 use crash::{Device, Id, Oracle, Plan, Report, Violation, explore, shrink};
 use std::path::Path;
