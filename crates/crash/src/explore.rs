@@ -129,7 +129,7 @@ impl<'a> Exploration<'a> {
             for (number, fates) in (0..).zip(list) {
                 if let Some(breach) = self.try_state(&mut cuts, &promised, &fates) {
                     self.convict(&cuts, (place.moments, number), fates, &breach);
-                    if self.report.violations.len() >= self.plan.enough {
+                    if self.plan.looks_for == Some(breach.oracle) || self.report.violations.len() >= self.plan.enough {
                         return;
                     }
                 }

@@ -19,7 +19,7 @@ use crate::tree::{File, FileId, LOST, Tree};
 use buf::Promises;
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use vfs::Kind;
 
@@ -187,13 +187,12 @@ impl Judge<'_> {
         if !self.promises.prefix_order && !self.promises.call_is_atomic {
             return None;
         }
-        let shape = |tree: &Tree| -> Vec<(FileId, Vec<(Vec<u8>, FileId)>)> {
-            let files = tree.files.iter().filter(|(_, file)| file.kind.0 == Kind::Directory);
-            files.map(|(id, file)| (*id, file.names.clone().into_iter().collect())).collect()
-        };
-        let is = shape(found);
+        fn names(tree: &Tree) -> impl Iterator<Item = (&FileId, &BTreeMap<Vec<u8>, FileId>)> {
+            let directories = tree.files.iter().filter(|(_, file)| file.kind.0 == Kind::Directory);
+            directories.map(|(id, file)| (id, &file.names))
+        }
         let floor = self.floors.highest_name();
-        if self.window(floor).iter().any(|tree| shape(tree) == is) {
+        if self.window(floor).iter().any(|tree| names(tree).eq(names(found))) {
             return None;
         }
         let should = format!("those of one moment {}", self.since(floor));

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::device::Device;
+use crate::oracle::Oracle;
 use buf::{CrashLeaves, Promises, Scheme};
 use disk::{Disk, RamDisk};
 use ondisk::Format;
@@ -98,6 +99,8 @@ pub struct Plan {
     pub shard: Shard,
     /// Violations after which to stop.
     pub enough: usize,
+    /// Stop at the first violation that this oracle finds.
+    pub looks_for: Option<Oracle>,
 }
 
 impl Plan {
@@ -118,6 +121,7 @@ impl Plan {
             trusts_cache: false,
             shard: Shard::WHOLE,
             enough: usize::MAX,
+            looks_for: None,
         }
     }
 
@@ -149,7 +153,7 @@ impl Plan {
     }
 
     pub(crate) fn cuts_recovery_of(&self, fingerprint: u128) -> bool {
-        self.recovery_cuts > 0 && (fingerprint >> 64) % u128::from(self.recovery_cuts) == 0
+        self.recovery_cuts > 0 && (fingerprint >> 64).is_multiple_of(self.recovery_cuts.into())
     }
 }
 

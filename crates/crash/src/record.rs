@@ -361,7 +361,7 @@ impl Recording {
 pub(crate) fn fresh(shape: &Shape) -> Result<RamDisk, Error> {
     let (rt, ram) = (Rt::virtual_time(0), RamDisk::new(shape.size));
     let mut garbage = vec![0; GARBAGE];
-    Rng::new(0x6761_7262_6167_65).fill(&mut garbage);
+    Rng::new(0x0067_6172_6261_6765).fill(&mut garbage);
     for at in (0..shape.size).step_by(GARBAGE) {
         ram.poke(at, &garbage[..GARBAGE.min((shape.size - at) as usize)]);
     }

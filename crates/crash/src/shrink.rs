@@ -20,6 +20,7 @@ const TRIES: usize = 120;
 /// See [`Error`]; the engine has failed before it was cut.
 pub fn shrink(plan: &Plan, violation: &Violation) -> Result<Violation, Error> {
     let mut best = (plan.clone(), violation.clone());
+    let mut memory = Memory::default();
     let mut tries = 0;
     // Calls first, then what prepares them: a call that goes makes its preparation needless.
     let mut again = true;
@@ -32,7 +33,7 @@ pub fn shrink(plan: &Plan, violation: &Violation) -> Result<Violation, Error> {
                 break;
             }
             let shorter = without(&best.0.script, leave_out);
-            if let Some(found) = try_script(plan, shorter, violation) {
+            if let Some(found) = try_script(plan, shorter, violation, &mut memory) {
                 (best, again) = (found, true);
             }
         }
@@ -59,10 +60,10 @@ fn without(script: &Script, index: usize) -> Script {
     }
 }
 
-fn try_script(plan: &Plan, script: Script, violation: &Violation) -> Option<(Plan, Violation)> {
-    let plan = Plan { script, states: STATES, shard: Shard::WHOLE, ..plan.clone() };
+fn try_script(plan: &Plan, script: Script, violation: &Violation, memory: &mut Memory) -> Option<(Plan, Violation)> {
+    let plan = Plan { script, states: STATES, shard: Shard::WHOLE, looks_for: Some(violation.oracle), ..plan.clone() };
     // A script that cannot run without what was left out is no shorter way to the violation.
-    let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).ok()?;
+    let report = explore_with(&plan, memory, &Counters::default()).ok()?;
     let same = report.violations.into_iter().find(|found| found.oracle == violation.oracle)?;
     Some((plan, same))
 }

@@ -32,6 +32,9 @@ pub(crate) struct Verdict {
     pub(crate) worst: Class,
 }
 
+/// The tree of a recovered image, and what is wrong with it.
+type Settled = (Option<Rc<Tree>>, Option<Rc<Breach>>);
+
 /// Verdicts by image. Serves many scripts in a row, as long as volume, scheme and device are the same.
 pub struct Memory {
     rt: Rt,
@@ -40,7 +43,7 @@ pub struct Memory {
     /// The new volume that every script begins with.
     fresh: Option<(Shape, RamDisk)>,
     images: FxHashMap<u128, Verdict>,
-    recovered: FxHashMap<u128, (Option<Rc<Tree>>, Option<Rc<Breach>>)>,
+    recovered: FxHashMap<u128, Settled>,
     trees: FxHashMap<u128, Rc<Tree>>,
     /// Images that were recovered and checked, those of cut recoveries included.
     pub(crate) distinct: u64,
@@ -167,7 +170,7 @@ impl Memory {
     }
 
     /// What needs the recovered image only: its tree, whether a second recovery changes it, whether it works.
-    fn settled(&mut self, plan: &Plan, recovered: Recovered) -> (Option<Rc<Tree>>, Option<Rc<Breach>>) {
+    fn settled(&mut self, plan: &Plan, recovered: Recovered) -> Settled {
         let Recovered { fingerprint, disk, .. } = recovered;
         if let Some(known) = self.recovered.get(&fingerprint) {
             return known.clone();

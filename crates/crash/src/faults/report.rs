@@ -19,6 +19,17 @@ pub enum Class {
     Lie,
 }
 
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Class::Truth => "truth",
+            Class::Error => "error",
+            Class::Seen => "seen",
+            Class::Lie => "lie",
+        })
+    }
+}
+
 /// Runs of one fault on one kind of structure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
