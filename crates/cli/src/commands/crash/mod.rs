@@ -1,12 +1,14 @@
 //! `ordo crash`
 //!
 //! `settings`, `scripts`, `disks` and `shard` read what is to be explored; `explore` does it, with a `bar`; `document` is
-//! what comes of it, `show` puts it in words. `replay`, `merge`, `mutants` and `lists` are the other things to ask for.
+//! what comes of it, `show` puts it in words. `replay`, `merge`, `faults`, `mutants` and
+//! `lists` are the other things to ask for.
 
 mod bar;
 mod disks;
 mod document;
 mod explore;
+mod faults;
 mod lists;
 mod merge;
 mod mutants;
@@ -86,6 +88,9 @@ pub(crate) struct Args {
     /// Seeds bugs into the scheme, one after the other, and shows which the explorer finds with the scripts of hand
     #[arg(long, group = "other", conflicts_with_all = ["workload", "script", "shard"])]
     mutants: bool,
+    /// Leaves the power on, and makes one request of each run fail, tear, get lost, go astray or rot
+    #[arg(long, group = "other", conflicts_with_all = ["shard", "without"])]
+    faults: bool,
     /// Lists the rules of all schemes
     #[arg(long, group = "other")]
     list_rules: bool,
@@ -129,6 +134,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
         replay::run(id, args.json)
     } else if !args.merge.is_empty() {
         merge::run(args)
+    } else if args.faults {
+        faults::run(args)
     } else if args.mutants {
         mutants::run(args)
     } else {

@@ -2,7 +2,7 @@
 
 use super::{show, status, told};
 use crate::out::{Outcome, print};
-use ::crash::{Id, Violation};
+use ::crash::{Id, Violation, faults};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -13,6 +13,9 @@ struct Replayed<'a> {
 
 /// Says what is wrong with the state of this id, if anything is.
 pub(super) fn run(id: &str, json: bool) -> Outcome {
+    if id.starts_with("fault:") {
+        return fault(id, json);
+    }
     let parsed: Id = id.parse().map_err(told)?;
     let violations: Vec<Violation> = parsed.replay().map_err(told)?.into_iter().collect();
     let count = violations.len() as u64;
@@ -22,4 +25,24 @@ pub(super) fn run(id: &str, json: bool) -> Outcome {
         [violation, ..] => show::violation(out, violation),
     })?;
     Ok(status(count))
+}
+
+#[derive(Serialize)]
+struct Fault<'a> {
+    id: &'a str,
+    class: faults::Class,
+    what: Option<String>,
+}
+
+/// The same for a run with a fault.
+fn fault(id: &str, json: bool) -> Outcome {
+    let (class, what) = faults::replay(id).map_err(told)?;
+    let lie = u64::from(class == faults::Class::Lie);
+    let fault = Fault { id, class, what };
+    print(|out| match &fault.what {
+        _ if json => out.json(&fault),
+        Some(what) => out.line(format!("{}: {what}", fault.class)),
+        None => out.line(fault.class.to_string()),
+    })?;
+    Ok(status(lie))
 }
