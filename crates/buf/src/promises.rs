@@ -52,6 +52,9 @@ pub struct Promises {
     /// What a crash leaves is what the volume was after some call of its history: if a call is there, then so are all
     /// that returned before it began, and none has overtaken another.
     pub prefix_order: bool,
+    /// What was durable stays, whatever is done to the same file afterwards. Without order a block that moves, or an
+    /// inode that is ahead of its blocks, takes old contents along.
+    pub durable_stays: bool,
     /// What a crash leaves.
     pub crash_leaves: CrashLeaves,
     /// A file never shows bytes that were another file's.

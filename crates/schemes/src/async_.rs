@@ -24,6 +24,7 @@ impl Scheme for NoOrder {
             rename_never_loses: false,
             call_is_atomic: false,
             prefix_order: false,
+            durable_stays: false,
             crash_leaves: CrashLeaves::Anything,
             no_stale_data: false,
             mount_at_once: false,

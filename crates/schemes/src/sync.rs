@@ -115,6 +115,7 @@ impl Scheme for Synchronous {
             rename_never_loses: true,
             call_is_atomic: false,
             prefix_order: false,
+            durable_stays: true,
             crash_leaves: CrashLeaves::Counts,
             no_stale_data: self.alloc_init == AllocInit::All,
             mount_at_once: false,
