@@ -124,7 +124,7 @@ impl<'a> Exploration<'a> {
             let futures = Futures { device: &self.plan.device, units: &units, most: most as usize, exhaustive };
             let list = futures.list(&mut Rng::new(self.plan.seed ^ (place.epoch as u64) << 20));
             left = left.saturating_sub(list.len() as u64);
-            self.report.exist = (self.report.exist + futures.exist()).min(1e300);
+            self.report.exist = self.report.exist.saturating_add(futures.exist());
             self.counters.expected.fetch_add(list.len() as u64 / u64::from(self.plan.shard.of), Ordering::Relaxed);
             for (number, fates) in (0..).zip(list) {
                 if let Some(breach) = self.try_state(&mut cuts, &promised, &fates) {

@@ -126,15 +126,15 @@ pub(crate) struct Futures<'a> {
 }
 
 impl Futures<'_> {
-    /// How many there are: each write lost, kept, or with any set of its units. 1e300 stands for more.
-    pub(crate) fn exist(&self) -> f64 {
-        let log2: f64 = if self.device.reorders {
-            self.units.iter().map(|units| if self.device.tears { *units as f64 } else { 1.0 }).sum()
-        } else {
-            return 1.0
-                + self.units.iter().map(|units| if self.device.tears { *units as f64 } else { 1.0 }).sum::<f64>();
-        };
-        log2.exp2().min(1e300)
+    /// How many there are: each write lost, kept, or with any set of its units; on a device that completes in order the
+    /// first one that is lost, and where it ends. The largest number stands for more.
+    pub(crate) fn exist(&self) -> u64 {
+        let units = self.units.iter().map(|units| if self.device.tears { *units } else { 1 });
+        if !self.device.reorders {
+            return 1 + units.sum::<usize>() as u64;
+        }
+        let bits: usize = units.sum();
+        if bits < 64 { 1 << bits } else { u64::MAX }
     }
 
     /// The futures, most telling first, each once.

@@ -268,6 +268,11 @@ impl Judge<'_> {
         let since = || self.since(self.floors.data(id));
         // A file that was being made may be there without its bytes.
         let new = self.window(self.floors.data(id)).iter().any(|tree| !tree.files.contains_key(&id));
+        let same = |was: &&File| was.size == may[0].size && was.sectors == may[0].sectors;
+        let unchanged = !new && may.iter().all(|was| same(was) && was.contents == may[0].contents);
+        if !unchanged && !self.promises.durable_stays {
+            return None;
+        }
         let (least, most) =
             may.iter().fold((u64::MAX, 0), |(least, most), was| (least.min(was.size), most.max(was.size)));
         let least = if new { 0 } else { least };
@@ -281,8 +286,6 @@ impl Judge<'_> {
             let should = format!("{least} to {most}, {}", since());
             return Some(Breach::new(Oracle::Durable, format!("the size of {}", path()), should, file.size));
         }
-        let same = |was: &&File| was.size == may[0].size && was.sectors == may[0].sectors;
-        let unchanged = !new && may.iter().all(|was| same(was) && was.contents == may[0].contents);
         if unchanged && file.sectors != may[0].sectors {
             let should = format!("{} sectors, {}", may[0].sectors, since());
             return Some(Breach::new(Oracle::Durable, format!("the space of {}", path()), should, file.sectors));

@@ -72,8 +72,8 @@ pub struct Report {
     pub flushes: u64,
     /// Places where the power was cut.
     pub cuts: u64,
-    /// States that there are: cuts times what the device may do to the undurable writes. 1e300 stands for more.
-    pub exist: f64,
+    /// States that there are: cuts times what the device may do to the undurable writes. The largest number stands for more.
+    pub exist: u64,
     /// States that were tried.
     pub states: u64,
     /// Distinct images that were recovered and checked, those of cut recoveries included.
@@ -102,7 +102,7 @@ impl Report {
             writes: 0,
             flushes: 0,
             cuts: 0,
-            exist: 0.0,
+            exist: 0,
             states: 0,
             distinct: 0,
             nested: 0,
@@ -144,7 +144,7 @@ impl Report {
         self.writes += next.writes;
         self.flushes += next.flushes;
         self.cuts += next.cuts;
-        self.exist = (self.exist + next.exist).min(1e300);
+        self.exist = self.exist.saturating_add(next.exist);
         self.merge(next)
     }
 }
