@@ -1,6 +1,8 @@
 //! The built program, end to end.
 
 mod common;
+mod crash;
 mod generated;
 mod inside;
+mod killed;
 mod mounted;

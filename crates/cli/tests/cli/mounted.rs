@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 /// Whether tests can mount here.
-fn can_mount() -> bool {
+pub(crate) fn can_mount() -> bool {
     let found = Path::new("/dev/fuse").exists();
     let may = fs::read_to_string("/proc/self/status").is_ok_and(|status| status.contains("\nUid:\t0\t0"));
     if !(found && may) {
@@ -18,22 +18,22 @@ fn can_mount() -> bool {
     found && may
 }
 
-fn is_mounted(dir: &str) -> bool {
+pub(crate) fn is_mounted(dir: &str) -> bool {
     fs::read_to_string("/proc/self/mounts").unwrap().lines().any(|line| line.split(' ').nth(1) == Some(dir))
 }
 
 /// A directory to mount on; unmounted when dropped.
-struct Place(String);
+pub(crate) struct Place(pub(crate) String);
 
 impl Place {
-    fn new(scratch: &Scratch) -> Place {
+    pub(crate) fn new(scratch: &Scratch) -> Place {
         let dir = scratch.path("mnt");
         fs::create_dir(&dir).unwrap();
         Place(fs::canonicalize(dir).unwrap().to_str().unwrap().to_owned())
     }
 
     /// Returns when something is mounted here.
-    fn wait(&self) {
+    pub(crate) fn wait(&self) {
         let rt = Rt::real_time();
         for _ in 0..1000 {
             if is_mounted(&self.0) {
@@ -44,7 +44,7 @@ impl Place {
         panic!("the mount did not come up");
     }
 
-    fn at(&self, name: &str) -> String {
+    pub(crate) fn at(&self, name: &str) -> String {
         format!("{}/{name}", self.0)
     }
 }

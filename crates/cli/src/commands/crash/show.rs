@@ -36,7 +36,7 @@ fn figures(document: &Document) -> Vec<Vec<String>> {
     }
     let speed = document.states_per_second;
     let images = speed * report.distinct as f64 / report.states.max(1) as f64;
-    let exist = if report.exist < 1e15 { format!("{:.0}", report.exist) } else { format!("{:.1e}", report.exist) };
+    let exist = if report.exist == u64::MAX { "more than 10^19".into() } else { report.exist.to_string() };
     rows.extend([
         row("scripts", document.scripts.to_string()),
         row("writes", report.writes.to_string()),

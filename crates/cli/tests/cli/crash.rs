@@ -1,0 +1,150 @@
+//! The power-cut explorer from the command line.
+
+use crate::common::{Scratch, fails, ok, ordo};
+use serde_json::Value;
+
+/// Runs `ordo crash` and reads its document; it must have ended with `status`.
+fn crash(status: i32, arguments: &[&str]) -> Value {
+    let output = ordo([&["crash", "--json"], arguments].concat());
+    assert_eq!(output.status.code(), Some(status), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Without what depends on the machine.
+fn timeless(mut report: Value) -> Value {
+    let speed = report.as_object_mut().unwrap().remove("states_per_second").unwrap();
+    assert!(speed.as_f64().unwrap() > 0.0);
+    report
+}
+
+fn len(value: &Value) -> usize {
+    value.as_array().unwrap().len()
+}
+
+#[test]
+fn sync_is_cleared_and_async_convicted() {
+    let cleared = crash(0, &["--workload", "create", "--states", "400"]);
+    for key in ["scheme", "workload", "writes", "flushes", "states", "states_per_second", "violations", "leaks_only"] {
+        assert!(cleared.get(key).is_some(), "{key}");
+    }
+    assert!(cleared["states"].as_u64().unwrap() > 200);
+    assert_eq!((len(&cleared["violations"]), &cleared["disk"]), (0, &Value::from("sata")));
+    let convicted = crash(1, &["--scheme", "async", "--workload", "remove", "--states", "300"]);
+    let first = &convicted["violations"][0];
+    for key in ["id", "oracle", "cut", "lost", "detail", "shrunk"] {
+        assert!(first.get(key).is_some(), "{key}");
+    }
+    assert_eq!(first["shrunk"]["oracle"], first["oracle"]);
+    let said = ok(ordo(["crash", "--workload", "create", "--states", "200"]));
+    assert!(said.contains("sync keeps every promise in "), "{said}");
+}
+
+#[test]
+fn an_id_gives_the_same_violation_again() {
+    let report = crash(1, &["--scheme", "async", "--workload", "rename", "--states", "300"]);
+    let found = &report["violations"][0];
+    for found in [found, &found["shrunk"]] {
+        let again = crash(1, &["--replay", found["id"].as_str().unwrap()]);
+        for key in ["id", "oracle", "cut", "detail", "calls", "writes"] {
+            assert_eq!(again["violations"][0][key], found[key], "{key}");
+        }
+    }
+    let output = ordo(["crash", "--replay", found["shrunk"]["id"].as_str().unwrap()]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.code() == Some(1) && said.contains("promise:") && said.contains("--replay"), "{said}");
+}
+
+#[test]
+fn a_report_depends_on_no_number_of_threads() {
+    for arguments in [
+        &["--scheme", "async", "--workload", "rename,create", "--states", "300", "--no-shrink"][..],
+        &["--scheme", "async", "--workload", "seq1", "--sample", "70", "--states", "20", "--no-shrink"],
+        &["--scheme", "async", "--workload", "random", "--sample", "40", "--states", "20", "--no-shrink"],
+    ] {
+        let with = |jobs| timeless(crash(1, &[arguments, &["--jobs", jobs]].concat()));
+        assert_eq!(with("1"), with("3"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn shards_merge_to_the_whole() {
+    let scratch = Scratch::new();
+    for arguments in [
+        &["--scheme", "async", "--workload", "create,remove", "--states", "300", "--no-shrink"][..],
+        &["--scheme", "async", "--workload", "seq1", "--sample", "70", "--states", "20", "--no-shrink"],
+    ] {
+        let mut files = Vec::new();
+        for shard in ["1/2", "2/2"] {
+            let output = ordo([&["crash", "--json", "--shard", shard], arguments].concat());
+            let file = scratch.path(&shard.replace('/', "-of-"));
+            std::fs::write(&file, output.stdout).unwrap();
+            files.push(file);
+        }
+        let merged = crash(1, &["--merge", &files[1], &files[0]]);
+        assert_eq!(timeless(merged), timeless(crash(1, arguments)), "{arguments:?}");
+        let said = fails(2, ordo(["crash", "--merge", &files[0], &files[0]]));
+        assert!(said.contains("1/2 is there twice"), "{said}");
+    }
+}
+
+#[test]
+fn several_disks_are_one_report_and_the_liar_is_excused() {
+    let report = crash(0, &["--workload", "create", "--states", "60", "--disk", "honest"]);
+    let one = crash(0, &["--workload", "create", "--states", "60", "--disk", "plp"]);
+    assert_eq!((&report["disk"], &report["scripts"]), (&Value::from("honest"), &Value::from(4)));
+    assert!(report["states"].as_u64() > one["states"].as_u64());
+    let output = ordo(["crash", "--workload", "create", "--states", "300", "--disk", "liar", "--no-shrink"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("no fault of the scheme") && output.status.code() == Some(1), "{said}");
+}
+
+#[test]
+fn what_can_be_named_is_listed() {
+    let rules = crash(0, &["--list-rules"]);
+    assert!(len(&rules) >= 3);
+    let keys: Vec<_> = rules[0].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(keys, ["rule", "says", "scheme"]);
+    let more = crash(0, &["--list-rules", "--set", "allocinit=all"]);
+    assert!(len(&more) > len(&rules));
+    assert_eq!(len(&crash(0, &["--list-disks"])), 5);
+    let workloads = crash(0, &["--list-workloads"]);
+    let mixed = workloads.as_array().unwrap().iter().find(|workload| workload["name"] == "mixed").unwrap();
+    let scratch = Scratch::new();
+    let file = scratch.path("own.txt");
+    std::fs::write(&file, mixed["script"].as_str().unwrap()).unwrap();
+    let own = crash(0, &["--script", &file, "--states", "100"]);
+    let named = crash(0, &["--workload", "mixed", "--states", "100"]);
+    assert_eq!((&own["workload"], &own["states"]), (&Value::from("own"), &named["states"]));
+}
+
+#[test]
+fn a_rule_that_is_switched_off_is_missed() {
+    let rule = crash(0, &["--list-rules"])[0]["rule"].as_str().unwrap().to_owned();
+    let report = crash(1, &["--without", &rule, "--workload", "mixed", "--states", "5000", "--no-shrink"]);
+    assert_eq!(report["without"][0], Value::from(rule));
+}
+
+#[test]
+fn what_is_not_there_is_wrong_usage_that_lists_what_is() {
+    let scratch = Scratch::new();
+    let bad = scratch.path("bad.txt");
+    std::fs::write(&bad, "move a b\n").unwrap();
+    for (arguments, named) in [
+        (&["--workload", "creat"][..], "create"),
+        (&["--workload", "mixed,seq1"], "hand"),
+        (&["--workload", "create", "--scheme", "best"], "sync, async"),
+        (&["--workload", "create", "--disk", "floppy"], "sata"),
+        (&["--workload", "create", "--without", "none"], "its rules are"),
+        (&["--workload", "create", "--set", "colour=red"], "allocinit"),
+        (&["--workload", "create", "--set", "fsize=7"], "shape"),
+        (&["--workload", "create", "--sample", "5"], "seq3"),
+        (&["--workload", "create", "--shard", "3/2"], "2/8"),
+        (&["--script", &bad], "a call is one of"),
+        (&["--replay", "sync:create"], "seven parts"),
+        (&[], "--workload"),
+    ] {
+        let said = fails(2, ordo([&["crash"], arguments].concat()));
+        assert!(said.contains(named), "{arguments:?}: {said}");
+    }
+    fails(3, ordo(["crash", "--script", &scratch.path("none.txt")]));
+}
