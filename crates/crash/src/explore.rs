@@ -3,14 +3,14 @@
 use crate::cut::Cuts;
 use crate::fate::{Fates, Futures};
 use crate::id::Id;
-use crate::oracle::{Breach, Judge, Oracle};
+use crate::oracle::{Breach, Judge};
 use crate::plan::{Plan, held_to};
 use crate::promise::Promised;
-use crate::record::{Recording, fresh, record};
+use crate::record::{Recording, record};
 use crate::report::{Report, Violation};
 use crate::structure::Class;
 use crate::verdict::{Memory, Verdict};
-use crate::{Error, Shard, story};
+use crate::{Error, story};
 use buf::Promises;
 use rt::Rng;
 use rustc_hash::FxHashSet;
@@ -137,7 +137,12 @@ impl<'a> Exploration<'a> {
         }
     }
 
-    fn try_state(&mut self, cuts: &mut Cuts<'_>, promised: &Promised<'_>, fates: &Fates) -> Option<Rc<Breach>> {
+    pub(crate) fn try_state(
+        &mut self,
+        cuts: &mut Cuts<'_>,
+        promised: &Promised<'_>,
+        fates: &Fates,
+    ) -> Option<Rc<Breach>> {
         let fingerprint = cuts.fingerprint(fates);
         if !self.plan.shard.takes(fingerprint) {
             return None;
@@ -183,78 +188,4 @@ impl<'a> Exploration<'a> {
             self.report.violations.push(Violation { state, ..violation });
         }
     }
-}
-
-/// What one state comes to.
-///
-/// # Errors
-/// See [`Error`]; also when the id does not fit the recording.
-pub(crate) fn replay(plan: &Plan, moments: usize, fates: &Fates) -> Result<Option<Violation>, Error> {
-    let plan = Plan { shard: Shard::WHOLE, recovery_cuts: 1, ..plan.clone() };
-    let recording = record(&plan, &fresh(&plan.shape)?)?;
-    let (promises, counters, mut memory) = (plan.promises()?, Counters::default(), Memory::default());
-    let mut exploration = Exploration::new(&plan, &recording, &promises, &mut memory, &counters);
-    let (mut cuts, mut promised) = (Cuts::new(&recording, &plan.device), Promised::new(&recording, &promises));
-    while cuts.at < moments.min(recording.moments.len()) {
-        cuts.step();
-    }
-    if cuts.at != moments || cuts.pending.len() != fates.0.len() {
-        return Err(Error::BadId(
-            fates.to_string(),
-            "the script has no such cut, or another number of undurable writes",
-        ));
-    }
-    promised.go_on(moments);
-    let breach = exploration.try_state(&mut cuts, &promised, fates);
-    Ok(breach.map(|breach| {
-        let id = Id::new(&plan, moments, fates.clone());
-        story::tell(&plan, &recording, &promises, &cuts.pending, id, &breach)
-    }))
-}
-
-/// The fewest lost writes at one cut that still break a promise of the same oracle.
-pub(crate) fn fewest_lost(
-    plan: &Plan,
-    moments: usize,
-    fates: &Fates,
-    oracle: Oracle,
-) -> Result<Option<Violation>, Error> {
-    let recording = record(plan, &fresh(&plan.shape)?)?;
-    let plan =
-        Plan { shard: Shard::WHOLE, recovery_cuts: if oracle == Oracle::RecoveryCut { 1 } else { 0 }, ..plan.clone() };
-    let (promises, counters, mut memory) = (plan.promises()?, Counters::default(), Memory::default());
-    let mut exploration = Exploration::new(&plan, &recording, &promises, &mut memory, &counters);
-    let (mut cuts, mut promised) = (Cuts::new(&recording, &plan.device), Promised::new(&recording, &promises));
-    while cuts.at < moments {
-        cuts.step();
-    }
-    promised.go_on(moments);
-    let mut best = None;
-    let mut kept = fates.clone();
-    let mut try_it = |fates: &Fates| {
-        let breach = exploration.try_state(&mut cuts, &promised, fates).filter(|breach| breach.oracle == oracle);
-        breach.map(|breach| (fates.clone(), breach))
-    };
-    if plan.device.reorders {
-        for simpler in [crate::Fate::Kept, crate::Fate::Lost] {
-            for i in (0..kept.0.len()).rev() {
-                let torn = !matches!(kept.0[i], crate::Fate::Kept | crate::Fate::Lost);
-                if kept.0[i] == crate::Fate::Kept || simpler == crate::Fate::Lost && !torn {
-                    continue;
-                }
-                let was = std::mem::replace(&mut kept.0[i], simpler);
-                match try_it(&kept) {
-                    Some(found) => best = Some(found),
-                    None => kept.0[i] = was,
-                }
-            }
-        }
-    }
-    if best.is_none() {
-        best = try_it(fates);
-    }
-    Ok(best.map(|(fates, breach)| {
-        let id = Id::new(&plan, moments, fates);
-        story::tell(&plan, &recording, &promises, &cuts.pending, id, &breach)
-    }))
 }

@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::fate::Fates;
 use crate::plan::{Plan, Shape};
 use crate::report::Violation;
-use crate::{Error, explore};
+use crate::{Error, one_cut};
 use ondisk::Format;
 use schemes::{AllocInit, Settings};
 use std::fmt;
@@ -83,7 +83,7 @@ impl Id {
     /// # Errors
     /// See [`Error`].
     pub fn replay(&self) -> Result<Option<Violation>, Error> {
-        explore::replay(&self.plan()?, self.moments, &self.fates)
+        one_cut::replay(&self.plan()?, self.moments, &self.fates)
     }
 
     pub(crate) fn fates(&self) -> &Fates {

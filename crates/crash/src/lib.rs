@@ -22,6 +22,7 @@ mod fate;
 pub mod faults;
 mod fingerprint;
 mod id;
+mod one_cut;
 mod oracle;
 mod plan;
 mod promise;

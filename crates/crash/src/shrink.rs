@@ -1,7 +1,8 @@
 //! From a violation to its smallest form: the fewest calls, then the fewest lost writes.
 
-use crate::explore::{explore_with, fewest_lost};
+use crate::explore::explore_with;
 use crate::id::Id;
+use crate::one_cut::fewest_lost;
 use crate::plan::{Plan, Shard};
 use crate::report::Violation;
 use crate::verdict::Memory;
