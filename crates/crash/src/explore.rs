@@ -10,6 +10,7 @@ use crate::record::{Recording, record};
 use crate::report::{Report, Violation};
 use crate::structure::Class;
 use crate::verdict::{Memory, Verdict};
+use crate::volume::fresh;
 use crate::{Error, story};
 use buf::Promises;
 use rt::Rng;
@@ -47,7 +48,7 @@ pub fn explore(plan: &Plan) -> Result<Report, Error> {
 /// See [`Error`].
 pub fn explore_with(plan: &Plan, memory: &mut Memory, counters: &Counters) -> Result<Report, Error> {
     memory.bound();
-    let recording = record(plan, &memory.fresh(&plan.shape)?)?;
+    let recording = record(plan, &fresh(&plan.shape)?)?;
     let promises = plan.promises()?;
     let before = (memory.distinct, memory.nested, std::mem::take(&mut memory.findings));
     let mut exploration = Exploration::new(plan, &recording, &promises, memory, counters);

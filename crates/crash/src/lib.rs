@@ -35,6 +35,7 @@ mod structure;
 mod sweep;
 mod tree;
 mod verdict;
+mod volume;
 
 pub use device::{DEFAULT_DEVICE, DEVICES, Device, Torn};
 pub use error::Error;

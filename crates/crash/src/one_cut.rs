@@ -7,9 +7,10 @@ use crate::id::Id;
 use crate::oracle::{Breach, Oracle};
 use crate::plan::{Plan, Shard};
 use crate::promise::Promised;
-use crate::record::{fresh, record};
+use crate::record::record;
 use crate::report::Violation;
 use crate::verdict::Memory;
+use crate::volume::fresh;
 use crate::{Error, story};
 use std::rc::Rc;
 

@@ -8,7 +8,7 @@
 use crate::device::Device;
 use crate::fingerprint::{Fingerprint, of_image, of_sector};
 use crate::tree::Tree;
-use crate::{Error, Plan, Shape};
+use crate::{Error, Plan};
 use disk::{DiskOp, Event, Image, Kind, RamDisk, Recorder, SECTOR};
 use model::MemFs;
 use ordofs::{Located, MountOptions, Mounted};
@@ -16,14 +16,11 @@ use rt::{Rng, Rt};
 use schemes::Settings;
 use std::rc::Rc;
 use std::time::Duration;
-use vfs::{Caller, FileSystem, Name, Refusal};
+use vfs::{Caller, FileSystem, Refusal};
 use workload::random::{Op, Outcome, Player, compare_trees};
 
 /// Virtual seconds after the last call, so that the syncer writes what it delays (30 s) under the explorer's eyes.
 const IDLE: Duration = Duration::from_secs(40);
-
-/// Bytes of garbage that a new disk repeats.
-const GARBAGE: usize = 32 * 1024;
 
 /// A part of a write.
 #[derive(Debug, Clone, Copy)]
@@ -353,27 +350,6 @@ impl Recording {
         let (before, after) = &self.engine_calls;
         (op > *before).then(|| after.partition_point(|last| *last < op))
     }
-}
-
-/// A new volume of a shape, on a disk that was used before: what nobody initialises is garbage, as it is in life.
-///
-/// newfs leaves a directory for snapshots, which the model knows nothing of.
-pub(crate) fn fresh(shape: &Shape) -> Result<RamDisk, Error> {
-    let (rt, ram) = (Rt::virtual_time(0), RamDisk::new(shape.size));
-    let mut garbage = vec![0; GARBAGE];
-    Rng::new(0x0067_6172_6261_6765).fill(&mut garbage);
-    for at in (0..shape.size).step_by(GARBAGE) {
-        ram.poke(at, &garbage[..GARBAGE.min((shape.size - at) as usize)]);
-    }
-    let volume = shape.volume();
-    volume.create_on(&rt, Rc::new(ram.clone()), false).map_err(|error| Error::Shape(error.to_string()))?;
-    let mounted = mount(&rt, &ram, Rc::new(ram.clone()), honest("async", &Settings::default())?, false)?;
-    let failed = |error: vfs::Error| Error::Shape(error.to_string());
-    let fs = mounted.fs().clone();
-    rt.block_on(async move { fs.rmdir(fs.root(), Name::new(b".snap")?).await }).map_err(failed)?;
-    rt.block_on(mounted.unmount()).map_err(failed)?;
-    rt.drop_tasks();
-    Ok(ram)
 }
 
 /// Settings of the schemes that the explorer itself mounts with after a recovery.

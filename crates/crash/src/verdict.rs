@@ -6,11 +6,11 @@
 //! V2. A panic in recovery is a breach like any other, and does not end the exploration.
 
 use crate::oracle::{Breach, Oracle};
-use crate::record::{fresh, honest, mount};
+use crate::record::{honest, mount};
 use crate::recover::{Logged, Traced, changes, check, interruptions};
 use crate::structure::{Class, allowed, classify};
 use crate::tree::Tree;
-use crate::{Error, Plan, Shape};
+use crate::{Error, Plan};
 use buf::CrashLeaves;
 use disk::RamDisk;
 use fsck::Mode;
@@ -40,8 +40,6 @@ pub struct Memory {
     rt: Rt,
     /// The worst that a crash may leave.
     pub(crate) leaves: CrashLeaves,
-    /// The new volume that every script begins with.
-    fresh: Option<(Shape, RamDisk)>,
     images: FxHashMap<u128, Verdict>,
     recovered: FxHashMap<u128, Settled>,
     trees: FxHashMap<u128, Rc<Tree>>,
@@ -58,7 +56,6 @@ impl Default for Memory {
         Memory {
             rt: Rt::virtual_time(0),
             leaves: CrashLeaves::Anything,
-            fresh: None,
             images: FxHashMap::default(),
             recovered: FxHashMap::default(),
             trees: FxHashMap::default(),
@@ -88,18 +85,6 @@ impl Memory {
             self.images = FxHashMap::default();
             self.recovered = FxHashMap::default();
             self.trees = FxHashMap::default();
-        }
-    }
-
-    /// A new volume of this shape.
-    pub(crate) fn fresh(&mut self, shape: &Shape) -> Result<RamDisk, Error> {
-        match &self.fresh {
-            Some((known, disk)) if known == shape => Ok(disk.snapshot()),
-            _ => {
-                let disk = fresh(shape)?;
-                self.fresh = Some((shape.clone(), disk.snapshot()));
-                Ok(disk)
-            }
         }
     }
 

@@ -5,8 +5,9 @@
 //! G2. What is right comes from the model, as long as the volume is not full; then from the run without a fault.
 
 use super::view::View;
-use crate::record::{fresh, honest};
+use crate::record::honest;
 use crate::tree::Tree;
+use crate::volume::fresh;
 use crate::{Error, Plan};
 use disk::{Disk, DiskOp, Event, Kind, RamDisk, Recorder};
 use model::MemFs;

@@ -1,0 +1,52 @@
+//! The volume that every script begins with.
+
+use crate::record::{honest, mount};
+use crate::{Error, Shape};
+use disk::RamDisk;
+use rt::{Rng, Rt};
+use schemes::Settings;
+use std::cell::RefCell;
+use std::rc::Rc;
+use vfs::{FileSystem, Name};
+
+/// Bytes of garbage that a new disk repeats.
+const GARBAGE: usize = 32 * 1024;
+
+thread_local! {
+    /// The last one that was made: scripts come in rows with the same.
+    static LAST: RefCell<Option<(Shape, RamDisk)>> = const { RefCell::new(None) };
+}
+
+/// A new volume of a shape, on a disk that was used before: what nobody initialises is garbage, as it is in life.
+///
+/// # Errors
+/// There is no volume of this shape.
+pub(crate) fn fresh(shape: &Shape) -> Result<RamDisk, Error> {
+    let known =
+        |last: &Option<(Shape, RamDisk)>| last.as_ref().filter(|(of, _)| of == shape).map(|(_, ram)| ram.snapshot());
+    if let Some(ram) = LAST.with_borrow(known) {
+        return Ok(ram);
+    }
+    let ram = make(shape)?;
+    LAST.set(Some((shape.clone(), ram.snapshot())));
+    Ok(ram)
+}
+
+/// newfs leaves a directory for snapshots, which the model knows nothing of: it goes.
+fn make(shape: &Shape) -> Result<RamDisk, Error> {
+    let (rt, ram) = (Rt::virtual_time(0), RamDisk::new(shape.size));
+    let mut garbage = vec![0; GARBAGE];
+    Rng::new(0x0067_6172_6261_6765).fill(&mut garbage);
+    for at in (0..shape.size).step_by(GARBAGE) {
+        ram.poke(at, &garbage[..GARBAGE.min((shape.size - at) as usize)]);
+    }
+    let made = shape.volume().create_on(&rt, Rc::new(ram.clone()), false);
+    made.map_err(|error| Error::Shape(error.to_string()))?;
+    let mounted = mount(&rt, &ram, Rc::new(ram.clone()), honest("async", &Settings::default())?, false)?;
+    let failed = |error: vfs::Error| Error::Shape(error.to_string());
+    let fs = mounted.fs().clone();
+    rt.block_on(async move { fs.rmdir(fs.root(), Name::new(b".snap")?).await }).map_err(failed)?;
+    rt.block_on(mounted.unmount()).map_err(failed)?;
+    rt.drop_tasks();
+    Ok(ram)
+}
