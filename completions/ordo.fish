@@ -158,7 +158,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand crash" -l without -d 'Switches
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l replay -d 'Makes one state again and says what is wrong with it' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l merge -d 'Merges the JSON reports of shards' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l no-shrink -d 'Does not look for the shortest way to a violation'
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l mutants -d 'Seeds bugs into the scheme, one after the other, and shows which the explorer finds with the scripts of hand'
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l mutants -d 'Seeds bugs into the scheme, one after the other, and shows which the explorer finds with the scripts of hand and ufs'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l faults -d 'Leaves the power on, and makes one request of each run fail, tear, get lost, go astray or rot'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-rules -d 'Lists the rules of all schemes'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-disks -d 'Lists the disks'

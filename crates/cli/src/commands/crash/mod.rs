@@ -85,7 +85,7 @@ pub(crate) struct Args {
     /// Merges the JSON reports of shards
     #[arg(long, value_name = "FILE", num_args = 1.., group = "other")]
     merge: Vec<PathBuf>,
-    /// Seeds bugs into the scheme, one after the other, and shows which the explorer finds with the scripts of hand
+    /// Seeds bugs into the scheme, one after the other, and shows which the explorer finds with the scripts of hand and ufs
     #[arg(long, group = "other", conflicts_with_all = ["workload", "script", "shard"])]
     mutants: bool,
     /// Leaves the power on, and makes one request of each run fail, tear, get lost, go astray or rot

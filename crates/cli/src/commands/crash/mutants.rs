@@ -51,9 +51,14 @@ pub(super) fn run(args: &Args) -> Outcome {
     Ok(Status(u8::from(found.found * 100 < mutants * ENOUGH)))
 }
 
+/// Scripts that take seconds each.
+const LARGE: [&str; 2] = ["u20", "u04"];
+
 fn plans(args: &Args, devices: &[&Device]) -> anyhow::Result<Vec<Plan>> {
     let mut plans = Vec::new();
-    for script in script::all() {
+    // Those with large files come last: few bugs need them.
+    let (large, small): (Vec<_>, Vec<_>) = script::ufs().into_iter().partition(|script| LARGE.contains(&&*script.name));
+    for script in script::all().into_iter().chain(small).chain(large) {
         for device in devices {
             plans.push(Plan { enough: 1, ..args.plan(script.clone(), device)? });
         }
