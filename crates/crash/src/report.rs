@@ -78,7 +78,7 @@ pub struct Report {
     pub states: u64,
     /// Distinct images that were recovered and checked, those of cut recoveries included.
     pub distinct: u64,
-    /// Of these, recoveries that were cut and begun again.
+    /// Distinct images that a cut recovery left, which was begun again.
     pub nested: u64,
     /// How often fsck found what in distinct images.
     pub findings: BTreeMap<String, u64>,

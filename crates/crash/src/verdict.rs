@@ -42,6 +42,8 @@ pub struct Memory {
     pub(crate) leaves: CrashLeaves,
     images: FxHashMap<u128, Verdict>,
     recovered: FxHashMap<u128, Settled>,
+    /// What came of the images of cut recoveries, by their fingerprints.
+    cut: FxHashMap<u128, Settled>,
     trees: FxHashMap<u128, Rc<Tree>>,
     /// Images that were recovered and checked, those of cut recoveries included.
     pub(crate) distinct: u64,
@@ -58,6 +60,7 @@ impl Default for Memory {
             leaves: CrashLeaves::Anything,
             images: FxHashMap::default(),
             recovered: FxHashMap::default(),
+            cut: FxHashMap::default(),
             trees: FxHashMap::default(),
             distinct: 0,
             nested: 0,
@@ -81,9 +84,10 @@ struct Recovered {
 impl Memory {
     /// Forgets images when there are too many; a sweep goes on as if it had just begun.
     pub(crate) fn bound(&mut self) {
-        if self.images.len() > REMEMBERED || self.trees.len() > TREES {
+        if self.images.len() + self.cut.len() > REMEMBERED || self.trees.len() > TREES {
             self.images = FxHashMap::default();
             self.recovered = FxHashMap::default();
+            self.cut = FxHashMap::default();
             self.trees = FxHashMap::default();
         }
     }
@@ -95,7 +99,7 @@ impl Memory {
 
     /// Finds out.
     pub(crate) fn find_out(&mut self, plan: &Plan, fingerprint: u128, disk: RamDisk, bad: &[u64]) -> Verdict {
-        self.distinct += 1;
+        self.distinct += u64::from(!self.cut.contains_key(&fingerprint));
         let before = disk.snapshot();
         let verdict = match self.recover(plan, fingerprint, disk, bad, true) {
             Err((breach, worst)) => Verdict { tree: None, breach: Some(Rc::new(breach)), worst },
@@ -103,7 +107,9 @@ impl Memory {
                 let Recovered { log, worst, .. } = &recovered;
                 let (log, worst) = (log.clone(), *worst);
                 let (tree, mut breach) = self.settled(plan, recovered);
-                if let Some(tree) = tree.as_ref().filter(|_| breach.is_none() && plan.cuts_recovery_of(fingerprint)) {
+                if let Some(tree) =
+                    tree.as_ref().filter(|_| breach.is_none() && bad.is_empty() && plan.cuts_recovery_of(fingerprint))
+                {
                     breach = self.cut_again(plan, fingerprint, &before, &log, tree).map(Rc::new);
                 }
                 Verdict { tree, breach, worst }
@@ -225,21 +231,32 @@ impl Memory {
             for write in &partial {
                 disk.poke(write.at, &write.image);
             }
-            self.nested += 1;
-            self.distinct += 1;
-            let is = match self.recover(plan, cut, disk, &[], false) {
-                Err((breach, _)) => format!("{}: {}", breach.what, breach.is),
-                Ok(recovered) => match self.settled(plan, recovered) {
-                    (Some(other), None) if Rc::ptr_eq(&other, tree) || other.alike(tree) => continue,
-                    (_, Some(breach)) => format!("{}: {}", breach.what, breach.is),
-                    _ => "another tree".into(),
-                },
+            let is = match self.begun_again(plan, cut, disk) {
+                (Some(other), None) if Rc::ptr_eq(&other, tree) || other.alike(tree) => continue,
+                (_, Some(breach)) => format!("{}: {}", breach.what, breach.is),
+                _ => "another tree".into(),
             };
             let what =
                 format!("a recovery that is cut after {} of {} writes and begun again", partial.len(), log.len());
             return Some(Breach::new(Oracle::RecoveryCut, what, "ends in the same tree", is));
         }
         None
+    }
+
+    /// What comes of a recovery that was cut and left this image. Many cuts leave the same (V1).
+    fn begun_again(&mut self, plan: &Plan, fingerprint: u128, disk: RamDisk) -> Settled {
+        if let Some(known) = self.cut.get(&fingerprint) {
+            return known.clone();
+        }
+        self.nested += 1;
+        // A crash without a recovery may have left it, too, and then it was counted.
+        self.distinct += u64::from(!self.images.contains_key(&fingerprint));
+        let found = match self.recover(plan, fingerprint, disk, &[], false) {
+            Err((breach, _)) => (None, Some(Rc::new(breach))),
+            Ok(recovered) => self.settled(plan, recovered),
+        };
+        self.cut.insert(fingerprint, found.clone());
+        found
     }
 }
 
@@ -258,7 +275,7 @@ fn guarded<T, E: ToString>(work: impl FnOnce() -> Result<T, E>) -> Result<T, Str
 /// Directories in which the second program works, at most.
 const DIRECTORIES: usize = 8;
 
-/// The second program: a file made, written and removed in each directory, another one kept, and a clean unmount.
+/// The second program: a file made, written and removed in each directory, and a clean unmount.
 fn works(plan: &Plan, disk: &RamDisk, tree: &Tree) -> Result<(), Error> {
     let (rt, disk) = (Rt::virtual_time(2), disk.snapshot());
     let traced = Traced::new(disk.clone(), plan.device.sector, &[]);
