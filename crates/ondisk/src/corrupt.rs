@@ -23,6 +23,8 @@ pub enum Structure {
     ExtAttr(Ino),
     /// An access control list in an attribute.
     Acl,
+    /// A segment or a record of the soft updates journal.
+    Journal,
 }
 
 impl fmt::Display for Structure {
@@ -36,6 +38,7 @@ impl fmt::Display for Structure {
             Structure::Indirect(i) => write!(f, "indirect block of inode {}", i.0),
             Structure::ExtAttr(i) => write!(f, "attribute area of inode {}", i.0),
             Structure::Acl => write!(f, "access control list"),
+            Structure::Journal => write!(f, "soft updates journal"),
         }
     }
 }

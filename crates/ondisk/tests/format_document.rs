@@ -5,6 +5,7 @@ use ondisk::cg::CgHeader;
 use ondisk::csum::Csum;
 use ondisk::dinode::{RawDinode1, RawDinode2};
 use ondisk::superblock::fields::SbFields;
+use ondisk::suj::{RawBlock, RawMove, RawReference, RawSegment, RawTruncation};
 
 /// The rows of the first field table below `heading`: byte, type, name.
 fn rows(document: &str, heading: &str) -> Vec<(usize, String, String)> {
@@ -22,12 +23,17 @@ fn rows(document: &str, heading: &str) -> Vec<(usize, String, String)> {
 fn every_field_is_documented_where_it_is() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/format/ufs.md");
     let document = std::fs::read_to_string(path).expect(path);
-    let tables: [(&str, &[FieldPlace]); 5] = [
+    let tables: [(&str, &[FieldPlace]); 10] = [
         ("## Superblock", SbFields::FIELDS),
         ("### Summary", Csum::FIELDS),
         ("## Cylinder group", CgHeader::FIELDS),
         ("### UFS1", RawDinode1::FIELDS),
         ("### UFS2", RawDinode2::FIELDS),
+        ("### Segment", RawSegment::FIELDS),
+        ("### Link records", RawReference::FIELDS),
+        ("### Block records", RawBlock::FIELDS),
+        ("### Move records", RawMove::FIELDS),
+        ("### Truncation records", RawTruncation::FIELDS),
     ];
     for (heading, fields) in tables {
         let declared: Vec<_> = fields.iter().map(|f| (f.offset, f.kind.to_string(), f.name.to_string())).collect();
