@@ -17,6 +17,26 @@ pub enum Key {
     File(Ino, Lbn),
 }
 
+/// The images of one buf in the order in which they were sent: 1, 2, and so on; 0 is what was read from the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ImageNo(pub u32);
+
+impl ImageNo {
+    /// The one after it.
+    pub fn next(self) -> ImageNo {
+        ImageNo(self.0 + 1)
+    }
+}
+
+/// How far the images of a buf have come. It outlives the buf, so that who waits for one does not pin it.
+pub(crate) struct Progress {
+    pub(crate) key: Key,
+    /// The last image that was sent.
+    pub(crate) sent: Cell<ImageNo>,
+    /// The highest image that is durable.
+    pub(crate) durable: Cell<ImageNo>,
+}
+
 /// A buf that somebody holds (B6).
 pub type BufRef = Rc<Buf>;
 
@@ -30,6 +50,9 @@ pub struct Buf {
     pub(crate) state: Cell<State>,
     /// Images that the device does not hold durably yet.
     pub(crate) undurable: Cell<u32>,
+    pub(crate) progress: Rc<Progress>,
+    /// Times that the syncer let it wait for others, so that nothing had to be rolled back.
+    pub(crate) rounds: Cell<u8>,
     /// An image is on its way to the device.
     pub(crate) leaving: Cell<bool>,
     pub(crate) dirty_since: Cell<Time>,
@@ -76,6 +99,8 @@ impl Buf {
             addr: Cell::new(addr),
             state: Cell::new(state),
             undurable: Cell::new(0),
+            progress: Rc::new(Progress { key, sent: Cell::default(), durable: Cell::default() }),
+            rounds: Cell::new(0),
             leaving: Cell::new(false),
             dirty_since: Cell::new(Time::default()),
             cause: Cell::new(0),
@@ -131,6 +156,25 @@ impl Buf {
     /// Everything that was ever changed in it is durable.
     pub fn is_durable(&self) -> bool {
         !self.is_dirty() && self.undurable.get() == 0
+    }
+
+    /// The first image that can hold what the buf holds now: the next one, if it is dirty, else the last one.
+    #[inline]
+    pub fn current_image(&self) -> ImageNo {
+        if self.is_dirty() { self.progress.sent.get().next() } else { self.progress.sent.get() }
+    }
+
+    /// The number that its next image will have.
+    #[inline]
+    pub fn next_image(&self) -> ImageNo {
+        self.progress.sent.get().next()
+    }
+
+    /// The highest of its images that is durable. Everything in it is, and in those before it: they fall on one place,
+    /// in their order.
+    #[inline]
+    pub fn durable_image(&self) -> ImageNo {
+        self.progress.durable.get()
     }
 
     /// It has left an address at which the disk holds an older state of it, and is not durable at its new one yet. A

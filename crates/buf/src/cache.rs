@@ -80,7 +80,7 @@ pub struct Cache {
     pub(crate) undurable_bytes: Cell<usize>,
     /// Every image that was sent and is not durable yet, by its buf and in the order of sending.
     pub(crate) sent: RefCell<BTreeMap<(Key, u64), BufRef>>,
-    pub(crate) next_image: Cell<u64>,
+    pub(crate) next_serial: Cell<u64>,
     pub(crate) flushing: Cell<bool>,
     pub(crate) writing_back: Cell<bool>,
     /// Woken when less is dirty, or less is not durable, than before.
@@ -123,7 +123,7 @@ impl Cache {
             stats: Cell::default(),
             undurable_bytes: Cell::new(0),
             sent: RefCell::default(),
-            next_image: Cell::new(0),
+            next_serial: Cell::new(0),
             flushing: Cell::new(false),
             writing_back: Cell::new(false),
             progress: rt::sync::Notify::new(),
@@ -373,17 +373,20 @@ impl Cache {
 
     /// Throws a buf away: what it holds was freed, and must not be written any more. An image that is on its way
     /// still lands; whatever uses the place next is written after it, since the queue keeps overlapping writes in order.
-    pub fn discard(&self, buf: &BufRef) {
+    pub fn discard(self: &Rc<Self>, buf: &BufRef) {
         if buf.state.get() == State::Dirty {
             self.inner.borrow_mut().dirty.drop_buf(buf);
         }
         self.remove(buf);
         buf.state.set(State::Dead);
+        if buf.slot() != 0 {
+            self.scheme().discarded(self, buf);
+        }
         buf.changed.notify_all();
     }
 
     /// Throws away what the cache holds under `key`, if anything.
-    pub fn discard_key(&self, key: Key) {
+    pub fn discard_key(self: &Rc<Self>, key: Key) {
         if let Some(buf) = self.find(key) {
             self.discard(&buf);
         } else if let Some(loading) = self.loading(key) {

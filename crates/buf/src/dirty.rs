@@ -1,4 +1,7 @@
 //! Which bufs are dirty: by age for the syncer, by file for fsync and clusters.
+//!
+//! A buf that the syncer met, and let wait for another one, goes round again: it stands in a second line, and is met when
+//! its time there comes, not after everything that became dirty since.
 
 use crate::{Buf, BufRef, Key};
 use ondisk::{Ino, Lbn};
@@ -13,6 +16,8 @@ use std::time::Duration;
 pub(crate) struct DirtyBufs {
     bytes: usize,
     by_age: VecDeque<(Time, Weak<Buf>)>,
+    /// When it is to be met again, since when it is dirty, and the buf.
+    again: VecDeque<(Time, Time, Weak<Buf>)>,
     by_file: FxHashMap<Ino, BTreeSet<Lbn>>,
 }
 
@@ -58,6 +63,16 @@ impl DirtyBufs {
     /// Up to `most` bufs that have been dirty for `age`, oldest first. They leave the age list.
     pub(crate) fn take_older(&mut self, now: Time, age: Duration, most: usize) -> Vec<BufRef> {
         let mut taken = Vec::new();
+        let due = |at: Time| age.is_zero() || at <= now;
+        while taken.len() < most && self.again.front().is_some_and(|waits| due(waits.0)) {
+            let Some((_, since, buf)) = self.again.pop_front() else { break };
+            if let Some(buf) = buf.upgrade()
+                && buf.is_dirty()
+                && buf.dirty_since.get() == since
+            {
+                taken.push(buf);
+            }
+        }
         while taken.len() < most {
             match self.by_age.front() {
                 Some((since, _)) if *since + age <= now => {}
@@ -74,14 +89,21 @@ impl DirtyBufs {
         taken
     }
 
-    /// Puts bufs back that were taken and could not be written.
-    pub(crate) fn put_back(&mut self, buf: &BufRef) {
+    /// Puts a buf back that was taken and not written, to be met again at `at`.
+    pub(crate) fn put_back(&mut self, buf: &BufRef, at: Time) {
+        self.again.push_back((at, buf.dirty_since.get(), Rc::downgrade(buf)));
+    }
+
+    /// A buf is dirty for another reason than before, from now on: what was safe of it has left.
+    pub(crate) fn start_over(&mut self, buf: &BufRef) {
         self.by_age.push_back((buf.dirty_since.get(), Rc::downgrade(buf)));
     }
 
     /// All dirty bufs, oldest first.
     pub(crate) fn all(&self) -> Vec<BufRef> {
-        let live = self.by_age.iter().filter_map(|(since, buf)| buf.upgrade().map(|buf| (since, buf)));
+        let again = self.again.iter().map(|(_, since, buf)| (since, buf));
+        let lines = again.chain(self.by_age.iter().map(|(since, buf)| (since, buf)));
+        let live = lines.filter_map(|(since, buf)| buf.upgrade().map(|buf| (since, buf)));
         live.filter(|(since, buf)| buf.is_dirty() && buf.dirty_since.get() == **since).map(|(_, buf)| buf).collect()
     }
 }

@@ -129,8 +129,13 @@ impl Cache {
 
     /// Each failure is kept with its file and in the volume's health; whoever makes room is not the one to be told.
     async fn write_and_forget_errors(self: &Rc<Self>, bufs: Vec<crate::BufRef>) {
-        self.write_soon(&bufs);
-        for buf in bufs {
+        let sent = self.write_choosing(bufs);
+        self.complete(&sent).await;
+    }
+
+    /// Waits until the device has what was sent of these.
+    pub(crate) async fn complete(&self, sent: &[crate::BufRef]) {
+        for buf in sent {
             while buf.leaving.get() {
                 buf.changed.notified().await;
             }

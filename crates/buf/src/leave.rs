@@ -1,11 +1,19 @@
 //! How a buf leaves, and how it lands.
 
-use crate::buf::{State, Stored};
-use crate::{Boxed, BufRef, Cache, Key, Leave};
+use crate::buf::{ImageNo, State, Stored};
+use crate::{Boxed, BufRef, Cache, Key, Leave, Ready};
 use disk::{DiskError, Image, Tag, Written};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use vfs::{Error, Result};
+
+/// Rounds that a buf is let wait for others, so that nothing has to be rolled back in it (McKusick and Ganger 1999,
+/// section 4: a block with dependencies goes round twice).
+const ROUNDS: u8 = 2;
+/// How far it is looked for what could leave instead: a directory waits for an inode, which waits for a group, which
+/// waits for a block of inodes.
+const DEPTH: usize = 4;
 
 /// What came of the attempt to let a buf leave.
 enum Attempt {
@@ -100,9 +108,36 @@ impl Cache {
             // One image of a buf at a time: a second would only follow the first one to the same place.
             let wait = buf.leaving.get() && buf.is_dirty();
             if wait || matches!(self.attempt(buf), Attempt::Blocked(_)) {
-                self.inner.borrow_mut().dirty.put_back(buf);
+                self.inner.borrow_mut().dirty.put_back(buf, self.rt.now());
             }
         }
+    }
+
+    /// Starts to write these, which have come of age or must make room. One of which something would have to be rolled
+    /// back goes round [`ROUNDS`] times, and what it waits for leaves instead.
+    pub(crate) fn write_choosing(self: &Rc<Self>, bufs: Vec<BufRef>) -> Vec<BufRef> {
+        let (mut chosen, mut asked) = (Vec::with_capacity(bufs.len()), bufs);
+        for depth in 0..DEPTH {
+            let mut first = Vec::new();
+            for buf in asked.drain(..).filter(|buf| buf.is_dirty()) {
+                match self.scheme().clone().ready(self, &buf) {
+                    Ready::After(others) if depth > 0 || buf.rounds.get() < ROUNDS => {
+                        if depth == 0 {
+                            buf.rounds.set(buf.rounds.get() + 1);
+                            let again = self.rt.now() + Duration::from_secs(1);
+                            self.inner.borrow_mut().dirty.put_back(&buf, again);
+                        }
+                        first.extend(others);
+                    }
+                    _ => chosen.push(buf),
+                }
+            }
+            first.sort_by_key(|buf| buf.key());
+            first.dedup_by_key(|buf| buf.key());
+            asked = first;
+        }
+        self.write_soon(&chosen);
+        chosen
     }
 
     fn attempt(self: &Rc<Self>, buf: &BufRef) -> Attempt {
@@ -112,7 +147,8 @@ impl Cache {
                 _ => Attempt::Clean,
             };
         }
-        let mut image = match self.scheme().leaving(buf) {
+        let number = buf.next_image();
+        let mut image = match self.scheme().clone().leaving(self, buf, number) {
             Leave::AsIs => None,
             Leave::Image(block) => {
                 self.count(|s| s.rollbacks += 1);
@@ -132,10 +168,16 @@ impl Cache {
             None => buf.change(|bytes| self.home().seal(buf, bytes)),
         }
         let image = image.unwrap_or_else(|| buf.image());
-        if !rolled_back {
+        if rolled_back {
+            // It goes round once more: what it waits for may have landed by then.
+            buf.dirty_since.set(self.rt.now());
+            self.inner.borrow_mut().dirty.start_over(buf);
+        } else {
             buf.state.set(State::Clean);
             self.inner.borrow_mut().dirty.drop_buf(buf);
         }
+        buf.rounds.set(0);
+        buf.progress.sent.set(number);
         Attempt::Leaving(self.send(buf, addr, image))
     }
 
@@ -149,9 +191,10 @@ impl Cache {
         self.undurable_bytes.set(self.undurable_bytes.get() + image.len());
         let written = self.queue.write(addr, image.clone(), Tag { kind: buf.kind(), cause: buf.cause() });
         *buf.in_flight.borrow_mut() = Some(written.clone());
-        let number = self.next_image.get();
-        self.next_image.set(number + 1);
-        self.sent.borrow_mut().insert((buf.key(), number), buf.clone());
+        let number = buf.progress.sent.get();
+        let serial = self.next_serial.get();
+        self.next_serial.set(serial + 1);
+        self.sent.borrow_mut().insert((buf.key(), serial), buf.clone());
         let (cache, buf, result) = (self.clone(), buf.clone(), written.clone());
         self.rt.spawn(async move {
             let completed = written.completed().await;
@@ -162,7 +205,7 @@ impl Cache {
                 Ok(()) => written.when_durable().await,
                 Err(error) => Err(error),
             };
-            cache.sent.borrow_mut().remove(&(buf.key(), number));
+            cache.sent.borrow_mut().remove(&(buf.key(), serial));
             cache.undurable_bytes.set(cache.undurable_bytes.get() - image.len());
             buf.undurable.set(buf.undurable.get() - 1);
             // An image may land at an address that the buf has left meanwhile.
@@ -170,7 +213,7 @@ impl Cache {
                 buf.stored.set(Stored::Here);
             }
             match outcome {
-                Ok(()) => cache.landed(&buf, &image),
+                Ok(()) => cache.landed(&buf, number),
                 Err(error) => cache.failed(&buf, &error),
             }
             if buf.undurable.get() == 0 {
@@ -194,7 +237,8 @@ impl Cache {
         }
     }
 
-    fn landed(self: &Rc<Self>, buf: &BufRef, image: &Image) {
+    fn landed(self: &Rc<Self>, buf: &BufRef, image: ImageNo) {
+        buf.progress.durable.set(buf.durable_image().max(image));
         self.scheme().landed(self, buf, image);
     }
 

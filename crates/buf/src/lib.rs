@@ -27,6 +27,7 @@ mod call;
 mod dirty;
 mod evict;
 mod health;
+mod landing;
 mod leave;
 mod promises;
 mod scheme;
@@ -36,12 +37,15 @@ mod ticket;
 #[cfg(test)]
 mod tests;
 
-pub use buf::{Buf, BufRef, Key};
+pub use buf::{Buf, BufRef, ImageNo, Key};
 pub use cache::{Cache, CacheOptions, CacheStats, Want};
 pub use disk::Kind as Role;
 pub use health::Health;
+pub use landing::Landing;
 pub use promises::{CrashLeaves, Durable, Promises};
-pub use scheme::{Answer, CallKind, Fields, Home, Leave, Must, Op, Run, Scheme, Slot, Step, WhileLeaving};
+pub use scheme::{
+    Answer, CallKind, Fields, Home, Leave, Must, Op, Pointers, Ready, Run, Scheme, Slot, Step, Undo, WhileLeaving,
+};
 pub use ticket::{Freed, Ledger, Ticket};
 
 /// A boxed future of this thread.

@@ -9,8 +9,8 @@
 //! S3. The engine never asks which scheme it runs under; a scheme never searches a directory, computes a block's
 //!     address, or knows how a bitmap is laid out.
 
-use crate::{Boxed, Buf, BufRef, Cache, Promises, Role, Ticket};
-use disk::{Block, DiskOff, Image};
+use crate::{Boxed, Buf, BufRef, Cache, ImageNo, Promises, Role, Ticket};
+use disk::{Block, DiskOff};
 use ondisk::{FragNo, Ino, Lbn};
 use rt::Time;
 use std::rc::Rc;
@@ -162,8 +162,25 @@ pub enum Step<'a> {
         block: &'a BufRef,
         /// The cylinder group's buf whose map gave the fragments.
         cg: &'a BufRef,
-        /// The old fragments, when they moved.
+        /// Size of the file before, in bytes, where it grew with this pointer. For a pointer to attributes their size
+        /// before: they change as a whole, all pointers at once.
+        size_before: Option<u64>,
+        /// The old fragments, when they moved. The first pointer to attributes carries all of the old area, a run for
+        /// each pointer in their order.
         freed: Option<Ticket>,
+    },
+    /// A file's size went up over bytes that its blocks had room for, or the pointers to them were told before.
+    SizeGrown {
+        /// Whose size.
+        ino: Ino,
+        /// The buf that holds the dinode.
+        inode: &'a BufRef,
+        /// It is a directory: names beyond the old size are found only with the new one.
+        directory: bool,
+        /// The buf with the bytes between the old size and the new one.
+        block: &'a BufRef,
+        /// The old size, in bytes.
+        size_before: u64,
     },
     /// An entry was set in a directory.
     LinkAdded {
@@ -192,6 +209,8 @@ pub enum Step<'a> {
         ino: Ino,
         /// The buf with the inode that it names now.
         inode: &'a BufRef,
+        /// The type in the entry before: that of what it named.
+        kind_before: u8,
         /// Drops the link of what it named before.
         ticket: Ticket,
     },
@@ -203,6 +222,9 @@ pub enum Step<'a> {
         block: &'a BufRef,
         /// Offset where the entry was, in bytes.
         offset: u32,
+        /// What was moved or held something, and did not just go: the bytes of the directory's chunk around the entry
+        /// before it was cleared, and where in the block they begin.
+        before: Option<(u32, &'a [u8])>,
         /// Drops the link.
         ticket: Ticket,
     },
@@ -246,6 +268,7 @@ impl Step<'_> {
                 tell(inode);
             }
             Step::InodeChanged { inode, .. } | Step::InodeReleased { inode, .. } => tell(inode),
+            Step::SizeGrown { inode, .. } => tell(inode),
             Step::BlockAllocated { slot, block, cg, .. } => {
                 tell(slot.buf());
                 tell(block);
@@ -312,6 +335,49 @@ pub enum Leave {
     After(Boxed<'static, Result<()>>),
 }
 
+/// Whether a buf may leave now without being rolled back.
+pub enum Ready {
+    /// It may.
+    Yes,
+    /// If these landed first, less would have to be rolled back.
+    After(Vec<BufRef>),
+}
+
+/// Something that is undone in an image that leaves; the buf itself is never undone.
+#[derive(Debug)]
+pub enum Undo<'a> {
+    /// The number was never taken: the dinode is a free one, with the generation that it has.
+    Inode(Ino),
+    /// Pointers of an inode, and what goes with them.
+    Pointers(Pointers<'a>),
+    /// A pointer of an indirect block, by index.
+    Pointer(u32, FragNo),
+    /// What an entry of a directory names, and of which type that is; inode 0 for an entry that is not used.
+    Entry {
+        /// Offset of the entry in the block, in bytes.
+        offset: u32,
+        /// What it named before.
+        ino: Ino,
+        /// The type in the entry.
+        kind: u8,
+    },
+    /// Bytes of a directory's block, as they were.
+    Chunk(u32, &'a [u8]),
+}
+
+/// Pointers of an inode that are undone together.
+#[derive(Debug)]
+pub struct Pointers<'a> {
+    /// Whose.
+    pub ino: Ino,
+    /// Slots, as [`Slot::Inode`] counts them, and where they led before.
+    pub back: &'a [(u8, FragNo)],
+    /// The file ended here at most, in bytes; what lies beyond is not there either.
+    pub size: u64,
+    /// The pointers to the attributes, and their size in bytes.
+    pub attributes: Option<([FragNo; 2], u64)>,
+}
+
 /// Whether a buf may be changed while its image is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhileLeaving {
@@ -342,13 +408,27 @@ pub trait Scheme {
     /// A step of a call has happened in memory.
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer;
 
-    /// The queue is about to take `buf`: what leaves?
-    fn leaving(&self, _buf: &Buf) -> Leave {
+    /// The queue is about to take `buf`: what leaves? If an image does, it is this one.
+    fn leaving(&self, _cache: &Rc<Cache>, _buf: &BufRef, _image: ImageNo) -> Leave {
         Leave::AsIs
     }
 
+    /// Asked by the syncer and by whoever makes room, who have a choice: should others leave first?
+    fn ready(&self, _cache: &Rc<Cache>, _buf: &BufRef) -> Ready {
+        Ready::Yes
+    }
+
     /// `image` of `buf` is durable (B2). Must not wait; work to be done goes to [`crate::Cache::ripen`].
-    fn landed(&self, _cache: &Rc<Cache>, _buf: &BufRef, _image: &Image) {}
+    fn landed(&self, _cache: &Rc<Cache>, _buf: &BufRef, _image: ImageNo) {}
+
+    /// `buf`, whose slot is not 0, was thrown away: what it held was freed, and none of it will leave any more. The step
+    /// that tells what became of its blocks comes next.
+    fn discarded(&self, _cache: &Rc<Cache>, _buf: &BufRef) {}
+
+    /// Something waits for what was sent to be durable: the syncer flushes once a second then.
+    fn wants_flush(&self) -> bool {
+        false
+    }
 
     /// A write of `buf` failed; it stays dirty.
     fn failed(&self, _buf: &BufRef) {}
@@ -385,4 +465,10 @@ pub trait Home {
 
     /// Puts what belongs on the disk only (times, check-hashes) into an image that is about to leave.
     fn seal(&self, buf: &Buf, image: &mut [u8]);
+
+    /// Undoes a change in an image that is about to leave; it is sealed afterwards. Returns the slots of an inode whose
+    /// pointers are not in the image, a bit each: those that were named, and those beyond the size.
+    fn undo(&self, _image: &mut [u8], _undo: &Undo<'_>) -> u32 {
+        0
+    }
 }

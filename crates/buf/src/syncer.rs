@@ -26,7 +26,11 @@ impl Cache {
         let now = self.rt.now();
         self.scheme().clone().tick(self, now);
         let old = self.inner.borrow_mut().dirty.take_older(now, self.options.age, SWEEP);
-        self.write_soon(&old);
+        let sent = self.write_choosing(old);
+        if self.scheme().wants_flush() && (!sent.is_empty() || self.undurable_bytes.get() > 0) {
+            self.complete(&sent).await;
+            let _ = self.flush().await;
+        }
         // Images that the device holds, but not durably, keep their bufs: a flush lets go of them.
         if self.undurable_bytes.get() > self.options.bytes / 4 && self.health().sound().is_ok() {
             // A failed flush has marked every buf dirty again, and the volume read-only: nothing is left to be told.

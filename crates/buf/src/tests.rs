@@ -2,9 +2,11 @@
 
 mod causes;
 
-use crate::{Answer, Buf, BufRef, Cache, CacheOptions, Health, Home, Key, Must, Op, Promises, Scheme, Step, Want};
+use crate::{
+    Answer, Buf, BufRef, Cache, CacheOptions, Health, Home, ImageNo, Key, Must, Op, Promises, Scheme, Step, Want,
+};
 use disk::{
-    Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Image, Kind, Queue, QueueOptions,
+    Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, Queue, QueueOptions,
     RamDisk, ReadPart, WritePart,
 };
 use ondisk::{FragNo, Ino, Lbn};
@@ -16,7 +18,7 @@ use std::time::Duration;
 /// Answers nothing, and remembers what landed.
 #[derive(Default)]
 struct Plain {
-    landed: RefCell<Vec<(Key, u8)>>,
+    landed: RefCell<Vec<(Key, ImageNo)>>,
 }
 
 impl Scheme for Plain {
@@ -32,8 +34,8 @@ impl Scheme for Plain {
         Answer { must: Must::Nothing, ripe: step.into_ticket() }
     }
 
-    fn landed(&self, _: &Rc<Cache>, buf: &BufRef, image: &Image) {
-        self.landed.borrow_mut().push((buf.key(), image[0]));
+    fn landed(&self, _: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
+        self.landed.borrow_mut().push((buf.key(), image));
     }
 }
 
@@ -89,7 +91,7 @@ fn a_buf_lands_after_a_flush_and_not_before() {
         b.cache.write(&buf).await.expect("the disk is well");
         assert!(buf.is_durable());
         b.rt.yield_now().await;
-        assert_eq!(*b.scheme.landed.borrow(), [(buf.key(), 7)]);
+        assert_eq!(*b.scheme.landed.borrow(), [(buf.key(), ImageNo(1))]);
     });
     b.ram.power_cut();
     assert_eq!((on_disk(&b.ram, 4096), on_disk(&b.ram, 4096 + 511)), (7, 0x5e), "sealed, and there after a power cut");
@@ -108,7 +110,7 @@ fn an_image_that_leaves_does_not_see_later_changes() {
         assert!(buf.is_dirty(), "the second change has not left");
         b.cache.write(&buf).await.expect("the disk is well");
         b.rt.yield_now().await;
-        assert_eq!(b.scheme.landed.borrow().iter().map(|l| l.1).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(b.scheme.landed.borrow().iter().map(|l| l.1.0).collect::<Vec<_>>(), [1, 2]);
     });
 }
 

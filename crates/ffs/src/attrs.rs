@@ -168,6 +168,7 @@ impl Ffs {
             return Err(error);
         }
         let (ino, none) = (inode.ino(), Run { at: FragNo::HOLE, frags: 0 });
+        let size_before = Some(u64::from(inode.dinode().extsize));
         let before: u32 = old.iter().flatten().map(|run| run.frags).sum();
         let after: u32 = taken.iter().map(|taken| taken.run.frags).sum();
         {
@@ -179,17 +180,14 @@ impl Ffs {
             }
         }
         let at = self.put_inode(inode).await?;
-        let rest: Vec<_> = old[taken.len()..].iter().flatten().map(|run| (run.at, run.frags)).collect();
-        if !rest.is_empty() {
-            let ticket = self.cache.ledger().issue(Freed::Blocks { ino, runs: rest });
-            self.told(op, Step::BlocksReleased { ino, at: &at, ticket }).await?;
-        }
         for (k, (taken, block)) in taken.iter().zip(&blocks).enumerate() {
-            let freed =
-                old[k].map(|run| self.cache.ledger().issue(Freed::Blocks { ino, runs: vec![(run.at, run.frags)] }));
+            // The old area goes as a whole, with the first pointer.
+            let runs: Vec<_> = old.iter().filter(|_| k == 0).flatten().map(|run| (run.at, run.frags)).collect();
+            let freed = (!runs.is_empty()).then(|| self.cache.ledger().issue(Freed::Blocks { ino, runs }));
             let (lbn, slot) = (Geometry::extattr_lbn(k), Slot::ExtAttr(&at, k as u8));
             let (old, new, cg, role) = (old[k].unwrap_or(none), taken.run, &taken.group, Role::ExtAttr);
-            self.told(op, Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, freed }).await?;
+            let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, size_before, freed };
+            self.told(op, step).await?;
         }
         self.told(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await
     }

@@ -198,18 +198,20 @@ impl Ffs {
         self.put_contents(w, &block, fill);
         let lbn = Lbn(w.lbn as i64);
         self.told(w.op, Step::DataWritten { ino: w.inode.ino(), lbn, block: &block }).await?;
-        self.grow_size(w, w.size).await?;
+        self.grow_size(w, &block, w.size).await?;
         Ok(block)
     }
 
-    /// Sets the size, if it grows, and tells it.
-    async fn grow_size(&self, w: &Write<'_>, size: u64) -> Result<()> {
-        if size <= w.inode.size() {
+    /// Sets the size, if it grows over bytes of `block`, and tells it.
+    async fn grow_size(&self, w: &Write<'_>, block: &BufRef, size: u64) -> Result<()> {
+        let size_before = w.inode.size();
+        if size <= size_before {
             return Ok(());
         }
         w.inode.dinode_mut().size = size;
         let at = self.put_inode(w.inode).await?;
-        self.told(w.op, Step::InodeChanged { ino: w.inode.ino(), inode: &at, fields: size_field(w.inode) }).await
+        let (ino, directory) = (w.inode.ino(), w.inode.is_dir());
+        self.told(w.op, Step::SizeGrown { ino, inode: &at, directory, block, size_before }).await
     }
 
     /// Takes what makes the file's last block whole, if it is a fragment and the file grows past it (W3).
@@ -264,7 +266,7 @@ impl Ffs {
     ) -> Result<()> {
         let (ino, lbn, role) = (w.inode.ino(), Lbn(i as i64), role(w.inode));
         self.told(w.op, Step::BlockReady { ino, lbn, block, role }).await?;
-        let grows = size > w.inode.size();
+        let size_before = w.inode.size();
         {
             let mut dinode = w.inode.dinode_mut();
             dinode.db[i] = taken.run.at;
@@ -284,8 +286,10 @@ impl Ffs {
         };
         let slot = Slot::Inode(&at, i as u8);
         let (new, cg) = (taken.run, &taken.group);
-        self.told(w.op, Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, freed }).await?;
-        if grows {
+        let grown = (size > size_before).then_some(size_before);
+        let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, size_before: grown, freed };
+        self.told(w.op, step).await?;
+        if grown.is_some() {
             let fields = size_field(w.inode);
             self.told(w.op, Step::InodeChanged { ino, inode: &at, fields }).await?;
         }
@@ -385,7 +389,7 @@ impl Ffs {
         let _ = self.cache.modify(parent, |bytes| self.g.put_pointer(bytes, link.index, link.taken.run.at));
         let (ino, lbn, role, slot) = (w.inode.ino(), link.lbn, link.role, Slot::Indirect(parent, link.index));
         let (old, new, cg) = (NOTHING, link.taken.run, &link.taken.group);
-        let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, freed: None };
+        let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, size_before: None, freed: None };
         self.told(w.op, step).await
     }
 
@@ -399,7 +403,8 @@ impl Ffs {
         reserved: &mut Reserved,
     ) -> Result<()> {
         let Some(top) = links.first() else { return Ok(()) };
-        let (ino, grows) = (w.inode.ino(), w.size > w.inode.size());
+        let (ino, size_before) = (w.inode.ino(), w.inode.size());
+        let grows = w.size > size_before;
         {
             let mut dinode = w.inode.dinode_mut();
             dinode.blocks += self.sectors(self.g.frag * links.len() as u32);
@@ -418,7 +423,9 @@ impl Ffs {
         let (Root::Indirect(i), Some(block)) = (path.root, &top.block) else { return Ok(()) };
         let (lbn, role, slot) = (top.lbn, top.role, Slot::Inode(&at, 12 + i as u8));
         let (old, new, cg) = (NOTHING, top.taken.run, &top.taken.group);
-        self.told(w.op, Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, freed: None }).await?;
+        let size_before = grows.then_some(size_before);
+        let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, size_before, freed: None };
+        self.told(w.op, step).await?;
         if grows {
             self.told(w.op, Step::InodeChanged { ino, inode: &at, fields }).await?;
         }

@@ -197,7 +197,8 @@ impl Ffs {
             let lbn = Lbn((row.first + i as u64) as i64);
             let freed = Some(self.cache.ledger().issue(Freed::Blocks { ino, runs: vec![(*old, frags)] }));
             let (old, new) = (Run { at: *old, frags }, Run { at: place(i), frags });
-            self.told(op, Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, freed }).await?;
+            let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, size_before: None, freed };
+            self.told(op, step).await?;
         }
         Ok(())
     }

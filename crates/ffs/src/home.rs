@@ -1,6 +1,6 @@
 //! What the cache asks when a buf leaves.
 
-use buf::{Buf, Home, Key, Role};
+use buf::{Buf, Home, Key, Role, Undo};
 use disk::DiskOff;
 use ondisk::{FragNo, Geometry};
 use rt::Rt;
@@ -23,5 +23,9 @@ impl Home for FfsHome {
             // OK to ignore: the buf of a group is as long as a group's block.
             let _ = ondisk::cg::seal(image, &self.g, self.rt.wall().0);
         }
+    }
+
+    fn undo(&self, image: &mut [u8], undo: &Undo<'_>) -> u32 {
+        crate::undo::undo(&self.g, image, undo)
     }
 }

@@ -34,6 +34,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod truncate;
+mod undo;
 
 pub use mount::{MountError, Opening, may_write};
 pub use newfs::{NewfsError, newfs};

@@ -11,7 +11,7 @@
 
 mod edit;
 
-pub use edit::{clear, compact, fresh_block, new_directory, set_inode, set_reclen, write};
+pub use edit::{clear, compact, fresh_block, kind_at, new_directory, set_inode, set_reclen, write};
 
 use crate::num::{index, len64};
 use crate::{ByteOff, Corrupt, Endian, Geometry, Ino, Rule, Structure};

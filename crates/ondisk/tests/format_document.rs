@@ -4,8 +4,8 @@ use ondisk::FieldPlace;
 use ondisk::cg::CgHeader;
 use ondisk::csum::Csum;
 use ondisk::dinode::{RawDinode1, RawDinode2};
-use ondisk::superblock::fields::SbFields;
 use ondisk::suj::{RawBlock, RawMove, RawReference, RawSegment, RawTruncation};
+use ondisk::superblock::fields::SbFields;
 
 /// The rows of the first field table below `heading`: byte, type, name.
 fn rows(document: &str, heading: &str) -> Vec<(usize, String, String)> {

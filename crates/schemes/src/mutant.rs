@@ -13,8 +13,7 @@ mod tests;
 pub use list::mutants;
 use list::{Place, Site};
 
-use buf::{Answer, Buf, BufRef, Cache, Key, Leave, Must, Op, Promises, Scheme, Step, WhileLeaving};
-use disk::Image;
+use buf::{Answer, BufRef, Cache, ImageNo, Key, Leave, Must, Op, Promises, Ready, Scheme, Step, WhileLeaving};
 use ondisk::{Ino, Lbn};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -236,12 +235,24 @@ impl Scheme for Mutant {
         self.spoil_step(cache, op, place, answer)
     }
 
-    fn leaving(&self, buf: &Buf) -> Leave {
-        self.inner.leaving(buf)
+    fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
+        self.inner.leaving(cache, buf, image)
     }
 
-    fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: &Image) {
+    fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {
+        self.inner.ready(cache, buf)
+    }
+
+    fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
         self.inner.landed(cache, buf, image);
+    }
+
+    fn discarded(&self, cache: &Rc<Cache>, buf: &BufRef) {
+        self.inner.discarded(cache, buf);
+    }
+
+    fn wants_flush(&self) -> bool {
+        self.inner.wants_flush()
     }
 
     fn failed(&self, buf: &BufRef) {

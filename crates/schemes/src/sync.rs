@@ -139,6 +139,10 @@ impl Scheme for Synchronous {
                 self.by(Rule::DirectoryInitialised, block).into()
             }
             Step::DataWritten { .. } => Must::Nothing.into(),
+            Step::SizeGrown { inode, directory, .. } => {
+                let fields = if directory { Fields::DirectorySize } else { Fields::Size };
+                self.inode_changed(inode, fields).into()
+            }
             Step::InodeChanged { inode, fields, .. } => self.inode_changed(inode, fields).into(),
             Step::BlockReady { block, role, .. } => self.block_ready(block, role).into(),
             Step::BlockAllocated { slot, freed: Some(ticket), .. } => {

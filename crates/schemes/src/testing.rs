@@ -121,7 +121,7 @@ impl World {
         let (old, new) = (Run { at: FragNo(8), frags: 1 }, Run { at: FragNo(16), frags: 2 });
         let pointed = |slot, freed| {
             let role = Role::Data;
-            Step::BlockAllocated { ino, lbn, role, slot, old, new, block: data, cg, freed }
+            Step::BlockAllocated { ino, lbn, role, slot, old, new, block: data, cg, size_before: None, freed }
         };
         let (direct, indirect) = (Slot::Inode(inode, 0), Slot::Indirect(self.buf(Role::Indirect), 0));
         vec![
@@ -146,8 +146,9 @@ impl World {
         let (dir, ino, offset) = (Ino(2), Ino(5), 24);
         let (block, inode) = (self.buf(Role::Directory), self.buf(Role::InodeBlock));
         let added = || Step::LinkAdded { dir, block, offset, ino, inode, mkdir: None };
-        let changed = Step::LinkChanged { dir, block, offset, ino, inode, ticket: self.ticket() };
-        let removed = || Step::LinkRemoved { dir, block, offset, ticket: self.ticket() };
+        let (ticket, kind_before) = (self.ticket(), 8);
+        let changed = Step::LinkChanged { dir, block, offset, ino, inode, kind_before, ticket };
+        let removed = || Step::LinkRemoved { dir, block, offset, before: None, ticket: self.ticket() };
         vec![
             ("name created", CallKind::Create, added()),
             ("name linked", CallKind::Link, added()),

@@ -2,8 +2,7 @@
 //! and what another scheme answers to each.
 
 use crate::words::{Name, Words, call};
-use buf::{Answer, Buf, BufRef, Cache, Leave, Must, Op, Promises, Scheme, Step, WhileLeaving};
-use disk::Image;
+use buf::{Answer, BufRef, Cache, ImageNo, Leave, Must, Op, Promises, Ready, Scheme, Step, WhileLeaving};
 use std::rc::Rc;
 
 /// One line of the story.
@@ -72,12 +71,24 @@ impl Scheme for Teller {
         answer
     }
 
-    fn leaving(&self, buf: &Buf) -> Leave {
-        self.inner.leaving(buf)
+    fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
+        self.inner.leaving(cache, buf, image)
     }
 
-    fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: &Image) {
+    fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {
+        self.inner.ready(cache, buf)
+    }
+
+    fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
         self.inner.landed(cache, buf, image);
+    }
+
+    fn discarded(&self, cache: &Rc<Cache>, buf: &BufRef) {
+        self.inner.discarded(cache, buf);
+    }
+
+    fn wants_flush(&self) -> bool {
+        self.inner.wants_flush()
     }
 
     fn failed(&self, buf: &BufRef) {

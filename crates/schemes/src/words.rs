@@ -126,6 +126,9 @@ impl Display for Words<'_, '_> {
                 let kind = if *directory { "directory" } else { "file" };
                 write!(f, "inode allocated: {} for a {kind}, in {} and {}", ino.0, Name(cg), Name(inode))
             }
+            Step::SizeGrown { ino, size_before, .. } => {
+                write!(f, "size grown: inode {}, from {size_before} bytes", ino.0)
+            }
             Step::InodeChanged { ino, fields: what, .. } => write!(f, "inode changed: {}, {}", ino.0, fields(*what)),
             Step::BlockReady { block, .. } => write!(f, "block ready: {}", Name(block)),
             Step::BlockAllocated { slot, old, new, block, freed, .. } => {

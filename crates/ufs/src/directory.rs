@@ -5,7 +5,7 @@
 
 use crate::dirhash::{DirHash, hash};
 use crate::{Inode, Layout, Ufs};
-use buf::{BufRef, Fields, Freed, Key, Op, Step, Ticket};
+use buf::{BufRef, CallKind, Fields, Freed, Key, Op, Step, Ticket};
 use ondisk::dirent::{self, DirFormat};
 use ondisk::{Ino, Lbn};
 use std::rc::Rc;
@@ -242,11 +242,12 @@ impl<L: Layout> Ufs<L> {
             }
         };
         self.cache().before_change(&block).await;
+        let kind_before = dirent::kind_at(&block.bytes(), within, self.format());
         self.cache().modify(&block, |bytes| {
             dirent::set_inode(bytes, within, self.format(), target.ino, target.kind as u8);
         });
-        let Target { ino, inode, .. } = target;
-        let step = Step::LinkChanged { dir: dir.ino(), block: &block, offset: within as u32, ino, inode, ticket };
+        let (Target { ino, inode, .. }, offset) = (target, within as u32);
+        let step = Step::LinkChanged { dir: dir.ino(), block: &block, offset, ino, inode, kind_before, ticket };
         let ripe = self.cache().step(op, step).await?;
         self.touch_dir_before(op, dir, ripe, now).await
     }
@@ -273,6 +274,8 @@ impl<L: Layout> Ufs<L> {
         self.cache().before_change(&block).await;
         let format = self.format();
         let offset = (found.offset - start) as usize;
+        // Other calls than unlink keep what the name meant, under another name or elsewhere.
+        let before = (op.kind != CallKind::Unlink).then(|| block.bytes()[within..within + size].to_vec());
         self.cache().modify(&block, |bytes| {
             let chunk = &mut bytes[within..within + size];
             let entries = dirent::entries(chunk, format, dir.ino(), start).map_while(|entry| entry.ok());
@@ -283,7 +286,9 @@ impl<L: Layout> Ufs<L> {
             index.remove(hash(name), found.offset);
             index.set_room((start / size as u64) as usize, self.gap_at(&block, within));
         }
-        let step = Step::LinkRemoved { dir: dir.ino(), block: &block, offset: (within + offset) as u32, ticket };
+        let before = before.as_deref().map(|before| (within as u32, before));
+        let step =
+            Step::LinkRemoved { dir: dir.ino(), block: &block, offset: (within + offset) as u32, before, ticket };
         let ripe = self.cache().step(op, step).await?;
         self.touch_dir_before(op, dir, ripe, now).await
     }

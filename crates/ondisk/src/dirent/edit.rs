@@ -63,6 +63,12 @@ pub fn set_inode(bytes: &mut [u8], at: usize, format: DirFormat, ino: Ino, kind:
     Some(())
 }
 
+/// The type in the entry at `at`; 0 where entries have none, or there is no entry.
+pub fn kind_at(bytes: &[u8], at: usize, format: DirFormat) -> u8 {
+    let kind = if format.old { None } else { at.checked_add(6).and_then(|at| bytes.get(at)) };
+    kind.copied().unwrap_or(0)
+}
+
 /// Removes the entry at `at`. `before` is the entry before it in the same directory block, if there is one, and takes
 /// its bytes over; else it stays as an unused entry (D3). Name, type and inode are zeroed.
 pub fn clear(bytes: &mut [u8], at: usize, before: Option<usize>, format: DirFormat) -> Option<()> {

@@ -32,7 +32,9 @@ impl Place {
         Some(match step {
             Step::InodesReady { .. } => Place::InodesCounted,
             Step::InodeChanged { fields: Fields::LinksUp, .. } => Place::LinksUp,
-            Step::InodeChanged { fields: Fields::DirectorySize, .. } => Place::DirectorySize,
+            Step::InodeChanged { fields: Fields::DirectorySize, .. } | Step::SizeGrown { directory: true, .. } => {
+                Place::DirectorySize
+            }
             Step::BlockReady { block, role: Role::Data, .. } if block.has_moved() => Place::MovedData,
             Step::BlockReady { role, .. } => Place::Initialised(*role),
             Step::BlockAllocated { freed: Some(_), slot, .. } => match slot {

@@ -1,0 +1,58 @@
+//! What soft updates wait for: that a buf, as it is now, has landed.
+
+use crate::buf::{ImageNo, Progress};
+use crate::{Buf, BufRef, Cache, Key};
+use std::fmt;
+use std::rc::Rc;
+
+/// The landing of what a buf holds at some moment. It has happened once an image that was sent after that moment is
+/// durable: bufs are never written but as a whole, and their images land in order. A buf that is thrown away before
+/// never lands.
+///
+/// A landing does not pin its buf, which is evicted only after all of it has landed.
+#[derive(Clone)]
+pub struct Landing {
+    progress: Rc<Progress>,
+    image: ImageNo,
+}
+
+impl Landing {
+    /// Of what `buf` holds now.
+    #[inline]
+    pub fn of(buf: &Buf) -> Landing {
+        Landing { progress: buf.progress.clone(), image: buf.current_image() }
+    }
+
+    /// It has happened: what the buf held then survives a power cut.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.progress.durable.get() >= self.image
+    }
+
+    /// The same, where what is waited for was rolled back in the images up to `held`.
+    #[inline]
+    pub fn is_done_after(&self, held: ImageNo) -> bool {
+        self.progress.durable.get() >= self.image.max(held.next())
+    }
+
+    /// Which buf.
+    pub fn key(&self) -> Key {
+        self.progress.key
+    }
+
+    /// The buf, while it holds something that has not landed.
+    pub fn buf(&self, cache: &Cache) -> Option<BufRef> {
+        cache.find(self.key()).filter(|buf| Rc::ptr_eq(&buf.progress, &self.progress))
+    }
+
+    /// The first image that holds what is waited for.
+    pub fn image(&self) -> ImageNo {
+        self.image
+    }
+}
+
+impl fmt::Debug for Landing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "image {} of {:?}", self.image.0, self.key())
+    }
+}
