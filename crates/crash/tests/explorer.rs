@@ -1,6 +1,8 @@
 //! What the explorer promises of itself: X2 and X4 of its head.
 
-use crash::{Counters, DEVICES, Device, Id, Plan, Report, Shard, Violation, explore, explore_on, shrink, sweep};
+use crash::{
+    Counters, DEVICES, Device, Id, Oracle, Plan, Report, Shard, Torn, Violation, explore, explore_on, shrink, sweep,
+};
 use workload::script::{self, Script};
 
 fn plan(scheme: &str, script: &str, device: &str) -> Plan {
@@ -98,5 +100,25 @@ fn what_async_breaks_is_shown_in_three_calls() {
         let script = small.id.parse::<Id>().unwrap().plan().unwrap().script;
         assert!(script.calls.len() <= 3, "{:?}", script.calls);
         assert!(small.lost.len() <= found.lost.len().max(1));
+    }
+}
+
+/// A disk may lose the sector that it was writing. Each state that breaks a promise has such a sector, the violation says
+/// what could not be read, and nothing panics: fsck ends at an inode, and asks before it takes a copy of the superblock.
+/// Where the disk keeps its sectors, the same script is cleared.
+#[test]
+fn a_sector_that_cannot_be_read_is_told_and_no_panic() {
+    let whole = plan("sync", "rename", "scsi94");
+    assert_eq!(explore(&whole).unwrap().violations, []);
+    let torn = Device { torn: Torn::Unreadable, ..whole.device.clone() };
+    let report = explore(&Plan { device: torn, ..whole }).unwrap();
+    for oracle in [Oracle::Recovers, Oracle::Structure] {
+        assert!(report.violations.iter().any(|found| found.oracle == oracle), "{oracle}");
+    }
+    for found in &report.violations {
+        println!("{}: {}", found.oracle, found.is);
+        let fates = found.id.rsplit_once(':').unwrap().1;
+        assert!(fates.contains('u'), "{}", found.id);
+        assert!(found.is.contains("read") && !found.is.contains("panic"), "{}: {}", found.oracle, found.is);
     }
 }
