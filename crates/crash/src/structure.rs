@@ -9,10 +9,10 @@ use std::fmt;
 pub enum Class {
     /// Nothing was found.
     Nothing,
-    /// Space, inodes or links that are marked used and are not: the volume may be written as it is.
+    /// What soft updates leave (McKusick and Ganger 1999): space, inodes or links that are marked used and are not, and
+    /// counters, which a mount takes anew from the maps. The volume may be written as it is.
     Leak,
-    /// Maps and counts that are behind what the inodes say: nothing is lost, but they must be mended before the volume is
-    /// written.
+    /// Maps that are behind what the inodes say: nothing is lost, but they must be mended before the volume is written.
     Behind,
     /// Something that a crash must never leave.
     Damage,
@@ -39,16 +39,38 @@ pub(crate) fn allowed(leaves: CrashLeaves) -> Class {
     }
 }
 
-/// How bad this is.
+/// How bad this is. Severity is whether a repair loses something; this is whether to write before the repair would.
 pub(crate) fn classify(finding: &Finding, severity: Severity) -> Class {
     match finding {
-        Finding::FragmentsLeaked { .. } | Finding::Unreferenced { .. } => Class::Leak,
-        Finding::LinkCount { found, right, .. } if found > right => Class::Leak,
         // More names than links: the next unlink would free a file that still has a name.
-        Finding::LinkCount { .. } => Class::Damage,
+        Finding::LinkCount { found, right, .. } if found < right => Class::Damage,
         // A name that leads to nothing, however easily it is taken away, was shown to somebody.
         Finding::EntryToEmpty { .. } | Finding::DirectorySize { .. } | Finding::InodeHash { .. } => Class::Damage,
         _ if severity == Severity::Manual => Class::Damage,
+        _ if leaks(finding) => Class::Leak,
         _ => Class::Behind,
     }
 }
+
+/// Whether soft updates may leave this, where a repair loses nothing by it.
+fn leaks(finding: &Finding) -> bool {
+    match finding {
+        // An inode that is in use and marked free would be given to a second file.
+        Finding::FragmentsLeaked { .. } | Finding::InodeMap { in_use: 0, .. } => true,
+        // A directory has two names while it moves, and its `..` agrees with one of them; else that is told as well.
+        Finding::LinkCount { .. } | Finding::ExtraName { .. } => true,
+        Finding::Unreferenced { .. } | Finding::DirectoryUnconnected { .. } | Finding::EmptyDirectory { .. } => true,
+        // Of a file that reaches into indirect blocks, and was growing or being cut.
+        Finding::BlockCount { .. } | Finding::SizeBeyondBlocks { .. } | Finding::IndirectBeyondSize { .. } => true,
+        Finding::GroupCounts { .. } | Finding::Summary { .. } | Finding::Totals { .. } => true,
+        Finding::PendingFrees { .. } => true,
+        Finding::FragmentSums { .. } | Finding::ClusterMap { .. } | Finding::ClusterSums { .. } => true,
+        // A write of several sectors was torn. A mount does not allocate from such a group.
+        Finding::GroupHash { .. } | Finding::SuperblockHash { .. } => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+#[path = "structure_tests.rs"]
+mod tests;

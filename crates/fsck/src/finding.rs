@@ -170,9 +170,9 @@ findings! {
     /// `cg_frsum`.
     FragmentSums { group: u32, run: u32, found: u32, right: u32 }, 42, Preen,
         "cylinder group {group}: {found} free runs of {run} fragments, should be {right}";
-    /// Inode bitmap.
-    InodeMap { group: u32, wrong: u32, first: u32 }, 43, Preen,
-        "cylinder group {group}: inode map wrong for {wrong} inodes, first {first}";
+    /// Inode bitmap: `in_use` of the `wrong` inodes are in use and marked free, the others free and marked in use.
+    InodeMap { group: u32, wrong: u32, first: u32, in_use: u32 }, 43, Preen,
+        "cylinder group {group}: inode map wrong for {wrong} inodes, first {first}; {in_use} of them in use and marked free";
     /// Free-fragment bitmap: fragments marked free that are in use.
     FragmentsInUse { group: u32, wrong: u32, first: u64 }, 43, Preen,
         "cylinder group {group}: {wrong} fragments in use are marked free, first {first}";

@@ -316,7 +316,8 @@ impl Volume {
     fn compare_maps(&mut self, c: Cgx, was: Cg<'_>, is: Cg<'_>) {
         let (group, base) = (c.0, self.geo.cgbase(c).0);
         if let Some((wrong, first)) = different_bits(was.iused(), is.iused(), |was, is| was ^ is) {
-            self.find(Finding::InodeMap { group, wrong, first });
+            let in_use = different_bits(was.iused(), is.iused(), |was, is| is & !was).map_or(0, |(in_use, _)| in_use);
+            self.find(Finding::InodeMap { group, wrong, first, in_use });
         }
         if let Some((wrong, first)) = different_bits(was.free(), is.free(), |was, is| was & !is) {
             self.find(Finding::FragmentsInUse { group, wrong, first: base + u64::from(first) });

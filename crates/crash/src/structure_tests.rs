@@ -1,0 +1,100 @@
+use super::*;
+use Class::{Behind, Damage, Leak};
+use Severity::{Manual, Preen};
+use std::collections::BTreeSet;
+
+/// Every finding, as it is told, and how bad it is. By the list of what soft updates may leave (the specification's section
+/// on the states of the disk after a crash).
+fn table() -> Vec<(Finding, Severity, Class)> {
+    let x = String::new;
+    vec![
+        (Finding::SuperblockRestored { from: 1, why: x() }, Manual, Damage),
+        (Finding::SuperblockHash { at: 1 }, Preen, Leak),
+        (Finding::SuperblockDiffers { field: "x", found: 1, backup: 1 }, Manual, Damage),
+        (Finding::BackupUnusable { group: 1, why: x() }, Manual, Damage),
+        (Finding::Optim { found: 1 }, Manual, Damage),
+        (Finding::Minfree { found: 1 }, Manual, Damage),
+        (Finding::SuperblockField { field: "x", found: 1, right: 1 }, Manual, Damage),
+        (Finding::PendingFrees { blocks: 1, inodes: 1 }, Preen, Leak),
+        (Finding::UnlinkedList { head: 1 }, Preen, Behind),
+        (Finding::SnapshotSlot { slot: 1, ino: 1 }, Manual, Damage),
+        (Finding::GroupHeader { group: 1, field: "x", found: 1, right: 1 }, Manual, Damage),
+        (Finding::InodeHash { ino: 1, found: 1, right: 1 }, Preen, Damage),
+        (Finding::FreeInodeNotEmpty { ino: 1 }, Manual, Damage),
+        (Finding::UnknownFileType { ino: 1, mode: 1 }, Manual, Damage),
+        (Finding::DirectoryModeLost { ino: 1, mode: 1 }, Manual, Damage),
+        (Finding::FileTooLarge { ino: 1, size: 1, limit: 1 }, Manual, Damage),
+        (Finding::SpecialFileSize { ino: 1, size: 1 }, Manual, Damage),
+        (Finding::SpecialFilePointer { ino: 1 }, Manual, Damage),
+        (Finding::NoDevice { ino: 1 }, Manual, Damage),
+        (Finding::PointerBeyondSize { ino: 1, lbn: 1, size: 1 }, Manual, Damage),
+        (Finding::SizeTooSmall { ino: 1, size: 1, right: 1 }, Manual, Damage),
+        (Finding::ShortLinkTail { ino: 1, size: 1 }, Manual, Damage),
+        (Finding::BadPointer { ino: 1, lbn: 1, frag: 1, count: 1 }, Manual, Damage),
+        (Finding::DuplicatePointer { ino: 1, lbn: 1, frag: 1 }, Manual, Damage),
+        (Finding::IndirectBeyondSize { ino: 1, lbn: 1, size: 1 }, Preen, Leak),
+        (Finding::BlockCount { ino: 1, found: 1, right: 1 }, Preen, Leak),
+        (Finding::SizeBeyondBlocks { ino: 1, size: 1, right: 1 }, Preen, Leak),
+        (Finding::SizeBeyondBlocks { ino: 1, size: 1, right: 1 }, Manual, Damage),
+        (Finding::ExtSize { ino: 1, found: 1, right: 1 }, Manual, Damage),
+        (Finding::ExtRecord { ino: 1, at: 1, why: "x" }, Manual, Damage),
+        (Finding::RootMissing { why: "x" }, Manual, Damage),
+        (Finding::DirectoryTooShort { ino: 1, size: 1 }, Manual, Damage),
+        (Finding::DirectorySize { ino: 1, size: 1, right: 1 }, Preen, Damage),
+        (Finding::DirectorySize { ino: 1, size: 1, right: 1 }, Manual, Damage),
+        (Finding::DirectoryHole { ino: 1, lbn: 1 }, Manual, Damage),
+        (Finding::DirectoryDamaged { ino: 1, at: 1, why: "x" }, Manual, Damage),
+        (Finding::Dot { ino: 1, why: "x" }, Manual, Damage),
+        (Finding::DotDot { ino: 1, why: "x" }, Manual, Damage),
+        (Finding::ExtraDot { ino: 1, at: 1 }, Manual, Damage),
+        (Finding::EntryOutOfRange { dir: 1, name: x(), ino: 1 }, Manual, Damage),
+        (Finding::Whiteout { dir: 1, name: x(), ino: 1, kind: 1 }, Manual, Damage),
+        (Finding::EntryUnallocated { dir: 1, name: x(), ino: 1 }, Manual, Damage),
+        (Finding::EntryToEmpty { dir: 1, name: x(), ino: 1 }, Preen, Damage),
+        (Finding::EntryType { dir: 1, name: x(), ino: 1, found: 1, right: 1 }, Manual, Damage),
+        (Finding::ExtraName { dir: 1, name: x(), ino: 1 }, Preen, Leak),
+        (Finding::TooManyNames { dir: 1, name: x(), ino: 1 }, Manual, Damage),
+        (Finding::WrongParent { ino: 1, found: 1, right: 1 }, Preen, Behind),
+        (Finding::DirectoryUnconnected { ino: 1, named: 1 }, Preen, Leak),
+        (Finding::DirectoryLoop { ino: 1 }, Manual, Damage),
+        (Finding::LinkCount { ino: 1, found: 3, right: 2 }, Preen, Leak),
+        (Finding::LinkCount { ino: 1, found: 1, right: 2 }, Manual, Damage),
+        (Finding::Unreferenced { ino: 1, size: 1 }, Preen, Leak),
+        (Finding::EmptyDirectory { ino: 1 }, Preen, Leak),
+        (Finding::GroupHash { group: 1 }, Preen, Leak),
+        (Finding::GroupField { group: 1, field: "x", found: 1, right: 1 }, Preen, Behind),
+        (Finding::GroupCounts { group: 1, field: "x", found: 1, right: 1 }, Preen, Leak),
+        (Finding::FragmentSums { group: 1, run: 1, found: 1, right: 1 }, Preen, Leak),
+        (Finding::InodeMap { group: 1, wrong: 1, first: 1, in_use: 0 }, Preen, Leak),
+        (Finding::InodeMap { group: 1, wrong: 1, first: 1, in_use: 1 }, Preen, Behind),
+        (Finding::FragmentsInUse { group: 1, wrong: 1, first: 1 }, Preen, Behind),
+        (Finding::FragmentsLeaked { group: 1, wrong: 1, first: 1 }, Preen, Leak),
+        (Finding::ClusterMap { group: 1, wrong: 1, first: 1 }, Preen, Leak),
+        (Finding::ClusterSums { group: 1, run: 1, found: 1, right: 1 }, Preen, Leak),
+        (Finding::LostDirectories { group: 1, found: 1, recorded: 1 }, Manual, Damage),
+        (Finding::Summary { group: 1, field: "x", found: 1, right: 1 }, Preen, Leak),
+        (Finding::Totals { field: "x", found: 1, right: 1 }, Preen, Leak),
+    ]
+}
+
+#[test]
+fn every_finding_has_its_class() {
+    for (finding, severity, class) in table() {
+        assert_eq!(classify(&finding, severity), class, "{}: {finding}", finding.name());
+    }
+}
+
+#[test]
+fn no_finding_is_forgotten() {
+    let told: BTreeSet<&str> = table().iter().map(|(finding, ..)| finding.name()).collect();
+    let all: BTreeSet<&str> = Finding::NAMES.iter().copied().collect();
+    assert_eq!(told, all);
+}
+
+/// What asks a question is no leak, whatever it is called.
+#[test]
+fn what_asks_a_question_is_damage() {
+    for (finding, ..) in table() {
+        assert_eq!(classify(&finding, Manual), Damage, "{}", finding.name());
+    }
+}
