@@ -212,6 +212,20 @@ fn preen_after_soft_updates_clears_what_was_about_to_go() {
     assert_eq!(common::run(&v.disk, Mode::Check).expect("a volume").exit_code(), 0);
 }
 
+/// No `lost+found` is needed then, so a check does not count one among what is in use.
+#[test]
+fn check_after_soft_updates_tells_only_what_is_lost() {
+    let v = Volume::new(Format::Ufs2, Endian::Little, true);
+    v.superblock(|sb| sb.fields.clean = 0);
+    v.put_u32(v.entry(2, "dir"), 0);
+    let report = common::run(&v.disk, Mode::Check).expect("a volume");
+    let told: Vec<&str> = report.findings.iter().map(|found| found.finding.name()).collect();
+    assert!(told.contains(&"DirectoryUnconnected") && told.contains(&"FragmentsLeaked"), "{}", common::told(&report));
+    assert!(!told.contains(&"FragmentsInUse") && !told.contains(&"LostDirectories"), "{}", common::told(&report));
+    let in_use = |found: &fsck::Found| matches!(found.finding, Finding::InodeMap { in_use: 1.., .. });
+    assert!(!report.findings.iter().any(in_use), "{}", common::told(&report));
+}
+
 #[test]
 fn preen_skips_a_clean_volume_and_the_others_do_not() {
     let v = volume();
