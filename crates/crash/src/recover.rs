@@ -1,6 +1,7 @@
 //! What a scheme does after a power cut, and what it writes meanwhile, so that the power can be cut again.
 
 use crate::Error;
+use crate::device::Device;
 use crate::fingerprint::{of_image, of_sector};
 use disk::{
     Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Image, RamDisk, ReadPart, SECTOR, WritePart,
@@ -105,25 +106,27 @@ pub(crate) fn changes(before: &RamDisk, log: &[Logged]) -> u128 {
 
 /// The prefixes of a recovery, and, of the writes that a volatile cache may hold back at its end, those that lose one or
 /// keep one: lists of writes that reached the disk, none of them the whole log.
-pub(crate) fn interruptions(log: &[Logged], reorders: bool) -> Vec<Vec<Logged>> {
+pub(crate) fn interruptions(log: &[Logged], device: &Device) -> Vec<Vec<Logged>> {
     let mut all = Vec::new();
     for end in 0..log.len() {
         all.push(log[..end].to_vec());
         let from = log[..=end].iter().position(|write| write.epoch == log[end].epoch).unwrap_or(end);
-        if reorders && from < end {
+        if device.reorders && from < end {
             // The newest of its epoch alone, and all of its epoch but the oldest.
             all.push([&log[..from], &log[end..=end]].concat());
             all.push([&log[..from], &log[from + 1..=end]].concat());
         }
-        if log[end].image.len() > SECTOR {
-            all.push([&log[..end], &[first_half(&log[end])]].concat());
+        let torn = first_half(&log[end], device.atomic as usize);
+        if device.tears && torn.image.len() < log[end].image.len() {
+            all.push([&log[..end], &[torn]].concat());
         }
     }
     all
 }
 
-fn first_half(write: &Logged) -> Logged {
-    let sectors = (write.image.len() / SECTOR).div_ceil(2);
-    let image = disk::Block::copy_of(&write.image[..sectors * SECTOR]).image();
+/// Half of its atomic units, rounded up.
+fn first_half(write: &Logged, atomic: usize) -> Logged {
+    let len = write.image.len().div_ceil(atomic).div_ceil(2) * atomic;
+    let image = disk::Block::copy_of(&write.image[..len.min(write.image.len())]).image();
     Logged { image, ..write.clone() }
 }

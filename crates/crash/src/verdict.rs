@@ -222,7 +222,7 @@ impl Memory {
         log: &[Logged],
         tree: &Rc<Tree>,
     ) -> Option<Breach> {
-        for partial in interruptions(log, plan.device.reorders) {
+        for partial in interruptions(log, &plan.device) {
             let disk = before.snapshot();
             let cut = fingerprint ^ changes(before, &partial);
             if cut == fingerprint {

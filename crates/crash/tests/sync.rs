@@ -23,7 +23,7 @@ struct Set {
 fn sets() -> Vec<Set> {
     let set = |scripts, states, recovery_cuts| Set { scripts, states, recovery_cuts };
     let single = ace::sequences(&ace::Bounds::length(1)).collect();
-    vec![set(script::bugs(), 1000, 1), set(script::all(), 3000, 2), set(script::ufs(), 400, 2), set(single, 500, 2)]
+    vec![set(script::bugs(), 1000, 1), set(script::all(), 3000, 2), set(script::ufs(), 400, 1), set(single, 500, 2)]
 }
 
 /// Explores all sets on a device, with one memory.
