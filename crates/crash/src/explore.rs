@@ -4,7 +4,7 @@ use crate::cut::Cuts;
 use crate::fate::{Fates, Futures};
 use crate::id::Id;
 use crate::oracle::{Breach, Judge};
-use crate::plan::{Plan, held_to};
+use crate::plan::Plan;
 use crate::promise::Promised;
 use crate::record::{Recording, record};
 use crate::report::{Report, Violation};
@@ -48,8 +48,8 @@ pub fn explore(plan: &Plan) -> Result<Report, Error> {
 /// See [`Error`].
 pub fn explore_with(plan: &Plan, memory: &mut Memory, counters: &Counters) -> Result<Report, Error> {
     memory.bound();
-    let recording = record(plan, &fresh(&plan.shape)?)?;
     let promises = plan.promises()?;
+    let recording = record(plan, &fresh(&plan.shape, promises.mount_at_once)?)?;
     let before = (memory.distinct, memory.nested, std::mem::take(&mut memory.findings));
     let mut exploration = Exploration::new(plan, &recording, &promises, memory, counters);
     exploration.run();
@@ -87,7 +87,7 @@ impl<'a> Exploration<'a> {
         memory: &'a mut Memory,
         counters: &'a Counters,
     ) -> Exploration<'a> {
-        memory.leaves = held_to(promises);
+        memory.hold_to(promises);
         let report = Report::of(plan, recording);
         Exploration { plan, recording, promises, memory, counters, report, right: FxHashSet::default() }
     }

@@ -28,6 +28,7 @@ mod plan;
 mod promise;
 mod record;
 mod recover;
+mod recovery;
 mod report;
 mod shrink;
 mod story;
@@ -36,6 +37,7 @@ mod sweep;
 mod tree;
 mod verdict;
 mod volume;
+mod works;
 
 pub use device::{DEFAULT_DEVICE, DEVICES, Device, Torn};
 pub use error::Error;

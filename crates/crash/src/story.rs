@@ -112,6 +112,10 @@ fn promise(oracle: Oracle, promises: &Promises) -> (bool, String) {
         Oracle::Recovers | Oracle::Structure | Oracle::Works | Oracle::Idempotent | Oracle::RecoveryCut => {
             let says = "fsck -p repairs what a crash leaves, without a question, and the volume works";
             match promises.crash_leaves {
+                _ if promises.mount_at_once => (
+                    true,
+                    "a crashed volume may be mounted and written at once, or repaired first; both end alike".into(),
+                ),
                 CrashLeaves::Anything => (false, format!("declares nothing; held to the least: {says}")),
                 _ => (true, says.into()),
             }

@@ -95,6 +95,17 @@ impl File {
     }
 }
 
+impl File {
+    /// The same but for names, counts, and zeroes that were at the end.
+    fn leaks_into(&self, is: &File) -> bool {
+        let kept = || is.contents.iter().all(|(at, piece)| self.bytes(*at, piece.len()).as_ref() == Some(piece));
+        let cut = || is.size < self.size && self.is_zero_from(is.size) && kept();
+        (self.kind, self.mode, self.owner, self.flags) == (is.kind, is.mode, is.owner, is.flags)
+            && self.xattrs == is.xattrs
+            && (self.size == is.size && self.contents == is.contents || cut())
+    }
+}
+
 /// A whole tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tree {
@@ -233,6 +244,20 @@ impl Tree {
         tree
     }
 
+    /// Whether this is `repaired` but for what a repair takes away without loss: links and space that are counted and not
+    /// there, zeroes at the end of a file that ended in a hole, and one of two names of a directory.
+    pub(crate) fn leaks_into(&self, repaired: &Tree) -> bool {
+        let directory = |id: &FileId| self.files.get(id).is_some_and(|file| file.kind.0 == Kind::Directory);
+        let same = |(id, was): (&FileId, &File)| {
+            repaired.files.get(id).is_some_and(|is| {
+                was.leaks_into(is)
+                    && is.names.iter().all(|(name, id)| was.names.get(name) == Some(id))
+                    && was.names.iter().all(|(name, id)| is.names.contains_key(name) || directory(id))
+            })
+        };
+        self.root == repaired.root && self.files.len() == repaired.files.len() && self.files.iter().all(same)
+    }
+
     /// A number that two trees share only if they are equal.
     pub(crate) fn digest(&self) -> u128 {
         let mut h = Xxh3Default::new();
@@ -312,3 +337,7 @@ async fn contents<F: FileSystem>(fs: &F, node: NodeId, size: u64) -> Result<Vec<
     }
     Ok(pieces)
 }
+
+#[cfg(test)]
+#[path = "tree_tests.rs"]
+mod tests;

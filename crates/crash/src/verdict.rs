@@ -4,22 +4,26 @@
 //! V1. Images are known by their fingerprints. Many crashes leave the same image, and many images recover to the same
 //!     one: what needs the recovered image only is found out once for each of those.
 //! V2. A panic in recovery is a breach like any other, and does not end the exploration.
+//! V3. A volume that may be mounted at once may be given to fsck as well: both ways are gone, each is cut, and they end in
+//!     the same tree. Otherwise whoever is careful would lose what the careless keep.
 
 use crate::oracle::{Breach, Oracle};
+use crate::plan::held_to;
 use crate::record::{honest, mount};
 use crate::recover::{Logged, Traced, changes, check, interruptions};
+use crate::recovery::{Recovery, guarded, mount_at_once};
 use crate::structure::{Class, allowed, classify};
 use crate::tree::Tree;
+use crate::works::works;
 use crate::{Error, Plan};
-use buf::CrashLeaves;
+use buf::{CrashLeaves, Promises};
 use disk::RamDisk;
-use fsck::Mode;
+use fsck::{Found, Mode};
 use rt::Rt;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use vfs::{Caller, FileSystem, Kind, Mode as Bits, Name};
+use vfs::Kind;
 
 /// What came of an image.
 #[derive(Clone)]
@@ -39,11 +43,13 @@ type Settled = (Option<Rc<Tree>>, Option<Rc<Breach>>);
 pub struct Memory {
     rt: Rt,
     /// The worst that a crash may leave.
-    pub(crate) leaves: CrashLeaves,
+    leaves: CrashLeaves,
+    /// What the scheme does after a crash.
+    recovery: Recovery,
     images: FxHashMap<u128, Verdict>,
-    recovered: FxHashMap<u128, Settled>,
-    /// What came of the images of cut recoveries, by their fingerprints.
-    cut: FxHashMap<u128, Settled>,
+    recovered: FxHashMap<(Recovery, u128), Settled>,
+    /// What came of the images of cut recoveries, by their fingerprints, when the same recovery began again.
+    cut: FxHashMap<(Recovery, u128), Settled>,
     trees: FxHashMap<u128, Rc<Tree>>,
     /// Images that were recovered and checked, those of cut recoveries included.
     pub(crate) distinct: u64,
@@ -58,6 +64,7 @@ impl Default for Memory {
         Memory {
             rt: Rt::virtual_time(0),
             leaves: CrashLeaves::Anything,
+            recovery: Recovery::Fsck,
             images: FxHashMap::default(),
             recovered: FxHashMap::default(),
             cut: FxHashMap::default(),
@@ -79,9 +86,16 @@ struct Recovered {
     disk: RamDisk,
     log: Vec<Logged>,
     worst: Class,
+    /// The worst that may be found on it now.
+    left: Class,
 }
 
 impl Memory {
+    /// The promises that all images are held to.
+    pub(crate) fn hold_to(&mut self, promises: &Promises) {
+        (self.leaves, self.recovery) = (held_to(promises), Recovery::of(promises));
+    }
+
     /// Forgets images when there are too many; a sweep goes on as if it had just begun.
     pub(crate) fn bound(&mut self) {
         if self.images.len() + self.cut.len() > REMEMBERED || self.trees.len() > TREES {
@@ -97,31 +111,65 @@ impl Memory {
         self.images.get(&fingerprint)
     }
 
+    /// Whether an image was counted, by a crash or by a recovery that was cut.
+    fn is_counted(&self, fingerprint: u128) -> bool {
+        let cut = |how| self.cut.contains_key(&(how, fingerprint));
+        self.images.contains_key(&fingerprint) || cut(Recovery::Fsck) || cut(Recovery::Mount)
+    }
+
     /// Finds out.
     pub(crate) fn find_out(&mut self, plan: &Plan, fingerprint: u128, disk: RamDisk, bad: &[u64]) -> Verdict {
-        self.distinct += u64::from(!self.cut.contains_key(&fingerprint));
-        let before = disk.snapshot();
-        let verdict = match self.recover(plan, fingerprint, disk, bad, true) {
-            Err((breach, worst)) => Verdict { tree: None, breach: Some(Rc::new(breach)), worst },
-            Ok(recovered) => {
-                let Recovered { log, worst, .. } = &recovered;
-                let (log, worst) = (log.clone(), *worst);
-                let (tree, mut breach) = self.settled(plan, recovered);
-                if let Some(tree) =
-                    tree.as_ref().filter(|_| breach.is_none() && bad.is_empty() && plan.cuts_recovery_of(fingerprint))
-                {
-                    breach = self.cut_again(plan, fingerprint, &before, &log, tree).map(Rc::new);
-                }
-                Verdict { tree, breach, worst }
-            }
-        };
+        self.distinct += u64::from(!self.is_counted(fingerprint));
+        let mut verdict = self.found_by(self.recovery, plan, fingerprint, disk.snapshot(), bad);
+        if let (Recovery::Mount, Some(tree), None) = (self.recovery, &verdict.tree, &verdict.breach) {
+            verdict.breach = self.by_fsck_too(plan, fingerprint, disk, bad, tree);
+        }
         self.images.insert(fingerprint, verdict.clone());
         verdict
     }
 
-    /// Recovers the image on `disk` as the scheme declares.
+    /// What one way of recovery comes to, cut and uncut.
+    fn found_by(&mut self, how: Recovery, plan: &Plan, fingerprint: u128, disk: RamDisk, bad: &[u64]) -> Verdict {
+        let before = disk.snapshot();
+        match self.recover(how, plan, fingerprint, disk, bad, how == self.recovery) {
+            Err((breach, worst)) => Verdict { tree: None, breach: Some(Rc::new(breach)), worst },
+            Ok(recovered) => {
+                let Recovered { log, worst, .. } = &recovered;
+                let (log, worst) = (log.clone(), *worst);
+                let (tree, mut breach) = self.settled(how, plan, recovered);
+                if let Some(tree) =
+                    tree.as_ref().filter(|_| breach.is_none() && bad.is_empty() && plan.cuts_recovery_of(fingerprint))
+                {
+                    breach = self.cut_again(how, plan, fingerprint, &before, &log, tree).map(Rc::new);
+                }
+                Verdict { tree, breach, worst }
+            }
+        }
+    }
+
+    /// V3: what is wrong when the same image is repaired, and not mounted as it is.
+    fn by_fsck_too(
+        &mut self,
+        plan: &Plan,
+        fingerprint: u128,
+        disk: RamDisk,
+        bad: &[u64],
+        mounted: &Tree,
+    ) -> Option<Rc<Breach>> {
+        let Verdict { tree, breach, .. } = self.found_by(Recovery::Fsck, plan, fingerprint, disk, bad);
+        let same = || tree.is_some_and(|repaired| mounted.leaks_into(&repaired));
+        breach.or_else(|| {
+            let is = "another tree";
+            (!same())
+                .then(|| Rc::new(Breach::new(Oracle::Recovers, "fsck -p", "leaves the tree that a mount shows", is)))
+        })
+    }
+
+    /// Recovers the image on `disk` in one of the ways. `strict` holds what fsck finds there to what the scheme declares; a
+    /// mount is always held to it.
     fn recover(
         &mut self,
+        how: Recovery,
         plan: &Plan,
         fingerprint: u128,
         disk: RamDisk,
@@ -130,56 +178,63 @@ impl Memory {
     ) -> Result<Recovered, (Breach, Class)> {
         let before = disk.snapshot();
         let traced = Traced::new(disk.clone(), plan.device.sector, bad);
-        let ran = guarded(|| check(&self.rt, Rc::new(traced.clone()), Mode::Preen));
-        let recovers =
-            |is: String| (Breach::new(Oracle::Recovers, "recovery", "fsck -p ends and repairs all", is), Class::Damage);
-        let report = ran.map_err(recovers)?;
+        let recovers = |is: String| (Breach::new(Oracle::Recovers, "recovery", how.says(), is), Class::Damage);
+        let mode = if how == Recovery::Fsck { Mode::Preen } else { Mode::Check };
+        let report = guarded(|| check(&self.rt, Rc::new(traced.clone()), mode)).map_err(recovers)?;
         let mut worst = Class::Nothing;
         for found in &report.findings {
-            worst = worst.max(classify(&found.finding, found.severity));
+            worst = worst.max(class(found));
             if strict {
                 *self.findings.entry(found.finding.name()).or_default() += 1;
             }
         }
-        let told = |wanted: &dyn Fn(&fsck::Found) -> bool| -> String {
+        let told = |wanted: &dyn Fn(&Found) -> bool| -> String {
             let told: Vec<String> =
                 report.findings.iter().filter(|f| wanted(f)).map(|f| f.finding.to_string()).collect();
             told.join("; ")
         };
-        let limit = allowed(self.leaves);
-        if strict && worst > limit {
-            let is = told(&|found| classify(&found.finding, found.severity) > limit);
+        let limit = how.limit(allowed(self.leaves));
+        if (strict || how == Recovery::Mount) && worst > limit {
+            let is = told(&|found| class(found) > limit);
             let should = format!("no worse than: {limit}");
             return Err((Breach::new(Oracle::Structure, "what fsck finds after the cut", should, is), worst));
         }
-        if report.left || report.refused.is_some() {
-            let why = report.refused.clone().unwrap_or_else(|| told(&|found| !found.repaired));
-            return Err(recovers(format!("left: {why}")));
-        }
+        let left = match how {
+            Recovery::Fsck if report.left || report.refused.is_some() => {
+                let why = report.refused.clone().unwrap_or_else(|| told(&|found| !found.repaired));
+                return Err(recovers(format!("left: {why}")));
+            }
+            Recovery::Fsck => Class::Nothing,
+            Recovery::Mount => guarded(|| mount_at_once(plan, &disk, &traced)).map_err(recovers)?,
+        };
         let log = traced.take_log();
-        Ok(Recovered { fingerprint: fingerprint ^ changes(&before, &log), disk, log, worst })
+        Ok(Recovered { fingerprint: fingerprint ^ changes(&before, &log), disk, log, worst, left })
     }
 
     /// What needs the recovered image only: its tree, whether a second recovery changes it, whether it works.
-    fn settled(&mut self, plan: &Plan, recovered: Recovered) -> Settled {
-        let Recovered { fingerprint, disk, .. } = recovered;
-        if let Some(known) = self.recovered.get(&fingerprint) {
+    fn settled(&mut self, how: Recovery, plan: &Plan, recovered: Recovered) -> Settled {
+        let Recovered { fingerprint, disk, left, .. } = recovered;
+        if let Some(known) = self.recovered.get(&(how, fingerprint)) {
             return known.clone();
         }
-        let found = match self.again(plan, &disk) {
+        let again = match how {
+            Recovery::Fsck => self.again(plan, &disk),
+            Recovery::Mount => self.no_worse_than(left, plan, &disk),
+        };
+        let found = match again {
             Some(breach) => (None, Some(breach)),
-            None => match guarded(|| self.tree(plan, &disk)) {
+            None => match guarded(|| self.tree(how, plan, &disk)) {
                 Ok(tree) => (
                     Some(tree.clone()),
-                    guarded(|| works(plan, &disk, &tree)).err().map(|is| {
-                        Breach::new(Oracle::Works, "a second program", "runs, and leaves a clean volume", is)
+                    guarded(|| works(plan, &disk, &tree, left)).err().map(|is| {
+                        Breach::new(Oracle::Works, "a second program", "runs, and leaves a sound volume", is)
                     }),
                 ),
                 Err(is) => (None, Some(Breach::new(Oracle::Recovers, "the recovered tree", "can be read", is))),
             },
         };
         let found = (found.0, found.1.map(Rc::new));
-        self.recovered.insert(fingerprint, found.clone());
+        self.recovered.insert((how, fingerprint), found.clone());
         found
     }
 
@@ -195,7 +250,17 @@ impl Memory {
         Some(Breach::new(Oracle::Idempotent, "a second recovery", "finds and changes nothing", is))
     }
 
-    fn tree(&mut self, plan: &Plan, disk: &RamDisk) -> Result<Rc<Tree>, Error> {
+    /// A mount makes nothing worse.
+    fn no_worse_than(&mut self, left: Class, plan: &Plan, disk: &RamDisk) -> Option<Breach> {
+        let traced = Traced::new(disk.snapshot(), plan.device.sector, &[]);
+        let is = match guarded(|| check(&self.rt, Rc::new(traced), Mode::Check)) {
+            Err(why) => why,
+            Ok(report) => report.findings.iter().find(|found| class(found) > left)?.finding.to_string(),
+        };
+        Some(Breach::new(Oracle::Structure, "what fsck finds after the mount", format!("no worse than: {left}"), is))
+    }
+
+    fn tree(&mut self, how: Recovery, plan: &Plan, disk: &RamDisk) -> Result<Rc<Tree>, Error> {
         let rt = Rt::virtual_time(1);
         let traced = Traced::new(disk.snapshot(), plan.device.sector, &[]);
         let mounted = mount(&rt, disk, Rc::new(traced), honest("async", &plan.settings)?, true)?;
@@ -205,7 +270,8 @@ impl Memory {
         let tree = tree.map_err(|error| Error::Run(format!("reading the recovered tree: {error}")))?;
         for (id, names) in tree.names_of() {
             let Some(file) = tree.files.get(&id).filter(|file| file.kind.0 != Kind::Directory) else { continue };
-            if file.nlink as usize != names.len() {
+            let links = file.nlink as usize;
+            if links < names.len() || links > names.len() && how == Recovery::Fsck {
                 let path = tree.path_of(id);
                 return Err(Error::Run(format!("{path}: {} links, {} names", file.nlink, names.len())));
             }
@@ -216,6 +282,7 @@ impl Memory {
     /// Cuts the recovery whose writes are `log` at every one of them, begins it again, and compares what comes of it.
     fn cut_again(
         &mut self,
+        how: Recovery,
         plan: &Plan,
         fingerprint: u128,
         before: &RamDisk,
@@ -231,7 +298,7 @@ impl Memory {
             for write in &partial {
                 disk.poke(write.at, &write.image);
             }
-            let is = match self.begun_again(plan, cut, disk) {
+            let is = match self.begun_again(how, plan, cut, disk) {
                 (Some(other), None) if Rc::ptr_eq(&other, tree) || other.alike(tree) => continue,
                 (_, Some(breach)) => format!("{}: {}", breach.what, breach.is),
                 _ => "another tree".into(),
@@ -244,84 +311,22 @@ impl Memory {
     }
 
     /// What comes of a recovery that was cut and left this image. Many cuts leave the same (V1).
-    fn begun_again(&mut self, plan: &Plan, fingerprint: u128, disk: RamDisk) -> Settled {
-        if let Some(known) = self.cut.get(&fingerprint) {
+    fn begun_again(&mut self, how: Recovery, plan: &Plan, fingerprint: u128, disk: RamDisk) -> Settled {
+        if let Some(known) = self.cut.get(&(how, fingerprint)) {
             return known.clone();
         }
         self.nested += 1;
         // A crash without a recovery may have left it, too, and then it was counted.
-        self.distinct += u64::from(!self.images.contains_key(&fingerprint));
-        let found = match self.recover(plan, fingerprint, disk, &[], false) {
+        self.distinct += u64::from(!self.is_counted(fingerprint));
+        let found = match self.recover(how, plan, fingerprint, disk, &[], false) {
             Err((breach, _)) => (None, Some(Rc::new(breach))),
-            Ok(recovered) => self.settled(plan, recovered),
+            Ok(recovered) => self.settled(how, plan, recovered),
         };
-        self.cut.insert(fingerprint, found.clone());
+        self.cut.insert((how, fingerprint), found.clone());
         found
     }
 }
 
-/// Runs `work`; a panic is an answer too (V2).
-fn guarded<T, E: ToString>(work: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(answer) => answer.map_err(|error| error.to_string()),
-        Err(panic) => {
-            let what =
-                panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-            Err(format!("panic: {}", what.unwrap_or("no message")))
-        }
-    }
-}
-
-/// Directories in which the second program works, at most.
-const DIRECTORIES: usize = 8;
-
-/// The second program: a file made, written and removed in each directory, and a clean unmount.
-fn works(plan: &Plan, disk: &RamDisk, tree: &Tree) -> Result<(), Error> {
-    let (rt, disk) = (Rt::virtual_time(2), disk.snapshot());
-    let traced = Traced::new(disk.clone(), plan.device.sector, &[]);
-    let mounted = mount(&rt, &disk, Rc::new(traced.clone()), honest("async", &plan.settings)?, false)?;
-    let worked = rt.block_on(work(&**mounted.fs(), tree));
-    let unmounted = rt.block_on(mounted.unmount());
-    rt.drop_tasks();
-    worked.and(unmounted).map_err(|error| Error::Run(error.to_string()))?;
-    let report = check(&rt, Rc::new(traced), Mode::Check)?;
-    match report.findings.first() {
-        Some(found) => Err(Error::Run(format!("fsck afterwards: {}", found.finding))),
-        None => Ok(()),
-    }
-}
-
-async fn work<F: FileSystem>(fs: &F, tree: &Tree) -> vfs::Result<()> {
-    let who = Caller { privileged: true, ..Caller::default() };
-    let name = Name::new(b".second-program")?;
-    let dirs = tree.files.iter().filter(|(_, file)| file.kind.0 == Kind::Directory).take(DIRECTORIES);
-    for path in dirs.map(|(id, _)| tree.path(*id)) {
-        let mut dir = fs.root();
-        for part in path.split('/').filter(|part| !part.is_empty()) {
-            let next = fs.lookup(dir, Name::new(part.as_bytes())?).await?.node;
-            if dir != fs.root() {
-                fs.forget(dir, 1);
-            }
-            dir = next;
-        }
-        let made = fs.mknod(&who, dir, name, Kind::Regular, Bits::new(0o600), 0).await;
-        let outcome = match made {
-            Ok(entry) => {
-                let written = fs.write(&who, entry.node, 0, &[0xa5; 6000]).await;
-                fs.forget(entry.node, 1);
-                let removed = fs.unlink(dir, name).await;
-                written.map(|_| ()).and(removed)
-            }
-            Err(error) => Err(error),
-        };
-        if dir != fs.root() {
-            fs.forget(dir, 1);
-        }
-        match outcome {
-            // A full volume is no fault of the crash.
-            Err(vfs::Error::Refused(vfs::Refusal::NoSpace | vfs::Refusal::NotPermitted)) | Ok(()) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+fn class(found: &Found) -> Class {
+    classify(&found.finding, found.severity)
 }

@@ -14,33 +14,37 @@ const GARBAGE: usize = 32 * 1024;
 
 thread_local! {
     /// The last one that was made: scripts come in rows with the same.
-    static LAST: RefCell<Option<(Shape, RamDisk)>> = const { RefCell::new(None) };
+    static LAST: RefCell<Option<(Shape, bool, RamDisk)>> = const { RefCell::new(None) };
 }
 
 /// A new volume of a shape, on a disk that was used before: what nobody initialises is garbage, as it is in life.
+/// `mount_at_once` gives it the flag by which a system knows that a crash does not make it unfit to be written.
 ///
 /// # Errors
 /// There is no volume of this shape.
-pub(crate) fn fresh(shape: &Shape) -> Result<RamDisk, Error> {
-    let known =
-        |last: &Option<(Shape, RamDisk)>| last.as_ref().filter(|(of, _)| of == shape).map(|(_, ram)| ram.snapshot());
+pub(crate) fn fresh(shape: &Shape, mount_at_once: bool) -> Result<RamDisk, Error> {
+    let known = |last: &Option<(Shape, bool, RamDisk)>| {
+        let last = last.as_ref().filter(|(of, flag, _)| of == shape && *flag == mount_at_once);
+        last.map(|(.., ram)| ram.snapshot())
+    };
     if let Some(ram) = LAST.with_borrow(known) {
         return Ok(ram);
     }
-    let ram = make(shape)?;
-    LAST.set(Some((shape.clone(), ram.snapshot())));
+    let ram = make(shape, mount_at_once)?;
+    LAST.set(Some((shape.clone(), mount_at_once, ram.snapshot())));
     Ok(ram)
 }
 
 /// newfs leaves a directory for snapshots, which the model knows nothing of: it goes.
-fn make(shape: &Shape) -> Result<RamDisk, Error> {
+fn make(shape: &Shape, mount_at_once: bool) -> Result<RamDisk, Error> {
     let (rt, ram) = (Rt::virtual_time(0), RamDisk::new(shape.size));
     let mut garbage = vec![0; GARBAGE];
     Rng::new(0x0067_6172_6261_6765).fill(&mut garbage);
     for at in (0..shape.size).step_by(GARBAGE) {
         ram.poke(at, &garbage[..GARBAGE.min((shape.size - at) as usize)]);
     }
-    let made = shape.volume().create_on(&rt, Rc::new(ram.clone()), false);
+    let volume = shape.volume().with(|params| params.softdep = mount_at_once);
+    let made = volume.create_on(&rt, Rc::new(ram.clone()), false);
     made.map_err(|error| Error::Shape(error.to_string()))?;
     let mounted = mount(&rt, &ram, Rc::new(ram.clone()), honest("async", &Settings::default())?, false)?;
     let failed = |error: vfs::Error| Error::Shape(error.to_string());

@@ -1,0 +1,78 @@
+//! What a scheme does after a power cut, by what it promises.
+
+use crate::Error;
+use crate::Plan;
+use crate::record::mount;
+use crate::recover::Traced;
+use crate::structure::Class;
+use buf::Promises;
+use disk::RamDisk;
+use ordofs::Mounted;
+use rt::Rt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+/// The ways to bring a volume back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Recovery {
+    /// `fsck -p`.
+    Fsck,
+    /// None at all: the next mount writes to the volume as it is. A fragment that is in use and marked free would then go
+    /// to two files, so fsck may find leaks before that, and nothing else.
+    Mount,
+}
+
+impl Recovery {
+    pub(crate) fn of(promises: &Promises) -> Recovery {
+        if promises.mount_at_once { Recovery::Mount } else { Recovery::Fsck }
+    }
+
+    /// What it is to do, in words.
+    pub(crate) fn says(self) -> &'static str {
+        match self {
+            Recovery::Fsck => "fsck -p ends and repairs all",
+            Recovery::Mount => "the volume is mounted read-write, and unmounted",
+        }
+    }
+
+    /// The worst that it can begin with, of what the scheme declares to leave.
+    pub(crate) fn limit(self, declared: Class) -> Class {
+        match self {
+            Recovery::Fsck => declared,
+            Recovery::Mount => declared.min(Class::Leak),
+        }
+    }
+}
+
+/// Mounts the volume on `ram` through `disk`, read-write and with its scheme, and unmounts it. Returns the worst that may
+/// be found on it afterwards.
+///
+/// # Errors
+/// It is not mounted, or not writable, or not unmounted.
+pub(crate) fn mount_at_once(plan: &Plan, ram: &RamDisk, disk: &Traced) -> Result<Class, Error> {
+    let rt = Rt::virtual_time(3);
+    let mounted = mount(&rt, ram, Rc::new(disk.clone()), plan.scheme()?, false)?;
+    let refused = mounted.why_read_only().map(|why| Error::Mount(format!("only for reading: {why}")));
+    let left = refused.map_or_else(|| Ok(left_by(&mounted)), Err);
+    let unmounted = rt.block_on(mounted.unmount()).map_err(|error| Error::Run(format!("unmount: {error}")));
+    rt.drop_tasks();
+    unmounted.and(left)
+}
+
+/// What a mount leaves of what it found, once its background work is done. It has none that takes leaks back: all of them
+/// may be there after it.
+fn left_by(_mounted: &Mounted) -> Class {
+    Class::Leak
+}
+
+/// Runs `work`; a panic is an answer too.
+pub(crate) fn guarded<T, E: ToString>(work: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(answer) => answer.map_err(|error| error.to_string()),
+        Err(panic) => {
+            let what =
+                panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+            Err(format!("panic: {}", what.unwrap_or("no message")))
+        }
+    }
+}

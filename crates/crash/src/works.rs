@@ -1,0 +1,69 @@
+//! The second program, which uses a volume after its recovery.
+
+use crate::record::{honest, mount};
+use crate::recover::{Traced, check};
+use crate::structure::{Class, classify};
+use crate::tree::Tree;
+use crate::{Error, Plan};
+use disk::RamDisk;
+use fsck::Mode;
+use rt::Rt;
+use std::rc::Rc;
+use vfs::{Caller, FileSystem, Kind, Mode as Bits, Name};
+
+/// Directories in which the second program works, at most.
+const DIRECTORIES: usize = 8;
+
+/// The second program: a file made, written and removed in each directory, and an orderly unmount, after which fsck finds
+/// nothing worse than `left`. Where that is nothing, a scheme serves that has no bugs of its own; where leaks may be left, it
+/// must be one that may write to such a volume.
+pub(crate) fn works(plan: &Plan, disk: &RamDisk, tree: &Tree, left: Class) -> Result<(), Error> {
+    let (rt, disk) = (Rt::virtual_time(2), disk.snapshot());
+    let traced = Traced::new(disk.clone(), plan.device.sector, &[]);
+    let scheme = if left == Class::Nothing { honest("async", &plan.settings)? } else { plan.scheme()? };
+    let mounted = mount(&rt, &disk, Rc::new(traced.clone()), scheme, false)?;
+    let worked = rt.block_on(work(&**mounted.fs(), tree));
+    let unmounted = rt.block_on(mounted.unmount());
+    rt.drop_tasks();
+    worked.and(unmounted).map_err(|error| Error::Run(error.to_string()))?;
+    let report = check(&rt, Rc::new(traced), Mode::Check)?;
+    match report.findings.iter().find(|found| classify(&found.finding, found.severity) > left) {
+        Some(found) => Err(Error::Run(format!("fsck afterwards: {}", found.finding))),
+        None => Ok(()),
+    }
+}
+
+async fn work<F: FileSystem>(fs: &F, tree: &Tree) -> vfs::Result<()> {
+    let who = Caller { privileged: true, ..Caller::default() };
+    let name = Name::new(b".second-program")?;
+    let dirs = tree.files.iter().filter(|(_, file)| file.kind.0 == Kind::Directory).take(DIRECTORIES);
+    for path in dirs.map(|(id, _)| tree.path(*id)) {
+        let mut dir = fs.root();
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            let next = fs.lookup(dir, Name::new(part.as_bytes())?).await?.node;
+            if dir != fs.root() {
+                fs.forget(dir, 1);
+            }
+            dir = next;
+        }
+        let made = fs.mknod(&who, dir, name, Kind::Regular, Bits::new(0o600), 0).await;
+        let outcome = match made {
+            Ok(entry) => {
+                let written = fs.write(&who, entry.node, 0, &[0xa5; 6000]).await;
+                fs.forget(entry.node, 1);
+                let removed = fs.unlink(dir, name).await;
+                written.map(|_| ()).and(removed)
+            }
+            Err(error) => Err(error),
+        };
+        if dir != fs.root() {
+            fs.forget(dir, 1);
+        }
+        match outcome {
+            // A full volume is no fault of the crash.
+            Err(vfs::Error::Refused(vfs::Refusal::NoSpace | vfs::Refusal::NotPermitted)) | Ok(()) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! A scheme after whose crash the volume may be mounted and written at once: what the explorer asks of it.
+//!
+//! No scheme that comes ready promises that. `Claims` stands for one: the conventional order with another declaration, and,
+//! where it is to keep its word, with each map durable before what points to what was taken from it.
+
+use buf::{Answer, Cache, CrashLeaves, Must, Op, Promises, Scheme, Step};
+use crash::{Device, Oracle, Plan, Report, explore};
+use std::rc::Rc;
+use std::sync::Arc;
+use workload::script::Script;
+
+/// `sync`, which declares that what it leaves may be written at once. What is not passed on, `sync` leaves to the trait.
+struct Claims {
+    inner: Rc<dyn Scheme>,
+    leaves: CrashLeaves,
+    maps_first: bool,
+}
+
+impl Scheme for Claims {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn declares(&self) -> Promises {
+        Promises { crash_leaves: self.leaves, mount_at_once: true, ..self.inner.declares() }
+    }
+
+    fn end(&self, cache: &Rc<Cache>, op: Op) -> Must {
+        self.inner.end(cache, op)
+    }
+
+    fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
+        let map = match &step {
+            Step::InodeAllocated { cg, .. } | Step::BlockAllocated { cg, .. } if self.maps_first => Some((*cg).clone()),
+            _ => None,
+        };
+        let Answer { must, ripe } = self.inner.step(cache, op, step);
+        let must = match (map, must) {
+            (None, must) => must,
+            (Some(map), Must::Nothing) => Must::Durable(map),
+            (Some(map), Must::Durable(buf)) => Must::InOrder(vec![map, buf]),
+            _ => unreachable!("sync demands one buf of an allocation"),
+        };
+        Answer { must, ripe }
+    }
+}
+
+const SCRIPT: &str = "\
+    create a\n write a 0 6000\n mkdir d\n create d/b\n\
+    ---\n\
+    create c\n write c 0 9000\n fsync c\n write c 9000 60000\n link a d/a\n unlink a\n rename c d/b\n mkdir d/e\n\
+    fsync d/a\n rmdir d/e\n unlink d/a\n sync";
+
+fn explored(leaves: CrashLeaves, maps_first: bool) -> Report {
+    let script = Script::parse("claims", SCRIPT).unwrap();
+    let plan = Plan { states: 2000, recovery_cuts: 2, ..Plan::new("sync", script, Device::by_name("nvme").unwrap()) };
+    let mutilate = move |inner| -> Rc<dyn Scheme> { Rc::new(Claims { inner, leaves, maps_first }) };
+    explore(&Plan { mutilate: Some(Arc::new(mutilate)), ..plan }).unwrap()
+}
+
+/// `sync` leaves maps behind: a mount would give what is in use to a second file. Declaring as much does not help.
+#[test]
+fn maps_that_are_behind_are_no_leaks() {
+    for leaves in [CrashLeaves::Leaks, CrashLeaves::Counts] {
+        let report = explored(leaves, false);
+        let first = &report.violations[0];
+        assert_eq!(first.oracle, Oracle::Structure);
+        assert_eq!(first.should, "what fsck finds after the cut: no worse than: leaks");
+        assert!(first.is.contains("1 of them in use and marked free"), "{}", first.is);
+        assert!(!report.leaks_only);
+    }
+}
+
+/// What is left then are leaks. The volume is mounted with them, and repaired with them, and both are cut: they end alike.
+#[test]
+fn leaks_are_mounted_and_repaired_alike() {
+    let report = explored(CrashLeaves::Leaks, true);
+    assert_eq!(report.violations, []);
+    assert!(report.leaks_only && report.nested > report.distinct / 2, "{} of {}", report.nested, report.distinct);
+    for leak in ["FragmentsLeaked", "InodeMap", "LinkCount", "Unreferenced", "DirectoryUnconnected"] {
+        assert!(report.findings.contains_key(leak), "{leak}: {:?}", report.findings);
+    }
+}
+
+/// The declaration decides how an image is recovered, and nothing else: the same scheme is cleared by what it does declare.
+#[test]
+fn the_same_order_is_cleared_where_fsck_comes_first() {
+    let script = Script::parse("claims", SCRIPT).unwrap();
+    let report =
+        explore(&Plan { states: 2000, ..Plan::new("sync", script, Device::by_name("nvme").unwrap()) }).unwrap();
+    assert_eq!(report.violations, []);
+}
