@@ -230,7 +230,8 @@ impl Image {
         indices
     }
 
-    async fn flush_order(&mut self, order: Order) -> Result<(), Error> {
+    /// Writes the changes of one order, and makes them durable.
+    pub(crate) async fn flush_order(&mut self, order: Order) -> Result<(), Error> {
         let indices = self.dirty_lines(order);
         for index in &indices {
             let Some(line) = self.lines.get_mut(index) else { continue };

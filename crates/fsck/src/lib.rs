@@ -29,12 +29,14 @@ mod report;
 mod run;
 mod setup;
 mod shape;
+mod suj;
 mod volume;
 mod walk;
 
 pub use finding::{Finding, Severity};
-pub use report::{FINDINGS_MAX, Found, Report, Usage};
+pub use report::{FINDINGS_MAX, Found, Journal, Report, Usage};
 pub use run::check;
+pub use suj::{NotReplayed, Replayed, replay};
 
 /// What to do with what is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

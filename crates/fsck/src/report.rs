@@ -1,5 +1,6 @@
 //! What a check found and did.
 
+use crate::suj::Replayed;
 use crate::{Finding, Severity};
 
 /// Findings that a report lists; the others are only counted, since a hostile volume has room for millions.
@@ -44,6 +45,19 @@ impl Usage {
     }
 }
 
+/// What became of the soft updates journal of a volume that was not unmounted in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Journal {
+    /// It waits for a preen, which would replay it.
+    Waits,
+    /// It was replayed, and no phase ran.
+    Replayed(Replayed),
+    /// It could not be used, so all phases ran.
+    NotReplayed(String),
+    /// A full check was asked for.
+    PassedOver,
+}
+
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -61,6 +75,8 @@ pub struct Report {
     pub left: bool,
     /// Why nothing was repaired though that was asked for.
     pub refused: Option<String>,
+    /// What became of the soft updates journal, where the volume asked for its replay.
+    pub journal: Option<Journal>,
     /// Times that all phases ran.
     pub rounds: u32,
     /// What the volume holds; all zero if it was not scanned.
@@ -78,6 +94,11 @@ impl Report {
     /// How many things are wrong, or were.
     pub fn count(&self) -> u64 {
         self.findings.len() as u64 + self.unlisted
+    }
+
+    /// Of a volume whose journal was replayed.
+    pub(crate) fn of_replay(done: Replayed) -> Report {
+        Report { clean: true, modified: true, journal: Some(Journal::Replayed(done)), ..Report::default() }
     }
 
     pub(crate) fn note(&mut self, finding: Finding, severity: Severity) {

@@ -11,7 +11,8 @@
 
 use crate::dirty::Order;
 use crate::image::Image;
-use crate::report::Report;
+use crate::report::{Journal, Report};
+use crate::suj::{self, NotReplayed};
 use crate::volume::Volume;
 use crate::{Error, Mode, Options, setup};
 use disk::Disk;
@@ -29,8 +30,24 @@ const ROUNDS_MAX: u32 = 12;
 /// The disk fails, or nothing on it can be used as a superblock.
 pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Report, Error> {
     let Options { mode, progress } = options;
-    let opened = setup::open(&disk).await?;
-    let mut report = Report { clean: opened.sb.is_clean(), ..Report::default() };
+    let mut opened = setup::open(&disk).await?;
+    let journal = match mode {
+        _ if !suj::is_due(&opened.sb) => None,
+        Mode::Check => Some(Journal::Waits),
+        Mode::Repair => Some(Journal::PassedOver),
+        Mode::Preen => match suj::replay_opened(disk.clone(), opened.clone(), rt.wall().0).await {
+            Ok(done) => return Ok(Report::of_replay(done)),
+            Err(NotReplayed::Check(failure @ Error::Disk(_))) => return Err(failure),
+            Err(why) => {
+                if matches!(why, NotReplayed::Missing) {
+                    // Without its file FreeBSD would refuse the volume.
+                    opened.sb.fields.flags &= !flag::SUJ;
+                }
+                Some(Journal::NotReplayed(why.to_string()))
+            }
+        },
+    };
+    let mut report = Report { clean: opened.sb.is_clean(), journal, ..Report::default() };
     if mode == Mode::Preen && opened.findings.is_empty() && may_skip(&opened.sb) {
         return Ok(report);
     }
@@ -133,7 +150,7 @@ async fn finish(mut volume: Volume, settled: bool, was_clean: bool) -> Result<Re
         let f = &mut volume.sb.fields;
         f.flags &= !flag::NEEDSFSCK;
         // The journal of soft updates is valid only with the time that it was begun with.
-        (f.sujfree, f.mtime) = (0, volume.now);
+        (f.sujfree, f.mtime) = (0, later(f.mtime, volume.now));
     }
     write_superblock(&mut volume).await?;
     let before_names = volume.before_names().await?;
@@ -145,6 +162,11 @@ async fn finish(mut volume: Volume, settled: bool, was_clean: bool) -> Result<Re
     volume.report.repaired();
     volume.report.clean = true;
     Ok(volume.report)
+}
+
+/// The time of a check, which no journal from before it may have.
+pub(crate) fn later(before: i64, now: i64) -> i64 {
+    if now == before { now.saturating_add(1) } else { now }
 }
 
 /// From here until the end the volume is not what its clean flag says, should the power fail. Only the flag changes:

@@ -20,6 +20,7 @@ const LINE: u32 = ondisk::superblock::SBLOCKSIZE as u32;
 const ATTEMPTS: usize = 17;
 
 /// A superblock to work with, and what was wrong with it.
+#[derive(Clone)]
 pub(crate) struct Opened {
     pub(crate) sb: Superblock,
     pub(crate) findings: Vec<Finding>,

@@ -6,9 +6,10 @@
 
 use crate::Error;
 use crate::dirty::Order;
+use crate::image::Image;
 use crate::volume::Volume;
 use ondisk::dinode::{flags, mode};
-use ondisk::{ByteOff, Dinode, FragNo};
+use ondisk::{ByteOff, Dinode, FragNo, Geometry};
 
 /// Where a pointer is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +60,13 @@ pub(crate) struct Walk {
 impl Walk {
     /// All pointers, those of the attribute area last.
     pub(crate) fn new(volume: &Volume, dinode: &Dinode) -> Walk {
+        Walk::of(&volume.geo, dinode)
+    }
+
+    /// The same on a volume of this geometry.
+    pub(crate) fn of(geo: &Geometry, dinode: &Dinode) -> Walk {
         let mut roots = [FragNo::HOLE; 15];
-        if dinode.has_blocks(&volume.geo) {
+        if dinode.has_blocks(geo) {
             for (root, pointer) in roots.iter_mut().zip(dinode.db.iter().chain(&dinode.ib)) {
                 *root = *pointer;
             }
@@ -77,18 +83,23 @@ impl Walk {
 
     /// The next pointer. Follows the one before, unless it was skipped.
     pub(crate) async fn next(&mut self, volume: &mut Volume) -> Result<Option<Pointer>, Error> {
+        self.next_in_image(&mut volume.image, &volume.geo).await
+    }
+
+    /// The same in an image without a volume around it.
+    pub(crate) async fn next_in_image(&mut self, image: &mut Image, geo: &Geometry) -> Result<Option<Pointer>, Error> {
         if let Some(pointer) = self.below.take() {
-            let at = volume.byte(pointer.frag);
-            let (line, within) = volume.image.line(at).await?;
+            let at = geo.byte(pointer.frag);
+            let (line, within) = image.line(at).await?;
             self.stack.push(Frame { at, level: pointer.level - 1, lbn: pointer.lbn, next: 0, line, within });
         }
         while let Some(frame) = self.stack.last_mut() {
-            match Walk::next_in(frame, volume, self.snapshot) {
+            match Walk::next_in(frame, geo, self.snapshot) {
                 Some(pointer) => return Ok(Some(self.remember(pointer))),
                 None => self.stack.pop(),
             };
         }
-        Ok(self.next_root(volume).map(|pointer| self.remember(pointer)))
+        Ok(self.next_root(geo).map(|pointer| self.remember(pointer)))
     }
 
     fn remember(&mut self, pointer: Pointer) -> Pointer {
@@ -96,8 +107,7 @@ impl Walk {
         pointer
     }
 
-    fn next_in(frame: &mut Frame, volume: &Volume, snapshot: bool) -> Option<Pointer> {
-        let geo = &volume.geo;
+    fn next_in(frame: &mut Frame, geo: &Geometry, snapshot: bool) -> Option<Pointer> {
         let size = geo.pointer_size();
         let block = frame.line.get(frame.within..)?;
         while frame.next < geo.nindir {
@@ -120,8 +130,7 @@ impl Walk {
         None
     }
 
-    fn next_root(&mut self, volume: &Volume) -> Option<Pointer> {
-        let geo = &volume.geo;
+    fn next_root(&mut self, geo: &Geometry) -> Option<Pointer> {
         while self.next < 17 {
             let index = self.next;
             self.next += 1;

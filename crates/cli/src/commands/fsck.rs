@@ -4,7 +4,7 @@ use crate::image::{self, ImageArg};
 use crate::out::{Outcome, Status, print, say};
 use crate::text;
 use anyhow::Context;
-use fsck::{Mode, Options, Phase, Report};
+use fsck::{Journal, Mode, Options, Phase, Report};
 use indicatif::{ProgressBar, ProgressStyle};
 use ordofs::disk::{Disk, FileOptions};
 use ordofs::rt::Rt;
@@ -185,6 +185,8 @@ struct ReportJson<'a> {
     left: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    journal: Option<JournalJson<'a>>,
     rounds: u32,
     count: u64,
     findings: Vec<FindingJson<'a>>,
@@ -197,6 +199,39 @@ struct ReportJson<'a> {
     free_inodes: u64,
     frag_size: u32,
     fragmentation_percent: f64,
+}
+
+/// What became of the soft updates journal: `waits`, `replayed`, `not_replayed` or `passed_over`.
+#[derive(Serialize)]
+struct JournalJson<'a> {
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
+    #[serde(flatten)]
+    done: Option<ReplayedJson>,
+}
+
+#[derive(Serialize)]
+struct ReplayedJson {
+    segments: u64,
+    records: u64,
+    freed_frags: u64,
+    freed_inodes: u64,
+    links_adjusted: u64,
+}
+
+fn journal(journal: &Journal) -> JournalJson<'_> {
+    let none = JournalJson { state: "waits", why: None, done: None };
+    match journal {
+        Journal::Waits => none,
+        Journal::PassedOver => JournalJson { state: "passed_over", ..none },
+        Journal::NotReplayed(why) => JournalJson { state: "not_replayed", why: Some(why), ..none },
+        Journal::Replayed(done) => {
+            let fsck::Replayed { segments, records, freed_frags, freed_inodes, links_adjusted } = *done;
+            let done = ReplayedJson { segments, records, freed_frags, freed_inodes, links_adjusted };
+            JournalJson { state: "replayed", done: Some(done), ..none }
+        }
+    }
 }
 
 fn json<'a>(spec: &ImageSpec, mode: Mode, report: &'a Report) -> ReportJson<'a> {
@@ -224,6 +259,7 @@ fn json<'a>(spec: &ImageSpec, mode: Mode, report: &'a Report) -> ReportJson<'a> 
         modified: report.modified,
         left: report.left,
         refused: report.refused.as_deref(),
+        journal: report.journal.as_ref().map(journal),
         rounds: report.rounds,
         count: report.count(),
         findings: report.findings.iter().map(finding).collect(),
@@ -247,6 +283,9 @@ fn show(args: &Args, spec: &ImageSpec, mode: Mode, report: &Report) -> anyhow::R
         if args.json {
             return out.json(&json(spec, mode, report));
         }
+        if let Some(text) = report.journal.as_ref().and_then(journal_text) {
+            out.line(text::one_line(&format!("{spec}: {text}")))?;
+        }
         for found in &report.findings {
             let repaired = if found.repaired { " (repaired)" } else { "" };
             out.line(text::one_line(&format!("{spec}: {}{repaired}", found.finding)))?;
@@ -258,7 +297,26 @@ fn show(args: &Args, spec: &ImageSpec, mode: Mode, report: &Report) -> anyhow::R
     })
 }
 
+/// What there is to say of the journal before the findings; a replay is the summary itself.
+fn journal_text(journal: &Journal) -> Option<String> {
+    match journal {
+        Journal::Waits => {
+            Some("the soft updates journal waits: fsck -p would replay it, and a full check finds".into())
+        }
+        Journal::NotReplayed(why) => Some(format!("the soft updates journal was not replayed: {why}; a full check")),
+        Journal::PassedOver => Some("the soft updates journal is not used; a full check".into()),
+        Journal::Replayed(_) => None,
+    }
+}
+
 fn summary(report: &Report) -> String {
+    if let Some(Journal::Replayed(done)) = &report.journal {
+        return format!(
+            "the soft updates journal was replayed, clean; {} records in {} segments, {} fragments and {} inodes freed, {} \
+             link counts adjusted",
+            done.records, done.segments, done.freed_frags, done.freed_inodes, done.links_adjusted
+        );
+    }
     if !report.scanned {
         return "clean; not checked".to_owned();
     }

@@ -8,3 +8,4 @@ mod interrupted;
 mod keeps;
 mod kinds;
 mod repairs;
+mod suj;

@@ -37,6 +37,10 @@ type Names<'a> = &'a [(u32, u8, &'a str)];
 
 impl Volume {
     pub(crate) fn new(format: Format, endian: Endian, softdep: bool) -> Volume {
+        Volume::sized(format, endian, softdep, BYTES)
+    }
+
+    pub(crate) fn sized(format: Format, endian: Endian, softdep: bool, bytes: u64) -> Volume {
         let wanted = NewfsParams {
             endian,
             bsize: 8192,
@@ -45,10 +49,10 @@ impl Volume {
             max_fpg: Some(1024),
             maxcontig: Some(8),
             now: 1_000_000_000,
-            ..NewfsParams::new(format, BYTES)
+            ..NewfsParams::new(format, bytes)
         };
         let sb = wanted.superblock().expect("a volume of 4 MiB");
-        let volume = Volume { disk: RamDisk::new(BYTES), g: sb.geometry(), sb };
+        let volume = Volume { disk: RamDisk::new(bytes), g: sb.geometry(), sb };
         volume.write_frame();
         volume.write_tree();
         // With soft updates too few directories in the counts are more than a preen may put right.

@@ -1,0 +1,170 @@
+//! From the file to its records: steps 1 to 3 of the recovery.
+//!
+//! Which segments count is decided by their heads alone. Those before the oldest one that the newest head still asks
+//! for have done their work; those behind a gap were never acknowledged, as each waits for the ones before it.
+
+use super::{NotReplayed, Replay};
+use ondisk::suj::{self, Record};
+use ondisk::{Dinode, FragNo, Ino, dirent};
+
+/// Bytes of journal that are read at most. FreeBSD makes none above 32 MiB.
+const BYTES_MAX: u64 = 256 << 20;
+/// Bytes that one read asks for.
+const READ_BYTES: usize = 4 << 20;
+/// Sectors that disks have.
+const SECTORS: [usize; 4] = [512, 1024, 2048, 4096];
+
+/// What the journal holds that counts.
+pub(super) struct Journal {
+    pub(super) records: Vec<Record>,
+    pub(super) segments: u64,
+}
+
+impl Replay {
+    /// Finds the journal, and takes out what counts.
+    pub(super) async fn read_journal(&mut self) -> Result<Journal, NotReplayed> {
+        let ino = self.journal_inode().await?;
+        let dinode = self.dinode(ino).await?;
+        self.is_journal(&dinode)?;
+        let extents = self.extents(ino, &dinode).await?;
+        let mut bytes = Vec::with_capacity(extents.len());
+        for (first, blocks) in extents {
+            let mut extent = vec![0; blocks * self.geo.bsize as usize];
+            let (mut at, step) = (0, READ_BYTES);
+            while let Some(part) = extent.get_mut(at..).filter(|part| !part.is_empty()) {
+                let len = part.len().min(step);
+                let from = ondisk::ByteOff(self.geo.byte(first).0 + at as u64);
+                self.image.ahead(std::iter::once((from, len as u64))).await?;
+                self.image.read(from, part.get_mut(..len).unwrap_or_default()).await?;
+                at += len;
+            }
+            bytes.push(extent);
+        }
+        let (time, endian) = (self.sb.fields.mtime, self.geo.endian);
+        let found = kept(&bytes, self.sector, time, endian)?;
+        let next = found.last().map_or(0, |last| last.segment.seq.saturating_add(1));
+        for other in SECTORS.into_iter().filter(|other| *other != self.sector) {
+            // A head that only other sectors make whole: the journal came from another disk.
+            let mut all = bytes.iter().flat_map(|extent| suj::segments(extent, other, time, endian));
+            if all.any(|f| if found.is_empty() { true } else { f.segment.seq == next }) {
+                return Err(NotReplayed::Sectors { found: other, disk: self.sector });
+            }
+        }
+        let mut records = Vec::with_capacity(found.iter().map(suj::Found::count).sum());
+        for record in found.iter().flat_map(suj::Found::records) {
+            let record = record?;
+            record.check(&self.geo)?;
+            records.push(record);
+        }
+        Ok(Journal { records, segments: found.len() as u64 })
+    }
+
+    async fn journal_inode(&mut self) -> Result<u32, NotReplayed> {
+        let root = self.dinode(Ino::ROOT.0).await?;
+        if !root.is_dir() {
+            return Err(NotReplayed::Inode { ino: Ino::ROOT.0, what: "the root is no directory" });
+        }
+        let (format, chunk) = (self.geo.dir_format(), u64::from(self.geo.dirblksiz));
+        for at in (0..root.size).step_by(chunk as usize) {
+            let Some(block) = self.directory_block(Ino::ROOT.0, &root, at).await? else { continue };
+            for entry in dirent::entries(&block, format, Ino::ROOT, at) {
+                let entry = entry?;
+                if entry.is_name() && entry.name == suj::NAME.as_bytes() {
+                    return match self.geo.is_valid_ino(entry.ino) {
+                        true => Ok(entry.ino.0),
+                        false => Err(NotReplayed::Missing),
+                    };
+                }
+            }
+        }
+        Err(NotReplayed::Missing)
+    }
+
+    fn is_journal(&self, dinode: &Dinode) -> Result<(), NotReplayed> {
+        let is = |field, found: u64, right: u64| match found == right {
+            true => Ok(()),
+            false => Err(NotReplayed::NotAJournal { field, found, right }),
+        };
+        is("di_mode", dinode.mode.into(), suj::MODE.into())?;
+        is("di_nlink", dinode.nlink.into(), 1)?;
+        is("di_flags", (dinode.flags & suj::FLAGS).into(), suj::FLAGS.into())?;
+        is("di_size", dinode.size, self.geo.blkroundup(dinode.size.clamp(suj::SUJ_MIN, BYTES_MAX)))?;
+        let volume = self.sb.fields.mtime;
+        if dinode.modrev != u64::from_ne_bytes(volume.to_ne_bytes()) {
+            return Err(NotReplayed::Stale { journal: dinode.modrev, volume });
+        }
+        Ok(())
+    }
+
+    /// The blocks of the journal in the order of the file, joined where they touch.
+    async fn extents(&mut self, ino: u32, dinode: &Dinode) -> Result<Vec<(FragNo, usize)>, NotReplayed> {
+        let mut extents: Vec<(FragNo, usize)> = vec![];
+        for lbn in 0..dinode.size / u64::from(self.geo.bsize) {
+            let run = self.mapped(ino, dinode, ondisk::Lbn(lbn as i64)).await?;
+            let Some((frag, _)) = run else { return Err(NotReplayed::Hole { lbn }) };
+            match extents.last_mut() {
+                Some((first, blocks)) if first.0 + *blocks as u64 * u64::from(self.geo.frag) == frag.0 => *blocks += 1,
+                _ => extents.push((frag, 1)),
+            }
+        }
+        Ok(extents)
+    }
+}
+
+/// The segments that count, in their order.
+fn kept<'a>(
+    extents: &'a [Vec<u8>],
+    sector: usize,
+    time: i64,
+    endian: ondisk::Endian,
+) -> Result<Vec<suj::Found<'a>>, NotReplayed> {
+    let mut all: Vec<_> = extents.iter().flat_map(|extent| suj::segments(extent, sector, time, endian)).collect();
+    let seq = |found: &suj::Found<'_>| found.segment.seq;
+    let Some(oldest) = all.iter().map(|found| found.segment.oldest).max() else { return Ok(vec![]) };
+    all.retain(|found| seq(found) >= oldest);
+    all.sort_by_key(seq);
+    if let Some(pair) = all.windows(2).find(|pair| matches!(pair, [a, b] if seq(a) == seq(b))) {
+        return Err(NotReplayed::TwoSegments { seq: pair.first().map_or(0, seq) });
+    }
+    if all.first().map(seq) != Some(oldest) {
+        return Err(NotReplayed::OldestMissing { oldest });
+    }
+    let whole = (oldest..).zip(&all).take_while(|(want, found)| *want == seq(found)).count();
+    all.truncate(whole);
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ondisk::Endian;
+    use ondisk::suj::{Segment, TruncRecord, lay_out};
+
+    fn extent(segments: &[(u64, u64)]) -> Vec<u8> {
+        let record = Record::Sync(TruncRecord { ino: Ino(3), size: 0, extsize: 0 });
+        let one = |&(seq, oldest)| lay_out(Segment { seq, oldest, time: 5 }, &[record], 512, Endian::Little).unwrap();
+        segments.iter().flat_map(one).collect()
+    }
+
+    fn numbers(segments: &[(u64, u64)]) -> Result<Vec<u64>, String> {
+        let extents = [extent(segments)];
+        let found = kept(&extents, 512, 5, Endian::Little).map_err(|why| why.to_string())?;
+        Ok(found.iter().map(|found| found.segment.seq).collect())
+    }
+
+    #[test]
+    fn segments_from_the_oldest_needed_to_the_first_gap_count() {
+        assert_eq!(numbers(&[]), Ok(vec![]));
+        assert_eq!(numbers(&[(0, 0), (1, 0), (2, 0)]), Ok(vec![0, 1, 2]));
+        assert_eq!(numbers(&[(8, 6), (4, 2), (5, 3), (6, 4), (7, 6)]), Ok(vec![6, 7, 8]), "it went round");
+        assert_eq!(numbers(&[(0, 0), (1, 0), (3, 0), (4, 0)]), Ok(vec![0, 1]), "2 never came");
+        assert_eq!(numbers(&[(4, 4), (3, 3)]), Ok(vec![4]));
+    }
+
+    #[test]
+    fn a_journal_that_lacks_its_begin_is_refused() {
+        assert_eq!(numbers(&[(5, 3), (4, 3)]).unwrap_err(), "the journal lacks segment 3, the oldest that is needed");
+        assert_eq!(numbers(&[(5, 9)]).unwrap_err(), "the journal lacks segment 9, the oldest that is needed");
+        assert_eq!(numbers(&[(5, 5), (6, 5), (6, 5)]).unwrap_err(), "the journal has two segments 6");
+    }
+}

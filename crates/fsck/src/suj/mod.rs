@@ -1,0 +1,201 @@
+//! Replay of FreeBSD's soft updates journal: repairs what a crash leaves in time that depends on the journal alone.
+//!
+//! Soft updates leaves a volume whose only faults are links and blocks that are counted and belong to nobody. The
+//! records say which links and blocks these can be; each is looked up on the disk, and what is there decides (McKusick
+//! and Roberson, "Journaled Soft-Updates", BSDCan 2010).
+//!
+//! R1. Links are counted from the records, not from the inode: the count before the first record, less the places that
+//!     had the inode then and that a record touches, plus the places touched that have it now. So a replay that is
+//!     begun again counts the same, whatever the one before has written.
+//! R2. A fragment that a record names is in use exactly if one of those that the records name for it points to it.
+//! R3. Nothing is written before all is decided; anything unforeseen ends the replay with its reason, and a full check
+//!     follows.
+//! R4. A block of pointers that nobody points to any more is believed only while its group says that it is in use. So
+//!     it becomes free only after the disk has all that it leads to as free, or a replay that was cut would lose that.
+//! R5. Which inodes had no name is known from their list alone, so the list goes last.
+//! R6. The journal stays valid until the volume is marked clean.
+
+mod blocks;
+mod files;
+mod finish;
+mod groups;
+mod journal;
+mod links;
+mod names;
+mod settle;
+mod trees;
+mod unlinked;
+mod why;
+
+pub use why::NotReplayed;
+
+use crate::Finding;
+use crate::image::Image;
+use crate::setup::{self, Opened};
+use blocks::{Claim, Run};
+use disk::Disk;
+use groups::{Groups, Kind};
+use links::Event;
+use ondisk::suj::Record;
+use ondisk::superblock::fields::flag;
+use ondisk::{ByteOff, Geometry, Superblock};
+use rt::Rt;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// What a replay did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// Segments of the journal that counted.
+    pub segments: u64,
+    /// Records in them.
+    pub records: u64,
+    /// Fragments that became free.
+    pub freed_frags: u64,
+    /// Inodes that became free.
+    pub freed_inodes: u64,
+    /// Inodes that got another link count.
+    pub links_adjusted: u64,
+}
+
+/// Replays the journal of the volume on `disk` and marks it clean.
+///
+/// # Errors
+/// Why the journal was not replayed; then nothing was written, but where the disk failed.
+pub async fn replay(rt: &Rt, disk: Rc<dyn Disk>) -> Result<Replayed, NotReplayed> {
+    let opened = setup::open(&disk).await?;
+    replay_opened(disk, opened, rt.wall().0).await
+}
+
+/// Whether this volume asks for a replay.
+pub(crate) fn is_due(sb: &Superblock) -> bool {
+    let features = sb.features();
+    features.suj && !sb.is_clean() && !features.needs_fsck
+}
+
+/// The same, after the superblock was found.
+pub(crate) async fn replay_opened(disk: Rc<dyn Disk>, opened: Opened, now: i64) -> Result<Replayed, NotReplayed> {
+    // A superblock that the crash tore: what else is wrong with it was compared with its copies.
+    let torn = |finding: &Finding| matches!(finding, Finding::SuperblockHash { .. });
+    if let Some(damage) = opened.findings.iter().find(|finding| !torn(finding)) {
+        return Err(NotReplayed::Superblock(damage.to_string()));
+    }
+    let features = opened.sb.features();
+    if !features.suj {
+        return Err(NotReplayed::NoJournal);
+    }
+    if features.needs_fsck {
+        return Err(NotReplayed::NeedsFsck);
+    }
+    if opened.sb.is_clean() {
+        return Err(NotReplayed::Clean);
+    }
+    gate(&opened.sb)?;
+    Replay::new(disk, opened.sb, now).run().await
+}
+
+/// Volumes that this program must not write, and those whose snapshots a replay would spoil.
+fn gate(sb: &Superblock) -> Result<(), NotReplayed> {
+    let mut clean = sb.clone();
+    clean.fields.clean = 1;
+    // What a mount cannot keep up a replay does not touch.
+    clean.fields.flags &= !(flag::NFS4ACLS | flag::MULTILABEL);
+    Ok(clean.write_gate()?)
+}
+
+/// The volume during a replay. See the modules for what each does to it.
+struct Replay {
+    image: Image,
+    sb: Superblock,
+    geo: Geometry,
+    /// Bytes of the disk's sector.
+    sector: usize,
+    /// Seconds since 1970.
+    now: i64,
+    groups: Groups,
+    /// Links, in the order of the journal.
+    events: Vec<Event>,
+    /// Blocks, in the order of the journal.
+    claims: Vec<Claim>,
+    /// The shortest size that a file was about to get.
+    truncations: BTreeMap<u32, u64>,
+    /// The inodes without a name that were open, in the order of their list.
+    unlinked: Vec<u32>,
+    /// Inodes as they must be before a name more leads to them.
+    raised: Vec<(ByteOff, Vec<u8>)>,
+    /// Fragments without records of their own that go with what has some.
+    implied: Vec<Run>,
+    /// Bits of the maps of inodes, as they must be.
+    inode_bits: BTreeMap<u32, (bool, Kind)>,
+    /// Inodes that the replay made free.
+    reclaimed: BTreeSet<u32>,
+    /// Blocks of pointers that must become free late (R4), by how far they are from data.
+    late: BTreeMap<u64, usize>,
+    /// Pointers that may still be followed.
+    budget: u64,
+    done: Replayed,
+}
+
+impl Replay {
+    fn new(disk: Rc<dyn Disk>, sb: Superblock, now: i64) -> Replay {
+        let (geo, sector) = (sb.geometry(), disk.info().sector.max(512) as usize);
+        Replay {
+            image: Image::new(disk, sb.volume_bytes(), geo.bsize),
+            // Each fragment is met as a file's, and once more as what a record frees.
+            budget: geo.size.saturating_mul(4),
+            sb,
+            geo,
+            sector,
+            now,
+            groups: Groups::default(),
+            events: vec![],
+            claims: vec![],
+            truncations: BTreeMap::new(),
+            unlinked: vec![],
+            raised: vec![],
+            implied: vec![],
+            inode_bits: BTreeMap::new(),
+            reclaimed: BTreeSet::new(),
+            late: BTreeMap::new(),
+            done: Replayed::default(),
+        }
+    }
+
+    async fn run(mut self) -> Result<Replayed, NotReplayed> {
+        let journal = self.read_journal().await?;
+        (self.done.segments, self.done.records) = (journal.segments, journal.records.len() as u64);
+        self.sort_records(journal.records);
+        self.read_unlinked().await?;
+        self.settle_links().await?;
+        self.settle_blocks().await?;
+        self.settle_inode_maps().await?;
+        self.finish().await?;
+        Ok(self.done)
+    }
+
+    /// Step 4: records by what they are about.
+    fn sort_records(&mut self, records: Vec<Record>) {
+        for (record, seq) in records.into_iter().zip(0..) {
+            match record {
+                Record::AddRef(of) => self.events.push(Event::add(of, seq)),
+                Record::RemRef(of) => self.events.push(Event::remove(of, seq)),
+                Record::MvRef(of) => self.events.extend(Event::moves(of, seq)),
+                Record::NewBlk(of) => self.claims.push(Claim::taken(of, seq)),
+                Record::FreeBlk(of) => self.claims.push(Claim::freed(of, seq)),
+                Record::Trunc(of) => {
+                    let size = self.truncations.entry(of.ino.0).or_insert(of.size);
+                    *size = of.size.min(*size);
+                }
+                Record::Sync(of) => {
+                    self.truncations.remove(&of.ino.0);
+                }
+            }
+        }
+    }
+
+    /// One more pointer was followed: on a volume where they go in circles that ends.
+    fn spend(&mut self) -> Result<(), NotReplayed> {
+        self.budget = self.budget.checked_sub(1).ok_or(NotReplayed::Endless)?;
+        Ok(())
+    }
+}

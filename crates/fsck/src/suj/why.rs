@@ -1,0 +1,113 @@
+//! Why a journal was not replayed. Nothing was written then, and a full check says what is right.
+
+use crate::Error;
+use ondisk::{Corrupt, Refused};
+
+/// Why a journal was not replayed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotReplayed {
+    /// The disk failed, or there is no volume.
+    #[error(transparent)]
+    Check(#[from] Error),
+    /// The volume was unmounted in order: there is nothing to replay.
+    #[error("the volume is clean")]
+    Clean,
+    /// The volume does not use a journal.
+    #[error("the volume has no soft updates journal")]
+    NoJournal,
+    /// Somebody found damage that no journal tells of.
+    #[error("damage was found on the volume before")]
+    NeedsFsck,
+    /// This program does not write to such volumes.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The superblock is damaged.
+    #[error("the superblock is damaged: {0}")]
+    Superblock(String),
+    /// The root directory does not name a journal.
+    #[error("there is no {} in the root directory", ondisk::suj::NAME)]
+    Missing,
+    /// The file is not what a journal must be.
+    #[error("the journal has {field} {found}, and should have {right}")]
+    NotAJournal {
+        /// The field of its inode.
+        field: &'static str,
+        /// What it holds.
+        found: u64,
+        /// What it should.
+        right: u64,
+    },
+    /// The journal is of another session.
+    #[error("the journal is not of the last mount: its time is {journal}, that of the superblock {volume}")]
+    Stale {
+        /// `di_modrev` of the journal.
+        journal: u64,
+        /// `fs_mtime`.
+        volume: i64,
+    },
+    /// A block of the journal is missing.
+    #[error("the journal has a hole at block {lbn}")]
+    Hole {
+        /// The block.
+        lbn: u64,
+    },
+    /// The segments do not begin with the oldest one that is needed.
+    #[error("the journal lacks segment {oldest}, the oldest that is needed")]
+    OldestMissing {
+        /// Its number.
+        oldest: u64,
+    },
+    /// Two segments have one number.
+    #[error("the journal has two segments {seq}")]
+    TwoSegments {
+        /// The number.
+        seq: u64,
+    },
+    /// The journal was written on a disk with other sectors.
+    #[error("the journal was written in sectors of {found} bytes; the disk has {disk}")]
+    Sectors {
+        /// Bytes of the sectors in the journal.
+        found: usize,
+        /// Bytes of the disk's.
+        disk: usize,
+    },
+    /// A structure that the journal names, or a record of it, is damaged.
+    #[error(transparent)]
+    Corrupt(#[from] Corrupt),
+    /// An inode on the list of those without a name is not one, or the list goes in a circle.
+    #[error("the list of inodes without a name leads to inode {ino}")]
+    Unlinked {
+        /// The inode.
+        ino: u32,
+    },
+    /// Records and volume do not fit together.
+    #[error("inode {ino}: {what}")]
+    Inode {
+        /// The inode.
+        ino: u32,
+        /// What does not fit.
+        what: &'static str,
+    },
+    /// A pointer to where no data can be.
+    #[error("inode {ino} points to fragment {frag}, where no data can be")]
+    Pointer {
+        /// The inode.
+        ino: u32,
+        /// The fragment.
+        frag: u64,
+    },
+    /// Two files have one fragment.
+    #[error("fragment {frag} belongs to inode {first} and to inode {second}")]
+    Shared {
+        /// The fragment.
+        frag: u64,
+        /// One owner.
+        first: u32,
+        /// The other.
+        second: u32,
+    },
+    /// The pointers of the files add up to more than the volume has.
+    #[error("the files of the journal have more blocks than the volume")]
+    Endless,
+}

@@ -1,0 +1,35 @@
+//! Replay of the soft updates journal: states that a crash can leave, made by hand, with the records that tell of them.
+
+mod build;
+mod cut;
+mod journal;
+mod scenes;
+
+use crate::common;
+use build::Journaled;
+use fsck::{Journal, Mode, NotReplayed, Replayed};
+use std::rc::Rc;
+
+/// Replays the journal, as a mount would.
+fn replay(volume: &Journaled) -> Result<Replayed, NotReplayed> {
+    let rt = rt::Rt::virtual_time(1);
+    let (inner, disk): (rt::Rt, Rc<dyn disk::Disk>) = (rt.clone(), Rc::new(volume.disk.clone()));
+    rt.block_on(async move { fsck::replay(&inner, disk).await })
+}
+
+/// Replays the journal; afterwards a full check finds nothing at all.
+fn replayed(volume: &Journaled, what: &str) -> Replayed {
+    let done = replay(volume).unwrap_or_else(|why| panic!("{what}: {why}"));
+    let check = common::run(&volume.disk, Mode::Check).expect(what);
+    assert!(check.count() == 0 && check.clean, "{what}:\n{}", common::told(&check));
+    done
+}
+
+/// What a preen says of the journal. It leaves a whole volume in any case.
+fn preened(volume: &Journaled, what: &str) -> Option<Journal> {
+    let report = common::run(&volume.disk, Mode::Preen).expect(what);
+    assert!(report.clean, "{what}:\n{}", common::told(&report));
+    let check = common::run(&volume.disk, Mode::Check).expect(what);
+    assert_eq!(check.count(), 0, "{what}:\n{}", common::told(&check));
+    report.journal
+}
