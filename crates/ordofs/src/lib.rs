@@ -41,6 +41,7 @@ mod make;
 mod mounted;
 mod options;
 pub mod path;
+mod tune;
 
 pub use blocking::{DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, Volume};
 pub use error::OpenError;
@@ -48,6 +49,7 @@ pub use image::{ImageSpec, Located, locate, locate_damaged, locate_on, open, par
 pub use make::NewVolume;
 pub use mounted::{Fs, Mounted};
 pub use options::{DEFAULT_SCHEME, MountOptions};
+pub use tune::{JournalChange, TuneError, Tuned, Tuning};
 
 pub use disk;
 pub use ffs;

@@ -20,5 +20,6 @@ pub(crate) mod rm;
 pub(crate) mod schemes;
 pub(crate) mod stat;
 pub(crate) mod tree;
+pub(crate) mod tune;
 pub(crate) mod umount;
 pub(crate) mod workloads;

@@ -6,3 +6,4 @@ mod generated;
 mod inside;
 mod killed;
 mod mounted;
+mod tuned;

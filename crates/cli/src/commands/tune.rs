@@ -1,0 +1,133 @@
+//! `ordo tune`
+
+use crate::image::{self, ImageArg};
+use crate::out::{Outcome, Status, print, usage};
+use crate::{size, text};
+use ordofs::{JournalChange, TuneError, Tuning};
+use serde::Serialize;
+
+/// Changes what a volume carries
+///
+/// On a volume that is clean and not mounted. Options, joined by commas:
+///
+/// softupdates=on|off: the flag by which FreeBSD mounts with soft updates.
+///
+/// journal=on|off|SIZE: the journal of soft updates, in the file .sujournal, 4M to 32M; suj is the same. It switches
+/// soft updates on. FreeBSD repairs a crashed volume from it, and so does ordo fsck -p.
+///
+/// label=NAME: at most 31 bytes. minfree=PERCENT: the space that only root may use.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ordo tune -o journal=on disk.img\n  ordo tune -o label=home,minfree=5 disk.img\n  \
+    ordo tune -o journal=off,softupdates=off disk.img@s1a\n  ordo tune -o suj=16M --json disk.img"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    image: ImageArg,
+    /// What to change; may be given more than once
+    #[arg(short, long = "options", value_name = "OPTION,...", required = true)]
+    options: Vec<String>,
+    /// One JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct ChangeJson<'a> {
+    name: &'a str,
+    was: &'a str,
+    is: &'a str,
+}
+
+#[derive(Serialize)]
+struct TunedJson<'a> {
+    image: String,
+    changes: Vec<ChangeJson<'a>>,
+}
+
+/// Changes the volume, and shows what was and what is.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let tuning = parse(&args.options).map_err(usage)?;
+    let spec = args.image.spec()?;
+    let tuned = tuning.apply(&spec).map_err(|error| match error {
+        TuneError::Open(error) => image::told(&spec.path, error),
+        wrong @ (TuneError::Label(_) | TuneError::Minfree(_) | TuneError::JournalSize { .. }) => {
+            usage(wrong.to_string())
+        }
+        error => anyhow::Error::new(error).context(spec.to_string()),
+    })?;
+    print(|out| {
+        if args.json {
+            let changes = tuned.iter().map(|t| ChangeJson { name: t.what, was: &t.was, is: &t.is }).collect();
+            return out.json(&TunedJson { image: spec.to_string(), changes });
+        }
+        for change in &tuned {
+            let (was, is) = (text::one_line(&change.was), text::one_line(&change.is));
+            out.line(format!("{}: {is} (was: {was})", change.what))?;
+        }
+        Ok(())
+    })?;
+    Ok(Status::DONE)
+}
+
+fn parse(options: &[String]) -> Result<Tuning, String> {
+    let mut tuning = Tuning::default();
+    for option in options.iter().flat_map(|list| list.split(',')).filter(|option| !option.is_empty()) {
+        let (name, value) =
+            option.split_once('=').ok_or_else(|| format!("{option:?} has no value; write {option}=..."))?;
+        match name {
+            "softupdates" => tuning.softupdates = Some(switch(name, value)?),
+            "journal" | "suj" => {
+                tuning.journal = Some(match switch(name, value) {
+                    Ok(true) => JournalChange::On(None),
+                    Ok(false) => JournalChange::Off,
+                    Err(_) => JournalChange::On(Some(size::parse(value)?)),
+                });
+            }
+            "label" => tuning.label = Some(value.to_owned()),
+            "minfree" => {
+                let percent = value.strip_suffix('%').unwrap_or(value).parse();
+                tuning.minfree = Some(percent.map_err(|_| format!("{value:?} is no percentage"))?);
+            }
+            _ => return Err(format!("no option {name:?}; there are softupdates, journal, label, minfree")),
+        }
+    }
+    match tuning == Tuning::default() {
+        true => Err("nothing to change; give -o softupdates=, journal=, label= or minfree=".into()),
+        false => Ok(tuning),
+    }
+}
+
+fn switch(name: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("{name} is on or off, not {value:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(options: &str) -> Result<Tuning, String> {
+        parse(&[options.to_owned()])
+    }
+
+    #[test]
+    fn options_are_read() {
+        let all = Tuning {
+            softupdates: Some(false),
+            journal: Some(JournalChange::Off),
+            label: Some("a=b".into()),
+            minfree: Some(5),
+        };
+        assert_eq!(said("softupdates=off,suj=off,label=a=b,minfree=5%"), Ok(all));
+        let journal = |options| said(options).map(|tuning| tuning.journal);
+        assert_eq!(journal("journal=on"), Ok(Some(JournalChange::On(None))));
+        assert_eq!(journal("journal=8M"), Ok(Some(JournalChange::On(Some(8 << 20)))));
+        for wrong in ["", "journal", "journal=maybe", "softupdates=1", "minfree=x", "size=3"] {
+            assert!(said(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! What a volume carries, changed while nobody has it mounted: label, reserve, soft updates and their journal.
+//!
+//! T1. Only a clean volume is changed, and it is clean again afterwards. All is checked before anything is written.
+//! T2. The superblock says that there is a journal only while its file is there and whole: on after the file was made,
+//!     off before it is removed. A crash between leaves a file without a meaning, which the next change takes away.
+//! T3. Files are made and removed by the file system itself, in the order of the scheme `sync`.
+
+mod journal;
+
+use crate::{ImageSpec, Located, OpenError, locate, locate_on};
+use disk::{Block, Disk, DiskOff, FileOptions, Kind, ReadPart, Tag, WritePart};
+use ondisk::superblock::fields::{SbFields, flag};
+use ondisk::superblock::search::Copy;
+use ondisk::{Dialect, Refused, Superblock, suj};
+use rt::Rt;
+use std::rc::Rc;
+
+/// What to do about the journal of soft updates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JournalChange {
+    /// Remove it.
+    Off,
+    /// Make one of this many bytes; `None` for a size that fits the volume.
+    On(Option<u64>),
+}
+
+/// What to change; `None` leaves a thing as it is.
+///
+/// ```
+/// use ordofs::disk::RamDisk;
+/// use ordofs::rt::Rt;
+/// use ordofs::{NewVolume, Tuning};
+/// use std::rc::Rc;
+///
+/// let (rt, disk) = (Rt::virtual_time(1), Rc::new(RamDisk::new(16 << 20)));
+/// NewVolume::new(16 << 20).create_on(&rt, disk.clone(), true)?;
+/// let changes = Tuning { label: Some("home".into()), ..Tuning::default() }.apply_on(&rt, disk)?;
+/// assert_eq!((changes[0].what, changes[0].is.as_str()), ("label", "home"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tuning {
+    /// Whether the superblock says that soft updates order the metadata.
+    pub softupdates: Option<bool>,
+    /// The journal of soft updates.
+    pub journal: Option<JournalChange>,
+    /// The name of the volume: at most 31 bytes, without NUL.
+    pub label: Option<String>,
+    /// Percent of the data space kept for the privileged: 0 to 99.
+    pub minfree: Option<u32>,
+}
+
+/// Something that was asked for, as it was and as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tuned {
+    /// `softupdates`, `journal`, `label` or `minfree`.
+    pub what: &'static str,
+    /// Before.
+    pub was: String,
+    /// Now.
+    pub is: String,
+}
+
+/// Why a volume was not changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TuneError {
+    /// It cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// This program does not write to such volumes.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// It is in use, or was not unmounted in order.
+    #[error("the volume was not unmounted in order; run ordo fsck -p first")]
+    Dirty,
+    /// The primary superblock is damaged.
+    #[error("the superblock was found in a backup only; run ordo fsck -y first")]
+    Backup,
+    /// Not a volume of FreeBSD.
+    #[error("{what} is FreeBSD's, and the volume is of {dialect}")]
+    Dialect {
+        /// What was asked for.
+        what: &'static str,
+        /// Whose volume it is.
+        dialect: Dialect,
+    },
+    /// A label that does not fit.
+    #[error("a label of {0} bytes: at most 31, without NUL")]
+    Label(usize),
+    /// A reserve that is none.
+    #[error("a reserve of {0} percent: at most 99")]
+    Minfree(u32),
+    /// There is no journal without soft updates.
+    #[error("the journal needs soft updates; switch it off as well (journal=off)")]
+    JournalNeedsSoftUpdates,
+    /// A journal of this size cannot be.
+    #[error("a journal of {found} bytes: {least} to {most}, in whole blocks of the volume")]
+    JournalSize {
+        /// What was asked for.
+        found: u64,
+        /// Fewest bytes.
+        least: u64,
+        /// Most bytes.
+        most: u64,
+    },
+    /// Somebody's file has the name of the journal.
+    #[error("the root directory has a file {} that is no journal; rename it first", suj::NAME)]
+    NameTaken,
+    /// The volume is too full.
+    #[error("a journal of {needed} bytes does not fit: {free} bytes are free")]
+    NoRoom {
+        /// Bytes of the journal.
+        needed: u64,
+        /// Bytes of free blocks.
+        free: u64,
+    },
+}
+
+impl From<vfs::Error> for TuneError {
+    fn from(error: vfs::Error) -> TuneError {
+        OpenError::from(error).into()
+    }
+}
+
+impl From<disk::DiskError> for TuneError {
+    fn from(error: disk::DiskError) -> TuneError {
+        OpenError::from(error).into()
+    }
+}
+
+impl Tuning {
+    /// Changes the volume in an image. Returns what was asked for, as it was and as it is.
+    ///
+    /// # Errors
+    /// See [`TuneError`].
+    pub fn apply(&self, spec: &ImageSpec) -> Result<Vec<Tuned>, TuneError> {
+        let rt = Rt::real_time();
+        self.apply_located(&rt, locate(&rt, spec, FileOptions::default())?)
+    }
+
+    /// The same for the volume on a disk.
+    ///
+    /// # Errors
+    /// See [`TuneError`].
+    pub fn apply_on(&self, rt: &Rt, disk: Rc<dyn Disk>) -> Result<Vec<Tuned>, TuneError> {
+        self.apply_located(rt, locate_on(rt, disk)?)
+    }
+
+    fn apply_located(&self, rt: &Rt, located: Located) -> Result<Vec<Tuned>, TuneError> {
+        if located.found.copy != Copy::Primary {
+            return Err(TuneError::Backup);
+        }
+        let before = located.found.superblock;
+        if !before.is_clean() || before.features().unclean {
+            return Err(TuneError::Dirty);
+        }
+        before.write_gate()?;
+        let journal = self.check(&before)?;
+        let disk = located.disk;
+        if let Some(change) = journal {
+            // T2: off first, and the flag comes back when the file is there.
+            change_superblock(rt, &disk, |f| f.flags &= !flag::SUJ)?;
+            journal::change(rt, &disk, change)?;
+        }
+        change_superblock(rt, &disk, |f| self.put(f))?;
+        let after = locate_on(rt, disk)?.found.superblock;
+        Ok(self.told(&before, &after))
+    }
+
+    /// Whether all of it can be done (T1); the size of the journal that is to be made, if one is.
+    fn check(&self, sb: &Superblock) -> Result<Option<Option<u64>>, TuneError> {
+        let of_freebsd = |what, asked: bool| match sb.dialect {
+            dialect if asked && dialect != Dialect::FreeBsd => Err(TuneError::Dialect { what, dialect }),
+            _ => Ok(()),
+        };
+        of_freebsd("soft updates", self.softupdates == Some(true))?;
+        of_freebsd("the journal of soft updates", matches!(self.journal, Some(JournalChange::On(_))))?;
+        if let Some(label) = self.label.as_ref().filter(|label| label.len() > 31 || label.contains('\0')) {
+            return Err(TuneError::Label(label.len()));
+        }
+        if let Some(percent) = self.minfree.filter(|percent| *percent > 99) {
+            return Err(TuneError::Minfree(percent));
+        }
+        let has = sb.features().suj;
+        let stays = if self.journal.is_none() { has } else { self.journal != Some(JournalChange::Off) };
+        if self.softupdates == Some(false) && stays {
+            return Err(TuneError::JournalNeedsSoftUpdates);
+        }
+        match self.journal {
+            Some(JournalChange::On(size)) if !has || size.is_some() => {
+                journal::size(sb, size).map(|size| Some(Some(size)))
+            }
+            Some(JournalChange::Off) => Ok(Some(None)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Puts what was asked for into the superblock.
+    fn put(&self, f: &mut SbFields) {
+        let mut flag = |bit: u32, on: Option<bool>| match on {
+            Some(true) => f.flags |= bit,
+            Some(false) => f.flags &= !bit,
+            None => {}
+        };
+        flag(flag::DOSOFTDEP, self.softupdates);
+        if let Some(JournalChange::On(_)) = self.journal {
+            flag(flag::DOSOFTDEP | flag::SUJ, Some(true));
+        }
+        if let Some(label) = &self.label {
+            f.volname = [0; 32];
+            f.volname.iter_mut().zip(label.bytes()).for_each(|(to, from)| *to = from);
+        }
+        if let Some(percent) = self.minfree {
+            f.minfree = i32::try_from(percent).unwrap_or(f.minfree);
+        }
+    }
+
+    fn told(&self, before: &Superblock, after: &Superblock) -> Vec<Tuned> {
+        let on = |on: bool| if on { "on" } else { "off" }.to_owned();
+        let one = |what, asked: bool, of: &dyn Fn(&Superblock) -> String| {
+            asked.then(|| Tuned { what, was: of(before), is: of(after) })
+        };
+        let softupdates = self.softupdates.is_some() || matches!(self.journal, Some(JournalChange::On(_)));
+        let all = [
+            one("softupdates", softupdates, &|sb| on(sb.features().softdep)),
+            one("journal", self.journal.is_some(), &|sb| on(sb.features().suj)),
+            one("label", self.label.is_some(), &Superblock::label),
+            one("minfree", self.minfree.is_some(), &|sb| sb.fields.minfree.to_string()),
+        ];
+        all.into_iter().flatten().collect()
+    }
+}
+
+/// Changes the superblock as it is on the disk, and makes that durable.
+fn change_superblock(rt: &Rt, disk: &Rc<dyn Disk>, change: impl FnOnce(&mut SbFields)) -> Result<(), TuneError> {
+    let mut sb = locate_on(rt, disk.clone())?.found.superblock;
+    let before = sb.fields.clone();
+    change(&mut sb.fields);
+    if sb.fields == before {
+        return Ok(());
+    }
+    let (at, bytes) = (sb.at.0, sb.encode(rt.wall().0));
+    let sector = u64::from(disk.info().sector.max(512));
+    let from = at / sector * sector;
+    let len = (at + bytes.len() as u64).next_multiple_of(sector) - from;
+    let disk = disk.clone();
+    rt.block_on(async move {
+        // The bytes around it stay.
+        let part = ReadPart { block: Block::zeroed(len as usize), tag: Tag::of(Kind::Superblock) };
+        let parts = disk.read(DiskOff(from), vec![part]).await?;
+        let mut around: Vec<u8> = parts.into_iter().flat_map(|part| part.block.to_vec()).collect();
+        if let Some(place) = around.get_mut((at - from) as usize..).and_then(|rest| rest.get_mut(..bytes.len())) {
+            place.copy_from_slice(&bytes);
+        }
+        let image = Block::copy_of(&around).image();
+        disk.write(DiskOff(from), vec![WritePart { image, tag: Tag::of(Kind::Superblock) }], false).await?;
+        disk.flush().await
+    })?;
+    Ok(())
+}
