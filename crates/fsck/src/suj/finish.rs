@@ -3,7 +3,7 @@
 //! In this order, with a flush of the disk after each: the groups, but for blocks of pointers that nobody has; these,
 //! nearest to data first (R4); inodes that get a link more; directories and indirect blocks; all inodes; the
 //! superblock without the list of inodes without a name (R5); the links of that list; the mark that the volume is
-//! clean, and with it the time that makes the journal worthless (R6).
+//! clean; the time that makes the journal worthless (R6).
 
 use super::{NotReplayed, Replay};
 use crate::dirty::Order;
@@ -29,6 +29,10 @@ impl Replay {
         let f = &mut self.sb.fields;
         f.clean = 1;
         f.flags &= !(flag::UNCLEAN | flag::NEEDSFSCK);
+        self.write_superblock().await?;
+        self.image.flush_superblock().await?;
+        // Apart from the mark: torn with it, the time alone would reach the disk, and the journal be lost (R6).
+        let f = &mut self.sb.fields;
         f.mtime = crate::run::later(f.mtime, self.now);
         self.write_superblock().await?;
         Ok(self.image.flush_superblock().await?)

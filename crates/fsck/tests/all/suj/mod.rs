@@ -1,8 +1,10 @@
 //! Replay of the soft updates journal: states that a crash can leave, made by hand, with the records that tell of them.
 
+mod blocks;
 mod build;
 mod cut;
 mod journal;
+mod renames;
 mod scenes;
 
 use crate::common;
