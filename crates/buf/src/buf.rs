@@ -51,6 +51,8 @@ pub struct Buf {
     /// Images that the device does not hold durably yet.
     pub(crate) undurable: Cell<u32>,
     pub(crate) progress: Rc<Progress>,
+    /// The syncer has it in a line, by its `dirty_since`.
+    pub(crate) in_line: Cell<bool>,
     /// Times that the syncer let it wait for others, so that nothing had to be rolled back.
     pub(crate) rounds: Cell<u8>,
     /// An image is on its way to the device.
@@ -100,6 +102,7 @@ impl Buf {
             state: Cell::new(state),
             undurable: Cell::new(0),
             progress: Rc::new(Progress { key, sent: Cell::default(), durable: Cell::default() }),
+            in_line: Cell::new(false),
             rounds: Cell::new(0),
             leaving: Cell::new(false),
             dirty_since: Cell::new(Time::default()),

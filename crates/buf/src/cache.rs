@@ -190,6 +190,11 @@ impl Cache {
         self.stats.set(stats);
     }
 
+    /// Undoes a change in bytes of a buf that leave in its place.
+    pub fn undo(&self, image: &mut [u8], undo: &crate::Undo<'_>) -> u32 {
+        self.home().undo(image, undo)
+    }
+
     // Finding and filling.
 
     /// The buf, if it is here and filled.

@@ -108,6 +108,11 @@ impl Cache {
         self.ripe.borrow_mut().pop_front()
     }
 
+    /// A ticket is ripe, and nobody has given it back yet.
+    pub fn has_ripe(&self) -> bool {
+        !self.ripe.borrow().is_empty()
+    }
+
     /// Woken when the volume's upkeep has something to do: a ticket has ripened, a file lost its last user.
     pub fn upkeep_wanted(&self) -> Rc<rt::sync::Notify> {
         self.upkeep.clone()

@@ -29,6 +29,7 @@ impl DirtyBufs {
     /// `buf` has just become dirty.
     pub(crate) fn add(&mut self, buf: &BufRef) {
         self.bytes += buf.len();
+        buf.in_line.set(true);
         self.by_age.push_back((buf.dirty_since.get(), Rc::downgrade(buf)));
         if let Key::File(ino, lbn) = buf.key() {
             self.by_file.entry(ino).or_default().insert(lbn);
@@ -70,6 +71,7 @@ impl DirtyBufs {
                 && buf.is_dirty()
                 && buf.dirty_since.get() == since
             {
+                buf.in_line.set(false);
                 taken.push(buf);
             }
         }
@@ -83,6 +85,7 @@ impl DirtyBufs {
                 && buf.is_dirty()
                 && buf.dirty_since.get() == since
             {
+                buf.in_line.set(false);
                 taken.push(buf);
             }
         }
@@ -91,12 +94,17 @@ impl DirtyBufs {
 
     /// Puts a buf back that was taken and not written, to be met again at `at`.
     pub(crate) fn put_back(&mut self, buf: &BufRef, at: Time) {
-        self.again.push_back((at, buf.dirty_since.get(), Rc::downgrade(buf)));
+        if !buf.in_line.replace(true) {
+            self.again.push_back((at, buf.dirty_since.get(), Rc::downgrade(buf)));
+        }
     }
 
     /// A buf is dirty for another reason than before, from now on: what was safe of it has left.
-    pub(crate) fn start_over(&mut self, buf: &BufRef) {
-        self.by_age.push_back((buf.dirty_since.get(), Rc::downgrade(buf)));
+    pub(crate) fn start_over(&mut self, buf: &BufRef, now: Time) {
+        let same = buf.dirty_since.replace(now) == now;
+        if !(buf.in_line.replace(true) && same) {
+            self.by_age.push_back((now, Rc::downgrade(buf)));
+        }
     }
 
     /// All dirty bufs, oldest first.

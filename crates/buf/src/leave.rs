@@ -40,12 +40,11 @@ impl Cache {
         }
     }
 
-    /// Before a caller learns of a failure, the buf is dirty again and the volume read-only: its next call must not go
-    /// on as if nothing had happened.
+    /// Before a caller learns that a write has ended, the cache has: the scheme was told what landed, and what ripened is
+    /// ripe; after a failure the buf is dirty again and the volume read-only. Its next call must not go on as if nothing
+    /// had happened.
     async fn settled(&self, outcome: Result<()>) -> Result<()> {
-        if outcome.is_err() {
-            self.rt.yield_now().await;
-        }
+        self.rt.yield_now().await;
         outcome
     }
 
@@ -87,6 +86,22 @@ impl Cache {
     pub async fn write_everything(self: &Rc<Self>) -> Result<()> {
         let outcome = self.write_all(self.unsettled()).await;
         outcome.and(self.flush().await)
+    }
+
+    /// One round of writing everything in an order that needs no rollback: what is ready now, or all of it if nothing is.
+    /// Waits until that is durable. `false` when nothing was left to write.
+    ///
+    /// # Errors
+    /// The first failure; the others were still tried.
+    pub async fn write_in_order(self: &Rc<Self>) -> Result<bool> {
+        let bufs = self.unsettled();
+        let scheme = self.scheme().clone();
+        let is_ready = |buf: &&BufRef| !buf.is_dirty() || matches!(scheme.ready(self, buf), Ready::Yes);
+        let ready: Vec<BufRef> = bufs.iter().filter(is_ready).cloned().collect();
+        let left = bufs.len() > ready.len();
+        let outcome = self.write_all(if ready.is_empty() { bufs } else { ready }).await;
+        outcome.and(self.flush().await)?;
+        Ok(left || self.inner.borrow().dirty.bytes() > 0)
     }
 
     /// Makes durable what was written so far.
@@ -170,8 +185,7 @@ impl Cache {
         let image = image.unwrap_or_else(|| buf.image());
         if rolled_back {
             // It goes round once more: what it waits for may have landed by then.
-            buf.dirty_since.set(self.rt.now());
-            self.inner.borrow_mut().dirty.start_over(buf);
+            self.inner.borrow_mut().dirty.start_over(buf, self.rt.now());
         } else {
             buf.state.set(State::Clean);
             self.inner.borrow_mut().dirty.drop_buf(buf);

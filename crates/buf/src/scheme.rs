@@ -211,6 +211,8 @@ pub enum Step<'a> {
         inode: &'a BufRef,
         /// The type in the entry before: that of what it named.
         kind_before: u8,
+        /// The entry is `..` of a directory that moved, and gives nobody a name.
+        dotdot: bool,
         /// Drops the link of what it named before.
         ticket: Ticket,
     },
@@ -222,9 +224,8 @@ pub enum Step<'a> {
         block: &'a BufRef,
         /// Offset where the entry was, in bytes.
         offset: u32,
-        /// What was moved or held something, and did not just go: the bytes of the directory's chunk around the entry
-        /// before it was cleared, and where in the block they begin.
-        before: Option<(u32, &'a [u8])>,
+        /// The bytes of the directory's chunk around the entry before it was cleared, and where in the block they begin.
+        before: (u32, &'a [u8]),
         /// Drops the link.
         ticket: Ticket,
     },
@@ -456,6 +457,11 @@ pub trait Scheme {
 
     /// Once a second.
     fn tick(&self, _cache: &Rc<Cache>, _now: Time) {}
+
+    /// What it has counted since the mount, by name.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 /// What the cache needs from a layout.

@@ -15,6 +15,8 @@ pub enum Freed {
     DropLink {
         /// The inode that lost its name.
         ino: Ino,
+        /// The links that go with it.
+        links: u32,
         /// For a directory: the parent that `..` counted for.
         parent: Option<Ino>,
     },

@@ -134,7 +134,7 @@ impl Wanted {
             }
             "allocinit" => {
                 let known = AllocInit::by_name(value).ok_or_else(|| wrong("must be none, dirs or all".into()))?;
-                self.volume.alloc_init = known;
+                self.volume.alloc_init = Some(known);
             }
             "volatile_cache" => {
                 self.volume.volatile_cache = match value {
@@ -199,7 +199,7 @@ mod tests {
         assert!(volume.read_only && volume.force && volume.noatime && kernel.read_only && kernel.noatime);
         assert_eq!((volume.scheme.as_deref(), volume.cache), (Some("async"), 16 << 20));
         assert_eq!((wanted.uid, wanted.gid, wanted.umask, wanted.offset), (Some(5), Some(6), 0o27, Some(1 << 20)));
-        assert_eq!((volume.alloc_init, volume.volatile_cache), (AllocInit::All, Some(false)));
+        assert_eq!((volume.alloc_init, volume.volatile_cache), (Some(AllocInit::All), Some(false)));
         assert!(kernel.sync && kernel.dirsync && kernel.allow_other && kernel.noexec && !kernel.suid);
         assert!(!parse("ro,rw").unwrap().volume.read_only);
         assert_eq!(wanted.transport, TransportChoice::Uring);

@@ -32,8 +32,8 @@ pub struct Id {
 impl Id {
     pub(crate) fn new(plan: &Plan, moments: usize, fates: Fates) -> Id {
         let mut scheme = plan.scheme.clone();
-        if plan.settings.alloc_init != AllocInit::default() {
-            scheme += &format!("+allocinit={}", alloc_init_name(plan.settings.alloc_init));
+        if let Some(init) = plan.settings.alloc_init {
+            scheme += &format!("+allocinit={}", alloc_init_name(init));
         }
         for rule in plan.settings.without.iter() {
             scheme += &format!("!{rule}");
@@ -56,8 +56,8 @@ impl Id {
         let bad = |why| Error::BadId(self.to_string(), why);
         let mut parts = self.scheme.split('!');
         let (scheme, alloc_init) = match parts.next().unwrap_or_default().split_once("+allocinit=") {
-            Some((scheme, init)) => (scheme, AllocInit::by_name(init).ok_or_else(|| bad("no such allocinit"))?),
-            None => (self.scheme.split('!').next().unwrap_or_default(), AllocInit::default()),
+            Some((scheme, init)) => (scheme, Some(AllocInit::by_name(init).ok_or_else(|| bad("no such allocinit"))?)),
+            None => (self.scheme.split('!').next().unwrap_or_default(), None),
         };
         let settings = Settings { alloc_init, without: parts.map(str::to_owned).collect() };
         let script = match self.script.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {

@@ -4,8 +4,8 @@
 //!     by the next mount. It says "clean" again only after everything else is durable.
 //! V2. A volume that was not clean when it was forced open, or that failed while it was in use, is never marked clean:
 //!     nobody but fsck knows what is wrong with it.
-//! V3. The superblock of FreeBSD promises that a crashed volume may be used at once (`FS_DOSOFTDEP`). While a scheme is
-//!     at work that does not keep this promise the flag is off.
+//! V3. The superblock of FreeBSD promises that a crashed volume may be used at once (`FS_DOSOFTDEP`). The flag is on
+//!     while a scheme is at work that keeps this promise, and off while another one is. At rest it is what its owner set.
 //! V4. FreeBSD's journal of soft updates is valid for one `fs_mtime` only. A mount sets another, so that no old record
 //!     is ever replayed over what was written here.
 
@@ -163,7 +163,7 @@ impl Ffs {
             }
             if freebsd {
                 f.flags &= !flag::DOSOFTDEP;
-                f.flags |= if softdep && keeps_order { flag::DOSOFTDEP } else { 0 };
+                f.flags |= if keeps_order { flag::DOSOFTDEP } else { 0 };
                 // A second mount within a second is another one, too.
                 f.mtime = if f.mtime == now { now + 1 } else { now };
             }
@@ -249,7 +249,10 @@ impl Ffs {
             let f = &mut sb.fields;
             f.clean = i8::from(rest.clean && !damaged && self.cache.ledger().outstanding() == 0);
             f.flags |= if damaged && freebsd { flag::NEEDSFSCK } else { 0 };
-            f.flags |= if rest.softdep && freebsd && f.clean == 1 { flag::DOSOFTDEP } else { 0 };
+            if freebsd && f.clean == 1 {
+                f.flags &= !flag::DOSOFTDEP;
+                f.flags |= if rest.softdep { flag::DOSOFTDEP } else { 0 };
+            }
         }
         self.cache.before_change(&self.superblock_buf).await;
         self.put_superblock();

@@ -13,8 +13,8 @@ pub struct MountOptions {
     pub scheme: Option<String>,
     /// Memory for the cache, in bytes.
     pub cache: usize,
-    /// What is initialised on the disk before it is pointed to.
-    pub alloc_init: AllocInit,
+    /// What is initialised on the disk before it is pointed to; `None` for what the scheme does by itself.
+    pub alloc_init: Option<AllocInit>,
     /// Overrides what the disk says about its cache.
     pub volatile_cache: Option<bool>,
     /// Bypass the kernel's page cache of the image.
@@ -32,7 +32,7 @@ impl Default for MountOptions {
             force: false,
             scheme: None,
             cache: 256 << 20,
-            alloc_init: AllocInit::default(),
+            alloc_init: None,
             volatile_cache: None,
             direct: false,
             noatime: false,

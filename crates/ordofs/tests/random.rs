@@ -74,6 +74,11 @@ fn sweep(scheme: &str, seeds: std::ops::Range<u64>, steps: usize) {
 }
 
 #[test]
+fn softupdates_answers_as_the_model_does() {
+    sweep("softupdates", seeds(0, 12), 1500);
+}
+
+#[test]
 fn async_answers_as_the_model_does() {
     sweep("async", seeds(0, 24), 1500);
 }

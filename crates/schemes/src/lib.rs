@@ -13,6 +13,8 @@
 
 mod async_;
 mod mutant;
+mod rules;
+mod softupdates;
 mod sync;
 #[cfg(test)]
 mod testing;
@@ -21,7 +23,9 @@ mod words;
 
 pub use async_::NoOrder;
 pub use mutant::{Mutant, MutantSpec, mutants};
-pub use sync::{Rule, Rules, Synchronous};
+pub use rules::{RuleNames, Rules};
+pub use softupdates::SoftUpdates;
+pub use sync::Synchronous;
 pub use told::{Teller, Told};
 
 use buf::Scheme;
@@ -55,10 +59,16 @@ impl AllocInit {
 /// What may be set about a scheme.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// `allocinit=`
-    pub alloc_init: AllocInit,
+    /// `allocinit=`; `None` for what the scheme does by itself.
+    pub alloc_init: Option<AllocInit>,
     /// Rules, by name, that the scheme shall break though it declares them: what the crash explorer must find out.
     pub without: BTreeSet<String>,
+}
+
+impl Settings {
+    fn dropped<R: RuleNames>(&self) -> Rules<R> {
+        self.without.iter().filter_map(|name| R::by_name(name)).collect()
+    }
 }
 
 /// A scheme was to break a rule that it does not have, or that is not in force with the other settings.
@@ -107,9 +117,13 @@ pub const ALL: &[Known] = &[
     Known {
         name: "sync",
         about: "metadata is written in order, and each call waits for it: the conventional FFS",
+        make: |settings| Rc::new(Synchronous::without(settings.alloc_init.unwrap_or_default(), settings.dropped())),
+    },
+    Known {
+        name: "softupdates",
+        about: "writes are delayed and leave in order, rolled back where they must: a crash leaves leaks only",
         make: |settings| {
-            let dropped = settings.without.iter().filter_map(|name| Rule::by_name(name)).collect();
-            Rc::new(Synchronous::without(settings.alloc_init, dropped))
+            Rc::new(SoftUpdates::without(settings.alloc_init.unwrap_or(AllocInit::All), settings.dropped()))
         },
     },
     Known {

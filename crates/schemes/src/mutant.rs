@@ -280,4 +280,8 @@ impl Scheme for Mutant {
     fn tick(&self, cache: &Rc<Cache>, now: rt::Time) {
         self.inner.tick(cache, now);
     }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.inner.counters()
+    }
 }

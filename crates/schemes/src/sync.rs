@@ -16,9 +16,10 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
-pub use rule::{Rule, Rules};
+use rule::Rule;
 
 use crate::AllocInit;
+use crate::rules::Rules;
 use buf::{
     Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Must, Op, Promises, Role, Scheme, Step, Ticket,
 };
@@ -30,7 +31,7 @@ use std::rc::Rc;
 pub struct Synchronous {
     alloc_init: AllocInit,
     /// The rules that it follows. It declares those that it should follow, even if some were dropped.
-    follows: Rules,
+    follows: Rules<Rule>,
     /// Blocks with names that nothing waited for, by call: only where a rule was dropped.
     at_end: RefCell<BTreeMap<u64, Vec<BufRef>>>,
 }
@@ -42,7 +43,7 @@ impl Synchronous {
     }
 
     /// With this allocation initialisation, and rules dropped that it still declares: a liar, to test the tests with.
-    pub fn without(alloc_init: AllocInit, dropped: Rules) -> Synchronous {
+    pub fn without(alloc_init: AllocInit, dropped: Rules<Rule>) -> Synchronous {
         let follows = Rules::in_force(alloc_init).without(dropped);
         Synchronous { alloc_init, follows, at_end: RefCell::default() }
     }
@@ -119,7 +120,7 @@ impl Scheme for Synchronous {
             crash_leaves: CrashLeaves::Counts,
             no_stale_data: self.alloc_init == AllocInit::All,
             mount_at_once: false,
-            rules: Rules::in_force(self.alloc_init).texts(),
+            rules: Rules::<Rule>::in_force(self.alloc_init).texts(),
         }
     }
 

@@ -146,9 +146,9 @@ impl World {
         let (dir, ino, offset) = (Ino(2), Ino(5), 24);
         let (block, inode) = (self.buf(Role::Directory), self.buf(Role::InodeBlock));
         let added = || Step::LinkAdded { dir, block, offset, ino, inode, mkdir: None };
-        let (ticket, kind_before) = (self.ticket(), 8);
-        let changed = Step::LinkChanged { dir, block, offset, ino, inode, kind_before, ticket };
-        let removed = || Step::LinkRemoved { dir, block, offset, before: None, ticket: self.ticket() };
+        let (ticket, kind_before, dotdot) = (self.ticket(), 8, false);
+        let changed = Step::LinkChanged { dir, block, offset, ino, inode, kind_before, dotdot, ticket };
+        let removed = || Step::LinkRemoved { dir, block, offset, before: (0, &[]), ticket: self.ticket() };
         vec![
             ("name created", CallKind::Create, added()),
             ("name linked", CallKind::Link, added()),

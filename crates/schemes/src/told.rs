@@ -110,4 +110,8 @@ impl Scheme for Teller {
     fn tick(&self, cache: &Rc<Cache>, now: rt::Time) {
         self.inner.tick(cache, now);
     }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.inner.counters()
+    }
 }

@@ -93,8 +93,8 @@ struct Frees<'a>(&'a Ticket);
 impl Display for Frees<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self.0.freed() {
-            Freed::DropLink { ino, parent: None } => write!(f, "ticket: a link of inode {}", ino.0),
-            Freed::DropLink { ino, parent: Some(above) } => {
+            Freed::DropLink { ino, parent: None, .. } => write!(f, "ticket: a link of inode {}", ino.0),
+            Freed::DropLink { ino, parent: Some(above), .. } => {
                 write!(f, "ticket: all links of directory {}, and one of its parent {}", ino.0, above.0)
             }
             Freed::Blocks { runs, .. } => {
@@ -174,6 +174,6 @@ mod tests {
         assert_eq!(said(Freed::Blocks { ino: Ino(5), runs: runs(2) }), "ticket: @0+8 @8+8");
         let cut = said(Freed::Blocks { ino: Ino(5), runs: runs(9) });
         assert_eq!(cut, "ticket: @0+8 @8+8 @16+8 @24+8 and 5 runs more");
-        assert_eq!(said(Freed::DropLink { ino: Ino(5), parent: None }), "ticket: a link of inode 5");
+        assert_eq!(said(Freed::DropLink { ino: Ino(5), links: 1, parent: None }), "ticket: a link of inode 5");
     }
 }

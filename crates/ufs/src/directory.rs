@@ -5,7 +5,7 @@
 
 use crate::dirhash::{DirHash, hash};
 use crate::{Inode, Layout, Ufs};
-use buf::{BufRef, CallKind, Fields, Freed, Key, Op, Step, Ticket};
+use buf::{BufRef, Fields, Freed, Key, Op, Step, Ticket};
 use ondisk::dirent::{self, DirFormat};
 use ondisk::{Ino, Lbn};
 use std::rc::Rc;
@@ -231,6 +231,7 @@ impl<L: Layout> Ufs<L> {
         dir: &Rc<Inode>,
         found: Found,
         target: Target<'_>,
+        dotdot: bool,
         ticket: Ticket,
         now: Stamp,
     ) -> Result<Option<Ticket>> {
@@ -247,7 +248,8 @@ impl<L: Layout> Ufs<L> {
             dirent::set_inode(bytes, within, self.format(), target.ino, target.kind as u8);
         });
         let (Target { ino, inode, .. }, offset) = (target, within as u32);
-        let step = Step::LinkChanged { dir: dir.ino(), block: &block, offset, ino, inode, kind_before, ticket };
+        let dir_ino = dir.ino();
+        let step = Step::LinkChanged { dir: dir_ino, block: &block, offset, ino, inode, kind_before, dotdot, ticket };
         let ripe = self.cache().step(op, step).await?;
         self.touch_dir_before(op, dir, ripe, now).await
     }
@@ -274,8 +276,7 @@ impl<L: Layout> Ufs<L> {
         self.cache().before_change(&block).await;
         let format = self.format();
         let offset = (found.offset - start) as usize;
-        // Other calls than unlink keep what the name meant, under another name or elsewhere.
-        let before = (op.kind != CallKind::Unlink).then(|| block.bytes()[within..within + size].to_vec());
+        let before = block.bytes()[within..within + size].to_vec();
         self.cache().modify(&block, |bytes| {
             let chunk = &mut bytes[within..within + size];
             let entries = dirent::entries(chunk, format, dir.ino(), start).map_while(|entry| entry.ok());
@@ -286,7 +287,7 @@ impl<L: Layout> Ufs<L> {
             index.remove(hash(name), found.offset);
             index.set_room((start / size as u64) as usize, self.gap_at(&block, within));
         }
-        let before = before.as_deref().map(|before| (within as u32, before));
+        let before = (within as u32, &before[..]);
         let step =
             Step::LinkRemoved { dir: dir.ino(), block: &block, offset: (within + offset) as u32, before, ticket };
         let ripe = self.cache().step(op, step).await?;
@@ -320,10 +321,9 @@ impl<L: Layout> Ufs<L> {
 
     /// The name that was to go stays, and with it its link.
     fn keep_link(&self, ticket: Ticket) {
-        let Freed::DropLink { ino, parent } = ticket.redeem() else { return };
+        let Freed::DropLink { ino, links, parent } = ticket.redeem() else { return };
         if let Some(inode) = self.table.get(ino) {
-            let links = if parent.is_some() { inode.dinode().nlink } else { 1 };
-            inode.links_left(u32::from(links));
+            inode.links_left(links);
         }
         if let Some(parent) = parent.and_then(|parent| self.table.get(parent)) {
             parent.links_left(1);

@@ -35,11 +35,16 @@ impl<L: Layout> Ufs<L> {
         if cache.health().is_read_only() {
             return Ok(());
         }
-        self.reclaim_all().await?;
-        self.layout.gather().await?;
-        let must = cache.scheme().clone().sync(cache);
-        cache.obey(must).await?;
-        cache.health().sound()
+        loop {
+            self.reclaim_all().await?;
+            self.layout.gather().await?;
+            let must = cache.scheme().clone().sync(cache);
+            cache.obey(must).await?;
+            // What landed may have ripened tickets, and what they free changes more.
+            if !cache.has_ripe() {
+                return cache.health().sound();
+            }
+        }
     }
 
     /// Frees what nobody names any more, writes everything, and marks the volume clean.

@@ -137,7 +137,7 @@ impl<L: Layout> Ufs<L> {
         let mut written = self.write_once(who, inode, offset, data).await;
         if matches!(written, Err(vfs::Error::Refused(Refusal::NoSpace))) && self.has_reclaimable() {
             // Space that only waits to be freed must not be missing.
-            self.reclaim_all().await?;
+            self.sync_all().await?;
             written = self.write_once(who, inode, offset, data).await;
         }
         written

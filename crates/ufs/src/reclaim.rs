@@ -11,14 +11,15 @@ impl<L: Layout> Ufs<L> {
     pub(crate) async fn redeem(&self, op: Op, ripe: Option<Ticket>, now: Stamp) -> Result<()> {
         match ripe.map(Ticket::redeem) {
             None => Ok(()),
-            Some(Freed::DropLink { ino, parent }) => self.drop_link(op, ino, parent, now).await,
+            Some(Freed::DropLink { ino, links, parent }) => self.drop_link(op, ino, links, parent, now).await,
             Some(freed) => self.layout.free(freed).await,
         }
     }
 
     /// A name is durably gone as far as the scheme wants it: its link is dropped now. For a removed directory also its
-    /// `.`, and the link that its `..` was for its parent.
-    async fn drop_link(&self, op: Op, ino: Ino, parent: Option<Ino>, now: Stamp) -> Result<()> {
+    /// `.`, and the link that its `..` was for its parent. Links of it that others still wait to drop stay until they do: its
+    /// number must not be free before.
+    async fn drop_link(&self, op: Op, ino: Ino, links: u32, parent: Option<Ino>, now: Stamp) -> Result<()> {
         if let Some(parent) = parent {
             let parent = self.inode(parent).await?;
             parent.links_left(1);
@@ -31,9 +32,8 @@ impl<L: Layout> Ufs<L> {
         let inode = self.inode(ino).await?;
         let left = {
             let mut dinode = inode.dinode_mut();
-            let links = if parent.is_some() { dinode.nlink } else { 1 };
-            inode.links_left(u32::from(links));
-            dinode.nlink = dinode.nlink.saturating_sub(links);
+            inode.links_left(links);
+            dinode.nlink = dinode.nlink.saturating_sub(u16::try_from(links).unwrap_or(u16::MAX));
             attr::set_times(&mut dinode, None, None, Some(now));
             dinode.nlink
         };

@@ -21,7 +21,7 @@ impl<L: Layout> Ufs<L> {
                 return Err(Refusal::IsDirectory.into());
             }
             inode.links_leave(1);
-            let ticket = self.cache().ledger().issue(Freed::DropLink { ino: found.ino, parent: None });
+            let ticket = self.cache().ledger().issue(Freed::DropLink { ino: found.ino, links: 1, parent: None });
             let ripe = self.clear(op, &dir, name.bytes(), found, ticket, now).await?;
             self.redeem(op, ripe, now).await
         })
@@ -54,9 +54,11 @@ impl<L: Layout> Ufs<L> {
                 if !self.is_empty(&inode).await? {
                     return Err(Refusal::NotEmpty.into());
                 }
-                inode.links_leave(u32::from(inode.dinode().nlink));
+                let links = inode.links_seen();
+                inode.links_leave(links);
                 dir.links_leave(1);
-                let ticket = self.cache().ledger().issue(Freed::DropLink { ino: found.ino, parent: Some(dir.ino()) });
+                let freed = Freed::DropLink { ino: found.ino, links, parent: Some(dir.ino()) };
+                let ticket = self.cache().ledger().issue(freed);
                 self.clear(op, &dir, name.bytes(), found, ticket, now).await?
             };
             self.redeem(op, ripe, now).await

@@ -164,13 +164,14 @@ impl<L: Layout> Ufs<L> {
             self.add_link(op, target.dir, now).await?;
         }
         let parent = over_dir.then(|| target.dir.ino());
-        target.inode.links_leave(if over_dir { u32::from(target.inode.dinode().nlink) } else { 1 });
+        let links = if over_dir { target.inode.links_seen() } else { 1 };
+        target.inode.links_leave(links);
         if over_dir {
             target.dir.links_leave(1);
         }
-        let ticket = self.cache().ledger().issue(Freed::DropLink { ino: target.found.ino, parent });
+        let ticket = self.cache().ledger().issue(Freed::DropLink { ino: target.found.ino, links, parent });
         let new = Target { ino: source.found.ino, kind, inode: &buf, mkdir: None };
-        let ripe = self.redirect(op, target.dir, target.found, new, ticket, now).await?;
+        let ripe = self.redirect(op, target.dir, target.found, new, false, ticket, now).await?;
         let moved = async {
             if moves_dir {
                 self.turn_dotdot(op, &source.inode, target.dir, source.dir.ino(), now).await?;
@@ -185,23 +186,52 @@ impl<L: Layout> Ufs<L> {
         self.redeem(op, ripe, now).await
     }
 
-    /// Both names exist and change their meanings.
+    /// Both names exist and change their meanings. What `a` means has a third name meanwhile: two entries do not change
+    /// at once, and a crash between them must leave a name to each (U2).
     async fn exchange(&self, op: Op, a: End<'_>, b: End<'_>) -> Result<()> {
         let now = self.now();
-        let across = !Rc::ptr_eq(a.dir, b.dir);
         attr::may_unlink(b.dir, &b.inode)?;
-        for (end, other) in [(&a, &b), (&b, &a)] {
+        let aside = self.name_aside(op, &a, now).await?;
+        self.swap(op, &a, &b, now).await?;
+        let found = self.must_find(a.dir, &aside).await?;
+        let ticket = self.leaving(&a.inode);
+        let ripe = self.clear(op, a.dir, &aside, found, ticket, now).await?;
+        self.redeem(op, ripe, now).await
+    }
+
+    /// Enters a name beside that of `end` which nobody has.
+    async fn name_aside(&self, op: Op, end: &End<'_>, now: Stamp) -> Result<Vec<u8>> {
+        let kind = end.inode.kind().ok_or(Refusal::Stale)?;
+        let mut name = format!(".exchange-{}", end.found.ino.0).into_bytes();
+        while self.find(end.dir, &name).await?.is_some() {
+            name.push(b'_');
+            if name.len() > vfs::MAX_NAME {
+                return Err(Refusal::Exists.into());
+            }
+        }
+        let buf = self.add_link(op, &end.inode, now).await?;
+        let target = Target { ino: end.found.ino, kind, inode: &buf, mkdir: None };
+        if let Err(error) = self.enter(op, &Caller::default(), end.dir, &name, target, now).await {
+            self.take_link_back(op, &end.inode).await?;
+            return Err(error);
+        }
+        Ok(name)
+    }
+
+    async fn swap(&self, op: Op, a: &End<'_>, b: &End<'_>, now: Stamp) -> Result<()> {
+        let across = !Rc::ptr_eq(a.dir, b.dir);
+        for (end, other) in [(a, b), (b, a)] {
             self.add_link(op, &end.inode, now).await?;
             if across && end.inode.is_dir() {
                 self.add_link(op, other.dir, now).await?;
             }
         }
-        for (end, other) in [(&b, &a), (&a, &b)] {
+        for (end, other) in [(a, b), (b, a)] {
             let kind = other.inode.kind().ok_or(Refusal::Stale)?;
             let buf = self.layout.block_of(&other.inode).await?;
             let new = Target { ino: other.found.ino, kind, inode: &buf, mkdir: None };
             let ticket = self.leaving(&end.inode);
-            let ripe = self.redirect(op, end.dir, end.found, new, ticket, now).await?;
+            let ripe = self.redirect(op, end.dir, end.found, new, false, ticket, now).await?;
             self.redeem(op, ripe, now).await?;
             if across && kind == Kind::Directory {
                 self.turn_dotdot(op, &other.inode, end.dir, other.dir.ino(), now).await?;
@@ -223,7 +253,7 @@ impl<L: Layout> Ufs<L> {
         }
         let ticket = self.leaving(&old);
         let target = Target { ino: to.ino(), kind: Kind::Directory, inode: &buf, mkdir: None };
-        let ripe = self.redirect(op, dir, found, target, ticket, now).await?;
+        let ripe = self.redirect(op, dir, found, target, true, ticket, now).await?;
         self.redeem(op, ripe, now).await
     }
 
@@ -238,7 +268,7 @@ impl<L: Layout> Ufs<L> {
     /// A ticket for one link of `inode`, which callers do not see any more.
     fn leaving(&self, inode: &Inode) -> buf::Ticket {
         inode.links_leave(1);
-        self.cache().ledger().issue(Freed::DropLink { ino: inode.ino(), parent: None })
+        self.cache().ledger().issue(Freed::DropLink { ino: inode.ino(), links: 1, parent: None })
     }
 
     async fn take_link_back(&self, op: Op, inode: &Inode) -> Result<()> {

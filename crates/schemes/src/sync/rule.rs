@@ -1,6 +1,7 @@
 //! The rules of `sync`: what is awaited, and which crash would go wrong otherwise.
 
 use crate::AllocInit;
+use crate::rules::RuleNames;
 
 /// A rule of `sync`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,9 +44,8 @@ pub enum Rule {
     MovedFragment,
 }
 
-impl Rule {
-    /// All, in the order of the documents.
-    pub const ALL: [Rule; 14] = [
+impl RuleNames for Rule {
+    const ALL: &'static [Rule] = &[
         Rule::InodeBeforeName,
         Rule::NameOnReturn,
         Rule::NewNameBeforeOld,
@@ -62,8 +62,11 @@ impl Rule {
         Rule::MovedFragment,
     ];
 
-    /// Its name, and what it says.
-    pub fn text(self) -> (&'static str, &'static str) {
+    fn number(self) -> u32 {
+        self as u32
+    }
+
+    fn text(self) -> (&'static str, &'static str) {
         match self {
             Rule::InodeBeforeName => ("inode-before-name", "an inode is durable before a name points to it"),
             Rule::NameOnReturn => ("name-on-return", "a name is durably there, or gone, when its call returns"),
@@ -106,50 +109,11 @@ impl Rule {
         }
     }
 
-    /// By its name.
-    pub fn by_name(name: &str) -> Option<Rule> {
-        Rule::ALL.into_iter().find(|rule| rule.text().0 == name)
-    }
-
-    /// Whether it is in force under this allocation initialisation.
-    pub fn holds_with(self, init: AllocInit) -> bool {
+    fn holds_with(self, init: AllocInit) -> bool {
         match self {
             Rule::DirectoryInitialised => init != AllocInit::None,
             Rule::DataInitialised => init == AllocInit::All,
             _ => true,
         }
-    }
-}
-
-/// A set of rules.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rules(u16);
-
-impl Rules {
-    /// Those that are in force under this allocation initialisation.
-    pub fn in_force(init: AllocInit) -> Rules {
-        Rule::ALL.into_iter().filter(|rule| rule.holds_with(init)).collect()
-    }
-
-    /// These, and not those of `dropped`.
-    pub fn without(self, dropped: Rules) -> Rules {
-        Rules(self.0 & !dropped.0)
-    }
-
-    /// It is one of them.
-    #[inline]
-    pub fn has(self, rule: Rule) -> bool {
-        self.0 & 1 << rule as u16 != 0
-    }
-
-    /// Their names and what they say, in the order of the documents.
-    pub fn texts(self) -> Vec<(&'static str, &'static str)> {
-        Rule::ALL.into_iter().filter(|rule| self.has(*rule)).map(Rule::text).collect()
-    }
-}
-
-impl FromIterator<Rule> for Rules {
-    fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Rules {
-        Rules(rules.into_iter().fold(0, |set, rule| set | 1 << rule as u16))
     }
 }

@@ -1,6 +1,7 @@
 //! What each rule demands: the answers with it and without it.
 
 use super::{Rule, Rules, Synchronous};
+use crate::RuleNames;
 use crate::testing::World;
 use crate::{AllocInit, NoRule, Settings};
 use std::rc::Rc;
@@ -83,7 +84,7 @@ fn the_option_decides_which_rules_are_in_force() {
     assert_eq!(differences(all, &[Rule::DataInitialised, Rule::MovedContents]).0, ["data initialised", "data moved"]);
     assert_eq!(differences(AllocInit::None, &[Rule::MovedContents]).0, ["data moved", "directory moved"]);
 
-    let listed = |init| Rules::in_force(init).texts().into_iter().map(|text| text.0).collect::<Vec<_>>();
+    let listed = |init| Rules::<Rule>::in_force(init).texts().into_iter().map(|text| text.0).collect::<Vec<_>>();
     assert_eq!(listed(AllocInit::All).len(), Rule::ALL.len());
     let dirs = listed(AllocInit::Directories);
     assert!(!dirs.contains(&"data-initialised") && dirs.contains(&"directory-initialised"));

@@ -73,7 +73,7 @@ impl Set {
         fn put<T: Copy>(value: Option<T>, to: &mut T) {
             *to = value.unwrap_or(*to);
         }
-        put(self.alloc_init, &mut plan.settings.alloc_init);
+        plan.settings.alloc_init = self.alloc_init.or(plan.settings.alloc_init);
         put(self.size, &mut plan.shape.size);
         put(self.bsize, &mut plan.shape.bsize);
         put(self.fsize, &mut plan.shape.fsize);
@@ -99,7 +99,7 @@ mod tests {
         let device = ::crash::Device::by_name("sata").unwrap();
         let mut plan = Plan::new("sync", workload::script::find("create").unwrap(), device);
         Set::read(&lists).unwrap().apply(&mut plan);
-        assert_eq!((plan.settings.alloc_init, plan.shape.size, plan.pauses), (AllocInit::All, 16 << 20, true));
+        assert_eq!((plan.settings.alloc_init, plan.shape.size, plan.pauses), (Some(AllocInit::All), 16 << 20, true));
         assert_eq!((plan.shape.bsize, plan.shape.fsize, plan.shape.format), (8192, 1024, Format::Ufs1));
         let usual = (plan.recovery_cuts, plan.exhaustive);
         Set::read(&[]).unwrap().apply(&mut plan);

@@ -1,0 +1,262 @@
+//! `softupdates`: every write is delayed, and any buf can leave at any time. What in it must not be on the disk yet is
+//! rolled back in the image that leaves; what must not be free yet is freed later. (Ganger and Patt 1994, section 4.2
+//! and appendix; McKusick and Ganger, "Soft Updates: A Technique for Eliminating Most Synchronous Writes in the Fast
+//! Filesystem", 1999.)
+//!
+//! Dependencies are kept for each pointer, not for each block: by blocks they would go in circles, and a block that is
+//! always changed would never be written. What follows from what:
+//!
+//! | change | is held back until | frees, once it is durable |
+//! | --- | --- | --- |
+//! | a new inode's dinode | the map with its bit is durable | |
+//! | a pointer to a new block | the block's contents and the map are | the old fragments |
+//! | a name | the inode it names is; what that was made with; the parent's count | what the entry meant before |
+//! | a name that goes | the file's newer names can be reached | the link |
+//! | a pointer, an inode cleared | | blocks, numbers |
+//!
+//! The rules, each with the crash that it prevents, are in [`Rule`]; `state` has the one machine that all of these
+//! changes go through; `deps` the records; `pointers`, `names` and `inodes` what makes them; `leave` what is rolled back;
+//! `order` how little of that there is. A crash leaves space and numbers that are marked used and are not, and counts
+//! that are too high. The volume is mounted again at once, and gets them back while it works.
+//!
+//! Differences from the papers: an image is undone, not the buf, so that nobody waits for a write and nothing is redone;
+//! a buf that was rolled back stays dirty and in memory, so that no workitem has to bring it back after 15 seconds; the
+//! queue of workitems is the volume's upkeep, to which tickets ripen, and which works at once. Removals are held back,
+//! too, where a rename would otherwise leave a file without a name.
+
+mod arena;
+mod deps;
+mod inodes;
+mod leave;
+mod names;
+mod order;
+mod pointers;
+mod rule;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use rule::Rule;
+
+use crate::AllocInit;
+use crate::rules::Rules;
+use buf::{
+    Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, ImageNo, Landing, Leave, Must, Op, Promises, Ready, Role,
+    Scheme, Step,
+};
+use deps::{Deps, PageKind};
+use names::Place;
+use ondisk::Ino;
+use pointers::Allocated;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+use vfs::Result;
+
+/// Records beyond which callers wait for the disk: about 8 MiB of them.
+const LIMIT: usize = 65_536;
+
+/// The scheme `softupdates`.
+pub struct SoftUpdates {
+    alloc_init: AllocInit,
+    limit: usize,
+    deps: Rc<RefCell<Deps>>,
+}
+
+impl SoftUpdates {
+    /// With this allocation initialisation, and rules dropped that it still declares: a liar, to test the tests with.
+    pub fn without(alloc_init: AllocInit, dropped: Rules<Rule>) -> SoftUpdates {
+        let follows = Rules::in_force(alloc_init).without(dropped);
+        let deps = Rc::new(RefCell::new(Deps::new(follows)));
+        SoftUpdates { alloc_init, limit: LIMIT, deps }
+    }
+
+    /// With this allocation initialisation.
+    pub fn new(alloc_init: AllocInit) -> SoftUpdates {
+        SoftUpdates::without(alloc_init, Rules::default())
+    }
+
+    /// The same, with callers waiting beyond `limit` records.
+    pub fn with_limit(self, limit: usize) -> SoftUpdates {
+        SoftUpdates { limit, ..self }
+    }
+
+    /// Writes in an order that needs no rollback, and lets the upkeep work, until few enough records are left.
+    async fn drain(deps: Rc<RefCell<Deps>>, cache: Rc<Cache>, enough: usize) -> Result<()> {
+        deps.borrow_mut().counters.slowed += 1;
+        for _ in 0..ROUNDS {
+            deps.borrow_mut().settle();
+            if deps.borrow().len() <= enough {
+                break;
+            }
+            cache.health().writable()?;
+            cache.write_in_order().await?;
+            let mut naps = 0;
+            while cache.has_ripe() && naps < NAPS && cache.health().writable().is_ok() {
+                cache.rt().sleep(Duration::from_micros(100)).await;
+                naps += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rounds of writing in one wait, and naps in which the upkeep works. More are needed only if nothing helps, and then a
+/// caller that goes on is better than one that hangs.
+const ROUNDS: u32 = 64;
+const NAPS: u32 = 100_000;
+/// Rounds of a sync: each directory that is new below a new one takes one or two.
+const SYNC_ROUNDS: u32 = 100_000;
+
+impl Scheme for SoftUpdates {
+    fn name(&self) -> &'static str {
+        "softupdates"
+    }
+
+    fn declares(&self) -> Promises {
+        Promises {
+            name_added: Durable::AfterSync,
+            name_removed: Durable::AfterSync,
+            data: Durable::AfterFsync,
+            attributes: Durable::AfterFsync,
+            fsync_covers_name: true,
+            rename_never_loses: true,
+            call_is_atomic: false,
+            prefix_order: false,
+            durable_stays: true,
+            crash_leaves: CrashLeaves::Leaks,
+            no_stale_data: self.alloc_init == AllocInit::All,
+            mount_at_once: true,
+            rules: Rules::<Rule>::in_force(self.alloc_init).texts(),
+        }
+    }
+
+    fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
+        if matches!(op.kind, CallKind::Reclaim | CallKind::Upkeep) {
+            return Must::Nothing;
+        }
+        let most = {
+            let mut deps = self.deps.borrow_mut();
+            deps.counters.most = deps.counters.most.max(deps.len() as u64);
+            deps.len()
+        };
+        if most <= self.limit {
+            return Must::Nothing;
+        }
+        Must::Wait(Box::pin(SoftUpdates::drain(self.deps.clone(), cache.clone(), self.limit / 2)))
+    }
+
+    fn step(&self, cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
+        let mut deps = self.deps.borrow_mut();
+        let ripe = match step {
+            Step::InodesReady { cg } => {
+                let fresh = deps.fresh_inodes.take().filter(|_| deps.has(Rule::InodesInitialised));
+                let page = deps.page_of(cg);
+                if let PageKind::Group(inodes) = &mut deps.page_mut(page).kind {
+                    inodes.extend(fresh);
+                }
+                None
+            }
+            Step::BlockReady { block, role: Role::InodeBlock, .. } => {
+                deps.fresh_inodes = Some(Landing::of(block));
+                None
+            }
+            Step::InodeAllocated { ino, cg, inode, .. } => {
+                deps.inode_allocated(ino, cg, inode);
+                None
+            }
+            Step::BlockAllocated { ino, role, slot, old, new, block, cg, size_before, freed, .. } => {
+                let set = Allocated { ino, role, slot, old, new, block, cg, size_before, freed };
+                deps.block_allocated(cache, set)
+            }
+            Step::SizeGrown { ino, inode, directory: true, block, size_before } => {
+                deps.directory_grown(ino, inode, block, size_before);
+                None
+            }
+            Step::LinkAdded { dir, block, offset, ino, inode, mkdir } => {
+                deps.link_added(Place { dir, block, offset }, ino, inode, mkdir.map(|(_, parent)| parent));
+                None
+            }
+            Step::LinkChanged { dir, block, offset, ino, inode, kind_before, dotdot, ticket } => {
+                deps.link_changed(cache, Place { dir, block, offset }, ino, inode, kind_before, dotdot, ticket)
+            }
+            Step::LinkRemoved { dir, block, offset, before, ticket } => {
+                deps.link_removed(cache, Place { dir, block, offset }, before, ticket)
+            }
+            Step::BlocksReleased { ino, at, ticket } => deps.blocks_released(cache, ino, at, ticket),
+            Step::InodeReleased { ino, inode, ticket } => deps.inode_released(cache, ino, inode, ticket),
+            Step::InodeChanged { .. } | Step::BlockReady { .. } | Step::SizeGrown { .. } | Step::DataWritten { .. } => {
+                None
+            }
+        };
+        Answer { must: Must::Nothing, ripe }
+    }
+
+    fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
+        self.deps.borrow_mut().leaving(cache, buf, image)
+    }
+
+    fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {
+        self.deps.borrow().ready(cache, buf)
+    }
+
+    fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
+        self.deps.borrow_mut().landed(cache, buf, image);
+    }
+
+    fn discarded(&self, _cache: &Rc<Cache>, buf: &BufRef) {
+        self.deps.borrow_mut().discarded(buf);
+    }
+
+    fn wants_flush(&self) -> bool {
+        self.deps.borrow().len() > 0
+    }
+
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, _data_only: bool) -> Must {
+        let (cache, deps) = (cache.clone(), self.deps.clone());
+        let inode = Landing::of(inode);
+        let since: Vec<Landing> = cache.unsettled_of(ino).iter().map(|buf| Landing::of(buf)).collect();
+        Must::Wait(Box::pin(async move {
+            loop {
+                deps.borrow_mut().settle();
+                let round = deps.borrow().fsync_round(&cache, ino, &since, &inode);
+                if round.is_empty() {
+                    return Ok(());
+                }
+                cache.write_all(round).await?;
+            }
+        }))
+    }
+
+    fn sync(&self, cache: &Rc<Cache>) -> Must {
+        let cache = cache.clone();
+        Must::Wait(Box::pin(async move {
+            for _ in 0..SYNC_ROUNDS {
+                if !cache.write_in_order().await? {
+                    return Ok(());
+                }
+            }
+            Err(vfs::Error::io("sync gave up: others change the volume faster than the disk takes it"))
+        }))
+    }
+
+    fn tick(&self, _cache: &Rc<Cache>, _now: rt::Time) {
+        self.deps.borrow_mut().settle();
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let deps = self.deps.borrow();
+        let counts = deps.counters;
+        vec![
+            ("dependencies", deps.len() as u64),
+            ("dependencies_most", counts.most.max(deps.len() as u64)),
+            ("inodes_rolled_back", counts.inodes_held),
+            ("pointers_rolled_back", counts.pointers_held),
+            ("names_rolled_back", counts.names_held),
+            ("removals_rolled_back", counts.removals_held),
+            ("cancelled", counts.cancelled),
+            ("deferred", counts.deferred),
+            ("slowed", counts.slowed),
+        ]
+    }
+}

@@ -1,0 +1,340 @@
+//! The records of soft updates, and where each of them hangs. The names are those of the kernels that the papers
+//! describe (Ganger and Patt 1994, appendix; McKusick and Ganger 1999), where there is one.
+//!
+//! D1. A record hangs on the page of the buf whose images carry its change, and is looked at when that buf leaves and when
+//!     it has landed, at no other time. A page pins its buf.
+//! D2. What a record waits for, it names by a landing or by another record's number. Nobody has to tell it when that has
+//!     happened: it is asked when the buf leaves.
+//! D3. A record is at most 128 bytes. What only a few of them need is boxed.
+
+use super::arena::{Arena, Id};
+use super::rule::Rule;
+use super::state::State;
+use crate::rules::Rules;
+use buf::{BufRef, Cache, ImageNo, Landing, Role, Run, Ticket};
+use ondisk::{FragNo, Ino};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, VecDeque};
+
+/// A page's place; a buf keeps it, plus one, in its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PageNo(pub(super) u32);
+
+/// What hangs on a buf of metadata.
+pub(super) struct Page {
+    pub(super) buf: BufRef,
+    pub(super) kind: PageKind,
+    /// Tickets that ripen when this image, or a later one, has landed.
+    pub(super) waiting: VecDeque<(ImageNo, Ticket)>,
+}
+
+/// What hangs on it, by what it is.
+pub(super) enum PageKind {
+    /// A cylinder group (`bmsafemap`): blocks of inodes that must be initialised before it counts them.
+    Group(Vec<Landing>),
+    /// A block of inodes.
+    Inodes(Vec<Id<InodeDep>>),
+    /// A block of a directory (`pagedep`).
+    Directory(PageDep),
+    /// An indirect block (`indirdep`).
+    Indirect(IndirDep),
+}
+
+/// Names that came and names that went in a block of a directory.
+#[derive(Default)]
+pub(super) struct PageDep {
+    pub(super) adds: Vec<Id<DirAdd>>,
+    /// In the order of time.
+    pub(super) rems: Vec<DirRem>,
+}
+
+/// Pointers that came in an indirect block, by index.
+#[derive(Default)]
+pub(super) struct IndirDep {
+    pub(super) pointers: BTreeMap<u32, Id<AllocDep>>,
+    /// The pointer to the block itself, while that is not durable.
+    pub(super) root: Option<Id<AllocDep>>,
+}
+
+/// An inode with something pending (`inodedep`).
+pub(super) struct InodeDep {
+    pub(super) ino: Ino,
+    pub(super) page: PageNo,
+    /// Its place in the page's row.
+    pub(super) at: u32,
+    /// Where the dinode stands; one that was there before is durable.
+    pub(super) state: State,
+    /// For a new one: the group's map with its bit.
+    pub(super) bit: Option<Landing>,
+    /// The last image in which it left as a free dinode.
+    pub(super) held_in: ImageNo,
+    /// It has no name yet that can be reached after a crash.
+    pub(super) unnamed: bool,
+    /// Pending pointers in the dinode, newest first.
+    pub(super) pointers: Option<Id<AllocDep>>,
+    /// The newest pending pointer in an indirect block, for a directory.
+    pub(super) indirect: Option<Id<AllocDep>>,
+    /// Pending names of it, newest first.
+    pub(super) names: Option<Id<DirAdd>>,
+}
+
+/// A pointer that came (`allocdirect`, `allocindirect`).
+pub(super) struct AllocDep {
+    pub(super) ino: Ino,
+    pub(super) slot: PointerSlot,
+    /// What it meant before, as far as the disk may know: nothing, or another run.
+    pub(super) old: Run,
+    pub(super) new: Run,
+    /// The contents, where they must be there first.
+    pub(super) contents: Option<Landing>,
+    /// The group's map with the fragments.
+    pub(super) bit: Option<Landing>,
+    pub(super) state: State,
+    /// Where the file ended before it grew with this pointer; for attributes, what the area was.
+    pub(super) before: Before,
+    /// Frees the old run, when the pointer is durable (`freefrag`).
+    pub(super) freed: Option<Box<Ticket>>,
+    /// A new inode's name waits for it.
+    pub(super) body: bool,
+    /// The next older one of the same inode.
+    pub(super) next: Option<Id<AllocDep>>,
+}
+
+/// Where the pointer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PointerSlot {
+    /// In the inode: 0 to 11 direct, 12 to 14 indirect.
+    Inode(u8),
+    /// In the inode, to the attributes.
+    ExtAttr(u8),
+    /// In the indirect block that this page is of.
+    Indirect(PageNo, u32),
+    /// None: a directory's size went up over names in a block that it had.
+    Size,
+}
+
+/// What goes back with a pointer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Before {
+    /// Nothing.
+    Same,
+    /// The size, in bytes.
+    Size(u64),
+    /// The pointers to the attributes, and their size.
+    Area(Box<([FragNo; 2], u64)>),
+}
+
+/// A name that came, or came to mean another inode (`diradd`).
+pub(super) struct DirAdd {
+    /// What it names.
+    pub(super) ino: Ino,
+    /// The directory.
+    pub(super) dir: Ino,
+    pub(super) page: PageNo,
+    /// Its place in the page's row.
+    pub(super) at: u32,
+    /// Offset of the entry in its block, in bytes.
+    pub(super) offset: u32,
+    /// What the entry meant before, as far as the disk may know, and its type there.
+    pub(super) was: (Ino, u8),
+    /// Its place in time among names that come and go.
+    pub(super) seq: u64,
+    pub(super) state: State,
+    /// The first image of the inode's block with the raised link count.
+    pub(super) inode_image: ImageNo,
+    /// The removal of another name waits for this one, or did.
+    pub(super) awaited: bool,
+    /// It is a `..`, and gives nobody a name.
+    pub(super) dotdot: bool,
+    /// What the directory must have pointed to for the entry to be found (`newdirblk`).
+    pub(super) claim: Option<Id<AllocDep>>,
+    /// The next older one of the same inode.
+    pub(super) next: Option<Id<DirAdd>>,
+    pub(super) extra: Option<Box<Extra>>,
+}
+
+/// What only some names need.
+#[derive(Default)]
+pub(super) struct Extra {
+    /// What the inode was made with.
+    pub(super) bodies: Vec<Id<AllocDep>>,
+    /// The parent's raised link count.
+    pub(super) parent: Option<Landing>,
+    /// The same in an indirect block, and the directory's inode with a size beyond the entry.
+    pub(super) indirect: Option<(Id<AllocDep>, Landing)>,
+    /// Names that must be reachable first.
+    pub(super) awaits: Vec<Id<DirAdd>>,
+    /// Drops the link of what the entry named before, when the change is durable.
+    pub(super) ticket: Option<Ticket>,
+}
+
+/// A name that went (`dirrem`).
+pub(super) struct DirRem {
+    pub(super) offset: u32,
+    pub(super) seq: u64,
+    pub(super) state: State,
+    /// Names that must be reachable first.
+    pub(super) awaits: Vec<Id<DirAdd>>,
+    /// Where the bytes around the entry begin, and what they were: they leave so while the removal is held.
+    pub(super) before: Option<(u32, Box<[u8]>)>,
+    /// The same entry's coming, if no image had it yet and somebody waits for it.
+    pub(super) add: Option<Id<DirAdd>>,
+    /// What is done when the removal is durable.
+    pub(super) tickets: Vec<Ticket>,
+}
+
+/// Counts since the mount.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counters {
+    pub(super) inodes_held: u64,
+    pub(super) pointers_held: u64,
+    pub(super) names_held: u64,
+    pub(super) removals_held: u64,
+    pub(super) cancelled: u64,
+    pub(super) deferred: u64,
+    pub(super) slowed: u64,
+    pub(super) most: u64,
+}
+
+/// All records of one volume.
+pub(super) struct Deps {
+    pub(super) follows: Rules<Rule>,
+    pub(super) inodes: Arena<InodeDep>,
+    pub(super) by_ino: FxHashMap<Ino, Id<InodeDep>>,
+    pub(super) pointers: Arena<AllocDep>,
+    pub(super) names: Arena<DirAdd>,
+    pub(super) removals: usize,
+    pages: Vec<Option<Page>>,
+    free_pages: Vec<PageNo>,
+    /// The block of inodes that was told last, until its group counts it.
+    pub(super) fresh_inodes: Option<Landing>,
+    /// Names that are durable in their block, and cannot be reached yet.
+    pub(super) unreached: Vec<Id<DirAdd>>,
+    /// Pending `..`, by the directory that they are in.
+    pub(super) dotdots: FxHashMap<Ino, Id<DirAdd>>,
+    /// By directory: what removals in it were waiting for. Its own name must not go before.
+    pub(super) moved_out: FxHashMap<Ino, Vec<Id<DirAdd>>>,
+    /// Tickets that hung on bufs which were thrown away, by inode, until it is told where its pointers were cleared.
+    pub(super) late: FxHashMap<Ino, Vec<Ticket>>,
+    pub(super) seq: u64,
+    pub(super) counters: Counters,
+}
+
+const _: () = assert!(size_of::<InodeDep>() <= 128 && size_of::<AllocDep>() <= 128 && size_of::<DirAdd>() <= 128);
+
+impl Deps {
+    pub(super) fn new(follows: Rules<Rule>) -> Deps {
+        Deps {
+            follows,
+            inodes: Arena::default(),
+            by_ino: FxHashMap::default(),
+            pointers: Arena::default(),
+            names: Arena::default(),
+            removals: 0,
+            pages: Vec::new(),
+            free_pages: Vec::new(),
+            fresh_inodes: None,
+            unreached: Vec::new(),
+            dotdots: FxHashMap::default(),
+            moved_out: FxHashMap::default(),
+            late: FxHashMap::default(),
+            seq: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Records that are pending.
+    pub(super) fn len(&self) -> usize {
+        self.inodes.len() + self.pointers.len() + self.names.len() + self.removals
+    }
+
+    /// The next place in time.
+    pub(super) fn tick(&mut self) -> u64 {
+        self.seq += 1;
+        self.seq
+    }
+
+    /// A rule is followed.
+    #[inline]
+    pub(super) fn has(&self, rule: Rule) -> bool {
+        self.follows.has(rule)
+    }
+
+    /// The page of a buf, if something hangs on it.
+    #[inline]
+    pub(super) fn find_page(&self, buf: &BufRef) -> Option<PageNo> {
+        buf.slot().checked_sub(1).map(PageNo)
+    }
+
+    /// The page of a buf.
+    #[inline]
+    pub(super) fn page_of(&mut self, buf: &BufRef) -> PageNo {
+        if let Some(page) = self.find_page(buf) {
+            return page;
+        }
+        let kind = match buf.kind() {
+            Role::CylinderGroup => PageKind::Group(Vec::new()),
+            Role::InodeBlock => PageKind::Inodes(Vec::new()),
+            Role::Directory => PageKind::Directory(PageDep::default()),
+            _ => PageKind::Indirect(IndirDep::default()),
+        };
+        let page = Page { buf: buf.clone(), kind, waiting: VecDeque::new() };
+        let no = self.free_pages.pop().unwrap_or_else(|| {
+            self.pages.push(None);
+            PageNo((self.pages.len() - 1) as u32)
+        });
+        self.pages[no.0 as usize] = Some(page);
+        buf.set_slot(no.0 + 1);
+        no
+    }
+
+    /// A page that something hangs on.
+    #[inline]
+    pub(super) fn page(&self, no: PageNo) -> &Page {
+        // OK to expect: whoever has the number hangs on the page, or has it from the buf's slot.
+        self.pages[no.0 as usize].as_ref().expect("a page with records is there")
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub(super) fn page_mut(&mut self, no: PageNo) -> &mut Page {
+        // OK to expect: as above.
+        self.pages[no.0 as usize].as_mut().expect("a page with records is there")
+    }
+
+    /// Lets go of the buf, if nothing hangs on it any more.
+    pub(super) fn drop_page_if_idle(&mut self, no: PageNo) {
+        let page = self.page(no);
+        let idle = match &page.kind {
+            PageKind::Group(fresh) => fresh.is_empty(),
+            PageKind::Inodes(inodes) => inodes.is_empty(),
+            PageKind::Directory(names) => names.adds.is_empty() && names.rems.is_empty(),
+            PageKind::Indirect(dep) => {
+                dep.pointers.is_empty() && dep.root.is_none_or(|id| self.pointers.get(id).is_none())
+            }
+        };
+        if idle && page.waiting.is_empty() {
+            self.remove_page(no);
+        }
+    }
+
+    pub(super) fn remove_page(&mut self, no: PageNo) -> Option<Page> {
+        let page = self.pages[no.0 as usize].take()?;
+        page.buf.set_slot(0);
+        self.free_pages.push(no);
+        Some(page)
+    }
+
+    /// A ticket ripens when `page`, as it is now, has landed.
+    pub(super) fn wait_for_page(&mut self, no: PageNo, ticket: Ticket) {
+        self.counters.deferred += 1;
+        let page = self.page_mut(no);
+        let image = page.buf.current_image();
+        page.waiting.push_back((image, ticket));
+    }
+
+    /// Gives these back to the layout.
+    pub(super) fn ripen(cache: &Cache, tickets: impl IntoIterator<Item = Ticket>) {
+        tickets.into_iter().for_each(|ticket| cache.ripen(ticket));
+    }
+}

@@ -1,0 +1,376 @@
+//! What leaves, and what has landed.
+//!
+//! L1. An image is undone, never the buf: callers do not wait while a buf is on its way, and nothing is redone.
+//! L2. A group leaves only after the blocks of inodes that it counts. They themselves wait for nobody, so that this
+//!     never goes in a circle.
+//! L3. A dinode leaves with all of its pending pointers that are safe, or as it was before those that are not; the area
+//!     of attributes with all of its pointers or none.
+//! L4. In a directory's block the bytes around a removal that is held leave as they were before the oldest of them; what
+//!     came and went in these bytes since then leaves later.
+
+use super::arena::Id;
+use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot};
+use super::state::{Deed, Event, State};
+use buf::{BufRef, Cache, ImageNo, Leave, Pointers, Undo};
+use disk::Block;
+use ondisk::{FragNo, Ino};
+
+/// The image that leaves, if it is another one than the buf.
+struct Undone<'a> {
+    cache: &'a Cache,
+    buf: BufRef,
+    block: Option<Block>,
+}
+
+impl Undone<'_> {
+    fn undo(&mut self, undo: &Undo<'_>) -> u32 {
+        let block = self.block.get_or_insert_with(|| Block::clone(&self.buf.image()));
+        self.cache.undo(&mut block[..], undo)
+    }
+
+    fn leave(self) -> Leave {
+        self.block.map_or(Leave::AsIs, Leave::Image)
+    }
+}
+
+/// Bytes of a directory's block that leave as they were.
+struct Frozen {
+    from: u32,
+    len: u32,
+    seq: u64,
+    /// Which removal keeps them.
+    rem: usize,
+}
+
+fn is_in(frozen: &Frozen, offset: u32) -> bool {
+    (frozen.from..frozen.from + frozen.len).contains(&offset)
+}
+
+impl Deps {
+    /// What of a buf leaves.
+    pub(super) fn leaving(&mut self, cache: &Cache, buf: &BufRef, image: ImageNo) -> Leave {
+        let Some(page) = self.find_page(buf) else { return Leave::AsIs };
+        let mut undone = Undone { cache, buf: buf.clone(), block: None };
+        match &mut self.page_mut(page).kind {
+            PageKind::Group(fresh) => {
+                fresh.retain(|landing| !landing.is_done());
+                let first: Vec<BufRef> = fresh.iter().filter_map(|landing| landing.buf(cache)).collect();
+                return if first.is_empty() { Leave::AsIs } else { Leave::AfterBufs(first) };
+            }
+            PageKind::Inodes(row) => {
+                for id in row.clone() {
+                    self.leave_inode(id, image, &mut undone);
+                }
+            }
+            PageKind::Directory(names) => {
+                let PageDep { adds, mut rems } = std::mem::take(names);
+                let frozen = self.leave_removals(page, &mut rems, image);
+                self.restore(page, adds, rems);
+                self.leave_names(page, &frozen, image, &mut undone);
+            }
+            PageKind::Indirect(indirect) => {
+                let pending: Vec<_> = indirect.pointers.iter().map(|(index, id)| (*index, *id)).collect();
+                for (index, id) in pending {
+                    self.leave_indirect(index, id, image, &mut undone);
+                }
+            }
+        }
+        undone.leave()
+    }
+
+    fn restore(&mut self, page: PageNo, adds: Vec<Id<DirAdd>>, rems: Vec<DirRem>) {
+        let names = &self.names;
+        let adds: Vec<_> = adds.into_iter().filter(|id| names.get(*id).is_some()).collect();
+        for (id, at) in adds.iter().zip(0..) {
+            if let Some(add) = self.names.get_mut(*id) {
+                add.at = at;
+            }
+        }
+        self.page_mut(page).kind = PageKind::Directory(PageDep { adds, rems });
+    }
+
+    fn leave_inode(&mut self, id: Id<super::deps::InodeDep>, image: ImageNo, undone: &mut Undone<'_>) {
+        let Some(dep) = self.inodes.get_mut(id) else { return };
+        let (ino, was) = (dep.ino, dep.state);
+        let safe = dep.bit.as_ref().is_none_or(buf::Landing::is_done);
+        let (state, deed) = was.next(Event::Leaves { image, safe });
+        dep.state = state;
+        if deed == Deed::RollBack {
+            dep.held_in = image;
+            self.counters.inodes_held += 1;
+            undone.undo(&Undo::Inode(ino));
+            return;
+        }
+        dep.bit = None;
+        if dep.pointers.is_some() {
+            self.leave_pointers(ino, image, undone);
+        }
+    }
+
+    /// L3.
+    fn leave_pointers(&mut self, ino: Ino, image: ImageNo, undone: &mut Undone<'_>) {
+        let pending: Vec<Id<AllocDep>> = self.pointers_of(ino).collect();
+        let (mut back, mut size, mut area) = (Vec::new(), u64::MAX, None);
+        let mut area_goes_back = false;
+        for id in &pending {
+            let Some(dep) = self.pointers.get(*id).filter(|dep| dep.state == State::Held) else { continue };
+            if let (PointerSlot::ExtAttr(0), Before::Area(before)) = (dep.slot, &dep.before) {
+                area = Some(**before);
+            }
+            if self.is_pointer_safe(dep) {
+                continue;
+            }
+            match dep.slot {
+                PointerSlot::Inode(i) => back.push((i, dep.old.at)),
+                PointerSlot::ExtAttr(_) => area_goes_back = true,
+                PointerSlot::Size | PointerSlot::Indirect(..) => {}
+            }
+            if let Before::Size(before) = dep.before {
+                size = size.min(before);
+            }
+        }
+        let area: Option<([FragNo; 2], u64)> = area.filter(|_| area_goes_back);
+        let mut gone = 0;
+        if !back.is_empty() || size != u64::MAX || area.is_some() {
+            let pointers = Pointers { ino, back: &back, size, attributes: area };
+            gone = undone.undo(&Undo::Pointers(pointers));
+        }
+        for id in pending {
+            let Some(dep) = self.pointers.get_mut(id) else { continue };
+            let safe = match dep.slot {
+                PointerSlot::Inode(i) => gone & 1 << i == 0,
+                PointerSlot::ExtAttr(_) => area.is_none(),
+                PointerSlot::Size | PointerSlot::Indirect(..) => size == u64::MAX,
+            };
+            let (state, deed) = dep.state.next(Event::Leaves { image, safe });
+            dep.state = state;
+            self.counters.pointers_held += u64::from(deed == Deed::RollBack);
+        }
+    }
+
+    fn leave_indirect(&mut self, index: u32, id: Id<AllocDep>, image: ImageNo, undone: &mut Undone<'_>) {
+        let Some(dep) = self.pointers.get(id) else { return };
+        let safe = self.is_pointer_safe(dep);
+        let (state, deed) = dep.state.next(Event::Leaves { image, safe });
+        if deed == Deed::RollBack {
+            self.counters.pointers_held += 1;
+            undone.undo(&Undo::Pointer(index, dep.old.at));
+        }
+        if let Some(dep) = self.pointers.get_mut(id) {
+            dep.state = state;
+        }
+    }
+
+    /// Removals that are not held are in this image; those that are freeze the bytes around them (L4).
+    fn leave_removals(&mut self, page: PageNo, rems: &mut [DirRem], image: ImageNo) -> Vec<Frozen> {
+        let mut frozen: Vec<Frozen> = Vec::new();
+        for (at, rem) in rems.iter_mut().enumerate() {
+            if rem.state != State::Held {
+                continue;
+            }
+            let behind = frozen.iter().any(|frozen| is_in(frozen, rem.offset));
+            let held = behind || !rem.awaits.iter().all(|id| self.can_go_together(*id, page, rem));
+            let (state, deed) = rem.state.next(Event::Leaves { image, safe: !held });
+            rem.state = state;
+            if deed == Deed::RollBack {
+                self.counters.removals_held += 1;
+                if let Some((from, bytes)) = rem.before.as_ref().filter(|_| !behind) {
+                    frozen.push(Frozen { from: *from, len: bytes.len() as u32, seq: rem.seq, rem: at });
+                }
+                continue;
+            }
+            // The entry came and went, and no image had it: nobody needs it any more (W2 of `names`).
+            if let Some(id) = rem.add.filter(|id| self.names.get(*id).is_some_and(|add| add.state == State::Held)) {
+                let below =
+                    self.names.get_mut(id).and_then(|add| add.extra.as_mut()).and_then(|extra| extra.ticket.take());
+                rem.tickets.extend(below);
+                self.drop_add_record(id);
+            }
+        }
+        frozen
+    }
+
+    /// The name can be reached; or it leaves in the same sector as the removal that waits for it, and so with it or not
+    /// at all.
+    pub(super) fn can_go_together(&self, id: Id<DirAdd>, page: PageNo, rem: &DirRem) -> bool {
+        let Some(add) = self.names.get(id) else { return true };
+        let chunk = rem.before.as_ref().map(|(from, bytes)| *from..*from + bytes.len() as u32);
+        let together = add.page == page
+            && add.state == State::Held
+            && chunk.is_some_and(|chunk| chunk.contains(&add.offset))
+            && self.is_reachable(add.dir)
+            && self.is_claimed(add)
+            && self.is_name_safe(add);
+        together || self.is_settled(id)
+    }
+
+    fn leave_names(&mut self, page: PageNo, frozen: &[Frozen], image: ImageNo, undone: &mut Undone<'_>) {
+        let PageKind::Directory(names) = &self.page(page).kind else { return };
+        let mut adds = names.adds.clone();
+        let mut chunks = Vec::with_capacity(frozen.len());
+        for frozen in frozen {
+            chunks.extend(names.rems.get(frozen.rem).and_then(|rem| rem.before.clone()));
+        }
+        for (from, bytes) in chunks {
+            undone.undo(&Undo::Chunk(from, &bytes));
+        }
+        // Where two wait in one entry, the older one is undone last, and its older meaning stands.
+        adds.sort_by_key(|id| std::cmp::Reverse(self.names.get(*id).map_or(0, |add| add.seq)));
+        let mut carried: Vec<u32> = Vec::new();
+        for id in adds {
+            let Some(add) = self.names.get(id) else { continue };
+            let (offset, was, seq, held) = (add.offset, add.was, add.seq, add.state == State::Held);
+            let behind = frozen.iter().any(|frozen| is_in(frozen, offset) && frozen.seq < seq);
+            if held && carried.contains(&offset) {
+                // A newer meaning of the entry is in the image, and needed nobody to wait for this one any more.
+                self.supersede(id, page);
+                continue;
+            }
+            let safe = !behind && self.is_name_safe(add);
+            let Some(add) = self.names.get_mut(id) else { continue };
+            let (state, deed) = add.state.next(Event::Leaves { image, safe });
+            add.state = state;
+            if deed == Deed::RollBack {
+                self.counters.names_held += 1;
+                if !behind {
+                    undone.undo(&Undo::Entry { offset, ino: was.0, kind: was.1 });
+                }
+            } else if was.0 != Ino::NONE {
+                carried.push(offset);
+            }
+        }
+    }
+
+    /// A name that no image had, under a newer one that this image has: what it kept waits for the newer one.
+    fn supersede(&mut self, id: Id<DirAdd>, page: PageNo) {
+        let Some(add) = self.remove_add(id) else { return };
+        let page = self.page_mut(page);
+        // It ripens with the image that is leaving now, or a later one.
+        let image = page.buf.next_image();
+        page.waiting.extend(add.extra.and_then(|extra| extra.ticket).map(|ticket| (image, ticket)));
+    }
+
+    /// Takes a name out of the inode's row; its page's row is being rebuilt.
+    fn drop_add_record(&mut self, id: Id<DirAdd>) {
+        let Some(add) = self.names.get(id) else { return };
+        let ino = add.ino;
+        self.unlink_from_inode(id);
+        self.names.remove(id);
+        self.drop_inode_if_idle(ino);
+    }
+
+    /// An image has landed: what it was the first to carry is durable.
+    pub(super) fn landed(&mut self, cache: &Cache, buf: &BufRef, image: ImageNo) {
+        let Some(page) = self.find_page(buf) else { return };
+        match &mut self.page_mut(page).kind {
+            PageKind::Group(fresh) => fresh.retain(|landing| !landing.is_done()),
+            PageKind::Inodes(row) => {
+                for id in row.clone() {
+                    self.land_inode(cache, id, image);
+                }
+            }
+            PageKind::Indirect(indirect) => {
+                for id in indirect.pointers.values().copied().collect::<Vec<_>>() {
+                    self.land_pointer(cache, id, image);
+                }
+            }
+            PageKind::Directory(names) => {
+                let rems = std::mem::take(&mut names.rems);
+                let adds = names.adds.clone();
+                self.land_names(cache, page, adds, rems, image);
+            }
+        }
+        let page_now = self.page_mut(page);
+        let mut ripe = Vec::new();
+        while page_now.waiting.front().is_some_and(|(from, _)| *from <= image) {
+            ripe.extend(page_now.waiting.pop_front().map(|(_, ticket)| ticket));
+        }
+        Deps::ripen(cache, ripe);
+        self.drop_page_if_idle(page);
+        if !self.unreached.is_empty() {
+            self.settle();
+        }
+    }
+
+    fn land_inode(&mut self, cache: &Cache, id: Id<super::deps::InodeDep>, image: ImageNo) {
+        let Some(dep) = self.inodes.get_mut(id) else { return };
+        let ino = dep.ino;
+        dep.state = dep.state.next(Event::Landed(image)).0;
+        if dep.pointers.is_some() {
+            for pointer in self.pointers_of(ino).collect::<Vec<_>>() {
+                self.land_pointer(cache, pointer, image);
+            }
+        }
+        self.drop_inode_if_idle(ino);
+    }
+
+    fn land_pointer(&mut self, cache: &Cache, id: Id<AllocDep>, image: ImageNo) {
+        let Some(dep) = self.pointers.get_mut(id) else { return };
+        let (state, deed) = dep.state.next(Event::Landed(image));
+        dep.state = state;
+        if deed == Deed::Release {
+            let freed = self.remove_pointer(id).and_then(|dep| dep.freed);
+            Deps::ripen(cache, freed.map(|ticket| *ticket));
+        }
+    }
+
+    fn land_names(&mut self, cache: &Cache, page: PageNo, adds: Vec<Id<DirAdd>>, rems: Vec<DirRem>, image: ImageNo) {
+        for id in adds {
+            let Some(add) = self.names.get_mut(id) else { continue };
+            let (state, deed) = add.state.next(Event::Landed(image));
+            add.state = state;
+            if deed == Deed::Release {
+                Deps::ripen(cache, add.extra.as_mut().and_then(|extra| extra.ticket.take()));
+                self.unreached.push(id);
+            }
+        }
+        let mut left = Vec::with_capacity(rems.len());
+        for mut rem in rems {
+            let (state, deed) = rem.state.next(Event::Landed(image));
+            rem.state = state;
+            if deed == Deed::Release {
+                self.removals -= 1;
+                Deps::ripen(cache, rem.tickets);
+            } else {
+                left.push(rem);
+            }
+        }
+        if let PageKind::Directory(names) = &mut self.page_mut(page).kind {
+            names.rems = left;
+        }
+    }
+
+    /// A buf was thrown away: what it held was freed. Its tickets wait until it is told where the pointers to it went.
+    pub(super) fn discarded(&mut self, buf: &BufRef) {
+        let Some(no) = self.find_page(buf) else { return };
+        let mut late = Vec::new();
+        match &self.page(no).kind {
+            PageKind::Indirect(indirect) => {
+                for id in indirect.pointers.values().copied().collect::<Vec<_>>() {
+                    late.extend(self.remove_pointer(id).and_then(|dep| dep.freed).map(|ticket| *ticket));
+                }
+            }
+            PageKind::Directory(names) => {
+                for id in names.adds.clone() {
+                    let Some(add) = self.remove_add(id) else { continue };
+                    late.extend(add.extra.and_then(|extra| extra.ticket));
+                    self.drop_inode_if_idle(add.ino);
+                }
+            }
+            PageKind::Group(_) | PageKind::Inodes(_) => return,
+        }
+        let Some(page) = self.remove_page(no) else { return };
+        if let PageKind::Directory(names) = page.kind {
+            self.removals -= names.rems.len();
+            late.extend(names.rems.into_iter().flat_map(|rem| rem.tickets));
+        }
+        late.extend(page.waiting.into_iter().map(|(_, ticket)| ticket));
+        if let buf::Key::File(ino, _) = buf.key()
+            && !late.is_empty()
+        {
+            self.late.entry(ino).or_default().extend(late);
+        } else {
+            debug_assert!(late.is_empty(), "blocks of files are thrown away, and no others");
+        }
+    }
+}

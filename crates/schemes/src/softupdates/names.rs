@@ -1,0 +1,376 @@
+//! Names that come and go: link addition and link removal (Ganger and Patt 1994, section 4.2), and rename.
+//!
+//! A name that comes is held back (its entry leaves with what it meant before) until its inode is durable. A name that
+//! goes only defers what follows from it, unless the file has just got other names: then the removal itself is held
+//! back until those can be reached, and the bytes around the entry leave as they were.
+//!
+//! W1. Each removal that is held waits for names that came before it, never for later ones. The oldest of all that are
+//!     held so waits for nothing but inodes and pointers, which never wait for names: nobody waits for ever.
+//! W2. A name that a held removal waits for is not cancelled by a second rename: the removal would then have to wait for a
+//!     later name, against W1. It is written, in its turn. Where the file goes for good it is cancelled.
+//! W3. A directory's own name goes only after what moved out of it can be reached elsewhere.
+
+use super::arena::Id;
+use super::deps::{AllocDep, Deps, DirAdd, DirRem, Extra, PageDep, PageKind, PageNo, PointerSlot};
+use super::rule::Rule;
+use super::state::{Deed, Event, State};
+use buf::{BufRef, Cache, Freed, Landing, Ticket, Undo};
+use ondisk::Ino;
+
+/// An entry: its directory, the block, and where it is in it.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) dir: Ino,
+    pub(super) block: &'a BufRef,
+    pub(super) offset: u32,
+}
+
+impl Deps {
+    /// A name came.
+    pub(super) fn link_added(&mut self, at: Place<'_>, ino: Ino, inode: &BufRef, parent: Option<&BufRef>) {
+        let parent = parent.filter(|_| self.has(Rule::ParentBeforeName)).map(|buf| Landing::of(buf));
+        let mut extra = Extra { parent, ..Extra::default() };
+        self.inode_dep(ino, inode);
+        self.name_bodies(ino, &mut extra);
+        extra.indirect = self.indirect_claim(at.dir);
+        self.hang_add(at, ino, inode, (Ino::NONE, 0), false, extra);
+    }
+
+    /// An entry came to mean another inode. The ticket for the link of what it meant before comes back if that name was
+    /// never on the disk.
+    pub(super) fn link_changed(
+        &mut self,
+        cache: &Cache,
+        at: Place<'_>,
+        ino: Ino,
+        inode: &BufRef,
+        kind_before: u8,
+        dotdot: bool,
+        ticket: Ticket,
+    ) -> Option<Ticket> {
+        let Freed::DropLink { ino: was, parent, .. } = *ticket.freed() else { return Some(ticket) };
+        let page = self.page_of(at.block);
+        self.inode_dep(ino, inode);
+        let mut extra = Extra::default();
+        self.name_bodies(ino, &mut extra);
+        let older = self.add_at(was, page, at.offset);
+        extra.awaits = self.other_names(if dotdot { at.dir } else { was }, older);
+        if parent.is_some() {
+            extra.awaits.extend(self.moved_out_of(was));
+        }
+        let (mut meant, mut ripe) = ((was, kind_before), None);
+        let replaces = older.filter(|id| {
+            self.names.get(*id).is_some_and(|add| add.state == State::Held && (!add.awaited || extra.awaits.is_empty()))
+        });
+        match replaces.and_then(|id| self.cancel_add(cache, id)) {
+            // It was never on the disk (M2 of `state`).
+            Some(add) => {
+                meant = add.was;
+                // What the disk has there is what the older one was to replace.
+                let older = add.extra.map(|extra| *extra).unwrap_or_default();
+                extra.ticket = older.ticket;
+                extra.awaits = if dotdot { extra.awaits } else { older.awaits };
+                ripe = Some(ticket);
+            }
+            None if self.has(Rule::NameGoneBeforeLink) => extra.ticket = Some(ticket),
+            None => ripe = Some(ticket),
+        }
+        self.mark_awaited(&extra.awaits);
+        let id = self.hang_add(at, ino, inode, meant, dotdot, extra);
+        if dotdot {
+            self.dotdots.insert(at.dir, id);
+        }
+        ripe
+    }
+
+    /// A name went. The ticket for its link comes back if the name was never on the disk.
+    pub(super) fn link_removed(
+        &mut self,
+        cache: &Cache,
+        at: Place<'_>,
+        before: (u32, &[u8]),
+        ticket: Ticket,
+    ) -> Option<Ticket> {
+        let Freed::DropLink { ino, parent, .. } = *ticket.freed() else { return Some(ticket) };
+        let page = self.page_of(at.block);
+        let add = self.add_at(ino, page, at.offset);
+        let mut awaits = self.other_names(ino, add);
+        if parent.is_some() {
+            awaits.extend(self.moved_out_of(ino));
+        }
+        let state = add.and_then(|id| self.names.get(id)).map_or(State::Durable, |add| add.state);
+        let kept = add.filter(|id| !awaits.is_empty() && self.names.get(*id).is_some_and(|add| add.awaited));
+        let mut tickets = vec![];
+        if let (Some(id), None) = (add, kept) {
+            let gone = if state == State::Held { self.cancel_add(cache, id) } else { self.remove_add(id) };
+            let was = gone.as_ref().map_or(Ino::NONE, |add| add.was.0);
+            let below = gone.and_then(|add| add.extra).map(|extra| *extra).unwrap_or_default();
+            if state.next(Event::TakenBack).1 == Deed::Cancel {
+                self.counters.cancelled += 1;
+                if was == Ino::NONE {
+                    self.drop_inode_if_idle(ino);
+                    return Some(ticket);
+                }
+                awaits = below.awaits;
+            }
+            tickets.extend(below.ticket);
+        }
+        let ripe = match state.next(Event::TakenBack).1 {
+            Deed::Cancel if kept.is_none() => Some(ticket),
+            _ if !self.has(Rule::NameGoneBeforeLink) => Some(ticket),
+            _ => {
+                tickets.push(ticket);
+                None
+            }
+        };
+        self.drop_inode_if_idle(ino);
+        self.hang_rem(page, at, awaits, before, kept, tickets);
+        ripe
+    }
+
+    fn hang_rem(
+        &mut self,
+        page: PageNo,
+        at: Place<'_>,
+        awaits: Vec<Id<DirAdd>>,
+        before: (u32, &[u8]),
+        add: Option<Id<DirAdd>>,
+        tickets: Vec<Ticket>,
+    ) {
+        let before = (!awaits.is_empty()).then(|| (before.0, Box::from(before.1)));
+        self.mark_awaited(&awaits);
+        if !awaits.is_empty() {
+            self.moved_out.entry(at.dir).or_default().extend(awaits.iter().copied());
+        }
+        self.counters.deferred += tickets.len() as u64;
+        self.removals += 1;
+        let rem = DirRem { offset: at.offset, seq: self.tick(), state: State::Held, awaits, before, add, tickets };
+        if let PageKind::Directory(names) = &mut self.page_mut(page).kind {
+            names.rems.push(rem);
+        }
+    }
+
+    /// The pending name in this entry, the newest if there are two.
+    fn add_at(&self, ino: Ino, page: PageNo, offset: u32) -> Option<Id<DirAdd>> {
+        let is_here = |id: &Id<DirAdd>| self.names.get(*id).is_some_and(|add| add.page == page && add.offset == offset);
+        self.names_of(ino).find(is_here)
+    }
+
+    /// Pending names of an inode, newest first.
+    pub(super) fn names_of(&self, ino: Ino) -> impl Iterator<Item = Id<DirAdd>> + '_ {
+        let first = self.inode_of(ino).and_then(|dep| dep.names);
+        std::iter::successors(first, |id| self.names.get(*id)?.next)
+    }
+
+    /// What a file's name must wait for before it goes: the other names that it has just got, and for a directory `..`.
+    fn other_names(&self, ino: Ino, this: Option<Id<DirAdd>>) -> Vec<Id<DirAdd>> {
+        if !self.has(Rule::NewNameBeforeOld) {
+            return Vec::new();
+        }
+        let names = self.names_of(ino).filter(|id| self.names.get(*id).is_some_and(|add| !add.dotdot));
+        let dotdot = self.dotdots.get(&ino).copied();
+        names.chain(dotdot).filter(|id| Some(*id) != this && !self.is_settled(*id)).collect()
+    }
+
+    fn moved_out_of(&mut self, dir: Ino) -> Vec<Id<DirAdd>> {
+        let moved = self.moved_out.remove(&dir).unwrap_or_default();
+        moved.into_iter().filter(|id| !self.is_settled(*id)).collect()
+    }
+
+    /// Notes that somebody waits for these to be reached, and so for the names of the new directories above them (W2).
+    fn mark_awaited(&mut self, names: &[Id<DirAdd>]) {
+        let mut marked = names.to_vec();
+        while let Some(id) = marked.pop() {
+            let Some(add) = self.names.get_mut(id) else { continue };
+            let dir = add.dir;
+            if !std::mem::replace(&mut add.awaited, true) && !self.is_reachable(dir) {
+                marked.extend(self.names_of(dir).filter(|id| self.names.get(*id).is_some_and(|add| !add.dotdot)));
+            }
+        }
+    }
+
+    /// What a new inode was made with.
+    fn name_bodies(&self, ino: Ino, extra: &mut Extra) {
+        if self.inode_of(ino).is_some_and(|dep| dep.unnamed && dep.pointers.is_some()) && self.has(Rule::BodyBeforeName)
+        {
+            let bodies = self.pointers_of(ino).filter(|id| self.pointers.get(*id).is_some_and(|dep| dep.body));
+            extra.bodies.extend(bodies);
+        }
+    }
+
+    /// What must be durable of a directory for its newest entries to be found: the newest pointer or size, which is not
+    /// carried before the older ones are.
+    fn newest_claim(&self, dir: Ino) -> Option<Id<AllocDep>> {
+        let grows =
+            |id: &Id<AllocDep>| self.pointers.get(*id).is_some_and(|dep| !matches!(dep.slot, PointerSlot::ExtAttr(_)));
+        self.pointers_of(dir).find(grows)
+    }
+
+    /// The same, where the block hangs on an indirect one.
+    fn indirect_claim(&self, dir: Ino) -> Option<(Id<AllocDep>, Landing)> {
+        let dep = self.inode_of(dir)?;
+        let newest = dep.indirect.filter(|id| self.pointers.get(*id).is_some())?;
+        Some((newest, Landing::of(&self.page(dep.page).buf)))
+    }
+
+    fn hang_add(
+        &mut self,
+        at: Place<'_>,
+        ino: Ino,
+        inode: &BufRef,
+        was: (Ino, u8),
+        dotdot: bool,
+        extra: Extra,
+    ) -> Id<DirAdd> {
+        let page = self.page_of(at.block);
+        let PageKind::Directory(names) = &self.page(page).kind else { unreachable!("names are in directories") };
+        let plain = extra.is_empty();
+        let add = DirAdd {
+            ino,
+            dir: at.dir,
+            page,
+            at: names.adds.len() as u32,
+            offset: at.offset,
+            was,
+            seq: self.tick(),
+            state: State::Held,
+            inode_image: inode.current_image(),
+            awaited: false,
+            dotdot,
+            claim: self.newest_claim(at.dir),
+            next: self.inode_of(ino).and_then(|dep| dep.names),
+            extra: (!plain).then(|| Box::new(extra)),
+        };
+        let id = self.names.insert(add);
+        if let Some(dep) = self.inode_of_mut(ino) {
+            dep.names = Some(id);
+        }
+        if let PageKind::Directory(names) = &mut self.page_mut(page).kind {
+            names.adds.push(id);
+        }
+        id
+    }
+
+    /// Takes a pending name out of where it hangs.
+    pub(super) fn remove_add(&mut self, id: Id<DirAdd>) -> Option<DirAdd> {
+        self.unlink_from_inode(id);
+        let add = self.names.remove(id)?;
+        if let PageKind::Directory(names) = &mut self.page_mut(add.page).kind {
+            names.adds.swap_remove(add.at as usize);
+            if let Some(moved) = names.adds.get(add.at as usize).copied()
+                && let Some(other) = self.names.get_mut(moved)
+            {
+                other.at = add.at;
+            }
+        }
+        Some(add)
+    }
+
+    /// Takes a pending name out of its inode's row.
+    pub(super) fn unlink_from_inode(&mut self, id: Id<DirAdd>) {
+        let Some((ino, next)) = self.names.get(id).map(|add| (add.ino, add.next)) else { return };
+        let Some(dep) = self.inode_of_mut(ino) else { return };
+        if dep.names == Some(id) {
+            dep.names = next;
+            return;
+        }
+        let mut at = dep.names;
+        while let Some(other) = at.and_then(|at| self.names.get_mut(at)) {
+            if other.next == Some(id) {
+                other.next = next;
+                break;
+            }
+            at = other.next;
+        }
+    }
+
+    /// The same for a name that no image had: it must not leave with the bytes around another entry either.
+    fn cancel_add(&mut self, cache: &Cache, id: Id<DirAdd>) -> Option<DirAdd> {
+        let add = self.remove_add(id)?;
+        if let PageKind::Directory(PageDep { rems, .. }) = &mut self.page_mut(add.page).kind {
+            for rem in rems.iter_mut().filter(|rem| rem.seq > add.seq) {
+                if let Some((from, bytes)) = &mut rem.before
+                    && let Some(offset) = add.offset.checked_sub(*from).filter(|at| (*at as usize) < bytes.len())
+                {
+                    cache.undo(bytes, &Undo::Entry { offset, ino: add.was.0, kind: add.was.1 });
+                }
+            }
+        }
+        Some(add)
+    }
+
+    /// What the name depends on is durable.
+    pub(super) fn is_name_safe(&self, add: &DirAdd) -> bool {
+        let inode = !self.has(Rule::InodeBeforeName) || self.is_inode_durable(add.ino, add.inode_image);
+        let Some(extra) = &add.extra else { return inode };
+        let parent = extra.parent.as_ref().is_none_or(|parent| match self.inode_of(add.dir) {
+            Some(dep) => dep.state != State::Held && parent.is_done_after(dep.held_in),
+            None => parent.is_done(),
+        });
+        inode
+            && parent
+            && extra.bodies.iter().all(|id| self.is_pointer_durable(*id))
+            && extra.awaits.iter().all(|id| self.is_settled(*id))
+    }
+
+    pub(super) fn is_pointer_durable(&self, id: Id<AllocDep>) -> bool {
+        self.pointers.get(id).is_none_or(|dep| dep.state == State::Durable)
+    }
+
+    /// After a crash the name would be found, from the root down; or it is none any more.
+    pub(super) fn is_settled(&self, id: Id<DirAdd>) -> bool {
+        let Some(add) = self.names.get(id) else { return true };
+        if add.state != State::Durable || !self.is_reachable(add.dir) {
+            return false;
+        }
+        self.is_claimed(add)
+    }
+
+    /// The directory leads to the entry.
+    pub(super) fn is_claimed(&self, add: &DirAdd) -> bool {
+        let indirect = add.extra.as_ref().and_then(|extra| extra.indirect.as_ref());
+        add.claim.is_none_or(|id| self.is_pointer_durable(id))
+            && indirect.is_none_or(|(id, size)| self.is_pointer_durable(*id) && size.is_done())
+    }
+
+    /// Drops the names that can be reached now; what was without a name has one then.
+    pub(super) fn settle(&mut self) {
+        loop {
+            let waiting = std::mem::take(&mut self.unreached);
+            let before = waiting.len();
+            for id in waiting {
+                if !self.is_settled(id) {
+                    self.unreached.push(id);
+                    continue;
+                }
+                let Some(add) = self.remove_add(id) else { continue };
+                if !add.dotdot
+                    && let Some(dep) = self.inode_of_mut(add.ino)
+                {
+                    dep.unnamed = false;
+                }
+                self.drop_inode_if_idle(add.ino);
+                self.drop_page_if_idle(add.page);
+            }
+            if self.unreached.is_empty() || self.unreached.len() == before {
+                break;
+            }
+        }
+        let names = &self.names;
+        self.dotdots.retain(|_, id| names.get(*id).is_some());
+        self.moved_out.retain(|_, moved| {
+            moved.retain(|id| names.get(*id).is_some());
+            !moved.is_empty()
+        });
+    }
+}
+
+impl Extra {
+    fn is_empty(&self) -> bool {
+        self.bodies.is_empty()
+            && self.parent.is_none()
+            && self.indirect.is_none()
+            && self.awaits.is_empty()
+            && self.ticket.is_none()
+    }
+}

@@ -1,0 +1,248 @@
+//! In which order bufs leave by choice, so that little has to be rolled back; and what fsync asks for.
+//!
+//! O1. Contents and maps wait for nobody, dinodes and indirect blocks for those, directories for dinodes, and removals
+//!     for names elsewhere. Who has a choice follows that order; who has none (fsync, memory) does not need it for
+//!     safety.
+//! O2. Whatever is wanted, some bufs can leave now and bring it nearer ([`Advance`]): what waits, waits for what is older
+//!     (W1 of `names`), or for what waits for nobody. fsync goes round by round until nothing is left to be wanted.
+
+use super::arena::Id;
+use super::deps::{AllocDep, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot};
+use super::state::State;
+use buf::{BufRef, Cache, Key, Landing, Ready};
+use ondisk::Ino;
+use std::collections::BTreeMap;
+
+/// Collects the bufs that should be written now for something to come true.
+struct Advance<'a> {
+    deps: &'a Deps,
+    cache: &'a Cache,
+    bufs: BTreeMap<Key, BufRef>,
+    /// Names that were looked at, by their places in time.
+    seen: Vec<u64>,
+}
+
+impl<'a> Advance<'a> {
+    fn new(deps: &'a Deps, cache: &'a Cache) -> Advance<'a> {
+        Advance { deps, cache, bufs: BTreeMap::new(), seen: Vec::new() }
+    }
+
+    fn write(&mut self, buf: Option<BufRef>) {
+        self.bufs.extend(buf.filter(|buf| !buf.is_durable()).map(|buf| (buf.key(), buf)));
+    }
+
+    fn write_page(&mut self, page: PageNo) {
+        self.write(Some(self.deps.page(page).buf.clone()));
+    }
+
+    /// That the landing happens.
+    fn landing(&mut self, landing: Option<&Landing>) {
+        if let Some(landing) = landing.filter(|landing| !landing.is_done()) {
+            self.write(landing.buf(self.cache));
+        }
+    }
+
+    /// That the dinode can be carried, and is durable.
+    fn inode(&mut self, ino: Ino) {
+        let Some(dep) = self.deps.inode_of(ino) else { return };
+        match &dep.bit {
+            Some(bit) if dep.state == State::Held && !bit.is_done() => self.landing(Some(bit)),
+            _ => self.write_page(dep.page),
+        }
+    }
+
+    /// That what a held pointer depends on is durable. `false` when it is.
+    fn under_pointer(&mut self, dep: &AllocDep) -> bool {
+        if dep.state != State::Held || self.deps.is_pointer_safe(dep) {
+            return false;
+        }
+        self.landing(dep.bit.as_ref());
+        self.landing(dep.contents.as_ref());
+        true
+    }
+
+    /// That all pending pointers of a dinode can be carried. `false` when they can.
+    fn under_pointers_of(&mut self, ino: Ino) -> bool {
+        let deps = self.deps;
+        let pending = deps.pointers_of(ino).filter_map(|id| deps.pointers.get(id));
+        // Each is asked: what they need can leave together.
+        pending.filter(|dep| self.under_pointer(dep)).count() > 0
+    }
+
+    /// That a pointer is durable.
+    fn pointer(&mut self, id: Id<AllocDep>) {
+        let Some(dep) = self.deps.pointers.get(id).filter(|dep| dep.state != State::Durable) else { return };
+        match dep.slot {
+            PointerSlot::Indirect(page, _) => {
+                if !self.under_pointer(dep) {
+                    self.write_page(page);
+                }
+            }
+            _ => {
+                if !self.under_pointers_of(dep.ino) {
+                    self.inode(dep.ino);
+                }
+            }
+        }
+    }
+
+    /// That a held name can be carried. `false` when it can.
+    fn under_name(&mut self, add: &DirAdd) -> bool {
+        if add.state != State::Held || self.deps.is_name_safe(add) {
+            return false;
+        }
+        if !self.deps.is_inode_durable(add.ino, add.inode_image) {
+            self.inode(add.ino);
+        }
+        let Some(extra) = &add.extra else { return true };
+        if extra.parent.as_ref().is_some_and(|parent| !parent.is_done()) {
+            self.landing(extra.parent.as_ref());
+        }
+        if self.deps.was_never_there(add.dir) {
+            self.inode(add.dir);
+        }
+        for body in &extra.bodies {
+            self.pointer(*body);
+        }
+        for other in &extra.awaits {
+            self.name(*other);
+        }
+        true
+    }
+
+    /// That a name can be reached after a crash.
+    fn name(&mut self, id: Id<DirAdd>) {
+        let deps = self.deps;
+        let Some(add) = deps.names.get(id).filter(|_| !deps.is_settled(id)) else { return };
+        if self.seen.contains(&add.seq) {
+            return;
+        }
+        self.seen.push(add.seq);
+        if self.under_name(add) {
+            return;
+        }
+        if add.state != State::Durable {
+            let blockers = deps.blockers(add);
+            if blockers.is_empty() {
+                self.write_page(add.page);
+            }
+            for other in blockers {
+                self.name(other);
+            }
+            return;
+        }
+        if let Some(claim) = add.claim {
+            self.pointer(claim);
+        }
+        if let Some((pointer, size)) = add.extra.as_ref().and_then(|extra| extra.indirect.as_ref()) {
+            self.pointer(*pointer);
+            self.landing(Some(size));
+        }
+        if !deps.is_reachable(add.dir) {
+            for above in deps.names_of(add.dir) {
+                self.name(above);
+            }
+        }
+    }
+
+    /// That the names in a block of a directory can be carried as they are. `false` when they can.
+    fn under_directory(&mut self, page: PageNo, names: &PageDep) -> bool {
+        let deps = self.deps;
+        let adds = names.adds.iter().filter_map(|id| deps.names.get(*id));
+        let mut held = adds.filter(|add| self.under_name(add)).count() > 0;
+        for rem in names.rems.iter().filter(|rem| rem.state == State::Held) {
+            for id in rem.awaits.iter().filter(|id| !deps.is_settled(**id)) {
+                // In the same block it is in the image first, and the removal in the next one.
+                let comes_first = |add: &DirAdd| add.page == page && add.state == State::Held && deps.is_name_safe(add);
+                held |= !deps.names.get(*id).is_some_and(comes_first);
+                self.name(*id);
+            }
+        }
+        held
+    }
+
+    /// Nothing is left to be written.
+    fn is_empty(&self) -> bool {
+        self.bufs.is_empty()
+    }
+}
+
+impl Deps {
+    /// Whether a buf can leave without being rolled back.
+    pub(super) fn ready(&self, cache: &Cache, buf: &BufRef) -> Ready {
+        let Some(page) = self.find_page(buf) else { return Ready::Yes };
+        let mut advance = Advance::new(self, cache);
+        let held = match &self.page(page).kind {
+            PageKind::Group(fresh) => {
+                fresh.iter().for_each(|landing| advance.landing(Some(landing)));
+                fresh.iter().any(|landing| !landing.is_done())
+            }
+            PageKind::Inodes(row) => row.iter().filter_map(|id| self.inodes.get(*id)).fold(false, |held, dep| {
+                let bit = dep.bit.as_ref().filter(|bit| dep.state == State::Held && !bit.is_done());
+                advance.landing(bit);
+                advance.under_pointers_of(dep.ino) || bit.is_some() || held
+            }),
+            PageKind::Indirect(indirect) => {
+                let pending = indirect.pointers.values().filter_map(|id| self.pointers.get(*id));
+                pending.filter(|dep| advance.under_pointer(dep)).count() > 0
+            }
+            PageKind::Directory(names) => advance.under_directory(page, names),
+        };
+        advance.bufs.remove(&buf.key());
+        if held { Ready::After(advance.bufs.into_values().collect()) } else { Ready::Yes }
+    }
+
+    /// Names that removals wait for which freeze the bytes that this one is in.
+    fn blockers(&self, add: &DirAdd) -> Vec<Id<DirAdd>> {
+        let PageKind::Directory(names) = &self.page(add.page).kind else { return Vec::new() };
+        let freezes = |rem: &&DirRem| {
+            let chunk = rem.before.as_ref().map(|(from, bytes)| *from..*from + bytes.len() as u32);
+            rem.state == State::Held && rem.seq < add.seq && chunk.is_some_and(|chunk| chunk.contains(&add.offset))
+        };
+        let awaited = names.rems.iter().filter(freezes).flat_map(|rem| rem.awaits.iter().map(move |id| (rem, *id)));
+        awaited.filter(|(rem, id)| !self.can_go_together(*id, add.page, rem)).map(|(_, id)| id).collect()
+    }
+
+    /// The next round of an fsync of `ino`: what can leave now of what it needs. `since`: what its bufs held when fsync
+    /// began; `inode`: the same of its inode's block.
+    pub(super) fn fsync_round(&self, cache: &Cache, ino: Ino, since: &[Landing], inode: &Landing) -> Vec<BufRef> {
+        let mut advance = Advance::new(self, cache);
+        self.contents_round(&mut advance, ino, since);
+        if advance.is_empty() {
+            self.inode_round(&mut advance, ino, inode);
+        }
+        if advance.is_empty() {
+            self.names_of(ino).for_each(|id| advance.name(id));
+        }
+        advance.bufs.into_values().collect()
+    }
+
+    /// Contents and maps; then indirect blocks from the bottom up.
+    fn contents_round(&self, advance: &mut Advance<'_>, ino: Ino, since: &[Landing]) {
+        let mut indirect = Vec::new();
+        for buf in since.iter().filter(|landing| !landing.is_done()).filter_map(|landing| landing.buf(advance.cache)) {
+            match self.find_page(&buf).map(|page| (page, &self.page(page).kind)) {
+                Some((page, PageKind::Directory(names))) if advance.under_directory(page, names) => {}
+                Some((_, PageKind::Indirect(_))) => indirect.push(buf),
+                _ => advance.write(Some(buf)),
+            }
+        }
+        advance.under_pointers_of(ino);
+        for buf in indirect {
+            match self.ready(advance.cache, &buf) {
+                Ready::Yes => advance.write(Some(buf)),
+                Ready::After(first) => first.into_iter().for_each(|buf| advance.write(Some(buf))),
+            }
+        }
+    }
+
+    fn inode_round(&self, advance: &mut Advance<'_>, ino: Ino, inode: &Landing) {
+        let Some(dep) = self.inode_of(ino) else { return advance.landing(Some(inode)) };
+        let pending = dep.state != State::Durable
+            || self.pointers_of(ino).any(|id| !self.is_pointer_durable(id))
+            || !inode.is_done_after(dep.held_in);
+        if pending {
+            advance.inode(ino);
+        }
+    }
+}

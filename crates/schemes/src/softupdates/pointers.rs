@@ -1,0 +1,282 @@
+//! Pointers that come and go: block allocation and de-allocation (Ganger and Patt 1994, section 4.2).
+
+use super::arena::Id;
+use super::deps::{AllocDep, Before, Deps, PageKind, PageNo, PointerSlot};
+use super::rule::Rule;
+use super::state::{Deed, Event, State};
+use buf::{BufRef, Cache, Freed, Landing, Role, Run, Slot, Ticket};
+use ondisk::{FragNo, Ino};
+
+/// A pointer that was set, as the step tells it.
+pub(super) struct Allocated<'a> {
+    pub(super) ino: Ino,
+    pub(super) role: Role,
+    pub(super) slot: Slot<'a>,
+    pub(super) old: Run,
+    pub(super) new: Run,
+    pub(super) block: &'a BufRef,
+    pub(super) cg: &'a BufRef,
+    pub(super) size_before: Option<u64>,
+    pub(super) freed: Option<Ticket>,
+}
+
+impl Deps {
+    /// A pointer was set. The ticket for the old run comes back if it is free at once.
+    pub(super) fn block_allocated(&mut self, cache: &Cache, set: Allocated<'_>) -> Option<Ticket> {
+        let slot = match set.slot {
+            Slot::Inode(_, i) => PointerSlot::Inode(i),
+            Slot::ExtAttr(_, k) => PointerSlot::ExtAttr(k),
+            Slot::Indirect(buf, i) => PointerSlot::Indirect(self.page_of(buf), i),
+        };
+        let before = match (slot, set.size_before) {
+            (PointerSlot::ExtAttr(_), size) => Before::Area(Box::new((runs_of(set.freed.as_ref()), size.unwrap_or(0)))),
+            (_, Some(size)) => Before::Size(size),
+            (_, None) => Before::Same,
+        };
+        let dep = AllocDep {
+            ino: set.ino,
+            slot,
+            old: set.old,
+            new: set.new,
+            contents: self.awaits_contents(set.block, set.role).then(|| Landing::of(set.block)),
+            bit: self.has(Rule::BlockMarked).then(|| Landing::of(set.cg)),
+            state: State::Held,
+            before,
+            freed: None,
+            body: matches!(set.role, Role::Directory | Role::Symlink | Role::ExtAttr),
+            next: None,
+        };
+        let holder = set.slot.buf();
+        if slot == PointerSlot::ExtAttr(0) {
+            // The area changes as a whole: a second block of one that no image had goes with it.
+            self.take_pointer(cache, set.ino, PointerSlot::ExtAttr(1));
+        }
+        let (id, ripe) = self.put_pointer(holder, dep, set.freed);
+        if set.role == Role::Indirect {
+            let page = self.page_of(set.block);
+            if let PageKind::Indirect(indirect) = &mut self.page_mut(page).kind {
+                indirect.root = Some(id);
+            }
+        }
+        ripe
+    }
+
+    /// A directory's size went up over names in a block that it had.
+    pub(super) fn directory_grown(&mut self, ino: Ino, inode: &BufRef, block: &BufRef, size: u64) {
+        if !self.has(Rule::DirectoryInitialised) {
+            return;
+        }
+        let nothing = Run { at: FragNo::HOLE, frags: 0 };
+        let dep = AllocDep {
+            ino,
+            slot: PointerSlot::Size,
+            old: nothing,
+            new: nothing,
+            contents: Some(Landing::of(block)),
+            bit: None,
+            state: State::Held,
+            before: Before::Size(size),
+            freed: None,
+            body: false,
+            next: None,
+        };
+        let (_, none) = self.put_pointer(inode, dep, None);
+        debug_assert!(none.is_none(), "nothing is freed by a size");
+    }
+
+    fn awaits_contents(&self, block: &BufRef, role: Role) -> bool {
+        let rule = match role {
+            Role::Indirect => Rule::IndirectInitialised,
+            Role::Directory => Rule::DirectoryInitialised,
+            Role::Symlink => Rule::TargetInitialised,
+            Role::ExtAttr => Rule::AttributesInitialised,
+            _ => Rule::DataInitialised,
+        };
+        self.has(rule) || block.has_moved() && self.has(Rule::MovedContents)
+    }
+
+    /// Puts a pointer in the place of one that no image had, or beside those that some had.
+    fn put_pointer(
+        &mut self,
+        holder: &BufRef,
+        mut dep: AllocDep,
+        freed: Option<Ticket>,
+    ) -> (Id<AllocDep>, Option<Ticket>) {
+        let held = self.held_at(dep.ino, dep.slot, holder);
+        let mut ripe = None;
+        match held.and_then(|id| self.remove_pointer(id)) {
+            // What it replaces was never on the disk, and is free at once (M2 of `state`).
+            Some(older) => {
+                (dep.old, dep.freed) = (older.old, older.freed);
+                if older.before != Before::Same {
+                    dep.before = older.before;
+                }
+                ripe = freed;
+            }
+            None if self.has(Rule::MovedFragment) => dep.freed = freed.map(Box::new),
+            None => ripe = freed,
+        }
+        (self.hang_pointer(holder, dep), ripe)
+    }
+
+    fn hang_pointer(&mut self, holder: &BufRef, mut dep: AllocDep) -> Id<AllocDep> {
+        if let PointerSlot::Indirect(page, index) = dep.slot {
+            let (ino, body) = (dep.ino, dep.body);
+            let id = self.pointers.insert(dep);
+            if let PageKind::Indirect(indirect) = &mut self.page_mut(page).kind {
+                indirect.pointers.insert(index, id);
+            }
+            if body && let Some(inode) = self.inode_of_mut(ino) {
+                inode.indirect = Some(id);
+            }
+            return id;
+        }
+        let inode = self.inode_dep(dep.ino, holder);
+        dep.next = self.inodes.get(inode).and_then(|inode| inode.pointers);
+        let id = self.pointers.insert(dep);
+        if let Some(inode) = self.inodes.get_mut(inode) {
+            inode.pointers = Some(id);
+        }
+        id
+    }
+
+    /// The pending pointer in this slot that no image has had.
+    fn held_at(&self, ino: Ino, slot: PointerSlot, holder: &BufRef) -> Option<Id<AllocDep>> {
+        let is_held = |id: Id<AllocDep>| self.pointers.get(id).is_some_and(|dep| dep.state == State::Held);
+        if let PointerSlot::Indirect(_, index) = slot {
+            let PageKind::Indirect(indirect) = &self.page(self.find_page(holder)?).kind else { return None };
+            return indirect.pointers.get(&index).copied().filter(|id| is_held(*id));
+        }
+        self.pointers_of(ino).find(|id| is_held(*id) && self.pointers.get(*id).is_some_and(|dep| dep.slot == slot))
+    }
+
+    /// The pending pointers in an inode, newest first.
+    pub(super) fn pointers_of(&self, ino: Ino) -> impl Iterator<Item = Id<AllocDep>> + '_ {
+        let first = self.inode_of(ino).and_then(|dep| dep.pointers);
+        std::iter::successors(first, |id| self.pointers.get(*id)?.next)
+    }
+
+    /// Takes a pending pointer out of where it hangs.
+    pub(super) fn remove_pointer(&mut self, id: Id<AllocDep>) -> Option<AllocDep> {
+        let dep = self.pointers.remove(id)?;
+        if let PointerSlot::Indirect(page, index) = dep.slot {
+            if let PageKind::Indirect(indirect) = &mut self.page_mut(page).kind
+                && indirect.pointers.get(&index) == Some(&id)
+            {
+                indirect.pointers.remove(&index);
+            }
+            return Some(dep);
+        }
+        let Some(inode) = self.by_ino.get(&dep.ino).copied() else { return Some(dep) };
+        let mut at = self.inodes.get(inode).and_then(|inode| inode.pointers);
+        if at == Some(id) {
+            if let Some(inode) = self.inodes.get_mut(inode) {
+                inode.pointers = dep.next;
+            }
+            return Some(dep);
+        }
+        while let Some(other) = at.and_then(|at| self.pointers.get_mut(at)) {
+            if other.next == Some(id) {
+                other.next = dep.next;
+                break;
+            }
+            at = other.next;
+        }
+        Some(dep)
+    }
+
+    fn take_pointer(&mut self, cache: &Cache, ino: Ino, slot: PointerSlot) {
+        let of_slot =
+            |id: &Id<AllocDep>| self.pointers.get(*id).is_some_and(|dep| dep.slot == slot && dep.state == State::Held);
+        let found = self.pointers_of(ino).find(of_slot);
+        let freed = found.and_then(|id| self.remove_pointer(id)).and_then(|dep| dep.freed);
+        Deps::ripen(cache, freed.map(|ticket| *ticket));
+    }
+
+    /// What the pointer depends on is durable.
+    pub(super) fn is_pointer_safe(&self, dep: &AllocDep) -> bool {
+        dep.bit.as_ref().is_none_or(Landing::is_done) && dep.contents.as_ref().is_none_or(Landing::is_done)
+    }
+
+    /// No image of `page`, an indirect block, was ever reached from the disk.
+    fn is_unreached(&self, page: PageNo) -> bool {
+        let PageKind::Indirect(indirect) = &self.page(page).kind else { return false };
+        let Some(root) = indirect.root.and_then(|id| self.pointers.get(id)) else { return false };
+        let fresh = root.state == State::Held && root.old.frags == 0;
+        fresh
+            || self.was_never_there(root.ino)
+            || matches!(root.slot, PointerSlot::Indirect(above, _) if above != page && self.is_unreached(above))
+    }
+
+    /// Pointers in `at` were cleared. The ticket comes back if what it frees was never reached from the disk.
+    pub(super) fn blocks_released(&mut self, cache: &Cache, ino: Ino, at: &BufRef, ticket: Ticket) -> Option<Ticket> {
+        let page = self.page_of(at);
+        let Freed::Blocks { runs, .. } = ticket.freed() else { return Some(ticket) };
+        let whole: u64 = runs.iter().map(|run| u64::from(run.1)).sum();
+        let runs = runs.clone();
+        let pending: Vec<Id<AllocDep>> = match &self.page(page).kind {
+            PageKind::Indirect(indirect) => indirect.pointers.values().copied().collect(),
+            _ => self.pointers_of(ino).collect(),
+        };
+        let (mut never, mut kept) = (0u64, self.late.remove(&ino).unwrap_or_default());
+        for id in pending {
+            let (fresh, freed) = self.cut_pointer(id, &runs);
+            never = never.saturating_add(fresh);
+            kept.extend(freed);
+        }
+        let unreached = self.was_never_there(ino) || self.is_unreached(page);
+        if unreached || !self.has(Rule::ClearedBeforeFree) {
+            Deps::ripen(cache, kept);
+            self.counters.cancelled += 1;
+            return Some(ticket);
+        }
+        for late in kept {
+            self.wait_for_page(page, late);
+        }
+        if never >= whole {
+            self.counters.cancelled += 1;
+            return Some(ticket);
+        }
+        self.wait_for_page(page, ticket);
+        None
+    }
+
+    /// A pending pointer, if it led to one of these runs, is dropped, or shortened to what is left. Returns how many of
+    /// the fragments the disk has never pointed to (all, for the root of a tree), and the ticket of what it replaced.
+    fn cut_pointer(&mut self, id: Id<AllocDep>, runs: &[(FragNo, u32)]) -> (u64, Option<Ticket>) {
+        let Some(dep) = self.pointers.get_mut(id) else { return (0, None) };
+        if dep.slot == PointerSlot::Size {
+            return (0, None);
+        }
+        let end = dep.new.at.plus(dep.new.frags);
+        let cancels = dep.state.next(Event::TakenBack).1 == Deed::Cancel;
+        if runs.iter().any(|(at, n)| *at <= dep.new.at && dep.new.at < at.plus(*n)) {
+            let is_root = matches!(dep.slot, PointerSlot::Inode(12..));
+            let was = if dep.old.at == dep.new.at { dep.old.frags } else { 0 };
+            let never = match cancels {
+                true if is_root && dep.old.frags == 0 => u64::MAX,
+                true => u64::from(dep.new.frags.saturating_sub(was)),
+                false => 0,
+            };
+            let freed = self.remove_pointer(id).and_then(|dep| dep.freed).map(|ticket| *ticket);
+            return (never, freed);
+        }
+        if let Some((at, _)) = runs.iter().find(|(at, _)| dep.new.at < *at && *at < end) {
+            let left = (at.0 - dep.new.at.0) as u32;
+            let was = if dep.old.at == dep.new.at { dep.old.frags } else { 0 };
+            let never = if cancels { dep.new.frags.saturating_sub(left.max(was)) } else { 0 };
+            dep.new.frags = left;
+            return (never.into(), None);
+        }
+        (0, None)
+    }
+}
+
+/// The pointers of an old area of attributes: one run for each.
+fn runs_of(freed: Option<&Ticket>) -> [FragNo; 2] {
+    let mut old = [FragNo::HOLE; 2];
+    if let Some(Freed::Blocks { runs, .. }) = freed.map(Ticket::freed) {
+        old.iter_mut().zip(runs).for_each(|(to, run)| *to = run.0);
+    }
+    old
+}
