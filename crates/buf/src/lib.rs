@@ -46,7 +46,7 @@ pub use promises::{CrashLeaves, Durable, Promises};
 pub use scheme::{
     Answer, CallKind, Fields, Home, Leave, Must, Op, Pointers, Ready, Run, Scheme, Slot, Step, Undo, WhileLeaving,
 };
-pub use ticket::{Freed, Ledger, Ticket};
+pub use ticket::{Freed, Ledger, Ticket, Told, Watch};
 
 /// A boxed future of this thread.
 pub type Boxed<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + 'a>>;

@@ -5,7 +5,7 @@
 //! T2. The sum of outstanding tickets is space that is promised: `statfs` adds it, unmount waits for it.
 
 use ondisk::{FragNo, Ino};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// What a ticket frees.
@@ -36,8 +36,21 @@ pub enum Freed {
     },
 }
 
+/// What happens to a ticket, for those who watch the ledger.
+#[derive(Debug, Clone, Copy)]
+pub enum Told<'a> {
+    /// It was written: nothing points any more to what it frees.
+    Issued(&'a Freed),
+    /// It was given back: what it frees is freed from here on.
+    Settled(&'a Freed),
+}
+
+/// Whoever watches a ledger.
+pub type Watch = Rc<dyn Fn(Told<'_>)>;
+
 #[derive(Default)]
 struct Sums {
+    watch: RefCell<Option<Watch>>,
     outstanding: Cell<u64>,
     frags: Cell<u64>,
     inodes: Cell<u64>,
@@ -51,6 +64,7 @@ pub struct Ledger(Rc<Sums>);
 impl Ledger {
     /// Writes a ticket.
     pub fn issue(&self, freed: Freed) -> Ticket {
+        self.tell(Told::Issued(&freed));
         let sums = &self.0;
         sums.outstanding.set(sums.outstanding.get() + 1);
         let (frags, inodes) = weight(&freed);
@@ -79,7 +93,20 @@ impl Ledger {
         self.0.lost.get()
     }
 
+    /// Tells `watch` of every ticket from now on, at the moment at which it is written or given back. `None`: nobody.
+    pub fn watch(&self, watch: Option<Watch>) {
+        *self.0.watch.borrow_mut() = watch;
+    }
+
+    fn tell(&self, told: Told<'_>) {
+        let watch = self.0.watch.borrow().clone();
+        if let Some(watch) = watch {
+            watch(told);
+        }
+    }
+
     fn settle(&self, freed: &Freed) {
+        self.tell(Told::Settled(freed));
         let sums = &self.0;
         let (frags, inodes) = weight(freed);
         sums.outstanding.set(sums.outstanding.get() - 1);
@@ -149,6 +176,20 @@ mod tests {
         assert_eq!((ledger.outstanding(), ledger.frags(), ledger.inodes()), (1, 0, 1));
         let _ = inode.redeem();
         assert_eq!((ledger.outstanding(), ledger.lost()), (0, 0));
+    }
+
+    #[test]
+    fn whoever_watches_is_told_of_every_ticket_once_when_it_is_written_and_once_when_it_is_given_back() {
+        let (ledger, told) = (Ledger::default(), Rc::new(RefCell::new(Vec::new())));
+        let notes = told.clone();
+        ledger.watch(Some(Rc::new(move |what| notes.borrow_mut().push(format!("{what:?}")))));
+        let ticket = ledger.issue(Freed::Inode { ino: Ino(7), directory: false });
+        let _ = ticket.redeem();
+        ledger.watch(None);
+        let _ = ledger.issue(Freed::Inode { ino: Ino(8), directory: false }).redeem();
+        let told = told.borrow();
+        assert_eq!(told.len(), 2);
+        assert!(told[0].starts_with("Issued(Inode") && told[1].starts_with("Settled(Inode"), "{told:?}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl Ffs {
     }
 
     /// Block `k` of the area, as it is stored.
-    fn area_run(&self, inode: &Inode, k: usize) -> Result<Option<Run>> {
+    pub(crate) fn area_run(&self, inode: &Inode, k: usize) -> Result<Option<Run>> {
         let dinode = inode.dinode();
         let at = dinode.extb[k];
         let frags = if at.is_hole() { 0 } else { self.area_frags(dinode.extsize, k) };

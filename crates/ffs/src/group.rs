@@ -1,6 +1,6 @@
 //! A group's block in the cache: read, checked once each time it comes from the disk, and changed in place.
 
-use crate::{Ffs, corrupt};
+use crate::Ffs;
 use buf::{BufRef, Key, Role, Want};
 use disk::DiskOff;
 use ondisk::cg::{Cg, CgMut};
@@ -82,21 +82,24 @@ impl Ffs {
     }
 
     async fn read_group(&self, key: Key, at: FragNo) -> Result<BufRef> {
-        let addr = DiskOff(self.g.byte(at).0);
-        // Only the first `cgsize` bytes are in use; a damaged superblock may call for a part of a sector.
-        let sector = self.cache.queue().info().sector;
-        let len = self.g.cgsize.next_multiple_of(sector) as usize;
+        let (addr, len) = self.group_place(at);
         self.cache.read(Want { key, role: Role::CylinderGroup, addr, len }).await
     }
 
+    /// Where a group's block is. Only the first `cgsize` bytes are in use; a damaged superblock may call for a part of a
+    /// sector.
+    pub(crate) fn group_place(&self, at: FragNo) -> (DiskOff, usize) {
+        let sector = self.cache.queue().info().sector;
+        (DiskOff(self.g.byte(at).0), self.g.cgsize.next_multiple_of(sector) as usize)
+    }
+
     fn check_group(&self, c: Cgx, buf: &BufRef) -> Result<CgLayout> {
-        let layout = {
+        let layout = self.accept_group(c, buf)?;
+        {
             let bytes = buf.bytes();
-            let layout = ondisk::cg::check(&bytes, &self.g, c).map_err(corrupt)?;
             let cg = Cg::new(&bytes, layout, self.g.endian).ok_or_else(|| Error::corrupt("a group too short"))?;
             self.summary.set(c, cg.cs());
-            layout
-        };
+        }
         self.checked.remember(c, buf, layout);
         Ok(layout)
     }

@@ -25,6 +25,7 @@ mod group;
 mod home;
 mod inode;
 mod layout;
+mod leaks;
 mod map;
 mod mount;
 mod newfs;
@@ -62,6 +63,8 @@ pub struct Ffs {
     extattr: bool,
     /// The clean mark and flags with which an orderly unmount leaves the volume.
     at_rest: Cell<mount::AtRest>,
+    /// What a crash may have left in use.
+    suspects: leaks::Suspects,
 }
 
 impl Ffs {

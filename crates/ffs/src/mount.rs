@@ -2,16 +2,20 @@
 //!
 //! V1. Before the first change the superblock on the disk says that the volume is in use; a crash from then on is seen
 //!     by the next mount. It says "clean" again only after everything else is durable.
-//! V2. A volume that was not clean when it was forced open, or that failed while it was in use, is never marked clean:
-//!     nobody but fsck knows what is wrong with it.
+//! V2. A volume that was not clean when it was opened, or that failed while it was in use, is not marked clean: nobody
+//!     but fsck knows what is wrong with it. One exception: what a crash of soft updates leaves is known, and a volume
+//!     is clean again when all of that was found and freed ([`crate::leaks`]). Unmounted before, it stays as the crash
+//!     left it, and the next mount begins anew.
 //! V3. The superblock of FreeBSD promises that a crashed volume may be used at once (`FS_DOSOFTDEP`). The flag is on
-//!     while a scheme is at work that keeps this promise, and off while another one is. At rest it is what its owner set.
+//!     while a scheme is at work that keeps this promise, on a volume that was clean or had the flag, and off while
+//!     another one is. An orderly unmount puts back what was there.
 //! V4. FreeBSD's journal of soft updates is valid for one `fs_mtime` only. A mount sets another, so that no old record
 //!     is ever replayed over what was written here.
 
 use crate::alloc::{Memory, Optim};
 use crate::group::Checked;
 use crate::home::FfsHome;
+use crate::leaks::Suspects;
 use crate::summary::Summary;
 use crate::{Ffs, corrupt};
 use buf::{BufRef, Cache, Key, Role, Scheme, Want};
@@ -88,10 +92,14 @@ pub fn may_write(found: &Found, opening: &Opening) -> std::result::Result<(), Mo
     if found.copy != Copy::Primary {
         return Err(MountError::Backup);
     }
+    if sb.is_clean() || left_by_softdep(sb) { Ok(()) } else { Err(MountError::Dirty) }
+}
+
+/// A crash of soft updates has left the volume: it can be used at once, with space that is lost until it was looked
+/// through.
+fn left_by_softdep(sb: &Superblock) -> bool {
     let on = sb.features();
-    // Soft updates leave a volume that can be used at once, with space that is lost until it is checked.
-    let usable = on.softdep && !on.suj && !on.needs_fsck && on.dialect == Dialect::FreeBsd;
-    if sb.is_clean() || usable { Ok(()) } else { Err(MountError::Dirty) }
+    !sb.is_clean() && on.softdep && !on.suj && !on.needs_fsck && on.dialect == Dialect::FreeBsd
 }
 
 impl Ffs {
@@ -121,6 +129,8 @@ impl Ffs {
         let optim = if sb.fields.optim == 1 { Optim::Space } else { Optim::Time };
         let cgrotor = Cgx(u32::try_from(sb.fields.cgrotor).unwrap_or(0).min(g.ncg - 1));
         let extattr = sb.features().extattr;
+        let keeps_order = cache.scheme().declares().mount_at_once;
+        let suspects = Suspects::new(writable && keeps_order && left_by_softdep(&sb) && !opening.force);
         let ffs = Ffs {
             cache: cache.clone(),
             superblock: RefCell::new(sb),
@@ -132,6 +142,7 @@ impl Ffs {
             preparing: rt::sync::Mutex::new(()),
             extattr,
             at_rest: Cell::new(AtRest { clean: false, softdep: false }),
+            suspects,
             g,
         };
         if writable {
@@ -163,7 +174,7 @@ impl Ffs {
             }
             if freebsd {
                 f.flags &= !flag::DOSOFTDEP;
-                f.flags |= if keeps_order { flag::DOSOFTDEP } else { 0 };
+                f.flags |= if (softdep || clean) && keeps_order { flag::DOSOFTDEP } else { 0 };
                 // A second mount within a second is another one, too.
                 f.mtime = if f.mtime == now { now + 1 } else { now };
             }
@@ -176,14 +187,6 @@ impl Ffs {
         }
         self.put_superblock();
         self.cache.write(&self.superblock_buf).await
-    }
-
-    /// Takes the counts from the groups themselves: after a crash they are right, and the array may be old. A group
-    /// that cannot be read is condemned, and the others are counted.
-    async fn recount(&self) {
-        for c in 0..self.g.ncg {
-            let _ = self.group(Cgx(c)).await;
-        }
     }
 
     /// Puts the superblock into its buf.
@@ -234,6 +237,11 @@ impl Ffs {
         Ok(())
     }
 
+    /// What a crash had left was found and freed (V2).
+    pub(crate) fn deserves_clean(&self) {
+        self.at_rest.set(AtRest { clean: true, ..self.at_rest.get() });
+    }
+
     /// The last writes of a mount: everything else first, then the superblock, clean if it deserves that (V1, V2).
     pub(crate) async fn lay_to_rest(&self) -> Result<()> {
         if self.cache.health().is_read_only() {
@@ -250,7 +258,7 @@ impl Ffs {
             f.clean = i8::from(rest.clean && !damaged && self.cache.ledger().outstanding() == 0);
             f.flags |= if damaged && freebsd { flag::NEEDSFSCK } else { 0 };
             if freebsd && f.clean == 1 {
-                f.flags &= !flag::DOSOFTDEP;
+                f.flags &= !(flag::DOSOFTDEP | flag::UNCLEAN);
                 f.flags |= if rest.softdep { flag::DOSOFTDEP } else { 0 };
             }
         }

@@ -119,13 +119,18 @@ impl Summary {
         self.damaged.set(true);
     }
 
+    /// Something else than a group was found damaged.
+    pub(crate) fn set_damaged(&self) {
+        self.damaged.set(true);
+    }
+
     /// Nothing is to be allocated in this group (M2).
     #[inline]
     pub(crate) fn is_bad(&self, c: Cgx) -> bool {
         self.groups[c.0 as usize].bad.get()
     }
 
-    /// Some group was found damaged.
+    /// Something was found damaged.
     pub(crate) fn is_damaged(&self) -> bool {
         self.damaged.get()
     }

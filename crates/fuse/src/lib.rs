@@ -21,7 +21,8 @@ mod server;
 pub mod transport;
 
 pub use background::{Background, Foreground, background};
+pub use mount::status::status;
 pub use mount::unmount::{Unmounted, unmount};
 pub use mount::{Lease, MountError, MountOptions, Session, mount};
-pub use server::{Ended, Reason, ServeError, ServeOptions, serve};
+pub use server::{Ended, Reason, STATUS, ServeError, ServeOptions, Status, serve};
 pub use transport::{Gone, NoUring, TransportChoice};

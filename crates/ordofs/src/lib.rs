@@ -47,7 +47,7 @@ pub use blocking::{DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume,
 pub use error::OpenError;
 pub use image::{ImageSpec, Located, locate, locate_damaged, locate_on, open, partitions};
 pub use make::NewVolume;
-pub use mounted::{Fs, Mounted};
+pub use mounted::{Fs, LeaksPhase, LeaksProgress, Mounted};
 pub use options::{DEFAULT_SCHEME, MountOptions};
 pub use tune::{JournalChange, TuneError, Tuned, Tuning};
 

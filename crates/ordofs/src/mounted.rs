@@ -9,6 +9,7 @@ use ffs::Ffs;
 use rt::Rt;
 use std::rc::Rc;
 use std::sync::Arc;
+pub use ufs::leaks::{Phase as LeaksPhase, Progress as LeaksProgress};
 use ufs::{Atime, Layout, Ufs};
 use vfs::Result;
 
@@ -106,6 +107,10 @@ impl Mounted {
         let fs = Rc::new(Ufs::new(layout, ufs::Options { atime }));
         rt.spawn(Cache::run_syncer(Rc::downgrade(&cache)));
         rt.spawn(Ufs::run_upkeep(Rc::downgrade(&fs)));
+        Ufs::begin_leaks(&fs);
+        if !fs.leaks_progress().phase.is_over() {
+            rt.spawn(Ufs::run_leaks(Rc::downgrade(&fs)));
+        }
         Ok(Mounted { fs, cache, scheme, why_read_only, acls })
     }
 
@@ -142,6 +147,16 @@ impl Mounted {
     /// Why the volume turned read-only while it was mounted.
     pub fn degraded(&self) -> Option<Arc<str>> {
         self.cache.health().reason()
+    }
+
+    /// How far the reclaim of what a crash has left in use is.
+    pub fn leaks(&self) -> LeaksProgress {
+        self.fs.leaks_progress()
+    }
+
+    /// Waits until that reclaim is over. It runs by itself, beside other calls.
+    pub async fn leaks_ended(&self) -> LeaksProgress {
+        self.fs.leaks_ended().await
     }
 
     /// Writes everything, marks the volume clean, and lets go of the disk.

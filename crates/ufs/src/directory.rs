@@ -4,6 +4,7 @@
 //! on first use. It may be dropped at any await, so each step asks for it again.
 
 use crate::dirhash::{DirHash, hash};
+use crate::leaks::Entry;
 use crate::{Inode, Layout, Ufs};
 use buf::{BufRef, Fields, Freed, Key, Op, Step, Ticket};
 use ondisk::dirent::{self, DirFormat};
@@ -41,7 +42,7 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// The block of a directory that holds the byte at `offset`, and the byte's place in it.
-    async fn dir_block(&self, dir: &Inode, offset: u64) -> Result<(BufRef, usize)> {
+    pub(crate) async fn dir_block(&self, dir: &Inode, offset: u64) -> Result<(BufRef, usize)> {
         let geometry = self.layout.geometry();
         let lbn = Lbn(geometry.lblkno(offset) as i64);
         let within = geometry.blkoff(offset) as usize;
@@ -161,7 +162,9 @@ impl<L: Layout> Ufs<L> {
             index.insert(hash(name), offset);
             index.set_room((offset / self.chunk_size() as u64) as usize, self.gap_at(&block, within as usize));
         }
-        let Target { ino, inode, mkdir, .. } = target;
+        let Target { ino, kind, inode, mkdir } = target;
+        let entry = Entry { dir: dir.ino(), offset, ino };
+        self.leaks.entered(entry, kind == Kind::Directory, mkdir.is_some());
         let none = self
             .cache()
             .step(op, Step::LinkAdded { dir: dir.ino(), block: &block, offset: within, ino, inode, mkdir })
@@ -247,7 +250,9 @@ impl<L: Layout> Ufs<L> {
         self.cache().modify(&block, |bytes| {
             dirent::set_inode(bytes, within, self.format(), target.ino, target.kind as u8);
         });
-        let (Target { ino, inode, .. }, offset) = (target, within as u32);
+        let (Target { ino, kind, inode, .. }, offset) = (target, within as u32);
+        let entry = Entry { dir: dir.ino(), offset: found.offset, ino };
+        self.leaks.redirected(found.ino, entry, kind == Kind::Directory, ticket.freed());
         let dir_ino = dir.ino();
         let step = Step::LinkChanged { dir: dir_ino, block: &block, offset, ino, inode, kind_before, dotdot, ticket };
         let ripe = self.cache().step(op, step).await?;
@@ -287,6 +292,8 @@ impl<L: Layout> Ufs<L> {
             index.remove(hash(name), found.offset);
             index.set_room((start / size as u64) as usize, self.gap_at(&block, within));
         }
+        let entry = Entry { dir: dir.ino(), offset: found.offset, ino: found.ino };
+        self.leaks.cleared(entry, ticket.freed());
         let before = (within as u32, &before[..]);
         let step =
             Step::LinkRemoved { dir: dir.ino(), block: &block, offset: (within + offset) as u32, before, ticket };

@@ -55,6 +55,8 @@ impl<L: Layout> Ufs<L> {
         if self.cache().health().is_read_only() && self.cache().health().sound().is_ok() {
             return Ok(());
         }
+        self.leaks.stop().await;
+        self.cache().ledger().watch(None);
         let orphans = self.table.close();
         self.orphans.borrow_mut().extend(orphans);
         let synced = self.sync_all().await;

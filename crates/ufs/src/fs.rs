@@ -1,5 +1,6 @@
 //! The file system: a layout, the inodes in memory, and what every call needs.
 
+use crate::leaks::Leaks;
 use crate::table::Table;
 use crate::{Inode, Layout};
 use buf::{BufRef, Cache, CallKind, Fields, Op, Step};
@@ -36,12 +37,15 @@ pub struct Ufs<L> {
     pub(crate) options: Options,
     /// Files without names whose last user has gone.
     pub(crate) orphans: RefCell<VecDeque<Ino>>,
+    /// The search for what a crash has left in use.
+    pub(crate) leaks: Leaks,
 }
 
 impl<L: Layout> Ufs<L> {
     /// On a layout that is mounted.
     pub fn new(layout: L, options: Options) -> Ufs<L> {
-        Ufs { layout, table: Table::default(), moves: Mutex::new(()), options, orphans: RefCell::default() }
+        let (table, orphans, leaks) = (Table::default(), RefCell::default(), Leaks::default());
+        Ufs { layout, table, moves: Mutex::new(()), options, orphans, leaks }
     }
 
     /// The layout.
@@ -101,8 +105,17 @@ impl<L: Layout> Ufs<L> {
     /// A call that changes the volume: begun, done, ended.
     pub(crate) async fn call<T>(&self, kind: CallKind, work: impl AsyncFnOnce(Op) -> Result<T>) -> Result<T> {
         let op = self.cache().begin(kind).await?;
-        let outcome = work(op).await;
+        let outcome = {
+            let _shared = if changes_links(kind) { Some(self.leaks.gate.read().await) } else { None };
+            work(op).await
+        };
         self.cache().end(op).await?;
         outcome
     }
+}
+
+/// Calls of this kind change names or link counts, or free inodes: link counts and names must not be compared meanwhile.
+fn changes_links(kind: CallKind) -> bool {
+    use CallKind::{Create, Link, Mkdir, Reclaim, Rename, Rmdir, Symlink, Tmpfile, Unlink};
+    matches!(kind, Create | Mkdir | Symlink | Tmpfile | Link | Unlink | Rmdir | Rename | Reclaim)
 }

@@ -24,6 +24,7 @@ mod fs;
 mod inode;
 mod io;
 mod layout;
+pub mod leaks;
 #[cfg(feature = "planted")]
 pub mod planted;
 mod reclaim;
@@ -36,3 +37,4 @@ mod xattr;
 pub use fs::{Atime, Options, Ufs};
 pub use inode::Inode;
 pub use layout::{Fill, Layout, Mapped, NewInode};
+pub use leaks::{Extent, Piece, Recover, UsedInodes};

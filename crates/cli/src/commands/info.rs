@@ -10,6 +10,7 @@ use ordofs::disk::FileOptions;
 use ordofs::rt::Rt;
 use ordofs::{DEFAULT_SCHEME, ImageSpec, Located, locate_damaged, partitions};
 use serde::Serialize;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Shows what a volume is, how full and how healthy
@@ -202,9 +203,53 @@ fn features(sb: &Superblock) -> Vec<&'static str> {
     all.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect()
 }
 
+/// A volume that is mounted for writing: its server has it alone, and says how it is.
+#[derive(Debug, Serialize)]
+struct InUse {
+    image: String,
+    mounted_on: String,
+    /// How far the reclaim of what a crash has left is; see docs/reclaim.md.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reclaim: Option<serde_json::Value>,
+}
+
+impl InUse {
+    fn of(image: &Path) -> Option<InUse> {
+        let (dir, status) = fuse::status(image.as_os_str()).ok()??;
+        Some(InUse {
+            image: json_text(image.as_os_str().as_bytes()).0,
+            mounted_on: json_text(dir.as_os_str().as_bytes()).0,
+            reclaim: status.and_then(|status| serde_json::from_str(&status).ok()),
+        })
+    }
+
+    fn show(&self, json: bool) -> Outcome {
+        print(|out| {
+            if json {
+                return out.json(self);
+            }
+            out.line(format!("{:<11} {}", "image", text::one_line(&self.image)))?;
+            out.line(format!("{:<11} {}", "mounted on", text::one_line(&self.mounted_on)))?;
+            let Some(serde_json::Value::Object(reclaim)) = &self.reclaim else { return Ok(()) };
+            let facts: Vec<String> = reclaim
+                .iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(name, value)| {
+                    format!("{name} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+                })
+                .collect();
+            out.line(format!("{:<11} {}", "reclaim", text::one_line(&facts.join(", "))))
+        })?;
+        Ok(Status::DONE)
+    }
+}
+
 /// Shows the volume at a place; used by `mkfs`, too.
 pub(crate) fn show(image: &Path, start: image::Start, json: bool) -> Outcome {
-    let info = Info::of(&image::spec(image, start)?)?;
+    let info = match Info::of(&image::spec(image, start)?) {
+        Ok(info) => info,
+        Err(error) => return InUse::of(image).map_or(Err(error), |used| used.show(json)),
+    };
     print(|out| {
         if json {
             return out.json(&info);

@@ -132,6 +132,7 @@ fn serve(spec: &ImageSpec, args: &Args, mut wanted: Wanted, usable: impl FnOnce(
         acls: mounted.has_acls() || (wanted.acl && mounted.has_xattrs()),
         signals: true,
         ready: Some(Box::new(usable)),
+        status: Some(Box::new(status_of(&mounted))),
         complain: Box::new(move |error| report(&format!("{name}: {error}"))),
         ..ServeOptions::default()
     };
@@ -150,6 +151,27 @@ fn serve(spec: &ImageSpec, args: &Args, mut wanted: Wanted, usable: impl FnOnce(
     }
     closed.with_context(|| format!("{spec}: could not be written back; run ordo fsck on it"))?;
     Ok(Status::DONE)
+}
+
+/// What `ordo info` asks for. The file system must not be kept by the question.
+fn status_of(mounted: &Mounted) -> impl Fn() -> fuse::Status + use<> {
+    let fs = Rc::downgrade(mounted.fs());
+    move || {
+        let leaks = fs.upgrade().map(|fs| fs.leaks_progress()).unwrap_or_default();
+        let text = serde_json::json!({
+            "phase": leaks.phase.name(),
+            "inodes": leaks.inodes,
+            "of": leaks.of,
+            "directories": leaks.directories,
+            "inodes_freed": leaks.inodes_freed,
+            "inodes_mended": leaks.inodes_mended,
+            "links_lowered": leaks.links_lowered,
+            "names_removed": leaks.names_removed,
+            "fragments_freed": leaks.frags_freed,
+            "failure": leaks.failure,
+        });
+        fuse::Status { text: text.to_string(), busy: !leaks.phase.is_over() }
+    }
 }
 
 /// Opens the volume; an image that may only be read is mounted read-only, as mount(8) does with a write-protected disk.

@@ -7,6 +7,7 @@
 mod helper;
 mod lease;
 mod options;
+pub mod status;
 pub mod table;
 pub mod unmount;
 

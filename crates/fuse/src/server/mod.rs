@@ -34,6 +34,19 @@ use vfs::FileSystem;
 /// Requests answered in a row before other tasks get their turn.
 const BATCH: usize = 32;
 
+/// The name of an extended attribute of a mount's root that no file has: the server's answer says how the volume is. It
+/// is not listed.
+pub const STATUS: &str = "user.ordofs.status";
+
+/// What a server says of its volume.
+#[derive(Debug, Clone)]
+pub struct Status {
+    /// The answer.
+    pub text: String,
+    /// It will change: a volume without attributes must not be told to be one yet, or the kernel asks no more.
+    pub busy: bool,
+}
+
 /// How a mounted volume is shown and served.
 pub struct ServeOptions {
     /// The way to the kernel.
@@ -54,6 +67,8 @@ pub struct ServeOptions {
     pub signals: bool,
     /// Called once, when the mount is usable: the kernel has the reply to its first request.
     pub ready: Option<Box<dyn FnOnce()>>,
+    /// What the attribute [`crate::STATUS`] of the root says: how the volume is, for whoever asks while it is mounted.
+    pub status: Option<Box<dyn Fn() -> Status>>,
     /// Called for every error of disk or image, which the caller of the file system sees as a number only.
     pub complain: Box<dyn Fn(&vfs::Error)>,
 }
@@ -70,6 +85,7 @@ impl Default for ServeOptions {
             umask: 0,
             signals: false,
             ready: None,
+            status: None,
             complain: Box::new(|_| ()),
         }
     }

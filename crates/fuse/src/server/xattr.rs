@@ -1,6 +1,6 @@
 //! Extended attributes.
 
-use super::Server;
+use super::{STATUS, Server};
 use crate::proto::abi::{GetxattrOut, SETXATTR_ACL_KILL_SGID, SetxattrIn};
 use crate::proto::reply::{Answer, Reply};
 use crate::transport::Transport;
@@ -39,7 +39,8 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
     /// before a write.
     fn xattr_name(&self, name: &[u8]) -> Result<(), Errno> {
         if !self.opts.xattrs {
-            return Err(Errno::NOSYS);
+            let busy = self.opts.status.as_ref().is_some_and(|status| status().busy);
+            return Err(if busy { Errno::OPNOTSUPP } else { Errno::NOSYS });
         }
         if !self.opts.acls && name.starts_with(ACL_PREFIX) {
             return Err(Errno::OPNOTSUPP);
@@ -48,6 +49,12 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
     }
 
     pub(super) async fn getxattr(&self, node: NodeId, name: &[u8], room: u32) -> Answer {
+        if name == STATUS.as_bytes()
+            && node == self.fs.root()
+            && let Some(status) = &self.opts.status
+        {
+            return sized(status().text.as_bytes(), room);
+        }
         self.xattr_name(name)?;
         let value = self.fs.getxattr(node, name).await.map_err(|e| self.refuse(&e))?;
         sized(&value, room)

@@ -1,0 +1,167 @@
+//! The last pass over the inodes: second names of directories, link counts, and files that have no name.
+
+use super::told::Place;
+use super::{Next, Phase, damage};
+use crate::directory::Found;
+use crate::{Inode, Recover, Ufs};
+use buf::{CallKind, Fields, Freed};
+use ondisk::{Cgx, Ino, dirent};
+use std::rc::Rc;
+use vfs::Result;
+
+/// Inodes that are looked at while no name changes.
+const INODES: usize = 32;
+
+/// What is to be done about an inode.
+enum Verdict {
+    Right,
+    /// Nobody names it: it is freed.
+    Nameless(Rc<Inode>),
+}
+
+impl<L: Recover> Ufs<L> {
+    /// A crash within the rename of a directory has left it both names: the one that its `..` does not agree with goes.
+    pub(super) async fn second_name_step(&self) -> Result<()> {
+        let Some((first, second, ino)) = self.leaks.scan(|scan| scan.second_names.pop()).flatten() else {
+            self.leaks.next.set(Some(Next::Verdict { dirs: true, c: Cgx(0), from: 0 }));
+            return Ok(());
+        };
+        let op = self.cache().begin(CallKind::Reclaim).await?;
+        let outcome = {
+            let _alone = self.leaks.gate.write().await;
+            self.remove_second_name(op, first, second, ino).await
+        };
+        self.cache().end(op).await?;
+        outcome
+    }
+
+    async fn remove_second_name(&self, op: buf::Op, first: Place, second: Place, ino: Ino) -> Result<()> {
+        let named = (self.name_at(first, ino).await?, self.name_at(second, ino).await?);
+        let (Some(first_name), Some(second_name)) = named else { return Ok(()) };
+        let Some(inode) = self.suspect(ino).await? else { return Ok(()) };
+        let parent = self.parent_of(&inode).await?;
+        let (extra, name) = if parent == first.0 { (second, second_name) } else { (first, first_name) };
+        if parent != first.0 && parent != second.0 {
+            return Err(damage(format_args!("directory {} has two names, and is at home in neither", ino.0)));
+        }
+        let Some(dir) = self.suspect(extra.0).await? else { return Ok(()) };
+        let now = self.now();
+        let ripe = {
+            let _dir = dir.lock.write().await;
+            inode.links_leave(1);
+            let ticket = self.cache().ledger().issue(Freed::DropLink { ino, links: 1, parent: None });
+            self.clear(op, &dir, &name, Found { offset: extra.1, ino }, ticket, now).await?
+        };
+        self.leaks.count(|progress| progress.names_removed += 1);
+        self.redeem(op, ripe, now).await
+    }
+
+    /// The name at this place, if it still means `ino`.
+    async fn name_at(&self, (dir, offset): Place, ino: Ino) -> Result<Option<Vec<u8>>> {
+        let Some(dir) = self.suspect(dir).await? else { return Ok(None) };
+        let _shared = dir.lock.read().await;
+        if !dir.is_dir() || dir.links_seen() == 0 || offset >= dir.size() {
+            return Ok(None);
+        }
+        let format = self.layout.geometry().dir_format();
+        let start = offset - offset % format.block as u64;
+        let (block, within) = self.dir_block(&dir, start).await?;
+        let bytes = block.bytes();
+        let mut entries = dirent::entries(&bytes[within..within + format.block], format, dir.ino(), start);
+        let found = entries.find_map(|entry| entry.ok().filter(|entry| start + entry.offset as u64 == offset));
+        Ok(found.filter(|entry| entry.is_name() && entry.ino == ino).map(|entry| entry.name.to_vec()))
+    }
+
+    pub(super) async fn verdict_step(&self, dirs: bool, c: Cgx, from: u32) -> Result<()> {
+        let doubtful = self.leaks.scan(|scan| scan.names.doubtful(c, from, dirs, INODES));
+        let (inodes, next) = doubtful.unwrap_or_default();
+        if !inodes.is_empty() {
+            self.judge_all(&inodes).await?;
+        }
+        let next = match next {
+            Some(from) => Next::Verdict { dirs, c, from },
+            None if c.0 + 1 < self.layout.geometry().ncg => Next::Verdict { dirs, c: Cgx(c.0 + 1), from: 0 },
+            None if dirs => {
+                self.settle_directories().await?;
+                Next::Verdict { dirs: false, c: Cgx(0), from: 0 }
+            }
+            None => Next::Directories,
+        };
+        self.leaks.next.set(Some(next));
+        Ok(())
+    }
+
+    /// R5.
+    async fn settle_directories(&self) -> Result<()> {
+        if self.leaks.progress().inodes_freed == 0 {
+            return Ok(());
+        }
+        let cache = self.cache();
+        let must = cache.scheme().clone().sync(cache);
+        cache.obey(must).await
+    }
+
+    async fn judge_all(&self, inodes: &[Ino]) -> Result<()> {
+        let op = self.cache().begin(CallKind::Reclaim).await?;
+        let judged = self.judge(op, inodes).await;
+        self.cache().end(op).await?;
+        for inode in judged? {
+            self.call(CallKind::Reclaim, async |op| self.release(op, &inode).await).await?;
+            self.leaks.count(|progress| progress.inodes_freed += 1);
+        }
+        Ok(())
+    }
+
+    /// R3. Returns those that nobody names: their counts are 0 now, so nobody can give them a name either.
+    async fn judge(&self, op: buf::Op, inodes: &[Ino]) -> Result<Vec<Rc<Inode>>> {
+        let _alone = self.leaks.gate.write().await;
+        let mut nameless = Vec::new();
+        for &ino in inodes {
+            if let Verdict::Nameless(inode) = self.judge_one(op, ino).await? {
+                nameless.push(inode);
+            }
+        }
+        Ok(nameless)
+    }
+
+    async fn judge_one(&self, op: buf::Op, ino: Ino) -> Result<Verdict> {
+        let known = self.leaks.scan(|scan| {
+            let suspect = scan.names.is_suspect(ino) && !scan.is_going(ino);
+            suspect.then(|| (scan.names.names(ino), scan.pending(ino)))
+        });
+        let Some(Some((names, pending))) = known else { return Ok(Verdict::Right) };
+        let Some(inode) = self.suspect(ino).await? else {
+            if names > 0 {
+                return Err(damage(format_args!("inode {} has a name and is free", ino.0)));
+            }
+            self.layout.free_bare(ino).await?;
+            self.leaks.scan(|scan| scan.names.freed(ino, false));
+            self.leaks.count(|progress| progress.inodes_freed += 1);
+            return Ok(Verdict::Right);
+        };
+        let (links, right) = (u32::from(inode.dinode().nlink), names + pending);
+        if links < right {
+            return Err(damage(format_args!("inode {}: {links} links, but {right} names", ino.0)));
+        }
+        if links > right {
+            inode.dinode_mut().nlink = right as u16;
+            self.changed(op, &inode, Fields::LinksDown).await?;
+            self.leaks.count(|progress| progress.links_lowered += u64::from(right > 0));
+        }
+        // Removed since the mount, and somebody still has it open: the upkeep frees it when he lets go.
+        let free = right == 0 && !self.table.is_looked_up(ino);
+        Ok(if free { Verdict::Nameless(inode) } else { Verdict::Right })
+    }
+
+    /// Groups count the directories that they have.
+    pub(super) async fn directories_step(&self) -> Result<()> {
+        for c in 0..self.leaks.scan(|scan| scan.names.groups()).unwrap_or(0) {
+            let more = self.leaks.scan(|scan| scan.names.take_miscounted(Cgx(c))).unwrap_or(0);
+            if more != 0 {
+                self.call(CallKind::Reclaim, async |_| self.layout.mend_directories(Cgx(c), more).await).await?;
+            }
+        }
+        self.leaks.phase(Phase::FreeBlocks, Next::Blocks(Cgx(0)));
+        Ok(())
+    }
+}
