@@ -41,8 +41,8 @@ pub struct Promises {
     pub attributes: Durable,
     /// fsync of a new file makes its name durable, too.
     pub fsync_covers_name: bool,
-    /// After a crash a renamed file has its old name or its new one, never neither. An exchange of two names is two
-    /// changes, unless calls are atomic: a crash between them may leave one of the files without a name.
+    /// After a crash a renamed file has its old name or its new one, never neither. While two names are
+    /// exchanged one of the files has a third one beside it, which a crash may leave, unless calls are atomic.
     /// A directory that takes the place of an empty one has two names for a while, which no directory may have: a crash
     /// then leaves it its old name, and the empty directory is gone.
     pub rename_never_loses: bool,

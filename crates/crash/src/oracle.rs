@@ -125,6 +125,9 @@ impl Judge<'_> {
                 names.remove(LOST);
             }
             for name in names {
+                if self.is_aside(name) {
+                    continue;
+                }
                 let is = file.names.get(name).copied();
                 let floor = self.floors.name(*dir, name);
                 let window = self.window(floor);
@@ -141,6 +144,16 @@ impl Judge<'_> {
             }
         }
         None
+    }
+
+    /// The name that a file has while it is exchanged with another one: two entries do not change at once. Unless calls
+    /// are atomic, a crash may leave it.
+    fn is_aside(&self, name: &[u8]) -> bool {
+        let exchanges = |call: &crate::record::Call| {
+            matches!(call.op, Some(workload::random::Op::Rename { mode: vfs::RenameMode::Exchange, .. }))
+        };
+        let begun = &self.recording.calls[..self.floors.top.min(self.recording.calls.len())];
+        !self.promises.call_is_atomic && name.starts_with(b".exchange-") && begun.iter().any(exchanges)
     }
 
     /// A name's meaning, in words.
@@ -170,7 +183,7 @@ impl Judge<'_> {
         let durable = self.floors.durably_named(&self.recording.trees);
         for (id, floor) in durable.into_iter().filter(|(id, _)| *id != before.root && !named.contains(id)) {
             let id = &id;
-            if self.floors.endangered.iter().any(|(_, endangered)| endangered == id) {
+            if self.floors.endangered.iter().any(|(_, endangered)| *endangered == Some(*id)) {
                 continue;
             }
             if self.window(floor).iter().all(|tree| tree.files.contains_key(id)) {

@@ -23,8 +23,8 @@ pub(crate) struct Floors {
     pub(crate) all: usize,
     /// The last call that had begun: nothing later can be seen.
     pub(crate) top: usize,
-    /// Names that the running call may lose, and what they meant: see [`Promised::endangered`].
-    pub(crate) endangered: Vec<(Place, FileId)>,
+    /// Names that a rename may lose, and the file that may go with one: see [`Promised::endangered`].
+    pub(crate) endangered: Vec<(Place, Option<FileId>)>,
     names: FxHashMap<Place, usize>,
     directories: FxHashMap<FileId, usize>,
     data: FxHashMap<FileId, usize>,
@@ -118,29 +118,40 @@ impl<'a> Promised<'a> {
             self.kept(self.returned);
         }
         if changed {
-            self.floors.endangered = self.endangered().unwrap_or_default();
+            self.floors.endangered = self.endangered();
         }
         changed
     }
 
-    /// What a crash may take from a rename that is running, unless calls are atomic (`Promises::rename_never_loses`). An
-    /// exchange is two changes, and between them one of the files has no name. A directory that takes the place of an
-    /// empty one has both names for a while; no directory may, and the repair leaves it the old one.
-    fn endangered(&self) -> Option<Vec<(Place, FileId)>> {
-        let running = self.recording.calls.get(self.returned).filter(|_| self.floors.top > self.returned)?;
-        let Some(Op::Rename { path, to, mode }) = &running.op else { return None };
-        let tree = &self.recording.trees[self.returned];
+    /// What a crash may take from renames that need not be durable yet, unless calls are atomic
+    /// (`Promises::rename_never_loses`). A directory that takes the place of an empty one, or is exchanged, has two names
+    /// for a while; no directory may, and the repair leaves it the old one. The empty one is gone then; one that is
+    /// exchanged has its third name.
+    fn endangered(&self) -> Vec<(Place, Option<FileId>)> {
+        if self.promises.call_is_atomic {
+            return Vec::new();
+        }
+        let on_return = self.promises.name_added == Durable::OnReturn;
+        let first = if on_return { self.returned } else { self.floors.all };
+        (first..self.floors.top).flat_map(|call| self.endangered_by(call).unwrap_or_default()).collect()
+    }
+
+    fn endangered_by(&self, call: usize) -> Option<Vec<(Place, Option<FileId>)>> {
+        let Some(Op::Rename { path, to, mode }) = &self.recording.calls.get(call)?.op else { return None };
+        let tree = &self.recording.trees[call];
         let place = |path: &str| {
             let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
             let dir = self.resolve(dir, tree)?;
             Some(((dir, name.into()), tree.entry(dir, name.as_bytes())?))
         };
         let (from, to) = (place(path)?, place(to)?);
-        let directory = tree.files.get(&to.1).is_some_and(|file| file.kind.0 == Kind::Directory);
+        let is_dir = |id| tree.files.get(&id).is_some_and(|file| file.kind.0 == Kind::Directory);
         match mode {
-            _ if self.promises.call_is_atomic => None,
-            RenameMode::Exchange => Some(vec![from, to]),
-            _ if directory => Some(vec![to]),
+            RenameMode::Exchange => {
+                let ends = [&from, &to].into_iter().filter(|end| is_dir(from.1) || is_dir(to.1) || is_dir(end.1));
+                Some(ends.map(|end| (end.0.clone(), None)).collect())
+            }
+            _ if is_dir(to.1) => Some(vec![(to.0, Some(to.1))]),
             _ => None,
         }
     }

@@ -118,7 +118,8 @@ pub(crate) fn mount(
         ram.peek(at.0, bytes);
         Ok(())
     };
-    let found = ondisk::superblock::search::find(&mut read, size).map_err(|error| Error::Mount(error.to_string()))?;
+    let found = ondisk::superblock::search::find_to_mount(&mut read, size);
+    let found = found.map_err(|error| Error::Mount(error.to_string()))?;
     let options = MountOptions { cache: 64 << 20, noatime: true, read_only, ..MountOptions::default() };
     rt.block_on(Mounted::mount_with(rt, Located { found, disk }, scheme, &options))
         .map_err(|error| Error::Mount(error.to_string()))

@@ -53,16 +53,16 @@ pub(crate) fn mount_at_once(plan: &Plan, ram: &RamDisk, disk: &Traced) -> Result
     let rt = Rt::virtual_time(3);
     let mounted = mount(&rt, ram, Rc::new(disk.clone()), plan.scheme()?, false)?;
     let refused = mounted.why_read_only().map(|why| Error::Mount(format!("only for reading: {why}")));
-    let left = refused.map_or_else(|| Ok(left_by(&mounted)), Err);
+    let left = refused.map_or_else(|| Ok(rt.block_on(left_by(&mounted))), Err);
     let unmounted = rt.block_on(mounted.unmount()).map_err(|error| Error::Run(format!("unmount: {error}")));
     rt.drop_tasks();
     unmounted.and(left)
 }
 
-/// What a mount leaves of what it found, once its background work is done. It has none that takes leaks back: all of them
-/// may be there after it.
-fn left_by(_mounted: &Mounted) -> Class {
-    Class::Leak
+/// What a mount leaves of what it found, once its background work is done: nothing.
+async fn left_by(mounted: &Mounted) -> Class {
+    mounted.leaks_ended().await;
+    Class::Nothing
 }
 
 /// Runs `work`; a panic is an answer too.

@@ -161,12 +161,15 @@ impl Ffs {
             self.recount().await;
         }
         let keeps_order = self.cache.scheme().declares().mount_at_once;
+        let softdep = self.superblock.borrow().fields.flags & flag::DOSOFTDEP != 0;
+        if clean && keeps_order {
+            self.set_softdep(true).await?;
+        }
         {
             let now = self.now();
             let mut sb = self.superblock.borrow_mut();
             let freebsd = sb.dialect == Dialect::FreeBsd;
             let f = &mut sb.fields;
-            let softdep = f.flags & flag::DOSOFTDEP != 0;
             self.at_rest.set(AtRest { clean: clean && f.flags & flag::NEEDSFSCK == 0, softdep });
             f.flags &= !flag::UNCLEAN;
             if !clean {
@@ -258,9 +261,30 @@ impl Ffs {
             f.clean = i8::from(rest.clean && !damaged && self.cache.ledger().outstanding() == 0);
             f.flags |= if damaged && freebsd { flag::NEEDSFSCK } else { 0 };
             if freebsd && f.clean == 1 {
-                f.flags &= !(flag::DOSOFTDEP | flag::UNCLEAN);
+                f.flags &= !flag::UNCLEAN;
                 f.flags |= if rest.softdep { flag::DOSOFTDEP } else { 0 };
             }
+        }
+        self.cache.before_change(&self.superblock_buf).await;
+        self.put_superblock();
+        self.cache.write(&self.superblock_buf).await?;
+        if self.superblock.borrow().is_clean() && !self.at_rest.get().softdep {
+            self.set_softdep(false).await?;
+        }
+        Ok(())
+    }
+
+    /// Sets or clears the flag of V3, durably. Only while the volume is marked clean: a superblock of several sectors may
+    /// be torn, and one that is neither clean nor flagged would have to be checked before anybody may write (see
+    /// [`ondisk::superblock::search::find_to_mount`]).
+    async fn set_softdep(&self, on: bool) -> Result<()> {
+        {
+            let mut sb = self.superblock.borrow_mut();
+            let is_on = sb.fields.flags & flag::DOSOFTDEP != 0;
+            if sb.dialect != Dialect::FreeBsd || is_on == on {
+                return Ok(());
+            }
+            sb.fields.flags ^= flag::DOSOFTDEP;
         }
         self.cache.before_change(&self.superblock_buf).await;
         self.put_superblock();

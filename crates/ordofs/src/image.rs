@@ -83,7 +83,7 @@ pub fn open(rt: &Rt, spec: &ImageSpec, options: &FileOptions) -> Result<Rc<dyn D
 /// When the file cannot be opened or is in use, when there is no such partition, or no volume.
 pub fn locate(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result<Located, OpenError> {
     let disk = open(rt, spec, &options)?;
-    find_in(rt, &disk, spec, search::find)
+    find_in(rt, &disk, spec, search::find_to_mount)
 }
 
 /// As [`locate`]; where no primary superblock can be used, a backup tells what the volume is. To look at a damaged
@@ -93,7 +93,7 @@ pub fn locate(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result<Located
 /// As [`locate`].
 pub fn locate_damaged(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result<Located, OpenError> {
     let disk = open(rt, spec, &options)?;
-    match find_in(rt, &disk, spec, search::find) {
+    match find_in(rt, &disk, spec, search::find_to_mount) {
         Err(OpenError::NotFound(why)) => {
             find_in(rt, &disk, spec, search::find_backup).map_err(|_| OpenError::NotFound(why))
         }
@@ -106,7 +106,7 @@ pub fn locate_damaged(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result
 /// # Errors
 /// `NotFound`.
 pub fn locate_on(rt: &Rt, disk: Rc<dyn Disk>) -> Result<Located, OpenError> {
-    find(rt, disk, search::find)
+    find(rt, disk, search::find_to_mount)
 }
 
 type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, search::NotFound>;

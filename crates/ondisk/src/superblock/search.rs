@@ -7,7 +7,7 @@
 use super::{Magic, SBLOCKSIZE, Superblock};
 use crate::geometry::Format;
 use crate::num::len64;
-use crate::{ByteOff, Cgx, Corrupt, Dialect, Endian};
+use crate::{ByteOff, Cgx, Corrupt, Dialect, Endian, Rule};
 use std::io;
 
 /// Where a primary superblock may be, in the order in which they are tried.
@@ -118,6 +118,38 @@ pub fn find(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound>
         }
     }
     Err(first_failure.unwrap_or(NotFound::Nothing { volume_bytes }))
+}
+
+/// Finds the primary superblock of a volume that is to be mounted, even if the power went while it was written.
+///
+/// A write of several sectors that is torn leaves some of the old ones and some of the new, and a hash that fits
+/// neither. Every mixture is as good as one of the two, if it says that the volume is clean, or that a crash of soft
+/// updates left it (`FS_DOSOFTDEP`): before the mark is taken away nothing has changed, before it is set everything is
+/// durable, and between them only totals and times change, which a mount makes new. The flag itself changes only while
+/// the volume is marked clean. That nothing but such fields is wrong, a backup must say.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_to_mount(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound> {
+    match find(read, volume_bytes) {
+        Err(NotFound::Damaged(damage)) if damage.field == "fs_ckhash" => {
+            torn(read, volume_bytes, &damage).ok_or(NotFound::Damaged(damage))
+        }
+        found => found,
+    }
+}
+
+/// The superblock as it would be with the right hash, if only a torn write is wrong with it.
+fn torn(read: &mut ReadAt<'_>, volume_bytes: u64, damage: &Corrupt) -> Option<Found> {
+    let at = damage.at?;
+    let mut bytes = read_place(read, at.0, volume_bytes).ok()??;
+    let (Magic::Volume(_, endian), Rule::IsHex(right)) = (Magic::of(&bytes)?, &damage.rule) else { return None };
+    endian.put_u32(&mut bytes, super::CKHASH_AT, *right)?;
+    let sb = Superblock::decode(&bytes, at).ok().filter(|sb| is_home(sb, at.0))?;
+    let harmless = sb.is_clean() || sb.features().softdep;
+    let backup = find_backup(read, volume_bytes).ok()?;
+    let same = backup.superblock.geometry() == sb.geometry();
+    (harmless && same).then(|| Found { superblock: with_label(sb, read, volume_bytes), copy: Copy::Primary })
 }
 
 /// A copy knows where the primary is. UFS1's tools were less careful with that field.

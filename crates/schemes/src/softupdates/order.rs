@@ -220,7 +220,12 @@ impl Deps {
     /// Contents and maps; then indirect blocks from the bottom up.
     fn contents_round(&self, advance: &mut Advance<'_>, ino: Ino, since: &[Landing]) {
         let mut indirect = Vec::new();
-        for buf in since.iter().filter(|landing| !landing.is_done()).filter_map(|landing| landing.buf(advance.cache)) {
+        for landing in since {
+            let Some(buf) = landing.buf(advance.cache) else { continue };
+            // What has landed may have been rolled back.
+            if landing.is_done() && !self.find_page(&buf).is_some_and(|page| self.is_pending(page)) {
+                continue;
+            }
             match self.find_page(&buf).map(|page| (page, &self.page(page).kind)) {
                 Some((page, PageKind::Directory(names))) if advance.under_directory(page, names) => {}
                 Some((_, PageKind::Indirect(_))) => indirect.push(buf),
@@ -233,6 +238,18 @@ impl Deps {
                 Ready::Yes => advance.write(Some(buf)),
                 Ready::After(first) => first.into_iter().for_each(|buf| advance.write(Some(buf))),
             }
+        }
+    }
+
+    /// Something in the block itself is not durable yet.
+    fn is_pending(&self, page: PageNo) -> bool {
+        match &self.page(page).kind {
+            PageKind::Indirect(indirect) => indirect.pointers.values().any(|id| !self.is_pointer_durable(*id)),
+            PageKind::Directory(names) => {
+                let mut adds = names.adds.iter().filter_map(|id| self.names.get(*id));
+                adds.any(|add| add.state != State::Durable) || names.rems.iter().any(|rem| rem.state != State::Durable)
+            }
+            PageKind::Group(_) | PageKind::Inodes(_) => false,
         }
     }
 
