@@ -27,6 +27,7 @@ pub(crate) struct Logged {
 pub(crate) struct Traced {
     ram: RamDisk,
     sector: u32,
+    volatile: bool,
     log: Rc<RefCell<Log>>,
 }
 
@@ -38,9 +39,9 @@ struct Log {
 }
 
 impl Traced {
-    pub(crate) fn new(ram: RamDisk, sector: u32, bad: &[u64]) -> Traced {
+    pub(crate) fn new(ram: RamDisk, device: &Device, bad: &[u64]) -> Traced {
         let log = Log { bad: bad.iter().copied().collect(), ..Log::default() };
-        Traced { ram, sector, log: Rc::new(RefCell::new(log)) }
+        Traced { ram, sector: device.sector, volatile: device.volatile, log: Rc::new(RefCell::new(log)) }
     }
 
     pub(crate) fn take_log(&self) -> Vec<Logged> {
@@ -50,7 +51,7 @@ impl Traced {
 
 impl Disk for Traced {
     fn info(&self) -> DiskInfo {
-        DiskInfo { sector: self.sector, ..self.ram.info() }
+        DiskInfo { sector: self.sector, volatile_cache: self.volatile, ..self.ram.info() }
     }
 
     fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
@@ -73,6 +74,7 @@ impl Disk for Traced {
             log.writes.push(Logged { epoch, at: place, image: part.image.clone() });
             place += part.image.len() as u64;
         }
+        log.epoch += u32::from(fua);
         self.ram.write(at, parts, fua)
     }
 

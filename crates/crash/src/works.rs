@@ -19,7 +19,7 @@ const DIRECTORIES: usize = 8;
 /// must be one that may write to such a volume.
 pub(crate) fn works(plan: &Plan, disk: &RamDisk, tree: &Tree, left: Class) -> Result<(), Error> {
     let (rt, disk) = (Rt::virtual_time(2), disk.snapshot());
-    let traced = Traced::new(disk.clone(), plan.device.sector, &[]);
+    let traced = Traced::new(disk.clone(), &plan.device, &[]);
     let scheme = if left == Class::Nothing { honest("async", &plan.settings)? } else { plan.scheme()? };
     let mounted = mount(&rt, &disk, Rc::new(traced.clone()), scheme, false)?;
     let worked = rt.block_on(work(&**mounted.fs(), tree));

@@ -147,7 +147,7 @@ impl Stage<'_> {
     fn after(&self, ram: &RamDisk) -> Result<After, String> {
         let ram = ram.snapshot();
         let rt = Rt::virtual_time(1);
-        let disk = || Rc::new(Traced::new(ram.clone(), self.plan.device.sector, &[]));
+        let disk = || Rc::new(Traced::new(ram.clone(), &self.plan.device, &[]));
         let tree = guarded(|| cold(self.plan, &rt, &ram, disk()));
         rt.drop_tasks();
         let tree = match tree {
