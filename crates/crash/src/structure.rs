@@ -60,6 +60,8 @@ fn leaks(finding: &Finding) -> bool {
         // A directory has two names while it moves, and its `..` agrees with one of them; else that is told as well.
         Finding::LinkCount { .. } | Finding::ExtraName { .. } => true,
         Finding::Unreferenced { .. } | Finding::DirectoryUnconnected { .. } | Finding::EmptyDirectory { .. } => true,
+        // In a tree that no path leads to, and that is being freed; elsewhere it is not repaired without being asked for.
+        Finding::EntryUnallocated { .. } => true,
         // Of a file that reaches into indirect blocks, and was growing or being cut.
         Finding::BlockCount { .. } | Finding::SizeBeyondBlocks { .. } | Finding::IndirectBeyondSize { .. } => true,
         Finding::GroupCounts { .. } | Finding::Summary { .. } | Finding::Totals { .. } => true,

@@ -3,7 +3,7 @@
 use crate::dirty::Order;
 use crate::names::Extent;
 use crate::volume::{Dir, Kind, Known, Volume};
-use crate::{Error, Finding, Phase, dirblock};
+use crate::{Error, Finding, Phase, Severity, dirblock};
 use ondisk::{ByteOff, Ino};
 
 /// What is known of the way from a directory to the root.
@@ -19,6 +19,7 @@ impl Volume {
     /// Phase 3.
     pub(crate) async fn check_connectivity(&mut self) -> Result<(), Error> {
         self.break_loops().await?;
+        self.tell_names_of_free();
         self.undo_lost().await?;
         let orphans: Vec<Dir> =
             self.dirs.iter().filter(|dir| !dir.gone && dir.parent == 0 && dir.ino != Ino::ROOT.0).cloned().collect();
@@ -54,6 +55,22 @@ impl Volume {
             }
         }
         Ok(())
+    }
+
+    /// Soft updates leave no name that leads to a free inode, where a path leads to the name. A tree that no path leads to
+    /// is being freed, here or by a mount, and a crash may have left more of its inside than of its outside.
+    fn tell_names_of_free(&mut self) {
+        for finding in std::mem::take(&mut self.to_free) {
+            let Finding::EntryUnallocated { dir, .. } = finding else { continue };
+            let mut at = dir;
+            // Loops were broken, so that the way up ends.
+            while let Some(above) = self.dir(at).map(|dir| dir.parent).filter(|above| *above != 0 && at != Ino::ROOT.0)
+            {
+                at = above;
+            }
+            let severity = if at == Ino::ROOT.0 { Severity::Manual } else { Severity::Preen };
+            self.find_as(finding, severity);
+        }
     }
 
     /// A directory without a name, in which every name is `#` and the number of what it names, is a `lost+found` that a

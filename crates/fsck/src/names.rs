@@ -201,7 +201,10 @@ impl Volume {
                     ondisk::dirent::set_inode(&mut block, entry.at, format, ino, kind);
                 }
                 Verdict::Remove(finding) => {
-                    self.find(finding);
+                    match finding {
+                        Finding::EntryUnallocated { .. } if self.sb.features().softdep => self.to_free.push(finding),
+                        finding => self.find(finding),
+                    }
                     ondisk::dirent::set_inode(&mut block, entry.at, format, Ino::NONE, 0);
                 }
             }

@@ -80,6 +80,8 @@ pub(crate) struct Volume {
     pub(crate) progress: Progress,
     /// Whether this round's findings go to the report.
     pub(crate) telling: bool,
+    /// Names of free inodes on a volume of soft updates, until it is known whether a path leads to them.
+    pub(crate) to_free: Vec<Finding>,
     /// Findings of this round.
     pub(crate) found: u64,
     /// Of these, those that preening leaves to somebody.
@@ -126,6 +128,7 @@ impl Volume {
             report,
             progress,
             telling: true,
+            to_free: vec![],
             found: 0,
             manual: 0,
             used: Bits::new(0),

@@ -1,7 +1,8 @@
 //! [`ufs::Recover`] for the fast file system.
 
+use crate::cut::Why;
 use crate::{Ffs, corrupt};
-use buf::{Key, Role};
+use buf::{Key, Op, Role};
 use disk::{DiskOff, Tag};
 use ondisk::cg::map;
 use ondisk::{CgFrag, Cgx, Csum, Dinode, FragNo, Ino, Lbn};
@@ -79,6 +80,15 @@ impl Recover for Ffs {
 
     async fn free_bare(&self, ino: Ino) -> Result<()> {
         self.free_inode(ino, false).await
+    }
+
+    async fn cut_beyond(&self, op: Op, inode: &Inode) -> Result<()> {
+        let size = inode.size();
+        let (keep, mut to) = (size.div_ceil(self.g.bsize.into()).max(12), u64::MAX);
+        while let Some(lowest) = self.cut_piece(op, inode, keep, to, Why::Shrink(size)).await? {
+            to = lowest;
+        }
+        Ok(())
     }
 
     async fn mend_directories(&self, c: Cgx, more: i32) -> Result<()> {

@@ -164,6 +164,10 @@ pub(super) struct Extra {
     pub(super) indirect: Option<(Id<AllocDep>, Landing)>,
     /// Names that must be reachable first.
     pub(super) awaits: Vec<Id<DirAdd>>,
+    /// A `..` that must be durable first: that of a new directory which moved before it had a name.
+    pub(super) dotdot: Option<Id<DirAdd>>,
+    /// It goes in the call that is running, and must not leave meanwhile.
+    pub(super) doomed: bool,
     /// Drops the link of what the entry named before, when the change is durable.
     pub(super) ticket: Option<Ticket>,
 }

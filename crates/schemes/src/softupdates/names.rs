@@ -54,7 +54,10 @@ impl Deps {
         let mut extra = Extra::default();
         self.name_bodies(ino, &mut extra);
         let older = self.add_at(was, page, at.offset);
-        extra.awaits = self.other_names(if dotdot { at.dir } else { was }, older);
+        let moves_unnamed = dotdot && self.is_movable(at.dir);
+        if !moves_unnamed {
+            extra.awaits = self.other_names(if dotdot { at.dir } else { was }, older);
+        }
         if parent.is_some() {
             extra.awaits.extend(self.moved_out_of(was));
         }
@@ -79,6 +82,9 @@ impl Deps {
         let id = self.hang_add(at, ino, inode, meant, dotdot, extra);
         if dotdot {
             self.dotdots.insert(at.dir, id);
+        }
+        if moves_unnamed {
+            self.move_unnamed(at.dir, id);
         }
         ripe
     }
@@ -126,6 +132,30 @@ impl Deps {
         self.drop_inode_if_idle(ino);
         self.hang_rem(page, at, awaits, before, kept, tickets);
         ripe
+    }
+
+    /// The directory is new, and nobody needs the name that it is about to lose.
+    fn is_movable(&self, dir: Ino) -> bool {
+        let is_free = |id: Id<DirAdd>| {
+            self.names.get(id).is_some_and(|add| add.dotdot || add.state == State::Held && !add.awaited)
+        };
+        self.has(Rule::NewNameBeforeOld) && !self.is_reachable(dir) && self.names_of(dir).all(is_free)
+    }
+
+    /// A new directory gets its `..` before its new name, and never its old one: with a `..` that leads elsewhere than
+    /// its only name it could not be left.
+    fn move_unnamed(&mut self, dir: Ino, dotdot: Id<DirAdd>) {
+        let names: Vec<Id<DirAdd>> = self.names_of(dir).collect();
+        let mut newest = true;
+        for id in names {
+            let Some(add) = self.names.get_mut(id).filter(|add| !add.dotdot) else { continue };
+            let extra = add.extra.get_or_insert_default();
+            if std::mem::take(&mut newest) {
+                extra.dotdot = Some(dotdot);
+            } else {
+                extra.doomed = true;
+            }
+        }
     }
 
     fn hang_rem(
@@ -309,6 +339,8 @@ impl Deps {
         });
         inode
             && parent
+            && !extra.doomed
+            && extra.dotdot.and_then(|id| self.names.get(id)).is_none_or(|dotdot| dotdot.state == State::Durable)
             && extra.bodies.iter().all(|id| self.is_pointer_durable(*id))
             && extra.awaits.iter().all(|id| self.is_settled(*id))
     }
@@ -371,6 +403,8 @@ impl Extra {
             && self.parent.is_none()
             && self.indirect.is_none()
             && self.awaits.is_empty()
+            && self.dotdot.is_none()
+            && !self.doomed
             && self.ticket.is_none()
     }
 }

@@ -107,6 +107,12 @@ impl<'a> Advance<'a> {
         for other in &extra.awaits {
             self.name(*other);
         }
+        if let Some(dotdot) =
+            extra.dotdot.and_then(|id| self.deps.names.get(id)).filter(|add| add.state != State::Durable)
+            && !self.under_name(dotdot)
+        {
+            self.write_page(dotdot.page);
+        }
         true
     }
 

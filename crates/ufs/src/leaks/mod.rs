@@ -15,7 +15,7 @@
 //! R4. A count is lowered, never raised, and what it claims too many of were names that a crash has not left. One that is
 //!     too low, a name that leads nowhere, a wild pointer: soft updates leave none of these. The scan stops then, frees
 //!     nothing more, and the volume needs fsck. It looks for them before it frees anything.
-//! R5. Directories without names go first, durably: freed later, one could be found by the next crash while an entry in
+//! R5. Directories without names go first, each durably before what it names: freed later, one could be found by the next crash while an entry in
 //!     it names an inode that is somebody else's by then.
 //! R6. Each step is bounded, and between two others may run. An unmount stops the scan after its step; the volume is then
 //!     as the crash left it, less what was freed, and the next mount begins anew.

@@ -1,6 +1,7 @@
 //! What the reclaim of leaks needs from a layout.
 
 use crate::{Inode, Layout};
+use buf::Op;
 use ondisk::{Cgx, Dinode, FragNo, Ino};
 use vfs::Result;
 
@@ -66,6 +67,12 @@ pub trait Recover: Layout {
     /// # Errors
     /// `Io`, `Corrupt`.
     async fn free_bare(&self, ino: Ino) -> Result<()>;
+
+    /// Cuts off the blocks that a file has beyond its size.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    async fn cut_beyond(&self, op: Op, inode: &Inode) -> Result<()>;
 
     /// A group counts `more` directories too many.
     ///

@@ -99,6 +99,7 @@ impl<L: Recover> Ufs<L> {
                 let end = extent.end * u64::from(self.layout.geometry().bsize);
                 self.layout.truncate(op, &who, &inode, end).await?;
             }
+            self.layout.cut_beyond(op, &inode).await?;
             let sectors = self.layout.refer(&inode).await?.sectors;
             inode.dinode_mut().blocks = sectors;
             self.changed(op, &inode, Fields::Times).await?;

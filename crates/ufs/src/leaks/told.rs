@@ -2,13 +2,21 @@
 
 use super::Leaks;
 use super::names::Names;
+use crate::Inode;
 use buf::{Freed, Told};
 use ondisk::Ino;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// A directory, and the byte of it at which an entry begins.
 pub(super) type Place = (Ino, u64);
+
+/// A directory that nobody names, and what is named in it.
+pub(super) struct Nameless {
+    pub(super) inode: Rc<Inode>,
+    pub(super) names: Vec<Ino>,
+}
 
 /// What the scan knows.
 pub(crate) struct Scan {
@@ -23,6 +31,8 @@ pub(crate) struct Scan {
     named: FxHashMap<Ino, Place>,
     /// Directories with two names: where these are.
     pub(super) second_names: Vec<(Place, Place, Ino)>,
+    /// Directories that nobody names.
+    pub(super) nameless: Vec<Nameless>,
     /// Links that wait to be dropped.
     pending: BTreeMap<Ino, u32>,
     /// Directories that are being removed, with all their links.
@@ -47,6 +57,7 @@ impl Scan {
             waiting: vec![Ino::ROOT],
             named: FxHashMap::default(),
             second_names: Vec::new(),
+            nameless: Vec::new(),
             pending: BTreeMap::new(),
             going: BTreeSet::new(),
         }

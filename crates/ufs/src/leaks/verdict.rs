@@ -1,11 +1,12 @@
 //! The last pass over the inodes: second names of directories, link counts, and files that have no name.
 
-use super::told::Place;
+use super::told::{Nameless, Place};
 use super::{Next, Phase, damage};
 use crate::directory::Found;
 use crate::{Inode, Recover, Ufs};
 use buf::{CallKind, Fields, Freed};
 use ondisk::{Cgx, Ino, dirent};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use vfs::Result;
 
@@ -76,7 +77,7 @@ impl<L: Recover> Ufs<L> {
         let doubtful = self.leaks.scan(|scan| scan.names.doubtful(c, from, dirs, INODES));
         let (inodes, next) = doubtful.unwrap_or_default();
         if !inodes.is_empty() {
-            self.judge_all(&inodes).await?;
+            self.judge_all(&inodes, dirs).await?;
         }
         let next = match next {
             Some(from) => Next::Verdict { dirs, c, from },
@@ -91,25 +92,63 @@ impl<L: Recover> Ufs<L> {
         Ok(())
     }
 
-    /// R5.
+    /// R5: wave by wave, those first which no other one names any more.
     async fn settle_directories(&self) -> Result<()> {
-        if self.leaks.progress().inodes_freed == 0 {
-            return Ok(());
+        let mut left = self.leaks.scan(|scan| std::mem::take(&mut scan.nameless)).unwrap_or_default();
+        while !left.is_empty() {
+            let named: BTreeSet<Ino> = left.iter().flat_map(|dir| dir.names.iter().copied()).collect();
+            let (mut wave, rest): (Vec<_>, Vec<_>) =
+                left.into_iter().partition(|dir| !named.contains(&dir.inode.ino()));
+            left = rest;
+            if wave.is_empty() {
+                // Only damage makes a ring of them; its members go together.
+                wave = std::mem::take(&mut left);
+            }
+            for dir in &wave {
+                self.free_nameless(&dir.inode).await?;
+            }
+            let cache = self.cache();
+            let must = cache.scheme().clone().sync(cache);
+            cache.obey(must).await?;
         }
-        let cache = self.cache();
-        let must = cache.scheme().clone().sync(cache);
-        cache.obey(must).await
+        Ok(())
     }
 
-    async fn judge_all(&self, inodes: &[Ino]) -> Result<()> {
+    async fn free_nameless(&self, inode: &Rc<Inode>) -> Result<()> {
+        self.call(CallKind::Reclaim, async |op| self.release(op, inode).await).await?;
+        self.leaks.count(|progress| progress.inodes_freed += 1);
+        Ok(())
+    }
+
+    /// Directories that nobody names are kept for [`Ufs::settle_directories`]; files go at once.
+    async fn judge_all(&self, inodes: &[Ino], dirs: bool) -> Result<()> {
         let op = self.cache().begin(CallKind::Reclaim).await?;
         let judged = self.judge(op, inodes).await;
         self.cache().end(op).await?;
         for inode in judged? {
-            self.call(CallKind::Reclaim, async |op| self.release(op, &inode).await).await?;
-            self.leaks.count(|progress| progress.inodes_freed += 1);
+            if dirs {
+                let names = self.named_in(&inode).await?;
+                self.leaks.scan(|scan| scan.nameless.push(Nameless { inode, names }));
+            } else {
+                self.free_nameless(&inode).await?;
+            }
         }
         Ok(())
+    }
+
+    /// The inodes that entries of a directory name, other than itself and the one above.
+    async fn named_in(&self, dir: &Rc<Inode>) -> Result<Vec<Ino>> {
+        let format = self.layout.geometry().dir_format();
+        let (mut offset, mut named) = (0, Vec::new());
+        while offset + format.block as u64 <= dir.size() {
+            let (block, within) = self.dir_block(dir, offset).await?;
+            let bytes = block.bytes();
+            let entries = dirent::entries(&bytes[within..within + format.block], format, dir.ino(), offset);
+            let names = entries.map_while(|entry| entry.ok()).filter(|entry| entry.is_name());
+            named.extend(names.filter(|entry| entry.name != b"." && entry.name != b"..").map(|entry| entry.ino));
+            offset += format.block as u64;
+        }
+        Ok(named)
     }
 
     /// R3. Returns those that nobody names: their counts are 0 now, so nobody can give them a name either.
