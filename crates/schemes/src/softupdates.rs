@@ -216,10 +216,11 @@ impl Scheme for SoftUpdates {
         let (cache, deps) = (cache.clone(), self.deps.clone());
         let inode = Landing::of(inode);
         let since: Vec<Landing> = cache.unsettled_of(ino).iter().map(|buf| Landing::of(buf)).collect();
+        let above = deps.borrow().above(ino);
         Must::Wait(Box::pin(async move {
             loop {
                 deps.borrow_mut().settle();
-                let round = deps.borrow().fsync_round(&cache, ino, &since, &inode);
+                let round = deps.borrow().fsync_round(&cache, ino, &since, &inode, &above);
                 if round.is_empty() {
                     return Ok(());
                 }

@@ -209,16 +209,38 @@ impl Deps {
         awaited.filter(|(rem, id)| !self.can_go_together(*id, add.page, rem)).map(|(_, id)| id).collect()
     }
 
+    /// A file with pending names, and the directories above it, as far up as they have pending names themselves.
+    pub(super) fn above(&self, ino: Ino) -> Vec<Ino> {
+        let (mut above, mut at) = (vec![ino], 0);
+        while let Some(ino) = above.get(at).copied() {
+            at += 1;
+            for add in self.names_of(ino).filter_map(|id| self.names.get(id)).filter(|add| !add.dotdot) {
+                if !above.contains(&add.dir) {
+                    above.push(add.dir);
+                }
+            }
+        }
+        above
+    }
+
     /// The next round of an fsync of `ino`: what can leave now of what it needs. `since`: what its bufs held when fsync
-    /// began; `inode`: the same of its inode's block.
-    pub(super) fn fsync_round(&self, cache: &Cache, ino: Ino, since: &[Landing], inode: &Landing) -> Vec<BufRef> {
+    /// began; `inode`: the same of its inode's block; `above`: whose names shall be found.
+    pub(super) fn fsync_round(
+        &self,
+        cache: &Cache,
+        ino: Ino,
+        since: &[Landing],
+        inode: &Landing,
+        above: &[Ino],
+    ) -> Vec<BufRef> {
         let mut advance = Advance::new(self, cache);
         self.contents_round(&mut advance, ino, since);
         if advance.is_empty() {
             self.inode_round(&mut advance, ino, inode);
         }
         if advance.is_empty() {
-            self.names_of(ino).for_each(|id| advance.name(id));
+            let names = above.iter().flat_map(|ino| self.names_of(*ino));
+            names.for_each(|id| advance.name(id));
         }
         advance.bufs.into_values().collect()
     }
