@@ -216,7 +216,7 @@ impl Judge<'_> {
         let known = |floor| self.window(floor).iter().filter_map(|tree| tree.files.get(&id)).collect::<Vec<_>>();
         let (data, attributes) = (known(self.floors.data(id)), known(self.floors.attributes(id)));
         let path = || found.path_of(id);
-        if attributes.is_empty() || data.is_empty() {
+        if attributes.is_empty() || data.is_empty() || self.changed_unseen(id) {
             return None;
         }
         if !attributes.iter().any(|was| was.kind == file.kind) {
@@ -229,6 +229,14 @@ impl Judge<'_> {
             ));
         }
         self.attributes(&path, id, file, &attributes).or_else(|| self.data(&path, id, file, &data))
+    }
+
+    /// The file's last name was removed, and what was done to it afterwards, by those who have it open, is in no tree.
+    /// Where the removal need not be durable, a crash may show it under its name.
+    fn changed_unseen(&self, id: FileId) -> bool {
+        let top = self.floors.top.min(self.recording.trees.len() - 1);
+        let held = |call: &crate::record::Call| call.op.as_ref().is_some_and(|op| op.to_string().contains('@'));
+        !self.recording.trees[top].files.contains_key(&id) && self.recording.calls[..top].iter().any(held)
     }
 
     fn attributes(&self, path: &dyn Fn() -> String, id: FileId, file: &File, may: &[&File]) -> Option<Breach> {

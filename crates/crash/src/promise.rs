@@ -217,7 +217,12 @@ impl<'a> Promised<'a> {
         if after.files.get(&id).is_some_and(|file| file.kind.0 == Kind::Directory) {
             self.floors.directories.insert(id, now);
         }
+        let durable = &self.recording.trees[self.floors.all];
         for (dir, name) in after.names_of().remove(&id).unwrap_or_default() {
+            // A name that the file had before is durable, and what became of the directories above is not its business.
+            if durable.entry(dir, &name) == Some(id) {
+                continue;
+            }
             self.floors.raise_name(after, (dir, name), now);
         }
     }

@@ -74,7 +74,8 @@ impl Disk for Traced {
             log.writes.push(Logged { epoch, at: place, image: part.image.clone() });
             place += part.image.len() as u64;
         }
-        log.epoch += u32::from(fua);
+        // What is complete on a disk without a volatile cache is durable.
+        log.epoch += u32::from(fua || !self.volatile);
         self.ram.write(at, parts, fua)
     }
 

@@ -95,27 +95,41 @@ impl Deps {
         self.has(rule) || block.has_moved() && self.has(Rule::MovedContents)
     }
 
-    /// Puts a pointer in the place of one that no image had, or beside those that some had.
+    /// Puts a pointer beside those that some image had. One that no image had becomes the new one: its number stays, for
+    /// the sake of those that wait for it.
     fn put_pointer(
         &mut self,
         holder: &BufRef,
         mut dep: AllocDep,
         freed: Option<Ticket>,
     ) -> (Id<AllocDep>, Option<Ticket>) {
-        let held = self.held_at(dep.ino, dep.slot, holder);
-        let mut ripe = None;
-        match held.and_then(|id| self.remove_pointer(id)) {
-            // What it replaces was never on the disk, and is free at once (M2 of `state`).
-            Some(older) => {
-                (dep.old, dep.freed) = (older.old, older.freed);
-                if older.before != Before::Same {
-                    dep.before = older.before;
-                }
-                ripe = freed;
+        let keeps = self.has(Rule::MovedFragment);
+        if let Some(id) = self.held_at(dep.ino, dep.slot, holder)
+            && let Some(older) = self.pointers.get_mut(id)
+        {
+            let grew_in_place = older.old.frags > 0 && older.old.at == older.new.at;
+            (older.new, older.contents, older.bit) = (dep.new, dep.contents, dep.bit);
+            older.body |= dep.body;
+            if older.before == Before::Same {
+                older.before = dep.before;
             }
-            None if self.has(Rule::MovedFragment) => dep.freed = freed.map(Box::new),
-            None => ripe = freed,
+            return match freed {
+                // The first fragments of what it replaces are still what the disk points to.
+                Some(ticket) if grew_in_place && keeps => {
+                    older.freed = Some(Box::new(ticket));
+                    (id, None)
+                }
+                // What it replaces was never on the disk, and is free at once (M2 of `state`).
+                freed => (id, freed),
+            };
         }
+        let ripe = match freed {
+            Some(ticket) if keeps => {
+                dep.freed = Some(Box::new(ticket));
+                None
+            }
+            freed => freed,
+        };
         (self.hang_pointer(holder, dep), ripe)
     }
 

@@ -93,13 +93,14 @@ impl<L: Recover> Ufs<L> {
             if inode.kind().is_none() {
                 return Ok(());
             }
+            // What is beyond the size goes first: it would hide that the file ends in a hole.
+            self.layout.cut_beyond(op, &inode).await?;
             let extent = self.layout.refer(&inode).await?;
             if self.ends_in_hole(&inode, extent) {
                 let who = Caller { privileged: true, ..Caller::default() };
                 let end = extent.end * u64::from(self.layout.geometry().bsize);
                 self.layout.truncate(op, &who, &inode, end).await?;
             }
-            self.layout.cut_beyond(op, &inode).await?;
             let sectors = self.layout.refer(&inode).await?.sectors;
             inode.dinode_mut().blocks = sectors;
             self.changed(op, &inode, Fields::Times).await?;

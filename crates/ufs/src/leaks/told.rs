@@ -71,9 +71,17 @@ impl Scan {
         }
     }
 
+    /// One of two names of a directory goes: others are compared with the one that stays.
+    pub(super) fn name_goes(&mut self, ino: Ino, goes: Place, stays: Place) {
+        for pair in self.second_names.iter_mut().filter(|pair| pair.2 == ino && pair.0 == goes) {
+            pair.0 = stays;
+        }
+    }
+
     /// The scan has met a name of a directory. That it had one before need not mean much: it may have been moved since.
     pub(super) fn met_directory(&mut self, dir: Ino, offset: u64, ino: Ino) {
-        if let Some(first) = self.named.insert(ino, (dir, offset)) {
+        let first = *self.named.entry(ino).or_insert((dir, offset));
+        if first != (dir, offset) {
             self.second_names.push((first, (dir, offset), ino));
         }
         self.wait_for(ino);

@@ -45,6 +45,8 @@ impl<L: Recover> Ufs<L> {
         if parent != first.0 && parent != second.0 {
             return Err(damage(format_args!("directory {} has two names, and is at home in neither", ino.0)));
         }
+        let stays = if extra == first { second } else { first };
+        self.leaks.scan(|scan| scan.name_goes(ino, extra, stays));
         let Some(dir) = self.suspect(extra.0).await? else { return Ok(()) };
         let now = self.now();
         let ripe = {
