@@ -299,7 +299,7 @@ impl Judge<'_> {
         let least = if new { 0 } else { least };
         // No file of this format may end in a hole: a repair cuts it to its last block, and takes nothing but zeroes.
         let only_zeroes =
-            || may.iter().any(|was| was.size != may[0].size) && may.iter().all(|was| was.is_zero_from(file.size));
+            || may.iter().any(|was| was.size != may[0].size) && may.iter().any(|was| was.is_zero_from(file.size));
         if file.size < least && only_zeroes() {
             return None;
         }

@@ -71,11 +71,12 @@ impl Scan {
         }
     }
 
-    /// One of two names of a directory goes: others are compared with the one that stays.
-    pub(super) fn name_goes(&mut self, ino: Ino, goes: Place, stays: Place) {
-        for pair in self.second_names.iter_mut().filter(|pair| pair.2 == ino && pair.0 == goes) {
-            pair.0 = stays;
-        }
+    /// A directory with several names, and where these are.
+    pub(super) fn take_names_of_one(&mut self) -> Option<(Ino, Vec<Place>)> {
+        let (first, second, ino) = self.second_names.pop()?;
+        let mut places = vec![first, second];
+        places.extend(self.second_names.extract_if(.., |pair| pair.2 == ino).map(|pair| pair.1));
+        Some((ino, places))
     }
 
     /// The scan has met a name of a directory. That it had one before need not mean much: it may have been moved since.

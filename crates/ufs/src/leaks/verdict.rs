@@ -1,6 +1,6 @@
 //! The last pass over the inodes: second names of directories, link counts, and files that have no name.
 
-use super::told::{Nameless, Place};
+use super::told::{Nameless, Place, Scan};
 use super::{Next, Phase, damage};
 use crate::directory::Found;
 use crate::{Inode, Recover, Ufs};
@@ -21,39 +21,53 @@ enum Verdict {
 }
 
 impl<L: Recover> Ufs<L> {
-    /// A crash within the rename of a directory has left it both names: the one that its `..` does not agree with goes.
+    /// Crashes within renames of a directory have left it more than one name: those that its `..` does not agree with go.
     pub(super) async fn second_name_step(&self) -> Result<()> {
-        let Some((first, second, ino)) = self.leaks.scan(|scan| scan.second_names.pop()).flatten() else {
+        let Some((ino, places)) = self.leaks.scan(Scan::take_names_of_one).flatten() else {
             self.leaks.next.set(Some(Next::Verdict { dirs: true, c: Cgx(0), from: 0 }));
             return Ok(());
         };
         let op = self.cache().begin(CallKind::Reclaim).await?;
         let outcome = {
             let _alone = self.leaks.gate.write().await;
-            self.remove_second_name(op, first, second, ino).await
+            self.keep_one_name(op, ino, places).await
         };
         self.cache().end(op).await?;
         outcome
     }
 
-    async fn remove_second_name(&self, op: buf::Op, first: Place, second: Place, ino: Ino) -> Result<()> {
-        let named = (self.name_at(first, ino).await?, self.name_at(second, ino).await?);
-        let (Some(first_name), Some(second_name)) = named else { return Ok(()) };
-        let Some(inode) = self.suspect(ino).await? else { return Ok(()) };
-        let parent = self.parent_of(&inode).await?;
-        let (extra, name) = if parent == first.0 { (second, second_name) } else { (first, first_name) };
-        if parent != first.0 && parent != second.0 {
-            return Err(damage(format_args!("directory {} has two names, and is at home in neither", ino.0)));
+    async fn keep_one_name(&self, op: buf::Op, ino: Ino, places: Vec<Place>) -> Result<()> {
+        let mut names = Vec::with_capacity(places.len());
+        for place in places {
+            names.extend(self.name_at(place, ino).await?.map(|name| (place, name)));
         }
-        let stays = if extra == first { second } else { first };
-        self.leaks.scan(|scan| scan.name_goes(ino, extra, stays));
-        let Some(dir) = self.suspect(extra.0).await? else { return Ok(()) };
+        let Some(inode) = self.suspect(ino).await?.filter(|_| names.len() > 1) else { return Ok(()) };
+        let parent = self.parent_of(&inode).await?;
+        let Some(home) = names.iter().position(|(place, _)| place.0 == parent) else {
+            return Err(damage(format_args!("directory {} has several names, and is at home in none", ino.0)));
+        };
+        names.remove(home);
+        for (place, name) in names {
+            self.remove_second_name(op, &inode, place, &name).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove_second_name(
+        &self,
+        op: buf::Op,
+        inode: &Rc<Inode>,
+        (dir, offset): Place,
+        name: &[u8],
+    ) -> Result<()> {
+        let ino = inode.ino();
+        let Some(dir) = self.suspect(dir).await? else { return Ok(()) };
         let now = self.now();
         let ripe = {
             let _dir = dir.lock.write().await;
             inode.links_leave(1);
             let ticket = self.cache().ledger().issue(Freed::DropLink { ino, links: 1, parent: None });
-            self.clear(op, &dir, &name, Found { offset: extra.1, ino }, ticket, now).await?
+            self.clear(op, &dir, name, Found { offset, ino }, ticket, now).await?
         };
         self.leaks.count(|progress| progress.names_removed += 1);
         self.redeem(op, ripe, now).await
