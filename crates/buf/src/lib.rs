@@ -27,6 +27,7 @@ mod call;
 mod dirty;
 mod evict;
 mod health;
+mod held;
 mod landing;
 mod leave;
 mod promises;
@@ -41,6 +42,7 @@ pub use buf::{Buf, BufRef, ImageNo, Key};
 pub use cache::{Cache, CacheOptions, CacheStats, Want};
 pub use disk::Kind as Role;
 pub use health::Health;
+pub use held::{Held, How};
 pub use landing::Landing;
 pub use promises::{CrashLeaves, Durable, Promises};
 pub use scheme::{

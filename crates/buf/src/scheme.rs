@@ -9,7 +9,7 @@
 //! S3. The engine never asks which scheme it runs under; a scheme never searches a directory, computes a block's
 //!     address, or knows how a bitmap is laid out.
 
-use crate::{Boxed, Buf, BufRef, Cache, ImageNo, Promises, Role, Ticket};
+use crate::{Boxed, Buf, BufRef, Cache, Held, ImageNo, Promises, Role, Ticket};
 use disk::{Block, DiskOff};
 use ondisk::{FragNo, Ino, Lbn};
 use rt::Time;
@@ -261,7 +261,7 @@ pub enum Step<'a> {
 impl Step<'_> {
     /// The bufs that the step's call has just changed. A buf that a step names only to say what it means, as the inode
     /// behind a name, is not among them.
-    pub(crate) fn each_changed(&self, mut tell: impl FnMut(&BufRef)) {
+    pub fn each_changed(&self, mut tell: impl FnMut(&BufRef)) {
         match *self {
             Step::InodesReady { cg } => tell(cg),
             Step::InodeAllocated { cg, inode, .. } => {
@@ -460,6 +460,11 @@ pub trait Scheme {
 
     /// What it has counted since the mount, by name.
     fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// What is held back in `buf` now, and why, in an order that does not depend on chance. Changes nothing.
+    fn explain(&self, _cache: &Rc<Cache>, _buf: &BufRef) -> Vec<Held> {
         Vec::new()
     }
 }

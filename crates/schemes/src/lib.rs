@@ -26,7 +26,8 @@ pub use mutant::{Mutant, MutantSpec, mutants};
 pub use rules::{RuleNames, Rules};
 pub use softupdates::SoftUpdates;
 pub use sync::Synchronous;
-pub use told::{Teller, Told};
+pub use told::{Dependency, Heard, Piece, Teller, Told};
+pub use words::InWords;
 
 use buf::Scheme;
 use std::collections::BTreeSet;

@@ -13,7 +13,7 @@ mod tests;
 pub use list::mutants;
 use list::{Place, Site};
 
-use buf::{Answer, BufRef, Cache, ImageNo, Key, Leave, Must, Op, Promises, Ready, Scheme, Step, WhileLeaving};
+use buf::{Answer, BufRef, Cache, Held, ImageNo, Key, Leave, Must, Op, Promises, Ready, Scheme, Step, WhileLeaving};
 use ondisk::{Ino, Lbn};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -283,5 +283,9 @@ impl Scheme for Mutant {
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.inner.counters()
+    }
+
+    fn explain(&self, cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
+        self.inner.explain(cache, buf)
     }
 }

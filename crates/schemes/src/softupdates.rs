@@ -26,6 +26,7 @@
 
 mod arena;
 mod deps;
+mod explain;
 mod inodes;
 mod leave;
 mod names;
@@ -41,8 +42,8 @@ use rule::Rule;
 use crate::AllocInit;
 use crate::rules::Rules;
 use buf::{
-    Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, ImageNo, Landing, Leave, Must, Op, Promises, Ready, Role,
-    Scheme, Step,
+    Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Held, ImageNo, Landing, Leave, Must, Op, Promises, Ready,
+    Role, Scheme, Step,
 };
 use deps::{Deps, PageKind};
 use names::Place;
@@ -259,5 +260,9 @@ impl Scheme for SoftUpdates {
             ("deferred", counts.deferred),
             ("slowed", counts.slowed),
         ]
+    }
+
+    fn explain(&self, cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
+        self.deps.borrow().explain(cache, buf)
     }
 }

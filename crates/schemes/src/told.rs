@@ -1,8 +1,10 @@
 //! A scheme that writes down what it is told, for `ordo trace` and the documents: the steps of a call in their order,
-//! and what another scheme answers to each.
+//! what another scheme answers to each, and what it lets leave.
 
 use crate::words::{Name, Words, call};
-use buf::{Answer, BufRef, Cache, ImageNo, Leave, Must, Op, Promises, Ready, Scheme, Step, WhileLeaving};
+use buf::{
+    Answer, BufRef, Cache, Held, How, ImageNo, Key, Leave, Must, Op, Promises, Ready, Role, Scheme, Step, WhileLeaving,
+};
 use std::rc::Rc;
 
 /// One line of the story.
@@ -16,31 +18,150 @@ pub struct Told {
     pub answer: String,
 }
 
+/// A buf, by what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Which.
+    pub key: Key,
+    /// The kind of thing in it.
+    pub role: Role,
+    /// Its name, in words.
+    pub name: String,
+}
+
+impl Piece {
+    fn of(buf: &BufRef) -> Piece {
+        Piece { key: buf.key(), role: buf.kind(), name: Name(buf).to_string() }
+    }
+}
+
+/// Something that a scheme holds back, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dependency {
+    /// In which buf.
+    pub of: Piece,
+    /// What.
+    pub what: String,
+    /// How it is held back.
+    pub how: How,
+    /// Bufs that must be durable first, each with the name of the rule that says so.
+    pub until: Vec<(Piece, &'static str)>,
+}
+
+/// What a [`Teller`] hears.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// A step, the beginning or the end of a call.
+    Step {
+        /// In words.
+        told: Told,
+        /// The bufs that it changed.
+        changed: Vec<Piece>,
+        /// The dependencies that it made.
+        made: Vec<Dependency>,
+        /// The bufs that the call waits for.
+        waits_for: Vec<Piece>,
+        /// The step's ticket was given back with the answer.
+        ripe: bool,
+    },
+    /// An image of a buf leaves.
+    Leaves {
+        /// Which buf.
+        buf: Piece,
+        /// The image's number.
+        image: u32,
+        /// It is not the buf as it is.
+        rolled_back: bool,
+        /// What was rolled back in it.
+        undone: Vec<Dependency>,
+    },
+    /// A buf should leave, and others must first.
+    Waits {
+        /// Which buf.
+        buf: Piece,
+        /// For which others; empty for something else.
+        until: Vec<Piece>,
+    },
+    /// An image is durable.
+    Landed {
+        /// Which buf.
+        buf: Piece,
+        /// The image's number.
+        image: u32,
+    },
+}
+
 /// Stands before another scheme and tells what passes.
 pub struct Teller {
     inner: Rc<dyn Scheme>,
-    listen: Box<dyn Fn(Told)>,
+    listen: Box<dyn Fn(Heard)>,
 }
 
 impl Teller {
     /// Before `inner`; `listen` hears each line when it happens, before the engine waits for what is demanded.
     pub fn new(inner: Rc<dyn Scheme>, listen: impl Fn(Told) + 'static) -> Teller {
+        Teller::of_everything(inner, move |heard| {
+            if let Heard::Step { told, .. } = heard {
+                listen(told);
+            }
+        })
+    }
+
+    /// The same, where also what leaves and what lands is heard.
+    pub fn of_everything(inner: Rc<dyn Scheme>, listen: impl Fn(Heard) + 'static) -> Teller {
         Teller { inner, listen: Box::new(listen) }
     }
 
-    fn tell(&self, op: Op, step: String, answer: &Must) {
-        let answer = match answer {
-            Must::Nothing => String::new(),
-            Must::Durable(buf) if buf.is_durable() => format!("{} is durable already", Name(buf)),
-            Must::Durable(buf) => format!("wait until {} is durable", Name(buf)),
-            Must::InOrder(bufs) => {
-                let names: Vec<String> = bufs.iter().map(|buf| Name(buf).to_string()).collect();
-                format!("wait until these are durable, in order: {}", names.join(", "))
-            }
-            Must::Wait(_) => "wait".into(),
-        };
-        (self.listen)(Told { op: op.id, step, answer });
+    /// A call begins or ends.
+    fn tell_bracket(&self, op: Op, step: String, must: &Must) {
+        let told = Told { op: op.id, step, answer: answer(must) };
+        let waits_for = waits_for(must);
+        (self.listen)(Heard::Step { told, changed: Vec::new(), made: Vec::new(), waits_for, ripe: false });
     }
+
+    /// What is held back in these.
+    fn held(&self, cache: &Rc<Cache>, bufs: &[BufRef]) -> Vec<Dependency> {
+        let of = |buf: &BufRef| self.inner.explain(cache, buf).into_iter().map(|held| dependency(buf, held)).collect();
+        bufs.iter().flat_map(|buf| -> Vec<Dependency> { of(buf) }).collect()
+    }
+}
+
+fn dependency(buf: &BufRef, held: Held) -> Dependency {
+    let until = held.until.iter().map(|(buf, rule)| (Piece::of(buf), *rule)).collect();
+    Dependency { of: Piece::of(buf), what: held.what, how: held.how, until }
+}
+
+fn answer(must: &Must) -> String {
+    match must {
+        Must::Nothing => String::new(),
+        Must::Durable(buf) if buf.is_durable() => format!("{} is durable already", Name(buf)),
+        Must::Durable(buf) => format!("wait until {} is durable", Name(buf)),
+        Must::InOrder(bufs) => {
+            let names: Vec<String> = bufs.iter().map(|buf| Name(buf).to_string()).collect();
+            format!("wait until these are durable, in order: {}", names.join(", "))
+        }
+        Must::Wait(_) => "wait".into(),
+    }
+}
+
+fn waits_for(must: &Must) -> Vec<Piece> {
+    let bufs = match must {
+        Must::Durable(buf) => std::slice::from_ref(buf),
+        Must::InOrder(bufs) => bufs,
+        Must::Nothing | Must::Wait(_) => &[],
+    };
+    bufs.iter().filter(|buf| !buf.is_durable()).map(Piece::of).collect()
+}
+
+/// The bufs that a step's call has changed, each once.
+fn changed_by(step: &Step<'_>) -> Vec<BufRef> {
+    let mut bufs: Vec<BufRef> = Vec::new();
+    step.each_changed(|buf| {
+        if !bufs.iter().any(|other| Rc::ptr_eq(other, buf)) {
+            bufs.push(buf.clone());
+        }
+    });
+    bufs
 }
 
 impl Scheme for Teller {
@@ -54,25 +175,41 @@ impl Scheme for Teller {
 
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
         let must = self.inner.begin(cache, op);
-        self.tell(op, format!("begin {}", call(op.kind)), &must);
+        self.tell_bracket(op, format!("begin {}", call(op.kind)), &must);
         must
     }
 
     fn end(&self, cache: &Rc<Cache>, op: Op) -> Must {
         let must = self.inner.end(cache, op);
-        self.tell(op, format!("end {}", call(op.kind)), &must);
+        self.tell_bracket(op, format!("end {}", call(op.kind)), &must);
         must
     }
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
-        let words = Words(&step).to_string();
-        let answer = self.inner.step(cache, op, step);
-        self.tell(op, words, &answer.must);
-        answer
+        let (words, changed) = (Words(&step).to_string(), changed_by(&step));
+        let before = self.held(cache, &changed);
+        let given = self.inner.step(cache, op, step);
+        let mut made = self.held(cache, &changed);
+        made.retain(|dependency| !before.contains(dependency));
+        let told = Told { op: op.id, step: words, answer: answer(&given.must) };
+        let (changed, ripe) = (changed.iter().map(Piece::of).collect(), given.ripe.is_some());
+        (self.listen)(Heard::Step { told, changed, made, waits_for: waits_for(&given.must), ripe });
+        given
     }
 
     fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
-        self.inner.leaving(cache, buf, image)
+        let mut undone = self.held(cache, std::slice::from_ref(buf));
+        undone.retain(|held| held.how == How::RolledBack);
+        let leave = self.inner.leaving(cache, buf, image);
+        let (buf, image) = (Piece::of(buf), image.0);
+        (self.listen)(match &leave {
+            Leave::AsIs | Leave::Image(_) => {
+                Heard::Leaves { buf, image, rolled_back: matches!(leave, Leave::Image(_)), undone }
+            }
+            Leave::AfterBufs(first) => Heard::Waits { buf, until: first.iter().map(Piece::of).collect() },
+            Leave::After(_) => Heard::Waits { buf, until: Vec::new() },
+        });
+        leave
     }
 
     fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {
@@ -80,6 +217,7 @@ impl Scheme for Teller {
     }
 
     fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
+        (self.listen)(Heard::Landed { buf: Piece::of(buf), image: image.0 });
         self.inner.landed(cache, buf, image);
     }
 
@@ -113,5 +251,9 @@ impl Scheme for Teller {
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.inner.counters()
+    }
+
+    fn explain(&self, cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
+        self.inner.explain(cache, buf)
     }
 }

@@ -76,7 +76,7 @@ impl Display for Pointer<'_> {
     }
 }
 
-struct Fragments(Run);
+pub(crate) struct Fragments(pub(crate) Run);
 
 impl Display for Fragments {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -88,26 +88,34 @@ impl Display for Fragments {
 }
 
 /// What a ticket frees.
-struct Frees<'a>(&'a Ticket);
+pub(crate) struct Frees<'a>(pub(crate) &'a Ticket);
 
 impl Display for Frees<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        match self.0.freed() {
-            Freed::DropLink { ino, parent: None, .. } => write!(f, "ticket: a link of inode {}", ino.0),
+        write!(f, "ticket: {}", InWords(self.0.freed()))
+    }
+}
+
+/// What is freed, in words.
+pub struct InWords<'a>(pub &'a Freed);
+
+impl Display for InWords<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self.0 {
+            Freed::DropLink { ino, parent: None, .. } => write!(f, "a link of inode {}", ino.0),
             Freed::DropLink { ino, parent: Some(above), .. } => {
-                write!(f, "ticket: all links of directory {}, and one of its parent {}", ino.0, above.0)
+                write!(f, "all links of directory {}, and one of its parent {}", ino.0, above.0)
             }
             Freed::Blocks { runs, .. } => {
-                f.write_str("ticket:")?;
-                for (at, frags) in runs.iter().take(RUNS_SHOWN) {
-                    write!(f, " @{}+{frags}", at.0)?;
+                for (index, (at, frags)) in runs.iter().take(RUNS_SHOWN).enumerate() {
+                    write!(f, "{}@{}+{frags}", if index > 0 { " " } else { "" }, at.0)?;
                 }
                 match runs.len().saturating_sub(RUNS_SHOWN) {
                     0 => Ok(()),
                     more => write!(f, " and {more} runs more"),
                 }
             }
-            Freed::Inode { ino, .. } => write!(f, "ticket: the number {}", ino.0),
+            Freed::Inode { ino, .. } => write!(f, "the number {}", ino.0),
         }
     }
 }
