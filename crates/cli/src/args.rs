@@ -47,6 +47,7 @@ enum Command {
     Workloads(workloads::Args),
     Bench(bench::Args),
     Crash(crash::Args),
+    Trace(trace::Args),
     Demo(demo::Args),
     #[command(hide = true)]
     Man(man::Args),
@@ -83,6 +84,7 @@ impl Cli {
             Command::Workloads(args) => workloads::run(args),
             Command::Bench(args) => bench::run(args),
             Command::Crash(args) => crash::run(args),
+            Command::Trace(args) => trace::run(args),
             Command::Demo(args) => demo::run(args),
             Command::Man(args) => man::run(args),
             Command::Completions(args) => completions::run(args),

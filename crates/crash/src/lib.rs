@@ -34,6 +34,7 @@ mod shrink;
 mod story;
 mod structure;
 mod sweep;
+pub mod trace;
 mod tree;
 mod verdict;
 mod volume;

@@ -19,6 +19,7 @@ pub(crate) mod mv;
 pub(crate) mod rm;
 pub(crate) mod schemes;
 pub(crate) mod stat;
+pub(crate) mod trace;
 pub(crate) mod tree;
 pub(crate) mod tune;
 pub(crate) mod umount;

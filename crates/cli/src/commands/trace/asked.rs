@@ -1,0 +1,108 @@
+//! What is to be explained, from the command line.
+
+use super::Args;
+use crate::mount_options;
+use crate::out::usage;
+use ::crash::trace::{Asked, size_of};
+use ::crash::{Device, Error};
+use ordofs::AllocInit;
+use ordofs::schemes::Settings;
+use workload::random::Op;
+use workload::script::Script;
+
+/// Reads it.
+///
+/// # Errors
+/// Wrong usage, with what would be right.
+pub(super) fn read(args: &Args) -> anyhow::Result<Asked> {
+    let device = Device::by_name(&args.disk).ok_or_else(|| {
+        let known: Vec<_> = ::crash::DEVICES.iter().map(|device| device.name).collect();
+        usage(format!("no disk is called {:?}; there are: {}", args.disk, known.join(", ")))
+    })?;
+    let scheme = mount_options::scheme(&args.scheme)?.to_owned();
+    let (setup, call) = calls(&args.setup, &args.call.join(" "))?;
+    let (settings, device, at_once) = (settings(&args.set)?, device.clone(), args.at_once);
+    Ok(Asked { scheme, settings, device, setup, call, at_once, seed: args.seed })
+}
+
+fn settings(lists: &[String]) -> anyhow::Result<Settings> {
+    let mut settings = Settings::default();
+    for option in lists.iter().flat_map(|list| list.split(',')).filter(|option| !option.is_empty()) {
+        let value = option.strip_prefix("allocinit=").and_then(AllocInit::by_name);
+        settings.alloc_init =
+            Some(value.ok_or_else(|| {
+                usage(format!("--set {option}: there is allocinit, which must be none, dirs or all"))
+            })?);
+    }
+    Ok(settings)
+}
+
+/// The calls of the set-up, and the call. No two writes have the same contents, so that is read as one script.
+fn calls(setup: &[String], call: &str) -> anyhow::Result<(Vec<Op>, Op)> {
+    let mut lines: Vec<String> = Vec::new();
+    for line in setup {
+        lines.push(exact(&parse(&lines)?.0, line)?);
+    }
+    lines.push("---".to_owned());
+    lines.push(exact(&parse(&lines)?.0, call)?);
+    let (setup, calls) = parse(&lines)?;
+    match <[Op; 1]>::try_from(calls) {
+        Ok([call]) => Ok((setup, call)),
+        Err(_) => Err(usage(format!("{call:?} must be one call"))),
+    }
+}
+
+/// The calls above the rule, or all where there is none; and those below.
+fn parse(lines: &[String]) -> anyhow::Result<(Vec<Op>, Vec<Op>)> {
+    let script =
+        Script::parse("the call", &lines.join("\n")).map_err(|bad| usage(format!("{:?}: {}", bad.text, bad.right)))?;
+    let has_rule = lines.iter().any(|line| line == "---");
+    Ok(if has_rule { (script.setup, script.calls) } else { (script.calls, Vec::new()) })
+}
+
+/// `append FILE BYTES` as the write that it is after these calls; all else as it is.
+fn exact(before: &[Op], line: &str) -> anyhow::Result<String> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    match words[..] {
+        ["append", path, bytes] => Ok(format!("write {path} {} {bytes}", size_of(before, path))),
+        ["append", ..] => Err(usage(format!("{line:?}: write: append FILE BYTES"))),
+        _ => Ok(line.to_owned()),
+    }
+}
+
+/// What the user can mend is wrong usage.
+pub(super) fn told(error: Error) -> anyhow::Error {
+    match error {
+        Error::NoScheme(_) | Error::Settings(_) => usage(error.to_string()),
+        Error::Run(why) if why.starts_with("set-up: ") => usage(why),
+        other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(setup: &[&str], call: &str) -> Result<Vec<String>, String> {
+        let setup: Vec<String> = setup.iter().map(|line| (*line).to_owned()).collect();
+        let (mut all, call) = calls(&setup, call).map_err(|error| error.to_string())?;
+        all.push(call);
+        Ok(all.iter().map(Op::to_string).collect())
+    }
+
+    #[test]
+    fn an_append_is_a_write_behind_the_end() {
+        let all = said(&["mkdir /a", "create /a/f", "append /a/f 3000"], "append /a/f 20000").unwrap();
+        assert_eq!(all[2..], ["write /a/f 0 3000 1", "write /a/f 3000 20000 2"]);
+        assert!(said(&[], "append /f").unwrap_err().contains("append FILE BYTES"));
+    }
+
+    #[test]
+    fn what_is_no_call_is_wrong_usage() {
+        assert!(said(&[], "move /a /b").unwrap_err().contains("a call is one of"));
+        assert!(said(&["rename /a"], "sync").unwrap_err().contains("rename FROM TO"));
+        assert!(said(&[], "create /a{0..2}").unwrap_err().contains("must be one call"));
+        assert!(settings(&["allocinit=some".into()]).is_err());
+        assert_eq!(settings(&["allocinit=all".into()]).unwrap().alloc_init, Some(AllocInit::All));
+    }
+}

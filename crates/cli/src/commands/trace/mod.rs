@@ -1,0 +1,68 @@
+//! `ordo trace`
+//!
+//! `asked` reads what is to be explained, `text` and `picture` show it; `columns` is where in the picture a moment stands.
+
+mod asked;
+mod columns;
+mod picture;
+mod svg;
+mod text;
+
+use crate::out::{Outcome, Status, print};
+use anyhow::Context;
+use std::path::PathBuf;
+
+/// Shows what one call writes, when, and why
+///
+/// The call runs in virtual time on a modelled disk, so that the same arguments give the same answer. After it has
+/// returned the clock goes on until everything is durable. `append FILE BYTES` is written as the write that it is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ordo trace --explain --scheme softupdates create /f\n  \
+    ordo trace --explain --scheme softupdates --setup 'mkdir /a' --svg create.svg create /a/f\n  \
+    ordo trace --explain --scheme softupdates --at-once mkdir /d\n  \
+    ordo trace --explain --scheme sync --disk scsi94 mkdir /d\n  \
+    ordo trace --explain --setup 'create /f' --setup 'write /f 0 3000' append /f 20000\n\n\
+    Exit status: 0 done, 1 the call was refused.")]
+pub(crate) struct Args {
+    /// Explains one call
+    #[arg(long, required = true)]
+    explain: bool,
+    /// The scheme (ordo schemes)
+    #[arg(long, default_value = ordofs::DEFAULT_SCHEME)]
+    scheme: String,
+    /// allocinit=none|dirs|all as mount -o has it
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The disk (ordo crash --list-disks)
+    #[arg(long, default_value = ::crash::DEFAULT_DEVICE)]
+    disk: String,
+    /// A call that is made, and made durable, before; several are made in their order
+    #[arg(long, value_name = "CALL")]
+    setup: Vec<String>,
+    /// Everything leaves when the call has returned, in no chosen order, as if memory were short
+    #[arg(long)]
+    at_once: bool,
+    /// Where luck begins
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    seed: u64,
+    /// Draws a picture, too
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// One JSON document
+    #[arg(long)]
+    json: bool,
+    /// The call, as in a script (ordo crash --list-workloads --json)
+    #[arg(required = true, value_name = "CALL")]
+    call: Vec<String>,
+}
+
+/// Explains it.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let asked = asked::read(args)?;
+    let trace = ::crash::trace::trace(&asked).map_err(asked::told)?;
+    if let Some(path) = &args.svg {
+        std::fs::write(path, picture::draw(&trace)).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    print(|out| if args.json { out.json(&trace) } else { out.bytes(text::of(&trace).as_bytes()) })?;
+    Ok(Status(u8::from(trace.refused.is_some())))
+}

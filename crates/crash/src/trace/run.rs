@@ -1,0 +1,197 @@
+//! Runs the call.
+
+use super::scribe::Scribe;
+use super::{Trace, What};
+use crate::record::mount;
+use crate::volume::fresh;
+use crate::{Device, Error, Shape};
+use buf::{CacheStats, Told};
+use disk::Recorder;
+use model::MemFs;
+use ordofs::Mounted;
+use rt::Rt;
+use schemes::{Settings, Teller};
+use std::rc::Rc;
+use std::time::Duration;
+use vfs::{Caller, FileSystem};
+use workload::random::{Op, Outcome, Player};
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Name of the scheme.
+    pub scheme: String,
+    /// What is set about it.
+    pub settings: Settings,
+    /// On which disk.
+    pub device: Device,
+    /// Calls that are made, and made durable, before.
+    pub setup: Vec<Op>,
+    /// The call.
+    pub call: Op,
+    /// Everything leaves as soon as the call has returned, in no chosen order, as if memory were short.
+    pub at_once: bool,
+    /// Where luck begins.
+    pub seed: u64,
+}
+
+/// Seconds after which nobody can be expected to write any more: the syncer lets a change wait 30 of them, and what must
+/// be written after something else waits again.
+const PATIENCE: u32 = 240;
+
+/// Seconds in which nothing happens until it is plain that nothing will.
+const QUIET: u32 = 45;
+
+fn privileged() -> Caller {
+    Caller { privileged: true, ..Caller::default() }
+}
+
+/// The size in bytes of the file `path` after these calls, 0 where there is none.
+pub fn size_of(setup: &[Op], path: &str) -> u64 {
+    let memory = MemFs::timeless();
+    let mut player = Player::new(&memory, privileged());
+    for op in setup {
+        model::ready(player.apply(op));
+    }
+    match model::ready(player.apply(&Op::Stat { path: path.to_owned() })) {
+        Outcome::Attr(seen) => seen.size,
+        _ => 0,
+    }
+}
+
+/// Makes the call, and watches until everything is durable.
+///
+/// # Errors
+/// There is no such scheme; a call of the set-up does not do what it was asked for; the volume fails.
+pub fn trace(asked: &Asked) -> Result<Trace, Error> {
+    let known = schemes::by_name(&asked.scheme).ok_or_else(|| Error::NoScheme(asked.scheme.clone()))?;
+    let scheme = known.make(asked.settings.clone())?;
+    let (rt, shape) = (Rt::virtual_time(asked.seed), Shape::small(&asked.device));
+    let ram = fresh(&shape, scheme.declares().mount_at_once)?.snapshot();
+    let recorder = Recorder::new(&rt, asked.device.on(&rt, &ram, asked.seed), false);
+    let scribe = Rc::new(Scribe::new(&rt, &recorder));
+    let listener = scribe.clone();
+    let teller = Rc::new(Teller::of_everything(scheme, move |heard| listener.hear(heard)));
+    let mounted = mount(&rt, &ram, Rc::new(recorder), teller, false)?;
+    let outcome = Run { asked, rt: &rt, mounted: &mounted, scribe: &scribe }.all();
+    mounted.cache().ledger().watch(None);
+    let unmounted = rt.block_on(mounted.unmount());
+    rt.drop_tasks();
+    let trace = outcome?;
+    unmounted.map_err(|error| Error::Run(format!("unmount: {error}")))?;
+    Ok(trace)
+}
+
+struct Run<'a> {
+    asked: &'a Asked,
+    rt: &'a Rt,
+    mounted: &'a Mounted,
+    scribe: &'a Rc<Scribe>,
+}
+
+impl Run<'_> {
+    fn all(&self) -> Result<Trace, Error> {
+        let fs = &**self.mounted.fs();
+        let mut player = Player::new(fs, privileged());
+        for op in &self.asked.setup {
+            match self.rt.block_on(player.apply(op)) {
+                Outcome::Refused(why) => return Err(Error::Run(format!("set-up: {op}: {why:?}"))),
+                Outcome::Failed(why) => return Err(Error::Run(format!("set-up: {op}: {why}"))),
+                Outcome::Skipped => return Err(Error::Run(format!("set-up: {op}: means nothing here"))),
+                _ => {}
+            }
+        }
+        for _ in 0..2 {
+            self.sync()?;
+            self.sleep(2);
+        }
+        let before = self.mounted.cache().stats();
+        self.watch_tickets();
+        self.scribe.begin();
+        let refused = match self.rt.block_on(player.apply(&self.asked.call)) {
+            Outcome::Failed(why) => return Err(Error::Run(format!("{}: {why}", self.asked.call))),
+            Outcome::Refused(why) => Some(format!("{why:?}")),
+            Outcome::Skipped => Some("it means nothing here".to_owned()),
+            _ => None,
+        };
+        self.scribe.say(What::Returns);
+        let returned_us = self.scribe.last();
+        drop(player);
+        if self.asked.at_once {
+            let written = self.rt.block_on(self.mounted.cache().write_everything());
+            written.map_err(|error| Error::Run(error.to_string()))?;
+        }
+        let needed_sync = !self.rest();
+        let waits = self.mounted.cache().stats().waits - before.waits;
+        if needed_sync {
+            self.scribe.say(What::Sync);
+            self.sync()?;
+            self.sleep(2);
+        }
+        let durable_us = self.scribe.last();
+        self.scribe.say(What::Durable);
+        let trace = Trace { refused, returned_us, durable_us, needed_sync, waits, ..Trace::default() };
+        Ok(self.finish(before, trace))
+    }
+
+    fn finish(&self, before: CacheStats, trace: Trace) -> Trace {
+        let after = self.mounted.cache().stats();
+        let flushes = self.scribe.flushes();
+        let (mut events, lanes) = self.scribe.end();
+        if let Some(last) = events.last_mut() {
+            // We look once a second; it was so from the last line on.
+            last.us = trace.durable_us;
+        }
+        Trace {
+            scheme: self.asked.scheme.clone(),
+            disk: self.asked.device.name.to_owned(),
+            setup: self.asked.setup.iter().map(Op::to_string).collect(),
+            call: self.asked.call.to_string(),
+            lanes,
+            events,
+            writes: after.writes - before.writes,
+            rollbacks: after.rollbacks - before.rollbacks,
+            flushes,
+            ..trace
+        }
+    }
+
+    fn watch_tickets(&self) {
+        let scribe = self.scribe.clone();
+        self.mounted.cache().ledger().watch(Some(Rc::new(move |told| {
+            if let Told::Settled(freed) = told {
+                scribe.freed(freed);
+            }
+        })));
+    }
+
+    /// Lets the clock go on until nothing is left to be written. `false` if that does not come by itself.
+    fn rest(&self) -> bool {
+        let mut quiet = 0;
+        for _ in 0..PATIENCE {
+            let last = self.scribe.last();
+            self.sleep(1);
+            if self.is_durable() {
+                return true;
+            }
+            quiet = if self.scribe.last() == last { quiet + 1 } else { 0 };
+            if quiet > QUIET {
+                break;
+            }
+        }
+        false
+    }
+
+    fn is_durable(&self) -> bool {
+        let cache = self.mounted.cache();
+        cache.stats().dirty_bytes == 0 && self.scribe.is_idle() && cache.ledger().outstanding() == 0
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        self.rt.block_on(self.mounted.fs().syncfs()).map_err(|error| Error::Run(format!("sync: {error}")))
+    }
+
+    fn sleep(&self, seconds: u64) {
+        self.rt.block_on(self.rt.sleep(Duration::from_secs(seconds)));
+    }
+}

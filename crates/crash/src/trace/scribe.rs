@@ -1,0 +1,172 @@
+//! Writes down what a teller hears, what the disk is asked for, and what the ledger is told.
+
+use super::{Event, What};
+use buf::{Key, Role};
+use disk::{DiskOp, Recorder};
+use rt::{Rt, Time};
+use schemes::{Heard, InWords, Piece};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+/// What was written down so far.
+pub(super) struct Scribe {
+    rt: Rt,
+    recorder: Recorder,
+    began: Cell<Option<Time>>,
+    events: RefCell<Vec<Event>>,
+    /// The lanes in their order, and the image with which each of them began.
+    lanes: RefCell<BTreeMap<(u8, Key), (String, u32)>>,
+    /// Images that left and have not landed.
+    under_way: Cell<u64>,
+    steps: Cell<usize>,
+    /// Requests of the disk that are flushes.
+    flushes: RefCell<Vec<u64>>,
+}
+
+/// In which order lanes stand: what others wait for comes first.
+fn rank(role: Role) -> u8 {
+    match role {
+        Role::Superblock | Role::Summary => 9,
+        Role::CylinderGroup => 0,
+        Role::Data | Role::Symlink | Role::ExtAttr => 1,
+        Role::Indirect => 2,
+        Role::InodeBlock => 3,
+        Role::Directory => 4,
+        _ => 8,
+    }
+}
+
+impl Scribe {
+    pub(super) fn new(rt: &Rt, recorder: &Recorder) -> Scribe {
+        Scribe {
+            rt: rt.clone(),
+            recorder: recorder.clone(),
+            began: Cell::new(None),
+            events: RefCell::default(),
+            lanes: RefCell::default(),
+            under_way: Cell::new(0),
+            steps: Cell::new(0),
+            flushes: RefCell::default(),
+        }
+    }
+
+    /// From now on everything is written down.
+    pub(super) fn begin(&self) {
+        self.recorder.take();
+        self.began.set(Some(self.rt.now()));
+    }
+
+    /// Nothing is written down any more.
+    pub(super) fn end(&self) -> (Vec<Event>, Vec<String>) {
+        self.look_at_the_disk();
+        self.began.set(None);
+        let lanes = self.lanes.take();
+        (self.events.take(), lanes.into_values().map(|(name, _)| name).collect())
+    }
+
+    /// Nothing that left is still on its way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.under_way.get() == 0
+    }
+
+    /// The time of the last line.
+    pub(super) fn last(&self) -> u64 {
+        self.events.borrow().last().map_or(0, |event| event.us)
+    }
+
+    /// Flushes so far.
+    pub(super) fn flushes(&self) -> u64 {
+        self.look_at_the_disk();
+        self.flushes.borrow().len() as u64
+    }
+
+    pub(super) fn say(&self, what: What) {
+        self.look_at_the_disk();
+        self.put(self.rt.now(), what);
+    }
+
+    fn put(&self, at: Time, what: What) {
+        let Some(began) = self.began.get() else { return };
+        let us = at.since(began).as_micros() as u64;
+        self.events.borrow_mut().push(Event { us, what });
+    }
+
+    fn look_at_the_disk(&self) {
+        if self.began.get().is_none() {
+            return;
+        }
+        for event in self.recorder.take() {
+            match event {
+                disk::Event::Begin { request, op: DiskOp::Flush, time, .. } => {
+                    self.flushes.borrow_mut().push(request);
+                    self.put(time, What::Flush);
+                }
+                disk::Event::End { request, time, .. } if self.flushes.borrow().contains(&request) => {
+                    self.put(time, What::Flushed);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The name of a buf, which gets a lane; and its image by our count, the first being `image`.
+    fn lane(&self, piece: &Piece, image: Option<u32>) -> (String, u32) {
+        let mut lanes = self.lanes.borrow_mut();
+        let (name, first) = lanes.entry((rank(piece.role), piece.key)).or_insert_with(|| (piece.name.clone(), 0));
+        if let (0, Some(image)) = (*first, image) {
+            *first = image;
+        }
+        (name.clone(), image.map_or(0, |image| (image + 1).saturating_sub(*first)))
+    }
+
+    fn names(&self, pieces: &[Piece]) -> Vec<String> {
+        pieces.iter().map(|piece| self.lane(piece, None).0).collect()
+    }
+
+    /// A ticket was given back.
+    pub(super) fn freed(&self, freed: &buf::Freed) {
+        self.say(What::Freed { what: InWords(freed).to_string() });
+    }
+
+    pub(super) fn hear(&self, heard: Heard) {
+        if self.began.get().is_none() {
+            return;
+        }
+        let what = match heard {
+            Heard::Step { told, .. } if told.step.starts_with("begin ") || told.step.starts_with("end ") => {
+                What::Call { says: told.step, answer: told.answer }
+            }
+            Heard::Step { told, changed, made, waits_for, .. } => {
+                self.steps.set(self.steps.get() + 1);
+                let made: Vec<_> = made.into_iter().inspect(|held| self.note(held)).map(super::Held::from).collect();
+                What::Step {
+                    number: self.steps.get(),
+                    says: told.step,
+                    bufs: self.names(&changed),
+                    made,
+                    answer: told.answer,
+                    waits_for: self.names(&waits_for),
+                }
+            }
+            Heard::Leaves { buf, image, rolled_back, undone } => {
+                self.under_way.set(self.under_way.get() + 1);
+                let (buf, image) = self.lane(&buf, Some(image));
+                let undone = undone.into_iter().map(super::Held::from).collect();
+                What::Leaves { buf, image, rolled_back, undone }
+            }
+            Heard::Waits { buf, until } => What::Waits { buf: self.lane(&buf, None).0, until: self.names(&until) },
+            Heard::Landed { buf, image } => {
+                self.under_way.set(self.under_way.get().saturating_sub(1));
+                let (buf, image) = self.lane(&buf, Some(image));
+                What::Landed { buf, image }
+            }
+        };
+        self.say(what);
+    }
+
+    /// What is waited for gets a lane, too.
+    fn note(&self, held: &schemes::Dependency) {
+        self.lane(&held.of, None);
+        held.until.iter().for_each(|(piece, _)| drop(self.lane(piece, None)));
+    }
+}
