@@ -1,9 +1,10 @@
 //! What a phase of a program cost, by the caller's own clocks and counters.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What a disk and a scheme have done so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Requests that read.
     pub disk_reads: u64,
@@ -15,10 +16,30 @@ pub struct Counts {
     pub rollbacks: u64,
     /// Times that a call waited for the disk because of order.
     pub waits: u64,
+    /// Flushes of the disk.
+    pub flushes: u64,
+    /// What the scheme itself has counted since the mount. Some are sums, some are how it stands now: no differences
+    /// are made of them.
+    pub scheme: BTreeMap<&'static str, u64>,
+}
+
+impl Counts {
+    /// What came since `start`; of the scheme's own counters, how they stand.
+    pub fn since(self, start: &Counts) -> Counts {
+        Counts {
+            disk_reads: self.disk_reads.saturating_sub(start.disk_reads),
+            disk_writes: self.disk_writes.saturating_sub(start.disk_writes),
+            bytes_written: self.bytes_written.saturating_sub(start.bytes_written),
+            rollbacks: self.rollbacks.saturating_sub(start.rollbacks),
+            waits: self.waits.saturating_sub(start.waits),
+            flushes: self.flushes.saturating_sub(start.flushes),
+            scheme: self.scheme,
+        }
+    }
 }
 
 /// Clocks and counters at one moment; only differences mean something.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
     /// The clock of the world that the program runs in, virtual or real.
     pub elapsed: Duration,
@@ -51,7 +72,12 @@ pub struct PhaseResult {
 impl PhaseResult {
     /// Operations a second; 0 when no time passed.
     pub fn rate(&self) -> f64 {
-        if self.seconds > 0.0 { self.ops as f64 / self.seconds } else { 0.0 }
+        self.a_second(self.ops)
+    }
+
+    /// So many in this phase, as a rate; 0 when no time passed.
+    pub fn a_second(&self, count: u64) -> f64 {
+        if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 }
     }
 }
 
@@ -83,13 +109,21 @@ impl<'a> Phase<'a> {
             bytes: self.bytes,
             seconds: end.elapsed.saturating_sub(start.elapsed).as_secs_f64(),
             cpu_seconds: end.cpu.saturating_sub(start.cpu).as_secs_f64(),
-            counts: Counts {
-                disk_reads: end.counts.disk_reads.saturating_sub(start.counts.disk_reads),
-                disk_writes: end.counts.disk_writes.saturating_sub(start.counts.disk_writes),
-                bytes_written: end.counts.bytes_written.saturating_sub(start.counts.bytes_written),
-                rollbacks: end.counts.rollbacks.saturating_sub(start.counts.rollbacks),
-                waits: end.counts.waits.saturating_sub(start.counts.waits),
-            },
+            counts: end.counts.since(&start.counts),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_become_differences_and_the_schemes_counters_stay_as_they_stand() {
+        let at = |waits, flushes, pending| {
+            let scheme = BTreeMap::from([("dependencies", pending)]);
+            Counts { waits, flushes, scheme, ..Counts::default() }
+        };
+        assert_eq!(at(5, 9, 2).since(&at(3, 4, 7)), at(2, 5, 2));
     }
 }

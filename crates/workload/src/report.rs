@@ -2,6 +2,7 @@
 
 use crate::meter::{Counts, PhaseResult};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One phase of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +33,12 @@ pub struct Row {
     pub rollbacks: u64,
     /// Waits for order.
     pub waits: u64,
+    /// Flushes of the disk.
+    #[serde(default)]
+    pub flushes_per_second: f64,
+    /// The scheme's own counters since the mount, as they stood when the phase was over.
+    #[serde(default)]
+    pub scheme_counters: BTreeMap<String, u64>,
 }
 
 /// The rows of one run: one for each phase, and `total` where there is more than one.
@@ -50,6 +57,8 @@ pub fn rows(scheme: &str, workload: &str, disk: &str, phases: &[PhaseResult]) ->
         bytes_written: result.counts.bytes_written,
         rollbacks: result.counts.rollbacks,
         waits: result.counts.waits,
+        flushes_per_second: result.a_second(result.counts.flushes),
+        scheme_counters: result.counts.scheme.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
     };
     let mut rows: Vec<Row> = phases.iter().map(row).collect();
     if phases.len() > 1 {
@@ -72,6 +81,8 @@ fn total(phases: &[PhaseResult]) -> PhaseResult {
             bytes_written: sum(|phase| phase.counts.bytes_written),
             rollbacks: sum(|phase| phase.counts.rollbacks),
             waits: sum(|phase| phase.counts.waits),
+            flushes: sum(|phase| phase.counts.flushes),
+            scheme: phases.last().map(|phase| phase.counts.scheme.clone()).unwrap_or_default(),
         },
     }
 }
@@ -114,7 +125,8 @@ mod tests {
     use super::*;
 
     fn phase(phase: &'static str, ops: u64, seconds: f64) -> PhaseResult {
-        let counts = Counts { disk_writes: ops, ..Counts::default() };
+        let scheme = BTreeMap::from([("deferred", ops)]);
+        let counts = Counts { disk_writes: ops, flushes: 6, scheme, ..Counts::default() };
         PhaseResult { phase, ops, bytes: 0, seconds, cpu_seconds: 0.25, counts }
     }
 
@@ -125,7 +137,7 @@ mod tests {
         let wanted = serde_json::json!({
             "scheme": "sync", "workload": "postmark", "disk": "ram", "phase": "total", "ops": 40, "seconds": 4.0,
             "rate": 10.0, "cpu_seconds": 0.5, "disk_reads": 0, "disk_writes": 40, "bytes_written": 0, "rollbacks": 0,
-            "waits": 0
+            "waits": 0, "flushes_per_second": 3.0, "scheme_counters": {"deferred": 30}
         });
         assert_eq!(json, wanted);
     }

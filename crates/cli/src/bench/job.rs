@@ -51,6 +51,8 @@ impl Job {
                 bytes_written: disk.bytes_written,
                 rollbacks: cache.rollbacks,
                 waits: cache.waits,
+                flushes: disk.flushes,
+                scheme: mounted.scheme().counters().into_iter().collect(),
             };
             reading(rt, counts)
         };
@@ -103,20 +105,13 @@ fn told(error: workload::WorkloadError) -> anyhow::Error {
 
 /// All that several users did, in the time and at the cost that it took together.
 fn whole(phases: &[PhaseResult], start: Reading, end: Reading) -> PhaseResult {
-    let since = |count: fn(&Counts) -> u64| count(&end.counts).saturating_sub(count(&start.counts));
     PhaseResult {
         phase: "total",
         ops: phases.iter().map(|phase| phase.ops).sum(),
         bytes: phases.iter().map(|phase| phase.bytes).sum(),
         seconds: end.elapsed.saturating_sub(start.elapsed).as_secs_f64(),
         cpu_seconds: end.cpu.saturating_sub(start.cpu).as_secs_f64(),
-        counts: Counts {
-            disk_reads: since(|counts| counts.disk_reads),
-            disk_writes: since(|counts| counts.disk_writes),
-            bytes_written: since(|counts| counts.bytes_written),
-            rollbacks: since(|counts| counts.rollbacks),
-            waits: since(|counts| counts.waits),
-        },
+        counts: end.counts.since(&start.counts),
     }
 }
 
@@ -170,6 +165,17 @@ mod tests {
         let rows = job(1).run(&Bed::Dir(dir.path().to_owned())).unwrap();
         assert_eq!((rows.len(), rows[0].ops, rows[0].disk_writes), (1, 50, 0));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_row_shows_what_the_scheme_has_counted_and_how_often_the_disk_flushed() {
+        let run = |scheme: &str| {
+            let options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
+            Job { options, ..job(1) }.run(&Bed::Ram).unwrap().remove(0)
+        };
+        let (soft, sync) = (run("softupdates"), run("sync"));
+        assert!(soft.scheme_counters["cancelled"] >= 50, "{soft:?}");
+        assert!(sync.scheme_counters.is_empty() && sync.waits > 0, "{sync:?}");
     }
 
     #[test]

@@ -32,6 +32,8 @@ fn is_same(a: &Row, b: &Row) -> bool {
 fn median_of(group: &[&Row]) -> Median {
     let real = |value: fn(&Row) -> f64| median(group.iter().map(|row| value(row)).collect());
     let whole = |value: fn(&Row) -> u64| median(group.iter().map(|row| value(row) as f64).collect()) as u64;
+    let value = |row: &Row, name: &str| row.scheme_counters.get(name).copied().unwrap_or_default() as f64;
+    let counter = |name: &String| median(group.iter().map(|row| value(row, name)).collect()) as u64;
     let rates: Vec<f64> = group.iter().map(|row| row.rate).collect();
     let (least, most) = rates.iter().fold((f64::INFINITY, 0.0f64), |(a, b), &rate| (a.min(rate), b.max(rate)));
     let rate = real(|row| row.rate);
@@ -45,6 +47,8 @@ fn median_of(group: &[&Row]) -> Median {
         bytes_written: whole(|row| row.bytes_written),
         rollbacks: whole(|row| row.rollbacks),
         waits: whole(|row| row.waits),
+        flushes_per_second: real(|row| row.flushes_per_second),
+        scheme_counters: group[0].scheme_counters.keys().map(|name| (name.clone(), counter(name))).collect(),
         ..group[0].clone()
     };
     Median { row, runs: group.len(), spread: if rate > 0.0 { (most - least) * 100.0 / rate } else { 0.0 } }
@@ -79,6 +83,8 @@ mod tests {
             bytes_written: 0,
             rollbacks: 0,
             waits: 0,
+            flushes_per_second: rate / 10.0,
+            scheme_counters: [("deferred".to_owned(), rate as u64)].into(),
         }
     }
 
@@ -89,6 +95,7 @@ mod tests {
         assert_eq!(medians.len(), 2);
         assert_eq!((medians[0].row.rate, medians[0].runs, medians[0].spread), (20.0, 3, 100.0));
         assert_eq!((medians[1].row.rate, medians[1].row.disk_writes, medians[1].runs), (10.0, 10, 2));
+        assert_eq!((medians[0].row.flushes_per_second, medians[0].row.scheme_counters["deferred"]), (2.0, 20));
         assert_eq!(median(Vec::new()), 0.0);
     }
 }

@@ -15,7 +15,8 @@ use workload::{Params, Row};
 
 /// Runs workloads under schemes and shows what each costs
 ///
-/// Each run begins with an empty volume. The table shows medians; with --json every run has rows of its own. With
+/// Each run begins with an empty volume. The table shows medians; with --json every run has rows of its own, with what
+/// the scheme itself has counted since the mount. With
 /// several users there is one row for each run, since phases of different users overlap.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo bench --scheme sync,async --workload postmark --runs 5\n  \
@@ -101,7 +102,7 @@ fn jobs(args: &Args) -> anyhow::Result<Vec<Job>> {
 fn table(rows: &[Row], spread: bool) -> String {
     let mut heading: Vec<&str> = vec!["workload", "phase", "scheme", "ops", "seconds", "ops/s"];
     heading.extend(spread.then_some("spread"));
-    heading.extend(["cpu s", "reads", "writes", "written", "rollbacks", "waits"]);
+    heading.extend(["cpu s", "reads", "writes", "written", "rollbacks", "waits", "flushes/s"]);
     let cells = |median: &Median| {
         let row = &median.row;
         let mut cells = vec![row.workload.clone(), row.phase.clone(), row.scheme.clone(), row.ops.to_string()];
@@ -111,6 +112,7 @@ fn table(rows: &[Row], spread: bool) -> String {
         cells.extend([row.disk_reads, row.disk_writes].map(|count| count.to_string()));
         cells.push(size::human(row.bytes_written));
         cells.extend([row.rollbacks, row.waits].map(|count| count.to_string()));
+        cells.push(format!("{:.1}", row.flushes_per_second));
         cells
     };
     let medians = medians(rows);

@@ -10,6 +10,7 @@ use ordofs::disk::FileOptions;
 use ordofs::rt::Rt;
 use ordofs::{DEFAULT_SCHEME, ImageSpec, Located, locate_damaged, partitions};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -208,9 +209,10 @@ fn features(sb: &Superblock) -> Vec<&'static str> {
 struct InUse {
     image: String,
     mounted_on: String,
-    /// How far the reclaim of what a crash has left is; see docs/reclaim.md.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reclaim: Option<serde_json::Value>,
+    /// What the server says: `scheme`, `scheme_counters`, `since_mount`, and `reclaim`, how far the reclaim of what a crash
+    /// has left is (docs/reclaim.md).
+    #[serde(flatten)]
+    status: Map<String, Value>,
 }
 
 impl InUse {
@@ -219,8 +221,22 @@ impl InUse {
         Some(InUse {
             image: json_text(image.as_os_str().as_bytes()).0,
             mounted_on: json_text(dir.as_os_str().as_bytes()).0,
-            reclaim: status.and_then(|status| serde_json::from_str(&status).ok()),
+            status: status.and_then(|status| serde_json::from_str(&status).ok()).unwrap_or_default(),
         })
+    }
+
+    fn lines(&self) -> Vec<(String, String)> {
+        let mut lines =
+            vec![("image".to_owned(), self.image.clone()), ("mounted on".to_owned(), self.mounted_on.clone())];
+        for (name, value) in &self.status {
+            let value = match value {
+                Value::Object(facts) => facts_of(facts),
+                value => shown(value),
+            };
+            lines.push((name.replace('_', " "), value));
+        }
+        lines.retain(|(_, value)| !value.is_empty());
+        lines
     }
 
     fn show(&self, json: bool) -> Outcome {
@@ -228,19 +244,26 @@ impl InUse {
             if json {
                 return out.json(self);
             }
-            out.line(format!("{:<11} {}", "image", text::one_line(&self.image)))?;
-            out.line(format!("{:<11} {}", "mounted on", text::one_line(&self.mounted_on)))?;
-            let Some(serde_json::Value::Object(reclaim)) = &self.reclaim else { return Ok(()) };
-            let facts: Vec<String> = reclaim
-                .iter()
-                .filter(|(_, value)| !value.is_null())
-                .map(|(name, value)| {
-                    format!("{name} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-                })
-                .collect();
-            out.line(format!("{:<11} {}", "reclaim", text::one_line(&facts.join(", "))))
+            for (what, value) in self.lines() {
+                out.line(format!("{what:<15} {}", text::one_line(&value)))?;
+            }
+            Ok(())
         })?;
         Ok(Status::DONE)
+    }
+}
+
+/// Names and values in one line, without those that say nothing.
+fn facts_of(facts: &Map<String, Value>) -> String {
+    let told = facts.iter().filter(|(_, value)| !value.is_null());
+    told.map(|(name, value)| format!("{} {}", name.replace('_', " "), shown(value))).collect::<Vec<_>>().join(", ")
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => format!("{:.1}", number.as_f64().unwrap_or_default()),
+        value => value.to_string(),
     }
 }
 
@@ -265,4 +288,34 @@ pub(crate) fn show(image: &Path, start: image::Start, json: bool) -> Outcome {
 /// Shows it.
 pub(crate) fn run(args: &Args) -> Outcome {
     show(&args.image.image, args.image.start, args.json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_becomes_lines() {
+        let status = serde_json::json!({
+            "scheme": "softupdates",
+            "scheme_counters": {"names_rolled_back": 3},
+            "since_mount": {"flushes": 7, "flushes_per_second": 0.25},
+            "reclaim": {"phase": "over", "failure": null},
+            "more": {},
+        });
+        let Value::Object(status) = status else { unreachable!() };
+        let used = InUse { image: "v.img".into(), mounted_on: "/mnt".into(), status };
+        let lines: Vec<String> = used.lines().into_iter().map(|(what, value)| format!("{what}: {value}")).collect();
+        for line in [
+            "image: v.img",
+            "mounted on: /mnt",
+            "scheme: softupdates",
+            "scheme counters: names rolled back 3",
+            "since mount: flushes 7, flushes per second 0.2",
+            "reclaim: phase over",
+        ] {
+            assert!(lines.iter().any(|shown| shown == line), "{line} in {lines:?}");
+        }
+        assert_eq!(lines.len(), 6);
+    }
 }

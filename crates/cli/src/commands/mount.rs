@@ -9,6 +9,7 @@ use fuse::{Background, Foreground, Reason, ServeOptions};
 use ordofs::rt::Rt;
 use ordofs::{ImageSpec, Mounted, OpenError, disk};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
@@ -153,12 +154,13 @@ fn serve(spec: &ImageSpec, args: &Args, mut wanted: Wanted, usable: impl FnOnce(
     Ok(Status::DONE)
 }
 
-/// What `ordo info` asks for. The file system must not be kept by the question.
+/// What `ordo info` asks for. Neither the file system nor the cache must be kept by the question.
 fn status_of(mounted: &Mounted) -> impl Fn() -> fuse::Status + use<> {
-    let fs = Rc::downgrade(mounted.fs());
+    let (fs, cache) = (Rc::downgrade(mounted.fs()), Rc::downgrade(mounted.cache()));
+    let began = mounted.cache().rt().now();
     move || {
         let leaks = fs.upgrade().map(|fs| fs.leaks_progress()).unwrap_or_default();
-        let text = serde_json::json!({
+        let mut status = serde_json::json!({ "reclaim": {
             "phase": leaks.phase.name(),
             "inodes": leaks.inodes,
             "of": leaks.of,
@@ -169,8 +171,23 @@ fn status_of(mounted: &Mounted) -> impl Fn() -> fuse::Status + use<> {
             "names_removed": leaks.names_removed,
             "fragments_freed": leaks.frags_freed,
             "failure": leaks.failure,
-        });
-        fuse::Status { text: text.to_string(), busy: !leaks.phase.is_over() }
+        }});
+        if let Some(cache) = cache.upgrade() {
+            let (stats, flushes) = (cache.stats(), cache.queue().stats().flushes);
+            let seconds = cache.rt().now().since(began).as_secs_f64();
+            let counters: BTreeMap<_, _> = cache.scheme().counters().into_iter().collect();
+            status["scheme"] = cache.scheme().name().into();
+            status["scheme_counters"] = serde_json::json!(counters);
+            status["since_mount"] = serde_json::json!({
+                "seconds": seconds,
+                "writes": stats.writes,
+                "rollbacks": stats.rollbacks,
+                "waits": stats.waits,
+                "flushes": flushes,
+                "flushes_per_second": if seconds > 0.0 { flushes as f64 / seconds } else { 0.0 },
+            });
+        }
+        fuse::Status { text: status.to_string(), busy: !leaks.phase.is_over() }
     }
 }
 
