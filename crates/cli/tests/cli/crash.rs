@@ -132,7 +132,7 @@ fn what_is_not_there_is_wrong_usage_that_lists_what_is() {
     for (arguments, named) in [
         (&["--workload", "creat"][..], "create"),
         (&["--workload", "mixed,seq1"], "hand"),
-        (&["--workload", "create", "--scheme", "best"], "sync, async"),
+        (&["--workload", "create", "--scheme", "best"], "sync, softupdates"),
         (&["--workload", "create", "--disk", "floppy"], "sata"),
         (&["--workload", "create", "--without", "none"], "its rules are"),
         (&["--workload", "create", "--set", "colour=red"], "allocinit"),
