@@ -210,7 +210,7 @@ impl Scheme for SoftUpdates {
     }
 
     fn wants_flush(&self) -> bool {
-        self.deps.borrow().len() > 0
+        self.deps.borrow().is_busy()
     }
 
     fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, _data_only: bool) -> Must {

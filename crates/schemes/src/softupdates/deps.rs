@@ -252,6 +252,11 @@ impl Deps {
         self.inodes.len() + self.pointers.len() + self.names.len() + self.removals
     }
 
+    /// Something hangs on a page: a record, or a ticket that waits for a landing.
+    pub(super) fn is_busy(&self) -> bool {
+        self.len() > 0 || self.pages.len() > self.free_pages.len()
+    }
+
     /// The next place in time.
     pub(super) fn tick(&mut self) -> u64 {
         self.seq += 1;

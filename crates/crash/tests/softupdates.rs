@@ -1,0 +1,64 @@
+//! `softupdates` keeps what it declares: every script that comes ready and every sequence of one operation, on every
+//! honest device, with the power cut everywhere. The raw image has leaks and nothing worse; a mount takes them all back;
+//! `fsck -p` comes to the same tree.
+
+mod common;
+
+use crash::{Counters, DEVICES, Device, Memory, Plan, Report, explore_with};
+use workload::script::{self, Script, ace};
+
+/// Explores all scripts on a device, with one memory.
+fn explored(device: &Device) -> Vec<Report> {
+    let single = ace::sequences(&ace::Bounds::length(1)).collect();
+    let sets: [(Vec<Script>, u64, u32); 4] =
+        [(script::bugs(), 150, 3), (script::all(), 500, 3), (script::ufs(), 200, 3), (single, 60, 6)];
+    let mut memory = Memory::default();
+    let mut reports = Vec::new();
+    for (scripts, states, recovery_cuts) in sets {
+        for script in scripts {
+            let name = script.name.clone();
+            let plan = Plan { states, recovery_cuts, ..Plan::new("softupdates", script, device) };
+            let report = explore_with(&plan, &mut memory, &Counters::default());
+            reports.push(report.unwrap_or_else(|error| panic!("{name} on {}: {error}", device.name)));
+        }
+    }
+    reports
+}
+
+#[test]
+fn soft_updates_leave_leaks_and_a_mount_takes_them_back() {
+    let honest: Vec<&Device> = DEVICES.iter().filter(|device| device.honest).collect();
+    let mut violations = Vec::new();
+    for reports in common::by_two(honest.len(), |at| explored(honest[at])) {
+        let of = |count: fn(&Report) -> u64| reports.iter().map(count).sum::<u64>();
+        let (distinct, nested) = (of(|report| report.distinct), of(|report| report.nested));
+        println!("{}: {distinct} distinct images, {nested} of them cut recoveries", reports[0].disk);
+        assert!(distinct > 1000 && nested > 100, "{distinct} images, {nested} of them cut recoveries");
+        assert!(reports.iter().all(|report| report.leaks_only), "leaks, and nothing worse");
+        violations.extend(reports.into_iter().flat_map(|report| report.violations));
+    }
+    let told: Vec<String> = violations.iter().map(|found| serde_json::to_string_pretty(found).unwrap()).collect();
+    assert!(told.is_empty(), "{} violations: {}", told.len(), told.join("\n"));
+}
+
+/// The rules that a script of a few calls shows; each is convicted when it is dropped.
+#[test]
+fn rules_that_are_dropped_are_missed() {
+    let sata = DEVICES.iter().find(|device| device.name == "sata").expect("it comes ready");
+    let dropped = [
+        ("inode-marked", "create"),
+        ("block-marked", "append"),
+        ("inode-before-name", "create"),
+        ("body-before-name", "mkdir-rmdir"),
+        ("new-name-before-old", "rename"),
+        ("name-gone-before-link", "remove"),
+        ("cleared-before-free", "truncate"),
+    ];
+    for (rule, name) in dropped {
+        let script = script::find(name).expect("it comes ready");
+        let mut plan = Plan { states: 3000, recovery_cuts: 0, enough: 1, ..Plan::new("softupdates", script, sata) };
+        plan.settings.without.insert(rule.into());
+        let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).expect("it can be explored");
+        assert!(!report.violations.is_empty(), "without {rule}, {name} shows nothing");
+    }
+}
