@@ -47,12 +47,10 @@ fn rules_that_are_dropped_are_missed() {
     let sata = DEVICES.iter().find(|device| device.name == "sata").expect("it comes ready");
     let dropped = [
         ("inode-marked", "create"),
-        ("block-marked", "append"),
-        ("inode-before-name", "create"),
-        ("body-before-name", "mkdir-rmdir"),
-        ("new-name-before-old", "rename"),
-        ("name-gone-before-link", "remove"),
-        ("cleared-before-free", "truncate"),
+        ("block-allocation", "append"),
+        ("link-addition", "create"),
+        ("link-removal", "rename"),
+        ("block-deallocation", "truncate"),
     ];
     for (rule, name) in dropped {
         let script = script::find(name).expect("it comes ready");

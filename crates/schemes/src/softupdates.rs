@@ -68,7 +68,7 @@ impl SoftUpdates {
     /// With this allocation initialisation, and rules dropped that it still declares: a liar, to test the tests with.
     pub fn without(alloc_init: AllocInit, dropped: Rules<Rule>) -> SoftUpdates {
         let follows = Rules::in_force(alloc_init).without(dropped);
-        let deps = Rc::new(RefCell::new(Deps::new(follows)));
+        let deps = Rc::new(RefCell::new(Deps::new(alloc_init, follows)));
         SoftUpdates { alloc_init, limit: LIMIT, deps }
     }
 

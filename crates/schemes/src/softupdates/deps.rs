@@ -10,6 +10,7 @@
 use super::arena::{Arena, Id};
 use super::rule::Rule;
 use super::state::State;
+use crate::AllocInit;
 use crate::rules::Rules;
 use buf::{BufRef, Cache, ImageNo, Landing, Role, Run, Ticket};
 use ondisk::{FragNo, Ino};
@@ -203,6 +204,7 @@ pub(super) struct Counters {
 /// All records of one volume.
 pub(super) struct Deps {
     pub(super) follows: Rules<Rule>,
+    pub(super) alloc_init: AllocInit,
     pub(super) inodes: Arena<InodeDep>,
     pub(super) by_ino: FxHashMap<Ino, Id<InodeDep>>,
     pub(super) pointers: Arena<AllocDep>,
@@ -227,9 +229,10 @@ pub(super) struct Deps {
 const _: () = assert!(size_of::<InodeDep>() <= 128 && size_of::<AllocDep>() <= 128 && size_of::<DirAdd>() <= 128);
 
 impl Deps {
-    pub(super) fn new(follows: Rules<Rule>) -> Deps {
+    pub(super) fn new(alloc_init: AllocInit, follows: Rules<Rule>) -> Deps {
         Deps {
             follows,
+            alloc_init,
             inodes: Arena::default(),
             by_ino: FxHashMap::default(),
             pointers: Arena::default(),

@@ -55,7 +55,7 @@ impl Deps {
             }
             PageKind::Directory(names) => self.explain_directory(cache, no, names),
         };
-        held.extend(page.waiting.iter().map(|(_, ticket)| kept(ticket, buf, Rule::ClearedBeforeFree)));
+        held.extend(page.waiting.iter().map(|(_, ticket)| kept(ticket, buf, Rule::BlockDeallocation)));
         held
     }
 
@@ -81,9 +81,8 @@ impl Deps {
         let mut held = Vec::new();
         let mut until = Until::new();
         if dep.state == State::Held {
-            landing(&mut until, cache, dep.bit.as_ref(), Rule::BlockMarked);
-            let rule = dep.contents.as_ref().map(|contents| self.rule_of(cache, contents));
-            landing(&mut until, cache, dep.contents.as_ref(), rule.unwrap_or(Rule::DataInitialised));
+            landing(&mut until, cache, dep.bit.as_ref(), Rule::BlockAllocation);
+            landing(&mut until, cache, dep.contents.as_ref(), Rule::BlockAllocation);
         }
         if !until.is_empty() {
             held.push(rolled_back(pointer_words(dep), until));
@@ -92,24 +91,12 @@ impl Deps {
         held
     }
 
-    /// Why the contents must be there first.
-    fn rule_of(&self, cache: &Cache, contents: &Landing) -> Rule {
-        match contents.buf(cache).map(|buf| buf.kind()) {
-            Some(Role::Indirect) => Rule::IndirectInitialised,
-            Some(Role::Directory) => Rule::DirectoryInitialised,
-            Some(Role::Symlink) => Rule::TargetInitialised,
-            Some(Role::ExtAttr) => Rule::AttributesInitialised,
-            _ if self.has(Rule::DataInitialised) => Rule::DataInitialised,
-            _ => Rule::MovedContents,
-        }
-    }
-
     fn explain_directory(&self, cache: &Cache, no: PageNo, names: &PageDep) -> Vec<Held> {
         let block = &self.page(no).buf;
         let mut held = Vec::new();
         let (mut frozen, mut dropped): (Vec<Frozen<'_>>, Vec<Id<DirAdd>>) = (Vec::new(), Vec::new());
         for rem in &names.rems {
-            held.extend(rem.tickets.iter().map(|ticket| kept(ticket, block, Rule::NameGoneBeforeLink)));
+            held.extend(rem.tickets.iter().map(|ticket| kept(ticket, block, Rule::LinkRemoval)));
             if rem.state != State::Held {
                 continue;
             }
@@ -142,7 +129,7 @@ impl Deps {
         let mut carried: Vec<u32> = Vec::new();
         for add in adds {
             let ticket = add.extra.as_ref().and_then(|extra| extra.ticket.as_ref());
-            held.extend(ticket.map(|ticket| kept(ticket, block, Rule::NameGoneBeforeLink)));
+            held.extend(ticket.map(|ticket| kept(ticket, block, Rule::LinkRemoval)));
             let mut until = Until::new();
             if add.state == State::Held {
                 if carried.contains(&add.offset) {
@@ -163,26 +150,26 @@ impl Deps {
     fn until_removed(&self, no: PageNo, rem: &DirRem) -> Until {
         let awaited = rem.awaits.iter().filter(|id| !self.can_go_together(**id, no, rem));
         let pages = awaited.filter_map(|id| self.names.get(*id)).map(|add| add.page);
-        pages.map(|page| (self.page(page).buf.clone(), Rule::NewNameBeforeOld.text().0)).collect()
+        pages.map(|page| (self.page(page).buf.clone(), Rule::LinkRemoval.text().0)).collect()
     }
 
     /// What `is_name_safe` asks for.
     fn until_named(&self, cache: &Cache, add: &DirAdd) -> Until {
         let mut until = Until::new();
-        if self.has(Rule::InodeBeforeName)
+        if self.has(Rule::LinkAddition)
             && !self.is_inode_durable(add.ino, add.inode_image)
             && let Some(dep) = self.inode_of(add.ino)
         {
-            until.push((self.page(dep.page).buf.clone(), Rule::InodeBeforeName.text().0));
+            until.push((self.page(dep.page).buf.clone(), Rule::LinkAddition.text().0));
         }
         let Some(extra) = &add.extra else { return until };
         if let Some(parent) = &extra.parent {
             match self.inode_of(add.dir) {
                 Some(dep) if dep.state == State::Held || !parent.is_done_after(dep.held_in) => {
-                    until.push((self.page(dep.page).buf.clone(), Rule::ParentBeforeName.text().0));
+                    until.push((self.page(dep.page).buf.clone(), Rule::LinkAddition.text().0));
                 }
                 Some(_) => {}
-                None => landing(&mut until, cache, Some(parent), Rule::ParentBeforeName),
+                None => landing(&mut until, cache, Some(parent), Rule::LinkAddition),
             }
         }
         for body in extra.bodies.iter().filter(|id| !self.is_pointer_durable(**id)) {
@@ -190,10 +177,10 @@ impl Deps {
                 PointerSlot::Indirect(page, _) => Some(page),
                 _ => self.inode_of(dep.ino).map(|inode| inode.page),
             });
-            until.extend(holder.map(|page| (self.page(page).buf.clone(), Rule::BodyBeforeName.text().0)));
+            until.extend(holder.map(|page| (self.page(page).buf.clone(), Rule::LinkAddition.text().0)));
         }
         for other in extra.awaits.iter().filter(|id| !self.is_settled(**id)).filter_map(|id| self.names.get(*id)) {
-            until.push((self.page(other.page).buf.clone(), Rule::NewNameBeforeOld.text().0));
+            until.push((self.page(other.page).buf.clone(), Rule::LinkRemoval.text().0));
         }
         until
     }

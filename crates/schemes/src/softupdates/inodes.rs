@@ -73,7 +73,7 @@ impl Deps {
             Some(id) => self.forget_inode(cache, id),
             None => State::Durable,
         };
-        if state.next(Event::TakenBack).1 == Deed::Cancel || !self.has(Rule::ClearedBeforeFree) {
+        if state.next(Event::TakenBack).1 == Deed::Cancel || !self.has(Rule::BlockDeallocation) {
             self.counters.cancelled += 1;
             return Some(ticket);
         }

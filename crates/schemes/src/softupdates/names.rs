@@ -28,7 +28,7 @@ pub(super) struct Place<'a> {
 impl Deps {
     /// A name came.
     pub(super) fn link_added(&mut self, at: Place<'_>, ino: Ino, inode: &BufRef, parent: Option<&BufRef>) {
-        let parent = parent.filter(|_| self.has(Rule::ParentBeforeName)).map(|buf| Landing::of(buf));
+        let parent = parent.filter(|_| self.has(Rule::LinkAddition)).map(|buf| Landing::of(buf));
         let mut extra = Extra { parent, ..Extra::default() };
         self.inode_dep(ino, inode);
         self.name_bodies(ino, &mut extra);
@@ -75,7 +75,7 @@ impl Deps {
                 extra.awaits = if dotdot { extra.awaits } else { older.awaits };
                 ripe = Some(ticket);
             }
-            None if self.has(Rule::NameGoneBeforeLink) => extra.ticket = Some(ticket),
+            None if self.has(Rule::LinkRemoval) => extra.ticket = Some(ticket),
             None => ripe = Some(ticket),
         }
         self.mark_awaited(&extra.awaits);
@@ -123,7 +123,7 @@ impl Deps {
         }
         let ripe = match state.next(Event::TakenBack).1 {
             Deed::Cancel if kept.is_none() => Some(ticket),
-            _ if !self.has(Rule::NameGoneBeforeLink) => Some(ticket),
+            _ if !self.has(Rule::LinkRemoval) => Some(ticket),
             _ => {
                 tickets.push(ticket);
                 None
@@ -139,7 +139,7 @@ impl Deps {
         let is_free = |id: Id<DirAdd>| {
             self.names.get(id).is_some_and(|add| add.dotdot || add.state == State::Held && !add.awaited)
         };
-        self.has(Rule::NewNameBeforeOld) && !self.is_reachable(dir) && self.names_of(dir).all(is_free)
+        self.has(Rule::LinkRemoval) && !self.is_reachable(dir) && self.names_of(dir).all(is_free)
     }
 
     /// A new directory gets its `..` before its new name, and never its old one: with a `..` that leads elsewhere than
@@ -194,7 +194,7 @@ impl Deps {
 
     /// What a file's name must wait for before it goes: the other names that it has just got, and for a directory `..`.
     fn other_names(&self, ino: Ino, this: Option<Id<DirAdd>>) -> Vec<Id<DirAdd>> {
-        if !self.has(Rule::NewNameBeforeOld) {
+        if !self.has(Rule::LinkRemoval) {
             return Vec::new();
         }
         let names = self.names_of(ino).filter(|id| self.names.get(*id).is_some_and(|add| !add.dotdot));
@@ -221,8 +221,7 @@ impl Deps {
 
     /// What a new inode was made with.
     fn name_bodies(&self, ino: Ino, extra: &mut Extra) {
-        if self.inode_of(ino).is_some_and(|dep| dep.unnamed && dep.pointers.is_some()) && self.has(Rule::BodyBeforeName)
-        {
+        if self.inode_of(ino).is_some_and(|dep| dep.unnamed && dep.pointers.is_some()) && self.has(Rule::LinkAddition) {
             let bodies = self.pointers_of(ino).filter(|id| self.pointers.get(*id).is_some_and(|dep| dep.body));
             extra.bodies.extend(bodies);
         }
@@ -331,7 +330,7 @@ impl Deps {
 
     /// What the name depends on is durable.
     pub(super) fn is_name_safe(&self, add: &DirAdd) -> bool {
-        let inode = !self.has(Rule::InodeBeforeName) || self.is_inode_durable(add.ino, add.inode_image);
+        let inode = !self.has(Rule::LinkAddition) || self.is_inode_durable(add.ino, add.inode_image);
         let Some(extra) = &add.extra else { return inode };
         let parent = extra.parent.as_ref().is_none_or(|parent| match self.inode_of(add.dir) {
             Some(dep) => dep.state != State::Held && parent.is_done_after(dep.held_in),

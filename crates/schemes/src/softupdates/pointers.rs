@@ -4,6 +4,7 @@ use super::arena::Id;
 use super::deps::{AllocDep, Before, Deps, PageKind, PageNo, PointerSlot};
 use super::rule::Rule;
 use super::state::{Deed, Event, State};
+use crate::AllocInit;
 use buf::{BufRef, Cache, Freed, Landing, Role, Run, Slot, Ticket};
 use ondisk::{FragNo, Ino};
 
@@ -39,7 +40,7 @@ impl Deps {
             old: set.old,
             new: set.new,
             contents: self.awaits_contents(set.block, set.role).then(|| Landing::of(set.block)),
-            bit: self.has(Rule::BlockMarked).then(|| Landing::of(set.cg)),
+            bit: self.has(Rule::BlockAllocation).then(|| Landing::of(set.cg)),
             state: State::Held,
             before,
             freed: None,
@@ -63,7 +64,7 @@ impl Deps {
 
     /// A directory's size went up over names in a block that it had.
     pub(super) fn directory_grown(&mut self, ino: Ino, inode: &BufRef, block: &BufRef, size: u64) {
-        if !self.has(Rule::DirectoryInitialised) {
+        if !self.has(Rule::BlockAllocation) || self.alloc_init == AllocInit::None {
             return;
         }
         let nothing = Run { at: FragNo::HOLE, frags: 0 };
@@ -85,14 +86,12 @@ impl Deps {
     }
 
     fn awaits_contents(&self, block: &BufRef, role: Role) -> bool {
-        let rule = match role {
-            Role::Indirect => Rule::IndirectInitialised,
-            Role::Directory => Rule::DirectoryInitialised,
-            Role::Symlink => Rule::TargetInitialised,
-            Role::ExtAttr => Rule::AttributesInitialised,
-            _ => Rule::DataInitialised,
+        let by_choice = match role {
+            Role::Directory => self.alloc_init != AllocInit::None,
+            Role::Indirect | Role::Symlink | Role::ExtAttr => true,
+            _ => self.alloc_init == AllocInit::All,
         };
-        self.has(rule) || block.has_moved() && self.has(Rule::MovedContents)
+        self.has(Rule::BlockAllocation) && (by_choice || block.has_moved())
     }
 
     /// Puts a pointer beside those that some image had. One that no image had becomes the new one: its number stays, for
@@ -239,7 +238,7 @@ impl Deps {
             kept.extend(freed);
         }
         let unreached = self.was_never_there(ino) || self.is_unreached(page);
-        if unreached || !self.has(Rule::ClearedBeforeFree) {
+        if unreached || !self.has(Rule::BlockDeallocation) {
             Deps::ripen(cache, kept);
             self.counters.cancelled += 1;
             return Some(ticket);
