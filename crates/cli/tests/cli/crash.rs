@@ -57,7 +57,7 @@ fn an_id_gives_the_same_violation_again() {
 #[test]
 fn a_report_depends_on_no_number_of_threads() {
     for arguments in [
-        &["--scheme", "async", "--workload", "rename,create", "--states", "300", "--no-shrink"][..],
+        &["--scheme", "async", "--workload", "remove,create", "--states", "300", "--no-shrink"][..],
         &["--scheme", "async", "--workload", "seq1", "--sample", "70", "--states", "20", "--no-shrink"],
         &["--scheme", "async", "--workload", "random", "--sample", "40", "--states", "20", "--no-shrink"],
     ] {

@@ -9,7 +9,7 @@ use super::rule::Rule;
 use super::state::State;
 use crate::rules::RuleNames;
 use crate::words::{Fragments, Frees};
-use buf::{BufRef, Cache, Held, How, Landing, Role, Ticket};
+use buf::{BufRef, Cache, Held, How, Landing, Ticket};
 use ondisk::Ino;
 
 type Until = Vec<(BufRef, &'static str)>;
