@@ -95,7 +95,7 @@ fn the_picture_is_that_of_the_document_and_holds_together() {
         let opened = picture.matches(&format!("{open} ")).count() + picture.matches(&format!("{open}>")).count();
         assert_eq!(opened - alone, picture.matches(&close).count(), "{mark}");
     }
-    for part in ["url(#hatched)", "marker-end", ">inode block @4272<", ">image 1<", "parent-before-name", "30.0"] {
+    for part in ["url(#hatched)", "marker-end", ">inode block @4272<", ">image 1<", "link-addition", "30.0"] {
         assert!(picture.contains(part), "{part} in {picture}");
     }
     assert_kept("explain.svg", &picture);
