@@ -17,6 +17,16 @@ fn timeless(mut report: Value) -> Value {
     report
 }
 
+/// The same without what each thread counts for itself: an image that cut recoveries leave is remembered by its thread,
+/// and counted again by another one that comes to it.
+fn of_any_thread(report: Value) -> Value {
+    let mut report = timeless(report);
+    for count in ["distinct", "nested"] {
+        report.as_object_mut().unwrap().remove(count).unwrap();
+    }
+    report
+}
+
 fn len(value: &Value) -> usize {
     value.as_array().unwrap().len()
 }
@@ -57,11 +67,11 @@ fn an_id_gives_the_same_violation_again() {
 #[test]
 fn a_report_depends_on_no_number_of_threads() {
     for arguments in [
-        &["--scheme", "async", "--workload", "remove,create", "--states", "300", "--no-shrink"][..],
+        &["--scheme", "async", "--workload", "rename,create", "--states", "300", "--no-shrink"][..],
         &["--scheme", "async", "--workload", "seq1", "--sample", "70", "--states", "20", "--no-shrink"],
         &["--scheme", "async", "--workload", "random", "--sample", "40", "--states", "20", "--no-shrink"],
     ] {
-        let with = |jobs| timeless(crash(1, &[arguments, &["--jobs", jobs]].concat()));
+        let with = |jobs| of_any_thread(crash(1, &[arguments, &["--jobs", jobs]].concat()));
         assert_eq!(with("1"), with("3"), "{arguments:?}");
     }
 }
