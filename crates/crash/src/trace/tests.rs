@@ -96,7 +96,7 @@ fn what_a_step_made_is_what_is_rolled_back_when_all_leave_at_once() {
     assert_eq!(made.len(), 2);
     assert_eq!(made, undone);
     let rules: Vec<_> = made.iter().flat_map(|held| held.until.iter().map(|until| until.rule)).collect();
-    assert_eq!(rules, ["inode-marked", "inode-before-name"]);
+    assert_eq!(rules, ["inode-marked", "link-addition"]);
     assert_sound(&trace);
 }
 
