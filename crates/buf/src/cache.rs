@@ -412,7 +412,7 @@ impl Cache {
     }
 
     /// All bufs that hold something that is not durable.
-    pub(crate) fn unsettled(&self) -> Vec<BufRef> {
+    pub fn unsettled(&self) -> Vec<BufRef> {
         let mut bufs: Vec<BufRef> = self.sent.borrow().values().cloned().collect();
         bufs.extend(self.inner.borrow().dirty.all());
         bufs

@@ -34,6 +34,8 @@ mod shrink;
 mod story;
 mod structure;
 mod sweep;
+#[cfg(test)]
+mod sync_ends;
 pub mod trace;
 mod tree;
 mod verdict;

@@ -36,6 +36,7 @@ mod rule;
 mod state;
 #[cfg(test)]
 mod tests;
+mod wait;
 
 use rule::Rule;
 
@@ -53,6 +54,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 use vfs::Result;
+use wait::{Patience, Standing};
 
 /// Records beyond which callers wait for the disk: about 8 MiB of them.
 const LIMIT: usize = 65_536;
@@ -106,8 +108,6 @@ impl SoftUpdates {
 /// caller that goes on is better than one that hangs.
 const ROUNDS: u32 = 64;
 const NAPS: u32 = 100_000;
-/// Rounds of a sync: each directory that is new below a new one takes one or two.
-const SYNC_ROUNDS: u32 = 100_000;
 
 impl Scheme for SoftUpdates {
     fn name(&self) -> &'static str {
@@ -219,6 +219,7 @@ impl Scheme for SoftUpdates {
         let since: Vec<Landing> = cache.unsettled_of(ino).iter().map(|buf| Landing::of(buf)).collect();
         let above = deps.borrow().above(ino);
         Must::Wait(Box::pin(async move {
+            let mut patience = Patience::default();
             loop {
                 deps.borrow_mut().settle();
                 let round = deps.borrow().fsync_round(&cache, ino, &since, &inode, &above);
@@ -226,19 +227,31 @@ impl Scheme for SoftUpdates {
                     return Ok(());
                 }
                 cache.write_all(round).await?;
+                patience.after_a_round(deps.borrow().counters.released)?;
             }
         }))
     }
 
     fn sync(&self, cache: &Rc<Cache>) -> Must {
-        let cache = cache.clone();
+        let (cache, deps) = (cache.clone(), self.deps.clone());
         Must::Wait(Box::pin(async move {
-            for _ in 0..SYNC_ROUNDS {
-                if !cache.write_in_order().await? {
+            let mut standing = Standing::of(&deps.borrow(), &cache);
+            let mut patience = Patience::default();
+            loop {
+                // A buf that others go on changing is never without something to roll back, and leaves with a rollback.
+                let left = if patience.is_tried() {
+                    cache.write_everything().await?;
+                    true
+                } else {
+                    cache.write_in_order().await?
+                };
+                deps.borrow_mut().settle();
+                let standing = standing.left(&deps.borrow(), &cache);
+                if !left || standing == 0 {
                     return Ok(());
                 }
+                patience.after_a_round(standing)?;
             }
-            Err(vfs::Error::io("sync gave up: others change the volume faster than the disk takes it"))
         }))
     }
 

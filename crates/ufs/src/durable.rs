@@ -5,6 +5,10 @@ use bytes::Bytes;
 use std::rc::Rc;
 use vfs::{Kind, Refusal, Result};
 
+/// Rounds in which a sync also frees what has become free and makes that durable. While others go on removing there would
+/// be no end; and what is freed later than that is no promise of a sync.
+const ROUNDS: u32 = 8;
+
 impl<L: Layout> Ufs<L> {
     /// Makes what a file holds durable.
     ///
@@ -28,23 +32,28 @@ impl<L: Layout> Ufs<L> {
         earlier.map_or(Ok(()), Err)
     }
 
-    /// Makes everything durable.
+    /// Makes everything durable that was changed before.
     pub(crate) async fn sync_all(&self) -> Result<()> {
+        self.sync_rounds(ROUNDS).await
+    }
+
+    async fn sync_rounds(&self, rounds: u32) -> Result<()> {
         let cache = self.cache();
         cache.health().sound()?;
         if cache.health().is_read_only() {
             return Ok(());
         }
-        loop {
+        for _ in 0..rounds {
             self.reclaim_all().await?;
             self.layout.gather().await?;
             let must = cache.scheme().clone().sync(cache);
             cache.obey(must).await?;
             // What landed may have ripened tickets, and what they free changes more.
             if !cache.has_ripe() {
-                return cache.health().sound();
+                break;
             }
         }
+        cache.health().sound()
     }
 
     /// Frees what nobody names any more, writes everything, and marks the volume clean.
@@ -59,7 +68,8 @@ impl<L: Layout> Ufs<L> {
         self.cache().ledger().watch(None);
         let orphans = self.table.close();
         self.orphans.borrow_mut().extend(orphans);
-        let synced = self.sync_all().await;
+        // Nobody else changes anything now, so there is an end.
+        let synced = self.sync_rounds(u32::MAX).await;
         synced.and(self.layout.unmount().await)
     }
 

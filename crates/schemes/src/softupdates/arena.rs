@@ -93,6 +93,16 @@ impl<T> Arena<T> {
         Some(record)
     }
 
+    /// The numbers of all records that are there.
+    pub(super) fn ids(&self) -> impl Iterator<Item = Id<T>> {
+        let places = (0..).zip(&self.places);
+        places.filter(|(_, (_, record))| record.is_some()).map(|(place, (turn, _))| Id {
+            place,
+            turn: *turn,
+            of: PhantomData,
+        })
+    }
+
     /// Records that are there.
     pub(super) fn len(&self) -> usize {
         self.places.len() - self.free.len()
@@ -112,6 +122,7 @@ mod tests {
         let b = arena.insert('b');
         assert_eq!(arena.remove(a), None);
         assert_eq!((arena.get(a), arena.get(b), arena.len()), (None, Some(&'b'), 1));
+        assert_eq!(arena.ids().collect::<Vec<_>>(), [b]);
         *arena.get_mut(b).unwrap() = 'c';
         assert_eq!(arena.get_mut(a), None);
         assert_eq!(arena.get(b), Some(&'c'));

@@ -197,6 +197,8 @@ pub(super) struct Counters {
     pub(super) removals_held: u64,
     pub(super) cancelled: u64,
     pub(super) deferred: u64,
+    /// Changes that became durable.
+    pub(super) released: u64,
     pub(super) slowed: u64,
     pub(super) most: u64,
 }
@@ -227,6 +229,7 @@ pub(super) struct Deps {
 }
 
 const _: () = assert!(size_of::<InodeDep>() <= 128 && size_of::<AllocDep>() <= 128 && size_of::<DirAdd>() <= 128);
+const _: () = assert!(size_of::<DirRem>() <= 128);
 
 impl Deps {
     pub(super) fn new(alloc_init: AllocInit, follows: Rules<Rule>) -> Deps {
@@ -253,6 +256,15 @@ impl Deps {
     /// Records that are pending.
     pub(super) fn len(&self) -> usize {
         self.inodes.len() + self.pointers.len() + self.names.len() + self.removals
+    }
+
+    /// Removals up to this place in time that are not durable.
+    pub(super) fn removals_until(&self, seq: u64) -> usize {
+        let removals = |page: &Page| match &page.kind {
+            PageKind::Directory(names) => names.rems.iter().take_while(|rem| rem.seq <= seq).count(),
+            _ => 0,
+        };
+        self.pages.iter().flatten().map(removals).sum()
     }
 
     /// Something hangs on a page: a record, or a ticket that waits for a landing.

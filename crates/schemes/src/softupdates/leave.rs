@@ -295,7 +295,9 @@ impl Deps {
     fn land_inode(&mut self, cache: &Cache, id: Id<super::deps::InodeDep>, image: ImageNo) {
         let Some(dep) = self.inodes.get_mut(id) else { return };
         let ino = dep.ino;
-        dep.state = dep.state.next(Event::Landed(image)).0;
+        let (state, deed) = dep.state.next(Event::Landed(image));
+        dep.state = state;
+        self.counters.released += u64::from(deed == Deed::Release);
         if dep.pointers.is_some() {
             for pointer in self.pointers_of(ino).collect::<Vec<_>>() {
                 self.land_pointer(cache, pointer, image);
@@ -309,6 +311,7 @@ impl Deps {
         let (state, deed) = dep.state.next(Event::Landed(image));
         dep.state = state;
         if deed == Deed::Release {
+            self.counters.released += 1;
             let freed = self.remove_pointer(id).and_then(|dep| dep.freed);
             Deps::ripen(cache, freed.map(|ticket| *ticket));
         }
@@ -320,6 +323,7 @@ impl Deps {
             let (state, deed) = add.state.next(Event::Landed(image));
             add.state = state;
             if deed == Deed::Release {
+                self.counters.released += 1;
                 Deps::ripen(cache, add.extra.as_mut().and_then(|extra| extra.ticket.take()));
                 self.unreached.push(id);
             }
@@ -329,6 +333,7 @@ impl Deps {
             let (state, deed) = rem.state.next(Event::Landed(image));
             rem.state = state;
             if deed == Deed::Release {
+                self.counters.released += 1;
                 self.removals -= 1;
                 Deps::ripen(cache, rem.tickets);
             } else {
