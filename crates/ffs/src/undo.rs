@@ -64,12 +64,26 @@ fn undo_pointers(g: &Geometry, dinode: &mut Dinode, back: &Pointers<'_>) -> u32 
         dinode.size = back.size;
         gone |= drop_beyond(g, dinode);
     }
+    if has_blocks {
+        end_in_data(g, dinode);
+    }
     if let Some((extb, extsize)) = back.attributes {
         // OK to cast: it is the size that an area had, which is at most two blocks.
         (dinode.extb, dinode.extsize) = (extb, extsize as u32);
     }
     count_sectors(g, dinode, has_blocks);
     gone
+}
+
+/// A file that was cut to end in a hole ends in the block that was put there (`truncate`, Z1). Without that block it
+/// ends before the hole, which holds nothing but zeroes.
+fn end_in_data(g: &Geometry, dinode: &mut Dinode) {
+    let blocks = dinode.size.div_ceil(g.bsize.into());
+    let Some(stored) = usize::try_from(blocks).ok().and_then(|blocks| dinode.db.get(..blocks)) else { return };
+    let last = stored.iter().rposition(|p| !p.is_hole()).map_or(0, |last| last as u64 + 1);
+    if last < blocks {
+        dinode.size = last * u64::from(g.bsize);
+    }
 }
 
 /// Clears the pointers beyond the size.
