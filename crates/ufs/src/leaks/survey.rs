@@ -71,7 +71,10 @@ impl<L: Recover> Ufs<L> {
         if self.ends_in_hole(inode, extent) && inode.size() <= 12 * bsize {
             return Err(damage(format_args!("inode {} ends in a hole", inode.ino().0)));
         }
-        Ok(self.ends_in_hole(inode, extent) || inode.dinode().blocks != extent.sectors)
+        let stores = inode.dinode().has_blocks(self.layout.geometry());
+        // Nothing else tells of what lies beyond the size: the count of sectors may have it, and be right.
+        let beyond = stores && extent.end > inode.size().div_ceil(bsize);
+        Ok(beyond || self.ends_in_hole(inode, extent) || inode.dinode().blocks != extent.sectors)
     }
 
     fn ends_in_hole(&self, inode: &Inode, extent: Extent) -> bool {
