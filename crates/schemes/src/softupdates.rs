@@ -109,6 +109,10 @@ impl SoftUpdates {
 const ROUNDS: u32 = 64;
 const NAPS: u32 = 100_000;
 
+/// Rounds in which a sync goes on for what has come since, once all that it has to wait for is durable. Where nobody
+/// else is at work nothing is left then.
+const MORE: u32 = 16;
+
 impl Scheme for SoftUpdates {
     fn name(&self) -> &'static str {
         "softupdates"
@@ -237,6 +241,7 @@ impl Scheme for SoftUpdates {
         Must::Wait(Box::pin(async move {
             let mut standing = Standing::of(&deps.borrow(), &cache);
             let mut patience = Patience::default();
+            let mut more = MORE;
             loop {
                 // A buf that others go on changing is never without something to roll back, and leaves with a rollback.
                 let left = if patience.is_tried() {
@@ -247,16 +252,21 @@ impl Scheme for SoftUpdates {
                 };
                 deps.borrow_mut().settle();
                 let standing = standing.left(&deps.borrow(), &cache);
-                if !left || standing == 0 {
+                more -= u32::from(standing == 0);
+                if !left || more == 0 {
                     return Ok(());
                 }
-                patience.after_a_round(standing)?;
+                if standing > 0 {
+                    patience.after_a_round(standing)?;
+                }
             }
         }))
     }
 
     fn tick(&self, _cache: &Rc<Cache>, _now: rt::Time) {
-        self.deps.borrow_mut().settle();
+        let mut deps = self.deps.borrow_mut();
+        deps.settle();
+        deps.drop_idle_pages();
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

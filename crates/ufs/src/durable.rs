@@ -5,6 +5,18 @@ use bytes::Bytes;
 use std::rc::Rc;
 use vfs::{Kind, Refusal, Result};
 
+/// Rounds of an unmount in which what was freed makes more free; behind them, something that only waits is stuck.
+const FRUITLESS: u32 = 1000;
+
+/// How far a sync goes.
+#[derive(Clone, Copy)]
+enum Until {
+    /// What was changed before is durable, and [`ROUNDS`] have passed or nothing is ripe.
+    RoundsAreOver,
+    /// No scheme waits for anything. There is an end only where nobody else changes anything.
+    NothingWaits,
+}
+
 /// Rounds in which a sync also frees what has become free and makes that durable. While others go on removing there would
 /// be no end; and what is freed later than that is no promise of a sync.
 const ROUNDS: u32 = 8;
@@ -34,22 +46,33 @@ impl<L: Layout> Ufs<L> {
 
     /// Makes everything durable that was changed before.
     pub(crate) async fn sync_all(&self) -> Result<()> {
-        self.sync_rounds(ROUNDS).await
+        self.sync_until(Until::RoundsAreOver).await
     }
 
-    async fn sync_rounds(&self, rounds: u32) -> Result<()> {
+    async fn sync_until(&self, until: Until) -> Result<()> {
         let cache = self.cache();
         cache.health().sound()?;
         if cache.health().is_read_only() {
             return Ok(());
         }
-        for _ in 0..rounds {
+        for round in 1.. {
             self.reclaim_all().await?;
             self.layout.gather().await?;
             let must = cache.scheme().clone().sync(cache);
             cache.obey(must).await?;
             // What landed may have ripened tickets, and what they free changes more.
-            if !cache.has_ripe() {
+            let goes_on = match until {
+                Until::RoundsAreOver => cache.has_ripe() && round < ROUNDS,
+                Until::NothingWaits if cache.has_ripe() => true,
+                Until::NothingWaits if round > FRUITLESS => {
+                    let scheme = cache.scheme().name();
+                    return Err(vfs::Error::io(format!(
+                        "all is written, and {scheme} waits for something that never comes: a defect; check the volume"
+                    )));
+                }
+                Until::NothingWaits => cache.scheme().wants_flush(),
+            };
+            if !goes_on {
                 break;
             }
         }
@@ -68,8 +91,7 @@ impl<L: Layout> Ufs<L> {
         self.cache().ledger().watch(None);
         let orphans = self.table.close();
         self.orphans.borrow_mut().extend(orphans);
-        // Nobody else changes anything now, so there is an end.
-        let synced = self.sync_rounds(u32::MAX).await;
+        let synced = self.sync_until(Until::NothingWaits).await;
         synced.and(self.layout.unmount().await)
     }
 

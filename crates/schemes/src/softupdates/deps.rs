@@ -258,6 +258,14 @@ impl Deps {
         self.inodes.len() + self.pointers.len() + self.names.len() + self.removals
     }
 
+    /// All removals that are not durable.
+    pub(super) fn removals(&mut self) -> impl Iterator<Item = &mut DirRem> {
+        self.pages.iter_mut().flatten().flat_map(|page| match &mut page.kind {
+            PageKind::Directory(names) => names.rems.iter_mut(),
+            _ => [].iter_mut(),
+        })
+    }
+
     /// Removals up to this place in time that are not durable.
     pub(super) fn removals_until(&self, seq: u64) -> usize {
         let removals = |page: &Page| match &page.kind {
@@ -269,7 +277,16 @@ impl Deps {
 
     /// Something hangs on a page: a record, or a ticket that waits for a landing.
     pub(super) fn is_busy(&self) -> bool {
-        self.len() > 0 || self.pages.len() > self.free_pages.len()
+        self.len() > 0 || self.pages.iter().flatten().any(|page| !page.waiting.is_empty())
+    }
+
+    /// Lets go of all bufs that nothing hangs on.
+    pub(super) fn drop_idle_pages(&mut self) {
+        for no in 0..self.pages.len() {
+            if self.pages[no].is_some() {
+                self.drop_page_if_idle(PageNo(no as u32));
+            }
+        }
     }
 
     /// The next place in time.

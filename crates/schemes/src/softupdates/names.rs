@@ -31,7 +31,7 @@ impl Deps {
         let parent = parent.filter(|_| self.has(Rule::LinkAddition)).map(|buf| Landing::of(buf));
         let mut extra = Extra { parent, ..Extra::default() };
         self.inode_dep(ino, inode);
-        self.name_bodies(ino, &mut extra);
+        self.made_with(ino, at.dir, &mut extra);
         extra.indirect = self.indirect_claim(at.dir);
         self.hang_add(at, ino, inode, (Ino::NONE, 0), false, extra);
     }
@@ -52,7 +52,7 @@ impl Deps {
         let page = self.page_of(at.block);
         self.inode_dep(ino, inode);
         let mut extra = Extra::default();
-        self.name_bodies(ino, &mut extra);
+        self.made_with(ino, at.dir, &mut extra);
         let older = self.add_at(was, page, at.offset);
         let moves_unnamed = dotdot && self.is_movable(at.dir);
         if !moves_unnamed {
@@ -107,6 +107,13 @@ impl Deps {
         let state = add.and_then(|id| self.names.get(id)).map_or(State::Durable, |add| add.state);
         let kept = add.filter(|id| !awaits.is_empty() && self.names.get(*id).is_some_and(|add| add.awaited));
         let mut tickets = vec![];
+        if let Some(below) = kept.and_then(|id| self.names.get(id)).filter(|add| add.state == State::Held)
+            && let Some(extra) = &below.extra
+        {
+            // The removal may overtake that name, and must not overtake what that waits for: the disk has there what the
+            // entry meant before both.
+            awaits.extend(extra.awaits.iter().filter(|id| !self.is_settled(**id)));
+        }
         if let (Some(id), None) = (add, kept) {
             let gone = if state == State::Held { self.cancel_add(cache, id) } else { self.remove_add(id) };
             let was = gone.as_ref().map_or(Ino::NONE, |add| add.was.0);
@@ -115,14 +122,14 @@ impl Deps {
                 self.counters.cancelled += 1;
                 if was == Ino::NONE {
                     self.drop_inode_if_idle(ino);
-                    return Some(ticket);
+                    return self.with_its_name(ino, parent.is_some(), ticket);
                 }
                 awaits = below.awaits;
             }
             tickets.extend(below.ticket);
         }
         let ripe = match state.next(Event::TakenBack).1 {
-            Deed::Cancel if kept.is_none() => Some(ticket),
+            Deed::Cancel if kept.is_none() => self.with_its_name(ino, parent.is_some(), ticket),
             _ if !self.has(Rule::LinkRemoval) => Some(ticket),
             _ => {
                 tickets.push(ticket);
@@ -132,6 +139,22 @@ impl Deps {
         self.drop_inode_if_idle(ino);
         self.hang_rem(page, at, awaits, before, kept, tickets);
         ripe
+    }
+
+    /// The ticket of a name that was never on the disk. A directory that goes for good while the disk still has an older
+    /// name of it keeps its `.` and its parent's link until that name is gone, too.
+    fn with_its_name(&mut self, ino: Ino, gone: bool, ticket: Ticket) -> Option<Ticket> {
+        if !gone || self.was_never_there(ino) || !self.has(Rule::LinkRemoval) {
+            return Some(ticket);
+        }
+        let names = |ticket: &Ticket| matches!(ticket.freed(), Freed::DropLink { ino: of, .. } if *of == ino);
+        match self.removals().find(|rem| rem.tickets.iter().any(names)) {
+            Some(rem) => {
+                rem.tickets.push(ticket);
+                None
+            }
+            None => Some(ticket),
+        }
     }
 
     /// The directory is new, and nobody needs the name that it is about to lose.
@@ -219,11 +242,18 @@ impl Deps {
         }
     }
 
-    /// What a new inode was made with.
-    fn name_bodies(&self, ino: Ino, extra: &mut Extra) {
-        if self.inode_of(ino).is_some_and(|dep| dep.unnamed && dep.pointers.is_some()) && self.has(Rule::LinkAddition) {
-            let bodies = self.pointers_of(ino).filter(|id| self.pointers.get(*id).is_some_and(|dep| dep.body));
-            extra.bodies.extend(bodies);
+    /// What a new inode was made with must be durable before any of its names: its first blocks; and for a directory
+    /// that is renamed where it is, what its first name there waits for, its parent's count or its `..`.
+    fn made_with(&self, ino: Ino, dir: Ino, extra: &mut Extra) {
+        if !self.has(Rule::LinkAddition) || self.is_reachable(ino) {
+            return;
+        }
+        let bodies = self.pointers_of(ino).filter(|id| self.pointers.get(*id).is_some_and(|dep| dep.body));
+        extra.bodies.extend(bodies);
+        let older = self.names_of(ino).filter_map(|id| self.names.get(id)).find(|add| !add.dotdot && add.dir == dir);
+        if let Some(older) = older.and_then(|add| add.extra.as_ref()) {
+            extra.parent = extra.parent.take().or_else(|| older.parent.clone());
+            extra.dotdot = older.dotdot;
         }
     }
 
