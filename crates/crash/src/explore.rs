@@ -74,7 +74,7 @@ pub(crate) struct Exploration<'a> {
     pub(crate) promises: &'a Promises,
     memory: &'a mut Memory,
     counters: &'a Counters,
-    report: Report,
+    pub(crate) report: Report,
     /// Trees that were judged at this cut and found right.
     right: FxHashSet<*const crate::tree::Tree>,
 }

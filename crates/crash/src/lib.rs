@@ -16,6 +16,7 @@
 
 mod cut;
 mod device;
+mod endurance;
 mod error;
 mod explore;
 mod fate;
@@ -43,6 +44,7 @@ mod volume;
 mod works;
 
 pub use device::{DEFAULT_DEVICE, DEVICES, Device, Torn};
+pub use endurance::{Endurance, Endured, endure};
 pub use error::Error;
 pub use explore::{Counters, explore, explore_with};
 pub use fate::{Fate, Fates};

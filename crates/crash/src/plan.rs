@@ -11,6 +11,7 @@ use rt::Rt;
 use schemes::Settings;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use workload::script::Script;
 
 /// The volume on which a script runs.
@@ -93,6 +94,8 @@ pub struct Plan {
     pub seed: u64,
     /// Between calls, time sometimes passes, so that the syncer writes in the middle.
     pub pauses: bool,
+    /// Mean time between calls, for a workload that goes on for hours. Without it, calls follow at once.
+    pub pace: Option<Duration>,
     /// The device is taken for one whose cache is not volatile, so that nobody flushes it: a bug where that is not so.
     pub trusts_cache: bool,
     /// Which part of it.
@@ -118,6 +121,7 @@ impl Plan {
             recovery_cuts: 4,
             seed: 0,
             pauses: false,
+            pace: None,
             trusts_cache: false,
             shard: Shard::WHOLE,
             enough: usize::MAX,

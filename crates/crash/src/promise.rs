@@ -65,8 +65,9 @@ impl Floors {
         named
     }
 
-    /// `place`, and all names on the way to it, have this floor.
-    fn raise_name(&mut self, tree: &Tree, place: Place, floor: usize) {
+    /// `place`, and all names on the way to it, have this floor; up to a directory for which `found` says that a name of
+    /// it is durable already.
+    fn raise_name(&mut self, tree: &Tree, place: Place, floor: usize, found: impl Fn(&Floors, FileId) -> bool) {
         let mut dir = place.0;
         // The target of a symbolic link comes with its name: nobody could ever sync it by itself.
         let link = tree.entry(dir, &place.1).filter(|id| tree.files[id].kind.0 == Kind::Symlink);
@@ -74,11 +75,8 @@ impl Floors {
             self.data.insert(id, floor);
         }
         self.names.insert(place, floor);
-        while dir != tree.root {
-            let above = tree.files.iter().find_map(|(id, file)| {
-                file.names.iter().find(|(_, named)| **named == dir).map(|(name, _)| (*id, name.clone()))
-            });
-            let Some(above) = above else { return };
+        while dir != tree.root && !found(self, dir) {
+            let Some(above) = tree.place_of(dir) else { return };
             dir = above.0;
             self.names.insert(above, floor);
         }
@@ -187,7 +185,7 @@ impl<'a> Promised<'a> {
             let created = !before.files.contains_key(dir);
             for (name, id) in &new.names {
                 if (created || old.names.get(name) != Some(id)) && on_return(self.promises.name_added) {
-                    self.floors.raise_name(after, (*dir, name.clone()), now);
+                    self.floors.raise_name(after, (*dir, name.clone()), now, |_, _| false);
                 }
             }
             for name in old.names.keys().filter(|name| !new.names.contains_key(*name)) {
@@ -217,13 +215,22 @@ impl<'a> Promised<'a> {
         if after.files.get(&id).is_some_and(|file| file.kind.0 == Kind::Directory) {
             self.floors.directories.insert(id, now);
         }
-        let durable = &self.recording.trees[self.floors.all];
+        let trees = &self.recording.trees;
+        let durable = &trees[self.floors.all];
         for (dir, name) in after.names_of().remove(&id).unwrap_or_default() {
             // A name that the file had before is durable, and what became of the directories above is not its business.
-            if durable.entry(dir, &name) == Some(id) {
+            let since = self.floors.names.get(&(dir, name.clone())).max(self.floors.directories.get(&dir)).copied();
+            let kept = |since: usize| trees[since..=now].iter().all(|tree| tree.entry(dir, &name) == Some(id));
+            if durable.entry(dir, &name) == Some(id) || since.is_some_and(kept) {
                 continue;
             }
-            self.floors.raise_name(after, (dir, name), now);
+            // A directory that has a durable name leads to the file by that one; what it was renamed to since is no
+            // business of the file's either.
+            let named = |floors: &Floors, id| {
+                let at = |((dir, name), floor): (&Place, &usize)| trees[*floor].entry(*dir, name) == Some(id);
+                durable.files.contains_key(&id) || floors.names.iter().any(at)
+            };
+            self.floors.raise_name(after, (dir, name), now, named);
         }
     }
 
@@ -246,6 +253,7 @@ impl<'a> Promised<'a> {
         for (i, part) in path.split('/').filter(|part| !part.is_empty()).enumerate() {
             at = match self.slots.get(part).filter(|_| i == 0) {
                 Some(held) => *held,
+                None if part == ".." => tree.place_of(at).map_or(tree.root, |(above, _)| above),
                 None => tree.entry(at, part.as_bytes())?,
             };
         }

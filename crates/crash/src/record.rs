@@ -12,7 +12,7 @@ use crate::{Error, Plan};
 use disk::{DiskOp, Event, Image, Kind, RamDisk, Recorder, SECTOR};
 use model::MemFs;
 use ordofs::{Located, MountOptions, Mounted};
-use rt::{Rng, Rt};
+use rt::{Rng, Rt, Time};
 use schemes::Settings;
 use std::rc::Rc;
 use std::time::Duration;
@@ -95,6 +95,8 @@ pub(crate) struct Recording {
     pub(crate) fingerprint: u128,
     pub(crate) writes: Vec<Write>,
     pub(crate) moments: Vec<Moment>,
+    /// When each moment was.
+    pub(crate) times: Vec<Time>,
     pub(crate) flushes: u64,
     pub(crate) setup: Vec<Op>,
     pub(crate) calls: Vec<Call>,
@@ -125,17 +127,30 @@ pub(crate) fn mount(
         .map_err(|error| Error::Mount(error.to_string()))
 }
 
-/// Makes the recording of a plan.
+/// Makes the recording of a plan on a new volume.
 ///
 /// # Errors
 /// The engine and the model disagree, a call fails where it must not, or the plan cannot be carried out.
 pub(crate) fn record(plan: &Plan, fresh: &RamDisk) -> Result<Recording, Error> {
+    record_on(plan, fresh, false)
+}
+
+/// The same on a volume that was used before, of which no model knows what is on it: calls may be refused there, and R2
+/// does not hold.
+///
+/// # Errors
+/// A call fails where it must not, or the plan cannot be carried out.
+pub(crate) fn record_on_used(plan: &Plan, disk: &RamDisk) -> Result<Recording, Error> {
+    record_on(plan, disk, true)
+}
+
+fn record_on(plan: &Plan, fresh: &RamDisk, used: bool) -> Result<Recording, Error> {
     let rt = Rt::virtual_time(plan.seed);
     let ram = fresh.snapshot();
     let recorder = Recorder::new(&rt, plan.disk(&rt, &ram), true);
     let scheme = plan.scheme()?;
     let mounted = mount(&rt, &ram, Rc::new(recorder.clone()), scheme, false)?;
-    let outcome = Run { plan, rt: &rt, mounted: &mounted, recorder: &recorder, stopped: false }.all(&ram, fresh);
+    let outcome = Run { plan, rt: &rt, mounted: &mounted, recorder: &recorder, stopped: used }.all(&ram, fresh);
     let recording = outcome.and_then(|mut recording| {
         let began = recorder.with_events(<[Event]>::len);
         rt.block_on(mounted.unmount()).map_err(|error| Error::Run(format!("unmount: {error}")))?;
@@ -151,12 +166,13 @@ struct Run<'a> {
     rt: &'a Rt,
     mounted: &'a Mounted,
     recorder: &'a Recorder,
-    /// The model no longer follows: the volume was full, and models never are.
+    /// The model does not follow, or no longer: the volume was used before, or was full, and models never are.
     stopped: bool,
 }
 
 impl Run<'_> {
     fn all(&mut self, ram: &RamDisk, fresh: &RamDisk) -> Result<Recording, Error> {
+        let used = self.stopped;
         let (fs, memory) = (&**self.mounted.fs(), MemFs::timeless());
         let who = Caller { privileged: true, ..Caller::default() };
         let (mut real, mut model) = (Player::new(fs, who), Player::new(&memory, who));
@@ -174,6 +190,7 @@ impl Run<'_> {
             base,
             writes: Vec::new(),
             moments: Vec::new(),
+            times: Vec::new(),
             flushes: 0,
             setup: self.plan.script.setup.clone(),
             calls: Vec::new(),
@@ -189,7 +206,15 @@ impl Run<'_> {
             let done = matches!(outcome, Outcome::Done | Outcome::Attr(_) | Outcome::Time(_));
             let (text, syncs) = (op.to_string(), done && *op == Op::Sync);
             recording.calls.push(Call { text, op: Some(op.clone()), done, began, returned, syncs });
-            self.keep_tree(&mut recording, &memory)?;
+            // Of a volume that was used before nobody else says what should be there, and most calls are refused.
+            if done || !used {
+                self.keep_tree(&mut recording, &memory)?;
+            } else {
+                recording.trees.extend(recording.trees.last().cloned());
+            }
+            if let Some(pace) = self.plan.pace {
+                self.rt.block_on(self.rt.sleep(Duration::from_micros(rng.below(2 * pace.as_micros() as u64 + 1))));
+            }
             if self.plan.pauses && rng.chance(1, 4) {
                 self.rt.block_on(self.rt.sleep(Duration::from_millis(rng.range(1, 35_000))));
             }
@@ -280,19 +305,22 @@ impl Recording {
         for (i, event) in events.into_iter().enumerate() {
             index[i] = self.moments.len();
             match event {
-                Event::Begin { request, op: DiskOp::Write, at, fua, parts, .. } => {
+                Event::Begin { request, time, op: DiskOp::Write, at, fua, parts } => {
+                    self.times.push(time);
                     of_request.insert(request, (self.writes.len(), fua));
                     self.moments.push(Moment::Issued(self.writes.len()));
                     self.add_write(at.0, parts);
                 }
-                Event::Begin { request, op: DiskOp::Flush, .. } => {
+                Event::Begin { request, time, op: DiskOp::Flush, .. } => {
+                    self.times.push(time);
                     of_request.insert(request, (usize::MAX, false));
                     self.moments.push(Moment::FlushBegan);
                     self.flushes += 1;
                 }
                 Event::Begin { .. } => {}
-                Event::End { request, outcome, .. } => {
+                Event::End { request, time, outcome } => {
                     outcome.map_err(|error| Error::Run(error.to_string()))?;
+                    self.times.extend(of_request.contains_key(&request).then_some(time));
                     match of_request.get(&request) {
                         Some((usize::MAX, _)) => self.moments.push(Moment::FlushEnded),
                         Some((write, fua)) => {

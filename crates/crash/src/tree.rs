@@ -189,6 +189,13 @@ impl Tree {
         self.files.get(&dir)?.names.get(name).copied()
     }
 
+    /// Where a file has a name: the directory, and the name there. A directory has one, and the root none.
+    pub(crate) fn place_of(&self, id: FileId) -> Option<(FileId, Vec<u8>)> {
+        self.files.iter().find_map(|(dir, file)| {
+            file.names.iter().find(|(_, named)| **named == id).map(|(name, _)| (*dir, name.clone()))
+        })
+    }
+
     /// The names of every file but the root: its directory and the name there.
     pub(crate) fn names_of(&self) -> FxHashMap<FileId, Vec<(FileId, Vec<u8>)>> {
         let mut all: FxHashMap<FileId, Vec<(FileId, Vec<u8>)>> = FxHashMap::default();

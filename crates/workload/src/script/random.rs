@@ -39,6 +39,28 @@ pub fn script(seed: u64, attributes: bool) -> Script {
     }
 }
 
+/// So many calls for a volume of which nobody knows what is on it: some will be refused. `written` counts what the calls
+/// before them wrote, so that no two contents are alike (S2).
+pub fn calls(seed: u64, count: usize, attributes: bool, written: &mut u64) -> Script {
+    let mut rng = Rng::new(seed ^ 0x6361_6c6c_73);
+    let mut generator = Generator::new(seed, shape(), features(attributes));
+    let mut calls = Vec::with_capacity(count);
+    for mut op in generator.by_ref().filter(changes).take(count) {
+        if let Op::Write { seed, .. } | Op::SetXattr { seed, .. } = &mut op {
+            *written += 1;
+            *seed = *written;
+        }
+        let path = op.paths_mut().pop().cloned();
+        calls.push(op);
+        if rng.chance(DURABLE) {
+            let one = path.filter(|_| rng.chance(75));
+            let data_only = rng.chance(30);
+            calls.push(one.map_or(Op::Sync, |path| Op::Fsync { path, data_only }));
+        }
+    }
+    Script { name: format!("calls-{seed}"), calls, ..Script::default() }
+}
+
 /// The seeds of `n` scripts, by one seed for all. No two lists have much in common.
 pub fn seeds(seed: u64, n: u64) -> Vec<u64> {
     let mut rng = Rng::new(seed);
@@ -63,9 +85,10 @@ fn shape() -> Shape {
     }
 }
 
-/// Access control lists have to be asked for at mount, and flags would stop what comes next.
+/// Access control lists have to be asked for at mount, flags would stop what comes next, and of `trusted.` volumes have
+/// but one part.
 fn features(attributes: bool) -> Features {
-    Features { acls: false, flags: 0, xattrs: attributes, trusted: attributes, ..Features::all() }
+    Features { acls: false, flags: 0, xattrs: attributes, trusted: false, ..Features::all() }
 }
 
 struct Writer<'a> {

@@ -1,7 +1,7 @@
 //! `ordo crash`
 //!
 //! `settings`, `scripts`, `disks` and `shard` read what is to be explored; `explore` does it, with a `bar`; `document` is
-//! what comes of it, `show` puts it in words. `replay`, `merge`, `faults`, `mutants` and
+//! what comes of it, `show` puts it in words. `life`, `replay`, `merge`, `faults`, `mutants` and
 //! `lists` are the other things to ask for.
 
 mod bar;
@@ -9,6 +9,7 @@ mod disks;
 mod document;
 mod explore;
 mod faults;
+mod life;
 mod lists;
 mod merge;
 mod mutants;
@@ -37,7 +38,8 @@ use workload::script::Script;
     after_help = "Examples:\n  ordo crash --workload mixed\n  ordo crash --scheme async --workload rename,create\n  \
     ordo crash --workload all --disk honest --states 20000 --json\n  \
     ordo crash --workload seq3 --sample 5000 --shard 1/4 --json > 1.json\n  ordo crash --merge 1.json 2.json 3.json 4.json\n  \
-    ordo crash --without inode-before-name --workload create\n  ordo crash --replay 'ID'\n\n\
+    ordo crash --without inode-before-name --workload create\n  ordo crash --replay 'ID'\n  \
+    ordo crash --scheme softupdates --cuts 200 --hours 2\n\n\
     Exit status: 0 no violation, 1 a violation."
 )]
 pub(crate) struct Args {
@@ -61,9 +63,9 @@ pub(crate) struct Args {
     /// The disk, honest for all but liar, or all (--list-disks)
     #[arg(long, default_value = ::crash::DEFAULT_DEVICE)]
     disk: String,
-    /// States to try of each script, those of cut recoveries not counted
-    #[arg(long, value_name = "N", default_value_t = 5000)]
-    states: u64,
+    /// States to try of each script, those of cut recoveries not counted [default: 5000; with --cuts 20, of each cut]
+    #[arg(long, value_name = "N")]
+    states: Option<u64>,
     /// Where luck begins
     #[arg(long, value_name = "K", default_value_t = 0)]
     seed: u64,
@@ -91,6 +93,13 @@ pub(crate) struct Args {
     /// Leaves the power on, and makes one request of each run fail, tear, get lost, go astray or rot
     #[arg(long, group = "other", conflicts_with_all = ["shard", "without"])]
     faults: bool,
+    /// Lets one volume work for hours and lose its power so many times, and live on with what is left of it
+    #[arg(long, value_name = "N", group = "other", value_parser = value_parser!(u32).range(1..),
+        conflicts_with_all = ["workload", "script", "shard"])]
+    cuts: Option<u32>,
+    /// How many virtual hours that takes
+    #[arg(long, value_name = "HOURS", default_value_t = 2.0, requires = "cuts")]
+    hours: f64,
     /// Lists the rules of all schemes
     #[arg(long, group = "other")]
     list_rules: bool,
@@ -105,6 +114,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// States to try of each script.
+const STATES: u64 = 5000;
+
 impl Args {
     fn jobs(&self) -> u32 {
         let processors = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
@@ -114,7 +126,7 @@ impl Args {
     /// What is to be explored of a script on a device.
     fn plan(&self, script: Script, device: &::crash::Device) -> anyhow::Result<Plan> {
         let mut plan = Plan::new(&self.scheme, script, device);
-        (plan.states, plan.seed, plan.shard) = (self.states, self.seed, self.shard);
+        (plan.states, plan.seed, plan.shard) = (self.states.unwrap_or(STATES), self.seed, self.shard);
         plan.settings.without = self.without.iter().cloned().collect();
         settings::Set::read(&self.set)?.apply(&mut plan);
         plan.promises().map_err(told)?;
@@ -134,6 +146,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
         replay::run(id, args.json)
     } else if !args.merge.is_empty() {
         merge::run(args)
+    } else if let Some(cuts) = args.cuts {
+        life::run(args, cuts)
     } else if args.faults {
         faults::run(args)
     } else if args.mutants {

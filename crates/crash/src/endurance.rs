@@ -1,0 +1,174 @@
+//! A volume that lives on: it works, loses its power in the middle, is brought back the way its scheme says, works on
+//! there, and so on, for hours of virtual time and hundreds of cuts.
+//!
+//! E1. Every cut is judged like any other: what the disk may have done with the writes that were not durable is tried in
+//!     several ways, and each is recovered and held to what the scheme promises. With one of them the volume lives on.
+//! E2. A scheme that may be mounted at once is, with all that the cut has left: its background work and the calls meet.
+//!     Others are repaired first.
+//! E3. Nothing is forgotten between cuts, and nothing repaired that the scheme itself would not repair: what one crash
+//!     leaves unseen, a later one has to live with.
+
+use crate::cut::Cuts;
+use crate::explore::{Counters, Exploration};
+use crate::fate::{Fate, Fates, Futures};
+use crate::id::Id;
+use crate::plan::Plan;
+use crate::promise::Promised;
+use crate::record::{Recording, record_on_used};
+use crate::recover::check;
+use crate::recovery::Recovery;
+use crate::report::{Report, Violation};
+use crate::verdict::Memory;
+use crate::volume::fresh;
+use crate::{Error, story};
+use disk::RamDisk;
+use fsck::Mode;
+use rt::{Rng, Rt};
+use serde::{Deserialize, Serialize};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use workload::script::random;
+
+/// What a volume has to live through.
+#[derive(Clone)]
+pub struct Endurance {
+    /// Scheme, device, volume, seed; of each cut, at most so many states. Its script is not used.
+    pub plan: Plan,
+    /// Power cuts.
+    pub cuts: u32,
+    /// Virtual time of work, all in all.
+    pub time: Duration,
+}
+
+/// How it went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Endured {
+    /// Of all cuts together.
+    #[serde(flatten)]
+    pub report: Report,
+    /// Virtual seconds of work.
+    pub seconds: f64,
+    /// Calls that began.
+    pub calls: u64,
+    /// Calls that did what they were asked for.
+    pub done: u64,
+}
+
+/// Mean time between two calls.
+const PACE: Duration = Duration::from_millis(500);
+
+/// Lives through it, up to the first violation. That a volume is not mounted, or a call fails on it, after it was found
+/// sound, is an error, and names the cut. A disk whose atomic unit can be unreadable afterwards is no place to go on
+/// from, and its unreadable states are judged and not lived with.
+///
+/// # Errors
+/// See [`Error`]; a violation is none.
+pub fn endure(what: &Endurance, counters: &Counters) -> Result<Endured, Error> {
+    let plan = Plan { pace: Some(PACE), ..what.plan.clone() };
+    let promises = plan.promises()?;
+    let mut life = Life {
+        disk: fresh(&plan.shape, promises.mount_at_once)?,
+        rng: Rng::new(plan.seed ^ 0x656e_6475_7265),
+        written: 0,
+        counters,
+        recovery: Recovery::of(&promises),
+    };
+    let mut endured = Endured { report: Report::nothing(&plan), seconds: 0.0, calls: 0, done: 0 };
+    counters.scripts_expected.fetch_add(what.cuts.into(), Ordering::Relaxed);
+    // Half of a leg, at the least, is over when the power goes: so the legs are as long again as their share, and a third.
+    let leg = what.time.mul_f64(4.0 / 3.0 / f64::from(what.cuts.max(1)));
+    for number in 0.. {
+        if number >= what.cuts && endured.seconds >= what.time.as_secs_f64() {
+            break;
+        }
+        life.leg(&plan, leg, number, &mut endured)?;
+        counters.scripts.fetch_add(1, Ordering::Relaxed);
+        if endured.report.violations_total > 0 {
+            break;
+        }
+    }
+    endured.report.workload = "endurance".into();
+    Ok(endured)
+}
+
+struct Life<'a> {
+    disk: RamDisk,
+    rng: Rng,
+    /// Contents that were written so far.
+    written: u64,
+    counters: &'a Counters,
+    recovery: Recovery,
+}
+
+impl Life<'_> {
+    /// Works for a while, and loses the power.
+    fn leg(&mut self, plan: &Plan, time: Duration, number: u32, endured: &mut Endured) -> Result<(), Error> {
+        let seed = self.rng.next_u64();
+        let count = (time.as_secs_f64() / PACE.as_secs_f64()).ceil() as usize;
+        let attributes = plan.shape.format == ondisk::Format::Ufs2;
+        let script = random::calls(seed, count, attributes, &mut self.written);
+        let plan = Plan { script, seed, ..plan.clone() };
+        let promises = plan.promises()?;
+        let name = format!("after cut {number}");
+        let recording = record_on_used(&plan, &self.disk).map_err(|error| Error::Script(name, error.into()))?;
+        let mut memory = Memory::default();
+        let (mut cuts, mut promised) = (Cuts::new(&recording, &plan.device), Promised::new(&recording, &promises));
+        let moments = self.moments(&recording);
+        while cuts.at < moments {
+            cuts.step();
+        }
+        promised.go_on(moments);
+        endured.seconds +=
+            recording.times.get(moments).or(recording.times.last()).map_or(0.0, |time| time.as_secs_f64());
+        let begun = recording.calls.iter().take_while(|call| call.op.is_some() && call.began <= moments);
+        let (calls, done) = begun.fold((0, 0), |(calls, done), call| (calls + 1, done + u64::from(call.done)));
+        (endured.calls, endured.done) = (endured.calls + calls, endured.done + done);
+
+        let units = cuts.units();
+        let futures =
+            Futures { device: &plan.device, units: &units, most: plan.states as usize, exhaustive: plan.exhaustive };
+        let list = futures.list(&mut self.rng);
+        let mut exploration = Exploration::new(&plan, &recording, &promises, &mut memory, self.counters);
+        let mut violations = Vec::new();
+        for fates in &list {
+            if let Some(breach) = exploration.try_state(&mut cuts, &promised, fates) {
+                let id = Id::new(&plan, moments, fates.clone());
+                let told = story::tell(&plan, &recording, &promises, &cuts.pending, id, &breach);
+                violations.push(Violation { id: format!("cut {number} of the life by this seed, {fates}"), ..told });
+            }
+        }
+        let mut report = exploration.report;
+        (report.distinct, report.nested, report.cuts) = (memory.distinct, memory.nested, 1);
+        report.violations_total = violations.len() as u64;
+        report.findings = std::mem::take(&mut memory.findings).into_iter().map(|(name, n)| (name.into(), n)).collect();
+        violations.truncate(crate::report::SHOWN_OF_EACH);
+        report.violations = violations;
+        endured.report = std::mem::replace(&mut endured.report, Report::nothing(&plan)).and(report);
+        if endured.report.violations_total == 0 {
+            self.live_on(&mut cuts, &list)?;
+        }
+        Ok(())
+    }
+
+    /// Moments after which the power goes: at the disk, more is going on at some times than at others, and these are the
+    /// ones to cut at. Not before half of the work is done.
+    fn moments(&mut self, recording: &Recording) -> usize {
+        let idle = recording.calls.iter().find(|call| call.op.is_none());
+        let end = idle.map_or(recording.moments.len(), |call| call.began);
+        self.rng.range(end as u64 / 2, end as u64) as usize
+    }
+
+    /// E2.
+    fn live_on(&mut self, cuts: &mut Cuts<'_>, list: &[Fates]) -> Result<(), Error> {
+        let readable: Vec<&Fates> = list.iter().filter(|fates| !fates.0.contains(&Fate::Unreadable)).collect();
+        let chosen = readable.get(self.rng.below(readable.len().max(1) as u64) as usize);
+        // OK to expect: that all is kept, or lost, is among the futures of every disk.
+        let (disk, _) = cuts.image(chosen.expect("one future at least can be read"));
+        if self.recovery == Recovery::Fsck {
+            check(&Rt::virtual_time(0), Rc::new(disk.clone()), Mode::Preen)?;
+        }
+        self.disk = disk;
+        Ok(())
+    }
+}
