@@ -53,25 +53,26 @@ impl Cache {
     /// # Errors
     /// The first failure; the others were still tried.
     pub async fn write_all(self: &Rc<Self>, bufs: Vec<BufRef>) -> Result<()> {
-        let mut leaving = Vec::with_capacity(bufs.len());
-        let mut blocked = Vec::new();
-        for buf in bufs {
-            match self.attempt(&buf) {
-                Attempt::Clean => {}
-                Attempt::Leaving(written) => leaving.push(written),
-                Attempt::Blocked(until) => blocked.push((buf, until)),
+        let (mut outcome, mut leaving, mut next) = (Ok(()), Vec::with_capacity(bufs.len()), bufs);
+        while !next.is_empty() {
+            let mut blocked = Vec::new();
+            for buf in next.drain(..) {
+                match self.attempt(&buf) {
+                    Attempt::Clean => {}
+                    Attempt::Leaving(written) => leaving.push(written),
+                    Attempt::Blocked(until) => blocked.push((buf, until)),
+                }
             }
-        }
-        let mut outcome = Ok(());
-        for written in &leaving {
-            outcome = outcome.and(written.completed().await.map_err(Error::io));
-        }
-        for (buf, until) in blocked {
-            let written = match until.await {
-                Ok(()) => self.write(&buf).await,
-                Err(error) => Err(error),
-            };
-            outcome = outcome.and(written);
+            for written in &leaving {
+                outcome = outcome.and(written.completed().await.map_err(Error::io));
+            }
+            // Those that waited for the same leave together.
+            for (buf, until) in blocked {
+                match until.await {
+                    Ok(()) => next.push(buf),
+                    Err(error) => outcome = outcome.and(Err(error)),
+                }
+            }
         }
         for written in &leaving {
             outcome = outcome.and(written.durable().await.map_err(Error::io));
