@@ -30,7 +30,9 @@ impl Replay {
         Ok(())
     }
 
-    /// Which names of an inode go: all of a dead directory, all but one of a living one.
+    /// Which names of an inode go: all of a dead directory, all but one of a living one. Of several the one stays that its
+    /// `..` agrees with, as in a full check: then nothing but names goes, and a replay that is cut leaves no `..` that leads
+    /// elsewhere than the only name.
     async fn settle_names(&mut self, links: &mut Links, index: usize) -> Result<(), NotReplayed> {
         let Some(node) = links.nodes.get(index) else { return Ok(()) };
         let (ino, alive) = (node.ino, node.alive);
@@ -50,7 +52,9 @@ impl Replay {
         if !alive && untouched {
             return broken("it dies, and may have a name that the journal does not tell of");
         }
-        let staying = own.iter().find(|(touch, _)| !touch.leaves).or(own.first());
+        let agrees = if own.len() > 1 { self.dotdot(links, ino).await?.names } else { 0 };
+        let newer = || own.iter().find(|(touch, _)| !touch.leaves).or(own.first());
+        let staying = own.iter().find(|(_, place)| place.parent == agrees).or_else(newer);
         let kept = staying.filter(|_| alive && !untouched).map(|(touch, place)| (touch.place, *place));
         for (touch, place) in own.iter().filter(|(touch, _)| kept.is_none_or(|(kept, _)| kept != touch.place)) {
             self.clear_entry(*place).await?;
@@ -80,11 +84,7 @@ impl Replay {
             (None, Some(_)) => before().ok_or(NotReplayed::Inode { ino, what: "its parent is not known" })?,
             (None, None) => return Ok(()),
         };
-        let mut found = Place { parent: ino, at: DOTDOT, ..Place::default() };
-        match place.and_then(|place| links.places.get(place)) {
-            Some(known) => found = *known,
-            None => self.read_places(std::slice::from_mut(&mut found)).await?,
-        }
+        let found = self.dotdot(links, ino).await?;
         if found.names == parent {
             return Ok(());
         }
@@ -98,6 +98,16 @@ impl Replay {
             place.names = parent;
         }
         Ok(())
+    }
+
+    /// The `..` of a directory, as the disk has it.
+    async fn dotdot(&mut self, links: &Links, ino: u32) -> Result<Place, NotReplayed> {
+        let mut found = Place { parent: ino, at: DOTDOT, ..Place::default() };
+        match links.place(ino, DOTDOT).and_then(|place| links.places.get(place)) {
+            Some(known) => found = *known,
+            None => self.read_places(std::slice::from_mut(&mut found)).await?,
+        }
+        Ok(found)
     }
 
     /// Writes the link count of an inode that lives.
