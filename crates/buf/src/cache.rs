@@ -411,6 +411,11 @@ impl Cache {
         bufs
     }
 
+    /// Nothing is dirty, and nothing is on its way.
+    pub fn is_settled(&self) -> bool {
+        self.inner.borrow().dirty.bytes() == 0 && self.sent.borrow().is_empty()
+    }
+
     /// All bufs that hold something that is not durable.
     pub fn unsettled(&self) -> Vec<BufRef> {
         let mut bufs: Vec<BufRef> = self.sent.borrow().values().cloned().collect();

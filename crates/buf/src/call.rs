@@ -15,6 +15,16 @@ impl Cache {
         let id = self.next_op.get();
         self.next_op.set(id + 1);
         let op = Op { id, kind };
+        if let Err(error) = self.admit(op).await {
+            // The scheme was told of the call, and shall not wait for its end. The call has done nothing to wait for.
+            drop(self.scheme().end(self, op));
+            return Err(error);
+        }
+        self.running.set(id);
+        Ok(op)
+    }
+
+    async fn admit(self: &Rc<Self>, op: Op) -> Result<()> {
         let must = self.scheme().begin(self, op);
         if !matches!(must, Must::Nothing) {
             self.obey(must).await?;
@@ -25,8 +35,7 @@ impl Cache {
         if self.is_over_dirty() {
             self.throttle().await?;
         }
-        self.running.set(id);
-        Ok(op)
+        Ok(())
     }
 
     /// How many calls that change the volume have begun: the [`Op::id`] of the last one.

@@ -46,7 +46,8 @@ pub use held::{Held, How};
 pub use landing::Landing;
 pub use promises::{CrashLeaves, Durable, Promises};
 pub use scheme::{
-    Answer, CallKind, Fields, Home, Leave, Must, Op, Pointers, Ready, Run, Scheme, Slot, Step, Undo, WhileLeaving,
+    Answer, CallKind, Fields, Home, Leave, LogFile, Must, Op, Pointers, Ready, Run, Scheme, Slot, Step, Undo,
+    WhileLeaving,
 };
 pub use ticket::{Freed, Ledger, Ticket, Told, Watch};
 

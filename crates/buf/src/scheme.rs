@@ -124,6 +124,33 @@ pub enum Step<'a> {
         /// It is a directory.
         directory: bool,
     },
+    /// An inode's links are about to change, or have just changed. Told as well before a name goes, while the link that it
+    /// is stays: for whoever must know where the counts began.
+    Links {
+        /// The inode.
+        ino: Ino,
+        /// Links before.
+        before: u16,
+        /// Links now.
+        after: u16,
+        /// Its mode; of a new inode at least the kind.
+        mode: u16,
+        /// For a new directory: what its `..` will name.
+        dotdot: Option<Ino>,
+    },
+    /// Fragments were taken in a group's map for a block that no pointer leads to yet.
+    FragmentsTaken {
+        /// Who takes them.
+        ino: Ino,
+        /// For which block of the file.
+        lbn: Lbn,
+        /// What the block had before.
+        old: Run,
+        /// What it will have. Where it grew in place, it begins with the old run.
+        new: Run,
+        /// The cylinder group's buf.
+        cg: &'a BufRef,
+    },
     /// Fields of an inode changed.
     InodeChanged {
         /// The inode.
@@ -235,6 +262,8 @@ pub enum Step<'a> {
         ino: Ino,
         /// The buf in which the pointers lived.
         at: &'a BufRef,
+        /// The blocks, each with the fragments that go.
+        blocks: &'a [(Lbn, Run)],
         /// Frees the blocks.
         ticket: Ticket,
     },
@@ -263,7 +292,8 @@ impl Step<'_> {
     /// behind a name, is not among them.
     pub fn each_changed(&self, mut tell: impl FnMut(&BufRef)) {
         match *self {
-            Step::InodesReady { cg } => tell(cg),
+            Step::InodesReady { cg } | Step::FragmentsTaken { cg, .. } => tell(cg),
+            Step::Links { .. } => {}
             Step::InodeAllocated { cg, inode, .. } => {
                 tell(cg);
                 tell(inode);
@@ -379,6 +409,19 @@ pub struct Pointers<'a> {
     pub attributes: Option<([FragNo; 2], u64)>,
 }
 
+/// A file of the volume in which a scheme keeps a log of its own.
+#[derive(Debug, Clone)]
+pub struct LogFile {
+    /// Where it lies, in its order: address and bytes.
+    pub extents: Vec<(DiskOff, u64)>,
+    /// Bytes of a block of the volume.
+    pub block: u32,
+    /// What tells this mount from those before: the `fs_mtime` that it sets.
+    pub stamp: i64,
+    /// The byte order of the volume.
+    pub endian: ondisk::Endian,
+}
+
 /// Whether a buf may be changed while its image is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhileLeaving {
@@ -395,6 +438,19 @@ pub trait Scheme {
 
     /// What it promises.
     fn declares(&self) -> Promises;
+
+    /// It keeps a log in a file of the volume, and cannot be mounted where there is none.
+    fn wants_log(&self) -> bool {
+        false
+    }
+
+    /// This is the file for the log, empty. Told once, before the first call; not where the volume cannot have one.
+    fn log(&self, _file: LogFile) {}
+
+    /// The log is so full that calls must wait until a sync has made it empty.
+    fn wants_sync(&self) -> bool {
+        false
+    }
 
     /// A call begins.
     fn begin(&self, _cache: &Rc<Cache>, _op: Op) -> Must {

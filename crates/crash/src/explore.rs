@@ -49,7 +49,7 @@ pub fn explore(plan: &Plan) -> Result<Report, Error> {
 pub fn explore_with(plan: &Plan, memory: &mut Memory, counters: &Counters) -> Result<Report, Error> {
     memory.bound();
     let promises = plan.promises()?;
-    let recording = record(plan, &fresh(&plan.shape, promises.mount_at_once)?)?;
+    let recording = record(plan, &fresh(&plan.shape, &*plan.scheme()?)?)?;
     let before = (memory.distinct, memory.nested, std::mem::take(&mut memory.findings));
     let mut exploration = Exploration::new(plan, &recording, &promises, memory, counters);
     exploration.run();

@@ -26,7 +26,7 @@ fn at_cut(
     search: impl FnOnce(&mut Try<'_>) -> Option<(Fates, Rc<Breach>)>,
 ) -> Result<Option<Violation>, Error> {
     let (promises, counters, mut memory) = (plan.promises()?, Counters::default(), Memory::default());
-    let recording = record(plan, &fresh(&plan.shape, promises.mount_at_once)?)?;
+    let recording = record(plan, &fresh(&plan.shape, &*plan.scheme()?)?)?;
     let mut exploration = Exploration::new(plan, &recording, &promises, &mut memory, &counters);
     let (mut cuts, mut promised) = (Cuts::new(&recording, &plan.device), Promised::new(&recording, &promises));
     while cuts.at < moments.min(recording.moments.len()) {

@@ -34,8 +34,8 @@ async fn never_stop(fs: Rc<ordofs::Fs>, rt: Rt, stop: Rc<Cell<bool>>) {
 fn a_sync_ends_though_others_never_stop() {
     for scheme in schemes::ALL.iter().map(|scheme| scheme.name) {
         let (device, rt) = (Device::by_name("scsi94").unwrap(), Rt::virtual_time(5));
-        let ram = fresh(&Shape::small(device), true).unwrap().snapshot();
         let honest = |name| honest(name, &Settings::default()).unwrap();
+        let ram = fresh(&Shape::small(device), &*honest(scheme)).unwrap().snapshot();
         let mounted = mount(&rt, &ram, device.on(&rt, &ram, 5), honest(scheme), false).unwrap();
         let fs = mounted.fs().clone();
         let stop = Rc::new(Cell::new(false));

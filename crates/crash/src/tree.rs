@@ -306,7 +306,8 @@ async fn names<F: FileSystem>(fs: &F, node: NodeId) -> Result<Vec<Vec<u8>>> {
         let mut seen = false;
         let mut take = |entry: vfs::DirEntry<'_>| {
             (cookie, seen) = (entry.next, true);
-            if entry.name != b"." && entry.name != b".." {
+            // The journal is the volume's own: no script made it.
+            if entry.name != b"." && entry.name != b".." && entry.name != ondisk::suj::NAME.as_bytes() {
                 names.push(entry.name.to_vec());
             }
             true

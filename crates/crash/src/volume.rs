@@ -2,7 +2,9 @@
 
 use crate::record::{honest, mount};
 use crate::{Error, Shape};
+use buf::Scheme;
 use disk::RamDisk;
+use ordofs::{JournalChange, Tuning};
 use rt::{Rng, Rt};
 use schemes::Settings;
 use std::cell::RefCell;
@@ -14,36 +16,45 @@ const GARBAGE: usize = 32 * 1024;
 
 thread_local! {
     /// The last one that was made: scripts come in rows with the same.
-    static LAST: RefCell<Option<(Shape, bool, RamDisk)>> = const { RefCell::new(None) };
+    static LAST: RefCell<Option<(Shape, Needs, RamDisk)>> = const { RefCell::new(None) };
 }
 
-/// A new volume of a shape, on a disk that was used before: what nobody initialises is garbage, as it is in life.
-/// `mount_at_once` gives it the flag by which a system knows that a crash does not make it unfit to be written.
+/// What a scheme needs of its volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Needs {
+    /// The flag by which a system knows that a crash does not make it unfit to be written.
+    mount_at_once: bool,
+    /// A file for its log.
+    log: bool,
+}
+
+/// A new volume of a shape for a scheme, on a disk that was used before: what nobody initialises is garbage, as it is in life.
 ///
 /// # Errors
 /// There is no volume of this shape.
-pub(crate) fn fresh(shape: &Shape, mount_at_once: bool) -> Result<RamDisk, Error> {
-    let known = |last: &Option<(Shape, bool, RamDisk)>| {
-        let last = last.as_ref().filter(|(of, flag, _)| of == shape && *flag == mount_at_once);
+pub(crate) fn fresh(shape: &Shape, scheme: &dyn Scheme) -> Result<RamDisk, Error> {
+    let needs = Needs { mount_at_once: scheme.declares().mount_at_once, log: scheme.wants_log() };
+    let known = |last: &Option<(Shape, Needs, RamDisk)>| {
+        let last = last.as_ref().filter(|(of, had, _)| of == shape && *had == needs);
         last.map(|(.., ram)| ram.snapshot())
     };
     if let Some(ram) = LAST.with_borrow(known) {
         return Ok(ram);
     }
-    let ram = make(shape, mount_at_once)?;
-    LAST.set(Some((shape.clone(), mount_at_once, ram.snapshot())));
+    let ram = make(shape, needs)?;
+    LAST.set(Some((shape.clone(), needs, ram.snapshot())));
     Ok(ram)
 }
 
 /// newfs leaves a directory for snapshots, which the model knows nothing of: it goes.
-fn make(shape: &Shape, mount_at_once: bool) -> Result<RamDisk, Error> {
+fn make(shape: &Shape, needs: Needs) -> Result<RamDisk, Error> {
     let (rt, ram) = (Rt::virtual_time(0), RamDisk::new(shape.size));
     let mut garbage = vec![0; GARBAGE];
     Rng::new(0x0067_6172_6261_6765).fill(&mut garbage);
     for at in (0..shape.size).step_by(GARBAGE) {
         ram.poke(at, &garbage[..GARBAGE.min((shape.size - at) as usize)]);
     }
-    let volume = shape.volume().with(|params| params.softdep = mount_at_once);
+    let volume = shape.volume().with(|params| params.softdep = needs.mount_at_once);
     let made = volume.create_on(&rt, Rc::new(ram.clone()), false);
     made.map_err(|error| Error::Shape(error.to_string()))?;
     let mounted = mount(&rt, &ram, Rc::new(ram.clone()), honest("async", &Settings::default())?, false)?;
@@ -52,5 +63,10 @@ fn make(shape: &Shape, mount_at_once: bool) -> Result<RamDisk, Error> {
     rt.block_on(async move { fs.rmdir(fs.root(), Name::new(b".snap")?).await }).map_err(failed)?;
     rt.block_on(mounted.unmount()).map_err(failed)?;
     rt.drop_tasks();
+    if needs.log {
+        let journal = Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() };
+        journal.apply_on(&rt, Rc::new(ram.clone())).map_err(|error| Error::Shape(error.to_string()))?;
+        rt.drop_tasks();
+    }
     Ok(ram)
 }

@@ -113,7 +113,7 @@ impl Ffs {
         let at = self.put_inode(inode).await?;
         if gone.frags > 0 {
             let ticket = self.cache.ledger().issue(Freed::Blocks { ino, runs: gone.runs });
-            self.told(op, Step::BlocksReleased { ino, at: &at, ticket }).await?;
+            self.told(op, Step::BlocksReleased { ino, at: &at, blocks: &gone.blocks, ticket }).await?;
         }
         self.told(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await
     }
@@ -153,7 +153,7 @@ impl Ffs {
         area: &[u8],
     ) -> Result<()> {
         let mut taken = Vec::with_capacity(BLOCKS);
-        let mut outcome = self.take_area(who, inode, area, &mut taken).await;
+        let mut outcome = self.take_area(op, who, inode, area, &mut taken).await;
         let mut blocks = Vec::with_capacity(BLOCKS);
         if outcome.is_ok() {
             outcome = self.fill_area(op, inode, area, &taken, &mut blocks).await;
@@ -192,14 +192,18 @@ impl Ffs {
         self.told(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await
     }
 
-    async fn take_area(&self, who: &Caller, inode: &Inode, area: &[u8], taken: &mut Vec<Taken>) -> Result<()> {
+    async fn take_area(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8], taken: &mut Vec<Taken>) -> Result<()> {
         let home = self.g.ino_to_cg(inode.ino());
         for k in 0..area.len().div_ceil(self.g.bsize as usize) {
             let pref = match taken.last() {
                 Some(before) => before.run.at.plus(self.g.frag),
                 None => self.g.cgdata(home),
             };
-            taken.push(self.alloc(who.privileged, home, pref, self.area_frags(area.len() as u32, k)).await?);
+            let one = self.alloc(who.privileged, home, pref, self.area_frags(area.len() as u32, k)).await?;
+            let (old, new, cg) = (Run { at: FragNo::HOLE, frags: 0 }, one.run, one.group.clone());
+            taken.push(one);
+            let lbn = Geometry::extattr_lbn(k);
+            self.told(op, Step::FragmentsTaken { ino: inode.ino(), lbn, old, new, cg: &cg }).await?;
         }
         Ok(())
     }
@@ -227,7 +231,7 @@ impl Ffs {
     pub(crate) fn count_attributes(&self, inode: &Inode, gone: &mut Runs) -> Result<()> {
         for k in 0..BLOCKS {
             if let Some(run) = self.area_run(inode, k)? {
-                self.add_run(gone, run.at, run.frags);
+                self.add_run(gone, Geometry::extattr_lbn(k), run.at, run.frags);
             }
         }
         Ok(())

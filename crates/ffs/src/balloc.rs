@@ -136,6 +136,7 @@ impl Ffs {
         };
         let key = Key::File(w.inode.ino(), Lbn(i as i64));
         reserved.add(old, &taken, kept.is_none().then_some(key));
+        self.tell_taken(w, w.lbn as i64, old, &taken).await?;
         if let Some(tail) = tail {
             self.make_whole(w, tail, reserved).await?;
         }
@@ -149,6 +150,11 @@ impl Ffs {
         self.put_contents(w, &block, fill);
         self.set_direct(w, i, &block, old, taken, w.size, reserved).await?;
         Ok(block)
+    }
+
+    async fn tell_taken(&self, w: &Write<'_>, lbn: i64, old: Run, taken: &Taken) -> Result<()> {
+        let (ino, new, cg) = (w.inode.ino(), taken.run, &taken.group);
+        self.told(w.op, Step::FragmentsTaken { ino, lbn: Lbn(lbn), old, new, cg }).await
     }
 
     /// Gives a buf the place and length of its new run.
@@ -234,6 +240,7 @@ impl Ffs {
         };
         let taken = self.realloc_frag(w.privileged, pref, old, self.g.frag).await?;
         reserved.add(old, &taken, None);
+        self.tell_taken(w, last as i64, old, &taken).await?;
         Ok(Some(Tail { index, block, old, taken }))
     }
 
@@ -364,6 +371,7 @@ impl Ffs {
             }
             let link = Link { lbn, role: Role::Indirect, index, taken, block: None };
             reserved.add(NOTHING, &link.taken, Some(link.key(w.inode)));
+            self.tell_taken(w, lbn.0, NOTHING, &link.taken).await?;
             links.push(link);
             index = step;
         }
@@ -378,6 +386,7 @@ impl Ffs {
         let taken = self.alloc(w.privileged, home, pref, g.frag).await?;
         let link = Link { lbn: Lbn(w.lbn as i64), role: role(w.inode), index, taken, block: None };
         reserved.add(NOTHING, &link.taken, Some(link.key(w.inode)));
+        self.tell_taken(w, w.lbn as i64, NOTHING, &link.taken).await?;
         links.push(link);
         Ok(links)
     }

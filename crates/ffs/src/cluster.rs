@@ -53,6 +53,11 @@ impl Ffs {
         let pref = self.row_pref(inode, row);
         let Some((first, group)) = self.clusteralloc(pref, len).await? else { return Ok(()) };
         let place = |i: usize| first.plus(i as u32 * self.g.frag);
+        let ino = inode.ino();
+        for (i, lbn) in (0..row.blocks.len()).zip(row.first..) {
+            let (old, new) = (Run { at: FragNo::HOLE, frags: 0 }, Run { at: place(i), frags: self.g.frag });
+            self.told(op, Step::FragmentsTaken { ino, lbn: Lbn(lbn as i64), old, new, cg: &group }).await?;
+        }
         self.inode_block(inode).await?;
         let ready = self.move_row(op, inode, row, &place).await;
         if let Err(error) = ready {

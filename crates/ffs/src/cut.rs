@@ -9,7 +9,7 @@
 
 use crate::Ffs;
 use crate::balloc::size_field;
-use buf::{BufRef, Fields, Freed, Key, Op, Step};
+use buf::{BufRef, Fields, Freed, Key, Op, Run, Step};
 use ondisk::{FragNo, Lbn};
 use ufs::Inode;
 use vfs::Result;
@@ -19,6 +19,8 @@ use vfs::Result;
 pub(crate) struct Runs {
     pub(crate) runs: Vec<(FragNo, u32)>,
     pub(crate) frags: u32,
+    /// The same, block by block of the file.
+    pub(crate) blocks: Vec<(Lbn, Run)>,
 }
 
 /// An indirect block on the way to a piece.
@@ -57,8 +59,9 @@ pub(crate) enum Why {
 
 impl Ffs {
     /// Adds a run, joined with the one before if it goes on there.
-    pub(crate) fn add_run(&self, all: &mut Runs, at: FragNo, frags: u32) {
+    pub(crate) fn add_run(&self, all: &mut Runs, lbn: Lbn, at: FragNo, frags: u32) {
         all.frags += frags;
+        all.blocks.push((lbn, Run { at, frags }));
         match all.runs.last_mut() {
             Some((first, n)) if first.plus(*n) == at && self.g.dtog(*first) == self.g.dtog(at) => *n += frags,
             _ => all.runs.push((at, frags)),
@@ -98,7 +101,7 @@ impl Ffs {
         }
         let ino = inode.ino();
         let ticket = self.cache.ledger().issue(Freed::Blocks { ino, runs: gone.runs });
-        self.told(op, Step::BlocksReleased { ino, at: &at, ticket }).await?;
+        self.told(op, Step::BlocksReleased { ino, at: &at, blocks: &gone.blocks, ticket }).await?;
         // A pointer in an indirect block goes before the size: a size beyond the last block is repaired by itself after
         // a crash, a block beyond the size is not.
         let inode_buf = match cut {
@@ -158,7 +161,7 @@ impl Ffs {
                 let at = self.pointer(&end.block, i);
                 if !at.is_hole() {
                     let lbn = Lbn((end.base + u64::from(i)) as i64);
-                    self.add_run(gone, self.sane(ino, lbn, at, self.g.frag)?, self.g.frag);
+                    self.add_run(gone, lbn, self.sane(ino, lbn, at, self.g.frag)?, self.g.frag);
                     keys.push(Key::File(ino, lbn));
                 }
             }
@@ -172,7 +175,7 @@ impl Ffs {
                     _ => Cut::Pointer(node.block, emptied.0),
                 });
             }
-            self.add_run(gone, node.at, self.g.frag);
+            self.add_run(gone, node.name, node.at, self.g.frag);
             keys.push(Key::File(ino, node.name));
             emptied = (node.index, node.index + 1);
         }

@@ -83,7 +83,7 @@ impl Ffs {
                 continue;
             }
             let wanted = if turn == 0 { wanted } else { None };
-            match self.take_inode_in(op, c, wanted, directory).await {
+            match self.take_inode_in(op, c, wanted, parent, kind).await {
                 Ok(Some(new)) => return Ok(new),
                 Ok(None) => {}
                 Err(error) => outcome = error,
@@ -92,7 +92,15 @@ impl Ffs {
         Err(outcome)
     }
 
-    async fn take_inode_in(&self, op: Op, c: Cgx, wanted: Option<u32>, directory: bool) -> Result<Option<NewInode>> {
+    async fn take_inode_in(
+        &self,
+        op: Op,
+        c: Cgx,
+        wanted: Option<u32>,
+        parent: &Inode,
+        kind: Kind,
+    ) -> Result<Option<NewInode>> {
+        let directory = kind == Kind::Directory;
         let group = self.group(c).await?;
         let i = loop {
             let (found, ready) = group.look(self, |cg| (find_inode(cg, wanted), cg.initediblk()));
@@ -115,6 +123,14 @@ impl Ffs {
         self.summary.add(c, change.expect("an inode that was found free can be taken"));
         self.summary.placed(c, directory);
         let ino = Ino(c.0 * self.g.ipg + i);
+        let dotdot = directory.then(|| parent.ino());
+        if directory {
+            let (links, mode) = (parent.dinode().nlink, parent.dinode().mode);
+            let step = Step::Links { ino: parent.ino(), before: links, after: links, mode, dotdot: None };
+            self.told(op, step).await?;
+        }
+        let mode = (kind as u16) << 12;
+        self.told(op, Step::Links { ino, before: 0, after: 0, mode, dotdot }).await?;
         match self.next_generation(ino).await {
             Ok(generation) => Ok(Some(NewInode { ino, generation, cg: group.buf })),
             Err(error) => {

@@ -36,6 +36,8 @@ pub struct Opening {
     pub force: bool,
     /// Where it is mounted: kept in the superblock.
     pub mount_point: String,
+    /// The `fs_mtime` of this mount, which a journal of soft updates has got already (V4). `None` for the clock's.
+    pub stamp: Option<i64>,
 }
 
 /// Why a volume cannot be mounted, or not for writing.
@@ -165,6 +167,12 @@ impl Ffs {
         if clean && keeps_order {
             self.set_softdep(true).await?;
         }
+        if let Some(stamp) = opening.stamp {
+            // While the volume is marked clean: torn with that mark, the journal would be of another mount than the volume.
+            self.superblock.borrow_mut().fields.mtime = stamp;
+            self.put_superblock();
+            self.cache.write(&self.superblock_buf).await?;
+        }
         {
             let now = self.now();
             let mut sb = self.superblock.borrow_mut();
@@ -179,7 +187,7 @@ impl Ffs {
                 f.flags &= !flag::DOSOFTDEP;
                 f.flags |= if (softdep || clean) && keeps_order { flag::DOSOFTDEP } else { 0 };
                 // A second mount within a second is another one, too.
-                f.mtime = if f.mtime == now { now + 1 } else { now };
+                f.mtime = opening.stamp.unwrap_or(if f.mtime == now { now + 1 } else { now });
             }
             (f.clean, f.pendingblocks, f.pendinginodes) = (0, 0, 0);
             f.fsmnt.fill(0);

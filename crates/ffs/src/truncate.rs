@@ -83,7 +83,7 @@ impl Ffs {
         if let Some(last) = keep.checked_sub(1) {
             let (run, frags) = (self.direct_run(inode, last)?, self.g.blkfrags(size, last as u64));
             if run.frags > frags {
-                self.add_run(&mut gone, run.at.plus(frags), run.frags - frags);
+                self.add_run(&mut gone, Lbn(last as i64), run.at.plus(frags), run.frags - frags);
                 if let Some(block) = self.cache.find(Key::File(ino, Lbn(last as i64))) {
                     self.cache.before_change(&block).await;
                     self.cache.resize(&block, (frags * self.g.fsize) as usize);
@@ -108,7 +108,7 @@ impl Ffs {
         for i in from..to {
             let run = self.direct_run(inode, i)?;
             if run.frags > 0 {
-                self.add_run(gone, run.at, run.frags);
+                self.add_run(gone, Lbn(i as i64), run.at, run.frags);
             }
         }
         let mut dinode = inode.dinode_mut();
@@ -132,7 +132,7 @@ impl Ffs {
             return Ok(());
         }
         let ticket = self.cache.ledger().issue(Freed::Blocks { ino, runs: gone.runs });
-        self.told(op, Step::BlocksReleased { ino, at: &at, ticket }).await
+        self.told(op, Step::BlocksReleased { ino, at: &at, blocks: &gone.blocks, ticket }).await
     }
 
     pub(crate) async fn make_hole(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn) -> Result<()> {

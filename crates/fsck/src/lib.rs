@@ -36,7 +36,7 @@ mod walk;
 pub use finding::{Finding, Severity};
 pub use report::{FINDINGS_MAX, Found, Journal, Report, Usage};
 pub use run::check;
-pub use suj::{NotReplayed, Replayed, replay};
+pub use suj::{NotReplayed, Replayed, Session, begin_session, replay};
 
 /// What to do with what is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

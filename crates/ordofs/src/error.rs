@@ -33,6 +33,12 @@ pub enum OpenError {
     /// There is no scheme with this name.
     #[error("no scheme is called {0:?}; `ordo schemes` lists them")]
     NoScheme(String),
+    /// The scheme keeps a journal, and the volume has none.
+    #[error("the scheme {0} needs a journal, and the volume has none; make one with `ordo tune -o journal=on`")]
+    NoJournal(&'static str),
+    /// The journal of the volume cannot be used.
+    #[error("the journal cannot be used: {0}; make it anew with `ordo tune -o journal=off` and `-o journal=on`")]
+    Journal(fsck::NotReplayed),
     /// The scheme has no such rule.
     #[error(transparent)]
     NoRule(#[from] schemes::NoRule),

@@ -5,9 +5,10 @@
 
 use crate::OpenError;
 use disk::{Block, Disk, DiskOff, FileOptions, ReadPart, Slice, Tag};
-use ondisk::ByteOff;
 use ondisk::partition::{self, Partition, Select, Table};
-use ondisk::superblock::search::{self, Found};
+use ondisk::superblock::SBLOCKSIZE;
+use ondisk::superblock::search::{self, Copy, Found};
+use ondisk::{ByteOff, Superblock};
 use rt::Rt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -107,6 +108,24 @@ pub fn locate_damaged(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result
 /// `NotFound`.
 pub fn locate_on(rt: &Rt, disk: Rc<dyn Disk>) -> Result<Located, OpenError> {
     find(rt, disk, search::find_to_mount)
+}
+
+/// The same volume, after its superblock was written. Only where that is must be right.
+///
+/// # Errors
+/// When it cannot be read, or is none.
+pub(crate) async fn located_again(located: Located) -> Result<Located, OpenError> {
+    let Located { disk, found } = located;
+    let at = found.superblock.at;
+    let sector = u64::from(disk.info().sector);
+    let start = at.0 - at.0 % sector;
+    let end = (at.0 + SBLOCKSIZE as u64).next_multiple_of(sector).min(disk.info().size);
+    let part = ReadPart { block: Block::zeroed((end - start) as usize), tag: Tag::of(disk::Kind::Superblock) };
+    let parts = disk.read(DiskOff(start), vec![part]).await?;
+    let bytes: Vec<u8> =
+        parts.iter().flat_map(|part| part.block.iter().copied()).skip((at.0 - start) as usize).collect();
+    let superblock = Superblock::decode(&bytes, at).map_err(|why| vfs::Error::corrupt(why.to_string()))?;
+    Ok(Located { disk, found: Found { superblock, copy: Copy::Primary } })
 }
 
 type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, search::NotFound>;

@@ -37,6 +37,7 @@
 mod blocking;
 mod error;
 mod image;
+mod journal;
 mod make;
 mod mounted;
 mod options;

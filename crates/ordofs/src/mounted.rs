@@ -1,6 +1,7 @@
 //! A mounted volume: layout, scheme, cache and disk, put together. The async face.
 
 use crate::image::{ImageSpec, Located, locate};
+use crate::journal;
 use crate::options::DEFAULT_SCHEME;
 use crate::{MountOptions, OpenError};
 use buf::{Cache, CacheOptions, Health, Scheme};
@@ -95,14 +96,24 @@ impl Mounted {
     ) -> std::result::Result<Mounted, OpenError> {
         let queue_options = QueueOptions { volatile_cache: options.volatile_cache, ..QueueOptions::default() };
         let read_only = options.read_only || located.disk.info().read_only;
-        let queue = Queue::new(rt, located.disk, queue_options);
-        let opening = ffs::Opening { read_only, force: options.force, mount_point: options.mount_point.clone() };
+        let mut opening =
+            ffs::Opening { read_only, force: options.force, mount_point: options.mount_point.clone(), stamp: None };
+        let (located, not_replayed) = if read_only { (located, None) } else { journal::replayed(rt, located).await? };
         let gate = ffs::may_write(&located.found, &opening);
-        let why_read_only = gate.as_ref().err().map(ToString::to_string).filter(|_| !read_only);
+        let why_read_only = gate.as_ref().err().map(|why| journal::why(why, not_replayed)).filter(|_| !read_only);
+        let log = match gate {
+            Ok(()) if !read_only => journal::log_of(rt, &located, &*scheme).await?,
+            _ => None,
+        };
+        opening.stamp = log.as_ref().map(|log| log.stamp);
+        let queue = Queue::new(rt, located.disk, queue_options);
         let health = if read_only || gate.is_err() { Health::read_only() } else { Health::default() };
         let cache = Cache::new(rt.clone(), queue, health, CacheOptions::of_size(options.cache));
         let acls = located.found.superblock.features().acls;
         let layout = Ffs::open(&cache, scheme.clone(), located.found, &opening).await?;
+        if let Some(log) = log {
+            scheme.log(log);
+        }
         let atime = if options.noatime { Atime::Never } else { Atime::Relative };
         let fs = Rc::new(Ufs::new(layout, ufs::Options { atime }));
         rt.spawn(Cache::run_syncer(Rc::downgrade(&cache)));

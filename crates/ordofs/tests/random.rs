@@ -5,8 +5,10 @@ mod common;
 
 use common::{SHAPES, assert_clean, fresh, mount};
 use model::{MemFs, Options};
-use ordofs::Mounted;
+use ordofs::disk::RamDisk;
 use ordofs::rt::Rt;
+use ordofs::{JournalChange, Mounted, Tuning};
+use std::rc::Rc;
 use vfs::{Caller, FileSystem, Name, Stamp};
 use workload::random::{Divergence, Features, Generator, Op, Rules, Shape, compare_trees, differential, shrink};
 
@@ -14,6 +16,9 @@ use workload::random::{Divergence, Features, Generator, Op, Rules, Shape, compar
 fn play(shape: usize, scheme: &str, seed: u64, ops: &[Op]) -> Result<(), Divergence> {
     let rt = Rt::virtual_time(seed);
     let ram = fresh(&rt, SHAPES[shape], 24 << 20);
+    if scheme == "suj" {
+        with_journal(&rt, &ram);
+    }
     let mounted = mount(&rt, &ram, scheme);
     rt.block_on(without_snap(&mounted));
     let clock = rt.clone();
@@ -22,7 +27,11 @@ fn play(shape: usize, scheme: &str, seed: u64, ops: &[Op]) -> Result<(), Diverge
         Stamp { secs, nanos }
     });
     let rules = Rules { who: Caller { privileged: true, ..Caller::default() }, every: 200 };
-    rt.block_on(differential(&model, &**mounted.fs(), ops, rules))?;
+    if let Err(first) = rt.block_on(differential(&model, &**mounted.fs(), ops, rules)) {
+        // Dropped as it is it would panic for the tickets that it holds, and nobody would learn of the difference.
+        let _ = rt.block_on(mounted.unmount());
+        return Err(first);
+    }
     rt.block_on(mounted.unmount()).expect("the disk is well");
     assert_clean(&rt, &ram, &format!("shape {shape}, {scheme}, seed {seed}"));
     let again = mount(&rt, &ram, scheme);
@@ -43,6 +52,11 @@ fn seeds(from: u64, short: u64) -> std::ops::Range<u64> {
 async fn without_snap(mounted: &Mounted) {
     let fs = mounted.fs();
     fs.rmdir(fs.root(), Name::new(b".snap").expect("a name")).await.expect("newfs made it, and it is empty");
+}
+
+fn with_journal(rt: &Rt, ram: &RamDisk) {
+    let journal = Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() };
+    journal.apply_on(rt, Rc::new(ram.clone())).expect("there is room for a journal");
 }
 
 fn features(shape: usize) -> Features {
@@ -76,6 +90,11 @@ fn sweep(scheme: &str, seeds: std::ops::Range<u64>, steps: usize) {
 #[test]
 fn softupdates_answers_as_the_model_does() {
     sweep("softupdates", seeds(0, 12), 1500);
+}
+
+#[test]
+fn suj_answers_as_the_model_does() {
+    sweep("suj", seeds(20_000, 6), 1500);
 }
 
 #[test]

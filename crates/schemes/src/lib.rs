@@ -15,6 +15,7 @@ mod async_;
 mod mutant;
 mod rules;
 mod softupdates;
+mod suj;
 mod sync;
 #[cfg(test)]
 mod testing;
@@ -25,6 +26,7 @@ pub use async_::NoOrder;
 pub use mutant::{Mutant, MutantSpec, mutants};
 pub use rules::{RuleNames, Rules};
 pub use softupdates::SoftUpdates;
+pub use suj::Suj;
 pub use sync::Synchronous;
 pub use told::{Dependency, Heard, Piece, Teller, Told};
 pub use words::InWords;
@@ -111,6 +113,11 @@ impl Known {
             Some(rule) => Err(NoRule { scheme: self.name, rule: rule.clone(), rules }),
         }
     }
+
+    /// Its volumes must have a journal.
+    pub fn wants_log(&self) -> bool {
+        (self.make)(&Settings::default()).wants_log()
+    }
 }
 
 /// All schemes.
@@ -125,6 +132,15 @@ pub const ALL: &[Known] = &[
         about: "writes are delayed and leave in order, rolled back where they must: a crash leaves leaks only",
         make: |settings| {
             Rc::new(SoftUpdates::without(settings.alloc_init.unwrap_or(AllocInit::All), settings.dropped()))
+        },
+    },
+    Known {
+        name: "suj",
+        about: "soft updates with FreeBSD's journal: a mount after a crash replays it, and nothing is left",
+        make: |settings| {
+            let init = settings.alloc_init.unwrap_or(AllocInit::All);
+            let records_first = !settings.without.iter().any(|rule| Suj::is_records_first(rule));
+            Rc::new(Suj::over(SoftUpdates::without(init, settings.dropped()), records_first))
         },
     },
     Known {

@@ -215,6 +215,18 @@ impl Scheme for Mutant {
         self.inner.declares()
     }
 
+    fn wants_log(&self) -> bool {
+        self.inner.wants_log()
+    }
+
+    fn log(&self, file: buf::LogFile) {
+        self.inner.log(file);
+    }
+
+    fn wants_sync(&self) -> bool {
+        self.inner.wants_sync()
+    }
+
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
         self.inner.begin(cache, op)
     }

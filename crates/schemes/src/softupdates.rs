@@ -188,11 +188,12 @@ impl Scheme for SoftUpdates {
             Step::LinkRemoved { dir, block, offset, before, ticket } => {
                 deps.link_removed(cache, Place { dir, block, offset }, before, ticket)
             }
-            Step::BlocksReleased { ino, at, ticket } => deps.blocks_released(cache, ino, at, ticket),
+            Step::BlocksReleased { ino, at, ticket, .. } => deps.blocks_released(cache, ino, at, ticket),
             Step::InodeReleased { ino, inode, ticket } => deps.inode_released(cache, ino, inode, ticket),
             Step::InodeChanged { .. } | Step::BlockReady { .. } | Step::SizeGrown { .. } | Step::DataWritten { .. } => {
                 None
             }
+            Step::Links { .. } | Step::FragmentsTaken { .. } => None,
         };
         Answer { must: Must::Nothing, ripe }
     }

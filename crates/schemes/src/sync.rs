@@ -134,7 +134,7 @@ impl Scheme for Synchronous {
     fn step(&self, _cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
         match step {
             Step::InodesReady { cg } => self.by(Rule::InodesInitialised, cg).into(),
-            Step::InodeAllocated { .. } => Must::Nothing.into(),
+            Step::InodeAllocated { .. } | Step::Links { .. } | Step::FragmentsTaken { .. } => Must::Nothing.into(),
             // Names beyond the directory's size, in a block that it has: the size is told next.
             Step::DataWritten { block, .. } if block.kind() == Role::Directory => {
                 self.by(Rule::DirectoryInitialised, block).into()

@@ -136,7 +136,11 @@ impl World {
             ("block allocated", CallKind::Write, pointed(direct, None)),
             ("fragment moved", CallKind::Write, pointed(direct, Some(self.ticket()))),
             ("cluster moved", CallKind::Write, pointed(indirect, Some(self.ticket()))),
-            ("blocks released", CallKind::Truncate, Step::BlocksReleased { ino, at: inode, ticket: self.ticket() }),
+            (
+                "blocks released",
+                CallKind::Truncate,
+                Step::BlocksReleased { ino, at: inode, blocks: &[], ticket: self.ticket() },
+            ),
             ("data written", CallKind::Write, Step::DataWritten { ino, lbn, block: data }),
             ("directory grown", CallKind::Create, Step::DataWritten { ino, lbn, block: self.buf(Role::Directory) }),
         ]

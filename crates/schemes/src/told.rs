@@ -173,6 +173,18 @@ impl Scheme for Teller {
         self.inner.declares()
     }
 
+    fn wants_log(&self) -> bool {
+        self.inner.wants_log()
+    }
+
+    fn log(&self, file: buf::LogFile) {
+        self.inner.log(file);
+    }
+
+    fn wants_sync(&self) -> bool {
+        self.inner.wants_sync()
+    }
+
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
         let must = self.inner.begin(cache, op);
         self.tell_bracket(op, format!("begin {}", call(op.kind)), &must);

@@ -134,6 +134,11 @@ impl Display for Words<'_, '_> {
                 let kind = if *directory { "directory" } else { "file" };
                 write!(f, "inode allocated: {} for a {kind}, in {} and {}", ino.0, Name(cg), Name(inode))
             }
+            Step::Links { ino, before, after, .. } => write!(f, "links: of inode {}, {before} -> {after}", ino.0),
+            Step::FragmentsTaken { ino, lbn, old, new, cg } => {
+                let (old, new) = (Fragments(*old), Fragments(*new));
+                write!(f, "fragments taken: block {} of inode {}, {old} -> {new}, in {}", lbn.0, ino.0, Name(cg))
+            }
             Step::SizeGrown { ino, size_before, .. } => {
                 write!(f, "size grown: inode {}, from {size_before} bytes", ino.0)
             }
@@ -154,7 +159,7 @@ impl Display for Words<'_, '_> {
             Step::LinkRemoved { block, offset, ticket, .. } => {
                 write!(f, "link removed: {}, byte {offset}; {}", Name(block), Frees(ticket))
             }
-            Step::BlocksReleased { ino, at, ticket } => {
+            Step::BlocksReleased { ino, at, ticket, .. } => {
                 write!(f, "blocks released: of inode {}, pointers in {}; {}", ino.0, Name(at), Frees(ticket))
             }
             Step::InodeReleased { ticket, .. } => write!(f, "inode released; {}", Frees(ticket)),

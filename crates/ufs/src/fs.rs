@@ -97,13 +97,38 @@ impl<L: Layout> Ufs<L> {
 
     /// Tells the scheme what changed in a dinode that is stored already.
     pub(crate) async fn tell_changed(&self, op: Op, inode: &Inode, buf: &BufRef, fields: Fields) -> Result<()> {
+        let after = inode.dinode().nlink;
+        match fields {
+            Fields::LinksUp => self.tell_links(op, inode, after.saturating_sub(1)).await?,
+            Fields::LinksDown => self.tell_links(op, inode, after).await?,
+            _ => {}
+        }
         let none = self.cache().step(op, Step::InodeChanged { ino: inode.ino(), inode: buf, fields }).await?;
         debug_assert!(none.is_none());
         Ok(())
     }
 
+    /// Tells the scheme the links of an inode, and how many they were before.
+    pub(crate) async fn tell_links(&self, op: Op, inode: &Inode, before: u16) -> Result<()> {
+        let (ino, after, mode) = (inode.ino(), inode.dinode().nlink, inode.dinode().mode);
+        let none = self.cache().step(op, Step::Links { ino, before, after, mode, dotdot: None }).await?;
+        debug_assert!(none.is_none());
+        Ok(())
+    }
+
+    /// Links of an inode will go with a name that is about to go: callers do not see them any more.
+    pub(crate) async fn links_leave(&self, op: Op, inode: &Inode, links: u32) -> Result<()> {
+        let before = inode.dinode().nlink;
+        self.tell_links(op, inode, before).await?;
+        inode.links_leave(links);
+        Ok(())
+    }
+
     /// A call that changes the volume: begun, done, ended.
     pub(crate) async fn call<T>(&self, kind: CallKind, work: impl AsyncFnOnce(Op) -> Result<T>) -> Result<T> {
+        if !matches!(kind, CallKind::Reclaim | CallKind::Upkeep) && self.cache().scheme().wants_sync() {
+            self.empty_log().await?;
+        }
         let op = self.cache().begin(kind).await?;
         let outcome = {
             let _shared = if changes_links(kind) { Some(self.leaks.gate.read().await) } else { None };
@@ -113,6 +138,29 @@ impl<L: Layout> Ufs<L> {
         outcome
     }
 }
+
+impl<L: Layout> Ufs<L> {
+    /// Syncs until the scheme's log is empty. Others may still change something meanwhile, but nobody begins to.
+    async fn empty_log(&self) -> Result<()> {
+        for _ in 0..EMPTY_ROUNDS {
+            if !self.cache().scheme().wants_sync() {
+                break;
+            }
+            self.cache().health().writable()?;
+            // Boxed: a sync gives tickets back, and each is a call.
+            Box::pin(self.sync_all()).await?;
+            if self.cache().scheme().wants_sync() {
+                self.cache().rt().sleep(EMPTY_NAP).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rounds of syncing in one wait. More are needed only if nothing helps, and then a caller that goes on is better than
+/// one that hangs.
+const EMPTY_ROUNDS: u32 = 1000;
+const EMPTY_NAP: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// Calls of this kind change names or link counts, or free inodes: link counts and names must not be compared meanwhile.
 fn changes_links(kind: CallKind) -> bool {

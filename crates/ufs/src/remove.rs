@@ -20,7 +20,7 @@ impl<L: Layout> Ufs<L> {
             if inode.is_dir() {
                 return Err(Refusal::IsDirectory.into());
             }
-            inode.links_leave(1);
+            self.links_leave(op, &inode, 1).await?;
             let ticket = self.cache().ledger().issue(Freed::DropLink { ino: found.ino, links: 1, parent: None });
             let ripe = self.clear(op, &dir, name.bytes(), found, ticket, now).await?;
             self.redeem(op, ripe, now).await
@@ -55,7 +55,9 @@ impl<L: Layout> Ufs<L> {
                     return Err(Refusal::NotEmpty.into());
                 }
                 let links = inode.links_seen();
-                inode.links_leave(links);
+                let before = dir.dinode().nlink;
+                self.tell_links(op, &dir, before).await?;
+                self.links_leave(op, &inode, links).await?;
                 dir.links_leave(1);
                 let freed = Freed::DropLink { ino: found.ino, links, parent: Some(dir.ino()) };
                 let ticket = self.cache().ledger().issue(freed);

@@ -165,9 +165,9 @@ impl<L: Layout> Ufs<L> {
         }
         let parent = over_dir.then(|| target.dir.ino());
         let links = if over_dir { target.inode.links_seen() } else { 1 };
-        target.inode.links_leave(links);
+        self.links_leave(op, &target.inode, links).await?;
         if over_dir {
-            target.dir.links_leave(1);
+            self.links_leave(op, target.dir, 1).await?;
         }
         let ticket = self.cache().ledger().issue(Freed::DropLink { ino: target.found.ino, links, parent });
         let new = Target { ino: source.found.ino, kind, inode: &buf, mkdir: None };
@@ -194,7 +194,7 @@ impl<L: Layout> Ufs<L> {
         let aside = self.name_aside(op, &a, now).await?;
         self.swap(op, &a, &b, now).await?;
         let found = self.must_find(a.dir, &aside).await?;
-        let ticket = self.leaving(&a.inode);
+        let ticket = self.leaving(op, &a.inode).await?;
         let ripe = self.clear(op, a.dir, &aside, found, ticket, now).await?;
         self.redeem(op, ripe, now).await
     }
@@ -230,7 +230,7 @@ impl<L: Layout> Ufs<L> {
             let kind = other.inode.kind().ok_or(Refusal::Stale)?;
             let buf = self.layout.block_of(&other.inode).await?;
             let new = Target { ino: other.found.ino, kind, inode: &buf, mkdir: None };
-            let ticket = self.leaving(&end.inode);
+            let ticket = self.leaving(op, &end.inode).await?;
             let ripe = self.redirect(op, end.dir, end.found, new, false, ticket, now).await?;
             self.redeem(op, ripe, now).await?;
             if across && kind == Kind::Directory {
@@ -251,7 +251,7 @@ impl<L: Layout> Ufs<L> {
             dir.dinode_mut().freelink = depth;
             self.changed(op, dir, Fields::Times).await?;
         }
-        let ticket = self.leaving(&old);
+        let ticket = self.leaving(op, &old).await?;
         let target = Target { ino: to.ino(), kind: Kind::Directory, inode: &buf, mkdir: None };
         let ripe = self.redirect(op, dir, found, target, true, ticket, now).await?;
         self.redeem(op, ripe, now).await
@@ -260,15 +260,15 @@ impl<L: Layout> Ufs<L> {
     /// Clears the old name, and drops the link that was raised for the new one.
     async fn leave_old_name(&self, op: Op, source: End<'_>, now: Stamp) -> Result<()> {
         // The new name may have gone into the old one's chunk; the old entry has not moved (D2).
-        let ticket = self.leaving(&source.inode);
+        let ticket = self.leaving(op, &source.inode).await?;
         let ripe = self.clear(op, source.dir, source.name, source.found, ticket, now).await?;
         self.redeem(op, ripe, now).await
     }
 
     /// A ticket for one link of `inode`, which callers do not see any more.
-    fn leaving(&self, inode: &Inode) -> buf::Ticket {
-        inode.links_leave(1);
-        self.cache().ledger().issue(Freed::DropLink { ino: inode.ino(), links: 1, parent: None })
+    async fn leaving(&self, op: Op, inode: &Inode) -> Result<buf::Ticket> {
+        self.links_leave(op, inode, 1).await?;
+        Ok(self.cache().ledger().issue(Freed::DropLink { ino: inode.ino(), links: 1, parent: None }))
     }
 
     async fn take_link_back(&self, op: Op, inode: &Inode) -> Result<()> {

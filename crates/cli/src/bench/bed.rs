@@ -5,7 +5,7 @@ use crate::image;
 use anyhow::{Context, bail};
 use ordofs::disk::{Disk, FileDisk, FileOptions, RamDisk};
 use ordofs::rt::Rt;
-use ordofs::{MountOptions, Mounted, NewVolume, locate_on};
+use ordofs::{DEFAULT_SCHEME, JournalChange, MountOptions, Mounted, NewVolume, Tuning, locate_on, schemes};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -68,6 +68,11 @@ impl Fresh {
     fn on(rt: &Rt, disk: Rc<dyn Disk>, size: u64, options: &MountOptions) -> anyhow::Result<Fresh> {
         let told = |error| image::told(Path::new("the new volume"), error);
         NewVolume::new(size).create_on(rt, disk.clone(), true).map_err(told)?;
+        let scheme = schemes::by_name(options.scheme.as_deref().unwrap_or(DEFAULT_SCHEME));
+        if scheme.is_some_and(schemes::Known::wants_log) {
+            let journal = Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() };
+            journal.apply_on(rt, disk.clone()).context("the new volume has no place for a journal")?;
+        }
         let (disk, requests) = Counted::count(disk);
         let located = locate_on(rt, disk).map_err(told)?;
         let mounted = rt.block_on(Mounted::mount(rt, located, options)).map_err(told)?;

@@ -90,7 +90,7 @@ pub(super) struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     pub(super) fn new(plan: &'a Plan) -> Result<Stage<'a>, Error> {
-        let (memory, base) = (MemFs::timeless(), fresh(&plan.shape, plan.promises()?.mount_at_once)?);
+        let (memory, base) = (MemFs::timeless(), fresh(&plan.shape, &*plan.scheme()?)?);
         let mut model = Model { player: Player::new(&memory, root()), full: false };
         model.set_up(plan, &base)?;
         let mut calls = plan.script.setup.clone();

@@ -67,7 +67,7 @@ pub fn trace(asked: &Asked) -> Result<Trace, Error> {
     let known = schemes::by_name(&asked.scheme).ok_or_else(|| Error::NoScheme(asked.scheme.clone()))?;
     let scheme = known.make(asked.settings.clone())?;
     let (rt, shape) = (Rt::virtual_time(asked.seed), Shape::small(&asked.device));
-    let ram = fresh(&shape, scheme.declares().mount_at_once)?.snapshot();
+    let ram = fresh(&shape, &*scheme)?.snapshot();
     let recorder = Recorder::new(&rt, asked.device.on(&rt, &ram, asked.seed), false);
     let scribe = Rc::new(Scribe::new(&rt, &recorder));
     let listener = scribe.clone();

@@ -104,10 +104,10 @@ fn what_a_step_made_is_what_is_rolled_back_when_all_leave_at_once() {
 fn compare(script: &Script, seed: u64) -> (u64, u64) {
     let device = Device::by_name("sata").unwrap();
     let rt = Rt::virtual_time(seed);
-    let ram = fresh(&Shape::small(device), true).unwrap().snapshot();
     let seen = Rc::new(Cell::new((0, 0)));
     let (count, name) = (seen.clone(), script.name.clone());
     let scheme = schemes::by_name("softupdates").unwrap().make(Settings::default()).unwrap();
+    let ram = fresh(&Shape::small(device), &*scheme).unwrap().snapshot();
     let teller = Teller::of_everything(scheme, move |heard| {
         if let Heard::Leaves { buf, image, rolled_back, undone } = heard {
             assert_eq!(rolled_back, !undone.is_empty(), "{name}, {seed}: {} {image}: {undone:#?}", buf.name);

@@ -59,7 +59,7 @@ impl Replay {
         Ok(Journal { records, segments: found.len() as u64 })
     }
 
-    async fn journal_inode(&mut self) -> Result<u32, NotReplayed> {
+    pub(super) async fn journal_inode(&mut self) -> Result<u32, NotReplayed> {
         let root = self.dinode(Ino::ROOT.0).await?;
         if !root.is_dir() {
             return Err(NotReplayed::Inode { ino: Ino::ROOT.0, what: "the root is no directory" });
@@ -81,14 +81,7 @@ impl Replay {
     }
 
     fn is_journal(&self, dinode: &Dinode) -> Result<(), NotReplayed> {
-        let is = |field, found: u64, right: u64| match found == right {
-            true => Ok(()),
-            false => Err(NotReplayed::NotAJournal { field, found, right }),
-        };
-        is("di_mode", dinode.mode.into(), suj::MODE.into())?;
-        is("di_nlink", dinode.nlink.into(), 1)?;
-        is("di_flags", (dinode.flags & suj::FLAGS).into(), suj::FLAGS.into())?;
-        is("di_size", dinode.size, self.geo.blkroundup(dinode.size.clamp(suj::SUJ_MIN, BYTES_MAX)))?;
+        self.is_journal_file(dinode)?;
         let volume = self.sb.fields.mtime;
         if dinode.modrev != u64::from_ne_bytes(volume.to_ne_bytes()) {
             return Err(NotReplayed::Stale { journal: dinode.modrev, volume });
@@ -96,8 +89,20 @@ impl Replay {
         Ok(())
     }
 
+    /// Whatever session it is of.
+    pub(super) fn is_journal_file(&self, dinode: &Dinode) -> Result<(), NotReplayed> {
+        let is = |field, found: u64, right: u64| match found == right {
+            true => Ok(()),
+            false => Err(NotReplayed::NotAJournal { field, found, right }),
+        };
+        is("di_mode", dinode.mode.into(), suj::MODE.into())?;
+        is("di_nlink", dinode.nlink.into(), 1)?;
+        is("di_flags", (dinode.flags & suj::FLAGS).into(), suj::FLAGS.into())?;
+        is("di_size", dinode.size, self.geo.blkroundup(dinode.size.clamp(suj::SUJ_MIN, BYTES_MAX)))
+    }
+
     /// The blocks of the journal in the order of the file, joined where they touch.
-    async fn extents(&mut self, ino: u32, dinode: &Dinode) -> Result<Vec<(FragNo, usize)>, NotReplayed> {
+    pub(super) async fn extents(&mut self, ino: u32, dinode: &Dinode) -> Result<Vec<(FragNo, usize)>, NotReplayed> {
         let mut extents: Vec<(FragNo, usize)> = vec![];
         for lbn in 0..dinode.size / u64::from(self.geo.bsize) {
             let run = self.mapped(ino, dinode, ondisk::Lbn(lbn as i64)).await?;

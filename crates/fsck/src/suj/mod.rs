@@ -22,11 +22,13 @@ mod groups;
 mod journal;
 mod links;
 mod names;
+mod session;
 mod settle;
 mod trees;
 mod unlinked;
 mod why;
 
+pub use session::{Session, begin_session};
 pub use why::NotReplayed;
 
 use crate::Finding;

@@ -13,6 +13,9 @@ pub enum NotReplayed {
     /// The volume was unmounted in order: there is nothing to replay.
     #[error("the volume is clean")]
     Clean,
+    /// The volume was not unmounted in order.
+    #[error("the volume is not clean")]
+    NotClean,
     /// The volume does not use a journal.
     #[error("the volume has no soft updates journal")]
     NoJournal,

@@ -27,6 +27,9 @@ impl Difference {
     }
 }
 
+/// The journal of a volume, in its root directory. No script makes it.
+pub(super) const OWN_FILE: &[u8] = b".sujournal";
+
 type Compared<T> = std::result::Result<T, Difference>;
 
 /// Both answers to one question, or the difference that one side refuses or fails.
@@ -77,6 +80,11 @@ impl<'a, A: FileSystem, B: FileSystem> Pair<'a, A, B> {
     async fn directory(&mut self, path: &str, dirs: &Dirs<'a, A, B>) -> Compared<Vec<(String, Dirs<'a, A, B>)>> {
         let (left, right) = (self.left.list(&dirs.0).await, self.right.list(&dirs.1).await);
         let (mut left, mut right) = both(path, "readdir", left, right)?;
+        if path.is_empty() {
+            // A file of the volume itself, which no script made.
+            left.retain(|(name, _)| name != OWN_FILE);
+            right.retain(|(name, _)| name != OWN_FILE);
+        }
         left.sort_unstable();
         right.sort_unstable();
         let names = |list: &[(Vec<u8>, u8)]| -> Vec<String> {

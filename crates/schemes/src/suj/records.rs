@@ -1,0 +1,131 @@
+//! Records of steps.
+//!
+//! E1. An inode of which a record tells has one in which its links were counted before any of them was: at an entry, or
+//!     [`NOWHERE`]. It is made as soon as the inode is taken, or its count raised, for a crash may come before the entry
+//!     has a place.
+//! E2. All records of an inode say the links that it had first, so that it does not matter which of them replay begins
+//!     with.
+//! E3. A block is told of when its fragments are taken, and again when its pointer goes; each block for itself, those
+//!     below an indirect block, too. So it does not matter in which order they become free.
+
+use buf::{BufRef, Freed, Key, Run, Slot, Step};
+use ondisk::suj::{BlockRecord, Record, RefRecord, TruncRecord};
+use ondisk::{Geometry, Ino, Lbn};
+use std::collections::BTreeMap;
+
+/// Byte of the root directory at which no entry can be: directories are shorter.
+pub(super) const NOWHERE: u64 = 0x7fff_fffc;
+/// Byte of a directory at which its `.` is, and its `..`.
+const DOT: u64 = 0;
+const DOTDOT: u64 = 12;
+
+/// What a session of the log has told of.
+#[derive(Default)]
+pub(super) struct Session {
+    /// Links that an inode had before its first record, and its mode.
+    known: BTreeMap<Ino, (u16, u16)>,
+    /// Inodes in use without a name, and their modes.
+    nameless: BTreeMap<Ino, u16>,
+}
+
+type Tell<'a> = &'a mut dyn FnMut(Record);
+
+impl Session {
+    /// Tells the records of a step. `block` is the size of a block. `None` when a step names what no step before it has
+    /// counted: no record can be made of it.
+    pub(super) fn note(&mut self, step: &Step<'_>, block: u32, tell: Tell<'_>) -> Option<()> {
+        match *step {
+            Step::Links { ino, before, after, mode, dotdot } => {
+                self.links(ino, before, after, mode, tell);
+                if let Some(parent) = dotdot {
+                    tell(Record::AddRef(self.link(parent, ino, DOTDOT)?));
+                    tell(Record::AddRef(self.link(ino, ino, DOT)?));
+                }
+            }
+            Step::FragmentsTaken { ino, lbn, old, new, .. } => {
+                let oldfrags = if old.at == new.at { old.frags } else { 0 };
+                tell(Record::NewBlk(blocks(ino, lbn, new, oldfrags)?));
+            }
+            Step::BlockAllocated { ino, lbn, ref slot, freed: Some(ref ticket), .. } => {
+                let Freed::Blocks { runs, .. } = ticket.freed() else { return None };
+                for ((at, frags), k) in runs.iter().zip(0..) {
+                    let lbn = if let Slot::ExtAttr(..) = slot { Geometry::extattr_lbn(k) } else { lbn };
+                    tell(Record::FreeBlk(blocks(ino, lbn, Run { at: *at, frags: *frags }, 0)?));
+                }
+            }
+            Step::BlocksReleased { ino, blocks: gone, .. } => {
+                for (lbn, run) in gone {
+                    tell(Record::FreeBlk(blocks(ino, *lbn, *run, 0)?));
+                }
+            }
+            Step::LinkAdded { dir, block: buf, offset, ino, .. } => {
+                tell(Record::AddRef(self.link(ino, dir, diroff(buf, offset, block)?)?));
+            }
+            Step::LinkChanged { dir, block: buf, offset, ino, ref ticket, .. } => {
+                let at = diroff(buf, offset, block)?;
+                self.removed(ticket.freed(), dir, at, tell)?;
+                tell(Record::AddRef(self.link(ino, dir, at)?));
+            }
+            Step::LinkRemoved { dir, block: buf, offset, ref ticket, .. } => {
+                self.removed(ticket.freed(), dir, diroff(buf, offset, block)?, tell)?;
+            }
+            Step::InodeReleased { ino, .. } => drop(self.nameless.remove(&ino)),
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// E1, E2.
+    fn links(&mut self, ino: Ino, before: u16, after: u16, mode: u16, tell: Tell<'_>) {
+        self.known.entry(ino).and_modify(|known| known.1 = mode).or_insert_with(|| {
+            tell(Record::AddRef(nowhere(ino, before, mode)));
+            (before, mode)
+        });
+        if after == 0 && before == 0 {
+            self.nameless.insert(ino, mode);
+        } else {
+            self.nameless.remove(&ino);
+        }
+    }
+
+    /// An entry at a place.
+    fn link(&self, ino: Ino, parent: Ino, diroff: u64) -> Option<RefRecord> {
+        let (nlink, mode) = *self.known.get(&ino)?;
+        Some(RefRecord { ino, parent, nlink, mode, diroff })
+    }
+
+    /// The entry goes, and with a directory its `.` and `..`.
+    fn removed(&self, freed: &Freed, dir: Ino, at: u64, tell: Tell<'_>) -> Option<()> {
+        let Freed::DropLink { ino, parent, .. } = *freed else { return None };
+        tell(Record::RemRef(self.link(ino, dir, at)?));
+        if let Some(parent) = parent {
+            tell(Record::RemRef(self.link(parent, ino, DOTDOT)?));
+            tell(Record::RemRef(self.link(ino, ino, DOT)?));
+        }
+        Some(())
+    }
+
+    /// What is told until now is not needed any more. Returns what a new session begins with: the files without a name,
+    /// and a record that says nothing, for a segment needs one.
+    pub(super) fn begin_anew(&mut self) -> Vec<Record> {
+        self.known = self.nameless.iter().map(|(ino, mode)| (*ino, (0, *mode))).collect();
+        let nothing = Record::Sync(TruncRecord { ino: Ino::ROOT, size: 0, extsize: 0 });
+        let nameless = self.nameless.iter().map(|(ino, mode)| Record::AddRef(nowhere(*ino, 0, *mode)));
+        std::iter::once(nothing).chain(nameless).collect()
+    }
+}
+
+fn nowhere(ino: Ino, nlink: u16, mode: u16) -> RefRecord {
+    RefRecord { ino, parent: Ino::ROOT, nlink, mode, diroff: NOWHERE }
+}
+
+/// Byte of the directory, of a byte of its block.
+fn diroff(buf: &BufRef, offset: u32, block: u32) -> Option<u64> {
+    let Key::File(_, lbn) = buf.key() else { return None };
+    Some(u64::try_from(lbn.0).ok()? * u64::from(block) + u64::from(offset))
+}
+
+fn blocks(ino: Ino, lbn: Lbn, run: Run, oldfrags: u32) -> Option<BlockRecord> {
+    let (frags, oldfrags) = (u16::try_from(run.frags).ok()?, u16::try_from(oldfrags).ok()?);
+    Some(BlockRecord { ino, blkno: run.at, lbn, frags, oldfrags })
+}
