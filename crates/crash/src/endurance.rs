@@ -68,7 +68,7 @@ pub fn endure(what: &Endurance, counters: &Counters) -> Result<Endured, Error> {
     let plan = Plan { pace: Some(PACE), ..what.plan.clone() };
     let promises = plan.promises()?;
     let mut life = Life {
-        disk: fresh(&plan.shape, promises.mount_at_once)?,
+        disk: fresh(&plan.shape, &*plan.scheme()?)?,
         rng: Rng::new(plan.seed ^ 0x656e_6475_7265),
         written: 0,
         counters,
