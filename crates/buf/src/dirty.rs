@@ -61,20 +61,12 @@ impl DirtyBufs {
         self.by_file.get(&ino).into_iter().flat_map(move |lbns| lbns.range(from..to)).copied()
     }
 
-    /// Up to `most` bufs that have been dirty for `age`, oldest first. They leave the age list.
+    /// Up to `most` bufs that have been dirty for `age`, oldest first. They leave the age list. Those that go round again
+    /// come before the others when it is their time; after them, if there is no age to wait for: what they wait for is
+    /// among the others, perhaps.
     pub(crate) fn take_older(&mut self, now: Time, age: Duration, most: usize) -> Vec<BufRef> {
         let mut taken = Vec::new();
-        let due = |at: Time| age.is_zero() || at <= now;
-        while taken.len() < most && self.again.front().is_some_and(|waits| due(waits.0)) {
-            let Some((_, since, buf)) = self.again.pop_front() else { break };
-            if let Some(buf) = buf.upgrade()
-                && buf.is_dirty()
-                && buf.dirty_since.get() == since
-            {
-                buf.in_line.set(false);
-                taken.push(buf);
-            }
-        }
+        self.take_again(&mut taken, most, |at| at <= now);
         while taken.len() < most {
             match self.by_age.front() {
                 Some((since, _)) if *since + age <= now => {}
@@ -89,7 +81,23 @@ impl DirtyBufs {
                 taken.push(buf);
             }
         }
+        if age.is_zero() {
+            self.take_again(&mut taken, most, |_| true);
+        }
         taken
+    }
+
+    fn take_again(&mut self, taken: &mut Vec<BufRef>, most: usize, is_due: impl Fn(Time) -> bool) {
+        while taken.len() < most && self.again.front().is_some_and(|waits| is_due(waits.0)) {
+            let Some((_, since, buf)) = self.again.pop_front() else { break };
+            if let Some(buf) = buf.upgrade()
+                && buf.is_dirty()
+                && buf.dirty_since.get() == since
+            {
+                buf.in_line.set(false);
+                taken.push(buf);
+            }
+        }
     }
 
     /// Puts a buf back that was taken and not written, to be met again at `at`.

@@ -129,7 +129,7 @@ impl Cache {
 
     /// Each failure is kept with its file and in the volume's health; whoever makes room is not the one to be told.
     async fn write_and_forget_errors(self: &Rc<Self>, bufs: Vec<crate::BufRef>) {
-        let sent = self.write_choosing(bufs);
+        let sent = self.write_choosing(bufs, BATCH);
         self.complete(&sent).await;
     }
 

@@ -130,8 +130,9 @@ impl Cache {
     }
 
     /// Starts to write these, which have come of age or must make room. One of which something would have to be rolled
-    /// back goes round [`ROUNDS`] times, and what it waits for leaves instead.
-    pub(crate) fn write_choosing(self: &Rc<Self>, bufs: Vec<BufRef>) -> Vec<BufRef> {
+    /// back goes round [`ROUNDS`] times, and what it waits for leaves instead. Of that no more is looked for than makes
+    /// `most` in all: a whole tree can wait for one directory near the root, and who needs a little room must not write it.
+    pub(crate) fn write_choosing(self: &Rc<Self>, bufs: Vec<BufRef>, most: usize) -> Vec<BufRef> {
         let (mut chosen, mut asked) = (Vec::with_capacity(bufs.len()), bufs);
         for depth in 0..DEPTH {
             let mut first = Vec::new();
@@ -150,6 +151,7 @@ impl Cache {
             }
             first.sort_by_key(|buf| buf.key());
             first.dedup_by_key(|buf| buf.key());
+            first.truncate(most.saturating_sub(chosen.len()));
             asked = first;
         }
         self.write_soon(&chosen);

@@ -26,7 +26,7 @@ impl Cache {
         let now = self.rt.now();
         self.scheme().clone().tick(self, now);
         let old = self.inner.borrow_mut().dirty.take_older(now, self.options.age, SWEEP);
-        let sent = self.write_choosing(old);
+        let sent = self.write_choosing(old, SWEEP);
         if self.scheme().wants_flush() && (!sent.is_empty() || self.undurable_bytes.get() > 0) {
             self.complete(&sent).await;
             let _ = self.flush().await;

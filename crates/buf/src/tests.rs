@@ -1,9 +1,10 @@
 //! The invariants of the cache, one test each, on a RAM disk in virtual time.
 
 mod causes;
+mod choosing;
 
 use crate::{
-    Answer, Buf, BufRef, Cache, CacheOptions, Health, Home, ImageNo, Key, Must, Op, Promises, Scheme, Step, Want,
+    Answer, Buf, BufRef, Cache, CacheOptions, Health, Home, ImageNo, Key, Must, Op, Promises, Ready, Scheme, Step, Want,
 };
 use disk::{
     Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, Queue, QueueOptions,
@@ -19,6 +20,8 @@ use std::time::Duration;
 #[derive(Default)]
 struct Plain {
     landed: RefCell<Vec<(Key, ImageNo)>>,
+    /// A buf that should let others leave first.
+    waits: RefCell<Option<(Key, Vec<BufRef>)>>,
 }
 
 impl Scheme for Plain {
@@ -32,6 +35,13 @@ impl Scheme for Plain {
 
     fn step(&self, _: &Rc<Cache>, _: Op, step: Step<'_>) -> Answer {
         Answer { must: Must::Nothing, ripe: step.into_ticket() }
+    }
+
+    fn ready(&self, _: &Rc<Cache>, buf: &BufRef) -> Ready {
+        match &*self.waits.borrow() {
+            Some((key, first)) if *key == buf.key() => Ready::After(first.clone()),
+            _ => Ready::Yes,
+        }
     }
 
     fn landed(&self, _: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
