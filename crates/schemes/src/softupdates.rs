@@ -44,7 +44,7 @@ use crate::AllocInit;
 use crate::rules::Rules;
 use buf::{
     Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Held, ImageNo, Landing, Leave, Must, Op, Promises, Ready,
-    Role, Scheme, Step,
+    Role, Scheme, Step, Ticket,
 };
 use deps::{Deps, PageKind};
 use names::Place;
@@ -56,8 +56,8 @@ use std::time::Duration;
 use vfs::Result;
 use wait::{Patience, Standing};
 
-/// Records beyond which callers wait for the disk: about 8 MiB of them.
-const LIMIT: usize = 65_536;
+/// Records beyond which callers wait for the disk: about 32 MiB of them.
+const LIMIT: usize = 262_144;
 
 /// The scheme `softupdates`.
 pub struct SoftUpdates {
@@ -152,50 +152,10 @@ impl Scheme for SoftUpdates {
     }
 
     fn step(&self, cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
-        let mut deps = self.deps.borrow_mut();
-        let ripe = match step {
-            Step::InodesReady { cg } => {
-                let fresh = deps.fresh_inodes.take().filter(|_| deps.has(Rule::InodesInitialised));
-                let page = deps.page_of(cg);
-                if let PageKind::Group(inodes) = &mut deps.page_mut(page).kind {
-                    inodes.extend(fresh);
-                }
-                None
-            }
-            Step::BlockReady { block, role: Role::InodeBlock, .. } => {
-                deps.fresh_inodes = Some(Landing::of(block));
-                None
-            }
-            Step::InodeAllocated { ino, cg, inode, .. } => {
-                deps.inode_allocated(ino, cg, inode);
-                None
-            }
-            Step::BlockAllocated { ino, role, slot, old, new, block, cg, size_before, freed, .. } => {
-                let set = Allocated { ino, role, slot, old, new, block, cg, size_before, freed };
-                deps.block_allocated(cache, set)
-            }
-            Step::SizeGrown { ino, inode, directory: true, block, size_before } => {
-                deps.directory_grown(ino, inode, block, size_before);
-                None
-            }
-            Step::LinkAdded { dir, block, offset, ino, inode, mkdir } => {
-                deps.link_added(Place { dir, block, offset }, ino, inode, mkdir.map(|(_, parent)| parent));
-                None
-            }
-            Step::LinkChanged { dir, block, offset, ino, inode, kind_before, dotdot, ticket } => {
-                deps.link_changed(cache, Place { dir, block, offset }, ino, inode, kind_before, dotdot, ticket)
-            }
-            Step::LinkRemoved { dir, block, offset, before, ticket } => {
-                deps.link_removed(cache, Place { dir, block, offset }, before, ticket)
-            }
-            Step::BlocksReleased { ino, at, ticket, .. } => deps.blocks_released(cache, ino, at, ticket),
-            Step::InodeReleased { ino, inode, ticket } => deps.inode_released(cache, ino, inode, ticket),
-            Step::InodeChanged { .. } | Step::BlockReady { .. } | Step::SizeGrown { .. } | Step::DataWritten { .. } => {
-                None
-            }
-            Step::Links { .. } | Step::FragmentsTaken { .. } => None,
-        };
-        Answer { must: Must::Nothing, ripe }
+        if let Step::InodeChanged { .. } | Step::DataWritten { .. } = step {
+            return Must::Nothing.into();
+        }
+        Answer { must: Must::Nothing, ripe: self.deps.borrow_mut().told(cache, step) }
     }
 
     fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
@@ -288,5 +248,55 @@ impl Scheme for SoftUpdates {
 
     fn explain(&self, cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
         self.deps.borrow().explain(cache, buf)
+    }
+}
+
+impl Deps {
+    /// A step that may hold something back. Its ticket comes back if it is ripe at once. Kept apart from those of which
+    /// nothing follows: they are the most, and shall cost nothing.
+    #[inline(never)]
+    fn told(&mut self, cache: &Rc<Cache>, step: Step<'_>) -> Option<Ticket> {
+        match step {
+            Step::InodesReady { cg } => {
+                let fresh = self.fresh_inodes.take().filter(|_| self.has(Rule::InodesInitialised));
+                let page = self.page_of(cg);
+                if let PageKind::Group(inodes) = &mut self.page_mut(page).kind {
+                    inodes.extend(fresh);
+                }
+                None
+            }
+            Step::BlockReady { block, role: Role::InodeBlock, .. } => {
+                self.fresh_inodes = Some(Landing::of(block));
+                None
+            }
+            Step::InodeAllocated { ino, cg, inode, .. } => {
+                self.inode_allocated(ino, cg, inode);
+                None
+            }
+            Step::BlockAllocated { ino, role, slot, old, new, block, cg, size_before, freed, .. } => {
+                let set = Allocated { ino, role, slot, old, new, block, cg, size_before, freed };
+                self.block_allocated(cache, set)
+            }
+            Step::SizeGrown { ino, inode, directory: true, block, size_before } => {
+                self.directory_grown(ino, inode, block, size_before);
+                None
+            }
+            Step::LinkAdded { dir, block, offset, ino, inode, mkdir } => {
+                self.link_added(Place { dir, block, offset }, ino, inode, mkdir.map(|(_, parent)| parent));
+                None
+            }
+            Step::LinkChanged { dir, block, offset, ino, inode, kind_before, dotdot, ticket } => {
+                self.link_changed(cache, Place { dir, block, offset }, ino, inode, kind_before, dotdot, ticket)
+            }
+            Step::LinkRemoved { dir, block, offset, before, ticket } => {
+                self.link_removed(cache, Place { dir, block, offset }, before, ticket)
+            }
+            Step::BlocksReleased { ino, at, ticket, .. } => self.blocks_released(cache, ino, at, ticket),
+            Step::InodeReleased { ino, inode, ticket } => self.inode_released(cache, ino, inode, ticket),
+            Step::InodeChanged { .. } | Step::BlockReady { .. } | Step::SizeGrown { .. } | Step::DataWritten { .. } => {
+                None
+            }
+            Step::Links { .. } | Step::FragmentsTaken { .. } => None,
+        }
     }
 }

@@ -129,6 +129,8 @@ pub(super) enum Before {
 pub(super) struct DirAdd {
     /// What it names.
     pub(super) ino: Ino,
+    /// The record of that, which outlives this one.
+    pub(super) named: Id<InodeDep>,
     /// The directory.
     pub(super) dir: Ino,
     pub(super) page: PageNo,
@@ -310,9 +312,14 @@ impl Deps {
     /// The page of a buf.
     #[inline]
     pub(super) fn page_of(&mut self, buf: &BufRef) -> PageNo {
-        if let Some(page) = self.find_page(buf) {
-            return page;
+        match self.find_page(buf) {
+            Some(page) => page,
+            None => self.new_page(buf),
         }
+    }
+
+    #[cold]
+    fn new_page(&mut self, buf: &BufRef) -> PageNo {
         let kind = match buf.kind() {
             Role::CylinderGroup => PageKind::Group(Vec::new()),
             Role::InodeBlock => PageKind::Inodes(Vec::new()),

@@ -157,7 +157,7 @@ impl Deps {
     fn until_named(&self, cache: &Cache, add: &DirAdd) -> Until {
         let mut until = Until::new();
         if self.has(Rule::LinkAddition)
-            && !self.is_inode_durable(add.ino, add.inode_image)
+            && !self.is_inode_durable(add.named, add.inode_image)
             && let Some(dep) = self.inode_of(add.ino)
         {
             until.push((self.page(dep.page).buf.clone(), Rule::LinkAddition.text().0));

@@ -11,24 +11,31 @@ impl Deps {
     /// The record of an inode that was there before, or is known already.
     #[inline]
     pub(super) fn inode_dep(&mut self, ino: Ino, inode: &BufRef) -> Id<InodeDep> {
-        match self.by_ino.get(&ino) {
-            Some(id) => *id,
+        match self.id_of(ino) {
+            Some(id) => id,
             None => self.add_inode(ino, inode, State::Durable, None, false),
         }
+    }
+
+    /// The number of an inode's record, if it has one.
+    #[inline]
+    pub(super) fn id_of(&self, ino: Ino) -> Option<Id<InodeDep>> {
+        self.by_ino.get(&ino).copied()
     }
 
     /// The record of an inode, if it has one.
     #[inline]
     pub(super) fn inode_of(&self, ino: Ino) -> Option<&InodeDep> {
-        self.inodes.get(*self.by_ino.get(&ino)?)
+        self.inodes.get(self.id_of(ino)?)
     }
 
     /// The same, to be changed.
     #[inline]
     pub(super) fn inode_of_mut(&mut self, ino: Ino) -> Option<&mut InodeDep> {
-        self.inodes.get_mut(*self.by_ino.get(&ino)?)
+        self.inodes.get_mut(self.id_of(ino)?)
     }
 
+    #[inline]
     fn add_inode(
         &mut self,
         ino: Ino,
@@ -69,10 +76,7 @@ impl Deps {
 
     /// A dinode was cleared. The ticket comes back if its number is free at once.
     pub(super) fn inode_released(&mut self, cache: &Cache, ino: Ino, inode: &BufRef, ticket: Ticket) -> Option<Ticket> {
-        let state = match self.by_ino.get(&ino).copied() {
-            Some(id) => self.forget_inode(cache, id),
-            None => State::Durable,
-        };
+        let state = self.id_of(ino).map_or(State::Durable, |id| self.forget_inode(cache, id));
         if state.next(Event::TakenBack).1 == Deed::Cancel || !self.has(Rule::BlockDeallocation) {
             self.counters.cancelled += 1;
             return Some(ticket);
@@ -92,38 +96,38 @@ impl Deps {
             let freed = self.remove_pointer(pointer).and_then(|dep| dep.freed);
             Deps::ripen(cache, freed.map(|ticket| *ticket));
         }
-        let state = self.inodes.get(id).map_or(State::Durable, |dep| dep.state);
-        self.remove_inode(id);
-        state
+        self.remove_inode(id)
     }
 
-    fn remove_inode(&mut self, id: Id<InodeDep>) {
-        let Some(dep) = self.inodes.remove(id) else { return };
+    /// Drops the record. Returns where its dinode stood.
+    #[inline]
+    fn remove_inode(&mut self, id: Id<InodeDep>) -> State {
+        let Some(dep) = self.inodes.remove(id) else { return State::Durable };
         self.by_ino.remove(&dep.ino);
-        let PageKind::Inodes(row) = &mut self.page_mut(dep.page).kind else { return };
+        let PageKind::Inodes(row) = &mut self.page_mut(dep.page).kind else { return dep.state };
         row.swap_remove(dep.at as usize);
         if let Some(moved) = row.get(dep.at as usize).copied()
             && let Some(other) = self.inodes.get_mut(moved)
         {
             other.at = dep.at;
         }
+        dep.state
     }
 
     /// Drops the record of an inode with nothing pending.
-    pub(super) fn drop_inode_if_idle(&mut self, ino: Ino) {
-        let Some(dep) = self.inode_of(ino) else { return };
+    pub(super) fn drop_inode_if_idle(&mut self, id: Id<InodeDep>) {
+        let Some(dep) = self.inodes.get(id) else { return };
         let newest_gone = dep.indirect.is_none_or(|id| self.pointers.get(id).is_none());
         let idle = dep.state == State::Durable && dep.pointers.is_none() && dep.names.is_none() && !dep.unnamed;
         if idle && newest_gone {
-            let id = self.by_ino[&ino];
             self.remove_inode(id);
         }
     }
 
-    /// The dinode of `ino`, as it was in image `from` of its block, is durable.
+    /// The dinode, as it was in image `from` of its block, is durable.
     #[inline]
-    pub(super) fn is_inode_durable(&self, ino: Ino, from: ImageNo) -> bool {
-        let Some(dep) = self.inode_of(ino) else { return true };
+    pub(super) fn is_inode_durable(&self, id: Id<InodeDep>, from: ImageNo) -> bool {
+        let Some(dep) = self.inodes.get(id) else { return true };
         dep.state != State::Held && self.page(dep.page).buf.durable_image() >= from.max(dep.held_in.next())
     }
 

@@ -252,11 +252,10 @@ impl Deps {
 
     /// Takes a name out of the inode's row; its page's row is being rebuilt.
     fn drop_add_record(&mut self, id: Id<DirAdd>) {
-        let Some(add) = self.names.get(id) else { return };
-        let ino = add.ino;
         self.unlink_from_inode(id);
-        self.names.remove(id);
-        self.drop_inode_if_idle(ino);
+        if let Some(add) = self.names.remove(id) {
+            self.drop_inode_if_idle(add.named);
+        }
     }
 
     /// An image has landed: what it was the first to carry is durable.
@@ -303,7 +302,7 @@ impl Deps {
                 self.land_pointer(cache, pointer, image);
             }
         }
-        self.drop_inode_if_idle(ino);
+        self.drop_inode_if_idle(id);
     }
 
     fn land_pointer(&mut self, cache: &Cache, id: Id<AllocDep>, image: ImageNo) {
@@ -359,7 +358,7 @@ impl Deps {
                 for id in names.adds.clone() {
                     let Some(add) = self.remove_add(id) else { continue };
                     late.extend(add.extra.and_then(|extra| extra.ticket));
-                    self.drop_inode_if_idle(add.ino);
+                    self.drop_inode_if_idle(add.named);
                 }
             }
             PageKind::Group(_) | PageKind::Inodes(_) => return,

@@ -11,7 +11,7 @@
 //! W3. A directory's own name goes only after what moved out of it can be reached elsewhere.
 
 use super::arena::Id;
-use super::deps::{AllocDep, Deps, DirAdd, DirRem, Extra, PageDep, PageKind, PageNo, PointerSlot};
+use super::deps::{AllocDep, Deps, DirAdd, DirRem, Extra, InodeDep, PageDep, PageKind, PageNo, PointerSlot};
 use super::rule::Rule;
 use super::state::{Deed, Event, State};
 use buf::{BufRef, Cache, Freed, Landing, Ticket, Undo};
@@ -29,11 +29,11 @@ impl Deps {
     /// A name came.
     pub(super) fn link_added(&mut self, at: Place<'_>, ino: Ino, inode: &BufRef, parent: Option<&BufRef>) {
         let parent = parent.filter(|_| self.has(Rule::LinkAddition)).map(|buf| Landing::of(buf));
-        let mut extra = Extra { parent, ..Extra::default() };
-        self.inode_dep(ino, inode);
-        self.made_with(ino, at.dir, &mut extra);
-        extra.indirect = self.indirect_claim(at.dir);
-        self.hang_add(at, ino, inode, (Ino::NONE, 0), false, extra);
+        let named = self.inode_dep(ino, inode);
+        let mut extra = Extra { parent, indirect: self.indirect_claim(at.dir), ..Extra::default() };
+        self.made_with(named, at.dir, &mut extra);
+        let extra = (!extra.is_empty()).then(|| Box::new(extra));
+        self.hang_add(at, ino, named, inode, (Ino::NONE, 0), false, extra);
     }
 
     /// An entry came to mean another inode. The ticket for the link of what it meant before comes back if that name was
@@ -50,13 +50,15 @@ impl Deps {
     ) -> Option<Ticket> {
         let Freed::DropLink { ino: was, parent, .. } = *ticket.freed() else { return Some(ticket) };
         let page = self.page_of(at.block);
-        self.inode_dep(ino, inode);
+        let named = self.inode_dep(ino, inode);
         let mut extra = Extra::default();
-        self.made_with(ino, at.dir, &mut extra);
-        let older = self.add_at(was, page, at.offset);
+        self.made_with(named, at.dir, &mut extra);
+        let names_before = self.newest_name(was);
+        let older = self.add_at(names_before, page, at.offset);
         let moves_unnamed = dotdot && self.is_movable(at.dir);
         if !moves_unnamed {
-            extra.awaits = self.other_names(if dotdot { at.dir } else { was }, older);
+            let (who, names) = if dotdot { (at.dir, self.newest_name(at.dir)) } else { (was, names_before) };
+            extra.awaits = self.other_names(who, names, older);
         }
         if parent.is_some() {
             extra.awaits.extend(self.moved_out_of(was));
@@ -79,7 +81,8 @@ impl Deps {
             None => ripe = Some(ticket),
         }
         self.mark_awaited(&extra.awaits);
-        let id = self.hang_add(at, ino, inode, meant, dotdot, extra);
+        let extra = (!extra.is_empty()).then(|| Box::new(extra));
+        let id = self.hang_add(at, ino, named, inode, meant, dotdot, extra);
         if dotdot {
             self.dotdots.insert(at.dir, id);
         }
@@ -99,8 +102,10 @@ impl Deps {
     ) -> Option<Ticket> {
         let Freed::DropLink { ino, parent, .. } = *ticket.freed() else { return Some(ticket) };
         let page = self.page_of(at.block);
-        let add = self.add_at(ino, page, at.offset);
-        let mut awaits = self.other_names(ino, add);
+        let named = self.id_of(ino);
+        let newest = named.and_then(|id| self.inodes.get(id)?.names);
+        let add = self.add_at(newest, page, at.offset);
+        let mut awaits = self.other_names(ino, newest, add);
         if parent.is_some() {
             awaits.extend(self.moved_out_of(ino));
         }
@@ -116,14 +121,14 @@ impl Deps {
         }
         if let (Some(id), None) = (add, kept) {
             let gone = if state == State::Held { self.cancel_add(cache, id) } else { self.remove_add(id) };
-            let was = gone.as_ref().map_or(Ino::NONE, |add| add.was.0);
+            let cancelled = state.next(Event::TakenBack).1 == Deed::Cancel;
+            self.counters.cancelled += u64::from(cancelled);
+            if cancelled && gone.as_ref().is_none_or(|add| add.was.0 == Ino::NONE) {
+                named.into_iter().for_each(|id| self.drop_inode_if_idle(id));
+                return self.with_its_name(ino, parent.is_some(), ticket);
+            }
             let below = gone.and_then(|add| add.extra).map(|extra| *extra).unwrap_or_default();
-            if state.next(Event::TakenBack).1 == Deed::Cancel {
-                self.counters.cancelled += 1;
-                if was == Ino::NONE {
-                    self.drop_inode_if_idle(ino);
-                    return self.with_its_name(ino, parent.is_some(), ticket);
-                }
+            if cancelled {
                 awaits = below.awaits;
             }
             tickets.extend(below.ticket);
@@ -136,7 +141,7 @@ impl Deps {
                 None
             }
         };
-        self.drop_inode_if_idle(ino);
+        named.into_iter().for_each(|id| self.drop_inode_if_idle(id));
         self.hang_rem(page, at, awaits, before, kept, tickets);
         ripe
     }
@@ -203,26 +208,43 @@ impl Deps {
         }
     }
 
-    /// The pending name in this entry, the newest if there are two.
-    fn add_at(&self, ino: Ino, page: PageNo, offset: u32) -> Option<Id<DirAdd>> {
+    /// The pending name in this entry, the newest if there are two. `newest`: that of all names of the inode.
+    fn add_at(&self, newest: Option<Id<DirAdd>>, page: PageNo, offset: u32) -> Option<Id<DirAdd>> {
         let is_here = |id: &Id<DirAdd>| self.names.get(*id).is_some_and(|add| add.page == page && add.offset == offset);
-        self.names_of(ino).find(is_here)
+        self.names_from(newest).find(is_here)
+    }
+
+    fn newest_name(&self, ino: Ino) -> Option<Id<DirAdd>> {
+        self.inode_of(ino)?.names
+    }
+
+    /// A pending name and the older ones of the same inode, newest first.
+    fn names_from(&self, newest: Option<Id<DirAdd>>) -> impl Iterator<Item = Id<DirAdd>> + '_ {
+        std::iter::successors(newest, |id| self.names.get(*id)?.next)
     }
 
     /// Pending names of an inode, newest first.
     pub(super) fn names_of(&self, ino: Ino) -> impl Iterator<Item = Id<DirAdd>> + '_ {
-        let first = self.inode_of(ino).and_then(|dep| dep.names);
-        std::iter::successors(first, |id| self.names.get(*id)?.next)
+        self.names_from(self.newest_name(ino))
     }
 
     /// What a file's name must wait for before it goes: the other names that it has just got, and for a directory `..`.
-    fn other_names(&self, ino: Ino, this: Option<Id<DirAdd>>) -> Vec<Id<DirAdd>> {
+    #[inline]
+    fn other_names(&self, ino: Ino, newest: Option<Id<DirAdd>>, this: Option<Id<DirAdd>>) -> Vec<Id<DirAdd>> {
+        let mut others = Vec::new();
         if !self.has(Rule::LinkRemoval) {
-            return Vec::new();
+            return others;
         }
-        let names = self.names_of(ino).filter(|id| self.names.get(*id).is_some_and(|add| !add.dotdot));
-        let dotdot = self.dotdots.get(&ino).copied();
-        names.chain(dotdot).filter(|id| Some(*id) != this && !self.is_settled(*id)).collect()
+        let waits_for = |id: Id<DirAdd>| Some(id) != this && !self.is_settled(id);
+        let mut at = newest;
+        while let Some((id, add)) = at.and_then(|id| Some((id, self.names.get(id)?))) {
+            if !add.dotdot && waits_for(id) {
+                others.push(id);
+            }
+            at = add.next;
+        }
+        others.extend(self.dotdots.get(&ino).copied().filter(|id| waits_for(*id)));
+        others
     }
 
     fn moved_out_of(&mut self, dir: Ino) -> Vec<Id<DirAdd>> {
@@ -244,13 +266,13 @@ impl Deps {
 
     /// What a new inode was made with must be durable before any of its names: its first blocks; and for a directory
     /// that is renamed where it is, what its first name there waits for, its parent's count or its `..`.
-    fn made_with(&self, ino: Ino, dir: Ino, extra: &mut Extra) {
-        if !self.has(Rule::LinkAddition) || self.is_reachable(ino) {
-            return;
-        }
-        let bodies = self.pointers_of(ino).filter(|id| self.pointers.get(*id).is_some_and(|dep| dep.body));
-        extra.bodies.extend(bodies);
-        let older = self.names_of(ino).filter_map(|id| self.names.get(id)).find(|add| !add.dotdot && add.dir == dir);
+    #[inline]
+    fn made_with(&self, id: Id<InodeDep>, dir: Ino, extra: &mut Extra) {
+        let Some(dep) = self.inodes.get(id).filter(|dep| dep.unnamed && self.has(Rule::LinkAddition)) else { return };
+        let is_body = |id: &Id<AllocDep>| self.pointers.get(*id).is_some_and(|dep| dep.body);
+        extra.bodies.extend(self.pointers_from(dep.pointers).filter(is_body));
+        let names = std::iter::successors(dep.names, |id| self.names.get(*id)?.next);
+        let older = names.filter_map(|id| self.names.get(id)).find(|add| !add.dotdot && add.dir == dir);
         if let Some(older) = older.and_then(|add| add.extra.as_ref()) {
             extra.parent = extra.parent.take().or_else(|| older.parent.clone());
             extra.dotdot = older.dotdot;
@@ -272,20 +294,22 @@ impl Deps {
         Some((newest, Landing::of(&self.page(dep.page).buf)))
     }
 
+    #[inline]
     fn hang_add(
         &mut self,
         at: Place<'_>,
         ino: Ino,
+        named: Id<InodeDep>,
         inode: &BufRef,
         was: (Ino, u8),
         dotdot: bool,
-        extra: Extra,
+        extra: Option<Box<Extra>>,
     ) -> Id<DirAdd> {
         let page = self.page_of(at.block);
         let PageKind::Directory(names) = &self.page(page).kind else { unreachable!("names are in directories") };
-        let plain = extra.is_empty();
         let add = DirAdd {
             ino,
+            named,
             dir: at.dir,
             page,
             at: names.adds.len() as u32,
@@ -297,11 +321,11 @@ impl Deps {
             awaited: false,
             dotdot,
             claim: self.newest_claim(at.dir),
-            next: self.inode_of(ino).and_then(|dep| dep.names),
-            extra: (!plain).then(|| Box::new(extra)),
+            next: self.inodes.get(named).and_then(|dep| dep.names),
+            extra,
         };
         let id = self.names.insert(add);
-        if let Some(dep) = self.inode_of_mut(ino) {
+        if let Some(dep) = self.inodes.get_mut(named) {
             dep.names = Some(id);
         }
         if let PageKind::Directory(names) = &mut self.page_mut(page).kind {
@@ -311,6 +335,7 @@ impl Deps {
     }
 
     /// Takes a pending name out of where it hangs.
+    #[inline]
     pub(super) fn remove_add(&mut self, id: Id<DirAdd>) -> Option<DirAdd> {
         self.unlink_from_inode(id);
         let add = self.names.remove(id)?;
@@ -326,9 +351,10 @@ impl Deps {
     }
 
     /// Takes a pending name out of its inode's row.
+    #[inline]
     pub(super) fn unlink_from_inode(&mut self, id: Id<DirAdd>) {
-        let Some((ino, next)) = self.names.get(id).map(|add| (add.ino, add.next)) else { return };
-        let Some(dep) = self.inode_of_mut(ino) else { return };
+        let Some((named, next)) = self.names.get(id).map(|add| (add.named, add.next)) else { return };
+        let Some(dep) = self.inodes.get_mut(named) else { return };
         if dep.names == Some(id) {
             dep.names = next;
             return;
@@ -344,6 +370,7 @@ impl Deps {
     }
 
     /// The same for a name that no image had: it must not leave with the bytes around another entry either.
+    #[inline]
     fn cancel_add(&mut self, cache: &Cache, id: Id<DirAdd>) -> Option<DirAdd> {
         let add = self.remove_add(id)?;
         if let PageKind::Directory(PageDep { rems, .. }) = &mut self.page_mut(add.page).kind {
@@ -360,7 +387,7 @@ impl Deps {
 
     /// What the name depends on is durable.
     pub(super) fn is_name_safe(&self, add: &DirAdd) -> bool {
-        let inode = !self.has(Rule::LinkAddition) || self.is_inode_durable(add.ino, add.inode_image);
+        let inode = !self.has(Rule::LinkAddition) || self.is_inode_durable(add.named, add.inode_image);
         let Some(extra) = &add.extra else { return inode };
         let parent = extra.parent.as_ref().is_none_or(|parent| match self.inode_of(add.dir) {
             Some(dep) => dep.state != State::Held && parent.is_done_after(dep.held_in),
@@ -406,11 +433,11 @@ impl Deps {
                 }
                 let Some(add) = self.remove_add(id) else { continue };
                 if !add.dotdot
-                    && let Some(dep) = self.inode_of_mut(add.ino)
+                    && let Some(dep) = self.inodes.get_mut(add.named)
                 {
                     dep.unnamed = false;
                 }
-                self.drop_inode_if_idle(add.ino);
+                self.drop_inode_if_idle(add.named);
                 self.drop_page_if_idle(add.page);
             }
             if self.unreached.is_empty() || self.unreached.len() == before {

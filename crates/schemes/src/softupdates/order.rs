@@ -37,7 +37,8 @@ impl<'a> Advance<'a> {
 
     /// That the landing happens.
     fn landing(&mut self, landing: Option<&Landing>) {
-        if let Some(landing) = landing.filter(|landing| !landing.is_done()) {
+        // Many wait for the same buf, above all for a group.
+        if let Some(landing) = landing.filter(|landing| !landing.is_done() && !self.bufs.contains_key(&landing.key())) {
             self.write(landing.buf(self.cache));
         }
     }
@@ -63,8 +64,13 @@ impl<'a> Advance<'a> {
 
     /// That all pending pointers of a dinode can be carried. `false` when they can.
     fn under_pointers_of(&mut self, ino: Ino) -> bool {
+        self.under_pointers_from(self.deps.inode_of(ino).and_then(|dep| dep.pointers))
+    }
+
+    /// The same of this one and the older ones.
+    fn under_pointers_from(&mut self, newest: Option<Id<AllocDep>>) -> bool {
         let deps = self.deps;
-        let pending = deps.pointers_of(ino).filter_map(|id| deps.pointers.get(id));
+        let pending = deps.pointers_from(newest).filter_map(|id| deps.pointers.get(id));
         // Each is asked: what they need can leave together.
         pending.filter(|dep| self.under_pointer(dep)).count() > 0
     }
@@ -91,7 +97,7 @@ impl<'a> Advance<'a> {
         if add.state != State::Held || self.deps.is_name_safe(add) {
             return false;
         }
-        if !self.deps.is_inode_durable(add.ino, add.inode_image) {
+        if !self.deps.is_inode_durable(add.named, add.inode_image) {
             self.inode(add.ino);
         }
         let Some(extra) = &add.extra else { return true };
@@ -186,7 +192,7 @@ impl Deps {
             PageKind::Inodes(row) => row.iter().filter_map(|id| self.inodes.get(*id)).fold(false, |held, dep| {
                 let bit = dep.bit.as_ref().filter(|bit| dep.state == State::Held && !bit.is_done());
                 advance.landing(bit);
-                advance.under_pointers_of(dep.ino) || bit.is_some() || held
+                advance.under_pointers_from(dep.pointers) || bit.is_some() || held
             }),
             PageKind::Indirect(indirect) => {
                 let pending = indirect.pointers.values().filter_map(|id| self.pointers.get(*id));

@@ -1,7 +1,7 @@
 //! Pointers that come and go: block allocation and de-allocation (Ganger and Patt 1994, section 4.2).
 
 use super::arena::Id;
-use super::deps::{AllocDep, Before, Deps, PageKind, PageNo, PointerSlot};
+use super::deps::{AllocDep, Before, Deps, InodeDep, PageKind, PageNo, PointerSlot};
 use super::rule::Rule;
 use super::state::{Deed, Event, State};
 use crate::AllocInit;
@@ -103,7 +103,11 @@ impl Deps {
         freed: Option<Ticket>,
     ) -> (Id<AllocDep>, Option<Ticket>) {
         let keeps = self.has(Rule::MovedFragment);
-        if let Some(id) = self.held_at(dep.ino, dep.slot, holder)
+        let inode = match dep.slot {
+            PointerSlot::Indirect(..) => None,
+            _ => Some(self.inode_dep(dep.ino, holder)),
+        };
+        if let Some(id) = self.held_at(inode, dep.slot)
             && let Some(older) = self.pointers.get_mut(id)
         {
             let grew_in_place = older.old.frags > 0 && older.old.at == older.new.at;
@@ -129,10 +133,11 @@ impl Deps {
             }
             freed => freed,
         };
-        (self.hang_pointer(holder, dep), ripe)
+        (self.hang_pointer(inode, dep), ripe)
     }
 
-    fn hang_pointer(&mut self, holder: &BufRef, mut dep: AllocDep) -> Id<AllocDep> {
+    /// `inode`: the record of the inode that the pointer is in, where it is in one.
+    fn hang_pointer(&mut self, inode: Option<Id<InodeDep>>, mut dep: AllocDep) -> Id<AllocDep> {
         if let PointerSlot::Indirect(page, index) = dep.slot {
             let (ino, body) = (dep.ino, dep.body);
             let id = self.pointers.insert(dep);
@@ -144,29 +149,33 @@ impl Deps {
             }
             return id;
         }
-        let inode = self.inode_dep(dep.ino, holder);
-        dep.next = self.inodes.get(inode).and_then(|inode| inode.pointers);
+        dep.next = inode.and_then(|inode| self.inodes.get(inode)?.pointers);
         let id = self.pointers.insert(dep);
-        if let Some(inode) = self.inodes.get_mut(inode) {
+        if let Some(inode) = inode.and_then(|inode| self.inodes.get_mut(inode)) {
             inode.pointers = Some(id);
         }
         id
     }
 
-    /// The pending pointer in this slot that no image has had.
-    fn held_at(&self, ino: Ino, slot: PointerSlot, holder: &BufRef) -> Option<Id<AllocDep>> {
-        let is_held = |id: Id<AllocDep>| self.pointers.get(id).is_some_and(|dep| dep.state == State::Held);
-        if let PointerSlot::Indirect(_, index) = slot {
-            let PageKind::Indirect(indirect) = &self.page(self.find_page(holder)?).kind else { return None };
-            return indirect.pointers.get(&index).copied().filter(|id| is_held(*id));
+    /// The pending pointer in this slot that no image has had. `inode`: as above.
+    fn held_at(&self, inode: Option<Id<InodeDep>>, slot: PointerSlot) -> Option<Id<AllocDep>> {
+        let is_held =
+            |id: &Id<AllocDep>| self.pointers.get(*id).is_some_and(|dep| dep.state == State::Held && dep.slot == slot);
+        if let PointerSlot::Indirect(page, index) = slot {
+            let PageKind::Indirect(indirect) = &self.page(page).kind else { return None };
+            return indirect.pointers.get(&index).copied().filter(is_held);
         }
-        self.pointers_of(ino).find(|id| is_held(*id) && self.pointers.get(*id).is_some_and(|dep| dep.slot == slot))
+        self.pointers_from(self.inodes.get(inode?)?.pointers).find(is_held)
     }
 
     /// The pending pointers in an inode, newest first.
     pub(super) fn pointers_of(&self, ino: Ino) -> impl Iterator<Item = Id<AllocDep>> + '_ {
-        let first = self.inode_of(ino).and_then(|dep| dep.pointers);
-        std::iter::successors(first, |id| self.pointers.get(*id)?.next)
+        self.pointers_from(self.inode_of(ino).and_then(|dep| dep.pointers))
+    }
+
+    /// A pending pointer and the older ones of the same inode, newest first.
+    pub(super) fn pointers_from(&self, newest: Option<Id<AllocDep>>) -> impl Iterator<Item = Id<AllocDep>> + '_ {
+        std::iter::successors(newest, |id| self.pointers.get(*id)?.next)
     }
 
     /// Takes a pending pointer out of where it hangs.
@@ -226,18 +235,19 @@ impl Deps {
         let page = self.page_of(at);
         let Freed::Blocks { runs, .. } = ticket.freed() else { return Some(ticket) };
         let whole: u64 = runs.iter().map(|run| u64::from(run.1)).sum();
-        let runs = runs.clone();
+        let inode = self.inode_of(ino);
+        let never_there = inode.is_some_and(|dep| dep.state == State::Held);
         let pending: Vec<Id<AllocDep>> = match &self.page(page).kind {
             PageKind::Indirect(indirect) => indirect.pointers.values().copied().collect(),
-            _ => self.pointers_of(ino).collect(),
+            _ => self.pointers_from(inode.and_then(|dep| dep.pointers)).collect(),
         };
         let (mut never, mut kept) = (0u64, self.late.remove(&ino).unwrap_or_default());
         for id in pending {
-            let (fresh, freed) = self.cut_pointer(id, &runs);
+            let (fresh, freed) = self.cut_pointer(id, runs);
             never = never.saturating_add(fresh);
             kept.extend(freed);
         }
-        let unreached = self.was_never_there(ino) || self.is_unreached(page);
+        let unreached = never_there || self.is_unreached(page);
         if unreached || !self.has(Rule::BlockDeallocation) {
             Deps::ripen(cache, kept);
             self.counters.cancelled += 1;
