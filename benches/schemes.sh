@@ -2,12 +2,13 @@
 # What order costs: softupdates beside async, in process on a disk in memory, and through the mount with the images on a
 # tmpfs. Alternating runs, medians, one Markdown table each.
 #
-#   benches/schemes.sh [RUNS]          needs root, /dev/fuse, 4 GiB of memory; PIN=0 pins programs and servers to a CPU
+#   benches/schemes.sh [RUNS]          needs root, /dev/fuse, 4 GiB of memory; PIN=0 pins programs and servers to a CPU,
+#                                      ORDO=PATH measures that program
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runs=${1:-5}
 tree=files=2140 mail=files=5000,transactions=20000
-cargo build --release --quiet
+[[ -n ${ORDO:-} ]] || cargo build --release --quiet
 ordo=$(realpath "${ORDO:-${CARGO_TARGET_DIR:-target}/release/ordo}")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-bench.XXXXXX")
 pin() { if [[ -n ${PIN:-} ]]; then taskset -c "$PIN" "$@"; else "$@"; fi; }
