@@ -298,8 +298,9 @@ impl Judge<'_> {
             may.iter().fold((u64::MAX, 0), |(least, most), was| (least.min(was.size), most.max(was.size)));
         let least = if new { 0 } else { least };
         // No file of this format may end in a hole: a repair cuts it to its last block, and takes nothing but zeroes.
-        let only_zeroes =
-            || may.iter().any(|was| was.size != may[0].size) && may.iter().any(|was| was.is_zero_from(file.size));
+        let only_zeroes = || {
+            may.iter().any(|was| was.size != may[0].size) && may.iter().any(|was| was.is_zero_between(file.size, least))
+        };
         if file.size < least && only_zeroes() {
             return None;
         }

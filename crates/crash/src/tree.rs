@@ -66,11 +66,11 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// There are only zeroes from `offset` on, as far as is known (T2).
-    pub(crate) fn is_zero_from(&self, offset: u64) -> bool {
+    /// There are only zeroes from `offset` up to `end`, as far as is known (T2).
+    pub(crate) fn is_zero_between(&self, offset: u64, end: u64) -> bool {
         self.contents.iter().all(|(from, piece)| {
-            let before = offset.saturating_sub(*from).min(piece.len() as u64) as usize;
-            piece[before..].iter().all(|byte| *byte == 0)
+            let within = |at: u64| at.saturating_sub(*from).min(piece.len() as u64) as usize;
+            piece[within(offset)..within(end).max(within(offset))].iter().all(|byte| *byte == 0)
         })
     }
 
@@ -99,7 +99,7 @@ impl File {
     /// The same but for names, counts, and zeroes that were at the end.
     fn leaks_into(&self, is: &File) -> bool {
         let kept = || is.contents.iter().all(|(at, piece)| self.bytes(*at, piece.len()).as_ref() == Some(piece));
-        let cut = || is.size < self.size && self.is_zero_from(is.size) && kept();
+        let cut = || is.size < self.size && self.is_zero_between(is.size, self.size) && kept();
         (self.kind, self.mode, self.owner, self.flags) == (is.kind, is.mode, is.owner, is.flags)
             && self.xattrs == is.xattrs
             && (self.size == is.size && self.contents == is.contents || cut())
