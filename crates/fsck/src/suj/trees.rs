@@ -13,7 +13,8 @@ impl Replay {
     pub(super) async fn free_trees(&mut self, claims: &[Claim]) -> Result<(), NotReplayed> {
         let per_block = u64::from(self.geo.frag);
         for of_block in claims.chunk_by(|a, b| a.run.frag / per_block == b.run.frag / per_block) {
-            let Some(last) = of_block.last().filter(|last| last.freed) else { continue };
+            // One that was new in the journal may never have been written: garbage would be taken for pointers.
+            let Some(last) = of_block.last().filter(|_| of_block.iter().all(|claim| claim.freed)) else { continue };
             let Run { ino, lbn, frag, count } = last.run;
             let Some(level) = Geometry::indirect_level(Lbn(lbn)) else { continue };
             if count != self.geo.frag || self.has(&last.run).await? || !self.in_use(FragNo(frag), count).await? {
