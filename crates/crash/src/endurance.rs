@@ -14,7 +14,7 @@ use crate::fate::{Fate, Fates, Futures};
 use crate::id::Id;
 use crate::plan::Plan;
 use crate::promise::Promised;
-use crate::record::{Recording, record_on_used};
+use crate::record::{Recording, honest, mount, record_on_used};
 use crate::recover::check;
 use crate::recovery::Recovery;
 use crate::report::{Report, Violation};
@@ -24,10 +24,12 @@ use crate::{Error, story};
 use disk::RamDisk;
 use fsck::Mode;
 use rt::{Rng, Rt};
+use schemes::Settings;
 use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use workload::Session;
 use workload::script::random;
 
 /// What a volume has to live through.
@@ -167,8 +169,28 @@ impl Life<'_> {
         let (disk, _) = cuts.image(chosen.expect("one future at least can be read"));
         if self.recovery == Recovery::Fsck {
             check(&Rt::virtual_time(0), Rc::new(disk.clone()), Mode::Preen)?;
+            empty_lost_and_found(&disk)?;
         }
         self.disk = disk;
         Ok(())
     }
+}
+
+/// What a repair has put aside goes, as whoever looks after a volume sees to: nobody promises anything of it.
+fn empty_lost_and_found(disk: &RamDisk) -> Result<(), Error> {
+    let rt = Rt::virtual_time(0);
+    let scheme = honest("async", &Settings::default())?;
+    let mounted = mount(&rt, disk, Rc::new(disk.clone()), scheme, false)?;
+    let fs = mounted.fs().clone();
+    let emptied = rt.block_on(async {
+        let session = Session::new(&*fs);
+        match session.remove_tree("lost+found").await {
+            Ok(_) | Err(vfs::Error::Refused(vfs::Refusal::NotFound)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    });
+    drop(fs);
+    let done = emptied.and(rt.block_on(mounted.unmount()));
+    rt.drop_tasks();
+    done.map_err(|error| Error::Run(format!("emptying lost+found: {error}")))
 }

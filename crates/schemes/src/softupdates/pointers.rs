@@ -237,12 +237,14 @@ impl Deps {
         let whole: u64 = runs.iter().map(|run| u64::from(run.1)).sum();
         let inode = self.inode_of(ino);
         let never_there = inode.is_some_and(|dep| dep.state == State::Held);
-        let pending: Vec<Id<AllocDep>> = match &self.page(page).kind {
-            PageKind::Indirect(indirect) => indirect.pointers.values().copied().collect(),
-            _ => self.pointers_from(inode.and_then(|dep| dep.pointers)).collect(),
+        let (in_tree, mut at) = match &self.page(page).kind {
+            PageKind::Indirect(indirect) => (indirect.pointers.values().copied().collect(), None),
+            _ => (Vec::new(), inode.and_then(|dep| dep.pointers)),
         };
-        let (mut never, mut kept) = (0u64, self.late.remove(&ino).unwrap_or_default());
-        for id in pending {
+        let (mut in_tree, mut never) = (in_tree.into_iter(), 0u64);
+        let mut kept = self.late.remove(&ino).unwrap_or_default();
+        while let Some(id) = in_tree.next().or(at) {
+            at = self.pointers.get(id).and_then(|dep| dep.next);
             let (fresh, freed) = self.cut_pointer(id, runs);
             never = never.saturating_add(fresh);
             kept.extend(freed);

@@ -42,7 +42,7 @@ pub fn script(seed: u64, attributes: bool) -> Script {
 /// So many calls for a volume of which nobody knows what is on it: some will be refused. `written` counts what the calls
 /// before them wrote, so that no two contents are alike (S2).
 pub fn calls(seed: u64, count: usize, attributes: bool, written: &mut u64) -> Script {
-    let mut rng = Rng::new(seed ^ 0x6361_6c6c_73);
+    let mut rng = Rng::new(seed ^ 0x0063_616c_6c73);
     let mut generator = Generator::new(seed, shape(), features(attributes));
     let mut calls = Vec::with_capacity(count);
     for mut op in generator.by_ref().filter(changes).take(count) {

@@ -1,0 +1,91 @@
+//! Volumes that live on through power cuts, and what such lives and random scripts have found: each was a violation once.
+
+mod common;
+
+use crash::{Counters, Device, Endurance, Endured, Memory, Plan, endure, explore_with};
+use std::time::Duration;
+use workload::script::Script;
+
+/// Twenty cuts in a quarter of an hour. `ordo crash --cuts 200 --hours 2` is the whole of it.
+fn life(scheme: &str, disk: &str, without: Option<&str>) -> Endured {
+    let device = Device::by_name(disk).expect("it comes ready");
+    let mut plan = Plan { states: 10, seed: 7, ..Plan::new(scheme, Script::default(), device) };
+    plan.settings.without.extend(without.map(str::to_owned));
+    let what = Endurance { plan, cuts: 20, time: Duration::from_secs(900) };
+    endure(&what, &Counters::default()).unwrap_or_else(|error| panic!("{scheme} on {disk}: {error}"))
+}
+
+#[test]
+fn volumes_live_on() {
+    let lives = [("softupdates", "nvme"), ("suj", "sata"), ("sync", "sata"), ("softupdates", "scsi94"), ("suj", "plp")];
+    for lived in common::by_two(lives.len(), |at| life(lives[at].0, lives[at].1, None)) {
+        let report = &lived.report;
+        let told = serde_json::to_string_pretty(&report.violations).unwrap();
+        assert!(report.violations.is_empty(), "{} on {}: {told}", report.scheme, report.disk);
+        assert!(report.leaks_only || report.scheme == "sync", "{} on {}: worse than leaks", report.scheme, report.disk);
+        assert!(report.cuts >= 20 && lived.seconds >= 900.0 && lived.done > 300, "{lived:?}");
+    }
+}
+
+#[test]
+fn a_rule_that_is_dropped_ends_a_life() {
+    let lived = life("softupdates", "nvme", Some("link-addition"));
+    assert!(!lived.report.violations.is_empty() && lived.report.cuts < 20, "{lived:?}");
+}
+
+/// What was wrong; the script; on which disk, from which seed, with time between the calls.
+const FOUND: &[(&str, &str, &str, u64)] = &[
+    (
+        "a file that was rolled back ended in a hole: it was cut into one",
+        "create a\n write a 30071 4096\n sync\n---\n truncate a 1536\n sync",
+        "scsi94",
+        1,
+    ),
+    (
+        "the same, where a hole was punched over its first block",
+        "mkdir A\n---\n create A/foo\n write A/foo 0 32768\n fallocate A/foo 0 5000 punch\n fsync A",
+        "sata",
+        0,
+    ),
+    (
+        "a new directory that was renamed where it is had a name before its parent counted it",
+        "---\n mkdir e\n rename e d noreplace\n fsync d data",
+        "nvme",
+        12,
+    ),
+    (
+        "a removal overtook a name, and not what that waited for",
+        "mkdir d\n---\n rename d e\n open @1 e\n create b\n symlink @1/b target/target/target\n sync\n \
+         rename e/b b exchange\n rename b a",
+        "nvme",
+        11,
+    ),
+    ("a directory lost its own link before its older name", "mkdir d\n---\n rename d e\n rmdir e", "nvme", 12),
+    (
+        "an unmount left an inode in use on a clean volume",
+        "mkdir e\n create b\n---\n truncate b 3145728\n mkdir d\n rename d e",
+        "scsi94",
+        13,
+    ),
+    (
+        "a replay took garbage for pointers, of a block that was new and never written",
+        "mkdir d\n tmpfile @3 /\n rmdir d\n---\n truncate @3 2150399\n mkdir d\n fsync d",
+        "nvme",
+        12,
+    ),
+];
+
+#[test]
+fn what_was_found_is_not_found_again() {
+    let schemes = ["softupdates", "suj"];
+    let wrong = common::by_two(FOUND.len() * schemes.len(), |at| {
+        let ((what, script, disk, seed), scheme) = (FOUND[at / schemes.len()], schemes[at % schemes.len()]);
+        let script = Script::parse("found", script).unwrap_or_else(|error| panic!("{what}: {error:?}"));
+        let device = Device::by_name(disk).expect("it comes ready");
+        let plan = Plan { states: 2000, seed, pauses: true, ..Plan::new(scheme, script, device) };
+        let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
+        report.violations.first().map(|found| format!("{scheme}: {what}: {}", found.detail))
+    });
+    let wrong: Vec<String> = wrong.into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
