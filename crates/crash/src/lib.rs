@@ -14,6 +14,8 @@
 //! X4. Parts of an exploration are disjoint, and together they are the whole: an image belongs to one by its fingerprint.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod bounded;
 mod cut;
 mod device;
 mod endurance;

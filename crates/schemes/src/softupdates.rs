@@ -89,7 +89,7 @@ impl SoftUpdates {
         deps.borrow_mut().counters.slowed += 1;
         for _ in 0..ROUNDS {
             deps.borrow_mut().settle();
-            if deps.borrow().len() <= enough {
+            if deps.borrow().pending(&cache) <= enough {
                 break;
             }
             cache.health().writable()?;
@@ -140,12 +140,10 @@ impl Scheme for SoftUpdates {
         if matches!(op.kind, CallKind::Reclaim | CallKind::Upkeep) {
             return Must::Nothing;
         }
-        let most = {
-            let mut deps = self.deps.borrow_mut();
-            deps.counters.most = deps.counters.most.max(deps.len() as u64);
-            deps.len()
-        };
-        if most <= self.limit {
+        let mut deps = self.deps.borrow_mut();
+        let pending = deps.pending(cache);
+        deps.counters.most = deps.counters.most.max(pending as u64);
+        if pending <= self.limit {
             return Must::Nothing;
         }
         Must::Wait(Box::pin(SoftUpdates::drain(self.deps.clone(), cache.clone(), self.limit / 2)))

@@ -268,6 +268,12 @@ impl Deps {
         })
     }
 
+    /// Records that are pending, and tickets that wait for something or to be given back: what callers wait for when there
+    /// is too much of it.
+    pub(super) fn pending(&self, cache: &Cache) -> usize {
+        self.len() + cache.ledger().outstanding() as usize
+    }
+
     /// Removals up to this place in time that are not durable.
     pub(super) fn removals_until(&self, seq: u64) -> usize {
         let removals = |page: &Page| match &page.kind {
