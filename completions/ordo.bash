@@ -283,7 +283,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__crash)
-            opts="-h --scheme --set --workload --script --sample --disk --states --seed --jobs --shard --without --no-shrink --replay --merge --mutants --faults --list-rules --list-disks --list-workloads --json --help"
+            opts="-h --scheme --set --workload --script --sample --disk --states --seed --jobs --shard --without --no-shrink --replay --merge --mutants --faults --cuts --hours --list-rules --list-disks --list-workloads --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -338,6 +338,14 @@ _ordo() {
                     return 0
                     ;;
                 --merge)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cuts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hours)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

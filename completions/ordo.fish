@@ -156,13 +156,15 @@ complete -c ordo -n "__fish_ordo_using_subcommand crash" -l workload -d 'Scripts
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l script -d 'A script of your own, in the form that --list-workloads --json shows' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l sample -d 'Of a set of sequences or random scripts, so many by the seed [default: all; of seq3 2000, of random 100]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l disk -d 'The disk, honest for all but liar, or all (--list-disks)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l states -d 'States to try of each script, those of cut recoveries not counted' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l states -d 'States to try of each script, those of cut recoveries not counted [default: 5000; with --cuts 20, of each cut]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l seed -d 'Where luck begins' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l jobs -d 'Threads [default: as many as there are processors]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l shard -d 'Only this part of N, from 1; the parts can be merged' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l without -d 'Switches a rule of the scheme off (--list-rules)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l replay -d 'Makes one state again and says what is wrong with it' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l merge -d 'Merges the JSON reports of shards' -r -F
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l cuts -d 'Lets one volume work for hours and lose its power so many times, and live on with what is left of it' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l hours -d 'How many virtual hours that takes' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l no-shrink -d 'Does not look for the shortest way to a violation'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l mutants -d 'Seeds bugs into the scheme, one after the other, and shows which the explorer finds with the scripts of hand and ufs'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l faults -d 'Leaves the power on, and makes one request of each run fail, tear, get lost, go astray or rot'
