@@ -5,20 +5,12 @@
 //! `ORDO_LEAKS_FILES` and `ORDO_LEAKS_DIRS` how many files and in how many directories. The page cache is emptied before
 //! the mount where the system lets us.
 
-#[path = "../tests/leaks/plant.rs"]
-#[allow(dead_code, reason = "the tests plant more")]
-mod plant;
-#[path = "../tests/leaks/scheme.rs"]
-#[allow(dead_code, reason = "the tests have two")]
-mod scheme;
-
 use ondisk::superblock::fields::flag;
 use ordofs::disk::FileOptions;
 use ordofs::path::resolve;
 use ordofs::rt::Rt;
 use ordofs::vfs::{Caller, FileSystem, Kind, Mode, Name};
 use ordofs::{ImageSpec, MountOptions, Mounted, NewVolume, locate};
-use scheme::AtOnce;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
@@ -58,6 +50,34 @@ fn fill(image: &Path, files: u64, dirs: u64) {
     rt.block_on(mounted.unmount()).expect("the disk is well");
 }
 
+/// Soft updates remove one file in twenty, and are stopped while they make that durable: what they have not freed by then
+/// is lost.
+fn lose(image: &Path, files: u64, dirs: u64) {
+    let rt = Rt::real_time();
+    let options = MountOptions { scheme: Some("softupdates".into()), ..MountOptions::default() };
+    let mounted = Mounted::open(&rt, &spec(image), &options).expect("the volume can be mounted");
+    rt.block_on(async {
+        let fs = mounted.fs();
+        for d in 0..dirs {
+            let name = format!("directory {d}");
+            let dir = fs.lookup(fs.root(), Name::new(name.as_bytes()).expect("a name")).await.expect("it is there").node;
+            for i in 0..files / dirs / 20 {
+                let name = format!("file {i}");
+                fs.unlink(dir, Name::new(name.as_bytes()).expect("a name")).await.expect("it is there");
+            }
+            fs.forget(dir, 1);
+        }
+    });
+    let fs = mounted.fs().clone();
+    rt.spawn(async move { drop(fs.syncfs().await) });
+    rt.block_on(rt.sleep(STOPPED_AFTER));
+    rt.drop_tasks();
+    drop(mounted);
+}
+
+/// Long enough for names to be gone, too short for all that follows from it.
+const STOPPED_AFTER: Duration = Duration::from_millis(300);
+
 /// The superblock of a volume that crashed under soft updates.
 fn crash(image: &Path) {
     let rt = Rt::real_time();
@@ -92,16 +112,18 @@ fn main() {
     let image = dir.join("ordo-leaks.img");
     fill(&image, files, dirs);
     for calls in [false, true] {
+        if !calls {
+            lose(&image, files, dirs);
+        }
         crash(&image);
         let rt = Rt::real_time();
         let start = rt.now();
-        let located = locate(&rt, &spec(&image), FileOptions::default()).expect("there is a volume");
-        let options = MountOptions::default();
-        let mounted = Mounted::mount_with(&rt, located, AtOnce::over("async"), &options);
-        let mounted = rt.block_on(mounted).expect("the volume can be mounted");
+        let options = MountOptions { scheme: Some("softupdates".into()), ..MountOptions::default() };
+        let mounted = Mounted::open(&rt, &spec(&image), &options).expect("the volume can be mounted");
         assert_eq!(mounted.why_read_only(), None);
         // One call on it, as its first user would make.
-        rt.block_on(resolve(mounted.fs(), b"/directory 0/file 0", false)).map(drop).expect("it is there");
+        let last = format!("/directory 0/file {}", files / dirs - 1);
+        rt.block_on(resolve(mounted.fs(), last.as_bytes(), false)).map(drop).expect("it is there");
         println!("mount, and a first look: {:.3} s", rt.now().since(start).as_secs_f64());
         let (mut phase, mut since) = (mounted.leaks().phase, rt.now());
         let (from, mut waits) = (rt.now(), Vec::new());
