@@ -68,6 +68,13 @@ const FOUND: &[(&str, &str, &str, u64)] = &[
         13,
     ),
     (
+        "a longer list of attributes was durable before its size",
+        "create c\n setxattr c user.x 4 1 set\n setxattr c user.y 4 2 set\n removexattr c user.y\n sync\n---\n \
+         setxattr c user.y 100 3 set\n fsync c",
+        "sata",
+        1,
+    ),
+    (
         "a replay took garbage for pointers, of a block that was new and never written",
         "mkdir d\n tmpfile @3 /\n rmdir d\n---\n truncate @3 2150399\n mkdir d\n fsync d",
         "nvme",

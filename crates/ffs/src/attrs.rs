@@ -1,9 +1,10 @@
 //! The extended-attribute area of an inode (UFS2): up to two blocks of its own, with the rules of fragments.
 //!
-//! E1. A change within one sector is written in place. Anything else goes to new blocks, which are durable before the
-//!     inode points to them: a torn write over the old area would leave records that run into each other.
-//! E2. Behind the last record there are zeroes, which every system takes for the end. When the area grows in place, its
-//!     size does so first. The area is freed with its last record.
+//! E1. A change within one sector is written in place, if the area does not grow. Anything else goes to new blocks, which
+//!     are durable before the inode points to them: a torn write over the old area would leave records that run into
+//!     each other, and one that is durable before the larger size a record that runs beyond the area.
+//! E2. Behind the last record there are zeroes, which every system takes for the end. The area is freed with its last
+//!     record.
 //! E3. Where no room is left for new blocks the old ones are written over after all: nobody could remove an attribute
 //!     from a full volume otherwise.
 
@@ -66,14 +67,12 @@ impl Ffs {
         if area.is_empty() {
             return self.free_area(op, inode).await;
         }
-        let size = inode.dinode().extsize.max(area.len() as u32);
-        let stored = |k: usize| old[k].map_or(0, |run| run.frags);
-        let fits = (0..BLOCKS).all(|k| stored(k) == self.area_frags(size, k));
+        let fits = area.len() <= inode.dinode().extsize as usize;
         if fits && self.sectors_changed(inode, &old, area).await? <= 1 {
-            return self.rewrite_area(op, inode, &old, area, size).await;
+            return self.rewrite_area(op, inode, &old, area).await;
         }
         match self.replace_area(op, who, inode, &old, area).await {
-            Err(Error::Refused(Refusal::NoSpace)) if fits => self.rewrite_area(op, inode, &old, area, size).await,
+            Err(Error::Refused(Refusal::NoSpace)) if fits => self.rewrite_area(op, inode, &old, area).await,
             outcome => outcome,
         }
     }
@@ -118,20 +117,8 @@ impl Ffs {
         self.told(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await
     }
 
-    async fn rewrite_area(
-        &self,
-        op: Op,
-        inode: &Inode,
-        old: &[Option<Run>; BLOCKS],
-        area: &[u8],
-        size: u32,
-    ) -> Result<()> {
+    async fn rewrite_area(&self, op: Op, inode: &Inode, old: &[Option<Run>; BLOCKS], area: &[u8]) -> Result<()> {
         let ino = inode.ino();
-        if size > inode.dinode().extsize {
-            inode.dinode_mut().extsize = size;
-            let at = self.put_inode(inode).await?;
-            self.told(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await?;
-        }
         for (k, run) in old.iter().enumerate() {
             let Some(run) = run else { continue };
             let block = self.area_block(inode, k, *run).await?;

@@ -60,7 +60,8 @@ fn lose(image: &Path, files: u64, dirs: u64) {
         let fs = mounted.fs();
         for d in 0..dirs {
             let name = format!("directory {d}");
-            let dir = fs.lookup(fs.root(), Name::new(name.as_bytes()).expect("a name")).await.expect("it is there").node;
+            let dir =
+                fs.lookup(fs.root(), Name::new(name.as_bytes()).expect("a name")).await.expect("it is there").node;
             for i in 0..files / dirs / 20 {
                 let name = format!("file {i}");
                 fs.unlink(dir, Name::new(name.as_bytes()).expect("a name")).await.expect("it is there");
