@@ -22,7 +22,8 @@ struct Rule {
     says: &'static str,
 }
 
-/// The rules of all schemes that are in force with these settings.
+/// The rules of all schemes that are in force with these settings. A scheme that is built over another has its rules, too:
+/// they are listed with the one that keeps them.
 pub(super) fn rules(args: &Args) -> Outcome {
     let set = settings::Set::read(&args.set)?;
     let mut rules = Vec::new();
@@ -30,7 +31,9 @@ pub(super) fn rules(args: &Args) -> Outcome {
         let mut plan = Plan::new(scheme, Script::default(), &DEVICES[0]);
         set.apply(&mut plan);
         let declared = plan.promises().map_err(told)?.rules;
-        rules.extend(declared.into_iter().map(|(rule, says)| Rule { scheme, rule, says }));
+        let known = |rules: &[Rule], of: &(_, _)| rules.iter().any(|known| (known.rule, known.says) == *of);
+        let own: Vec<_> = declared.into_iter().filter(|of| !known(&rules, of)).collect();
+        rules.extend(own.into_iter().map(|(rule, says)| Rule { scheme, rule, says }));
     }
     list(args, &rules, |rule| vec![rule.scheme.to_owned(), rule.rule.to_owned(), format!(" {}", rule.says)])
 }
