@@ -8,19 +8,18 @@
 //! E3. Nothing is forgotten between cuts, and nothing repaired that the scheme itself would not repair: what one crash
 //!     leaves unseen, a later one has to live with.
 
+use crate::Error;
 use crate::cut::Cuts;
-use crate::explore::{Counters, Exploration};
+use crate::explore::{Counters, Exploration, counted};
 use crate::fate::{Fate, Fates, Futures};
-use crate::id::Id;
 use crate::plan::Plan;
 use crate::promise::Promised;
 use crate::record::{Recording, honest, mount, record_on_used};
 use crate::recover::check;
 use crate::recovery::Recovery;
-use crate::report::{Report, Violation};
+use crate::report::Report;
 use crate::verdict::Memory;
 use crate::volume::fresh;
-use crate::{Error, story};
 use disk::RamDisk;
 use fsck::Mode;
 use rt::{Rng, Rt};
@@ -114,7 +113,6 @@ impl Life<'_> {
         let promises = plan.promises()?;
         let name = format!("after cut {number}");
         let recording = record_on_used(&plan, &self.disk).map_err(|error| Error::Script(name, error.into()))?;
-        let mut memory = Memory::default();
         let (mut cuts, mut promised) = (Cuts::new(&recording, &plan.device), Promised::new(&recording, &promises));
         let moments = self.moments(&recording);
         while cuts.at < moments {
@@ -131,21 +129,20 @@ impl Life<'_> {
         let futures =
             Futures { device: &plan.device, units: &units, most: plan.states as usize, exhaustive: plan.exhaustive };
         let list = futures.list(&mut self.rng);
-        let mut exploration = Exploration::new(&plan, &recording, &promises, &mut memory, self.counters);
-        let mut violations = Vec::new();
-        for fates in &list {
-            if let Some(breach) = exploration.try_state(&mut cuts, &promised, fates) {
-                let id = Id::new(&plan, moments, fates.clone());
-                let told = story::tell(&plan, &recording, &promises, &cuts.pending, id, &breach);
-                violations.push(Violation { id: format!("cut {number} of the life by this seed, {fates}"), ..told });
+        let mut report = counted(&mut Memory::default(), |memory| {
+            let mut exploration = Exploration::new(&plan, &recording, &promises, memory, self.counters);
+            for (state, fates) in (0..).zip(&list) {
+                if let Some(breach) = exploration.try_state(&mut cuts, &promised, fates) {
+                    exploration.convict(&cuts, (moments, state), fates.clone(), &breach);
+                }
             }
+            exploration.report
+        });
+        report.cuts = 1;
+        // Nothing but the life itself leads to this disk.
+        for violation in &mut report.violations {
+            violation.id = format!("cut {number} of the life by this seed, state {}", violation.state);
         }
-        let mut report = exploration.report;
-        (report.distinct, report.nested, report.cuts) = (memory.distinct, memory.nested, 1);
-        report.violations_total = violations.len() as u64;
-        report.findings = std::mem::take(&mut memory.findings).into_iter().map(|(name, n)| (name.into(), n)).collect();
-        violations.truncate(crate::report::SHOWN_OF_EACH);
-        report.violations = violations;
         endured.report = std::mem::replace(&mut endured.report, Report::nothing(&plan)).and(report);
         if endured.report.violations_total == 0 {
             self.live_on(&mut cuts, &list)?;

@@ -50,14 +50,21 @@ pub fn explore_with(plan: &Plan, memory: &mut Memory, counters: &Counters) -> Re
     memory.bound();
     let promises = plan.promises()?;
     let recording = record(plan, &fresh(&plan.shape, &*plan.scheme()?)?)?;
+    Ok(counted(memory, |memory| {
+        let mut exploration = Exploration::new(plan, &recording, &promises, memory, counters);
+        exploration.run();
+        exploration.report
+    }))
+}
+
+/// The report of an exploration, with what `memory` counted meanwhile.
+pub(crate) fn counted(memory: &mut Memory, explore: impl FnOnce(&mut Memory) -> Report) -> Report {
     let before = (memory.distinct, memory.nested, std::mem::take(&mut memory.findings));
-    let mut exploration = Exploration::new(plan, &recording, &promises, memory, counters);
-    exploration.run();
-    let mut report = exploration.report;
+    let mut report = explore(memory);
     (report.distinct, report.nested) = (memory.distinct - before.0, memory.nested - before.1);
     let findings = std::mem::replace(&mut memory.findings, before.2);
     report.findings = findings.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
-    Ok(report)
+    report
 }
 
 /// A place to cut: how many moments have happened, and since which of them the disk is as it is.
@@ -179,7 +186,7 @@ impl<'a> Exploration<'a> {
         breach
     }
 
-    fn convict(&mut self, cuts: &Cuts<'_>, (moments, state): (usize, u64), fates: Fates, breach: &Breach) {
+    pub(crate) fn convict(&mut self, cuts: &Cuts<'_>, (moments, state): (usize, u64), fates: Fates, breach: &Breach) {
         self.counters.violations.fetch_add(1, Ordering::Relaxed);
         self.report.violations_total += 1;
         let known = self.report.violations.iter().filter(|v| v.oracle == breach.oracle).count();

@@ -5,8 +5,8 @@
 //!     each other, and one that is durable before the larger size a record that runs beyond the area.
 //! E2. Behind the last record there are zeroes, which every system takes for the end. The area is freed with its last
 //!     record.
-//! E3. Where no room is left for new blocks the old ones are written over after all: nobody could remove an attribute
-//!     from a full volume otherwise.
+//! E3. Where no room is left for new blocks, and the area does not grow, the old ones are written over after all: nobody
+//!     could remove an attribute from a full volume otherwise.
 
 use crate::alloc::Taken;
 use crate::cut::Runs;

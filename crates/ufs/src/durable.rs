@@ -5,8 +5,8 @@ use bytes::Bytes;
 use std::rc::Rc;
 use vfs::{Kind, Refusal, Result};
 
-/// Rounds of an unmount in which what was freed makes more free; behind them, something that only waits is stuck.
-const FRUITLESS: u32 = 1000;
+/// Rounds of an unmount, one after the other, in which nothing becomes free: what a scheme still waits for then is stuck.
+const FRUITLESS: u32 = 64;
 
 /// How far a sync goes.
 #[derive(Clone, Copy)]
@@ -55,22 +55,23 @@ impl<L: Layout> Ufs<L> {
         if cache.health().is_read_only() {
             return Ok(());
         }
+        let mut in_vain = 0;
         for round in 1.. {
             self.reclaim_all().await?;
             self.layout.gather().await?;
             let must = cache.scheme().clone().sync(cache);
             cache.obey(must).await?;
             // What landed may have ripened tickets, and what they free changes more.
+            in_vain = if cache.has_ripe() { 0 } else { in_vain + 1 };
             let goes_on = match until {
                 Until::RoundsAreOver => cache.has_ripe() && round < ROUNDS,
-                Until::NothingWaits if cache.has_ripe() => true,
-                Until::NothingWaits if round > FRUITLESS => {
+                Until::NothingWaits if in_vain > FRUITLESS => {
                     let scheme = cache.scheme().name();
                     return Err(vfs::Error::io(format!(
                         "all is written, and {scheme} waits for something that never comes: a defect; check the volume"
                     )));
                 }
-                Until::NothingWaits => cache.scheme().wants_flush(),
+                Until::NothingWaits => cache.has_ripe() || cache.scheme().wants_flush(),
             };
             if !goes_on {
                 break;
