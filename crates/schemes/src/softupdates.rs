@@ -25,6 +25,7 @@
 //! too, where a rename would otherwise leave a file without a name.
 
 mod arena;
+mod by_ino;
 mod deps;
 mod explain;
 mod inodes;
@@ -32,6 +33,7 @@ mod leave;
 mod names;
 mod order;
 mod pointers;
+mod row;
 mod rule;
 mod state;
 #[cfg(test)]
@@ -150,7 +152,9 @@ impl Scheme for SoftUpdates {
     }
 
     fn step(&self, cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
-        if let Step::InodeChanged { .. } | Step::DataWritten { .. } = step {
+        if let Step::InodeChanged { .. } | Step::DataWritten { .. } | Step::Links { .. } | Step::FragmentsTaken { .. } =
+            step
+        {
             return Must::Nothing.into();
         }
         Answer { must: Must::Nothing, ripe: self.deps.borrow_mut().told(cache, step) }
@@ -225,7 +229,7 @@ impl Scheme for SoftUpdates {
     fn tick(&self, _cache: &Rc<Cache>, _now: rt::Time) {
         let mut deps = self.deps.borrow_mut();
         deps.settle();
-        deps.drop_idle_pages();
+        deps.drop_idle();
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -4,11 +4,12 @@
 //! Whoever waits for a record so finds out, without being told, that there is nothing left to wait for.
 
 use std::marker::PhantomData;
+use std::num::NonZeroU32;
 
 /// The name of a record in an [`Arena`].
 pub(super) struct Id<T> {
     place: u32,
-    turn: u32,
+    turn: NonZeroU32,
     of: PhantomData<fn() -> T>,
 }
 
@@ -34,9 +35,21 @@ impl<T> std::fmt::Debug for Id<T> {
 
 /// Records of one kind.
 pub(super) struct Arena<T> {
-    /// The turn of each place, and the record that has it now.
-    places: Vec<(u32, Option<T>)>,
+    places: Vec<Place<T>>,
     free: Vec<u32>,
+}
+
+/// A place for a record. The records of a busy volume are more than a processor keeps near, and one that lies across two
+/// pairs of cache lines is fetched twice.
+#[repr(align(128))]
+struct Place<T> {
+    turn: NonZeroU32,
+    record: Option<T>,
+}
+
+/// Bytes that a record takes.
+pub(super) const fn place_size<T>() -> usize {
+    size_of::<Place<T>>()
 }
 
 impl<T> Default for Arena<T> {
@@ -51,22 +64,22 @@ impl<T> Arena<T> {
     pub(super) fn insert(&mut self, record: T) -> Id<T> {
         let place = match self.free.pop() {
             Some(place) => {
-                self.places[place as usize].1 = Some(record);
+                self.places[place as usize].record = Some(record);
                 place
             }
             None => {
-                self.places.push((0, Some(record)));
+                self.places.push(Place { turn: NonZeroU32::MIN, record: Some(record) });
                 (self.places.len() - 1) as u32
             }
         };
-        Id { place, turn: self.places[place as usize].0, of: PhantomData }
+        Id { place, turn: self.places[place as usize].turn, of: PhantomData }
     }
 
     /// The record, if it is still there.
     #[inline]
     pub(super) fn get(&self, id: Id<T>) -> Option<&T> {
         match self.places.get(id.place as usize) {
-            Some((turn, record)) if *turn == id.turn => record.as_ref(),
+            Some(place) if place.turn == id.turn => place.record.as_ref(),
             _ => None,
         }
     }
@@ -75,7 +88,7 @@ impl<T> Arena<T> {
     #[inline]
     pub(super) fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
         match self.places.get_mut(id.place as usize) {
-            Some((turn, record)) if *turn == id.turn => record.as_mut(),
+            Some(place) if place.turn == id.turn => place.record.as_mut(),
             _ => None,
         }
     }
@@ -83,12 +96,12 @@ impl<T> Arena<T> {
     /// Takes the record out; from then on `id` names nothing.
     #[inline]
     pub(super) fn remove(&mut self, id: Id<T>) -> Option<T> {
-        let (turn, record) = self.places.get_mut(id.place as usize)?;
-        if *turn != id.turn {
+        let place = self.places.get_mut(id.place as usize)?;
+        if place.turn != id.turn {
             return None;
         }
-        let record = record.take()?;
-        *turn = turn.wrapping_add(1);
+        let record = place.record.take()?;
+        place.turn = place.turn.checked_add(1).unwrap_or(NonZeroU32::MIN);
         self.free.push(id.place);
         Some(record)
     }
@@ -96,11 +109,8 @@ impl<T> Arena<T> {
     /// The numbers of all records that are there.
     pub(super) fn ids(&self) -> impl Iterator<Item = Id<T>> {
         let places = (0..).zip(&self.places);
-        places.filter(|(_, (_, record))| record.is_some()).map(|(place, (turn, _))| Id {
-            place,
-            turn: *turn,
-            of: PhantomData,
-        })
+        let taken = places.filter(|(_, place)| place.record.is_some());
+        taken.map(|(at, place)| Id { place: at, turn: place.turn, of: PhantomData })
     }
 
     /// Records that are there.

@@ -7,7 +7,9 @@
 //!     happened: it is asked when the buf leaves.
 //! D3. A record is at most 128 bytes. What only a few of them need is boxed.
 
-use super::arena::{Arena, Id};
+use super::arena::{Arena, Id, place_size};
+use super::by_ino::ByIno;
+use super::row::Row;
 use super::rule::Rule;
 use super::state::State;
 use crate::AllocInit;
@@ -34,7 +36,7 @@ pub(super) enum PageKind {
     /// A cylinder group (`bmsafemap`): blocks of inodes that must be initialised before it counts them.
     Group(Vec<Landing>),
     /// A block of inodes.
-    Inodes(Vec<Id<InodeDep>>),
+    Inodes(Row<InodeDep>),
     /// A block of a directory (`pagedep`).
     Directory(PageDep),
     /// An indirect block (`indirdep`).
@@ -44,7 +46,7 @@ pub(super) enum PageKind {
 /// Names that came and names that went in a block of a directory.
 #[derive(Default)]
 pub(super) struct PageDep {
-    pub(super) adds: Vec<Id<DirAdd>>,
+    pub(super) adds: Row<DirAdd>,
     /// In the order of time.
     pub(super) rems: Vec<DirRem>,
 }
@@ -61,8 +63,6 @@ pub(super) struct IndirDep {
 pub(super) struct InodeDep {
     pub(super) ino: Ino,
     pub(super) page: PageNo,
-    /// Its place in the page's row.
-    pub(super) at: u32,
     /// Where the dinode stands; one that was there before is durable.
     pub(super) state: State,
     /// For a new one: the group's map with its bit.
@@ -71,6 +71,8 @@ pub(super) struct InodeDep {
     pub(super) held_in: ImageNo,
     /// It has no name yet that can be reached after a crash.
     pub(super) unnamed: bool,
+    /// It is nothing without its blocks: a directory or a symlink. While it is new, its names wait for them.
+    pub(super) has_body: bool,
     /// Pending pointers in the dinode, newest first.
     pub(super) pointers: Option<Id<AllocDep>>,
     /// The newest pending pointer in an indirect block, for a directory.
@@ -95,8 +97,6 @@ pub(super) struct AllocDep {
     pub(super) before: Before,
     /// Frees the old run, when the pointer is durable (`freefrag`).
     pub(super) freed: Option<Box<Ticket>>,
-    /// A new inode's name waits for it.
-    pub(super) body: bool,
     /// The next older one of the same inode.
     pub(super) next: Option<Id<AllocDep>>,
 }
@@ -134,8 +134,6 @@ pub(super) struct DirAdd {
     /// The directory.
     pub(super) dir: Ino,
     pub(super) page: PageNo,
-    /// Its place in the page's row.
-    pub(super) at: u32,
     /// Offset of the entry in its block, in bytes.
     pub(super) offset: u32,
     /// What the entry meant before, as far as the disk may know, and its type there.
@@ -210,7 +208,7 @@ pub(super) struct Deps {
     pub(super) follows: Rules<Rule>,
     pub(super) alloc_init: AllocInit,
     pub(super) inodes: Arena<InodeDep>,
-    pub(super) by_ino: FxHashMap<Ino, Id<InodeDep>>,
+    pub(super) by_ino: ByIno<InodeDep>,
     pub(super) pointers: Arena<AllocDep>,
     pub(super) names: Arena<DirAdd>,
     pub(super) removals: usize,
@@ -230,8 +228,9 @@ pub(super) struct Deps {
     pub(super) counters: Counters,
 }
 
-const _: () = assert!(size_of::<InodeDep>() <= 128 && size_of::<AllocDep>() <= 128 && size_of::<DirAdd>() <= 128);
 const _: () = assert!(size_of::<DirRem>() <= 128);
+const _: () =
+    assert!(place_size::<InodeDep>() == 128 && place_size::<AllocDep>() == 128 && place_size::<DirAdd>() == 128);
 
 impl Deps {
     pub(super) fn new(alloc_init: AllocInit, follows: Rules<Rule>) -> Deps {
@@ -239,7 +238,7 @@ impl Deps {
             follows,
             alloc_init,
             inodes: Arena::default(),
-            by_ino: FxHashMap::default(),
+            by_ino: ByIno::default(),
             pointers: Arena::default(),
             names: Arena::default(),
             removals: 0,
@@ -289,7 +288,8 @@ impl Deps {
     }
 
     /// Lets go of all bufs that nothing hangs on.
-    pub(super) fn drop_idle_pages(&mut self) {
+    pub(super) fn drop_idle(&mut self) {
+        self.by_ino.drop_idle_leaves();
         for no in 0..self.pages.len() {
             if self.pages[no].is_some() {
                 self.drop_page_if_idle(PageNo(no as u32));
@@ -328,7 +328,7 @@ impl Deps {
     fn new_page(&mut self, buf: &BufRef) -> PageNo {
         let kind = match buf.kind() {
             Role::CylinderGroup => PageKind::Group(Vec::new()),
-            Role::InodeBlock => PageKind::Inodes(Vec::new()),
+            Role::InodeBlock => PageKind::Inodes(Row::default()),
             Role::Directory => PageKind::Directory(PageDep::default()),
             _ => PageKind::Indirect(IndirDep::default()),
         };
@@ -354,6 +354,22 @@ impl Deps {
     pub(super) fn page_mut(&mut self, no: PageNo) -> &mut Page {
         // OK to expect: as above.
         self.pages[no.0 as usize].as_mut().expect("a page with records is there")
+    }
+
+    /// Hangs a name on the page of its directory's block.
+    #[inline]
+    pub(super) fn hang_on_directory(&mut self, no: PageNo, id: Id<DirAdd>) {
+        if let Some(Page { kind: PageKind::Directory(names), .. }) = &mut self.pages[no.0 as usize] {
+            names.adds.push(id, &self.names);
+        }
+    }
+
+    /// Hangs an inode on the page of its block.
+    #[inline]
+    pub(super) fn hang_on_inodes(&mut self, no: PageNo, id: Id<InodeDep>) {
+        if let Some(Page { kind: PageKind::Inodes(row), .. }) = &mut self.pages[no.0 as usize] {
+            row.push(id, &self.inodes);
+        }
     }
 
     /// Lets go of the buf, if nothing hangs on it any more.

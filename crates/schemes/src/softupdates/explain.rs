@@ -45,6 +45,7 @@ impl Deps {
         let mut held = match &page.kind {
             PageKind::Group(fresh) => explain_group(cache, fresh),
             PageKind::Inodes(row) => row
+                .ids()
                 .iter()
                 .filter_map(|id| self.inodes.get(*id))
                 .flat_map(|dep| self.explain_inode(cache, dep.ino))
@@ -111,7 +112,7 @@ impl Deps {
                 frozen.push(Frozen { rem, until });
             }
         }
-        let mut adds: Vec<_> = names.adds.iter().filter(|id| !dropped.contains(id)).collect();
+        let mut adds: Vec<_> = names.adds.ids().iter().filter(|id| !dropped.contains(id)).collect();
         adds.sort_by_key(|id| std::cmp::Reverse(self.names.get(**id).map_or(0, |add| add.seq)));
         self.explain_names(cache, block, adds.into_iter().filter_map(|id| self.names.get(*id)), &frozen, &mut held);
         held

@@ -20,7 +20,7 @@ impl Deps {
     /// The number of an inode's record, if it has one.
     #[inline]
     pub(super) fn id_of(&self, ino: Ino) -> Option<Id<InodeDep>> {
-        self.by_ino.get(&ino).copied()
+        self.by_ino.get(ino)
     }
 
     /// The record of an inode, if it has one.
@@ -45,31 +45,27 @@ impl Deps {
         unnamed: bool,
     ) -> Id<InodeDep> {
         let page = self.page_of(inode);
-        let PageKind::Inodes(row) = &self.page(page).kind else { unreachable!("an inode lives in a block of inodes") };
-        let at = row.len() as u32;
         let dep = InodeDep {
             ino,
             page,
-            at,
             state,
             bit,
             held_in: ImageNo::default(),
             unnamed,
+            has_body: false,
             pointers: None,
             indirect: None,
             names: None,
         };
         let id = self.inodes.insert(dep);
-        if let PageKind::Inodes(row) = &mut self.page_mut(page).kind {
-            row.push(id);
-        }
+        self.hang_on_inodes(page, id);
         self.by_ino.insert(ino, id);
         id
     }
 
     /// A number was taken.
     pub(super) fn inode_allocated(&mut self, ino: Ino, cg: &BufRef, inode: &BufRef) {
-        debug_assert!(!self.by_ino.contains_key(&ino), "an inode that is free has nothing pending");
+        debug_assert!(self.by_ino.get(ino).is_none(), "an inode that is free has nothing pending");
         let bit = self.has(Rule::InodeMarked).then(|| Landing::of(cg));
         self.add_inode(ino, inode, State::Held, bit, true);
     }
@@ -103,13 +99,9 @@ impl Deps {
     #[inline]
     fn remove_inode(&mut self, id: Id<InodeDep>) -> State {
         let Some(dep) = self.inodes.remove(id) else { return State::Durable };
-        self.by_ino.remove(&dep.ino);
-        let PageKind::Inodes(row) = &mut self.page_mut(dep.page).kind else { return dep.state };
-        row.swap_remove(dep.at as usize);
-        if let Some(moved) = row.get(dep.at as usize).copied()
-            && let Some(other) = self.inodes.get_mut(moved)
-        {
-            other.at = dep.at;
+        self.by_ino.remove(dep.ino);
+        if let PageKind::Inodes(row) = &mut self.page_mut(dep.page).kind {
+            row.forget_one();
         }
         dep.state
     }

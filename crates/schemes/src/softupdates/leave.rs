@@ -9,7 +9,7 @@
 //!     came and went in these bytes since then leaves later.
 
 use super::arena::Id;
-use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot};
+use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageKind, PageNo, PointerSlot};
 use super::state::{Deed, Event, State};
 use buf::{BufRef, Cache, ImageNo, Leave, Pointers, Undo};
 use disk::Block;
@@ -58,14 +58,15 @@ impl Deps {
                 return if first.is_empty() { Leave::AsIs } else { Leave::AfterBufs(first) };
             }
             PageKind::Inodes(row) => {
-                for id in row.clone() {
+                for id in row.ids().to_vec() {
                     self.leave_inode(id, image, &mut undone);
                 }
             }
             PageKind::Directory(names) => {
-                let PageDep { adds, mut rems } = std::mem::take(names);
-                let frozen = self.leave_removals(page, &mut rems, image);
-                self.restore(page, adds, rems);
+                let mut names = std::mem::take(names);
+                let frozen = self.leave_removals(page, &mut names.rems, image);
+                names.adds.sweep(&self.names);
+                self.page_mut(page).kind = PageKind::Directory(names);
                 self.leave_names(page, &frozen, image, &mut undone);
             }
             PageKind::Indirect(indirect) => {
@@ -76,17 +77,6 @@ impl Deps {
             }
         }
         undone.leave()
-    }
-
-    fn restore(&mut self, page: PageNo, adds: Vec<Id<DirAdd>>, rems: Vec<DirRem>) {
-        let names = &self.names;
-        let adds: Vec<_> = adds.into_iter().filter(|id| names.get(*id).is_some()).collect();
-        for (id, at) in adds.iter().zip(0..) {
-            if let Some(add) = self.names.get_mut(*id) {
-                add.at = at;
-            }
-        }
-        self.page_mut(page).kind = PageKind::Directory(PageDep { adds, rems });
     }
 
     fn leave_inode(&mut self, id: Id<super::deps::InodeDep>, image: ImageNo, undone: &mut Undone<'_>) {
@@ -206,7 +196,7 @@ impl Deps {
 
     fn leave_names(&mut self, page: PageNo, frozen: &[Frozen], image: ImageNo, undone: &mut Undone<'_>) {
         let PageKind::Directory(names) = &self.page(page).kind else { return };
-        let mut adds = names.adds.clone();
+        let mut adds = names.adds.ids().to_vec();
         let mut chunks = Vec::with_capacity(frozen.len());
         for frozen in frozen {
             chunks.extend(names.rems.get(frozen.rem).and_then(|rem| rem.before.clone()));
@@ -264,7 +254,7 @@ impl Deps {
         match &mut self.page_mut(page).kind {
             PageKind::Group(fresh) => fresh.retain(|landing| !landing.is_done()),
             PageKind::Inodes(row) => {
-                for id in row.clone() {
+                for id in row.ids().to_vec() {
                     self.land_inode(cache, id, image);
                 }
             }
@@ -275,7 +265,7 @@ impl Deps {
             }
             PageKind::Directory(names) => {
                 let rems = std::mem::take(&mut names.rems);
-                let adds = names.adds.clone();
+                let adds = names.adds.ids().to_vec();
                 self.land_names(cache, page, adds, rems, image);
             }
         }
@@ -355,7 +345,7 @@ impl Deps {
                 }
             }
             PageKind::Directory(names) => {
-                for id in names.adds.clone() {
+                for id in names.adds.ids().to_vec() {
                     let Some(add) = self.remove_add(id) else { continue };
                     late.extend(add.extra.and_then(|extra| extra.ticket));
                     self.drop_inode_if_idle(add.named);

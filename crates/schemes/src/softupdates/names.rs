@@ -269,7 +269,9 @@ impl Deps {
     #[inline]
     fn made_with(&self, id: Id<InodeDep>, dir: Ino, extra: &mut Extra) {
         let Some(dep) = self.inodes.get(id).filter(|dep| dep.unnamed && self.has(Rule::LinkAddition)) else { return };
-        let is_body = |id: &Id<AllocDep>| self.pointers.get(*id).is_some_and(|dep| dep.body);
+        let is_body = |id: &Id<AllocDep>| {
+            dep.has_body || self.pointers.get(*id).is_some_and(|dep| matches!(dep.slot, PointerSlot::ExtAttr(_)))
+        };
         extra.bodies.extend(self.pointers_from(dep.pointers).filter(is_body));
         let names = std::iter::successors(dep.names, |id| self.names.get(*id)?.next);
         let older = names.filter_map(|id| self.names.get(id)).find(|add| !add.dotdot && add.dir == dir);
@@ -306,13 +308,11 @@ impl Deps {
         extra: Option<Box<Extra>>,
     ) -> Id<DirAdd> {
         let page = self.page_of(at.block);
-        let PageKind::Directory(names) = &self.page(page).kind else { unreachable!("names are in directories") };
         let add = DirAdd {
             ino,
             named,
             dir: at.dir,
             page,
-            at: names.adds.len() as u32,
             offset: at.offset,
             was,
             seq: self.tick(),
@@ -328,9 +328,7 @@ impl Deps {
         if let Some(dep) = self.inodes.get_mut(named) {
             dep.names = Some(id);
         }
-        if let PageKind::Directory(names) = &mut self.page_mut(page).kind {
-            names.adds.push(id);
-        }
+        self.hang_on_directory(page, id);
         id
     }
 
@@ -340,12 +338,7 @@ impl Deps {
         self.unlink_from_inode(id);
         let add = self.names.remove(id)?;
         if let PageKind::Directory(names) = &mut self.page_mut(add.page).kind {
-            names.adds.swap_remove(add.at as usize);
-            if let Some(moved) = names.adds.get(add.at as usize).copied()
-                && let Some(other) = self.names.get_mut(moved)
-            {
-                other.at = add.at;
-            }
+            names.adds.forget_one();
         }
         Some(add)
     }

@@ -160,7 +160,7 @@ impl<'a> Advance<'a> {
     /// That the names in a block of a directory can be carried as they are. `false` when they can.
     fn under_directory(&mut self, page: PageNo, names: &PageDep) -> bool {
         let deps = self.deps;
-        let adds = names.adds.iter().filter_map(|id| deps.names.get(*id));
+        let adds = names.adds.ids().iter().filter_map(|id| deps.names.get(*id));
         let mut held = adds.filter(|add| self.under_name(add)).count() > 0;
         for rem in names.rems.iter().filter(|rem| rem.state == State::Held) {
             for id in rem.awaits.iter().filter(|id| !deps.is_settled(**id)) {
@@ -189,7 +189,7 @@ impl Deps {
                 fresh.iter().for_each(|landing| advance.landing(Some(landing)));
                 fresh.iter().any(|landing| !landing.is_done())
             }
-            PageKind::Inodes(row) => row.iter().filter_map(|id| self.inodes.get(*id)).fold(false, |held, dep| {
+            PageKind::Inodes(row) => row.ids().iter().filter_map(|id| self.inodes.get(*id)).fold(false, |held, dep| {
                 let bit = dep.bit.as_ref().filter(|bit| dep.state == State::Held && !bit.is_done());
                 advance.landing(bit);
                 advance.under_pointers_from(dep.pointers) || bit.is_some() || held
@@ -280,7 +280,7 @@ impl Deps {
         match &self.page(page).kind {
             PageKind::Indirect(indirect) => indirect.pointers.values().any(|id| !self.is_pointer_durable(*id)),
             PageKind::Directory(names) => {
-                let mut adds = names.adds.iter().filter_map(|id| self.names.get(*id));
+                let mut adds = names.adds.ids().iter().filter_map(|id| self.names.get(*id));
                 adds.any(|add| add.state != State::Durable) || names.rems.iter().any(|rem| rem.state != State::Durable)
             }
             PageKind::Group(_) | PageKind::Inodes(_) => false,

@@ -44,7 +44,6 @@ impl Deps {
             state: State::Held,
             before,
             freed: None,
-            body: matches!(set.role, Role::Directory | Role::Symlink | Role::ExtAttr),
             next: None,
         };
         let holder = set.slot.buf();
@@ -53,6 +52,14 @@ impl Deps {
             self.take_pointer(cache, set.ino, PointerSlot::ExtAttr(1));
         }
         let (id, ripe) = self.put_pointer(holder, dep, set.freed);
+        if matches!(set.role, Role::Directory | Role::Symlink)
+            && let Some(inode) = self.inode_of_mut(set.ino)
+        {
+            inode.has_body = true;
+            if let PointerSlot::Indirect(..) = slot {
+                inode.indirect = Some(id);
+            }
+        }
         if set.role == Role::Indirect {
             let page = self.page_of(set.block);
             if let PageKind::Indirect(indirect) = &mut self.page_mut(page).kind {
@@ -78,7 +85,6 @@ impl Deps {
             state: State::Held,
             before: Before::Size(size),
             freed: None,
-            body: false,
             next: None,
         };
         let (_, none) = self.put_pointer(inode, dep, None);
@@ -112,7 +118,6 @@ impl Deps {
         {
             let grew_in_place = older.old.frags > 0 && older.old.at == older.new.at;
             (older.new, older.contents, older.bit) = (dep.new, dep.contents, dep.bit);
-            older.body |= dep.body;
             if older.before == Before::Same {
                 older.before = dep.before;
             }
@@ -139,13 +144,9 @@ impl Deps {
     /// `inode`: the record of the inode that the pointer is in, where it is in one.
     fn hang_pointer(&mut self, inode: Option<Id<InodeDep>>, mut dep: AllocDep) -> Id<AllocDep> {
         if let PointerSlot::Indirect(page, index) = dep.slot {
-            let (ino, body) = (dep.ino, dep.body);
             let id = self.pointers.insert(dep);
             if let PageKind::Indirect(indirect) = &mut self.page_mut(page).kind {
                 indirect.pointers.insert(index, id);
-            }
-            if body && let Some(inode) = self.inode_of_mut(ino) {
-                inode.indirect = Some(id);
             }
             return id;
         }
@@ -189,7 +190,7 @@ impl Deps {
             }
             return Some(dep);
         }
-        let Some(inode) = self.by_ino.get(&dep.ino).copied() else { return Some(dep) };
+        let Some(inode) = self.id_of(dep.ino) else { return Some(dep) };
         let mut at = self.inodes.get(inode).and_then(|inode| inode.pointers);
         if at == Some(id) {
             if let Some(inode) = self.inodes.get_mut(inode) {
