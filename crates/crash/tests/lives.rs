@@ -80,6 +80,12 @@ const FOUND: &[(&str, &str, &str, u64)] = &[
         "nvme",
         12,
     ),
+    (
+        "of two names that a directory had in its parent another one stayed where the mount was cut",
+        "mkdir a\n mkdir d\n sync\n---\n rename a d/a\n rename d/a d/b",
+        "sata",
+        1,
+    ),
 ];
 
 #[test]

@@ -21,7 +21,8 @@ enum Verdict {
 }
 
 impl<L: Recover> Ufs<L> {
-    /// Crashes within renames of a directory have left it more than one name: those that its `..` does not agree with go.
+    /// Crashes within renames of a directory have left it more than one name. The one stays that its `..` agrees with; of
+    /// several the first in that directory, as fsck has it.
     pub(super) async fn second_name_step(&self) -> Result<()> {
         let Some((ino, places)) = self.leaks.scan(Scan::take_names_of_one).flatten() else {
             self.leaks.next.set(Some(Next::Verdict { dirs: true, c: Cgx(0), from: 0 }));
@@ -43,6 +44,8 @@ impl<L: Recover> Ufs<L> {
         }
         let Some(inode) = self.suspect(ino).await?.filter(|_| names.len() > 1) else { return Ok(()) };
         let parent = self.parent_of(&inode).await?;
+        // By their places, not as the scan met them: were it cut after the first removal, or fsck run, another would stay.
+        names.sort_unstable();
         let Some(home) = names.iter().position(|(place, _)| place.0 == parent) else {
             return Err(damage(format_args!("directory {} has several names, and is at home in none", ino.0)));
         };
