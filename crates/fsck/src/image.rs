@@ -26,6 +26,9 @@ use std::task::{Context, Poll};
 const CLEAN_BYTES_MAX: usize = 24 << 20;
 /// Bytes that one read-ahead asks for at a time.
 const AHEAD_BYTES_MAX: usize = 4 << 20;
+/// Bytes of a piece that is read past the lines, and how many of them are asked for at a time.
+const STREAM_BYTES: u64 = 128 << 10;
+const STREAM_PIECES: usize = 16;
 
 struct Line {
     bytes: Leaving,
@@ -166,6 +169,30 @@ impl Image {
         wanted.sort_unstable();
         wanted.dedup();
         self.fetch(wanted).await
+    }
+
+    /// Reads `len` bytes from `at` on past the lines, piece by piece, and shows them in their order with how far each is
+    /// from `at`. Nobody may have changed them.
+    pub(crate) async fn stream(&self, at: ByteOff, len: u64, mut each: impl FnMut(u64, &[u8])) -> Result<(), Error> {
+        if at.0.saturating_add(len) > self.end {
+            return Err(Error::Beyond { at: at.0, end: self.end });
+        }
+        let mut done = 0;
+        while done < len {
+            let mut requests = vec![];
+            while done < len && requests.len() < STREAM_PIECES {
+                let count = (len - done).min(STREAM_BYTES);
+                let part = ReadPart { block: Block::unspecified(count as usize), tag: Tag::of(Kind::Other) };
+                requests.push((done, self.disk.read(DiskOff(at.0 + done), vec![part])));
+                done += count;
+            }
+            let mut pieces = Together(requests, vec![]).await;
+            pieces.sort_unstable_by_key(|(from, _)| *from);
+            for (from, parts) in pieces {
+                parts?.iter().for_each(|part| each(from, &part.block));
+            }
+        }
+        Ok(())
     }
 
     /// Reads lines, those side by side with one request.

@@ -9,8 +9,6 @@ use ondisk::{Dinode, FragNo, Ino, dirent};
 
 /// Bytes of journal that are read at most. FreeBSD makes none above 32 MiB.
 const BYTES_MAX: u64 = 256 << 20;
-/// Bytes that one read asks for.
-const READ_BYTES: usize = 4 << 20;
 /// Sectors that disks have.
 const SECTORS: [usize; 4] = [512, 1024, 2048, 4096];
 
@@ -27,20 +25,23 @@ impl Replay {
         let dinode = self.dinode(ino).await?;
         self.is_journal(&dinode)?;
         let extents = self.extents(ino, &dinode).await?;
-        let mut bytes = Vec::with_capacity(extents.len());
-        for (first, blocks) in extents {
-            let mut extent = vec![0; blocks * self.geo.bsize as usize];
-            let (mut at, step) = (0, READ_BYTES);
-            while let Some(part) = extent.get_mut(at..).filter(|part| !part.is_empty()) {
-                let len = part.len().min(step);
-                let from = ondisk::ByteOff(self.geo.byte(first).0 + at as u64);
-                self.image.ahead(std::iter::once((from, len as u64))).await?;
-                self.image.read(from, part.get_mut(..len).unwrap_or_default()).await?;
-                at += len;
-            }
-            bytes.push(extent);
-        }
         let (time, endian) = (self.sb.fields.mtime, self.geo.endian);
+        // Of a journal little is in use when the power fails, as a rule: only that is kept, by the stretch.
+        let mut bytes: Vec<Vec<u8>> = vec![];
+        for (first, blocks) in extents {
+            let (len, mut next) = (blocks as u64 * u64::from(self.geo.bsize), None);
+            let keep = |from: u64, piece: &[u8]| {
+                if !suj::may_hold_segments(piece, time, endian) {
+                    return;
+                }
+                match bytes.last_mut().filter(|_| next == Some(from)) {
+                    Some(stretch) => stretch.extend_from_slice(piece),
+                    None => bytes.push(piece.to_vec()),
+                }
+                next = Some(from + piece.len() as u64);
+            };
+            self.image.stream(self.geo.byte(first), len, keep).await?;
+        }
         let found = kept(&bytes, self.sector, time, endian)?;
         let next = found.last().map_or(0, |last| last.segment.seq.saturating_add(1));
         for other in SECTORS.into_iter().filter(|other| *other != self.sector) {

@@ -15,7 +15,7 @@ mod segment;
 
 pub use raw::{RawBlock, RawMove, RawReference, RawSegment, RawTruncation};
 pub use record::{BlockRecord, MoveRecord, Record, RefRecord, TruncRecord};
-pub use segment::{Found, Segment, lay_out, records_per_sector, sectors_for, segments};
+pub use segment::{Found, Segment, lay_out, may_hold_segments, records_per_sector, sectors_for, segments};
 
 use crate::dinode::{flags, mode};
 

@@ -101,6 +101,15 @@ pub fn segments(extent: &[u8], sector: usize, time: i64, endian: Endian) -> Segm
     Segments { extent, sector: sector.max(RECORD), time, endian, next: 0 }
 }
 
+/// Something in these whole sectors may be of a segment of session `time`, whatever the sectors of the disk are: each
+/// sector of a segment says of which session it is (J2).
+pub fn may_hold_segments(bytes: &[u8], time: i64, endian: Endian) -> bool {
+    bytes.chunks(SECTOR_MIN).any(|sector| RawSegment::load(sector, endian).is_some_and(|head| head.time == time))
+}
+
+/// The smallest sectors that disks have, in bytes.
+const SECTOR_MIN: usize = 512;
+
 /// See [`segments`].
 #[derive(Debug, Clone)]
 pub struct Segments<'a> {
@@ -208,6 +217,16 @@ mod tests {
         assert_eq!(segments(&extent, 512, 78, Endian::Big).count(), 0);
         assert_eq!(segments(&extent, 512, 77, Endian::Little).count(), 0);
         assert_eq!(segments(&extent[..100], 512, 77, Endian::Big).count(), 0);
+    }
+
+    #[test]
+    fn sectors_without_a_head_of_the_session_hold_nothing() {
+        let large = lay_out(Segment { seq: 2, oldest: 1, time: 77 }, &[record(5); 40], 4096, Endian::Big).unwrap();
+        for bytes in [[vec![0; 512], segment(7, 16)].concat(), large] {
+            assert!(may_hold_segments(&bytes, 77, Endian::Big));
+            assert!(!may_hold_segments(&bytes, 78, Endian::Big) && !may_hold_segments(&bytes, 77, Endian::Little));
+        }
+        assert!(!may_hold_segments(&[0; 1024], 77, Endian::Big));
     }
 
     #[test]
