@@ -86,6 +86,13 @@ const FOUND: &[(&str, &str, &str, u64)] = &[
         "sata",
         1,
     ),
+    (
+        "a directory that was renamed in its parent and synced had its older name, too, which stayed",
+        "mkdir D\n create D/LONG1\n create D/LONG2\n sync\n---\n mkdir D/a\n fsync D/a\n rename D/a D/LONG3\n \
+         fsync D/LONG3",
+        "sata",
+        0,
+    ),
 ];
 
 #[test]
@@ -93,7 +100,9 @@ fn what_was_found_is_not_found_again() {
     let schemes = ["softupdates", "suj"];
     let wrong = common::by_two(FOUND.len() * schemes.len(), |at| {
         let ((what, script, disk, seed), scheme) = (FOUND[at / schemes.len()], schemes[at % schemes.len()]);
-        let script = Script::parse("found", script).unwrap_or_else(|error| panic!("{what}: {error:?}"));
+        // Of names as long as that there are two in 512 bytes.
+        let script = script.replace("LONG", &"n".repeat(200));
+        let script = Script::parse("found", &script).unwrap_or_else(|error| panic!("{what}: {error:?}"));
         let device = Device::by_name(disk).expect("it comes ready");
         let plan = Plan { states: 2000, seed, pauses: true, ..Plan::new(scheme, script, device) };
         let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();

@@ -185,11 +185,12 @@ impl Scheme for SoftUpdates {
         let inode = Landing::of(inode);
         let since: Vec<Landing> = cache.unsettled_of(ino).iter().map(|buf| Landing::of(buf)).collect();
         let above = deps.borrow().above(ino);
+        let gone = deps.borrow().removals_of(&above);
         Must::Wait(Box::pin(async move {
             let mut patience = Patience::default();
             loop {
                 deps.borrow_mut().settle();
-                let round = deps.borrow().fsync_round(&cache, ino, &since, &inode, &above);
+                let round = deps.borrow().fsync_round(&cache, ino, &since, &inode, &above, &gone);
                 if round.is_empty() {
                     return Ok(());
                 }

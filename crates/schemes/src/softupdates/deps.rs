@@ -14,7 +14,7 @@ use super::rule::Rule;
 use super::state::State;
 use crate::AllocInit;
 use crate::rules::Rules;
-use buf::{BufRef, Cache, ImageNo, Landing, Role, Run, Ticket};
+use buf::{BufRef, Cache, Freed, ImageNo, Landing, Role, Run, Ticket};
 use ondisk::{FragNo, Ino};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
@@ -275,11 +275,25 @@ impl Deps {
 
     /// Removals up to this place in time that are not durable.
     pub(super) fn removals_until(&self, seq: u64) -> usize {
-        let removals = |page: &Page| match &page.kind {
-            PageKind::Directory(names) => names.rems.iter().take_while(|rem| rem.seq <= seq).count(),
-            _ => 0,
-        };
+        let removals = |page: &Page| rems_of(Some(page)).iter().take_while(|rem| rem.seq <= seq).count();
         self.pages.iter().flatten().map(removals).sum()
+    }
+
+    /// Where names of these files went, and when, as far as that is not durable.
+    pub(super) fn removals_of(&self, files: &[Ino]) -> Vec<(PageNo, u64)> {
+        if self.removals == 0 {
+            return Vec::new();
+        }
+        let of_them = |ticket: &Ticket| matches!(ticket.freed(), Freed::DropLink { ino, .. } if files.contains(ino));
+        let pages = (0..).map(PageNo).zip(&self.pages);
+        let rems = pages.flat_map(|(no, page)| rems_of(page.as_ref()).iter().map(move |rem| (no, rem)));
+        rems.filter(|(_, rem)| rem.tickets.iter().any(of_them)).map(|(no, rem)| (no, rem.seq)).collect()
+    }
+
+    /// The removals in a page up to this place in time, if that one is not durable yet.
+    pub(super) fn removals_to(&self, (no, seq): (PageNo, u64)) -> &[DirRem] {
+        let rems = rems_of(self.pages.get(no.0 as usize).and_then(Option::as_ref));
+        rems.iter().position(|rem| rem.seq == seq).map_or(&[], |at| &rems[..=at])
     }
 
     /// Something hangs on a page: a record, or a ticket that waits for a landing.
@@ -406,5 +420,13 @@ impl Deps {
     /// Gives these back to the layout.
     pub(super) fn ripen(cache: &Cache, tickets: impl IntoIterator<Item = Ticket>) {
         tickets.into_iter().for_each(|ticket| cache.ripen(ticket));
+    }
+}
+
+/// Oldest first.
+fn rems_of(page: Option<&Page>) -> &[DirRem] {
+    match page.map(|page| &page.kind) {
+        Some(PageKind::Directory(names)) => &names.rems,
+        _ => &[],
     }
 }

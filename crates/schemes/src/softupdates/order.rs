@@ -157,6 +157,17 @@ impl<'a> Advance<'a> {
         }
     }
 
+    /// That a removal is durable, and those before it in the same block, which may freeze the bytes around it.
+    fn removal(&mut self, at: (PageNo, u64)) {
+        let deps = self.deps;
+        let held = deps.removals_to(at).iter().filter(|rem| rem.state == State::Held);
+        let awaited: Vec<_> = held.flat_map(|rem| &rem.awaits).filter(|id| !deps.is_settled(**id)).collect();
+        if awaited.is_empty() && !deps.removals_to(at).is_empty() {
+            self.write_page(at.0);
+        }
+        awaited.into_iter().for_each(|id| self.name(*id));
+    }
+
     /// That the names in a block of a directory can be carried as they are. `false` when they can.
     fn under_directory(&mut self, page: PageNo, names: &PageDep) -> bool {
         let deps = self.deps;
@@ -230,7 +241,8 @@ impl Deps {
     }
 
     /// The next round of an fsync of `ino`: what can leave now of what it needs. `since`: what its bufs held when fsync
-    /// began; `inode`: the same of its inode's block; `above`: whose names shall be found.
+    /// began; `inode`: the same of its inode's block; `above`: whose names shall be found; `gone`: which of their older
+    /// names shall not. Two names of a directory would be there after a crash, and the new one might be taken away.
     pub(super) fn fsync_round(
         &self,
         cache: &Cache,
@@ -238,6 +250,7 @@ impl Deps {
         since: &[Landing],
         inode: &Landing,
         above: &[Ino],
+        gone: &[(PageNo, u64)],
     ) -> Vec<BufRef> {
         let mut advance = Advance::new(self, cache);
         self.contents_round(&mut advance, ino, since);
@@ -247,6 +260,9 @@ impl Deps {
         if advance.is_empty() {
             let names = above.iter().flat_map(|ino| self.names_of(*ino));
             names.for_each(|id| advance.name(id));
+        }
+        if advance.is_empty() {
+            gone.iter().for_each(|at| advance.removal(*at));
         }
         advance.bufs.into_values().collect()
     }
