@@ -252,15 +252,10 @@ impl Tree {
     }
 
     /// Whether this is `repaired` but for what a repair takes away without loss: links and space that are counted and not
-    /// there, zeroes at the end of a file that ended in a hole, and one of two names of a directory.
+    /// there, and zeroes at the end of a file that ended in a hole.
     pub(crate) fn leaks_into(&self, repaired: &Tree) -> bool {
-        let directory = |id: &FileId| self.files.get(id).is_some_and(|file| file.kind.0 == Kind::Directory);
         let same = |(id, was): (&FileId, &File)| {
-            repaired.files.get(id).is_some_and(|is| {
-                was.leaks_into(is)
-                    && is.names.iter().all(|(name, id)| was.names.get(name) == Some(id))
-                    && was.names.iter().all(|(name, id)| is.names.contains_key(name) || directory(id))
-            })
+            repaired.files.get(id).is_some_and(|is| was.leaks_into(is) && is.names == was.names)
         };
         self.root == repaired.root && self.files.len() == repaired.files.len() && self.files.iter().all(same)
     }
