@@ -93,6 +93,24 @@ const FOUND: &[(&str, &str, &str, u64)] = &[
         "sata",
         0,
     ),
+    (
+        "the last name of a directory went before one that it had elsewhere, and it came back with a foreign `..`",
+        "mkdir d\n mkdir e\n sync\n---\n rename e d/d\n rmdir d/d",
+        "sata",
+        0,
+    ),
+    (
+        "the same, where another directory took the last name over",
+        "mkdir d\n mkdir e\n mkdir x\n sync\n---\n rename e d/d\n rename x d/d",
+        "sata",
+        0,
+    ),
+    (
+        "a parent that went before the links of what was in it was never freed",
+        "mkdir d\n mkdir e\n mkdir x\n sync\n---\n rename e d/d\n rename x d/d\n rmdir d/d\n rmdir d",
+        "scsi94",
+        0,
+    ),
 ];
 
 #[test]

@@ -18,7 +18,7 @@ impl<L: Layout> Ufs<L> {
 
     /// A name is durably gone as far as the scheme wants it: its link is dropped now. For a removed directory also its
     /// `.`, and the link that its `..` was for its parent. Links of it that others still wait to drop stay until they do: its
-    /// number must not be free before.
+    /// number must not be free before. A parent that went for good itself, and waited for this, is an orphan then.
     async fn drop_link(&self, op: Op, ino: Ino, links: u32, parent: Option<Ino>, now: Stamp) -> Result<()> {
         if let Some(parent) = parent {
             let parent = self.inode(parent).await?;
@@ -28,6 +28,9 @@ impl<L: Layout> Ufs<L> {
                 dinode.nlink = dinode.nlink.saturating_sub(1);
             }
             self.changed(op, &parent, Fields::LinksDown).await?;
+            if parent.dinode().nlink == 0 && !self.table.is_looked_up(parent.ino()) {
+                self.orphan(parent.ino());
+            }
         }
         let inode = self.inode(ino).await?;
         let left = {
@@ -71,9 +74,14 @@ impl<L: Layout> Ufs<L> {
         }
         let orphan = self.table.get(ino).is_some_and(|inode| inode.dinode().nlink == 0);
         if orphan {
-            self.orphans.borrow_mut().push_back(ino);
-            self.cache().upkeep_wanted().notify_all();
+            self.orphan(ino);
         }
+    }
+
+    /// The upkeep frees a file without names and users.
+    fn orphan(&self, ino: Ino) {
+        self.orphans.borrow_mut().push_back(ino);
+        self.cache().upkeep_wanted().notify_all();
     }
 
     /// Frees what has lost its last user, and gives back what has ripened. `true` when there was something.

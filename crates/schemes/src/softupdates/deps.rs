@@ -165,6 +165,8 @@ pub(super) struct Extra {
     pub(super) indirect: Option<(Id<AllocDep>, Landing)>,
     /// Names that must be reachable first.
     pub(super) awaits: Vec<Id<DirAdd>>,
+    /// Older names of what the entry named before, a directory that goes for good: they must be gone first (W4 of `names`).
+    pub(super) after: Vec<RemId>,
     /// A `..` that must be durable first: that of a new directory which moved before it had a name.
     pub(super) dotdot: Option<Id<DirAdd>>,
     /// It goes in the call that is running, and must not leave meanwhile.
@@ -173,6 +175,10 @@ pub(super) struct Extra {
     pub(super) ticket: Option<Ticket>,
 }
 
+/// A removal: the page that it hangs on, and its place in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RemId(pub(super) PageNo, pub(super) u64);
+
 /// A name that went (`dirrem`).
 pub(super) struct DirRem {
     pub(super) offset: u32,
@@ -180,6 +186,8 @@ pub(super) struct DirRem {
     pub(super) state: State,
     /// Names that must be reachable first.
     pub(super) awaits: Vec<Id<DirAdd>>,
+    /// Older names of a directory that goes for good: they must be gone first (W4 of `names`).
+    pub(super) after: Vec<RemId>,
     /// Where the bytes around the entry begin, and what they were: they leave so while the removal is held.
     pub(super) before: Option<(u32, Box<[u8]>)>,
     /// The same entry's coming, if no image had it yet and somebody waits for it.
@@ -222,6 +230,8 @@ pub(super) struct Deps {
     pub(super) dotdots: FxHashMap<Ino, Id<DirAdd>>,
     /// By directory: what removals in it were waiting for. Its own name must not go before.
     pub(super) moved_out: FxHashMap<Ino, Vec<Id<DirAdd>>>,
+    /// By directory: the removals of its names in other directories, which it was renamed out of.
+    pub(super) moved_from: FxHashMap<Ino, Vec<RemId>>,
     /// Tickets that hung on bufs which were thrown away, by inode, until it is told where its pointers were cleared.
     pub(super) late: FxHashMap<Ino, Vec<Ticket>>,
     pub(super) seq: u64,
@@ -248,6 +258,7 @@ impl Deps {
             unreached: Vec::new(),
             dotdots: FxHashMap::default(),
             moved_out: FxHashMap::default(),
+            moved_from: FxHashMap::default(),
             late: FxHashMap::default(),
             seq: 0,
             counters: Counters::default(),
@@ -280,20 +291,25 @@ impl Deps {
     }
 
     /// Where names of these files went, and when, as far as that is not durable.
-    pub(super) fn removals_of(&self, files: &[Ino]) -> Vec<(PageNo, u64)> {
+    pub(super) fn removals_of(&self, files: &[Ino]) -> Vec<RemId> {
         if self.removals == 0 {
             return Vec::new();
         }
         let of_them = |ticket: &Ticket| matches!(ticket.freed(), Freed::DropLink { ino, .. } if files.contains(ino));
         let pages = (0..).map(PageNo).zip(&self.pages);
         let rems = pages.flat_map(|(no, page)| rems_of(page.as_ref()).iter().map(move |rem| (no, rem)));
-        rems.filter(|(_, rem)| rem.tickets.iter().any(of_them)).map(|(no, rem)| (no, rem.seq)).collect()
+        rems.filter(|(_, rem)| rem.tickets.iter().any(of_them)).map(|(no, rem)| RemId(no, rem.seq)).collect()
     }
 
     /// The removals in a page up to this place in time, if that one is not durable yet.
-    pub(super) fn removals_to(&self, (no, seq): (PageNo, u64)) -> &[DirRem] {
+    pub(super) fn removals_to(&self, RemId(no, seq): RemId) -> &[DirRem] {
         let rems = rems_of(self.pages.get(no.0 as usize).and_then(Option::as_ref));
         rems.iter().position(|rem| rem.seq == seq).map_or(&[], |at| &rems[..=at])
+    }
+
+    /// A removal is durable.
+    pub(super) fn is_gone(&self, removal: RemId) -> bool {
+        self.removals_to(removal).is_empty()
     }
 
     /// Something hangs on a page: a record, or a ticket that waits for a landing.

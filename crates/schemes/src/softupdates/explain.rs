@@ -4,7 +4,7 @@
 //! no other; the tests of `ordo trace` hold the two together.
 
 use super::arena::Id;
-use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot};
+use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot, RemId};
 use super::rule::Rule;
 use super::state::State;
 use crate::rules::RuleNames;
@@ -150,8 +150,16 @@ impl Deps {
 
     fn until_removed(&self, no: PageNo, rem: &DirRem) -> Until {
         let awaited = rem.awaits.iter().filter(|id| !self.can_go_together(**id, no, rem));
-        let pages = awaited.filter_map(|id| self.names.get(*id)).map(|add| add.page);
-        pages.map(|page| (self.page(page).buf.clone(), Rule::LinkRemoval.text().0)).collect()
+        let named = awaited.filter_map(|id| self.names.get(*id)).map(|add| add.page);
+        named
+            .map(|page| (self.page(page).buf.clone(), Rule::LinkRemoval.text().0))
+            .chain(self.until_gone(&rem.after))
+            .collect()
+    }
+
+    fn until_gone(&self, older: &[RemId]) -> impl Iterator<Item = (BufRef, &'static str)> {
+        let left = older.iter().filter(|removal| !self.is_gone(**removal));
+        left.map(|removal| (self.page(removal.0).buf.clone(), Rule::LinkRemoval.text().0))
     }
 
     /// What `is_name_safe` asks for.
@@ -183,6 +191,7 @@ impl Deps {
         for other in extra.awaits.iter().filter(|id| !self.is_settled(**id)).filter_map(|id| self.names.get(*id)) {
             until.push((self.page(other.page).buf.clone(), Rule::LinkRemoval.text().0));
         }
+        until.extend(self.until_gone(&extra.after));
         until
     }
 }

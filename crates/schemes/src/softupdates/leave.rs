@@ -159,7 +159,9 @@ impl Deps {
                 continue;
             }
             let behind = frozen.iter().any(|frozen| is_in(frozen, rem.offset));
-            let held = behind || !rem.awaits.iter().all(|id| self.can_go_together(*id, page, rem));
+            let held = behind
+                || !rem.awaits.iter().all(|id| self.can_go_together(*id, page, rem))
+                || !rem.after.iter().all(|removal| self.is_gone(*removal));
             let (state, deed) = rem.state.next(Event::Leaves { image, safe: !held });
             rem.state = state;
             if deed == Deed::RollBack {

@@ -9,12 +9,14 @@
 //! W2. A name that a held removal waits for is not cancelled by a second rename: the removal would then have to wait for a
 //!     later name, against W1. It is written, in its turn. Where the file goes for good it is cancelled.
 //! W3. A directory's own name goes only after what moved out of it can be reached elsewhere.
+//! W4. The last name of a directory goes only after those that it had in other directories: with one of them it would come
+//!     back there, and with a `..` that leads elsewhere. They are older, so that W1 holds for these, too.
 
 use super::arena::Id;
-use super::deps::{AllocDep, Deps, DirAdd, DirRem, Extra, InodeDep, PageDep, PageKind, PageNo, PointerSlot};
+use super::deps::{AllocDep, Deps, DirAdd, DirRem, Extra, InodeDep, PageDep, PageKind, PageNo, PointerSlot, RemId};
 use super::rule::Rule;
 use super::state::{Deed, Event, State};
-use buf::{BufRef, Cache, Freed, Landing, Ticket, Undo};
+use buf::{BufRef, Cache, Freed, Key, Landing, Ticket, Undo};
 use ondisk::Ino;
 
 /// An entry: its directory, the block, and where it is in it.
@@ -62,6 +64,7 @@ impl Deps {
         }
         if parent.is_some() {
             extra.awaits.extend(self.moved_out_of(was));
+            extra.after = self.moved_from(was, at.dir);
         }
         let (mut meant, mut ripe) = ((was, kind_before), None);
         let replaces = older.filter(|id| {
@@ -75,7 +78,8 @@ impl Deps {
                 let older = add.extra.map(|extra| *extra).unwrap_or_default();
                 extra.ticket = older.ticket;
                 extra.awaits = if dotdot { extra.awaits } else { older.awaits };
-                ripe = Some(ticket);
+                extra.after = older.after;
+                ripe = self.with_its_name(was, parent.is_some(), ticket);
             }
             None if self.has(Rule::LinkRemoval) => extra.ticket = Some(ticket),
             None => ripe = Some(ticket),
@@ -106,8 +110,10 @@ impl Deps {
         let newest = named.and_then(|id| self.inodes.get(id)?.names);
         let add = self.add_at(newest, page, at.offset);
         let mut awaits = self.other_names(ino, newest, add);
+        let mut after = Vec::new();
         if parent.is_some() {
             awaits.extend(self.moved_out_of(ino));
+            after = self.moved_from(ino, at.dir);
         }
         let state = add.and_then(|id| self.names.get(id)).map_or(State::Durable, |add| add.state);
         let kept = add.filter(|id| !awaits.is_empty() && self.names.get(*id).is_some_and(|add| add.awaited));
@@ -118,6 +124,7 @@ impl Deps {
             // The removal may overtake that name, and must not overtake what that waits for: the disk has there what the
             // entry meant before both.
             awaits.extend(extra.awaits.iter().filter(|id| !self.is_settled(**id)));
+            after.extend(extra.after.iter().filter(|removal| !self.is_gone(**removal)));
         }
         if let (Some(id), None) = (add, kept) {
             let gone = if state == State::Held { self.cancel_add(cache, id) } else { self.remove_add(id) };
@@ -129,7 +136,7 @@ impl Deps {
             }
             let below = gone.and_then(|add| add.extra).map(|extra| *extra).unwrap_or_default();
             if cancelled {
-                awaits = below.awaits;
+                (awaits, after) = (below.awaits, below.after);
             }
             tickets.extend(below.ticket);
         }
@@ -142,7 +149,11 @@ impl Deps {
             }
         };
         named.into_iter().for_each(|id| self.drop_inode_if_idle(id));
-        self.hang_rem(page, at, awaits, before, kept, tickets);
+        let moves = parent.is_none() && self.dotdots.contains_key(&ino);
+        let removal = self.hang_rem(page, at, (awaits, after), before, kept, tickets);
+        if moves {
+            self.moved_from.entry(ino).or_default().push(removal);
+        }
         ripe
     }
 
@@ -190,22 +201,24 @@ impl Deps {
         &mut self,
         page: PageNo,
         at: Place<'_>,
-        awaits: Vec<Id<DirAdd>>,
+        (awaits, after): (Vec<Id<DirAdd>>, Vec<RemId>),
         before: (u32, &[u8]),
         add: Option<Id<DirAdd>>,
         tickets: Vec<Ticket>,
-    ) {
-        let before = (!awaits.is_empty()).then(|| (before.0, Box::from(before.1)));
+    ) -> RemId {
+        let before = (!awaits.is_empty() || !after.is_empty()).then(|| (before.0, Box::from(before.1)));
         self.mark_awaited(&awaits);
         if !awaits.is_empty() {
             self.moved_out.entry(at.dir).or_default().extend(awaits.iter().copied());
         }
         self.counters.deferred += tickets.len() as u64;
         self.removals += 1;
-        let rem = DirRem { offset: at.offset, seq: self.tick(), state: State::Held, awaits, before, add, tickets };
+        let seq = self.tick();
+        let rem = DirRem { offset: at.offset, seq, state: State::Held, awaits, after, before, add, tickets };
         if let PageKind::Directory(names) = &mut self.page_mut(page).kind {
             names.rems.push(rem);
         }
+        RemId(page, seq)
     }
 
     /// The pending name in this entry, the newest if there are two. `newest`: that of all names of the inode.
@@ -250,6 +263,15 @@ impl Deps {
     fn moved_out_of(&mut self, dir: Ino) -> Vec<Id<DirAdd>> {
         let moved = self.moved_out.remove(&dir).unwrap_or_default();
         moved.into_iter().filter(|id| !self.is_settled(*id)).collect()
+    }
+
+    /// The removals, not durable yet, of names that the directory had elsewhere than in `dir`.
+    fn moved_from(&self, ino: Ino, dir: Ino) -> Vec<RemId> {
+        let elsewhere = |removal: &RemId| {
+            let in_dir = || matches!(self.page(removal.0).buf.key(), Key::File(ino, _) if ino == dir);
+            !self.is_gone(*removal) && !in_dir()
+        };
+        self.moved_from.get(&ino).into_iter().flatten().copied().filter(elsewhere).collect()
     }
 
     /// Notes that somebody waits for these to be reached, and so for the names of the new directories above them (W2).
@@ -392,6 +414,7 @@ impl Deps {
             && extra.dotdot.and_then(|id| self.names.get(id)).is_none_or(|dotdot| dotdot.state == State::Durable)
             && extra.bodies.iter().all(|id| self.is_pointer_durable(*id))
             && extra.awaits.iter().all(|id| self.is_settled(*id))
+            && extra.after.iter().all(|removal| self.is_gone(*removal))
     }
 
     pub(super) fn is_pointer_durable(&self, id: Id<AllocDep>) -> bool {
@@ -443,6 +466,12 @@ impl Deps {
             moved.retain(|id| names.get(*id).is_some());
             !moved.is_empty()
         });
+        let mut moved_from = std::mem::take(&mut self.moved_from);
+        moved_from.retain(|_, removals| {
+            removals.retain(|removal| !self.is_gone(*removal));
+            !removals.is_empty()
+        });
+        self.moved_from = moved_from;
     }
 }
 
@@ -452,6 +481,7 @@ impl Extra {
             && self.parent.is_none()
             && self.indirect.is_none()
             && self.awaits.is_empty()
+            && self.after.is_empty()
             && self.dotdot.is_none()
             && !self.doomed
             && self.ticket.is_none()

@@ -7,7 +7,7 @@
 //!     (W1 of `names`), or for what waits for nobody. fsync goes round by round until nothing is left to be wanted.
 
 use super::arena::Id;
-use super::deps::{AllocDep, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot};
+use super::deps::{AllocDep, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot, RemId};
 use super::state::State;
 use buf::{BufRef, Cache, Key, Landing, Ready};
 use ondisk::Ino;
@@ -113,6 +113,9 @@ impl<'a> Advance<'a> {
         for other in &extra.awaits {
             self.name(*other);
         }
+        for older in &extra.after {
+            self.removal(*older);
+        }
         if let Some(dotdot) =
             extra.dotdot.and_then(|id| self.deps.names.get(id)).filter(|add| add.state != State::Durable)
             && !self.under_name(dotdot)
@@ -134,12 +137,20 @@ impl<'a> Advance<'a> {
             return;
         }
         if add.state != State::Durable {
-            let blockers = deps.blockers(add);
-            if blockers.is_empty() {
-                self.write_page(add.page);
+            let mut held = false;
+            for rem in deps.blockers(add) {
+                let in_time = |id: &Id<DirAdd>| deps.can_go_together(*id, add.page, rem);
+                for id in rem.awaits.iter().filter(|id| !in_time(id)) {
+                    held = true;
+                    self.name(*id);
+                }
+                for older in rem.after.iter().filter(|older| !deps.is_gone(**older)) {
+                    held = true;
+                    self.removal(*older);
+                }
             }
-            for other in blockers {
-                self.name(other);
+            if !held {
+                self.write_page(add.page);
             }
             return;
         }
@@ -158,14 +169,34 @@ impl<'a> Advance<'a> {
     }
 
     /// That a removal is durable, and those before it in the same block, which may freeze the bytes around it.
-    fn removal(&mut self, at: (PageNo, u64)) {
+    fn removal(&mut self, removal: RemId) {
         let deps = self.deps;
-        let held = deps.removals_to(at).iter().filter(|rem| rem.state == State::Held);
-        let awaited: Vec<_> = held.flat_map(|rem| &rem.awaits).filter(|id| !deps.is_settled(**id)).collect();
-        if awaited.is_empty() && !deps.removals_to(at).is_empty() {
-            self.write_page(at.0);
+        if deps.is_gone(removal) || self.seen.contains(&removal.1) {
+            return;
         }
-        awaited.into_iter().for_each(|id| self.name(*id));
+        self.seen.push(removal.1);
+        let mut held = false;
+        for rem in deps.removals_to(removal).iter().filter(|rem| rem.state == State::Held) {
+            held |= self.under_removal(rem, |_| false);
+        }
+        if !held {
+            self.write_page(removal.0);
+        }
+    }
+
+    /// That a held removal can be carried, where those names that `go_first` need not be waited for. `false` when it can.
+    fn under_removal(&mut self, rem: &DirRem, go_first: impl Fn(&DirAdd) -> bool) -> bool {
+        let deps = self.deps;
+        let mut held = false;
+        for id in rem.awaits.iter().filter(|id| !deps.is_settled(**id)) {
+            held |= !deps.names.get(*id).is_some_and(&go_first);
+            self.name(*id);
+        }
+        for older in rem.after.iter().filter(|older| !deps.is_gone(**older)) {
+            held = true;
+            self.removal(*older);
+        }
+        held
     }
 
     /// That the names in a block of a directory can be carried as they are. `false` when they can.
@@ -174,12 +205,9 @@ impl<'a> Advance<'a> {
         let adds = names.adds.ids().iter().filter_map(|id| deps.names.get(*id));
         let mut held = adds.filter(|add| self.under_name(add)).count() > 0;
         for rem in names.rems.iter().filter(|rem| rem.state == State::Held) {
-            for id in rem.awaits.iter().filter(|id| !deps.is_settled(**id)) {
-                // In the same block it is in the image first, and the removal in the next one.
-                let comes_first = |add: &DirAdd| add.page == page && add.state == State::Held && deps.is_name_safe(add);
-                held |= !deps.names.get(*id).is_some_and(comes_first);
-                self.name(*id);
-            }
+            // In the same block it is in the image first, and the removal in the next one.
+            let goes_first = |add: &DirAdd| add.page == page && add.state == State::Held && deps.is_name_safe(add);
+            held |= self.under_removal(rem, goes_first);
         }
         held
     }
@@ -215,15 +243,17 @@ impl Deps {
         if held { Ready::After(advance.bufs.into_values().collect()) } else { Ready::Yes }
     }
 
-    /// Names that removals wait for which freeze the bytes that this one is in.
-    fn blockers(&self, add: &DirAdd) -> Vec<Id<DirAdd>> {
-        let PageKind::Directory(names) = &self.page(add.page).kind else { return Vec::new() };
-        let freezes = |rem: &&DirRem| {
-            let chunk = rem.before.as_ref().map(|(from, bytes)| *from..*from + bytes.len() as u32);
-            rem.state == State::Held && rem.seq < add.seq && chunk.is_some_and(|chunk| chunk.contains(&add.offset))
+    /// Removals which freeze the bytes that this name is in.
+    fn blockers(&self, add: &DirAdd) -> impl Iterator<Item = &DirRem> {
+        let rems = match &self.page(add.page).kind {
+            PageKind::Directory(names) => &names.rems[..],
+            _ => &[],
         };
-        let awaited = names.rems.iter().filter(freezes).flat_map(|rem| rem.awaits.iter().map(move |id| (rem, *id)));
-        awaited.filter(|(rem, id)| !self.can_go_together(*id, add.page, rem)).map(|(_, id)| id).collect()
+        let (seq, offset) = (add.seq, add.offset);
+        rems.iter().filter(move |rem| {
+            let chunk = rem.before.as_ref().map(|(from, bytes)| *from..*from + bytes.len() as u32);
+            rem.state == State::Held && rem.seq < seq && chunk.is_some_and(|chunk| chunk.contains(&offset))
+        })
     }
 
     /// A file with pending names, and the directories above it, as far up as they have pending names themselves.
@@ -250,7 +280,7 @@ impl Deps {
         since: &[Landing],
         inode: &Landing,
         above: &[Ino],
-        gone: &[(PageNo, u64)],
+        gone: &[RemId],
     ) -> Vec<BufRef> {
         let mut advance = Advance::new(self, cache);
         self.contents_round(&mut advance, ino, since);
