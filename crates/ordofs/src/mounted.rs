@@ -2,7 +2,7 @@
 
 use crate::image::{ImageSpec, Located, locate};
 use crate::journal;
-use crate::options::DEFAULT_SCHEME;
+use crate::options::default_scheme;
 use crate::{MountOptions, OpenError};
 use buf::{Cache, CacheOptions, Health, Scheme};
 use disk::{FileOptions, Queue, QueueOptions};
@@ -80,7 +80,7 @@ impl Mounted {
     /// # Errors
     /// See [`Mounted::open`].
     pub async fn mount(rt: &Rt, located: Located, options: &MountOptions) -> std::result::Result<Mounted, OpenError> {
-        let scheme = make_scheme(options)?;
+        let scheme = make_scheme(options, default_scheme(&located.found.superblock))?;
         Mounted::mount_with(rt, located, scheme, options).await
     }
 
@@ -179,8 +179,8 @@ impl Mounted {
     }
 }
 
-fn make_scheme(options: &MountOptions) -> std::result::Result<Rc<dyn Scheme>, OpenError> {
-    let name = options.scheme.as_deref().unwrap_or(DEFAULT_SCHEME);
+fn make_scheme(options: &MountOptions, default: &str) -> std::result::Result<Rc<dyn Scheme>, OpenError> {
+    let name = options.scheme.as_deref().unwrap_or(default);
     let known = schemes::by_name(name).ok_or_else(|| OpenError::NoScheme(name.into()))?;
     Ok(known.make(schemes::Settings { alloc_init: options.alloc_init, ..schemes::Settings::default() })?)
 }

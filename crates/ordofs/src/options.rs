@@ -1,5 +1,6 @@
 //! How a volume is opened.
 
+use ondisk::Superblock;
 use schemes::AllocInit;
 
 /// What may be chosen when a volume is mounted. The names are those of `ordo mount -o`.
@@ -9,7 +10,7 @@ pub struct MountOptions {
     pub read_only: bool,
     /// Mount a dirty volume, or one that needs a check, read-write all the same.
     pub force: bool,
-    /// The name of the scheme; `None` takes the default.
+    /// The name of the scheme; `None` takes the volume's, see [`default_scheme`].
     pub scheme: Option<String>,
     /// Memory for the cache, in bytes.
     pub cache: usize,
@@ -41,5 +42,10 @@ impl Default for MountOptions {
     }
 }
 
-/// The scheme of a volume that nobody chose one for.
-pub const DEFAULT_SCHEME: &str = "sync";
+/// The scheme of a new volume that nobody chose one for.
+pub const DEFAULT_SCHEME: &str = "softupdates";
+
+/// The scheme of a volume that nobody chose one for: what its own flags say, and [`DEFAULT_SCHEME`] where they say nothing.
+pub fn default_scheme(superblock: &Superblock) -> &'static str {
+    if superblock.features().suj { "suj" } else { DEFAULT_SCHEME }
+}

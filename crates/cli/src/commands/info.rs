@@ -8,7 +8,7 @@ use ondisk::superblock::search::Copy;
 use ondisk::{Endian, Format, Superblock};
 use ordofs::disk::FileOptions;
 use ordofs::rt::Rt;
-use ordofs::{DEFAULT_SCHEME, ImageSpec, Located, locate_damaged, partitions};
+use ordofs::{ImageSpec, Located, default_scheme, locate_damaged, partitions};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::os::unix::ffi::OsStrExt;
@@ -129,7 +129,7 @@ impl Info {
             minfree: g.minfree,
             clean: sb.is_clean(),
             read_only: ordofs::ffs::may_write(&located.found, &opening).err().map(|why| why.to_string()),
-            scheme: DEFAULT_SCHEME,
+            scheme: default_scheme(sb),
             features: features(sb),
             flags: f.flags,
             last_mount_point: sb.last_mount_point(),

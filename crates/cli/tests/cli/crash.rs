@@ -33,7 +33,7 @@ fn len(value: &Value) -> usize {
 
 #[test]
 fn sync_is_cleared_and_async_convicted() {
-    let cleared = crash(0, &["--workload", "create", "--states", "400"]);
+    let cleared = crash(0, &["--scheme", "sync", "--workload", "create", "--states", "400"]);
     for key in ["scheme", "workload", "writes", "flushes", "states", "states_per_second", "violations", "leaks_only"] {
         assert!(cleared.get(key).is_some(), "{key}");
     }
@@ -45,7 +45,7 @@ fn sync_is_cleared_and_async_convicted() {
         assert!(first.get(key).is_some(), "{key}");
     }
     assert_eq!(first["shrunk"]["oracle"], first["oracle"]);
-    let said = ok(ordo(["crash", "--workload", "create", "--states", "200"]));
+    let said = ok(ordo(["crash", "--scheme", "sync", "--workload", "create", "--states", "200"]));
     assert!(said.contains("sync keeps every promise in "), "{said}");
 }
 
@@ -130,7 +130,8 @@ fn what_can_be_named_is_listed() {
 #[test]
 fn a_rule_that_is_switched_off_is_missed() {
     let rule = crash(0, &["--list-rules"])[0]["rule"].as_str().unwrap().to_owned();
-    let report = crash(1, &["--without", &rule, "--workload", "mixed", "--states", "5000", "--no-shrink"]);
+    let report =
+        crash(1, &["--scheme", "sync", "--without", &rule, "--workload", "mixed", "--states", "5000", "--no-shrink"]);
     assert_eq!(report["without"][0], Value::from(rule));
 }
 
