@@ -106,6 +106,12 @@ const FOUND: &[(&str, &str, &str, u64)] = &[
         0,
     ),
     (
+        "a name that was cancelled left with the bytes around a removal that was held",
+        "mkdir e\n create e/b\n sync\n---\n mkdir d\n symlink a LONG\n rename a e/b exchange\n unlink e/b",
+        "sata",
+        0,
+    ),
+    (
         "a parent that went before the links of what was in it was never freed",
         "mkdir d\n mkdir e\n mkdir x\n sync\n---\n rename e d/d\n rename x d/d\n rmdir d/d\n rmdir d",
         "scsi94",

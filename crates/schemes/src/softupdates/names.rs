@@ -18,6 +18,7 @@ use super::rule::Rule;
 use super::state::{Deed, Event, State};
 use buf::{BufRef, Cache, Freed, Key, Landing, Ticket, Undo};
 use ondisk::Ino;
+use std::borrow::Cow;
 
 /// An entry: its directory, the block, and where it is in it.
 #[derive(Clone, Copy)]
@@ -117,7 +118,7 @@ impl Deps {
         }
         let state = add.and_then(|id| self.names.get(id)).map_or(State::Durable, |add| add.state);
         let kept = add.filter(|id| !awaits.is_empty() && self.names.get(*id).is_some_and(|add| add.awaited));
-        let mut tickets = vec![];
+        let (mut tickets, mut bytes) = (vec![], Cow::Borrowed(before.1));
         if let Some(below) = kept.and_then(|id| self.names.get(id)).filter(|add| add.state == State::Held)
             && let Some(extra) = &below.extra
         {
@@ -133,6 +134,11 @@ impl Deps {
             if cancelled && gone.as_ref().is_none_or(|add| add.was.0 == Ino::NONE) {
                 named.into_iter().for_each(|id| self.drop_inode_if_idle(id));
                 return self.with_its_name(ino, parent.is_some(), ticket);
+            }
+            if let Some(add) = gone.as_ref().filter(|_| cancelled) {
+                // While the removal is held the entry leaves with what the disk has there, and not with the cancelled name.
+                let offset = at.offset - before.0;
+                cache.undo(bytes.to_mut(), &Undo::Entry { offset, ino: add.was.0, kind: add.was.1 });
             }
             let below = gone.and_then(|add| add.extra).map(|extra| *extra).unwrap_or_default();
             if cancelled {
@@ -150,7 +156,7 @@ impl Deps {
         };
         named.into_iter().for_each(|id| self.drop_inode_if_idle(id));
         let moves = parent.is_none() && self.dotdots.contains_key(&ino);
-        let removal = self.hang_rem(page, at, (awaits, after), before, kept, tickets);
+        let removal = self.hang_rem(page, at, (awaits, after), (before.0, &bytes), kept, tickets);
         if moves {
             self.moved_from.entry(ino).or_default().push(removal);
         }
