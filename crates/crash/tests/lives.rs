@@ -112,6 +112,12 @@ const FOUND: &[(&str, &str, &str, u64)] = &[
         0,
     ),
     (
+        "a replay counted a number as a directory's that was another file's by then",
+        "mkdir e\n---\n mkdir d\n mkdir e/d\n rmdir e/d\n tmpfile @3 e\n sync",
+        "sata",
+        42,
+    ),
+    (
         "a parent that went before the links of what was in it was never freed",
         "mkdir d\n mkdir e\n mkdir x\n sync\n---\n rename e d/d\n rename x d/d\n rmdir d/d\n rmdir d",
         "scsi94",

@@ -99,7 +99,7 @@ impl Replay {
         let (c, bit, endian) = (self.geo.ino_to_cg(Ino(ino)), self.geo.ino_in_cg(Ino(ino)), self.geo.endian);
         let group = self.group(c).await?;
         // Of an uncertain group it is not known whether the count is from before or after the change of this bit.
-        group.count_dirs |= kind != Kind::Other && group.uncertain;
+        group.count_dirs |= kind == Kind::Unknown || kind != Kind::Other && group.uncertain;
         let Some(mut cg) = CgMut::new(&mut group.bytes, group.layout, endian) else { return Ok(false) };
         if map::get(cg.view().iused(), bit) == used {
             return Ok(false);
@@ -108,8 +108,7 @@ impl Replay {
         change(cg.iused_mut(), bit);
         match kind {
             Kind::Directory => group.ndir += if used { 1 } else { -1 },
-            Kind::Other => {}
-            Kind::Unknown => group.count_dirs = true,
+            Kind::Other | Kind::Unknown => {}
         }
         Ok(true)
     }

@@ -88,6 +88,8 @@ pub(super) struct Node {
     pub(super) nlink: u16,
     /// What the last record says.
     pub(super) told_mode: u16,
+    /// The number was a directory's and another file's within the journal.
+    pub(super) reused: bool,
     pub(super) alive: bool,
 }
 
@@ -123,6 +125,8 @@ impl Links {
             let told = |event: &Event| event.links;
             let start = own.iter().find_map(told).map(|(nlink, _)| nlink);
             let told_mode = own.iter().rev().find_map(told).map_or(0, |(_, mode)| mode);
+            let was_dir = |event: &Event| told(event).map(|(_, mode)| mode & IFMT == mode::DIR);
+            let reused = own.iter().any(|e| was_dir(e) == Some(true)) && own.iter().any(|e| was_dir(e) == Some(false));
             let first = links.touches.len();
             // Stable: the records of a place stay in their order.
             own.sort_by_key(|e| (e.parent, e.at));
@@ -134,7 +138,7 @@ impl Links {
                 links.touches.push(Touch { place, before, leaves });
             }
             let touches = first..links.touches.len();
-            links.nodes.push(Node { ino, start, touches, mode: 0, nlink: 0, told_mode, alive: false });
+            links.nodes.push(Node { ino, start, touches, mode: 0, nlink: 0, told_mode, reused, alive: false });
         }
         links.touching.sort_unstable();
         links

@@ -17,6 +17,8 @@ impl Replay {
         for node in &links.nodes {
             self.settle_count(&links, node).await?;
             let kind = match (node.mode | node.told_mode, node.is_dir()) {
+                // Whether the group counts it as what it was or as what it is, no record says.
+                _ if node.reused => Kind::Unknown,
                 (0, _) => Kind::Unknown,
                 (_, true) => Kind::Directory,
                 (_, false) => Kind::Other,
@@ -140,7 +142,11 @@ impl Replay {
         while let Some(pointer) = self.step(ino, &mut walk).await? {
             self.implied.push(super::blocks::Run::of(ino, &pointer));
         }
-        let kind = if dinode.is_dir() { Kind::Directory } else { Kind::Other };
+        let kind = match self.inode_bits.get(&ino) {
+            Some((_, Kind::Unknown)) => Kind::Unknown,
+            _ if dinode.is_dir() => Kind::Directory,
+            _ => Kind::Other,
+        };
         self.inode_bits.insert(ino, (false, kind));
         self.reclaimed.insert(ino);
         // The list of inodes without a name must stay whole until the end (R5).

@@ -9,6 +9,7 @@
 //!     below an indirect block, too. So it does not matter in which order they become free.
 
 use buf::{BufRef, Freed, Key, Run, Slot, Step};
+use ondisk::dinode::IFMT;
 use ondisk::suj::{BlockRecord, Record, RefRecord, TruncRecord};
 use ondisk::{Geometry, Ino, Lbn};
 use std::collections::BTreeMap;
@@ -77,10 +78,12 @@ impl Session {
 
     /// E1, E2.
     fn links(&mut self, ino: Ino, before: u16, after: u16, mode: u16, tell: Tell<'_>) {
-        self.known.entry(ino).and_modify(|known| known.1 = mode).or_insert_with(|| {
-            tell(Record::AddRef(nowhere(ino, before, mode)));
-            (before, mode)
-        });
+        let known = self.known.entry(ino).or_insert((before, 0));
+        // A number that was a directory's and is another file's now is told of again: groups count directories.
+        if (known.1 ^ mode) & IFMT != 0 {
+            tell(Record::AddRef(nowhere(ino, known.0, mode)));
+        }
+        known.1 = mode;
         if after == 0 && before == 0 {
             self.nameless.insert(ino, mode);
         } else {
