@@ -112,6 +112,12 @@ const FOUND: &[(&str, &str, &str, u64)] = &[
         0,
     ),
     (
+        "a directory went while one that had been renamed into it, and removed there, was still at its older place",
+        "mkdir a\n mkdir b\n mkdir a/x\n mkdir b/y\n sync\n---\n rename a/x b/y\n rmdir b/y\n rmdir b",
+        "sata",
+        0,
+    ),
+    (
         "a replay counted a number as a directory's that was another file's by then",
         "mkdir e\n---\n mkdir d\n mkdir e/d\n rmdir e/d\n tmpfile @3 e\n sync",
         "sata",

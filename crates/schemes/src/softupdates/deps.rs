@@ -303,8 +303,13 @@ impl Deps {
 
     /// The removals in a page up to this place in time, if that one is not durable yet.
     pub(super) fn removals_to(&self, RemId(no, seq): RemId) -> &[DirRem] {
-        let rems = rems_of(self.pages.get(no.0 as usize).and_then(Option::as_ref));
+        let rems = self.removals_in(no);
         rems.iter().position(|rem| rem.seq == seq).map_or(&[], |at| &rems[..=at])
+    }
+
+    /// The removals in a page that are not durable, oldest first.
+    pub(super) fn removals_in(&self, page: PageNo) -> &[DirRem] {
+        rems_of(self.pages.get(page.0 as usize).and_then(Option::as_ref))
     }
 
     /// A removal is durable.

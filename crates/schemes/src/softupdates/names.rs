@@ -10,7 +10,8 @@
 //!     later name, against W1. It is written, in its turn. Where the file goes for good it is cancelled.
 //! W3. A directory's own name goes only after what moved out of it can be reached elsewhere.
 //! W4. The last name of a directory goes only after those that it had in other directories: with one of them it would come
-//!     back there, and with a `..` that leads elsewhere. They are older, so that W1 holds for these, too.
+//!     back there, and with a `..` that leads elsewhere. So does the directory in which such a name waits to go: the `..`
+//!     would lead nowhere. These removals are older, so that W1 holds for them, too.
 
 use super::arena::Id;
 use super::deps::{AllocDep, Deps, DirAdd, DirRem, Extra, InodeDep, PageDep, PageKind, PageNo, PointerSlot, RemId};
@@ -65,7 +66,7 @@ impl Deps {
         }
         if parent.is_some() {
             extra.awaits.extend(self.moved_out_of(was));
-            extra.after = self.moved_from(was, at.dir);
+            extra.after = self.must_go_before(cache, was, at.dir);
         }
         let (mut meant, mut ripe) = ((was, kind_before), None);
         let replaces = older.filter(|id| {
@@ -114,7 +115,7 @@ impl Deps {
         let mut after = Vec::new();
         if parent.is_some() {
             awaits.extend(self.moved_out_of(ino));
-            after = self.moved_from(ino, at.dir);
+            after = self.must_go_before(cache, ino, at.dir);
         }
         let state = add.and_then(|id| self.names.get(id)).map_or(State::Durable, |add| add.state);
         let kept = add.filter(|id| !awaits.is_empty() && self.names.get(*id).is_some_and(|add| add.awaited));
@@ -271,13 +272,20 @@ impl Deps {
         moved.into_iter().filter(|id| !self.is_settled(*id)).collect()
     }
 
-    /// The removals, not durable yet, of names that the directory had elsewhere than in `dir`.
-    fn moved_from(&self, ino: Ino, dir: Ino) -> Vec<RemId> {
+    /// The removals, not durable yet, that must go before the last name of a directory, which is in `dir` (W4): those of
+    /// names that it had elsewhere, and those in it that wait for others themselves.
+    fn must_go_before(&self, cache: &Cache, ino: Ino, dir: Ino) -> Vec<RemId> {
         let elsewhere = |removal: &RemId| {
             let in_dir = || matches!(self.page(removal.0).buf.key(), Key::File(ino, _) if ino == dir);
             !self.is_gone(*removal) && !in_dir()
         };
-        self.moved_from.get(&ino).into_iter().flatten().copied().filter(elsewhere).collect()
+        let mut first: Vec<RemId> =
+            self.moved_from.get(&ino).into_iter().flatten().copied().filter(elsewhere).collect();
+        for page in cache.unsettled_of(ino).iter().filter_map(|buf| self.find_page(buf)) {
+            let waits = |rem: &&DirRem| rem.after.iter().any(|older| !self.is_gone(*older));
+            first.extend(self.removals_in(page).iter().filter(waits).map(|rem| RemId(page, rem.seq)));
+        }
+        first
     }
 
     /// Notes that somebody waits for these to be reached, and so for the names of the new directories above them (W2).
