@@ -2,7 +2,7 @@
 
 use crate::buf::{ImageNo, State, Stored};
 use crate::{Boxed, BufRef, Cache, Key, Leave, Ready};
-use disk::{DiskError, Image, Tag, Written};
+use disk::{DiskError, Image, Kind, Tag, Written};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -131,22 +131,31 @@ impl Cache {
 
     /// Starts to write these, which have come of age or must make room. One of which something would have to be rolled
     /// back goes round [`ROUNDS`] times, and what it waits for leaves instead. Of that no more is looked for than makes
-    /// `most` in all: a whole tree can wait for one directory near the root, and who needs a little room must not write it.
+    /// `most` in all, and once there is as much nobody is asked any more: a whole tree can wait for one directory near the
+    /// root, and who needs a little room must neither write nor look through it.
     pub(crate) fn write_choosing(self: &Rc<Self>, bufs: Vec<BufRef>, most: usize) -> Vec<BufRef> {
         let (mut chosen, mut asked) = (Vec::with_capacity(bufs.len()), bufs);
         for depth in 0..DEPTH {
             let mut first = Vec::new();
             for buf in asked.drain(..).filter(|buf| buf.is_dirty()) {
-                match self.scheme().clone().ready(self, &buf) {
-                    Ready::After(others) if depth > 0 || buf.rounds.get() < ROUNDS => {
-                        if depth == 0 {
-                            buf.rounds.set(buf.rounds.get() + 1);
-                            let again = self.rt.now() + Duration::from_secs(1);
-                            self.inner.borrow_mut().dirty.put_back(&buf, again);
-                        }
+                // Contents wait for nobody.
+                let wanted = buf.kind() == Kind::Data || chosen.len() + first.len() < most;
+                let ready = wanted.then(|| self.scheme().clone().ready(self, &buf));
+                let round = match ready {
+                    None => 0,
+                    Some(Ready::After(others)) if depth > 0 || buf.rounds.get() < ROUNDS => {
                         first.extend(others);
+                        1
                     }
-                    _ => chosen.push(buf),
+                    Some(_) => {
+                        chosen.push(buf);
+                        continue;
+                    }
+                };
+                if depth == 0 {
+                    buf.rounds.set(buf.rounds.get() + round);
+                    let again = self.rt.now() + Duration::from_secs(1);
+                    self.inner.borrow_mut().dirty.put_back(&buf, again);
                 }
             }
             first.sort_by_key(|buf| buf.key());
@@ -263,7 +272,7 @@ impl Cache {
     fn failed(self: &Rc<Self>, buf: &BufRef, error: &DiskError) {
         self.make_dirty(buf);
         self.scheme().failed(buf);
-        let metadata = !matches!((buf.key(), buf.kind()), (Key::File(..), disk::Kind::Data));
+        let metadata = !matches!((buf.key(), buf.kind()), (Key::File(..), Kind::Data));
         if metadata || error.op == disk::DiskOp::Flush {
             self.health().degrade(format!("{error}, writing {buf:?}; the volume is read-only now"));
         }
