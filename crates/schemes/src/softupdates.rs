@@ -15,8 +15,8 @@
 //! | a pointer, an inode cleared | | blocks, numbers |
 //!
 //! The rules, each with the crash that it prevents, are in [`Rule`]; `state` has the one machine that all of these
-//! changes go through; `deps` the records; `pointers`, `names` and `inodes` what makes them; `leave` what is rolled back;
-//! `order` how little of that there is. A crash leaves space and numbers that are marked used and are not, and counts
+//! changes go through; `deps` the records; `pointers`, `names` (over `adds` and `removals`) and `inodes` what makes them;
+//! `leave` what is rolled back;
 //! that are too high. The volume is mounted again at once, and gets them back while it works.
 //!
 //! Differences from the papers: an image is undone, not the buf, so that nobody waits for a write and nothing is redone;
@@ -24,6 +24,7 @@
 //! queue of workitems is the volume's upkeep, to which tickets ripen, and which works at once. Removals are held back,
 //! too, where a rename would otherwise leave a file without a name.
 
+mod adds;
 mod arena;
 mod by_ino;
 mod deps;
@@ -33,6 +34,7 @@ mod leave;
 mod names;
 mod order;
 mod pointers;
+mod removals;
 mod row;
 mod rule;
 mod state;

@@ -14,7 +14,7 @@ use super::rule::Rule;
 use super::state::State;
 use crate::AllocInit;
 use crate::rules::Rules;
-use buf::{BufRef, Cache, Freed, ImageNo, Landing, Role, Run, Ticket};
+use buf::{BufRef, Cache, ImageNo, Landing, Role, Run, Ticket};
 use ondisk::{FragNo, Ino};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
@@ -220,7 +220,7 @@ pub(super) struct Deps {
     pub(super) pointers: Arena<AllocDep>,
     pub(super) names: Arena<DirAdd>,
     pub(super) removals: usize,
-    pages: Vec<Option<Page>>,
+    pub(super) pages: Vec<Option<Page>>,
     free_pages: Vec<PageNo>,
     /// The block of inodes that was told last, until its group counts it.
     pub(super) fresh_inodes: Option<Landing>,
@@ -270,51 +270,10 @@ impl Deps {
         self.inodes.len() + self.pointers.len() + self.names.len() + self.removals
     }
 
-    /// All removals that are not durable.
-    pub(super) fn removals(&mut self) -> impl Iterator<Item = &mut DirRem> {
-        self.pages.iter_mut().flatten().flat_map(|page| match &mut page.kind {
-            PageKind::Directory(names) => names.rems.iter_mut(),
-            _ => [].iter_mut(),
-        })
-    }
-
     /// Records that are pending, and tickets that wait for something or to be given back: what callers wait for when there
     /// is too much of it.
     pub(super) fn pending(&self, cache: &Cache) -> usize {
         self.len() + cache.ledger().outstanding() as usize
-    }
-
-    /// Removals up to this place in time that are not durable.
-    pub(super) fn removals_until(&self, seq: u64) -> usize {
-        let removals = |page: &Page| rems_of(Some(page)).iter().take_while(|rem| rem.seq <= seq).count();
-        self.pages.iter().flatten().map(removals).sum()
-    }
-
-    /// Where names of these files went, and when, as far as that is not durable.
-    pub(super) fn removals_of(&self, files: &[Ino]) -> Vec<RemId> {
-        if self.removals == 0 {
-            return Vec::new();
-        }
-        let of_them = |ticket: &Ticket| matches!(ticket.freed(), Freed::DropLink { ino, .. } if files.contains(ino));
-        let pages = (0..).map(PageNo).zip(&self.pages);
-        let rems = pages.flat_map(|(no, page)| rems_of(page.as_ref()).iter().map(move |rem| (no, rem)));
-        rems.filter(|(_, rem)| rem.tickets.iter().any(of_them)).map(|(no, rem)| RemId(no, rem.seq)).collect()
-    }
-
-    /// The removals in a page up to this place in time, if that one is not durable yet.
-    pub(super) fn removals_to(&self, RemId(no, seq): RemId) -> &[DirRem] {
-        let rems = self.removals_in(no);
-        rems.iter().position(|rem| rem.seq == seq).map_or(&[], |at| &rems[..=at])
-    }
-
-    /// The removals in a page that are not durable, oldest first.
-    pub(super) fn removals_in(&self, page: PageNo) -> &[DirRem] {
-        rems_of(self.pages.get(page.0 as usize).and_then(Option::as_ref))
-    }
-
-    /// A removal is durable.
-    pub(super) fn is_gone(&self, removal: RemId) -> bool {
-        self.removals_to(removal).is_empty()
     }
 
     /// Something hangs on a page: a record, or a ticket that waits for a landing.
@@ -441,13 +400,5 @@ impl Deps {
     /// Gives these back to the layout.
     pub(super) fn ripen(cache: &Cache, tickets: impl IntoIterator<Item = Ticket>) {
         tickets.into_iter().for_each(|ticket| cache.ripen(ticket));
-    }
-}
-
-/// Oldest first.
-fn rems_of(page: Option<&Page>) -> &[DirRem] {
-    match page.map(|page| &page.kind) {
-        Some(PageKind::Directory(names)) => &names.rems,
-        _ => &[],
     }
 }

@@ -14,10 +14,10 @@
 //!     would lead nowhere. These removals are older, so that W1 holds for them, too.
 
 use super::arena::Id;
-use super::deps::{AllocDep, Deps, DirAdd, DirRem, Extra, InodeDep, PageDep, PageKind, PageNo, PointerSlot, RemId};
+use super::deps::{AllocDep, Deps, DirAdd, Extra, InodeDep, PointerSlot};
 use super::rule::Rule;
 use super::state::{Deed, Event, State};
-use buf::{BufRef, Cache, Freed, Key, Landing, Ticket, Undo};
+use buf::{BufRef, Cache, Freed, Landing, Ticket, Undo};
 use ondisk::Ino;
 use std::borrow::Cow;
 
@@ -164,22 +164,6 @@ impl Deps {
         ripe
     }
 
-    /// The ticket of a name that was never on the disk. A directory that goes for good while the disk still has an older
-    /// name of it keeps its `.` and its parent's link until that name is gone, too.
-    fn with_its_name(&mut self, ino: Ino, gone: bool, ticket: Ticket) -> Option<Ticket> {
-        if !gone || self.was_never_there(ino) || !self.has(Rule::LinkRemoval) {
-            return Some(ticket);
-        }
-        let names = |ticket: &Ticket| matches!(ticket.freed(), Freed::DropLink { ino: of, .. } if *of == ino);
-        match self.removals().find(|rem| rem.tickets.iter().any(names)) {
-            Some(rem) => {
-                rem.tickets.push(ticket);
-                None
-            }
-            None => Some(ticket),
-        }
-    }
-
     /// The directory is new, and nobody needs the name that it is about to lose.
     fn is_movable(&self, dir: Ino) -> bool {
         let is_free = |id: Id<DirAdd>| {
@@ -204,50 +188,6 @@ impl Deps {
         }
     }
 
-    fn hang_rem(
-        &mut self,
-        page: PageNo,
-        at: Place<'_>,
-        (awaits, after): (Vec<Id<DirAdd>>, Vec<RemId>),
-        before: (u32, &[u8]),
-        add: Option<Id<DirAdd>>,
-        tickets: Vec<Ticket>,
-    ) -> RemId {
-        let before = (!awaits.is_empty() || !after.is_empty()).then(|| (before.0, Box::from(before.1)));
-        self.mark_awaited(&awaits);
-        if !awaits.is_empty() {
-            self.moved_out.entry(at.dir).or_default().extend(awaits.iter().copied());
-        }
-        self.counters.deferred += tickets.len() as u64;
-        self.removals += 1;
-        let seq = self.tick();
-        let rem = DirRem { offset: at.offset, seq, state: State::Held, awaits, after, before, add, tickets };
-        if let PageKind::Directory(names) = &mut self.page_mut(page).kind {
-            names.rems.push(rem);
-        }
-        RemId(page, seq)
-    }
-
-    /// The pending name in this entry, the newest if there are two. `newest`: that of all names of the inode.
-    fn add_at(&self, newest: Option<Id<DirAdd>>, page: PageNo, offset: u32) -> Option<Id<DirAdd>> {
-        let is_here = |id: &Id<DirAdd>| self.names.get(*id).is_some_and(|add| add.page == page && add.offset == offset);
-        self.names_from(newest).find(is_here)
-    }
-
-    fn newest_name(&self, ino: Ino) -> Option<Id<DirAdd>> {
-        self.inode_of(ino)?.names
-    }
-
-    /// A pending name and the older ones of the same inode, newest first.
-    fn names_from(&self, newest: Option<Id<DirAdd>>) -> impl Iterator<Item = Id<DirAdd>> + '_ {
-        std::iter::successors(newest, |id| self.names.get(*id)?.next)
-    }
-
-    /// Pending names of an inode, newest first.
-    pub(super) fn names_of(&self, ino: Ino) -> impl Iterator<Item = Id<DirAdd>> + '_ {
-        self.names_from(self.newest_name(ino))
-    }
-
     /// What a file's name must wait for before it goes: the other names that it has just got, and for a directory `..`.
     #[inline]
     fn other_names(&self, ino: Ino, newest: Option<Id<DirAdd>>, this: Option<Id<DirAdd>>) -> Vec<Id<DirAdd>> {
@@ -267,29 +207,8 @@ impl Deps {
         others
     }
 
-    fn moved_out_of(&mut self, dir: Ino) -> Vec<Id<DirAdd>> {
-        let moved = self.moved_out.remove(&dir).unwrap_or_default();
-        moved.into_iter().filter(|id| !self.is_settled(*id)).collect()
-    }
-
-    /// The removals, not durable yet, that must go before the last name of a directory, which is in `dir` (W4): those of
-    /// names that it had elsewhere, and those in it that wait for others themselves.
-    fn must_go_before(&self, cache: &Cache, ino: Ino, dir: Ino) -> Vec<RemId> {
-        let elsewhere = |removal: &RemId| {
-            let in_dir = || matches!(self.page(removal.0).buf.key(), Key::File(ino, _) if ino == dir);
-            !self.is_gone(*removal) && !in_dir()
-        };
-        let mut first: Vec<RemId> =
-            self.moved_from.get(&ino).into_iter().flatten().copied().filter(elsewhere).collect();
-        for page in cache.unsettled_of(ino).iter().filter_map(|buf| self.find_page(buf)) {
-            let waits = |rem: &&DirRem| rem.after.iter().any(|older| !self.is_gone(*older));
-            first.extend(self.removals_in(page).iter().filter(waits).map(|rem| RemId(page, rem.seq)));
-        }
-        first
-    }
-
     /// Notes that somebody waits for these to be reached, and so for the names of the new directories above them (W2).
-    fn mark_awaited(&mut self, names: &[Id<DirAdd>]) {
+    pub(super) fn mark_awaited(&mut self, names: &[Id<DirAdd>]) {
         let mut marked = names.to_vec();
         while let Some(id) = marked.pop() {
             let Some(add) = self.names.get_mut(id) else { continue };
@@ -317,187 +236,7 @@ impl Deps {
         }
     }
 
-    /// What must be durable of a directory for its newest entries to be found: the newest pointer or size, which is not
-    /// carried before the older ones are.
-    fn newest_claim(&self, dir: Ino) -> Option<Id<AllocDep>> {
-        let grows =
-            |id: &Id<AllocDep>| self.pointers.get(*id).is_some_and(|dep| !matches!(dep.slot, PointerSlot::ExtAttr(_)));
-        self.pointers_of(dir).find(grows)
-    }
-
-    /// The same, where the block hangs on an indirect one.
-    fn indirect_claim(&self, dir: Ino) -> Option<(Id<AllocDep>, Landing)> {
-        let dep = self.inode_of(dir)?;
-        let newest = dep.indirect.filter(|id| self.pointers.get(*id).is_some())?;
-        Some((newest, Landing::of(&self.page(dep.page).buf)))
-    }
-
-    #[inline]
-    fn hang_add(
-        &mut self,
-        at: Place<'_>,
-        ino: Ino,
-        named: Id<InodeDep>,
-        inode: &BufRef,
-        was: (Ino, u8),
-        dotdot: bool,
-        extra: Option<Box<Extra>>,
-    ) -> Id<DirAdd> {
-        let page = self.page_of(at.block);
-        let add = DirAdd {
-            ino,
-            named,
-            dir: at.dir,
-            page,
-            offset: at.offset,
-            was,
-            seq: self.tick(),
-            state: State::Held,
-            inode_image: inode.current_image(),
-            awaited: false,
-            dotdot,
-            claim: self.newest_claim(at.dir),
-            next: self.inodes.get(named).and_then(|dep| dep.names),
-            extra,
-        };
-        let id = self.names.insert(add);
-        if let Some(dep) = self.inodes.get_mut(named) {
-            dep.names = Some(id);
-        }
-        self.hang_on_directory(page, id);
-        id
-    }
-
-    /// Takes a pending name out of where it hangs.
-    #[inline]
-    pub(super) fn remove_add(&mut self, id: Id<DirAdd>) -> Option<DirAdd> {
-        self.unlink_from_inode(id);
-        let add = self.names.remove(id)?;
-        if let PageKind::Directory(names) = &mut self.page_mut(add.page).kind {
-            names.adds.forget_one();
-        }
-        Some(add)
-    }
-
-    /// Takes a pending name out of its inode's row.
-    #[inline]
-    pub(super) fn unlink_from_inode(&mut self, id: Id<DirAdd>) {
-        let Some((named, next)) = self.names.get(id).map(|add| (add.named, add.next)) else { return };
-        let Some(dep) = self.inodes.get_mut(named) else { return };
-        if dep.names == Some(id) {
-            dep.names = next;
-            return;
-        }
-        let mut at = dep.names;
-        while let Some(other) = at.and_then(|at| self.names.get_mut(at)) {
-            if other.next == Some(id) {
-                other.next = next;
-                break;
-            }
-            at = other.next;
-        }
-    }
-
-    /// The same for a name that no image had: it must not leave with the bytes around another entry either.
-    #[inline]
-    fn cancel_add(&mut self, cache: &Cache, id: Id<DirAdd>) -> Option<DirAdd> {
-        let add = self.remove_add(id)?;
-        if let PageKind::Directory(PageDep { rems, .. }) = &mut self.page_mut(add.page).kind {
-            for rem in rems.iter_mut().filter(|rem| rem.seq > add.seq) {
-                if let Some((from, bytes)) = &mut rem.before
-                    && let Some(offset) = add.offset.checked_sub(*from).filter(|at| (*at as usize) < bytes.len())
-                {
-                    cache.undo(bytes, &Undo::Entry { offset, ino: add.was.0, kind: add.was.1 });
-                }
-            }
-        }
-        Some(add)
-    }
-
-    /// What the name depends on is durable.
-    pub(super) fn is_name_safe(&self, add: &DirAdd) -> bool {
-        let inode = !self.has(Rule::LinkAddition) || self.is_inode_durable(add.named, add.inode_image);
-        let Some(extra) = &add.extra else { return inode };
-        let parent = extra.parent.as_ref().is_none_or(|parent| match self.inode_of(add.dir) {
-            Some(dep) => dep.state != State::Held && parent.is_done_after(dep.held_in),
-            None => parent.is_done(),
-        });
-        inode
-            && parent
-            && !extra.doomed
-            && extra.dotdot.and_then(|id| self.names.get(id)).is_none_or(|dotdot| dotdot.state == State::Durable)
-            && extra.bodies.iter().all(|id| self.is_pointer_durable(*id))
-            && extra.awaits.iter().all(|id| self.is_settled(*id))
-            && extra.after.iter().all(|removal| self.is_gone(*removal))
-    }
-
     pub(super) fn is_pointer_durable(&self, id: Id<AllocDep>) -> bool {
         self.pointers.get(id).is_none_or(|dep| dep.state == State::Durable)
-    }
-
-    /// After a crash the name would be found, from the root down; or it is none any more.
-    pub(super) fn is_settled(&self, id: Id<DirAdd>) -> bool {
-        let Some(add) = self.names.get(id) else { return true };
-        if add.state != State::Durable || !self.is_reachable(add.dir) {
-            return false;
-        }
-        self.is_claimed(add)
-    }
-
-    /// The directory leads to the entry.
-    pub(super) fn is_claimed(&self, add: &DirAdd) -> bool {
-        let indirect = add.extra.as_ref().and_then(|extra| extra.indirect.as_ref());
-        add.claim.is_none_or(|id| self.is_pointer_durable(id))
-            && indirect.is_none_or(|(id, size)| self.is_pointer_durable(*id) && size.is_done())
-    }
-
-    /// Drops the names that can be reached now; what was without a name has one then.
-    pub(super) fn settle(&mut self) {
-        loop {
-            let waiting = std::mem::take(&mut self.unreached);
-            let before = waiting.len();
-            for id in waiting {
-                if !self.is_settled(id) {
-                    self.unreached.push(id);
-                    continue;
-                }
-                let Some(add) = self.remove_add(id) else { continue };
-                if !add.dotdot
-                    && let Some(dep) = self.inodes.get_mut(add.named)
-                {
-                    dep.unnamed = false;
-                }
-                self.drop_inode_if_idle(add.named);
-                self.drop_page_if_idle(add.page);
-            }
-            if self.unreached.is_empty() || self.unreached.len() == before {
-                break;
-            }
-        }
-        let names = &self.names;
-        self.dotdots.retain(|_, id| names.get(*id).is_some());
-        self.moved_out.retain(|_, moved| {
-            moved.retain(|id| names.get(*id).is_some());
-            !moved.is_empty()
-        });
-        let mut moved_from = std::mem::take(&mut self.moved_from);
-        moved_from.retain(|_, removals| {
-            removals.retain(|removal| !self.is_gone(*removal));
-            !removals.is_empty()
-        });
-        self.moved_from = moved_from;
-    }
-}
-
-impl Extra {
-    fn is_empty(&self) -> bool {
-        self.bodies.is_empty()
-            && self.parent.is_none()
-            && self.indirect.is_none()
-            && self.awaits.is_empty()
-            && self.after.is_empty()
-            && self.dotdot.is_none()
-            && !self.doomed
-            && self.ticket.is_none()
     }
 }

@@ -1,0 +1,121 @@
+//! The records of names that go, and what must be gone before what.
+
+use super::arena::Id;
+use super::deps::{Deps, DirAdd, DirRem, Page, PageKind, PageNo, RemId};
+use super::names::Place;
+use super::rule::Rule;
+use super::state::State;
+use buf::{Cache, Freed, Key, Ticket};
+use ondisk::Ino;
+
+impl Deps {
+    pub(super) fn hang_rem(
+        &mut self,
+        page: PageNo,
+        at: Place<'_>,
+        (awaits, after): (Vec<Id<DirAdd>>, Vec<RemId>),
+        before: (u32, &[u8]),
+        add: Option<Id<DirAdd>>,
+        tickets: Vec<Ticket>,
+    ) -> RemId {
+        let before = (!awaits.is_empty() || !after.is_empty()).then(|| (before.0, Box::from(before.1)));
+        self.mark_awaited(&awaits);
+        if !awaits.is_empty() {
+            self.moved_out.entry(at.dir).or_default().extend(awaits.iter().copied());
+        }
+        self.counters.deferred += tickets.len() as u64;
+        self.removals += 1;
+        let seq = self.tick();
+        let rem = DirRem { offset: at.offset, seq, state: State::Held, awaits, after, before, add, tickets };
+        if let PageKind::Directory(names) = &mut self.page_mut(page).kind {
+            names.rems.push(rem);
+        }
+        RemId(page, seq)
+    }
+
+    /// The ticket of a name that was never on the disk. A directory that goes for good while the disk still has an older
+    /// name of it keeps its `.` and its parent's link until that name is gone, too.
+    pub(super) fn with_its_name(&mut self, ino: Ino, gone: bool, ticket: Ticket) -> Option<Ticket> {
+        if !gone || self.was_never_there(ino) || !self.has(Rule::LinkRemoval) {
+            return Some(ticket);
+        }
+        let names = |ticket: &Ticket| matches!(ticket.freed(), Freed::DropLink { ino: of, .. } if *of == ino);
+        match self.removals().find(|rem| rem.tickets.iter().any(names)) {
+            Some(rem) => {
+                rem.tickets.push(ticket);
+                None
+            }
+            None => Some(ticket),
+        }
+    }
+
+    pub(super) fn moved_out_of(&mut self, dir: Ino) -> Vec<Id<DirAdd>> {
+        let moved = self.moved_out.remove(&dir).unwrap_or_default();
+        moved.into_iter().filter(|id| !self.is_settled(*id)).collect()
+    }
+
+    /// The removals, not durable yet, that must go before the last name of a directory, which is in `dir` (W4): those of
+    /// names that it had elsewhere, and those in it that wait for others themselves.
+    pub(super) fn must_go_before(&self, cache: &Cache, ino: Ino, dir: Ino) -> Vec<RemId> {
+        let elsewhere = |removal: &RemId| {
+            let in_dir = || matches!(self.page(removal.0).buf.key(), Key::File(ino, _) if ino == dir);
+            !self.is_gone(*removal) && !in_dir()
+        };
+        let mut first: Vec<RemId> =
+            self.moved_from.get(&ino).into_iter().flatten().copied().filter(elsewhere).collect();
+        for page in cache.unsettled_of(ino).iter().filter_map(|buf| self.find_page(buf)) {
+            let waits = |rem: &&DirRem| rem.after.iter().any(|older| !self.is_gone(*older));
+            first.extend(self.removals_in(page).iter().filter(waits).map(|rem| RemId(page, rem.seq)));
+        }
+        first
+    }
+
+    /// All removals that are not durable.
+    pub(super) fn removals(&mut self) -> impl Iterator<Item = &mut DirRem> {
+        self.pages.iter_mut().flatten().flat_map(|page| match &mut page.kind {
+            PageKind::Directory(names) => names.rems.iter_mut(),
+            _ => [].iter_mut(),
+        })
+    }
+
+    /// Removals up to this place in time that are not durable.
+    pub(super) fn removals_until(&self, seq: u64) -> usize {
+        let removals = |page: &Page| rems_of(Some(page)).iter().take_while(|rem| rem.seq <= seq).count();
+        self.pages.iter().flatten().map(removals).sum()
+    }
+
+    /// Where names of these files went, and when, as far as that is not durable.
+    pub(super) fn removals_of(&self, files: &[Ino]) -> Vec<RemId> {
+        if self.removals == 0 {
+            return Vec::new();
+        }
+        let of_them = |ticket: &Ticket| matches!(ticket.freed(), Freed::DropLink { ino, .. } if files.contains(ino));
+        let pages = (0..).map(PageNo).zip(&self.pages);
+        let rems = pages.flat_map(|(no, page)| rems_of(page.as_ref()).iter().map(move |rem| (no, rem)));
+        rems.filter(|(_, rem)| rem.tickets.iter().any(of_them)).map(|(no, rem)| RemId(no, rem.seq)).collect()
+    }
+
+    /// The removals in a page up to this place in time, if that one is not durable yet.
+    pub(super) fn removals_to(&self, RemId(no, seq): RemId) -> &[DirRem] {
+        let rems = self.removals_in(no);
+        rems.iter().position(|rem| rem.seq == seq).map_or(&[], |at| &rems[..=at])
+    }
+
+    /// The removals in a page that are not durable, oldest first.
+    pub(super) fn removals_in(&self, page: PageNo) -> &[DirRem] {
+        rems_of(self.pages.get(page.0 as usize).and_then(Option::as_ref))
+    }
+
+    /// A removal is durable.
+    pub(super) fn is_gone(&self, removal: RemId) -> bool {
+        self.removals_to(removal).is_empty()
+    }
+}
+
+/// Oldest first.
+fn rems_of(page: Option<&Page>) -> &[DirRem] {
+    match page.map(|page| &page.kind) {
+        Some(PageKind::Directory(names)) => &names.rems,
+        _ => &[],
+    }
+}
