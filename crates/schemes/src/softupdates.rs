@@ -16,8 +16,8 @@
 //!
 //! The rules, each with the crash that it prevents, are in [`Rule`]; `state` has the one machine that all of these
 //! changes go through; `deps` the records; `pointers`, `names` (over `adds` and `removals`) and `inodes` what makes them;
-//! `leave` what is rolled back;
-//! that are too high. The volume is mounted again at once, and gets them back while it works.
+//! `leave` what is rolled back; `order` how little of that there is. A crash leaves space and numbers that are marked used
+//! and are not, and counts that are too high. The volume is mounted again at once, and gets them back while it works.
 //!
 //! Differences from the papers: an image is undone, not the buf, so that nobody waits for a write and nothing is redone;
 //! a buf that was rolled back stays dirty and in memory, so that no workitem has to bring it back after 15 seconds; the
