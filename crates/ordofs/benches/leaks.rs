@@ -71,13 +71,16 @@ fn lose(image: &Path, files: u64, dirs: u64) {
     });
     let fs = mounted.fs().clone();
     rt.spawn(async move { drop(fs.syncfs().await) });
-    rt.block_on(rt.sleep(STOPPED_AFTER));
+    // Names are gone as soon as the first of what hung on them is given back; what follows from it takes longer.
+    let waiting = mounted.cache().ledger().outstanding();
+    rt.block_on(async {
+        while mounted.cache().ledger().outstanding() > waiting - waiting / 10 {
+            rt.sleep(Duration::from_micros(200)).await;
+        }
+    });
     rt.drop_tasks();
     drop(mounted);
 }
-
-/// Long enough for names to be gone, too short for all that follows from it.
-const STOPPED_AFTER: Duration = Duration::from_millis(300);
 
 /// The superblock of a volume that crashed under soft updates.
 fn crash(image: &Path) {
