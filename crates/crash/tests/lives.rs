@@ -118,6 +118,13 @@ const FOUND: &[(&str, &str, &str, u64)] = &[
         0,
     ),
     (
+        "blocks were free while an image of an indirect block led to them, which a new pointer then reached",
+        "create a\n---\n close @1\n create c\n write a 3145728 27478\n chown c 500 1000\n rename a a\n \
+         truncate a 2146550",
+        "sata",
+        51,
+    ),
+    (
         "a replay counted a number as a directory's that was another file's by then",
         "mkdir e\n---\n mkdir d\n mkdir e/d\n rmdir e/d\n tmpfile @3 e\n sync",
         "sata",

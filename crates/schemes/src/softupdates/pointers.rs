@@ -1,7 +1,7 @@
 //! Pointers that come and go: block allocation and de-allocation (Ganger and Patt 1994, section 4.2).
 
 use super::arena::Id;
-use super::deps::{AllocDep, Before, Deps, InodeDep, PageKind, PageNo, PointerSlot};
+use super::deps::{AllocDep, Before, Deps, InodeDep, PageKind, PointerSlot};
 use super::rule::Rule;
 use super::state::{Deed, Event, State};
 use crate::AllocInit;
@@ -221,16 +221,6 @@ impl Deps {
         dep.bit.as_ref().is_none_or(Landing::is_done) && dep.contents.as_ref().is_none_or(Landing::is_done)
     }
 
-    /// No image of `page`, an indirect block, was ever reached from the disk.
-    fn is_unreached(&self, page: PageNo) -> bool {
-        let PageKind::Indirect(indirect) = &self.page(page).kind else { return false };
-        let Some(root) = indirect.root.and_then(|id| self.pointers.get(id)) else { return false };
-        let fresh = root.state == State::Held && root.old.frags == 0;
-        fresh
-            || self.was_never_there(root.ino)
-            || matches!(root.slot, PointerSlot::Indirect(above, _) if above != page && self.is_unreached(above))
-    }
-
     /// Pointers in `at` were cleared. The ticket comes back if what it frees was never reached from the disk.
     pub(super) fn blocks_released(&mut self, cache: &Cache, ino: Ino, at: &BufRef, ticket: Ticket) -> Option<Ticket> {
         let page = self.page_of(at);
@@ -250,7 +240,9 @@ impl Deps {
             never = never.saturating_add(fresh);
             kept.extend(freed);
         }
-        let unreached = never_there || self.is_unreached(page);
+        // An indirect block stays where it is: an image that it left in before would be reached with the inode that is new,
+        // and lead to what another file owns by then.
+        let unreached = never_there && !matches!(self.page(page).kind, PageKind::Indirect(_));
         if unreached || !self.has(Rule::BlockDeallocation) {
             Deps::ripen(cache, kept);
             self.counters.cancelled += 1;
