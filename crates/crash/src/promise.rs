@@ -4,7 +4,7 @@
 //!     that call or after a later one that had begun. Without a promise the floor is the set-up, which was synced.
 //! P2. Floors come from what the scheme declares, and from nothing else.
 
-use crate::record::Recording;
+use crate::record::{Moment, Recording};
 use crate::tree::{FileId, Tree};
 use buf::{Durable, Promises};
 use rustc_hash::FxHashMap;
@@ -215,7 +215,8 @@ impl<'a> Promised<'a> {
         if after.files.get(&id).is_some_and(|file| file.kind.0 == Kind::Directory) {
             self.floors.directories.insert(id, now);
         }
-        let trees = &self.recording.trees;
+        let recording = self.recording;
+        let trees = &recording.trees;
         let durable = &trees[self.floors.all];
         for (dir, name) in after.names_of().remove(&id).unwrap_or_default() {
             // A name that the file had before is durable, and what became of the directories above is not its business.
@@ -225,10 +226,15 @@ impl<'a> Promised<'a> {
                 continue;
             }
             // A directory that has a durable name leads to the file by that one; what it was renamed to since is no
-            // business of the file's either.
+            // business of the file's either. Nobody tells when a name became durable by itself: it may have been once a
+            // block of a directory had left.
+            let was_there = |call: &usize| trees[*call].entry(dir, &name) == Some(id);
+            let came = (0..now).rev().take_while(was_there).last().unwrap_or(now);
+            let by_itself = a_directory_left(recording, came, now);
             let named = |floors: &Floors, id| {
                 let at = |((dir, name), floor): (&Place, &usize)| trees[*floor].entry(*dir, name) == Some(id);
-                durable.files.contains_key(&id) || floors.names.iter().any(at)
+                let known = durable.files.contains_key(&id) || floors.names.iter().any(at);
+                known || by_itself && was_renamed(trees, id, now)
             };
             self.floors.raise_name(after, (dir, name), now, named);
         }
@@ -259,4 +265,20 @@ impl<'a> Promised<'a> {
         }
         Some(at)
     }
+}
+
+/// A block of a directory was written after call number `from` had begun, and before call number `to` did.
+fn a_directory_left(recording: &Recording, from: usize, to: usize) -> bool {
+    let began = |call: usize| recording.calls[call.max(1) - 1].began;
+    let is_directory = |moment: &Moment| match moment {
+        Moment::Issued(write) => recording.writes[*write].parts.iter().any(|part| part.kind == disk::Kind::Directory),
+        _ => false,
+    };
+    recording.moments[began(from)..began(to)].iter().any(is_directory)
+}
+
+/// Before call number `now` the directory was somewhere else.
+fn was_renamed(trees: &[Rc<Tree>], dir: FileId, now: usize) -> bool {
+    let place = trees[now].place_of(dir);
+    trees[..now].iter().any(|tree| tree.files.contains_key(&dir) && tree.place_of(dir) != place)
 }

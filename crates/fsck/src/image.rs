@@ -177,11 +177,14 @@ impl Image {
         if at.0.saturating_add(len) > self.end {
             return Err(Error::Beyond { at: at.0, end: self.end });
         }
+        let info = self.disk.info();
+        let sector = u64::from(info.sector.max(1));
+        let piece = STREAM_BYTES.min(u64::from(info.max_transfer) / sector * sector).max(sector);
         let mut done = 0;
         while done < len {
             let mut requests = vec![];
             while done < len && requests.len() < STREAM_PIECES {
-                let count = (len - done).min(STREAM_BYTES);
+                let count = (len - done).min(piece);
                 let part = ReadPart { block: Block::unspecified(count as usize), tag: Tag::of(Kind::Other) };
                 requests.push((done, self.disk.read(DiskOff(at.0 + done), vec![part])));
                 done += count;

@@ -55,8 +55,6 @@ pub(super) struct PageDep {
 #[derive(Default)]
 pub(super) struct IndirDep {
     pub(super) pointers: BTreeMap<u32, Id<AllocDep>>,
-    /// The pointer to the block itself, while that is not durable.
-    pub(super) root: Option<Id<AllocDep>>,
 }
 
 /// An inode with something pending (`inodedep`).
@@ -373,9 +371,7 @@ impl Deps {
             PageKind::Group(fresh) => fresh.is_empty(),
             PageKind::Inodes(inodes) => inodes.is_empty(),
             PageKind::Directory(names) => names.adds.is_empty() && names.rems.is_empty(),
-            PageKind::Indirect(dep) => {
-                dep.pointers.is_empty() && dep.root.is_none_or(|id| self.pointers.get(id).is_none())
-            }
+            PageKind::Indirect(dep) => dep.pointers.is_empty(),
         };
         if idle && page.waiting.is_empty() {
             self.remove_page(no);

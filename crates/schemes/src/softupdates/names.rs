@@ -235,8 +235,4 @@ impl Deps {
             extra.dotdot = older.dotdot;
         }
     }
-
-    pub(super) fn is_pointer_durable(&self, id: Id<AllocDep>) -> bool {
-        self.pointers.get(id).is_none_or(|dep| dep.state == State::Durable)
-    }
 }

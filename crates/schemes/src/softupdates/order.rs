@@ -139,15 +139,7 @@ impl<'a> Advance<'a> {
         if add.state != State::Durable {
             let mut held = false;
             for rem in deps.blockers(add) {
-                let in_time = |id: &Id<DirAdd>| deps.can_go_together(*id, add.page, rem);
-                for id in rem.awaits.iter().filter(|id| !in_time(id)) {
-                    held = true;
-                    self.name(*id);
-                }
-                for older in rem.after.iter().filter(|older| !deps.is_gone(**older)) {
-                    held = true;
-                    self.removal(*older);
-                }
+                held |= self.under_removal(rem, |id| deps.can_go_together(id, add.page, rem));
             }
             if !held {
                 self.write_page(add.page);
@@ -177,19 +169,20 @@ impl<'a> Advance<'a> {
         self.seen.push(removal.1);
         let mut held = false;
         for rem in deps.removals_to(removal).iter().filter(|rem| rem.state == State::Held) {
-            held |= self.under_removal(rem, |_| false);
+            held |= self.under_removal(rem, |id| deps.is_settled(id));
         }
         if !held {
             self.write_page(removal.0);
         }
     }
 
-    /// That a held removal can be carried, where those names that `go_first` need not be waited for. `false` when it can.
-    fn under_removal(&mut self, rem: &DirRem, go_first: impl Fn(&DirAdd) -> bool) -> bool {
+    /// That a held removal can be carried, where those names that are `in_time` need not be waited for. `false` when it
+    /// can.
+    fn under_removal(&mut self, rem: &DirRem, in_time: impl Fn(Id<DirAdd>) -> bool) -> bool {
         let deps = self.deps;
         let mut held = false;
-        for id in rem.awaits.iter().filter(|id| !deps.is_settled(**id)) {
-            held |= !deps.names.get(*id).is_some_and(&go_first);
+        for id in rem.awaits.iter().filter(|id| !in_time(**id)) {
+            held = true;
             self.name(*id);
         }
         for older in rem.after.iter().filter(|older| !deps.is_gone(**older)) {
@@ -207,7 +200,8 @@ impl<'a> Advance<'a> {
         for rem in names.rems.iter().filter(|rem| rem.state == State::Held) {
             // In the same block it is in the image first, and the removal in the next one.
             let goes_first = |add: &DirAdd| add.page == page && add.state == State::Held && deps.is_name_safe(add);
-            held |= self.under_removal(rem, goes_first);
+            let in_time = |id| deps.is_settled(id) || deps.names.get(id).is_some_and(goes_first);
+            held |= self.under_removal(rem, in_time);
         }
         held
     }

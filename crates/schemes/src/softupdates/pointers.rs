@@ -60,12 +60,6 @@ impl Deps {
                 inode.indirect = Some(id);
             }
         }
-        if set.role == Role::Indirect {
-            let page = self.page_of(set.block);
-            if let PageKind::Indirect(indirect) = &mut self.page_mut(page).kind {
-                indirect.root = Some(id);
-            }
-        }
         ripe
     }
 
@@ -219,6 +213,11 @@ impl Deps {
     /// What the pointer depends on is durable.
     pub(super) fn is_pointer_safe(&self, dep: &AllocDep) -> bool {
         dep.bit.as_ref().is_none_or(Landing::is_done) && dep.contents.as_ref().is_none_or(Landing::is_done)
+    }
+
+    /// The disk has the pointer, or it is gone.
+    pub(super) fn is_pointer_durable(&self, id: Id<AllocDep>) -> bool {
+        self.pointers.get(id).is_none_or(|dep| dep.state == State::Durable)
     }
 
     /// Pointers in `at` were cleared. The ticket comes back if what it frees was never reached from the disk.

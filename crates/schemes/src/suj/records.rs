@@ -79,7 +79,7 @@ impl Session {
     /// E1, E2.
     fn links(&mut self, ino: Ino, before: u16, after: u16, mode: u16, tell: Tell<'_>) {
         let known = self.known.entry(ino).or_insert((before, 0));
-        // A number that was a directory's and is another file's now is told of again: groups count directories.
+        // A number that is a file of another kind now is told of again: groups count directories.
         if (known.1 ^ mode) & IFMT != 0 {
             tell(Record::AddRef(nowhere(ino, known.0, mode)));
         }

@@ -3,7 +3,7 @@
 use super::{Args, bar, disks, told};
 use crate::out::{Out, Outcome, Status, print, usage};
 use crate::text;
-use ::crash::{Counters, Device, Error, Oracle, Plan, explore_on, explore_with};
+use ::crash::{Counters, Device, Error, Plan, explore_on, explore_with};
 use ordofs::schemes::{Mutant, MutantSpec, mutants};
 use serde::Serialize;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ const ENOUGH: usize = 95;
 struct Seeded {
     name: String,
     says: String,
-    /// Who found it.
-    oracle: Option<Oracle>,
+    /// Who found it: an oracle; or the script itself, which stops.
+    oracle: Option<String>,
     /// With which script.
     workload: Option<String>,
 }
@@ -106,9 +106,14 @@ fn find(plans: &[Plan], spec: &MutantSpec, counters: &Counters) -> Result<Seeded
     for plan in plans {
         let spec = spec.clone();
         let plan = Plan { mutilate: Some(Arc::new(move |scheme| Mutant::new(scheme, spec.clone()))), ..plan.clone() };
-        let report = explore_with(&plan, &mut ::crash::Memory::default(), counters)?;
-        if let Some(violation) = report.violations.first() {
-            (seeded.oracle, seeded.workload) = (Some(violation.oracle), Some(report.workload));
+        let found = match explore_with(&plan, &mut ::crash::Memory::default(), counters) {
+            Ok(report) => report.violations.first().map(|violation| violation.oracle.to_string()),
+            // The same script ran to its end without the bug: a wait that never ends, or an answer that is wrong.
+            Err(Error::Mount(_) | Error::Run(_) | Error::Model { .. }) => Some("the script stops".into()),
+            Err(error) => return Err(error),
+        };
+        if found.is_some() {
+            (seeded.oracle, seeded.workload) = (found, Some(plan.script.name));
             break;
         }
     }
@@ -117,7 +122,7 @@ fn find(plans: &[Plan], spec: &MutantSpec, counters: &Counters) -> Result<Seeded
 
 fn show(out: &mut Out, found: &Found) -> anyhow::Result<()> {
     let row = |seeded: &Seeded| {
-        let oracle = seeded.oracle.map_or_else(|| "not found".to_owned(), |oracle| oracle.to_string());
+        let oracle = seeded.oracle.clone().unwrap_or_else(|| "not found".into());
         vec![seeded.name.clone(), oracle, seeded.workload.clone().unwrap_or_default(), seeded.says.clone()]
     };
     out.bytes(text::table(4, &found.seeded.iter().map(row).collect::<Vec<_>>()).as_bytes())?;
