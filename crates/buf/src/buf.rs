@@ -4,7 +4,7 @@ use disk::{Block, DiskOff, Image, Kind};
 use ondisk::{FragNo, Ino, Lbn};
 use rt::Time;
 use std::cell::{Cell, Ref, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 /// What a buf is (B1).
@@ -31,6 +31,7 @@ impl ImageNo {
 /// How far the images of a buf have come. It outlives the buf, so that who waits for one does not pin it.
 pub(crate) struct Progress {
     pub(crate) key: Key,
+    pub(crate) buf: Weak<Buf>,
     /// The last image that was sent.
     pub(crate) sent: Cell<ImageNo>,
     /// The highest image that is durable.
@@ -94,14 +95,14 @@ pub(crate) enum State {
 
 impl Buf {
     pub(crate) fn new(key: Key, kind: Kind, addr: Option<DiskOff>, block: Block, state: State) -> BufRef {
-        Rc::new(Buf {
+        Rc::new_cyclic(|buf| Buf {
             key,
             kind: Cell::new(kind),
             image: RefCell::new(Arc::new(block)),
             addr: Cell::new(addr),
             state: Cell::new(state),
             undurable: Cell::new(0),
-            progress: Rc::new(Progress { key, sent: Cell::default(), durable: Cell::default() }),
+            progress: Rc::new(Progress { key, buf: buf.clone(), sent: Cell::default(), durable: Cell::default() }),
             in_line: Cell::new(false),
             rounds: Cell::new(0),
             leaving: Cell::new(false),

@@ -1,7 +1,7 @@
 //! What soft updates wait for: that a buf, as it is now, has landed.
 
-use crate::buf::{ImageNo, Progress};
-use crate::{Buf, BufRef, Cache, Key};
+use crate::buf::{ImageNo, Progress, State};
+use crate::{Buf, BufRef, Key};
 use std::fmt;
 use std::rc::Rc;
 
@@ -41,8 +41,14 @@ impl Landing {
     }
 
     /// The buf, while it holds something that has not landed.
-    pub fn buf(&self, cache: &Cache) -> Option<BufRef> {
-        cache.find(self.key()).filter(|buf| Rc::ptr_eq(&buf.progress, &self.progress))
+    pub fn buf(&self) -> Option<BufRef> {
+        self.progress.buf.upgrade().filter(|buf| matches!(buf.state.get(), State::Clean | State::Dirty))
+    }
+
+    /// Both are of the same buf.
+    #[inline]
+    pub fn is_of_same(&self, other: &Landing) -> bool {
+        Rc::ptr_eq(&self.progress, &other.progress)
     }
 
     /// The first image that holds what is waited for.

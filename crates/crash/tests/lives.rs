@@ -154,3 +154,33 @@ fn what_was_found_is_not_found_again() {
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// A directory of blocks of 4 KiB whose names take 512 bytes each, with as many as `before`; then calls on a file `NEW`
+/// in it. From 96 names on the next block hangs on an indirect one, and from 104 on that is there already.
+fn in_a_long_directory(before: usize, calls: &str) -> Script {
+    let made: Vec<String> = (0..before).map(|at| format!("create d/{at:03}{}", "x".repeat(248))).collect();
+    let calls = calls.replace("NEW", &format!("d/{}", "n".repeat(251)));
+    let script = format!("mkdir d\ncreate f\n{}\n---\n{calls}", made.join("\n"));
+    Script::parse("long", &script).unwrap_or_else(|error| panic!("{calls}: {error:?}"))
+}
+
+#[test]
+fn names_are_found_in_blocks_that_hang_on_indirect_ones() {
+    let calls = [
+        "create NEW\nfsync NEW",
+        "link f NEW\nfsync f",
+        "rename f NEW",
+        "create NEW\nrename f NEW\nfsync f",
+        "create NEW\nrename NEW q",
+    ];
+    let plans: Vec<_> = [96, 104].iter().flat_map(|before| calls.map(|calls| (*before, calls))).collect();
+    let wrong = common::by_two(plans.len() * 4, |at| {
+        let ((before, calls), pauses, scheme) = (plans[at / 4], at % 2 == 0, ["softupdates", "suj"][at / 2 % 2]);
+        let device = Device::by_name("sata").expect("it comes ready");
+        let plan = Plan { states: 500, pauses, ..Plan::new(scheme, in_a_long_directory(before, calls), device) };
+        let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
+        report.violations.first().map(|found| format!("{scheme}: {before}, {calls}: {}", found.detail))
+    });
+    let wrong: Vec<String> = wrong.into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

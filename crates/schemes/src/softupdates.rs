@@ -47,8 +47,8 @@ use rule::Rule;
 use crate::AllocInit;
 use crate::rules::Rules;
 use buf::{
-    Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Held, ImageNo, Landing, Leave, Must, Op, Promises, Ready,
-    Role, Scheme, Step, Ticket,
+    Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Held, ImageNo, Landing, Leave, Must, Op, Promises,
+    Ready, Role, Scheme, Step, Ticket,
 };
 use deps::{Deps, PageKind};
 use names::Place;
@@ -154,10 +154,11 @@ impl Scheme for SoftUpdates {
     }
 
     fn step(&self, cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
-        if let Step::InodeChanged { .. } | Step::DataWritten { .. } | Step::Links { .. } | Step::FragmentsTaken { .. } =
-            step
-        {
-            return Must::Nothing.into();
+        match step {
+            Step::InodeChanged { fields: Fields::DirectorySize, .. } => {}
+            Step::InodeChanged { .. } | Step::DataWritten { .. } => return Must::Nothing.into(),
+            Step::Links { .. } | Step::FragmentsTaken { .. } => return Must::Nothing.into(),
+            _ => {}
         }
         Answer { must: Must::Nothing, ripe: self.deps.borrow_mut().told(cache, step) }
     }
@@ -166,8 +167,8 @@ impl Scheme for SoftUpdates {
         self.deps.borrow_mut().leaving(cache, buf, image)
     }
 
-    fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {
-        self.deps.borrow().ready(cache, buf)
+    fn ready(&self, _cache: &Rc<Cache>, buf: &BufRef) -> Ready {
+        self.deps.borrow().ready(buf)
     }
 
     fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
@@ -192,7 +193,7 @@ impl Scheme for SoftUpdates {
             let mut patience = Patience::default();
             loop {
                 deps.borrow_mut().settle();
-                let round = deps.borrow().fsync_round(&cache, ino, &since, &inode, &above, &gone);
+                let round = deps.borrow().fsync_round(ino, &since, &inode, &above, &gone);
                 if round.is_empty() {
                     return Ok(());
                 }
@@ -217,7 +218,7 @@ impl Scheme for SoftUpdates {
                     cache.write_in_order().await?
                 };
                 deps.borrow_mut().settle();
-                let standing = standing.left(&deps.borrow(), &cache);
+                let standing = standing.left(&deps.borrow());
                 more -= u32::from(standing == 0);
                 if !left || more == 0 {
                     return Ok(());
@@ -251,8 +252,8 @@ impl Scheme for SoftUpdates {
         ]
     }
 
-    fn explain(&self, cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
-        self.deps.borrow().explain(cache, buf)
+    fn explain(&self, _cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
+        self.deps.borrow().explain(buf)
     }
 }
 
@@ -284,6 +285,10 @@ impl Deps {
             }
             Step::SizeGrown { ino, inode, directory: true, block, size_before } => {
                 self.directory_grown(ino, inode, block, size_before);
+                None
+            }
+            Step::InodeChanged { ino, inode, fields: Fields::DirectorySize } => {
+                self.directory_has_grown(ino, inode);
                 None
             }
             Step::LinkAdded { dir, block, offset, ino, inode, mkdir } => {

@@ -1,7 +1,7 @@
 //! The records of names that come, and when a name can be found.
 
 use super::arena::Id;
-use super::deps::{AllocDep, Deps, DirAdd, Extra, InodeDep, PageDep, PageKind, PageNo, PointerSlot};
+use super::deps::{AllocDep, Deps, DirAdd, Extra, Grown, InodeDep, PageDep, PageKind, PageNo, PointerSlot};
 use super::names::Place;
 use super::rule::Rule;
 use super::state::State;
@@ -119,11 +119,13 @@ impl Deps {
         self.pointers_of(dir).find(grows)
     }
 
-    /// The same, where the block hangs on an indirect one.
-    pub(super) fn indirect_claim(&self, dir: Ino) -> Option<(Id<AllocDep>, Landing)> {
-        let dep = self.inode_of(dir)?;
-        let newest = dep.indirect.filter(|id| self.pointers.get(*id).is_some())?;
-        Some((newest, Landing::of(&self.page(dep.page).buf)))
+    /// The same, where its blocks hang on indirect ones.
+    pub(super) fn indirect_claim(&self, dir: Ino) -> Option<Grown> {
+        self.grown.get(&dir).filter(|grown| grown.beyond_direct).cloned()
+    }
+
+    fn has_grown(&self, grown: &Grown) -> bool {
+        grown.pointers.iter().all(|id| self.is_pointer_durable(*id)) && grown.size.as_ref().is_none_or(Landing::is_done)
     }
 
     /// What the name depends on is durable.
@@ -154,9 +156,8 @@ impl Deps {
 
     /// The directory leads to the entry.
     pub(super) fn is_claimed(&self, add: &DirAdd) -> bool {
-        let indirect = add.extra.as_ref().and_then(|extra| extra.indirect.as_ref());
-        add.claim.is_none_or(|id| self.is_pointer_durable(id))
-            && indirect.is_none_or(|(id, size)| self.is_pointer_durable(*id) && size.is_done())
+        let grown = add.extra.as_ref().and_then(|extra| extra.grown.as_ref());
+        add.claim.is_none_or(|id| self.is_pointer_durable(id)) && grown.is_none_or(|grown| self.has_grown(grown))
     }
 
     /// Drops the names that can be reached now; what was without a name has one then.
@@ -188,6 +189,9 @@ impl Deps {
             moved.retain(|id| names.get(*id).is_some());
             !moved.is_empty()
         });
+        let mut grown = std::mem::take(&mut self.grown);
+        grown.retain(|_, grown| !self.has_grown(grown));
+        self.grown = grown;
         let mut moved_from = std::mem::take(&mut self.moved_from);
         moved_from.retain(|_, removals| {
             removals.retain(|removal| !self.is_gone(*removal));
@@ -201,7 +205,7 @@ impl Extra {
     pub(super) fn is_empty(&self) -> bool {
         self.bodies.is_empty()
             && self.parent.is_none()
-            && self.indirect.is_none()
+            && self.grown.is_none()
             && self.awaits.is_empty()
             && self.after.is_empty()
             && self.dotdot.is_none()

@@ -33,15 +33,19 @@ impl<T> std::fmt::Debug for Id<T> {
     }
 }
 
-/// Records of one kind.
+/// Records of one kind. They come in chunks, so that none is ever moved: a volume that is busy has a hundred thousand.
 pub(super) struct Arena<T> {
-    places: Vec<Place<T>>,
+    chunks: Vec<Vec<Place<T>>>,
     free: Vec<u32>,
+    len: usize,
 }
 
+/// Places in a chunk.
+const CHUNK: usize = 512;
+
 /// A place for a record. The records of a busy volume are more than a processor keeps near, and one that lies across two
-/// pairs of cache lines is fetched twice.
-#[repr(align(128))]
+/// cache lines is fetched twice.
+#[repr(align(64))]
 struct Place<T> {
     turn: NonZeroU32,
     record: Option<T>,
@@ -54,68 +58,77 @@ pub(super) const fn place_size<T>() -> usize {
 
 impl<T> Default for Arena<T> {
     fn default() -> Self {
-        Arena { places: Vec::new(), free: Vec::new() }
+        Arena { chunks: Vec::new(), free: Vec::new(), len: 0 }
     }
 }
 
 impl<T> Arena<T> {
+    #[inline]
+    fn place(&self, place: u32) -> Option<&Place<T>> {
+        self.chunks.get(place as usize / CHUNK)?.get(place as usize % CHUNK)
+    }
+
+    #[inline]
+    fn place_mut(&mut self, place: u32) -> Option<&mut Place<T>> {
+        self.chunks.get_mut(place as usize / CHUNK)?.get_mut(place as usize % CHUNK)
+    }
+
     /// A new record.
     #[inline]
     pub(super) fn insert(&mut self, record: T) -> Id<T> {
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.places[place as usize].record = Some(record);
-                place
+        self.len += 1;
+        if let Some(place) = self.free.pop()
+            && let Some(free) = self.place_mut(place)
+        {
+            free.record = Some(record);
+            return Id { place, turn: free.turn, of: PhantomData };
+        }
+        let turn = NonZeroU32::MIN;
+        let place = Place { turn, record: Some(record) };
+        match self.chunks.last_mut() {
+            Some(chunk) if chunk.len() < CHUNK => chunk.push(place),
+            _ => {
+                let mut chunk = Vec::with_capacity(CHUNK);
+                chunk.push(place);
+                self.chunks.push(chunk);
             }
-            None => {
-                self.places.push(Place { turn: NonZeroU32::MIN, record: Some(record) });
-                (self.places.len() - 1) as u32
-            }
-        };
-        Id { place, turn: self.places[place as usize].turn, of: PhantomData }
+        }
+        Id { place: (self.len + self.free.len() - 1) as u32, turn, of: PhantomData }
     }
 
     /// The record, if it is still there.
     #[inline]
     pub(super) fn get(&self, id: Id<T>) -> Option<&T> {
-        match self.places.get(id.place as usize) {
-            Some(place) if place.turn == id.turn => place.record.as_ref(),
-            _ => None,
-        }
+        self.place(id.place).filter(|place| place.turn == id.turn)?.record.as_ref()
     }
 
     /// The same, to be changed.
     #[inline]
     pub(super) fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
-        match self.places.get_mut(id.place as usize) {
-            Some(place) if place.turn == id.turn => place.record.as_mut(),
-            _ => None,
-        }
+        self.place_mut(id.place).filter(|place| place.turn == id.turn)?.record.as_mut()
     }
 
     /// Takes the record out; from then on `id` names nothing.
     #[inline]
     pub(super) fn remove(&mut self, id: Id<T>) -> Option<T> {
-        let place = self.places.get_mut(id.place as usize)?;
-        if place.turn != id.turn {
-            return None;
-        }
+        let place = self.place_mut(id.place).filter(|place| place.turn == id.turn)?;
         let record = place.record.take()?;
         place.turn = place.turn.checked_add(1).unwrap_or(NonZeroU32::MIN);
         self.free.push(id.place);
+        self.len -= 1;
         Some(record)
     }
 
     /// The numbers of all records that are there.
     pub(super) fn ids(&self) -> impl Iterator<Item = Id<T>> {
-        let places = (0..).zip(&self.places);
+        let places = (0..).zip(self.chunks.iter().flatten());
         let taken = places.filter(|(_, place)| place.record.is_some());
         taken.map(|(at, place)| Id { place: at, turn: place.turn, of: PhantomData })
     }
 
     /// Records that are there.
     pub(super) fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.len
     }
 }
 
@@ -136,5 +149,19 @@ mod tests {
         *arena.get_mut(b).unwrap() = 'c';
         assert_eq!(arena.get_mut(a), None);
         assert_eq!(arena.get(b), Some(&'c'));
+    }
+
+    #[test]
+    fn many_records_are_found_by_their_numbers_and_places_are_used_again() {
+        let mut arena = Arena::default();
+        let mut ids: Vec<_> = (0..3 * CHUNK).map(|n| arena.insert(n)).collect();
+        for n in (0..ids.len()).step_by(3) {
+            assert_eq!(arena.remove(ids[n]), Some(n));
+            ids[n] = arena.insert(n + 100_000);
+        }
+        assert_eq!((arena.len(), arena.chunks.len()), (3 * CHUNK, 3));
+        for (n, id) in ids.iter().enumerate() {
+            assert_eq!(arena.get(*id), Some(&(if n % 3 == 0 { n + 100_000 } else { n })));
+        }
     }
 }

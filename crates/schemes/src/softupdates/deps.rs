@@ -73,8 +73,6 @@ pub(super) struct InodeDep {
     pub(super) has_body: bool,
     /// Pending pointers in the dinode, newest first.
     pub(super) pointers: Option<Id<AllocDep>>,
-    /// The newest pending pointer in an indirect block, for a directory.
-    pub(super) indirect: Option<Id<AllocDep>>,
     /// Pending names of it, newest first.
     pub(super) names: Option<Id<DirAdd>>,
 }
@@ -159,8 +157,8 @@ pub(super) struct Extra {
     pub(super) bodies: Vec<Id<AllocDep>>,
     /// The parent's raised link count.
     pub(super) parent: Option<Landing>,
-    /// The same in an indirect block, and the directory's inode with a size beyond the entry.
-    pub(super) indirect: Option<(Id<AllocDep>, Landing)>,
+    /// The same, where the directory has indirect blocks.
+    pub(super) grown: Option<Grown>,
     /// Names that must be reachable first.
     pub(super) awaits: Vec<Id<DirAdd>>,
     /// Older names of what the entry named before, a directory that goes for good: they must be gone first (W4 of `names`).
@@ -171,6 +169,17 @@ pub(super) struct Extra {
     pub(super) doomed: bool,
     /// Drops the link of what the entry named before, when the change is durable.
     pub(super) ticket: Option<Ticket>,
+}
+
+/// How a directory grew: names in its last blocks are found with all of this, and with no part of it.
+#[derive(Clone, Default)]
+pub(super) struct Grown {
+    /// Some block hangs on an indirect one. Where none does, the pointer in the dinode goes with the size.
+    pub(super) beyond_direct: bool,
+    /// The pointers in indirect blocks.
+    pub(super) pointers: Vec<Id<AllocDep>>,
+    /// The dinode with the size.
+    pub(super) size: Option<Landing>,
 }
 
 /// A removal: the page that it hangs on, and its place in time.
@@ -230,6 +239,8 @@ pub(super) struct Deps {
     pub(super) moved_out: FxHashMap<Ino, Vec<Id<DirAdd>>>,
     /// By directory: the removals of its names in other directories, which it was renamed out of.
     pub(super) moved_from: FxHashMap<Ino, Vec<RemId>>,
+    /// By directory: how it grew, until that is durable.
+    pub(super) grown: FxHashMap<Ino, Grown>,
     /// Tickets that hung on bufs which were thrown away, by inode, until it is told where its pointers were cleared.
     pub(super) late: FxHashMap<Ino, Vec<Ticket>>,
     pub(super) seq: u64,
@@ -238,7 +249,7 @@ pub(super) struct Deps {
 
 const _: () = assert!(size_of::<DirRem>() <= 128);
 const _: () =
-    assert!(place_size::<InodeDep>() == 128 && place_size::<AllocDep>() == 128 && place_size::<DirAdd>() == 128);
+    assert!(place_size::<InodeDep>() == 64 && place_size::<AllocDep>() == 128 && place_size::<DirAdd>() == 128);
 
 impl Deps {
     pub(super) fn new(alloc_init: AllocInit, follows: Rules<Rule>) -> Deps {
@@ -257,6 +268,7 @@ impl Deps {
             dotdots: FxHashMap::default(),
             moved_out: FxHashMap::default(),
             moved_from: FxHashMap::default(),
+            grown: FxHashMap::default(),
             late: FxHashMap::default(),
             seq: 0,
             counters: Counters::default(),

@@ -9,14 +9,14 @@ use super::rule::Rule;
 use super::state::State;
 use crate::rules::RuleNames;
 use crate::words::{Fragments, Frees};
-use buf::{BufRef, Cache, Held, How, Landing, Ticket};
+use buf::{BufRef, Held, How, Landing, Ticket};
 use ondisk::Ino;
 
 type Until = Vec<(BufRef, &'static str)>;
 
 /// Adds the buf of a landing that has not happened.
-fn landing(until: &mut Until, cache: &Cache, landing: Option<&Landing>, rule: Rule) {
-    let buf = landing.filter(|landing| !landing.is_done()).and_then(|landing| landing.buf(cache));
+fn landing(until: &mut Until, landing: Option<&Landing>, rule: Rule) {
+    let buf = landing.filter(|landing| !landing.is_done()).and_then(|landing| landing.buf());
     until.extend(buf.map(|buf| (buf, rule.text().0)));
 }
 
@@ -39,51 +39,51 @@ fn rolled_back(what: String, until: Until) -> Held {
 
 impl Deps {
     /// What is held back in `buf` now.
-    pub(super) fn explain(&self, cache: &Cache, buf: &BufRef) -> Vec<Held> {
+    pub(super) fn explain(&self, buf: &BufRef) -> Vec<Held> {
         let Some(no) = self.find_page(buf) else { return Vec::new() };
         let page = self.page(no);
         let mut held = match &page.kind {
-            PageKind::Group(fresh) => explain_group(cache, fresh),
+            PageKind::Group(fresh) => explain_group(fresh),
             PageKind::Inodes(row) => row
                 .ids()
                 .iter()
                 .filter_map(|id| self.inodes.get(*id))
-                .flat_map(|dep| self.explain_inode(cache, dep.ino))
+                .flat_map(|dep| self.explain_inode(dep.ino))
                 .collect(),
             PageKind::Indirect(indirect) => {
                 let pending = indirect.pointers.values().filter_map(|id| self.pointers.get(*id));
-                pending.flat_map(|dep| self.explain_pointer(cache, dep, buf)).collect()
+                pending.flat_map(|dep| self.explain_pointer(dep, buf)).collect()
             }
-            PageKind::Directory(names) => self.explain_directory(cache, no, names),
+            PageKind::Directory(names) => self.explain_directory(no, names),
         };
         held.extend(page.waiting.iter().map(|(_, ticket)| kept(ticket, buf, Rule::BlockDeallocation)));
         held
     }
 
-    fn explain_inode(&self, cache: &Cache, ino: Ino) -> Vec<Held> {
+    fn explain_inode(&self, ino: Ino) -> Vec<Held> {
         let Some(dep) = self.inode_of(ino) else { return Vec::new() };
         let mut held = Vec::new();
         let mut until = Until::new();
         if dep.state == State::Held {
-            landing(&mut until, cache, dep.bit.as_ref(), Rule::InodeMarked);
+            landing(&mut until, dep.bit.as_ref(), Rule::InodeMarked);
         }
         if !until.is_empty() {
             held.push(rolled_back(format!("inode {}", ino.0), until));
         }
         let holder = &self.page(dep.page).buf;
         for pointer in self.pointers_of(ino).filter_map(|id| self.pointers.get(id)) {
-            held.extend(self.explain_pointer(cache, pointer, holder));
+            held.extend(self.explain_pointer(pointer, holder));
         }
         held
     }
 
     /// The pointer, if it is held; and what it replaced, which stays taken until it is durable.
-    fn explain_pointer(&self, cache: &Cache, dep: &AllocDep, holder: &BufRef) -> Vec<Held> {
+    fn explain_pointer(&self, dep: &AllocDep, holder: &BufRef) -> Vec<Held> {
         let mut held = Vec::new();
         let mut until = Until::new();
         if dep.state == State::Held {
-            landing(&mut until, cache, dep.bit.as_ref(), Rule::BlockAllocation);
-            landing(&mut until, cache, dep.contents.as_ref(), Rule::BlockAllocation);
+            landing(&mut until, dep.bit.as_ref(), Rule::BlockAllocation);
+            landing(&mut until, dep.contents.as_ref(), Rule::BlockAllocation);
         }
         if !until.is_empty() {
             held.push(rolled_back(pointer_words(dep), until));
@@ -92,7 +92,7 @@ impl Deps {
         held
     }
 
-    fn explain_directory(&self, cache: &Cache, no: PageNo, names: &PageDep) -> Vec<Held> {
+    fn explain_directory(&self, no: PageNo, names: &PageDep) -> Vec<Held> {
         let block = &self.page(no).buf;
         let mut held = Vec::new();
         let (mut frozen, mut dropped): (Vec<Frozen<'_>>, Vec<Id<DirAdd>>) = (Vec::new(), Vec::new());
@@ -114,14 +114,13 @@ impl Deps {
         }
         let mut adds: Vec<_> = names.adds.ids().iter().filter(|id| !dropped.contains(id)).collect();
         adds.sort_by_key(|id| std::cmp::Reverse(self.names.get(**id).map_or(0, |add| add.seq)));
-        self.explain_names(cache, block, adds.into_iter().filter_map(|id| self.names.get(*id)), &frozen, &mut held);
+        self.explain_names(block, adds.into_iter().filter_map(|id| self.names.get(*id)), &frozen, &mut held);
         held
     }
 
     /// Newest first: an older meaning of an entry does not matter under a newer one that leaves.
     fn explain_names<'a>(
         &self,
-        cache: &Cache,
         block: &BufRef,
         adds: impl Iterator<Item = &'a DirAdd>,
         frozen: &[Frozen<'_>],
@@ -136,7 +135,7 @@ impl Deps {
                 if carried.contains(&add.offset) {
                     continue;
                 }
-                until = self.until_named(cache, add);
+                until = self.until_named(add);
                 let around = frozen.iter().filter(|frozen| frozen.rem.seq < add.seq && frozen.has(add.offset));
                 until.extend(around.flat_map(|frozen| frozen.until.iter().cloned()));
             }
@@ -163,7 +162,7 @@ impl Deps {
     }
 
     /// What `is_name_safe` asks for.
-    fn until_named(&self, cache: &Cache, add: &DirAdd) -> Until {
+    fn until_named(&self, add: &DirAdd) -> Until {
         let mut until = Until::new();
         if self.has(Rule::LinkAddition)
             && !self.is_inode_durable(add.named, add.inode_image)
@@ -178,7 +177,7 @@ impl Deps {
                     until.push((self.page(dep.page).buf.clone(), Rule::LinkAddition.text().0));
                 }
                 Some(_) => {}
-                None => landing(&mut until, cache, Some(parent), Rule::LinkAddition),
+                None => landing(&mut until, Some(parent), Rule::LinkAddition),
             }
         }
         for body in extra.bodies.iter().filter(|id| !self.is_pointer_durable(**id)) {
@@ -197,9 +196,9 @@ impl Deps {
 }
 
 /// L2 of `leave`: a group is not rolled back; it waits.
-fn explain_group(cache: &Cache, fresh: &[Landing]) -> Vec<Held> {
+fn explain_group(fresh: &[Landing]) -> Vec<Held> {
     let mut until = Until::new();
-    fresh.iter().for_each(|block| landing(&mut until, cache, Some(block), Rule::InodesInitialised));
+    fresh.iter().for_each(|block| landing(&mut until, Some(block), Rule::InodesInitialised));
     let what = "the map, and the count of initialised inodes".to_owned();
     if until.is_empty() { Vec::new() } else { vec![Held { what, how: How::Waits, until }] }
 }

@@ -54,7 +54,6 @@ impl Deps {
             unnamed,
             has_body: false,
             pointers: None,
-            indirect: None,
             names: None,
         };
         let id = self.inodes.insert(dep);
@@ -109,9 +108,8 @@ impl Deps {
     /// Drops the record of an inode with nothing pending.
     pub(super) fn drop_inode_if_idle(&mut self, id: Id<InodeDep>) {
         let Some(dep) = self.inodes.get(id) else { return };
-        let newest_gone = dep.indirect.is_none_or(|id| self.pointers.get(id).is_none());
         let idle = dep.state == State::Durable && dep.pointers.is_none() && dep.names.is_none() && !dep.unnamed;
-        if idle && newest_gone {
+        if idle {
             self.remove_inode(id);
         }
     }

@@ -54,7 +54,7 @@ impl Deps {
         match &mut self.page_mut(page).kind {
             PageKind::Group(fresh) => {
                 fresh.retain(|landing| !landing.is_done());
-                let first: Vec<BufRef> = fresh.iter().filter_map(|landing| landing.buf(cache)).collect();
+                let first: Vec<BufRef> = fresh.iter().filter_map(|landing| landing.buf()).collect();
                 return if first.is_empty() { Leave::AsIs } else { Leave::AfterBufs(first) };
             }
             PageKind::Inodes(row) => {

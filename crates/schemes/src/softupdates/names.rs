@@ -34,7 +34,7 @@ impl Deps {
     pub(super) fn link_added(&mut self, at: Place<'_>, ino: Ino, inode: &BufRef, parent: Option<&BufRef>) {
         let parent = parent.filter(|_| self.has(Rule::LinkAddition)).map(|buf| Landing::of(buf));
         let named = self.inode_dep(ino, inode);
-        let mut extra = Extra { parent, indirect: self.indirect_claim(at.dir), ..Extra::default() };
+        let mut extra = Extra { parent, grown: self.indirect_claim(at.dir), ..Extra::default() };
         self.made_with(named, at.dir, &mut extra);
         let extra = (!extra.is_empty()).then(|| Box::new(extra));
         self.hang_add(at, ino, named, inode, (Ino::NONE, 0), false, extra);
@@ -55,7 +55,7 @@ impl Deps {
         let Freed::DropLink { ino: was, parent, .. } = *ticket.freed() else { return Some(ticket) };
         let page = self.page_of(at.block);
         let named = self.inode_dep(ino, inode);
-        let mut extra = Extra::default();
+        let mut extra = Extra { grown: self.indirect_claim(at.dir), ..Extra::default() };
         self.made_with(named, at.dir, &mut extra);
         let names_before = self.newest_name(was);
         let older = self.add_at(names_before, page, at.offset);

@@ -9,26 +9,26 @@
 use super::arena::Id;
 use super::deps::{AllocDep, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot, RemId};
 use super::state::State;
-use buf::{BufRef, Cache, Key, Landing, Ready};
+use buf::{BufRef, Key, Landing, Ready};
 use ondisk::Ino;
-use std::collections::BTreeMap;
 
 /// Collects the bufs that should be written now for something to come true.
 struct Advance<'a> {
     deps: &'a Deps,
-    cache: &'a Cache,
-    bufs: BTreeMap<Key, BufRef>,
+    bufs: Vec<BufRef>,
+    /// The last group, or block of inodes, that was asked for: many wait for the same.
+    last: Option<&'a Landing>,
     /// Names that were looked at, by their places in time.
     seen: Vec<u64>,
 }
 
 impl<'a> Advance<'a> {
-    fn new(deps: &'a Deps, cache: &'a Cache) -> Advance<'a> {
-        Advance { deps, cache, bufs: BTreeMap::new(), seen: Vec::new() }
+    fn new(deps: &'a Deps) -> Advance<'a> {
+        Advance { deps, bufs: Vec::new(), last: None, seen: Vec::new() }
     }
 
     fn write(&mut self, buf: Option<BufRef>) {
-        self.bufs.extend(buf.filter(|buf| !buf.is_durable()).map(|buf| (buf.key(), buf)));
+        self.bufs.extend(buf.filter(|buf| !buf.is_durable()));
     }
 
     fn write_page(&mut self, page: PageNo) {
@@ -36,11 +36,15 @@ impl<'a> Advance<'a> {
     }
 
     /// That the landing happens.
-    fn landing(&mut self, landing: Option<&Landing>) {
-        // Many wait for the same buf, above all for a group.
-        if let Some(landing) = landing.filter(|landing| !landing.is_done() && !self.bufs.contains_key(&landing.key())) {
-            self.write(landing.buf(self.cache));
+    fn landing(&mut self, landing: Option<&'a Landing>) {
+        let Some(landing) = landing.filter(|landing| !landing.is_done()) else { return };
+        if self.last.is_some_and(|last| last.is_of_same(landing)) {
+            return;
         }
+        if let Key::Device(_) = landing.key() {
+            self.last = Some(landing);
+        }
+        self.write(landing.buf());
     }
 
     /// That the dinode can be carried, and is durable.
@@ -53,7 +57,7 @@ impl<'a> Advance<'a> {
     }
 
     /// That what a held pointer depends on is durable. `false` when it is.
-    fn under_pointer(&mut self, dep: &AllocDep) -> bool {
+    fn under_pointer(&mut self, dep: &'a AllocDep) -> bool {
         if dep.state != State::Held || self.deps.is_pointer_safe(dep) {
             return false;
         }
@@ -93,7 +97,7 @@ impl<'a> Advance<'a> {
     }
 
     /// That a held name can be carried. `false` when it can.
-    fn under_name(&mut self, add: &DirAdd) -> bool {
+    fn under_name(&mut self, add: &'a DirAdd) -> bool {
         if add.state != State::Held || self.deps.is_name_safe(add) {
             return false;
         }
@@ -149,9 +153,9 @@ impl<'a> Advance<'a> {
         if let Some(claim) = add.claim {
             self.pointer(claim);
         }
-        if let Some((pointer, size)) = add.extra.as_ref().and_then(|extra| extra.indirect.as_ref()) {
-            self.pointer(*pointer);
-            self.landing(Some(size));
+        if let Some(grown) = add.extra.as_ref().and_then(|extra| extra.grown.as_ref()) {
+            grown.pointers.iter().for_each(|id| self.pointer(*id));
+            self.landing(grown.size.as_ref());
         }
         if !deps.is_reachable(add.dir) {
             for above in deps.names_of(add.dir) {
@@ -210,13 +214,20 @@ impl<'a> Advance<'a> {
     fn is_empty(&self) -> bool {
         self.bufs.is_empty()
     }
+
+    /// Each buf once, in the order of their keys.
+    fn bufs(mut self) -> Vec<BufRef> {
+        self.bufs.sort_unstable_by_key(|buf| buf.key());
+        self.bufs.dedup_by_key(|buf| buf.key());
+        self.bufs
+    }
 }
 
 impl Deps {
     /// Whether a buf can leave without being rolled back.
-    pub(super) fn ready(&self, cache: &Cache, buf: &BufRef) -> Ready {
+    pub(super) fn ready(&self, buf: &BufRef) -> Ready {
         let Some(page) = self.find_page(buf) else { return Ready::Yes };
-        let mut advance = Advance::new(self, cache);
+        let mut advance = Advance::new(self);
         let held = match &self.page(page).kind {
             PageKind::Group(fresh) => {
                 fresh.iter().for_each(|landing| advance.landing(Some(landing)));
@@ -233,8 +244,11 @@ impl Deps {
             }
             PageKind::Directory(names) => advance.under_directory(page, names),
         };
-        advance.bufs.remove(&buf.key());
-        if held { Ready::After(advance.bufs.into_values().collect()) } else { Ready::Yes }
+        if !held {
+            return Ready::Yes;
+        }
+        advance.bufs.retain(|other| other.key() != buf.key());
+        Ready::After(advance.bufs())
     }
 
     /// Removals which freeze the bytes that this name is in.
@@ -269,14 +283,13 @@ impl Deps {
     /// names shall not. Two names of a directory would be there after a crash, and the new one might be taken away.
     pub(super) fn fsync_round(
         &self,
-        cache: &Cache,
         ino: Ino,
         since: &[Landing],
         inode: &Landing,
         above: &[Ino],
         gone: &[RemId],
     ) -> Vec<BufRef> {
-        let mut advance = Advance::new(self, cache);
+        let mut advance = Advance::new(self);
         self.contents_round(&mut advance, ino, since);
         if advance.is_empty() {
             self.inode_round(&mut advance, ino, inode);
@@ -288,14 +301,14 @@ impl Deps {
         if advance.is_empty() {
             gone.iter().for_each(|at| advance.removal(*at));
         }
-        advance.bufs.into_values().collect()
+        advance.bufs()
     }
 
     /// Contents and maps; then indirect blocks from the bottom up.
-    fn contents_round(&self, advance: &mut Advance<'_>, ino: Ino, since: &[Landing]) {
+    fn contents_round<'a>(&'a self, advance: &mut Advance<'a>, ino: Ino, since: &'a [Landing]) {
         let mut indirect = Vec::new();
         for landing in since {
-            let Some(buf) = landing.buf(advance.cache) else { continue };
+            let Some(buf) = landing.buf() else { continue };
             // What has landed may have been rolled back.
             if landing.is_done() && !self.find_page(&buf).is_some_and(|page| self.is_pending(page)) {
                 continue;
@@ -308,7 +321,7 @@ impl Deps {
         }
         advance.under_pointers_of(ino);
         for buf in indirect {
-            match self.ready(advance.cache, &buf) {
+            match self.ready(&buf) {
                 Ready::Yes => advance.write(Some(buf)),
                 Ready::After(first) => first.into_iter().for_each(|buf| advance.write(Some(buf))),
             }
@@ -327,7 +340,7 @@ impl Deps {
         }
     }
 
-    fn inode_round(&self, advance: &mut Advance<'_>, ino: Ino, inode: &Landing) {
+    fn inode_round<'a>(&'a self, advance: &mut Advance<'a>, ino: Ino, inode: &'a Landing) {
         let Some(dep) = self.inode_of(ino) else { return advance.landing(Some(inode)) };
         let pending = dep.state != State::Durable
             || self.pointers_of(ino).any(|id| !self.is_pointer_durable(id))

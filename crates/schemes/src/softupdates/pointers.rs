@@ -56,9 +56,9 @@ impl Deps {
             && let Some(inode) = self.inode_of_mut(set.ino)
         {
             inode.has_body = true;
-            if let PointerSlot::Indirect(..) = slot {
-                inode.indirect = Some(id);
-            }
+        }
+        if let PointerSlot::Indirect(..) = slot {
+            self.grown_beyond_direct(set.ino, set.role, id);
         }
         ripe
     }
@@ -83,6 +83,28 @@ impl Deps {
         };
         let (_, none) = self.put_pointer(inode, dep, None);
         debug_assert!(none.is_none(), "nothing is freed by a size");
+    }
+
+    /// Notes a pointer in an indirect block, if it is a directory's. Those above the directory's own block are told after
+    /// the one to it.
+    fn grown_beyond_direct(&mut self, ino: Ino, role: Role, id: Id<AllocDep>) {
+        let grown = match role {
+            Role::Directory => self.grown.entry(ino).or_default(),
+            _ => match self.grown.get_mut(&ino) {
+                Some(grown) => grown,
+                None => return,
+            },
+        };
+        grown.beyond_direct = true;
+        grown.pointers.push(id);
+    }
+
+    /// A directory's size went up over names in a new block. The step of the pointer to that comes before this one, or
+    /// follows it.
+    pub(super) fn directory_has_grown(&mut self, ino: Ino, inode: &BufRef) {
+        if self.has(Rule::BlockAllocation) {
+            self.grown.entry(ino).or_default().size = Some(Landing::of(inode));
+        }
     }
 
     fn awaits_contents(&self, block: &BufRef, role: Role) -> bool {

@@ -66,8 +66,8 @@ impl Standing {
     }
 
     /// How much of it is not durable yet.
-    pub(super) fn left(&mut self, deps: &Deps, cache: &Cache) -> u64 {
-        self.bufs.retain(|landing| !landing.is_done() && landing.buf(cache).is_some());
+    pub(super) fn left(&mut self, deps: &Deps) -> u64 {
+        self.bufs.retain(|landing| !landing.is_done() && landing.buf().is_some());
         self.inodes.retain(|id| deps.inodes.get(*id).is_some_and(|dep| dep.state != State::Durable));
         self.pointers.retain(|id| !deps.is_pointer_durable(*id));
         self.names.retain(|id| !deps.is_settled(*id));
