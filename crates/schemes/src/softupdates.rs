@@ -48,9 +48,9 @@ use crate::AllocInit;
 use crate::rules::Rules;
 use buf::{
     Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Held, ImageNo, Landing, Leave, Must, Op, Promises,
-    Ready, Role, Scheme, Step, Ticket,
+    Ready, Role, Scheme, Step,
 };
-use deps::{Deps, PageKind};
+use deps::Deps;
 use names::Place;
 use ondisk::Ino;
 use pointers::Allocated;
@@ -153,14 +153,55 @@ impl Scheme for SoftUpdates {
         Must::Wait(Box::pin(SoftUpdates::drain(self.deps.clone(), cache.clone(), self.limit / 2)))
     }
 
+    /// Takes each step apart here: a step is large, and handing it on as a whole would cost more than most of them.
     fn step(&self, cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
-        match step {
-            Step::InodeChanged { fields: Fields::DirectorySize, .. } => {}
-            Step::InodeChanged { .. } | Step::DataWritten { .. } => return Must::Nothing.into(),
-            Step::Links { .. } | Step::FragmentsTaken { .. } => return Must::Nothing.into(),
-            _ => {}
-        }
-        Answer { must: Must::Nothing, ripe: self.deps.borrow_mut().told(cache, step) }
+        let deps = &self.deps;
+        let ripe = match step {
+            Step::InodesReady { cg } => {
+                deps.borrow_mut().inodes_ready(cg);
+                None
+            }
+            Step::BlockReady { block, role: Role::InodeBlock, .. } => {
+                deps.borrow_mut().fresh_inodes = Some(Landing::of(block));
+                None
+            }
+            Step::InodeAllocated { ino, cg, inode, .. } => {
+                deps.borrow_mut().inode_allocated(ino, cg, inode);
+                None
+            }
+            Step::BlockAllocated { ino, role, slot, old, new, block, cg, size_before, mut freed, .. } => {
+                let set = Allocated { ino, role, slot, old, new, block, cg, size_before };
+                deps.borrow_mut().block_allocated(cache, &set, &mut freed);
+                freed
+            }
+            Step::SizeGrown { ino, inode, directory: true, block, size_before } => {
+                deps.borrow_mut().directory_grown(ino, inode, block, size_before);
+                None
+            }
+            Step::InodeChanged { ino, inode, fields: Fields::DirectorySize } => {
+                deps.borrow_mut().directory_has_grown(ino, inode);
+                None
+            }
+            Step::LinkAdded { dir, block, offset, ino, inode, mkdir } => {
+                let parent = mkdir.map(|(_, parent)| parent);
+                deps.borrow_mut().link_added(Place { dir, block, offset }, ino, inode, parent);
+                None
+            }
+            Step::LinkChanged { dir, block, offset, ino, inode, kind_before, dotdot, ticket } => {
+                let at = Place { dir, block, offset };
+                deps.borrow_mut().link_changed(cache, at, ino, inode, kind_before, dotdot, ticket)
+            }
+            Step::LinkRemoved { dir, block, offset, before, ticket } => {
+                deps.borrow_mut().link_removed(cache, Place { dir, block, offset }, before, ticket)
+            }
+            Step::BlocksReleased { ino, at, ticket, .. } => deps.borrow_mut().blocks_released(cache, ino, at, ticket),
+            Step::InodeReleased { ino, inode, ticket } => deps.borrow_mut().inode_released(cache, ino, inode, ticket),
+            Step::InodeChanged { .. } | Step::BlockReady { .. } | Step::SizeGrown { .. } | Step::DataWritten { .. } => {
+                None
+            }
+            Step::Links { .. } | Step::FragmentsTaken { .. } => None,
+        };
+        Answer { must: Must::Nothing, ripe }
     }
 
     fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
@@ -254,59 +295,5 @@ impl Scheme for SoftUpdates {
 
     fn explain(&self, _cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
         self.deps.borrow().explain(buf)
-    }
-}
-
-impl Deps {
-    /// A step that may hold something back. Its ticket comes back if it is ripe at once. Kept apart from those of which
-    /// nothing follows: they are the most, and shall cost nothing.
-    #[inline(never)]
-    fn told(&mut self, cache: &Rc<Cache>, step: Step<'_>) -> Option<Ticket> {
-        match step {
-            Step::InodesReady { cg } => {
-                let fresh = self.fresh_inodes.take().filter(|_| self.has(Rule::InodesInitialised));
-                let page = self.page_of(cg);
-                if let PageKind::Group(inodes) = &mut self.page_mut(page).kind {
-                    inodes.extend(fresh);
-                }
-                None
-            }
-            Step::BlockReady { block, role: Role::InodeBlock, .. } => {
-                self.fresh_inodes = Some(Landing::of(block));
-                None
-            }
-            Step::InodeAllocated { ino, cg, inode, .. } => {
-                self.inode_allocated(ino, cg, inode);
-                None
-            }
-            Step::BlockAllocated { ino, role, slot, old, new, block, cg, size_before, freed, .. } => {
-                let set = Allocated { ino, role, slot, old, new, block, cg, size_before, freed };
-                self.block_allocated(cache, set)
-            }
-            Step::SizeGrown { ino, inode, directory: true, block, size_before } => {
-                self.directory_grown(ino, inode, block, size_before);
-                None
-            }
-            Step::InodeChanged { ino, inode, fields: Fields::DirectorySize } => {
-                self.directory_has_grown(ino, inode);
-                None
-            }
-            Step::LinkAdded { dir, block, offset, ino, inode, mkdir } => {
-                self.link_added(Place { dir, block, offset }, ino, inode, mkdir.map(|(_, parent)| parent));
-                None
-            }
-            Step::LinkChanged { dir, block, offset, ino, inode, kind_before, dotdot, ticket } => {
-                self.link_changed(cache, Place { dir, block, offset }, ino, inode, kind_before, dotdot, ticket)
-            }
-            Step::LinkRemoved { dir, block, offset, before, ticket } => {
-                self.link_removed(cache, Place { dir, block, offset }, before, ticket)
-            }
-            Step::BlocksReleased { ino, at, ticket, .. } => self.blocks_released(cache, ino, at, ticket),
-            Step::InodeReleased { ino, inode, ticket } => self.inode_released(cache, ino, inode, ticket),
-            Step::InodeChanged { .. } | Step::BlockReady { .. } | Step::SizeGrown { .. } | Step::DataWritten { .. } => {
-                None
-            }
-            Step::Links { .. } | Step::FragmentsTaken { .. } => None,
-        }
     }
 }

@@ -74,7 +74,7 @@ impl<T> Arena<T> {
     }
 
     /// A new record.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert(&mut self, record: T) -> Id<T> {
         self.len += 1;
         if let Some(place) = self.free.pop()

@@ -62,7 +62,18 @@ impl Deps {
         id
     }
 
+    /// A group counts a new block of its inodes.
+    #[inline(never)]
+    pub(super) fn inodes_ready(&mut self, cg: &BufRef) {
+        let fresh = self.fresh_inodes.take().filter(|_| self.has(Rule::InodesInitialised));
+        let page = self.page_of(cg);
+        if let PageKind::Group(inodes) = &mut self.page_mut(page).kind {
+            inodes.extend(fresh);
+        }
+    }
+
     /// A number was taken.
+    #[inline(never)]
     pub(super) fn inode_allocated(&mut self, ino: Ino, cg: &BufRef, inode: &BufRef) {
         debug_assert!(self.by_ino.get(ino).is_none(), "an inode that is free has nothing pending");
         let bit = self.has(Rule::InodeMarked).then(|| Landing::of(cg));
@@ -70,6 +81,7 @@ impl Deps {
     }
 
     /// A dinode was cleared. The ticket comes back if its number is free at once.
+    #[inline(never)]
     pub(super) fn inode_released(&mut self, cache: &Cache, ino: Ino, inode: &BufRef, ticket: Ticket) -> Option<Ticket> {
         let state = self.id_of(ino).map_or(State::Durable, |id| self.forget_inode(cache, id));
         if state.next(Event::TakenBack).1 == Deed::Cancel || !self.has(Rule::BlockDeallocation) {

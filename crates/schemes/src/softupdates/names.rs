@@ -31,17 +31,21 @@ pub(super) struct Place<'a> {
 
 impl Deps {
     /// A name came.
+    #[inline(never)]
     pub(super) fn link_added(&mut self, at: Place<'_>, ino: Ino, inode: &BufRef, parent: Option<&BufRef>) {
         let parent = parent.filter(|_| self.has(Rule::LinkAddition)).map(|buf| Landing::of(buf));
         let named = self.inode_dep(ino, inode);
-        let mut extra = Extra { parent, grown: self.indirect_claim(at.dir), ..Extra::default() };
+        let mut extra = self.extra_of(at.dir);
+        if parent.is_some() {
+            extra.get_or_insert_default().parent = parent;
+        }
         self.made_with(named, at.dir, &mut extra);
-        let extra = (!extra.is_empty()).then(|| Box::new(extra));
         self.hang_add(at, ino, named, inode, (Ino::NONE, 0), false, extra);
     }
 
     /// An entry came to mean another inode. The ticket for the link of what it meant before comes back if that name was
     /// never on the disk.
+    #[inline(never)]
     pub(super) fn link_changed(
         &mut self,
         cache: &Cache,
@@ -55,8 +59,9 @@ impl Deps {
         let Freed::DropLink { ino: was, parent, .. } = *ticket.freed() else { return Some(ticket) };
         let page = self.page_of(at.block);
         let named = self.inode_dep(ino, inode);
-        let mut extra = Extra { grown: self.indirect_claim(at.dir), ..Extra::default() };
+        let mut extra = self.extra_of(at.dir);
         self.made_with(named, at.dir, &mut extra);
+        let mut extra = extra.unwrap_or_default();
         let names_before = self.newest_name(was);
         let older = self.add_at(names_before, page, at.offset);
         let moves_unnamed = dotdot && self.is_movable(at.dir);
@@ -87,7 +92,7 @@ impl Deps {
             None => ripe = Some(ticket),
         }
         self.mark_awaited(&extra.awaits);
-        let extra = (!extra.is_empty()).then(|| Box::new(extra));
+        let extra = Some(extra).filter(|extra| !extra.is_empty());
         let id = self.hang_add(at, ino, named, inode, meant, dotdot, extra);
         if dotdot {
             self.dotdots.insert(at.dir, id);
@@ -99,6 +104,7 @@ impl Deps {
     }
 
     /// A name went. The ticket for its link comes back if the name was never on the disk.
+    #[inline(never)]
     pub(super) fn link_removed(
         &mut self,
         cache: &Cache,
@@ -219,18 +225,27 @@ impl Deps {
         }
     }
 
+    /// What all names in the directory need, if they need more than others.
+    #[inline]
+    fn extra_of(&self, dir: Ino) -> Option<Box<Extra>> {
+        self.indirect_claim(dir).map(|grown| Box::new(Extra { grown: Some(grown), ..Extra::default() }))
+    }
+
     /// What a new inode was made with must be durable before any of its names: its first blocks; and for a directory
     /// that is renamed where it is, what its first name there waits for, its parent's count or its `..`.
     #[inline]
-    fn made_with(&self, id: Id<InodeDep>, dir: Ino, extra: &mut Extra) {
+    fn made_with(&self, id: Id<InodeDep>, dir: Ino, extra: &mut Option<Box<Extra>>) {
         let Some(dep) = self.inodes.get(id).filter(|dep| dep.unnamed && self.has(Rule::LinkAddition)) else { return };
         let is_body = |id: &Id<AllocDep>| {
             dep.has_body || self.pointers.get(*id).is_some_and(|dep| matches!(dep.slot, PointerSlot::ExtAttr(_)))
         };
-        extra.bodies.extend(self.pointers_from(dep.pointers).filter(is_body));
+        for body in self.pointers_from(dep.pointers).filter(is_body) {
+            extra.get_or_insert_default().bodies.push(body);
+        }
         let names = std::iter::successors(dep.names, |id| self.names.get(*id)?.next);
         let older = names.filter_map(|id| self.names.get(id)).find(|add| !add.dotdot && add.dir == dir);
         if let Some(older) = older.and_then(|add| add.extra.as_ref()) {
+            let extra = extra.get_or_insert_default();
             extra.parent = extra.parent.take().or_else(|| older.parent.clone());
             extra.dotdot = older.dotdot;
         }

@@ -18,40 +18,41 @@ pub(super) struct Allocated<'a> {
     pub(super) block: &'a BufRef,
     pub(super) cg: &'a BufRef,
     pub(super) size_before: Option<u64>,
-    pub(super) freed: Option<Ticket>,
+}
+
+/// What of a pointer's record its maker knows.
+struct Made {
+    ino: Ino,
+    slot: PointerSlot,
+    old: Run,
+    new: Run,
+    contents: Option<Landing>,
+    bit: Option<Landing>,
+    before: Before,
 }
 
 impl Deps {
-    /// A pointer was set. The ticket for the old run comes back if it is free at once.
-    pub(super) fn block_allocated(&mut self, cache: &Cache, set: Allocated<'_>) -> Option<Ticket> {
+    /// A pointer was set. `freed`, the ticket for the old run, is taken unless that is free at once.
+    #[inline(never)]
+    pub(super) fn block_allocated(&mut self, cache: &Cache, set: &Allocated<'_>, freed: &mut Option<Ticket>) {
         let slot = match set.slot {
             Slot::Inode(_, i) => PointerSlot::Inode(i),
             Slot::ExtAttr(_, k) => PointerSlot::ExtAttr(k),
             Slot::Indirect(buf, i) => PointerSlot::Indirect(self.page_of(buf), i),
         };
         let before = match (slot, set.size_before) {
-            (PointerSlot::ExtAttr(_), size) => Before::Area(Box::new((runs_of(set.freed.as_ref()), size.unwrap_or(0)))),
+            (PointerSlot::ExtAttr(_), size) => Before::Area(Box::new((runs_of(freed.as_ref()), size.unwrap_or(0)))),
             (_, Some(size)) => Before::Size(size),
             (_, None) => Before::Same,
         };
-        let dep = AllocDep {
-            ino: set.ino,
-            slot,
-            old: set.old,
-            new: set.new,
-            contents: self.awaits_contents(set.block, set.role).then(|| Landing::of(set.block)),
-            bit: self.has(Rule::BlockAllocation).then(|| Landing::of(set.cg)),
-            state: State::Held,
-            before,
-            freed: None,
-            next: None,
-        };
-        let holder = set.slot.buf();
         if slot == PointerSlot::ExtAttr(0) {
             // The area changes as a whole: a second block of one that no image had goes with it.
             self.take_pointer(cache, set.ino, PointerSlot::ExtAttr(1));
         }
-        let (id, ripe) = self.put_pointer(holder, dep, set.freed);
+        let contents = self.awaits_contents(set.block, set.role).then(|| Landing::of(set.block));
+        let bit = self.has(Rule::BlockAllocation).then(|| Landing::of(set.cg));
+        let made = Made { ino: set.ino, slot, old: set.old, new: set.new, contents, bit, before };
+        let id = self.put_pointer(set.slot.buf(), made, freed);
         if matches!(set.role, Role::Directory | Role::Symlink)
             && let Some(inode) = self.inode_of_mut(set.ino)
         {
@@ -60,29 +61,18 @@ impl Deps {
         if let PointerSlot::Indirect(..) = slot {
             self.grown_beyond_direct(set.ino, set.role, id);
         }
-        ripe
     }
 
     /// A directory's size went up over names in a block that it had.
+    #[inline(never)]
     pub(super) fn directory_grown(&mut self, ino: Ino, inode: &BufRef, block: &BufRef, size: u64) {
         if !self.has(Rule::BlockAllocation) || self.alloc_init == AllocInit::None {
             return;
         }
         let nothing = Run { at: FragNo::HOLE, frags: 0 };
-        let dep = AllocDep {
-            ino,
-            slot: PointerSlot::Size,
-            old: nothing,
-            new: nothing,
-            contents: Some(Landing::of(block)),
-            bit: None,
-            state: State::Held,
-            before: Before::Size(size),
-            freed: None,
-            next: None,
-        };
-        let (_, none) = self.put_pointer(inode, dep, None);
-        debug_assert!(none.is_none(), "nothing is freed by a size");
+        let (slot, contents, before) = (PointerSlot::Size, Some(Landing::of(block)), Before::Size(size));
+        let made = Made { ino, slot, old: nothing, new: nothing, contents, bit: None, before };
+        self.put_pointer(inode, made, &mut None);
     }
 
     /// Notes a pointer in an indirect block, if it is a directory's. Those above the directory's own block are told after
@@ -101,6 +91,7 @@ impl Deps {
 
     /// A directory's size went up over names in a new block. The step of the pointer to that comes before this one, or
     /// follows it.
+    #[inline(never)]
     pub(super) fn directory_has_grown(&mut self, ino: Ino, inode: &BufRef) {
         if self.has(Rule::BlockAllocation) {
             self.grown.entry(ino).or_default().size = Some(Landing::of(inode));
@@ -118,57 +109,39 @@ impl Deps {
 
     /// Puts a pointer beside those that some image had. One that no image had becomes the new one: its number stays, for
     /// the sake of those that wait for it.
-    fn put_pointer(
-        &mut self,
-        holder: &BufRef,
-        mut dep: AllocDep,
-        freed: Option<Ticket>,
-    ) -> (Id<AllocDep>, Option<Ticket>) {
+    // The record is made where it stays: it is large, and this is the most frequent of all.
+    #[inline(always)]
+    fn put_pointer(&mut self, holder: &BufRef, made: Made, freed: &mut Option<Ticket>) -> Id<AllocDep> {
         let keeps = self.has(Rule::MovedFragment);
-        let inode = match dep.slot {
+        let inode = match made.slot {
             PointerSlot::Indirect(..) => None,
-            _ => Some(self.inode_dep(dep.ino, holder)),
+            _ => Some(self.inode_dep(made.ino, holder)),
         };
-        if let Some(id) = self.held_at(inode, dep.slot)
+        if let Some(id) = self.held_at(inode, made.slot)
             && let Some(older) = self.pointers.get_mut(id)
         {
             let grew_in_place = older.old.frags > 0 && older.old.at == older.new.at;
-            (older.new, older.contents, older.bit) = (dep.new, dep.contents, dep.bit);
+            (older.new, older.contents, older.bit) = (made.new, made.contents, made.bit);
             if older.before == Before::Same {
-                older.before = dep.before;
+                older.before = made.before;
             }
-            return match freed {
-                // The first fragments of what it replaces are still what the disk points to.
-                Some(ticket) if grew_in_place && keeps => {
-                    older.freed = Some(Box::new(ticket));
-                    (id, None)
-                }
-                // What it replaces was never on the disk, and is free at once (M2 of `state`).
-                freed => (id, freed),
-            };
-        }
-        let ripe = match freed {
-            Some(ticket) if keeps => {
-                dep.freed = Some(Box::new(ticket));
-                None
-            }
-            freed => freed,
-        };
-        (self.hang_pointer(inode, dep), ripe)
-    }
-
-    /// `inode`: the record of the inode that the pointer is in, where it is in one.
-    fn hang_pointer(&mut self, inode: Option<Id<InodeDep>>, mut dep: AllocDep) -> Id<AllocDep> {
-        if let PointerSlot::Indirect(page, index) = dep.slot {
-            let id = self.pointers.insert(dep);
-            if let PageKind::Indirect(indirect) = &mut self.page_mut(page).kind {
-                indirect.pointers.insert(index, id);
+            // The first fragments of what it replaces are still what the disk points to; or it was never on the disk, and is
+            // free at once (M2 of `state`).
+            if grew_in_place && keeps && freed.is_some() {
+                older.freed = freed.take().map(Box::new);
             }
             return id;
         }
-        dep.next = inode.and_then(|inode| self.inodes.get(inode)?.pointers);
-        let id = self.pointers.insert(dep);
-        if let Some(inode) = inode.and_then(|inode| self.inodes.get_mut(inode)) {
+        let freed = if keeps { freed.take().map(Box::new) } else { None };
+        let next = inode.and_then(|inode| self.inodes.get(inode)?.pointers);
+        let Made { ino, slot, old, new, contents, bit, before } = made;
+        let state = State::Held;
+        let id = self.pointers.insert(AllocDep { ino, slot, old, new, contents, bit, state, before, freed, next });
+        if let PointerSlot::Indirect(page, index) = slot {
+            if let PageKind::Indirect(indirect) = &mut self.page_mut(page).kind {
+                indirect.pointers.insert(index, id);
+            }
+        } else if let Some(inode) = inode.and_then(|inode| self.inodes.get_mut(inode)) {
             inode.pointers = Some(id);
         }
         id
@@ -243,6 +216,7 @@ impl Deps {
     }
 
     /// Pointers in `at` were cleared. The ticket comes back if what it frees was never reached from the disk.
+    #[inline(never)]
     pub(super) fn blocks_released(&mut self, cache: &Cache, ino: Ino, at: &BufRef, ticket: Ticket) -> Option<Ticket> {
         let page = self.page_of(at);
         let Freed::Blocks { runs, .. } = ticket.freed() else { return Some(ticket) };
