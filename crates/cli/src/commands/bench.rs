@@ -131,3 +131,29 @@ fn table(rows: &[Row], spread: bool) -> String {
         std::iter::once(heading.into_iter().map(str::to_owned).collect()).chain(medians.iter().map(cells)).collect();
     text::table(3, &rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn warm_ups(line: &str) -> Vec<bool> {
+        let args = Line::parse_from(std::iter::once("bench").chain(line.split(' '))).args;
+        let jobs = jobs(&args).unwrap();
+        (0..jobs.len()).map(|at| is_first_of_several(&jobs, at)).collect()
+    }
+
+    #[test]
+    fn a_workload_runs_once_unmeasured_where_schemes_are_compared_and_nowhere_else() {
+        assert_eq!(warm_ups("--workload postmark --scheme async"), [false]);
+        assert_eq!(warm_ups("--workload postmark --scheme async,sync,suj"), [true, false, false]);
+        let two = warm_ups("--workload postmark,small-files --scheme async,sync");
+        assert_eq!(two, [true, false, true, false]);
+    }
+}

@@ -112,6 +112,35 @@ fn info_on_a_mounted_image_shows_what_was_written_and_what_the_scheme_has_counte
 }
 
 #[test]
+fn a_volume_is_mounted_with_soft_updates_and_with_its_journal_where_it_has_one() {
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    let scheme = |image: &str| -> serde_json::Value {
+        serde_json::from_str::<serde_json::Value>(&ok(ordo(["info", "--json", image]))).unwrap()["scheme"].take()
+    };
+    for (options, expected) in
+        [(None, "softupdates"), (Some("journal=on"), "suj"), (Some("journal=off"), "softupdates")]
+    {
+        if let Some(options) = options {
+            ok(ordo(["tune", "-o", options, &image]));
+        }
+        assert_eq!(scheme(&image), expected, "{options:?}");
+        if !can_mount() {
+            continue;
+        }
+        ok(ordo(["mount", &image, &place.0]));
+        assert_eq!(scheme(&image), expected, "mounted, {options:?}");
+        fs::write(place.at(expected), "hello").unwrap();
+        ok(ordo(["umount", &place.0]));
+        ok(ordo(["fsck", "-n", &image]));
+    }
+    if can_mount() {
+        let said = fails(3, ordo(["mount", "-o", "scheme=suj", &image, &place.0]));
+        assert!(said.contains("ordo tune -o journal=on"), "{said}");
+    }
+}
+
+#[test]
 fn a_mount_that_fails_leaves_a_clean_volume_and_says_why() {
     if !can_mount() {
         return;
