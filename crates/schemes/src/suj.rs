@@ -14,6 +14,9 @@
 //! J4. A log that overflows all the same is made void, by a segment that asks for one that is not there: a crash then
 //!     takes a full check. It is valid again from the next moment of J3 on.
 //!
+//! J5. While others change metadata without a pause there is always a record that is not durable, and J1 would put off for
+//!     ever what has come of age. After [`PATIENCE`] of that, calls wait for a sync.
+//!
 //! `records` makes records of steps, `log` makes them durable, `ring` says where.
 
 mod log;
@@ -33,10 +36,14 @@ use records::Session;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// The name of J1, to break it with, and what it says.
 const RECORDS_FIRST: (&str, &str) =
     ("records-first", "the log's records are written before the metadata that they are of");
+
+/// How long bufs that have come of age are put off for the sake of records, before calls wait.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The scheme `suj`.
 pub struct Suj {
@@ -57,11 +64,20 @@ struct State {
     events: u64,
     /// The last sync began when no call ran, and this was the count.
     quiet: Option<u64>,
+    /// Since when each sweep of the syncer has found records that were not durable (J5).
+    put_off: Option<rt::Time>,
+    /// That has lasted too long.
+    overdue: bool,
 }
 
 impl State {
     fn happens(&mut self) {
         self.events += 1;
+    }
+
+    /// What has come of age can leave, or has left.
+    fn not_put_off(&mut self) {
+        (self.put_off, self.overdue) = (None, false);
     }
 }
 
@@ -82,12 +98,7 @@ impl Suj {
 
     /// J1: the log, if this buf must wait for it.
     fn held_by_log(&self, buf: &BufRef) -> Option<Rc<RefCell<Log>>> {
-        // The array of sums as well: replay counts only the groups that records name anew, and believes it of the others.
-        let metadata = matches!(
-            buf.kind(),
-            Role::CylinderGroup | Role::Summary | Role::InodeBlock | Role::Directory | Role::Indirect
-        );
-        self.log().filter(|log| metadata && self.records_first && !log.borrow().is_durable())
+        self.log().filter(|log| needs_records(buf) && self.records_first && !log.borrow().is_durable())
     }
 
     /// All that was told until now, at once and for all bufs.
@@ -109,6 +120,12 @@ impl Suj {
             log.give_out();
         }
     }
+}
+
+/// The array of sums as well: replay counts only the groups that records name anew, and believes it of the others.
+fn needs_records(buf: &BufRef) -> bool {
+    use Role::{CylinderGroup, Directory, Indirect, InodeBlock, Summary};
+    matches!(buf.kind(), CylinderGroup | Summary | InodeBlock | Directory | Indirect)
 }
 
 /// J3: a new session of the log, if nothing of the old one is needed.
@@ -155,7 +172,7 @@ impl Scheme for Suj {
     }
 
     fn wants_sync(&self) -> bool {
-        self.log().is_some_and(|log| log.borrow().is_full())
+        self.state.borrow().overdue || self.log().is_some_and(|log| log.borrow().is_full())
     }
 
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
@@ -191,11 +208,17 @@ impl Scheme for Suj {
     fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {
         match self.held_by_log(buf) {
             Some(log) => {
+                self.state.borrow_mut().put_off.get_or_insert_with(|| cache.rt().now());
                 // It begins by itself; the buf comes round again.
                 drop(Log::commit(&log, cache));
                 Ready::After(Vec::new())
             }
-            None => self.inner.ready(cache, buf),
+            None => {
+                if needs_records(buf) {
+                    self.state.borrow_mut().not_put_off();
+                }
+                self.inner.ready(cache, buf)
+            }
         }
     }
 
@@ -242,12 +265,15 @@ impl Scheme for Suj {
         Must::Wait(Box::pin(async move {
             cache.obey(records).await?;
             cache.obey(must).await?;
+            state.borrow_mut().not_put_off();
             begin_anew(inner, state, cache, quiet).await
         }))
     }
 
     fn tick(&self, cache: &Rc<Cache>, now: rt::Time) {
         self.inner.tick(cache, now);
+        let mut state = self.state.borrow_mut();
+        state.overdue |= state.put_off.is_some_and(|since| since + PATIENCE <= now);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

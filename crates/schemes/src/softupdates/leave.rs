@@ -126,12 +126,15 @@ impl Deps {
             gone = undone.undo(&Undo::Pointers(pointers));
         }
         for id in pending {
-            let Some(dep) = self.pointers.get_mut(id) else { continue };
-            let safe = match dep.slot {
-                PointerSlot::Inode(i) => gone & 1 << i == 0,
-                PointerSlot::ExtAttr(_) => area.is_none(),
-                PointerSlot::Size | PointerSlot::Indirect(..) => size == u64::MAX,
+            let Some(dep) = self.pointers.get(id) else { continue };
+            let safe = match (dep.slot, &dep.before) {
+                (PointerSlot::Inode(i), _) => gone & 1 << i == 0,
+                (PointerSlot::ExtAttr(_), _) => area.is_none(),
+                // What the size went back to is where a later one began, if that is beyond the beginning of this one.
+                (PointerSlot::Size, Before::Size(before)) => self.is_pointer_safe(dep) && *before < size,
+                (PointerSlot::Size | PointerSlot::Indirect(..), _) => size == u64::MAX,
             };
+            let Some(dep) = self.pointers.get_mut(id) else { continue };
             let (state, deed) = dep.state.next(Event::Leaves { image, safe });
             dep.state = state;
             self.counters.pointers_held += u64::from(deed == Deed::RollBack);

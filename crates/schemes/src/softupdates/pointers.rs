@@ -20,6 +20,11 @@ pub(super) struct Allocated<'a> {
     pub(super) size_before: Option<u64>,
 }
 
+/// One landing and not two. A size that goes up without a pause must not always wait for the last time that it did.
+fn is_same(one: Option<&Landing>, other: Option<&Landing>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one.is_of_same(other) && one.image() == other.image())
+}
+
 /// What of a pointer's record its maker knows.
 struct Made {
     ino: Ino,
@@ -119,6 +124,7 @@ impl Deps {
         };
         if let Some(id) = self.held_at(inode, made.slot)
             && let Some(older) = self.pointers.get_mut(id)
+            && (made.slot != PointerSlot::Size || is_same(older.contents.as_ref(), made.contents.as_ref()))
         {
             let grew_in_place = older.old.frags > 0 && older.old.at == older.new.at;
             (older.new, older.contents, older.bit) = (made.new, made.contents, made.bit);
