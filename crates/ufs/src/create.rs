@@ -59,7 +59,7 @@ impl<L: Layout> Ufs<L> {
             make => make,
         };
         let dir = self.directory(dir).await?;
-        self.call(make.call(), async |op| {
+        self.call_with_room(make.call(), async |op| {
             let _alone = dir.lock.write().await;
             self.check_free(&dir, name).await?;
             self.may_enter(&dir)?;
@@ -234,7 +234,7 @@ impl<L: Layout> Ufs<L> {
     pub(crate) async fn make_unnamed(&self, who: &Caller, dir: NodeId, mode: Mode) -> Result<Entry> {
         let dir = self.directory(dir).await?;
         let make = Make::Node { kind: Kind::Regular, rdev: 0 };
-        self.call(CallKind::Tmpfile, async |op| {
+        self.call_with_room(CallKind::Tmpfile, async |op| {
             let _shared = dir.lock.read().await;
             self.may_enter(&dir)?;
             let inode = self.new_inode(op, who, &dir, mode, &make, self.now()).await?;
@@ -252,7 +252,7 @@ impl<L: Layout> Ufs<L> {
     pub(crate) async fn link_to(&self, node: NodeId, dir: NodeId, name: Name<'_>) -> Result<Entry> {
         let inode = self.node(node).await?;
         let dir = self.directory(dir).await?;
-        self.call(CallKind::Link, async |op| {
+        self.call_with_room(CallKind::Link, async |op| {
             let _alone = dir.lock.write().await;
             self.check_free(&dir, name).await?;
             self.may_enter(&dir)?;

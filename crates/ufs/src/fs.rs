@@ -137,6 +137,22 @@ impl<L: Layout> Ufs<L> {
         self.cache().end(op).await?;
         outcome
     }
+
+    /// A call that takes space. Where there is none it is made once more after a sync: space that only waits to be freed
+    /// must not be missing.
+    pub(crate) async fn call_with_room<T>(&self, kind: CallKind, work: impl AsyncFn(Op) -> Result<T>) -> Result<T> {
+        let outcome = self.call(kind, &work).await;
+        if !matches!(outcome, Err(Error::Refused(Refusal::NoSpace | Refusal::NoInodes))) || !self.has_reclaimable() {
+            return outcome;
+        }
+        self.sync_all().await?;
+        self.call(kind, &work).await
+    }
+
+    /// Something is on its way to be free.
+    fn has_reclaimable(&self) -> bool {
+        !self.orphans.borrow().is_empty() || self.cache().ledger().outstanding() > 0
+    }
 }
 
 impl<L: Layout> Ufs<L> {

@@ -134,17 +134,7 @@ impl<L: Layout> Ufs<L> {
             return Err(Refusal::TooBig.into());
         }
         let data = &data[..data.len().min((limit - offset.min(limit)) as usize)];
-        let mut written = self.write_once(who, inode, offset, data).await;
-        if matches!(written, Err(vfs::Error::Refused(Refusal::NoSpace))) && self.has_reclaimable() {
-            // Space that only waits to be freed must not be missing.
-            self.sync_all().await?;
-            written = self.write_once(who, inode, offset, data).await;
-        }
-        written
-    }
-
-    async fn write_once(&self, who: &Caller, inode: &Rc<Inode>, offset: u64, data: &[u8]) -> Result<u32> {
-        self.call(CallKind::Write, async |op| {
+        self.call_with_room(CallKind::Write, async |op| {
             let _alone = inode.lock.write().await;
             let (done, outcome) = self.write_blocks(op, who, inode, offset, data).await;
             if done == 0 && !data.is_empty() {
@@ -199,11 +189,6 @@ impl<L: Layout> Ufs<L> {
             self.layout.gather_cluster(op, inode, from, to).await;
             self.cache().write_soon(&self.cache().dirty_run(inode.ino(), from, to));
         }
-    }
-
-    /// Something waits to be freed.
-    pub(crate) fn has_reclaimable(&self) -> bool {
-        !self.orphans.borrow().is_empty() || self.cache().ledger().outstanding() > 0
     }
 }
 

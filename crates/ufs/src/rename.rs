@@ -34,7 +34,7 @@ impl<L: Layout> Ufs<L> {
         if name.is_dot_or_dotdot() || to_name.is_dot_or_dotdot() {
             return Err(Refusal::Invalid.into());
         }
-        self.call(CallKind::Rename, async |op| {
+        self.call_with_room(CallKind::Rename, async |op| {
             let across = !Rc::ptr_eq(&from, &to);
             let _moves = if across { Some(self.moves.lock().await) } else { None };
             let _locks = self.lock_both(&from, &to).await?;

@@ -40,7 +40,7 @@ impl<L: Layout> Ufs<L> {
         if !appends && inode.dinode().flags & attr::flags::APPEND != 0 {
             return Err(Refusal::NotPermitted.into());
         }
-        self.call(CallKind::Allocate, async |op| {
+        self.call_with_room(CallKind::Allocate, async |op| {
             let _alone = inode.lock.write().await;
             match mode {
                 FallocMode::Allocate { keep_size } => self.fill_range(op, who, inode, offset, end, keep_size).await?,

@@ -126,7 +126,7 @@ impl<L: Layout> Ufs<L> {
         if inode.kind().is_some_and(Kind::is_device) {
             return Err(Refusal::NotPermitted.into());
         }
-        self.call(CallKind::SetXattr, async |op| {
+        self.call_with_room(CallKind::SetXattr, async |op| {
             let _alone = inode.lock.write().await;
             if id.is_acl() {
                 return self.set_acl(op, who, inode, id, value).await;
