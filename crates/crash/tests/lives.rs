@@ -136,6 +136,24 @@ const FOUND: &[(&str, &str, &str, u64)] = &[
         "scsi94",
         0,
     ),
+    (
+        "a directory that was exchanged and removed lost its links while the disk had its older name",
+        "mkdir e\n mkdir d\n---\n rename d e exchange\n rmdir d",
+        "sata",
+        1,
+    ),
+    (
+        "the same, after two exchanges",
+        "mkdir e\n mkdir d\n---\n rename d e exchange\n rename e d exchange\n rmdir d\n rmdir e",
+        "scsi94",
+        1,
+    ),
+    (
+        "the same, across directories",
+        "mkdir e\n mkdir d\n mkdir d/f\n---\n rename d/f e exchange\n rmdir d/f\n rename e d/g\n rmdir d/g",
+        "nvme",
+        2,
+    ),
 ];
 
 #[test]

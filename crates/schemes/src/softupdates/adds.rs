@@ -210,6 +210,6 @@ impl Extra {
             && self.after.is_empty()
             && self.dotdot.is_none()
             && !self.doomed
-            && self.ticket.is_none()
+            && self.tickets.is_empty()
     }
 }

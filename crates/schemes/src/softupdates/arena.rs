@@ -126,6 +126,11 @@ impl<T> Arena<T> {
         taken.map(|(at, place)| Id { place: at, turn: place.turn, of: PhantomData })
     }
 
+    /// All records that are there.
+    pub(super) fn records_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.chunks.iter_mut().flatten().filter_map(|place| place.record.as_mut())
+    }
+
     /// Records that are there.
     pub(super) fn len(&self) -> usize {
         self.len

@@ -167,8 +167,8 @@ pub(super) struct Extra {
     pub(super) dotdot: Option<Id<DirAdd>>,
     /// It goes in the call that is running, and must not leave meanwhile.
     pub(super) doomed: bool,
-    /// Drops the link of what the entry named before, when the change is durable.
-    pub(super) ticket: Option<Ticket>,
+    /// What is done when the change is durable: the link of what the entry named before goes.
+    pub(super) tickets: Vec<Ticket>,
 }
 
 /// How a directory grew: names in its last blocks are found with all of this, and with no part of it.

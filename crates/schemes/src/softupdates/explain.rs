@@ -128,8 +128,8 @@ impl Deps {
     ) {
         let mut carried: Vec<u32> = Vec::new();
         for add in adds {
-            let ticket = add.extra.as_ref().and_then(|extra| extra.ticket.as_ref());
-            held.extend(ticket.map(|ticket| kept(ticket, block, Rule::LinkRemoval)));
+            let tickets = add.extra.iter().flat_map(|extra| &extra.tickets);
+            held.extend(tickets.map(|ticket| kept(ticket, block, Rule::LinkRemoval)));
             let mut until = Until::new();
             if add.state == State::Held {
                 if carried.contains(&add.offset) {

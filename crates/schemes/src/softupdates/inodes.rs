@@ -97,7 +97,7 @@ impl Deps {
     fn forget_inode(&mut self, cache: &Cache, id: Id<InodeDep>) -> State {
         while let Some(name) = self.inodes.get(id).and_then(|dep| dep.names) {
             let add = self.remove_add(name);
-            Deps::ripen(cache, add.and_then(|add| add.extra).and_then(|extra| extra.ticket));
+            Deps::ripen(cache, add.and_then(|add| add.extra).into_iter().flat_map(|extra| extra.tickets));
         }
         while let Some(pointer) = self.inodes.get(id).and_then(|dep| dep.pointers) {
             let freed = self.remove_pointer(pointer).and_then(|dep| dep.freed);

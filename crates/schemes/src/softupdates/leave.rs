@@ -11,7 +11,7 @@
 use super::arena::Id;
 use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageKind, PageNo, PointerSlot};
 use super::state::{Deed, Event, State};
-use buf::{BufRef, Cache, ImageNo, Leave, Pointers, Undo};
+use buf::{BufRef, Cache, Freed, ImageNo, Leave, Pointers, Ticket, Undo};
 use disk::Block;
 use ondisk::{FragNo, Ino};
 
@@ -176,9 +176,8 @@ impl Deps {
             }
             // The entry came and went, and no image had it: nobody needs it any more (W2 of `names`).
             if let Some(id) = rem.add.filter(|id| self.names.get(*id).is_some_and(|add| add.state == State::Held)) {
-                let below =
-                    self.names.get_mut(id).and_then(|add| add.extra.as_mut()).and_then(|extra| extra.ticket.take());
-                rem.tickets.extend(below);
+                let below = self.names.get_mut(id).and_then(|add| add.extra.as_mut());
+                rem.tickets.extend(below.into_iter().flat_map(|extra| std::mem::take(&mut extra.tickets)));
                 self.drop_add_record(id);
             }
         }
@@ -242,7 +241,8 @@ impl Deps {
         let page = self.page_mut(page);
         // It ripens with the image that is leaving now, or a later one.
         let image = page.buf.next_image();
-        page.waiting.extend(add.extra.and_then(|extra| extra.ticket).map(|ticket| (image, ticket)));
+        let tickets = add.extra.into_iter().flat_map(|extra| extra.tickets);
+        page.waiting.extend(tickets.map(|ticket| (image, ticket)));
     }
 
     /// Takes a name out of the inode's row; its page's row is being rebuilt.
@@ -279,7 +279,7 @@ impl Deps {
         while page_now.waiting.front().is_some_and(|(from, _)| *from <= image) {
             ripe.extend(page_now.waiting.pop_front().map(|(_, ticket)| ticket));
         }
-        Deps::ripen(cache, ripe);
+        self.release(cache, ripe);
         self.drop_page_if_idle(page);
         if !self.unreached.is_empty() {
             self.settle();
@@ -312,13 +312,14 @@ impl Deps {
     }
 
     fn land_names(&mut self, cache: &Cache, page: PageNo, adds: Vec<Id<DirAdd>>, rems: Vec<DirRem>, image: ImageNo) {
+        let mut ripe = Vec::new();
         for id in adds {
             let Some(add) = self.names.get_mut(id) else { continue };
             let (state, deed) = add.state.next(Event::Landed(image));
             add.state = state;
             if deed == Deed::Release {
                 self.counters.released += 1;
-                Deps::ripen(cache, add.extra.as_mut().and_then(|extra| extra.ticket.take()));
+                ripe.extend(add.extra.iter_mut().flat_map(|extra| std::mem::take(&mut extra.tickets)));
                 self.unreached.push(id);
             }
         }
@@ -329,13 +330,25 @@ impl Deps {
             if deed == Deed::Release {
                 self.counters.released += 1;
                 self.removals -= 1;
-                Deps::ripen(cache, rem.tickets);
+                ripe.extend(rem.tickets);
             } else {
                 left.push(rem);
             }
         }
         if let PageKind::Directory(names) = &mut self.page_mut(page).kind {
             names.rems = left;
+        }
+        self.release(cache, ripe);
+    }
+
+    /// What these waited for has landed.
+    fn release(&mut self, cache: &Cache, tickets: Vec<Ticket>) {
+        for ticket in tickets {
+            let ripe = match *ticket.freed() {
+                Freed::DropLink { ino, parent: Some(_), .. } => self.after_its_names(ino, ticket),
+                _ => Some(ticket),
+            };
+            Deps::ripen(cache, ripe);
         }
     }
 
@@ -352,7 +365,7 @@ impl Deps {
             PageKind::Directory(names) => {
                 for id in names.adds.ids().to_vec() {
                     let Some(add) = self.remove_add(id) else { continue };
-                    late.extend(add.extra.and_then(|extra| extra.ticket));
+                    late.extend(add.extra.into_iter().flat_map(|extra| extra.tickets));
                     self.drop_inode_if_idle(add.named);
                 }
             }

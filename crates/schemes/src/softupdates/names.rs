@@ -74,6 +74,7 @@ impl Deps {
             extra.after = self.must_go_before(cache, was, at.dir);
         }
         let (mut meant, mut ripe) = ((was, kind_before), None);
+        let was_gone = parent.is_some();
         let replaces = older.filter(|id| {
             self.names.get(*id).is_some_and(|add| add.state == State::Held && (!add.awaited || extra.awaits.is_empty()))
         });
@@ -83,12 +84,12 @@ impl Deps {
                 meant = add.was;
                 // What the disk has there is what the older one was to replace.
                 let older = add.extra.map(|extra| *extra).unwrap_or_default();
-                extra.ticket = older.ticket;
+                extra.tickets = older.tickets;
                 extra.awaits = if dotdot { extra.awaits } else { older.awaits };
                 extra.after = older.after;
-                ripe = self.with_its_name(was, parent.is_some(), ticket);
+                ripe = Some(ticket);
             }
-            None if self.has(Rule::LinkRemoval) => extra.ticket = Some(ticket),
+            None if self.has(Rule::LinkRemoval) => extra.tickets.push(ticket),
             None => ripe = Some(ticket),
         }
         self.mark_awaited(&extra.awaits);
@@ -100,7 +101,7 @@ impl Deps {
         if moves_unnamed {
             self.move_unnamed(at.dir, id);
         }
-        ripe
+        ripe.and_then(|ticket| self.with_its_name(was, was_gone, ticket))
     }
 
     /// A name went. The ticket for its link comes back if the name was never on the disk.
@@ -151,10 +152,10 @@ impl Deps {
             if cancelled {
                 (awaits, after) = (below.awaits, below.after);
             }
-            tickets.extend(below.ticket);
+            tickets.extend(below.tickets);
         }
         let ripe = match state.next(Event::TakenBack).1 {
-            Deed::Cancel if kept.is_none() => self.with_its_name(ino, parent.is_some(), ticket),
+            Deed::Cancel if kept.is_none() => Some(ticket),
             _ if !self.has(Rule::LinkRemoval) => Some(ticket),
             _ => {
                 tickets.push(ticket);
@@ -167,7 +168,7 @@ impl Deps {
         if moves {
             self.moved_from.entry(ino).or_default().push(removal);
         }
-        ripe
+        ripe.and_then(|ticket| self.with_its_name(ino, parent.is_some(), ticket))
     }
 
     /// The directory is new, and nobody needs the name that it is about to lose.

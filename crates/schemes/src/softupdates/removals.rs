@@ -33,20 +33,38 @@ impl Deps {
         RemId(page, seq)
     }
 
-    /// The ticket of a name that was never on the disk. A directory that goes for good while the disk still has an older
-    /// name of it keeps its `.` and its parent's link until that name is gone, too.
+    /// The ticket of a name that was never on the disk; `gone`: of a directory that goes for good.
     pub(super) fn with_its_name(&mut self, ino: Ino, gone: bool, ticket: Ticket) -> Option<Ticket> {
-        if !gone || self.was_never_there(ino) || !self.has(Rule::LinkRemoval) {
+        if gone { self.after_its_names(ino, ticket) } else { Some(ticket) }
+    }
+
+    /// The ticket of a directory that goes for good, with its `.` and its parent's link. It keeps both as long as the disk
+    /// may have an older name of it: then the ticket joins one of those that wait for such a name to go, and is asked for
+    /// again with that (W4 of `names`).
+    pub(super) fn after_its_names(&mut self, ino: Ino, ticket: Ticket) -> Option<Ticket> {
+        if self.was_never_there(ino) || !self.has(Rule::LinkRemoval) {
             return Some(ticket);
         }
-        let names = |ticket: &Ticket| matches!(ticket.freed(), Freed::DropLink { ino: of, .. } if *of == ino);
-        match self.removals().find(|rem| rem.tickets.iter().any(names)) {
-            Some(rem) => {
-                rem.tickets.push(ticket);
-                None
-            }
-            None => Some(ticket),
+        let is_its = |ticket: &Ticket| matches!(ticket.freed(), Freed::DropLink { ino: of, .. } if *of == ino);
+        if let Some(rem) = self.removals().find(|rem| rem.tickets.iter().any(is_its)) {
+            rem.tickets.push(ticket);
+            return None;
         }
+        let mut changes = self.names.records_mut().filter_map(|add| add.extra.as_mut());
+        if let Some(extra) = changes.find(|extra| extra.tickets.iter().any(is_its)) {
+            extra.tickets.push(ticket);
+            return None;
+        }
+        let mut waiting = self.pages.iter_mut().flatten().map(|page| &mut page.waiting);
+        if let Some((row, image)) = waiting.find_map(|row| {
+            let image = row.iter().find(|(_, ticket)| is_its(ticket))?.0;
+            Some((row, image))
+        }) {
+            let at = row.partition_point(|(from, _)| *from <= image);
+            row.insert(at, (image, ticket));
+            return None;
+        }
+        Some(ticket)
     }
 
     pub(super) fn moved_out_of(&mut self, dir: Ino) -> Vec<Id<DirAdd>> {
