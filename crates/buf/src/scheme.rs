@@ -452,6 +452,12 @@ pub trait Scheme {
         false
     }
 
+    /// A directory has moved to another one, and the disk may still have it where it was. It is not asked of each directory
+    /// alone, but of those above a place to which another one moves: it waits for a sync then.
+    fn is_moving(&self, _dir: Ino) -> bool {
+        false
+    }
+
     /// A call begins.
     fn begin(&self, _cache: &Rc<Cache>, _op: Op) -> Must {
         Must::Nothing

@@ -154,6 +154,25 @@ const FOUND: &[(&str, &str, &str, u64)] = &[
         "nvme",
         2,
     ),
+    (
+        "a directory moved into one that an exchange had taken out of it, and both were cut off",
+        "mkdir d\n mkdir e\n mkdir e/f\n---\n rename d e/f exchange\n rename e d/f",
+        "sata",
+        1,
+    ),
+    (
+        "the same, without an exchange, and not right below it",
+        "mkdir e\n mkdir e/x\n mkdir e/x/f\n mkdir h\n mkdir k\n---\n rename h k/h\n rename e/x/f k/h/g\n \
+         rename e k/h/g/e",
+        "sata",
+        1,
+    ),
+    (
+        "the same, below what had moved",
+        "mkdir e\n mkdir e/f\n mkdir e/f/s\n mkdir k\n---\n rename e/f k/g\n rename e k/g/s/e\n rename k e",
+        "nvme",
+        1,
+    ),
 ];
 
 #[test]

@@ -87,8 +87,8 @@ fn left_after_a_cut(scheme: &str, pause: Duration) -> usize {
     });
     let cut = ram.snapshot();
     let due = made.iter().take_while(|made| **made + LATE <= rt.now()).count();
+    rt.block_on(mounted.unmount()).expect("the disk is well");
     rt.drop_tasks();
-    std::mem::forget(mounted);
 
     let rt = Rt::virtual_time(2);
     let again = mount(&rt, &cut, scheme);

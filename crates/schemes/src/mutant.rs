@@ -227,6 +227,10 @@ impl Scheme for Mutant {
         self.inner.wants_sync()
     }
 
+    fn is_moving(&self, dir: Ino) -> bool {
+        self.inner.is_moving(dir)
+    }
+
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
         self.inner.begin(cache, op)
     }

@@ -140,6 +140,10 @@ impl Scheme for SoftUpdates {
         }
     }
 
+    fn is_moving(&self, dir: Ino) -> bool {
+        self.deps.borrow().moved.contains_key(&dir)
+    }
+
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
         if matches!(op.kind, CallKind::Reclaim | CallKind::Upkeep) {
             return Must::Nothing;
@@ -247,6 +251,7 @@ impl Scheme for SoftUpdates {
     fn sync(&self, cache: &Rc<Cache>) -> Must {
         let (cache, deps) = (cache.clone(), self.deps.clone());
         Must::Wait(Box::pin(async move {
+            let began = deps.borrow().seq;
             let mut standing = Standing::of(&deps.borrow(), &cache);
             let mut patience = Patience::default();
             let mut more = MORE;
@@ -261,6 +266,9 @@ impl Scheme for SoftUpdates {
                 deps.borrow_mut().settle();
                 let standing = standing.left(&deps.borrow());
                 more -= u32::from(standing == 0);
+                if standing == 0 {
+                    deps.borrow_mut().moved_until(began);
+                }
                 if !left || more == 0 {
                     return Ok(());
                 }
@@ -275,6 +283,9 @@ impl Scheme for SoftUpdates {
         let mut deps = self.deps.borrow_mut();
         deps.settle();
         deps.drop_idle();
+        if !deps.is_busy() {
+            deps.moved.clear();
+        }
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -175,6 +175,10 @@ impl Scheme for Suj {
         self.state.borrow().overdue || self.log().is_some_and(|log| log.borrow().is_full())
     }
 
+    fn is_moving(&self, dir: Ino) -> bool {
+        self.inner.is_moving(dir)
+    }
+
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
         {
             let mut state = self.state.borrow_mut();

@@ -185,6 +185,10 @@ impl Scheme for Teller {
         self.inner.wants_sync()
     }
 
+    fn is_moving(&self, dir: ondisk::Ino) -> bool {
+        self.inner.is_moving(dir)
+    }
+
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
         let must = self.inner.begin(cache, op);
         self.tell_bracket(op, format!("begin {}", call(op.kind)), &must);

@@ -2,6 +2,10 @@
 //!
 //! The order keeps rule 3 of the schemes (U2): raise the link count, set the new name, then clear the old one and drop
 //! the raised link. A directory that moves gets its new parent's link before its `..` names it.
+//!
+//! Where directories move one into the other the order of single steps is not enough: with `a/b` moved out of `a`, and `a`
+//! into it, the disk may have the new name of `a` and no longer the old one, while it has `b` below `a` only. So a directory
+//! moves to a place under one that is on its way itself only after a sync ([`buf::Scheme::is_moving`]).
 
 use crate::directory::{Found, Target};
 use crate::{Inode, Layout, Ufs, attr};
@@ -34,20 +38,33 @@ impl<L: Layout> Ufs<L> {
         if name.is_dot_or_dotdot() || to_name.is_dot_or_dotdot() {
             return Err(Refusal::Invalid.into());
         }
+        while !self.move_once(&from, name, &to, to_name, mode).await? {
+            self.sync_all().await?;
+        }
+        Ok(())
+    }
+
+    /// `false`: nothing was done, and all that is pending must be durable first.
+    async fn move_once(
+        &self,
+        from: &Rc<Inode>,
+        name: Name<'_>,
+        to: &Rc<Inode>,
+        to_name: Name<'_>,
+        mode: RenameMode,
+    ) -> Result<bool> {
         self.call_with_room(CallKind::Rename, async |op| {
-            let across = !Rc::ptr_eq(&from, &to);
+            let across = !Rc::ptr_eq(from, to);
             let _moves = if across { Some(self.moves.lock().await) } else { None };
-            let _locks = self.lock_both(&from, &to).await?;
-            let found = self.must_find(&from, name.bytes()).await?;
-            let source = End { dir: &from, name: name.bytes(), found, inode: self.inode(found.ino).await? };
+            let _locks = self.lock_both(from, to).await?;
+            let found = self.must_find(from, name.bytes()).await?;
+            let source = End { dir: from, name: name.bytes(), found, inode: self.inode(found.ino).await? };
             if to.links_seen() == 0 {
                 return Err(Refusal::NotFound.into());
             }
-            let target = match self.find(&to, to_name.bytes()).await? {
+            let target = match self.find(to, to_name.bytes()).await? {
                 None => None,
-                Some(found) => {
-                    Some(End { dir: &to, name: to_name.bytes(), found, inode: self.inode(found.ino).await? })
-                }
+                Some(found) => Some(End { dir: to, name: to_name.bytes(), found, inode: self.inode(found.ino).await? }),
             };
             // Where several refusals fit, the order is Linux's.
             match (mode, &target) {
@@ -55,28 +72,34 @@ impl<L: Layout> Ufs<L> {
                 (RenameMode::Exchange, None) => return Err(Refusal::NotFound.into()),
                 _ => {}
             }
-            if across && source.inode.is_dir() && self.is_within(&to, source.found.ino).await? {
+            if across && source.inode.is_dir() && self.is_within(to, source.found.ino).await? {
                 return Err(Refusal::Invalid.into());
             }
             if let Some(target) = &target
                 && across
                 && target.inode.is_dir()
-                && self.is_within(&from, target.found.ino).await?
+                && self.is_within(from, target.found.ino).await?
             {
                 // The target holds the source, somewhere below it.
                 let exchange = mode == RenameMode::Exchange;
                 return Err(if exchange { Refusal::Invalid } else { Refusal::NotEmpty }.into());
             }
             if target.as_ref().is_some_and(|target| target.found.ino == source.found.ino) {
-                return Ok(());
+                return Ok(true);
             }
-            attr::may_unlink(&from, &source.inode)?;
-            self.may_enter(&to)?;
+            attr::may_unlink(from, &source.inode)?;
+            self.may_enter(to)?;
+            let comes = |end: &End<'_>| across && end.inode.is_dir();
+            let goes_back = mode == RenameMode::Exchange && target.as_ref().is_some_and(comes);
+            if comes(&source) && self.is_on_its_way(to).await? || goes_back && self.is_on_its_way(from).await? {
+                return Ok(false);
+            }
             match target {
-                Some(target) if mode == RenameMode::Exchange => self.exchange(op, source, target).await,
-                Some(target) => self.replace(op, source, target).await,
-                None => self.place(op, source, &to, to_name.bytes()).await,
+                Some(target) if mode == RenameMode::Exchange => self.exchange(op, source, target).await?,
+                Some(target) => self.replace(op, source, target).await?,
+                None => self.place(op, source, to, to_name.bytes()).await?,
             }
+            Ok(true)
         })
         .await
     }
@@ -109,6 +132,20 @@ impl<L: Layout> Ufs<L> {
             dir = self.inode(self.parent_of(&dir).await?).await?;
         }
         Err(vfs::Error::corrupt(format!("directory inode {}: its chain of `..` is a loop", dir.ino().0)))
+    }
+
+    /// On the disk `dir`, or a directory above it, may still be where it was before it moved. What moved in here meanwhile
+    /// could be found on the disk below itself, and nowhere else.
+    async fn is_on_its_way(&self, dir: &Rc<Inode>) -> Result<bool> {
+        let scheme = self.cache().scheme().clone();
+        let mut dir = dir.clone();
+        while dir.ino() != Ino::ROOT {
+            if scheme.is_moving(dir.ino()) {
+                return Ok(true);
+            }
+            dir = self.inode(self.parent_of(&dir).await?).await?;
+        }
+        Ok(false)
     }
 
     /// The new name is free.

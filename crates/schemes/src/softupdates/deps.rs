@@ -239,6 +239,8 @@ pub(super) struct Deps {
     pub(super) moved_out: FxHashMap<Ino, Vec<Id<DirAdd>>>,
     /// By directory: the removals of its names in other directories, which it was renamed out of.
     pub(super) moved_from: FxHashMap<Ino, Vec<RemId>>,
+    /// Directories that moved to other ones since all was durable, and their places in time.
+    pub(super) moved: FxHashMap<Ino, u64>,
     /// By directory: how it grew, until that is durable.
     pub(super) grown: FxHashMap<Ino, Grown>,
     /// Tickets that hung on bufs which were thrown away, by inode, until it is told where its pointers were cleared.
@@ -268,6 +270,7 @@ impl Deps {
             dotdots: FxHashMap::default(),
             moved_out: FxHashMap::default(),
             moved_from: FxHashMap::default(),
+            moved: FxHashMap::default(),
             grown: FxHashMap::default(),
             late: FxHashMap::default(),
             seq: 0,

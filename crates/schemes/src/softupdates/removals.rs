@@ -67,6 +67,11 @@ impl Deps {
         Some(ticket)
     }
 
+    /// All that moved up to this place in time is where it belongs.
+    pub(super) fn moved_until(&mut self, seq: u64) {
+        self.moved.retain(|_, moved| *moved > seq);
+    }
+
     pub(super) fn moved_out_of(&mut self, dir: Ino) -> Vec<Id<DirAdd>> {
         let moved = self.moved_out.remove(&dir).unwrap_or_default();
         moved.into_iter().filter(|id| !self.is_settled(*id)).collect()
