@@ -452,8 +452,8 @@ pub trait Scheme {
         false
     }
 
-    /// A directory has moved to another one, and the disk may still have it where it was. It is not asked of each directory
-    /// alone, but of those above a place to which another one moves: it waits for a sync then.
+    /// A directory has moved to another one, and the disk may still have it where it was. Asked before it is moved again,
+    /// replaced or removed, and before another one moves below it: each waits for a sync then.
     fn is_moving(&self, _dir: Ino) -> bool {
         false
     }

@@ -173,6 +173,18 @@ const FOUND: &[(&str, &str, &str, u64)] = &[
         "nvme",
         1,
     ),
+    (
+        "a directory that never got to its new name was found under its old one with a new `..`",
+        "mkdir e\n mkdir g\n---\n mkdir e/f\n rename e/f g exchange\n rmdir e/f",
+        "sata",
+        1,
+    ),
+    (
+        "the same, where another directory takes its new name",
+        "mkdir e\n mkdir g\n mkdir h\n---\n mkdir e/f\n rename e/f g exchange\n rename h e/f",
+        "nvme",
+        1,
+    ),
 ];
 
 #[test]

@@ -5,7 +5,7 @@ mod common;
 
 use common::{SHAPES, assert_clean, fresh, mount};
 use ordofs::rt::Rt;
-use ordofs::vfs::{Caller, FileSystem, Kind, Mode, Name, RenameMode, Result, XattrMode};
+use ordofs::vfs::{Caller, FallocMode, FileSystem, Kind, Mode, Name, RenameMode, Result, XattrMode};
 use ordofs::{JournalChange, Mounted, Tuning};
 use std::rc::Rc;
 use workload::Session;
@@ -73,7 +73,10 @@ async fn all_space(mounted: &Mounted) {
             "symlink" => fs.symlink(&WHO, root, name("new"), &[b'x'; 900]).await.map(drop),
             "write" => session.write_at(&kept, 0, &[3; 65536]).await,
             "attribute" => fs.setxattr(&WHO, kept.node(), b"user.a", &[4; 2000], XattrMode::Set).await,
-            "allocate" => session.write_at(&kept, 1 << 20, &[5; 1]).await,
+            "allocate" => {
+                let mode = FallocMode::Allocate { keep_size: false };
+                fs.fallocate(&WHO, kept.node(), 0, 1 << 20, mode).await
+            }
             _ => fs.rename(root, name("kept"), root, name("new"), RenameMode::NoReplace).await,
         };
         assert!(outcome.is_ok(), "{call}: {outcome:?}");

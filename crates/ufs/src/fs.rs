@@ -149,6 +149,26 @@ impl<L: Layout> Ufs<L> {
         self.call(kind, &work).await
     }
 
+    /// A call that does nothing and answers `false` where it meets a directory that is on its way ([`Ufs::is_moving`]): it is
+    /// made again after a sync.
+    ///
+    /// # Errors
+    /// `Busy` when others go on moving it.
+    pub(crate) async fn call_at_rest(&self, kind: CallKind, work: impl AsyncFn(Op) -> Result<bool>) -> Result<()> {
+        for _ in 0..SYNCS {
+            if self.call_with_room(kind, &work).await? {
+                return Ok(());
+            }
+            self.sync_all().await?;
+        }
+        Err(Refusal::Busy.into())
+    }
+
+    /// A directory that has moved, and may not be there on the disk.
+    pub(crate) fn is_moving(&self, inode: &Inode) -> bool {
+        inode.is_dir() && self.cache().scheme().is_moving(inode.ino())
+    }
+
     /// Something is on its way to be free.
     fn has_reclaimable(&self) -> bool {
         !self.orphans.borrow().is_empty() || self.cache().ledger().outstanding() > 0
@@ -172,6 +192,9 @@ impl<L: Layout> Ufs<L> {
         Ok(())
     }
 }
+
+/// Syncs that a call makes for directories that others go on moving.
+const SYNCS: u32 = 64;
 
 /// Rounds of syncing in one wait. More are needed only if nothing helps, and then a caller that goes on is better than
 /// one that hangs.

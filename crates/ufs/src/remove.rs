@@ -36,7 +36,7 @@ impl<L: Layout> Ufs<L> {
             b".." => return Err(Refusal::NotEmpty.into()),
             _ => {}
         }
-        self.call(CallKind::Rmdir, async |op| {
+        self.call_at_rest(CallKind::Rmdir, async |op| {
             let _alone = dir.lock.write().await;
             let now = self.now();
             let found = self.must_find(&dir, name.bytes()).await?;
@@ -47,6 +47,9 @@ impl<L: Layout> Ufs<L> {
             }
             if found.ino == dir.ino() {
                 return Err(Refusal::Invalid.into());
+            }
+            if self.is_moving(&inode) {
+                return Ok(false);
             }
             let ripe = {
                 // Alone in the child as well: nobody enters a name between the look and the removal.
@@ -63,7 +66,8 @@ impl<L: Layout> Ufs<L> {
                 let ticket = self.cache().ledger().issue(freed);
                 self.clear(op, &dir, name.bytes(), found, ticket, now).await?
             };
-            self.redeem(op, ripe, now).await
+            self.redeem(op, ripe, now).await?;
+            Ok(true)
         })
         .await
     }

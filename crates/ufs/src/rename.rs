@@ -5,7 +5,8 @@
 //!
 //! Where directories move one into the other the order of single steps is not enough: with `a/b` moved out of `a`, and `a`
 //! into it, the disk may have the new name of `a` and no longer the old one, while it has `b` below `a` only. So a directory
-//! moves to a place under one that is on its way itself only after a sync ([`buf::Scheme::is_moving`]).
+//! that has moved, and may not be there on the disk ([`buf::Scheme::is_moving`]), is not moved again, replaced or removed,
+//! and no other one moves below it, before a sync.
 
 use crate::directory::{Found, Target};
 use crate::{Inode, Layout, Ufs, attr};
@@ -38,22 +39,8 @@ impl<L: Layout> Ufs<L> {
         if name.is_dot_or_dotdot() || to_name.is_dot_or_dotdot() {
             return Err(Refusal::Invalid.into());
         }
-        while !self.move_once(&from, name, &to, to_name, mode).await? {
-            self.sync_all().await?;
-        }
-        Ok(())
-    }
-
-    /// `false`: nothing was done, and all that is pending must be durable first.
-    async fn move_once(
-        &self,
-        from: &Rc<Inode>,
-        name: Name<'_>,
-        to: &Rc<Inode>,
-        to_name: Name<'_>,
-        mode: RenameMode,
-    ) -> Result<bool> {
-        self.call_with_room(CallKind::Rename, async |op| {
+        let (from, to) = (&from, &to);
+        self.call_at_rest(CallKind::Rename, async |op| {
             let across = !Rc::ptr_eq(from, to);
             let _moves = if across { Some(self.moves.lock().await) } else { None };
             let _locks = self.lock_both(from, to).await?;
@@ -89,9 +76,13 @@ impl<L: Layout> Ufs<L> {
             }
             attr::may_unlink(from, &source.inode)?;
             self.may_enter(to)?;
+            let ends = [Some(&source), target.as_ref()];
+            if ends.iter().flatten().any(|end| self.is_moving(&end.inode)) {
+                return Ok(false);
+            }
             let comes = |end: &End<'_>| across && end.inode.is_dir();
             let goes_back = mode == RenameMode::Exchange && target.as_ref().is_some_and(comes);
-            if comes(&source) && self.is_on_its_way(to).await? || goes_back && self.is_on_its_way(from).await? {
+            if comes(&source) && self.is_below_moving(to).await? || goes_back && self.is_below_moving(from).await? {
                 return Ok(false);
             }
             match target {
@@ -136,11 +127,10 @@ impl<L: Layout> Ufs<L> {
 
     /// On the disk `dir`, or a directory above it, may still be where it was before it moved. What moved in here meanwhile
     /// could be found on the disk below itself, and nowhere else.
-    async fn is_on_its_way(&self, dir: &Rc<Inode>) -> Result<bool> {
-        let scheme = self.cache().scheme().clone();
+    async fn is_below_moving(&self, dir: &Rc<Inode>) -> Result<bool> {
         let mut dir = dir.clone();
         while dir.ino() != Ino::ROOT {
-            if scheme.is_moving(dir.ino()) {
+            if self.is_moving(&dir) {
                 return Ok(true);
             }
             dir = self.inode(self.parent_of(&dir).await?).await?;

@@ -97,7 +97,9 @@ impl Deps {
         let id = self.hang_add(at, ino, named, inode, meant, dotdot, extra);
         if dotdot {
             self.dotdots.insert(at.dir, id);
-            self.moved.insert(at.dir, self.seq);
+            if !moves_unnamed {
+                self.moved.insert(at.dir, self.seq);
+            }
         }
         if moves_unnamed {
             self.move_unnamed(at.dir, id);
