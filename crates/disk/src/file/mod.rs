@@ -20,7 +20,7 @@ use crate::engine::work::Work;
 use crate::engine::{Driven, Engine, pool, uring};
 use crate::error::OpenError;
 use crate::{Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart};
-use open::{Opened, open_disk, size_of};
+use open::{Locked, Opened, open_disk, size_of};
 
 /// How to open a file or device.
 #[derive(Clone, Debug, Default)]
@@ -61,9 +61,9 @@ struct Shared {
     offset: u64,
     /// Whether the length can change under us (F3).
     regular: bool,
-    /// Its lock lasts as long as it is open.
-    file: File,
+    /// Above the lock: what is under way ends before others may write.
     driven: Driven,
+    file: Locked,
     name: &'static str,
 }
 

@@ -16,7 +16,7 @@ use crate::error::OpenError;
 
 /// An open file or device, locked.
 pub(super) struct Opened {
-    pub(super) file: File,
+    pub(super) file: Locked,
     /// Bytes, in whole sectors.
     pub(super) size: u64,
     pub(super) sector: u32,
@@ -55,12 +55,33 @@ pub(super) fn open_disk(path: &Path, options: &FileOptions) -> Result<Opened, Op
         FileType::BlockDevice => false,
         _ => return Err(not_a_disk()),
     };
-    lock(&file, path, options.read_only, &stat)?;
+    let file = lock(file, path, options.read_only, &stat)?;
     let (sector, size) = sector_of(&file, options.direct, regular)
         .and_then(|sector| Ok((sector, size_of(&file)?)))
         .map_err(|errno| refused(errno.into()))?;
     let volatile_cache = !(options.direct && !regular && write_through(&stat));
     Ok(Opened { file, size: size - size % u64::from(sector), sector, volatile_cache, regular })
+}
+
+/// A file that nobody else may write to while it is open.
+///
+/// The lock is given back by a call of its own, for closing is not enough: a process that is being spawned holds a copy of
+/// the file until it runs its program, and the next one to open the disk would find it locked by nobody.
+pub(super) struct Locked(File);
+
+impl std::ops::Deref for Locked {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Whatever is wrong with the file, it is about to be closed.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
 }
 
 /// The length in bytes, of a file or a device.
@@ -69,10 +90,10 @@ pub(super) fn size_of(file: &File) -> Result<u64, Errno> {
 }
 
 /// A lock of the open file, not of the process: a second open by the same program is refused too.
-fn lock(file: &File, path: &Path, shared: bool, stat: &Stat) -> Result<(), OpenError> {
+fn lock(file: File, path: &Path, shared: bool, stat: &Stat) -> Result<Locked, OpenError> {
     let how = if shared { FlockOperation::NonBlockingLockShared } else { FlockOperation::NonBlockingLockExclusive };
-    match flock(file, how) {
-        Ok(()) => Ok(()),
+    match flock(&file, how) {
+        Ok(()) => Ok(Locked(file)),
         Err(Errno::WOULDBLOCK) => Err(OpenError::Locked { path: path.into(), who: holder(stat) }),
         Err(errno) => Err(OpenError::Io { path: path.into(), source: errno.into() }),
     }

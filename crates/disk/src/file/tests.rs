@@ -109,6 +109,20 @@ fn a_second_writer_is_refused_and_told_who_has_it() {
     assert!(matches!(open(false), Err(OpenError::Locked { .. })));
 }
 
+/// As a process does between fork and exec, whose parent drops the disk meanwhile.
+#[test]
+fn a_copy_of_the_open_file_does_not_keep_the_lock() {
+    let (_dir, path) = image();
+    let rt = Rt::real_time();
+    for options in both() {
+        let disk = FileDisk::open(&rt, &path, &options).unwrap();
+        let _copy = disk.0.file.try_clone().unwrap();
+        assert!(matches!(FileDisk::open(&rt, &path, &options), Err(OpenError::Locked { .. })));
+        drop(disk);
+        FileDisk::open(&rt, &path, &options).unwrap();
+    }
+}
+
 #[test]
 fn a_window_hides_the_rest_of_the_file() {
     for options in both() {
