@@ -152,7 +152,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand bench" -l json -d 'One JSON li
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l scheme -d 'The scheme (ordo schemes)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l set -d 'allocinit=none|dirs|all as mount -o has it; the volume: size=, bsize=, fsize=, format=ufs1|ufs2; pauses=yes|no, so that the syncer writes between calls; recovery=N, the recovery of one image in N is cut, too (0: none); exhaustive=N, every subset is tried of up to N undurable writes' -r
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l workload -d 'Scripts between commas, or a set: hand, bugs, ufs, all of these, seq1, seq2, seq3, random' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l workload -d 'Scripts between commas, or a set: hand, bugs, ufs, all of these, seq1 to seq3, moves1 to moves3, random' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l script -d 'A script of your own, in the form that --list-workloads --json shows' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l sample -d 'Of a set of sequences or random scripts, so many by the seed [default: all; of seq3 2000, of random 100]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l disk -d 'The disk, honest for all but liar, or all (--list-disks)' -r

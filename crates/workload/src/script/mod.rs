@@ -20,8 +20,8 @@
 //!   `{x*200}` is `x` 200 times.
 //! - A comment `# refused` directly above a call says that the call may be refused, on this volume or on another one.
 //!
-//! [`all`], [`bugs`] and [`ufs`] come with the crate; [`ace`] makes all short sequences within bounds, [`random`] what a
-//! seed says.
+//! [`all`], [`bugs`] and [`ufs`] come with the crate; [`ace`] makes all short sequences within bounds, [`moves`] all of
+//! calls on directories, [`random`] what a seed says.
 //!
 //! S1. A script gives the same calls everywhere. A seed that a line leaves out is chosen by the script's text alone.
 //! S2. No two writes of a script have the same seed unless it is written down so. Bytes that come back after a crash
@@ -32,6 +32,7 @@
 pub mod ace;
 mod expand;
 mod library;
+pub mod moves;
 pub mod random;
 mod text;
 
@@ -39,6 +40,7 @@ pub use library::{all, bugs, find, ufs};
 pub use text::BadScript;
 
 use crate::random::Op;
+use crate::rng::Rng;
 use std::collections::BTreeSet;
 
 /// Calls with a name, and what has to be there before them.
@@ -62,4 +64,13 @@ impl Script {
         let all = self.setup.iter().chain(&self.calls).enumerate();
         all.map(|(index, op)| (op, self.refused.contains(&index)))
     }
+}
+
+/// `n` different numbers below `count`, or all, chosen by `seed`; ascending, since neighbours begin alike.
+fn numbers(count: u64, seed: u64, n: u64) -> BTreeSet<u64> {
+    let (mut rng, mut chosen) = (Rng::new(seed), BTreeSet::new());
+    while (chosen.len() as u64) < n.min(count) {
+        chosen.insert(rng.below(count));
+    }
+    chosen
 }

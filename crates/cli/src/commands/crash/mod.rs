@@ -31,8 +31,8 @@ use workload::script::Script;
 /// writes are lost, kept and torn in the ways that the disk may do, the volume is recovered, and what is there is compared
 /// with what was promised. Everything but states_per_second is the same for the same arguments, whatever --jobs is.
 ///
-/// Of one script, or of several by name, a shard takes the images whose fingerprint says so; of seq1, seq2, seq3 and random
-/// it takes some of the scripts. There, images are told apart within rows of 32 scripts.
+/// Of one script, or of several by name, a shard takes the images whose fingerprint says so; of seq1 to seq3, moves1 to moves3
+/// and random it takes some of the scripts. There, images are told apart within rows of 32 scripts.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo crash --workload mixed\n  ordo crash --scheme async --workload rename,create\n  \
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// exhaustive=N, every subset is tried of up to N undurable writes
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Scripts between commas, or a set: hand, bugs, ufs, all of these, seq1, seq2, seq3, random
+    /// Scripts between commas, or a set: hand, bugs, ufs, all of these, seq1 to seq3, moves1 to moves3, random
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     workload: Vec<String>,
     /// A script of your own, in the form that --list-workloads --json shows

@@ -6,7 +6,7 @@ use crate::out::usage;
 use anyhow::Context;
 use workload::random::Op;
 use workload::script::ace::{self, Bounds, Space};
-use workload::script::{self, Script, random};
+use workload::script::{self, Script, moves, random};
 
 /// Scripts, and how they are shared out.
 pub(super) enum Work {
@@ -22,7 +22,7 @@ pub(super) enum Work {
 }
 
 /// Sets, and what they are.
-pub(super) const SETS: [(&str, &str); 8] = [
+pub(super) const SETS: [(&str, &str); 11] = [
     ("hand", "the scripts that each stand for one kind of change, and one with a little of everything"),
     ("bugs", "those of bugs that file systems had (Mohan et al., OSDI 2018)"),
     ("ufs", "those of what only this format has"),
@@ -30,6 +30,9 @@ pub(super) const SETS: [(&str, &str); 8] = [
     ("seq1", "all sequences of one call within ACE's bounds"),
     ("seq2", "of two calls"),
     ("seq3", "of three calls; a sample"),
+    ("moves1", "all calls that make, move, exchange or remove one of five directories, or make it durable"),
+    ("moves2", "sequences of two of them"),
+    ("moves3", "of three"),
     ("random", "random calls by the seed"),
 ];
 
@@ -62,7 +65,9 @@ impl Work {
             (None, names) => (Work::Few(few(names, args)?), false),
         };
         match args.sample {
-            Some(_) if !by_sample => Err(usage("--sample is for seq1, seq2, seq3 and random, one of them alone")),
+            Some(_) if !by_sample => {
+                Err(usage("--sample is for seq1 to seq3, moves1 to moves3 and random, one of them alone"))
+            }
             _ => Ok((name, work)),
         }
     }
@@ -96,7 +101,8 @@ fn uses_attributes(script: &Script) -> bool {
 }
 
 fn one(name: &str) -> anyhow::Result<Script> {
-    let found = script::find(name).or_else(|| ace::find(name)).or_else(|| random::find(name));
+    let found =
+        script::find(name).or_else(|| ace::find(name)).or_else(|| moves::find(name)).or_else(|| random::find(name));
     found.ok_or_else(|| usage(format!("no script is called {name:?}; there are: {}", known())))
 }
 
@@ -108,33 +114,44 @@ fn known() -> String {
 
 /// A set of which a sample can be taken.
 fn sampled(set: &str, args: &Args) -> anyhow::Result<Option<Work>> {
-    let (length, sample) = match set {
-        "seq1" => (1, args.sample),
-        "seq2" => (2, args.sample),
-        "seq3" => (3, Some(args.sample.unwrap_or(SEQ3_SAMPLE))),
+    Ok(Some(match set {
+        "seq1" => sequences(1, args.sample, args.seed),
+        "seq2" => sequences(2, args.sample, args.seed),
+        "seq3" => sequences(3, Some(args.sample.unwrap_or(SEQ3_SAMPLE)), args.seed),
+        "moves1" => moves_of(1, args.sample, args.seed),
+        "moves2" => moves_of(2, args.sample, args.seed),
+        "moves3" => moves_of(3, args.sample, args.seed),
         "random" => {
             let attributes = Set::read(&args.set)?.has_attributes();
             let seeds = random::seeds(args.seed, args.sample.unwrap_or(RANDOM_SAMPLE));
             let count = seeds.len() as u64;
-            return Ok(Some(Work::Many {
-                count,
-                nth: Box::new(move |at| random::script(seeds[at as usize], attributes)),
-            }));
+            Work::Many { count, nth: Box::new(move |at| random::script(seeds[at as usize], attributes)) }
         }
         _ => return Ok(None),
-    };
+    }))
+}
+
+fn sequences(length: usize, sample: Option<u64>, seed: u64) -> Work {
     let bounds = Bounds::length(length);
-    Ok(Some(match sample {
-        Some(n) => {
-            let mut scripts: Vec<Script> = ace::sample(&bounds, args.seed, n).collect();
-            // Neighbours begin alike, and share images.
-            scripts.sort_by_key(|script| (script.name.len(), script.name.clone()));
-            Work::Many { count: scripts.len() as u64, nth: Box::new(move |at| scripts[at as usize].clone()) }
-        }
+    match sample {
+        Some(n) => listed(ace::sample(&bounds, seed, n).collect()),
         None => {
             let space = Space::new(&bounds);
             // OK to unwrap: a space has a sequence for every number below its count.
             Work::Many { count: space.count(), nth: Box::new(move |at| space.nth(at).unwrap_or_default()) }
         }
-    }))
+    }
+}
+
+fn moves_of(length: usize, sample: Option<u64>, seed: u64) -> Work {
+    let space = moves::Space::new(length);
+    match sample {
+        Some(n) => listed(space.sample(seed, n).collect()),
+        // OK to unwrap: as above.
+        None => Work::Many { count: space.count(), nth: Box::new(move |at| space.nth(at).unwrap_or_default()) },
+    }
+}
+
+fn listed(scripts: Vec<Script>) -> Work {
+    Work::Many { count: scripts.len() as u64, nth: Box::new(move |at| scripts[at as usize].clone()) }
 }

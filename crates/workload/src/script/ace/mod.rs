@@ -34,9 +34,7 @@ mod tree;
 pub use filled::Core;
 pub use space::Space;
 
-use super::Script;
-use crate::rng::Rng;
-use std::collections::BTreeSet;
+use super::{Script, numbers};
 
 /// Operations of the longest sequences. More would not be counted in 64 bits.
 const LONGEST: usize = 5;
@@ -90,12 +88,7 @@ pub fn sequences(bounds: &Bounds) -> impl Iterator<Item = Script> + use<> {
 /// `n` different sequences, or all if there are not as many, chosen by `seed`.
 pub fn sample(bounds: &Bounds, seed: u64, n: u64) -> impl Iterator<Item = Script> + use<> {
     let space = Space::new(bounds);
-    let mut rng = Rng::new(seed);
-    let mut chosen = BTreeSet::new();
-    (0..n.min(space.count())).map_while(move |_| {
-        let fresh = std::iter::repeat_with(|| rng.below(space.count())).find(|index| chosen.insert(*index));
-        space.nth(fresh?)
-    })
+    numbers(space.count(), seed, n).into_iter().map_while(move |index| space.nth(index))
 }
 
 /// The sequence with this name within the bounds that [`Bounds::length`] gives, nested if the name says so:

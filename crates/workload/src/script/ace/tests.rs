@@ -1,6 +1,7 @@
 use super::*;
 use crate::random::{Outcome, Player};
 use model::{MemFs, ready};
+use std::collections::BTreeSet;
 use vfs::Caller;
 
 /// Plays a script on the model; S3.
