@@ -73,6 +73,9 @@ pub enum Cause {
         /// The size in bytes when it was opened.
         size: u64,
     },
+    /// Something that had to be durable first is not.
+    #[error("it had to follow another request, which failed: {0}")]
+    After(Box<DiskError>),
     /// The power is off (fault injection).
     #[error("the power is off")]
     PowerCut,
@@ -95,8 +98,9 @@ impl DiskError {
     /// The nearest error number of the system.
     pub fn errno(&self) -> i32 {
         use rustix::io::Errno;
-        match self.cause {
-            Cause::Io(errno) => errno,
+        match &self.cause {
+            Cause::After(error) => error.errno(),
+            Cause::Io(errno) => *errno,
             Cause::ReadOnly => Errno::ROFS.raw_os_error(),
             Cause::Gone { .. } | Cause::PowerCut => Errno::NODEV.raw_os_error(),
             Cause::Unsupported => Errno::OPNOTSUPP.raw_os_error(),

@@ -28,7 +28,7 @@ pub use error::{Cause, DiskError, DiskOp, OpenError};
 pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
 pub use file::{EngineChoice, FileDisk, FileOptions};
 pub use nbd::{NbdDisk, NbdError, NbdOptions};
-pub use queue::{Queue, QueueOptions, Scheduler, Stats, Written};
+pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written};
 pub use ram::RamDisk;
 pub use recorder::{Event, RecordedPart, Recorder};
 pub use slice::Slice;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use rt::sync::Receiver;
 
 use super::ledger::{Stage, WriteState};
-use super::{Inner, first_block};
+use super::{Id, Inner, first_block};
 use crate::{Block, DiskError, DiskFuture, ReadPart};
 
 /// The answer of a read, a flush or a discard. It comes whether or not it is awaited.
@@ -57,12 +57,14 @@ impl<T: Unpin> Future for Answer<T> {
 #[derive(Clone)]
 pub struct Written {
     queue: Rc<Inner>,
-    state: Rc<WriteState>,
+    pub(super) state: Rc<WriteState>,
+    /// Its number in the queue; 0 if it never came there.
+    pub(super) id: Id,
 }
 
 impl Written {
-    pub(super) fn new(queue: Rc<Inner>, state: Rc<WriteState>) -> Written {
-        Written { queue, state }
+    pub(super) fn new(queue: Rc<Inner>, state: Rc<WriteState>, id: Id) -> Written {
+        Written { queue, state, id }
     }
 
     /// Ready when the disk has the write, or has refused it. A power cut may still lose it.
@@ -122,7 +124,7 @@ impl Future for Durable<'_> {
     type Output = Result<(), DiskError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Written { queue, state } = self.written;
+        let Written { queue, state, .. } = self.written;
         match state.stage() {
             Stage::Durable => return Poll::Ready(Ok(())),
             Stage::Failed(error) | Stage::NotDurable(error) => return Poll::Ready(Err(error)),

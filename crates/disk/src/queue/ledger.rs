@@ -110,21 +110,33 @@ impl Ledger {
         self.volatile
     }
 
-    /// A write, or with no `write` a discard, has completed.
-    pub(super) fn complete(&mut self, write: Option<Rc<WriteState>>, fua: bool) {
+    /// A write, or with no `write` a discard, has completed. The number is the one that a flush must cover; `None` if it is
+    /// durable.
+    pub(super) fn complete(&mut self, write: Option<Rc<WriteState>>, fua: bool) -> Option<u64> {
         if !self.volatile || fua {
             write.inspect(|write| write.set(Stage::Durable));
-            return;
+            return None;
         }
         self.completed += 1;
         self.dirty = true;
-        let Some(write) = write.filter(|write| Rc::strong_count(write) > 1) else { return };
+        let Some(write) = write.filter(|write| Rc::strong_count(write) > 1) else { return Some(self.completed) };
         write.set(Stage::Completed(self.completed));
         if self.undecided.len() >= self.sweep_at {
             self.undecided.retain(|(_, write)| Rc::strong_count(write) > 1);
             self.sweep_at = (self.undecided.len() * 2).max(1024);
         }
         self.undecided.push_back((self.completed, write));
+        Some(self.completed)
+    }
+
+    /// The last completion, if it is not known to be durable, or one before it.
+    pub(super) fn undurable(&self) -> Option<u64> {
+        (self.dirty || self.running.is_some()).then_some(self.completed)
+    }
+
+    /// A flush must be started.
+    pub(super) fn wants_flush(&self) -> bool {
+        self.wanted && self.running.is_none()
     }
 
     /// Someone waits until completion `number` is durable. True: see to it that a flush is started.
@@ -159,9 +171,9 @@ impl Ledger {
         true
     }
 
-    /// The flush on the disk has ended.
-    pub(super) fn end(&mut self, outcome: &Result<(), DiskError>) {
-        let Some(flush) = self.running.take() else { return };
+    /// The flush on the disk has ended. The number is that of the last completion that it decided.
+    pub(super) fn end(&mut self, outcome: &Result<(), DiskError>) -> Option<u64> {
+        let flush = self.running.take()?;
         self.dirty |= outcome.is_err();
         let decided = self.undecided.partition_point(|(number, _)| *number <= flush.covers);
         for (_, write) in self.undecided.drain(..decided) {
@@ -173,5 +185,6 @@ impl Ledger {
         for waiter in flush.waiters {
             waiter.send(outcome.clone());
         }
+        Some(flush.covers)
     }
 }

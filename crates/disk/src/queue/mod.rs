@@ -11,12 +11,15 @@
 //! Q5. A merged request that fails with an I/O error is tried again piece by piece, so that one bad sector condemns
 //!     only the buffer that it belongs to.
 //!
+//! Q6. What a scheme wants in an order is written in it ([`Order`]); the rules are those of the page `order`, O1 to O3.
+//!
 //! Requests made in one turn of the executor are held back to its end and then go in elevator order, neighbours
 //! merged. On a disk that answers at once (`DiskInfo::immediate`) they go at once.
 
 mod elevator;
 mod handles;
 mod ledger;
+mod order;
 mod overlap;
 mod state;
 
@@ -33,7 +36,8 @@ use crate::{Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp
 pub use elevator::Scheduler;
 pub use handles::{Answer, Completed, Durable, Written};
 use ledger::{Join, Stage, WriteState};
-use state::{Job, Order, State};
+pub use order::{Flag, Meaning, Order};
+use state::{Command, Job, State};
 
 /// Numbers requests in the order in which they were issued.
 type Id = u64;
@@ -144,26 +148,35 @@ impl Queue {
 
     /// Writes `image`. The request is made now, whether or not its end is awaited.
     pub fn write(&self, at: DiskOff, image: Image, tag: Tag) -> Written {
-        self.write_with(at, image, tag, false)
+        self.write_with(at, image, tag, false, Order::Free)
     }
 
     /// As [`Queue::write`], but durable as soon as it is completed (FUA).
     pub fn write_fua(&self, at: DiskOff, image: Image, tag: Tag) -> Written {
-        self.write_with(at, image, tag, true)
+        self.write_with(at, image, tag, true, Order::Free)
     }
 
-    fn write_with(&self, at: DiskOff, image: Image, tag: Tag, fua: bool) -> Written {
+    /// As [`Queue::write`], in this order with others (Q6).
+    pub fn write_in(&self, order: Order<'_>, at: DiskOff, image: Image, tag: Tag) -> Written {
+        self.write_with(at, image, tag, false, order)
+    }
+
+    fn write_with(&self, at: DiskOff, image: Image, tag: Tag, fua: bool, order: Order<'_>) -> Written {
         let state = WriteState::new();
         let len = image.len() as u64;
-        match self.0.info.check(DiskOp::Write, at, len) {
+        let id = match self.0.info.check(DiskOp::Write, at, len) {
             Ok(()) => {
-                let fua = fua && self.0.info.volatile_cache;
-                self.0.state.borrow_mut().issue(at, len, tag, Job::Write { image, fua, state: state.clone() });
+                let job = Job::Write { image, fua: fua && self.0.info.volatile_cache, state: state.clone() };
+                let id = self.0.state.borrow_mut().issue(at, len, tag, job, order);
                 self.0.kick();
+                id
             }
-            Err(error) => state.set(Stage::Failed(error)),
-        }
-        Written::new(self.0.clone(), state)
+            Err(error) => {
+                state.set(Stage::Failed(error));
+                0
+            }
+        };
+        Written::new(self.0.clone(), state, id)
     }
 
     /// Makes everything completed so far durable. Requests that are still under way are not waited for.
@@ -189,7 +202,7 @@ impl Queue {
             return Answer::now(Err(error));
         }
         let (sender, receiver) = oneshot();
-        self.0.state.borrow_mut().issue(at, len, Tag::default(), Job::Discard(sender));
+        self.0.state.borrow_mut().issue(at, len, Tag::default(), Job::Discard(sender), Order::Free);
         self.0.kick();
         Answer::wait(receiver, DiskError::new(DiskOp::Discard, at, len, CANCELLED))
     }
@@ -239,13 +252,14 @@ impl Inner {
             return Answer::now(Err(error));
         }
         let (sender, receiver) = oneshot();
-        self.state.borrow_mut().issue(at, len as u64, tag, Job::Read(sender));
+        self.state.borrow_mut().issue(at, len as u64, tag, Job::Read(sender), Order::Free);
         Answer::wait(receiver, DiskError::new(DiskOp::Read, at, len as u64, CANCELLED))
     }
 
     fn kick(self: &Rc<Self>) {
         if self.info.immediate {
             self.dispatch();
+            self.wake_for_flush();
         } else {
             self.pump.notify_one();
         }
@@ -270,22 +284,30 @@ impl Inner {
     }
 
     fn next_transfer(&self) -> Option<(Vec<Id>, Transfer)> {
-        let (run, at, order) = {
+        let (run, at, command) = {
             let mut state = self.state.borrow_mut();
             let run = if state.at_disk < self.depth { state.take_run(self.max_merge)? } else { return None };
-            let (at, order) = state.order(&run);
-            (run, at, order)
+            let (at, command) = state.command(&run);
+            (run, at, command)
         };
-        let transfer = match order {
-            Order::Read(parts) => Transfer::Read(self.disk.read(at, parts)),
-            Order::Write(parts, fua) => Transfer::Other(self.disk.write(at, parts, fua)),
-            Order::Discard(len) => Transfer::Other(self.disk.discard(at, len)),
+        let transfer = match command {
+            Command::Read(parts) => Transfer::Read(self.disk.read(at, parts)),
+            Command::Write(parts, fua) => Transfer::Other(self.disk.write(at, parts, fua)),
+            Command::Discard(len) => Transfer::Other(self.disk.discard(at, len)),
         };
         Some((run, transfer))
     }
 
     fn finish(&self, run: Vec<Id>, outcome: Result<Vec<ReadPart>, DiskError>) {
         self.state.borrow_mut().finish(run, outcome);
+        self.wake_for_flush();
+    }
+
+    /// A write waits for another one to be durable (O1).
+    fn wake_for_flush(&self) {
+        if self.state.borrow().ledger.wants_flush() {
+            self.pump.notify_one();
+        }
     }
 
     fn demand_flush(&self, number: u64) {
@@ -312,10 +334,9 @@ impl Inner {
         }
     }
 
-    fn end_flush(&self, outcome: Result<(), DiskError>) {
-        let mut state = self.state.borrow_mut();
-        state.stats.errors += u64::from(outcome.is_err());
-        state.ledger.end(&outcome);
+    fn end_flush(self: &Rc<Self>, outcome: Result<(), DiskError>) {
+        self.state.borrow_mut().end_flush(&outcome);
+        self.dispatch();
     }
 }
 
@@ -341,5 +362,7 @@ impl Future for Transfer {
     }
 }
 
+#[cfg(test)]
+mod order_tests;
 #[cfg(test)]
 mod tests;

@@ -7,8 +7,9 @@ use rustc_hash::FxHashMap;
 
 use super::elevator::{Elevator, Scheduler};
 use super::ledger::{Ledger, Stage, WriteState};
+use super::order::{Edges, Flag, Freed, Gates, Meaning, Node, Order};
 use super::overlap::Overlap;
-use super::{Id, Stats};
+use super::{Id, Stats, Written};
 use crate::{Block, Cause, DiskError, DiskOff, DiskOp, Image, ReadPart, Tag, WritePart};
 
 /// The most buffers that one merged request may carry: well below the system's limit of 1024 (IOV_MAX).
@@ -17,6 +18,7 @@ const MAX_PARTS: usize = 256;
 pub(super) struct State {
     requests: FxHashMap<Id, Request>,
     pub(super) overlap: Overlap,
+    gates: Gates,
     elevator: Elevator,
     pub(super) at_disk: u32,
     issued: Id,
@@ -28,10 +30,14 @@ struct Request {
     at: DiskOff,
     len: u64,
     tag: Tag,
-    /// How many requests this one waits for (Q1).
-    waits_for: u32,
-    /// Who waits for this one.
+    /// From those that this one waits for (Q1, O1).
+    edges: Edges,
+    /// Who waits for this one to complete (Q1).
     followers: Vec<Id>,
+    /// Who waits for this one to be durable (O1).
+    heirs: Vec<Node>,
+    /// Something that it must follow has failed (O3).
+    broken: Option<DiskError>,
     /// Not to be merged again (Q5).
     alone: bool,
     job: Job,
@@ -62,7 +68,7 @@ impl Job {
 }
 
 /// What the disk is asked for. It is asked outside the borrow of the state: a disk may answer at once.
-pub(super) enum Order {
+pub(super) enum Command {
     Read(Vec<ReadPart>),
     Write(Vec<WritePart>, bool),
     Discard(u64),
@@ -73,6 +79,7 @@ impl State {
         State {
             requests: FxHashMap::default(),
             overlap: Overlap::default(),
+            gates: Gates::default(),
             elevator: Elevator::new(scheduler),
             at_disk: 0,
             issued: 0,
@@ -81,30 +88,159 @@ impl State {
         }
     }
 
-    /// Takes in a request, and finds out whom it has to wait for (Q1).
-    pub(super) fn issue(&mut self, at: DiskOff, len: u64, tag: Tag, job: Job) {
-        let State { requests, overlap, elevator, issued, stats, .. } = self;
-        *issued += 1;
-        let id = *issued;
+    /// Takes in a request, and finds out whom it has to wait for (Q1, O1).
+    pub(super) fn issue(&mut self, at: DiskOff, len: u64, tag: Tag, job: Job, order: Order<'_>) -> Id {
+        self.issued += 1;
+        let id = self.issued;
         let changes = !matches!(job, Job::Read(_));
         match job {
-            Job::Read(_) => stats.reads += 1,
-            Job::Write { .. } => stats.writes += 1,
-            Job::Discard(_) => stats.discards += 1,
+            Job::Read(_) => self.stats.reads += 1,
+            Job::Write { .. } => self.stats.writes += 1,
+            Job::Discard(_) => self.stats.discards += 1,
         }
-        let mut waits_for = 0;
+        let State { requests, overlap, .. } = self;
+        // One of its own, until all others are drawn.
+        let mut edges = Edges::one();
         overlap.search(at.0, at.0 + len, changes, |other| {
             if let Some(other) = requests.get_mut(&other) {
                 other.followers.push(id);
-                waits_for += 1;
+                edges.add();
             }
         });
         overlap.add(at.0, at.0 + len, changes, id);
-        stats.depth_max = stats.depth_max.max(overlap.len());
-        if waits_for == 0 {
-            elevator.add(at.0, id);
+        self.stats.depth_max = self.stats.depth_max.max(overlap.len());
+        let (followers, heirs) = (Vec::new(), Vec::new());
+        requests.insert(id, Request { at, len, tag, edges, followers, heirs, broken: None, alone: false, job });
+        self.put_in_order(id, !changes, order);
+        let freed = self.free_one(Freed::well(Node::Request(id)));
+        self.free(freed);
+        id
+    }
+
+    /// Draws the edges of a request that was just issued.
+    fn put_in_order(&mut self, id: Id, is_read: bool, order: Order<'_>) {
+        if let Order::Flag(Flag { meaning: Meaning::Full, reads_pass }) = order {
+            let gate = self.gates.shut(reads_pass, true);
+            self.wait_for_older(gate, id, reads_pass);
+            let freed = self.free_one(Freed::well(Node::Gate(gate)));
+            self.free(freed);
         }
-        requests.insert(id, Request { at, len, tag, waits_for, followers: Vec::new(), alone: false, job });
+        if self.gates.stand_at(id, is_read) {
+            self.add_edge(Node::Request(id));
+        }
+        self.gates.issued(id, &self.requests);
+        match order {
+            Order::Free | Order::Flag(Flag { meaning: Meaning::Ignore, .. }) => {}
+            Order::After(writes) => writes.iter().for_each(|write| self.follow(id, write)),
+            Order::Flag(Flag { meaning, reads_pass }) => {
+                let gate = self.gates.shut(reads_pass, meaning == Meaning::Back);
+                if meaning == Meaning::Back {
+                    self.wait_for_older(gate, id, reads_pass);
+                }
+                self.edge(id, Node::Gate(gate));
+                let freed = self.free_one(Freed::well(Node::Gate(gate)));
+                self.free(freed);
+            }
+        }
+    }
+
+    /// The gate waits for all that came before `id` and after the last flag, and for what is completed and not durable.
+    fn wait_for_older(&mut self, gate: u64, id: Id, reads_pass: bool) {
+        for older in self.gates.take_since(self.requests.keys().copied()).into_iter().filter(|older| *older != id) {
+            let is_read = self.requests.get(&older).is_some_and(|older| matches!(older.job, Job::Read(_)));
+            if !(reads_pass && is_read) {
+                self.edge(older, Node::Gate(gate));
+            }
+        }
+        if let Some(number) = self.ledger.undurable() {
+            self.add_edge(Node::Gate(gate));
+            self.wait_for_flush(number, Node::Gate(gate));
+        }
+    }
+
+    fn follow(&mut self, id: Id, write: &Written) {
+        match write.state.stage() {
+            Stage::Durable => {}
+            Stage::Pending => self.edge(write.id, Node::Request(id)),
+            Stage::Completed(number) => {
+                self.add_edge(Node::Request(id));
+                self.wait_for_flush(number, Node::Request(id));
+            }
+            Stage::Failed(error) | Stage::NotDurable(error) => {
+                if let Some(request) = self.requests.get_mut(&id) {
+                    request.broken = Some(error);
+                }
+            }
+        }
+    }
+
+    /// Draws an edge from a request that is not finished; from one that is there is none to draw.
+    fn edge(&mut self, from: Id, to: Node) {
+        if let Some(request) = self.requests.get_mut(&from) {
+            request.heirs.push(to);
+            self.add_edge(to);
+        }
+    }
+
+    fn edges(&mut self, node: Node) -> Option<&mut Edges> {
+        match node {
+            Node::Request(id) => self.requests.get_mut(&id).map(|request| &mut request.edges),
+            Node::Gate(gate) => self.gates.edges(gate),
+        }
+    }
+
+    fn add_edge(&mut self, to: Node) {
+        if let Some(edges) = self.edges(to) {
+            edges.add();
+        }
+    }
+
+    /// An edge comes from the completion with this number. A flush is asked for as soon as nothing else is waited for.
+    fn wait_for_flush(&mut self, number: u64, node: Node) {
+        self.gates.wait_for_flush(number, node);
+        if let Some(edges) = self.edges(node) {
+            edges.reach_flush();
+            if edges.only_flush() {
+                self.ledger.demand(number);
+            }
+        }
+    }
+
+    /// One edge less leads to each of these, and to all that are free by it.
+    fn free(&mut self, mut freed: Vec<Freed>) {
+        while let Some(one) = freed.pop() {
+            freed.extend(self.free_one(one));
+        }
+    }
+
+    /// One edge less leads to this one. If it was the last, a gate opens, and a request may go, or fails (O3).
+    fn free_one(&mut self, freed: Freed) -> Vec<Freed> {
+        let node = freed.node;
+        let next = match node {
+            Node::Gate(gate) => self.gates.freed(gate, freed),
+            Node::Request(id) => self.free_request(id, freed),
+        };
+        if self.edges(node).is_some_and(|edges| edges.only_flush()) {
+            let last = self.ledger.undurable();
+            last.map(|number| self.ledger.demand(number));
+        }
+        next
+    }
+
+    fn free_request(&mut self, id: Id, freed: Freed) -> Vec<Freed> {
+        let Some(request) = self.requests.get_mut(&id) else { return Vec::new() };
+        request.edges.take(&freed);
+        request.broken = request.broken.take().or(freed.broken);
+        if !request.edges.none() {
+            return Vec::new();
+        }
+        match request.broken.take().filter(|_| !matches!(request.job, Job::Read(_))) {
+            Some(error) => self.fail(id, &Cause::After(Box::new(error))),
+            None => {
+                self.elevator.add(request.at.0, id);
+                Vec::new()
+            }
+        }
     }
 
     /// Takes the next request and, as far as they may go with it, its neighbours above.
@@ -132,15 +268,15 @@ impl State {
     }
 
     /// What to ask the disk for, so that the requests of `run` are done.
-    pub(super) fn order(&self, run: &[Id]) -> (DiskOff, Order) {
+    pub(super) fn command(&self, run: &[Id]) -> (DiskOff, Command) {
         let request = |id| &self.requests[id];
         let first = request(&run[0]);
-        let order = match &first.job {
-            Job::Read(_) => Order::Read(run.iter().map(|id| request(id).buffer()).collect()),
-            Job::Write { fua, .. } => Order::Write(run.iter().filter_map(|id| request(id).part()).collect(), *fua),
-            Job::Discard(_) => Order::Discard(first.len),
+        let command = match &first.job {
+            Job::Read(_) => Command::Read(run.iter().map(|id| request(id).buffer()).collect()),
+            Job::Write { fua, .. } => Command::Write(run.iter().filter_map(|id| request(id).part()).collect(), *fua),
+            Job::Discard(_) => Command::Discard(first.len),
         };
-        (first.at, order)
+        (first.at, command)
     }
 
     /// The disk has answered the requests of `run`, which went as one.
@@ -150,7 +286,8 @@ impl State {
             Ok(parts) => {
                 let mut blocks = parts.into_iter().map(|part| part.block);
                 for id in run {
-                    self.succeed(id, &mut blocks);
+                    let freed = self.succeed(id, &mut blocks);
+                    self.free(freed);
                 }
             }
             Err(DiskError { cause: Cause::Io(_), .. }) if run.len() > 1 => {
@@ -160,43 +297,68 @@ impl State {
             }
             Err(error) => {
                 for id in run {
-                    self.fail(id, &error.cause);
+                    let freed = self.fail(id, &error.cause);
+                    self.free(freed);
                 }
             }
         }
     }
 
-    fn succeed(&mut self, id: Id, blocks: &mut impl Iterator<Item = Block>) {
-        let Some(request) = self.remove(id) else { return };
-        match request.job {
+    /// The flush at the disk has ended.
+    pub(super) fn end_flush(&mut self, outcome: &Result<(), DiskError>) {
+        self.stats.errors += u64::from(outcome.is_err());
+        if let Some(covers) = self.ledger.end(outcome) {
+            let freed = self.gates.flushed(covers, outcome.as_ref().err());
+            self.free(freed);
+        }
+    }
+
+    fn succeed(&mut self, id: Id, blocks: &mut impl Iterator<Item = Block>) -> Vec<Freed> {
+        let Some(request) = self.requests.remove(&id) else { return Vec::new() };
+        self.overlap.remove(request.at.0, id);
+        let mut freed = done(request.followers);
+        let undurable = match request.job {
             Job::Read(sender) => {
                 self.stats.bytes_read += request.len;
                 if let Some(block) = blocks.next() {
                     sender.send(Ok(block));
                 }
+                None
             }
             Job::Write { fua, state, image } => {
                 self.stats.bytes_written += request.len;
                 // Before the owner learns of it: otherwise the owner's next change would copy the buffer for nothing.
                 drop(image);
-                self.ledger.complete(Some(state), fua);
+                self.ledger.complete(Some(state), fua)
             }
             Job::Discard(sender) => {
-                self.ledger.complete(None, false);
+                let undurable = self.ledger.complete(None, false);
                 sender.send(Ok(()));
+                undurable
             }
+        };
+        match undurable {
+            Some(number) => request.heirs.into_iter().for_each(|heir| self.wait_for_flush(number, heir)),
+            None => freed.extend(request.heirs.into_iter().map(Freed::well)),
         }
+        freed
     }
 
-    fn fail(&mut self, id: Id, cause: &Cause) {
-        let Some(request) = self.remove(id) else { return };
+    fn fail(&mut self, id: Id, cause: &Cause) -> Vec<Freed> {
+        let Some(request) = self.requests.remove(&id) else { return Vec::new() };
+        self.overlap.remove(request.at.0, id);
         self.stats.errors += 1;
         let error = DiskError::new(request.job.op(), request.at, request.len, cause.clone());
+        // A read is only waited for.
+        let broken = (!matches!(request.job, Job::Read(_))).then(|| error.clone());
+        let mut freed = done(request.followers);
+        freed.extend(request.heirs.into_iter().map(|heir| Freed::broken(heir, broken.clone())));
         match request.job {
             Job::Read(sender) => sender.send(Err(error)),
             Job::Write { state, .. } => state.set(Stage::Failed(error)),
             Job::Discard(sender) => sender.send(Err(error)),
         }
+        freed
     }
 
     fn retry_alone(&mut self, id: Id) {
@@ -205,21 +367,11 @@ impl State {
             self.elevator.add(request.at.0, id);
         }
     }
+}
 
-    /// The request is finished: whoever waited for it may go (Q1).
-    fn remove(&mut self, id: Id) -> Option<Request> {
-        let request = self.requests.remove(&id)?;
-        self.overlap.remove(request.at.0, id);
-        for follower in &request.followers {
-            if let Some(waiting) = self.requests.get_mut(follower) {
-                waiting.waits_for -= 1;
-                if waiting.waits_for == 0 {
-                    self.elevator.add(waiting.at.0, *follower);
-                }
-            }
-        }
-        Some(request)
-    }
+/// The request that these waited for is finished, well or not (Q1).
+fn done(followers: Vec<Id>) -> Vec<Freed> {
+    followers.into_iter().map(|follower| Freed::well(Node::Request(follower))).collect()
 }
 
 impl Request {

@@ -1,0 +1,218 @@
+//! Which writes must be durable before which: flags and chains (Ganger and Patt 1994, section 3).
+//!
+//! O1. What must follow a write goes to the disk only when that write is *durable* (Q2), not when it has completed: a
+//!     volatile cache may write the second and lose the first. So on such a cache an edge costs a flush, which all that
+//!     wait for one share.
+//! O2. Edges lead from requests to younger ones. So nobody waits for himself.
+//! O3. What must follow a write that failed is not written, and fails too. A read that was only held up goes on.
+//!
+//! A flag is a gate that all younger requests stand at. A younger gate is reached through the older one, so whoever comes
+//! need know only the youngest: each request and each gate has few edges, however many wait.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::{Id, Written};
+use crate::DiskError;
+
+/// What a write must follow, or what must follow it.
+#[derive(Clone, Copy, Default)]
+pub enum Order<'a> {
+    /// Nothing but what shares its bytes (Q1).
+    #[default]
+    Free,
+    /// It is a barrier: section 3.1.
+    Flag(Flag),
+    /// These must be durable first: section 3.2, a chain.
+    After(&'a [Written]),
+}
+
+/// A flagged write, as a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flag {
+    /// What it holds back.
+    pub meaning: Meaning,
+    /// Reads pass (`-NR`). Otherwise they wait as writes do, and are waited for.
+    pub reads_pass: bool,
+}
+
+/// What a flag on a write means. Older requests are those issued before it, younger ones those issued after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// It follows all older requests, and all younger ones follow it.
+    Full,
+    /// All younger requests follow it and all older ones. Among the older ones it may go when it likes.
+    Back,
+    /// All younger requests follow it.
+    Part,
+    /// Nothing at all, for comparison.
+    Ignore,
+}
+
+/// So many requests since the last flag are remembered without a look at which of them are finished.
+const SINCE_MIN: usize = 1024;
+
+/// Numbers gates in the order of their flags.
+type GateId = u64;
+
+/// Who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Node {
+    Request(Id),
+    Gate(GateId),
+}
+
+/// A node that an edge less leads to.
+pub(super) struct Freed {
+    pub(super) node: Node,
+    /// What it waited for has failed.
+    pub(super) broken: Option<DiskError>,
+    /// The edge was one that waited for a flush.
+    pub(super) flushed: bool,
+}
+
+impl Freed {
+    pub(super) fn well(node: Node) -> Freed {
+        Freed { node, broken: None, flushed: false }
+    }
+
+    pub(super) fn broken(node: Node, broken: Option<DiskError>) -> Freed {
+        Freed { node, broken, flushed: false }
+    }
+}
+
+/// The edges that lead to a node.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Edges {
+    all: u32,
+    /// Those whose request is completed, and not durable.
+    at_flush: u32,
+}
+
+impl Edges {
+    pub(super) fn one() -> Edges {
+        Edges { all: 1, at_flush: 0 }
+    }
+
+    pub(super) fn add(&mut self) {
+        self.all += 1;
+    }
+
+    /// One of them waits for a flush from now on.
+    pub(super) fn reach_flush(&mut self) {
+        self.at_flush += 1;
+    }
+
+    pub(super) fn take(&mut self, freed: &Freed) {
+        self.all -= 1;
+        self.at_flush -= u32::from(freed.flushed);
+    }
+
+    pub(super) fn none(self) -> bool {
+        self.all == 0
+    }
+
+    /// Nothing but a flush is waited for. Asked for earlier, it would not cover all of it.
+    pub(super) fn only_flush(self) -> bool {
+        self.all > 0 && self.all == self.at_flush
+    }
+}
+
+/// The gates, and who waits for a flush. The edges of requests are with the requests.
+#[derive(Default)]
+pub(super) struct Gates {
+    shut: FxHashMap<GateId, Gate>,
+    /// The youngest gate that is shut.
+    youngest: Option<GateId>,
+    last: GateId,
+    /// Requests since the last flag, for the next one that waits for them all. Kept once there has been such a flag.
+    since: Option<Vec<Id>>,
+    /// Who waits until the completion with this number is durable.
+    at_flush: BTreeMap<u64, Vec<Node>>,
+}
+
+#[derive(Default)]
+struct Gate {
+    edges: Edges,
+    followers: Vec<Id>,
+    next: Option<GateId>,
+    reads_pass: bool,
+    broken: Option<DiskError>,
+}
+
+impl Gates {
+    /// The gate that a request stands at which comes now: it is among the followers of that gate from now on.
+    pub(super) fn stand_at(&mut self, id: Id, is_read: bool) -> bool {
+        let Some(gate) = self.youngest.and_then(|gate| self.shut.get_mut(&gate)) else { return false };
+        let stands = !(is_read && gate.reads_pass);
+        if stands {
+            gate.followers.push(id);
+        }
+        stands
+    }
+
+    /// A request was issued; `unfinished` are all that are not finished.
+    pub(super) fn issued<T>(&mut self, id: Id, unfinished: &FxHashMap<Id, T>) {
+        let Some(since) = &mut self.since else { return };
+        since.push(id);
+        // Without another flag it would grow for ever.
+        if since.len() > 2 * unfinished.len() + SINCE_MIN {
+            since.retain(|id| unfinished.contains_key(id));
+        }
+    }
+
+    /// The requests since the last flag that waited for all of them; all that there are if this is the first one.
+    pub(super) fn take_since(&mut self, all: impl Iterator<Item = Id>) -> Vec<Id> {
+        let fresh = Vec::new();
+        self.since.replace(fresh).unwrap_or_else(|| all.collect())
+    }
+
+    /// A new gate, at which all stand that come from now on. It has one edge of its own, so that it stays shut until all
+    /// others are drawn; the caller takes it away with [`Gates::freed`].
+    pub(super) fn shut(&mut self, reads_pass: bool, follows_older_gate: bool) -> GateId {
+        self.last += 1;
+        let gate = self.last;
+        let mut edges = Edges::one();
+        if let Some(older) = self.youngest.filter(|_| follows_older_gate).and_then(|older| self.shut.get_mut(&older)) {
+            older.next = Some(gate);
+            edges.add();
+        }
+        self.shut.insert(gate, Gate { edges, reads_pass, ..Gate::default() });
+        self.youngest = Some(gate);
+        gate
+    }
+
+    /// The edges of a gate that is shut.
+    pub(super) fn edges(&mut self, gate: GateId) -> Option<&mut Edges> {
+        self.shut.get_mut(&gate).map(|gate| &mut gate.edges)
+    }
+
+    /// A gate waits for one less. If it was the last one it opens, and these are freed.
+    pub(super) fn freed(&mut self, id: GateId, freed: Freed) -> Vec<Freed> {
+        let Some(gate) = self.shut.get_mut(&id) else { return Vec::new() };
+        gate.edges.take(&freed);
+        gate.broken = gate.broken.take().or(freed.broken);
+        if !gate.edges.none() {
+            return Vec::new();
+        }
+        let Some(gate) = self.shut.remove(&id) else { return Vec::new() };
+        self.youngest = self.youngest.filter(|youngest| *youngest != id);
+        let next = gate.next.map(Node::Gate);
+        let nodes = gate.followers.into_iter().map(Node::Request).chain(next);
+        nodes.map(|node| Freed::broken(node, gate.broken.clone())).collect()
+    }
+
+    /// It waits until the completion with this number is durable.
+    pub(super) fn wait_for_flush(&mut self, number: u64, node: Node) {
+        self.at_flush.entry(number).or_default().push(node);
+    }
+
+    /// A flush has decided all completions up to this number.
+    pub(super) fn flushed(&mut self, covers: u64, failure: Option<&DiskError>) -> Vec<Freed> {
+        let later = self.at_flush.split_off(&(covers + 1));
+        let decided = std::mem::replace(&mut self.at_flush, later);
+        let nodes = decided.into_values().flatten();
+        nodes.map(|node| Freed { node, broken: failure.cloned(), flushed: true }).collect()
+    }
+}
