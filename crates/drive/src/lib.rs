@@ -1,14 +1,34 @@
-//! A disk drive in virtual time.
+//! A disk drive in virtual time: what a request costs on a real mechanical drive, computed, not waited for.
+//!
+//! A [`Profile`] is the data of one drive; those of DiskSim 4.0 and some derived ones are built in. A [`Drive`] takes
+//! requests, each with the moment at which it comes, and says when it is answered, what the time went into, and when
+//! each block is on the medium. [`validate`] compares it with traces of the real drives.
+//!
+//! V1. Nothing here does I/O, reads a clock, draws a number or starts a thread. The same requests at the same moments
+//!     give the same answers, to the last bit, on every machine.
+//! V2. No step depends on the number of sectors that pass: a request costs about a microsecond of real time, whether
+//!     the drive reads ahead eight blocks or eight thousand.
+//! V3. The rules are those of DiskSim's disk model, told in the modules; where a rule is a quirk of the simulator and
+//!     not of a drive, a switch in [`Options`] turns it off.
 #![forbid(unsafe_code)]
 
+mod buffer;
+mod disk;
+mod drive;
 mod error;
 mod geometry;
-mod profile;
+mod mechanism;
+pub mod profile;
+mod request;
 mod seek;
+mod ssd;
 mod units;
+pub mod validate;
 
+pub use drive::{Drive, Written};
 pub use error::{ProfileError, RequestError, TraceError, ValidateError};
 pub use geometry::{Geometry, Place};
-pub use profile::*;
+pub use profile::{DiskProfile, Kind, Profile, SsdProfile, names};
+pub use request::{Completion, Op, Options, Phases, Request};
 pub use seek::SeekCurve;
 pub use units::{Angle, Cylinder, Head, Lbn, Ms};
