@@ -111,13 +111,8 @@ impl Buffer {
             State::Clean | State::Empty => 3,
         };
         let for_writes_only = cache.dedicated_write_segment && index == 0;
-        if hits && segment.holds(first) {
-            if end <= segment.end {
-                return (order, Hit::Whole);
-            }
-            if !for_writes_only {
-                return (4 + order, Hit::Part);
-            }
+        if hits && !for_writes_only && segment.holds(first) {
+            return if end <= segment.end { (order, Hit::Whole) } else { (4 + order, Hit::Part) };
         }
         let rank = match segment.state {
             _ if for_writes_only => u32::MAX,

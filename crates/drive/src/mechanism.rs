@@ -70,7 +70,7 @@ impl Passed {
     }
 }
 
-/// When blocks of a write are in the buffer.
+/// When blocks of a write are in the buffer, or when blocks of a read find room there. Both follow the bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Arrivals {
     /// Blocks before this one are there.
@@ -94,6 +94,14 @@ impl Arrivals {
         } else {
             f64::INFINITY
         }
+    }
+
+    /// How many blocks from `first` on are there at `time`.
+    pub(crate) fn there_at(&self, first: u64, time: f64) -> u64 {
+        let come = if self.block_ms > 0.0 { (((time - self.from) / self.block_ms) + ROUNDING) as u64 } else { u64::MAX };
+        let come = if time < self.from { 0 } else { come };
+        let end = self.there.saturating_add(come).min(self.end).max(self.there);
+        end.saturating_sub(first)
     }
 
     /// How many of `blocks` blocks from `first` on are there in time, if sector i begins at `at` + i `width`.
@@ -129,10 +137,8 @@ impl Arrivals {
 pub(crate) enum Gate {
     /// Nothing.
     Open,
-    /// There is no room for this block nor for any behind it.
-    Room(u64),
-    /// The block must be in the buffer.
-    Data(Arrivals),
+    /// The block's place in the buffer: its data, or its room, must be there.
+    Ready(Arrivals),
 }
 
 /// A run of blocks under the head, with the seeks between its tracks.
@@ -254,8 +260,8 @@ impl Motion {
         }
         let at = self.seek_end + skipped as f64 * self.width - elapsed;
         let blocks = match gate {
-            Gate::Data(arrivals) => arrivals.in_time(first, end - first, at, self.width),
-            Gate::Room(_) | Gate::Open => end - first,
+            Gate::Ready(arrivals) => arrivals.in_time(first, end - first, at, self.width),
+            Gate::Open => end - first,
         };
         if blocks > 0 {
             passed(Passed { first, blocks, done: at + self.width, width: self.width });
@@ -292,8 +298,7 @@ impl Motion {
             }
             let blocks = match gate {
                 Gate::Open => stop - self.next,
-                Gate::Room(full) => stop.min(full).saturating_sub(self.next),
-                Gate::Data(arrivals) => arrivals.in_time(self.next, stop - self.next, at, self.width),
+                Gate::Ready(arrivals) => arrivals.in_time(self.next, stop - self.next, at, self.width),
             };
             if blocks == 0 {
                 self.origin_at += self.round;

@@ -6,7 +6,7 @@
 
 use crate::drive::Drive;
 use crate::error::{TraceError, ValidateError};
-use crate::profile::Profile;
+use crate::profile::{Kind, Profile};
 use crate::request::{Op, Options, Request};
 use crate::units::{Lbn, Ms};
 
@@ -101,10 +101,17 @@ pub struct Demerit {
 ///
 /// If the trace is empty or the drive refuses a request.
 pub fn validate(profile: Profile, trace: &[TraceRequest]) -> Result<Demerit, ValidateError> {
-    let mut drive = Drive::with(profile.for_validation(), Options::disksim());
+    let options = options(&profile);
+    let mut drive = Drive::with(profile.for_validation(), options);
     let simulated = replay(&mut drive, trace)?;
     let measured: Vec<Ms> = trace.iter().map(|line| line.measured).collect();
     demerit(&measured, &simulated).ok_or(ValidateError::Nothing)
+}
+
+/// How DiskSim 4.0 treats this drive: it begins an access where the head lands only on drives with an indexed layout.
+pub fn options(profile: &Profile) -> Options {
+    let indexed = matches!(&profile.kind, Kind::Disk(disk) if disk.geometry.is_indexed());
+    Options { read_on_arrival: indexed, ..Options::disksim() }
 }
 
 /// The distance of two samples of service time; `None` if one is empty or they differ in size.

@@ -36,7 +36,7 @@ pub(crate) struct Disk {
     idle_since: f64,
     /// Data of the write whose motion this is.
     arrivals: Arrivals,
-    /// Blocks that are written a second time when the motion is over.
+    /// Blocks that joined a write-back and are written a second time when it is over.
     again: Option<(u64, u64)>,
     last: Op,
     /// Blocks that have reached the medium, if they are recorded.
@@ -169,7 +169,7 @@ impl Disk {
     }
 
     fn gate(motion: &Motion, arrivals: &Arrivals) -> Gate {
-        if motion.write { Gate::Data(*arrivals) } else { Gate::Open }
+        if motion.write { Gate::Ready(*arrivals) } else { Gate::Open }
     }
 
     fn writes_back(&self) -> bool {
@@ -204,12 +204,21 @@ impl Disk {
 
     /// The motion has passed its last block.
     fn finish_motion(&mut self) {
-        let Some(motion) = self.motion.take() else { return };
+        let Some(mut motion) = self.motion.take() else { return };
+        if let Some((first, end)) = self.again
+            && motion.limit < end
+        {
+            let come = self.arrivals.there_at(motion.limit.max(first), motion.done);
+            if come > 0 {
+                motion.limit += come;
+                self.motion = Some(motion);
+                return;
+            }
+        }
         self.arm = motion.arm_at(f64::INFINITY);
         self.idle_since = motion.done;
         if let Some((first, end)) = self.again.take() {
             let next = Motion::start(&self.mechanism, self.arm, motion.done, first, end, true, 0.0);
-            self.arrivals = Arrivals { there: end, end, ..Arrivals::default() };
             self.motion = Some(next);
             return;
         }
@@ -250,8 +259,7 @@ impl Disk {
 
     fn drop_requested(&mut self, index: usize, end: u64) {
         if self.cache.requested == Requested::Dropped {
-            let segment = &mut self.buffer.segments[index];
-            segment.start = end.min(segment.end.max(segment.start));
+            self.buffer.segments[index].start = end;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Completion, Disk, Grant};
 use crate::buffer::{Hit, State};
-use crate::mechanism::{Gate, Motion, Passed};
+use crate::mechanism::{Arrivals, Gate, Motion, Passed};
 use crate::profile::Prefetch;
 use crate::units::Ms;
 
@@ -51,7 +51,8 @@ impl Disk {
         };
         let stays = self.controller.never_disconnect || (at_once && !busy);
         let overhead = if hit == Hit::None { miss } else { self.after(self.controller.read_hit) };
-        let reach = from + grant.stopping;
+        // What is all there needs no mechanism: it does not wait for the prefetch to stop.
+        let reach = if hit == Hit::Whole { from } else { from + grant.stopping };
         let sending = Sending {
             segment,
             first,
@@ -148,7 +149,7 @@ impl Disk {
         let start = match sending.connected {
             Some(at) => at,
             None => {
-                let there = self.present(sending, sending.first + water.min(blocks), sending.first + size);
+                let there = self.present(sending, sending.first + water.min(blocks));
                 let there = if there > sending.bus_free { there } else { sending.bus_free };
                 there + controller.first_reselect + controller.data_preparation
             }
@@ -170,14 +171,15 @@ impl Disk {
     }
 
     /// When the blocks before `goal` are in the buffer.
-    fn present(&mut self, sending: &Sending, goal: u64, full: u64) -> f64 {
+    fn present(&mut self, sending: &Sending, goal: u64) -> f64 {
         let held = self.buffer.segments[sending.segment].end;
         if held >= goal {
             return sending.from;
         }
+        let room = self.room_behind(sending.first);
         match &mut self.motion {
             Some(motion) => {
-                motion.run(&self.mechanism, f64::INFINITY, goal, Gate::Room(full), &mut |_| {});
+                motion.run(&self.mechanism, f64::INFINITY, goal, room, &mut |_| {});
                 if motion.done > sending.from { motion.done } else { sending.from }
             }
             // OK: without a motion the whole read is in the buffer.
@@ -218,24 +220,30 @@ impl Disk {
         }
     }
 
-    /// Piece by piece: a piece is what is there when its transfer begins, and its room is free when it is over.
+    /// Nothing behind `sent` is with the host, so a segment's length from there is the end of the room.
+    fn room_behind(&self, sent: u64) -> Gate {
+        let full = sent + self.cache.segment_blocks;
+        Gate::Ready(Arrivals { there: full, end: full, ..Arrivals::default() })
+    }
+
+    /// Piece by piece: a piece is what is there when its transfer begins. Each block makes room when it has been sent.
     fn send_in_pieces(&mut self, sending: &Sending, start: f64, water: u64, holds: bool) -> f64 {
         let size = self.cache.segment_blocks;
         let (mut sent, mut time) = (sending.first, start);
         loop {
-            let held = self.buffer.segments[sending.segment].end;
-            let there = match &mut self.motion {
-                Some(motion) => {
-                    motion.run(&self.mechanism, time, u64::MAX, Gate::Room(sent + size), &mut |_| {});
-                    motion.next
-                }
-                None => held,
-            };
+            let room = self.room_behind(sent);
+            let mut there = self.buffer.segments[sending.segment].end;
+            if let Some(motion) = &mut self.motion {
+                motion.run(&self.mechanism, time, u64::MAX, room, &mut |_| {});
+                there = motion.next;
+            }
             let piece = there.min(sending.end).saturating_sub(sent);
             if piece > 0 {
-                time += piece as f64 * self.read_block;
+                let (from, block_ms) = (time, self.read_block);
+                let room = Arrivals { there: sent + size, end: sent + size + piece, from, block_ms, held: None };
+                time += piece as f64 * block_ms;
                 if let Some(motion) = &mut self.motion {
-                    motion.run(&self.mechanism, time, u64::MAX, Gate::Room(sent + size), &mut |_| {});
+                    motion.run(&self.mechanism, time, u64::MAX, Gate::Ready(room), &mut |_| {});
                 }
                 sent += piece;
                 if sent >= sending.end {
@@ -245,7 +253,7 @@ impl Disk {
             }
             let goal = if holds { sent + 1 } else { (sent + water).min(sending.end) };
             let Some(motion) = &mut self.motion else { return time };
-            motion.run(&self.mechanism, f64::INFINITY, goal, Gate::Room(sent + size), &mut |_| {});
+            motion.run(&self.mechanism, f64::INFINITY, goal, room, &mut |_| {});
             if holds {
                 time = if motion.done > time { motion.done } else { time };
             } else {

@@ -45,8 +45,10 @@ impl Disk {
         } else {
             segment = self.buffer.for_write(&self.cache, first, end);
             extra = self.extra_disconnect(segment, first);
+            let overlaps = self.motion.is_some() && self.buffer.segments[self.owner].overlaps(first, end);
             let grant = self.stop_prefetch(from);
-            let reach = from + grant.stopping;
+            // A write into the prefetched blocks ends the prefetch, and does not wait for it.
+            let reach = if overlaps { from } else { from + grant.stopping };
             (begin, bus) = match extra {
                 Some(extra) => (
                     reach + extra.command + extra.seek_delta,
@@ -79,7 +81,7 @@ impl Disk {
         if self.options.read_on_arrival && self.cache.zero_latency_write {
             let arrivals = Arrivals { there: first, end, from: bus, block_ms: self.write_block, held: None };
             let (records, written) = (self.options.record_writes, &mut self.written);
-            motion.begin_where_landed(&self.mechanism, end, Gate::Data(arrivals), &mut |passed| {
+            motion.begin_where_landed(&self.mechanism, end, Gate::Ready(arrivals), &mut |passed| {
                 if records {
                     written.push(passed);
                 }
@@ -123,11 +125,10 @@ impl Disk {
         let controller = self.controller;
         self.buffer.touch(self.owner, true);
         self.buffer.supersede(self.owner, first, end);
-        if let Some(motion) = &mut self.motion {
-            motion.limit = end;
-        }
         if self.options.write_appended_twice {
             self.again = Some((first, end));
+        } else if let Some(motion) = &mut self.motion {
+            motion.limit = end;
         }
         let start = ready + controller.data_preparation;
         let received = self.receive(&Receiving { first, end, start, reselect: controller.first_reselect });
@@ -155,6 +156,10 @@ impl Disk {
             }
             let piece = self.room().min(receiving.end - come);
             if piece == 0 {
+                if let Some(motion) = &mut self.motion {
+                    // Only a write that is to be written twice is not in the limit.
+                    motion.limit = motion.limit.max(come);
+                }
                 let written = self.run_write(f64::INFINITY, come - low);
                 let left = if self.controller.hold_bus_whole_write || self.controller.never_disconnect {
                     later(time, written)
@@ -182,7 +187,7 @@ impl Disk {
     fn run_write(&mut self, until: f64, goal: u64) -> f64 {
         let Some(motion) = &mut self.motion else { return until };
         let (records, written) = (self.options.record_writes, &mut self.written);
-        motion.run(&self.mechanism, until, goal, Gate::Data(self.arrivals), &mut |passed| {
+        motion.run(&self.mechanism, until, goal, Gate::Ready(self.arrivals), &mut |passed| {
             if records {
                 written.push(passed);
             }

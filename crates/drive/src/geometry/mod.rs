@@ -67,6 +67,11 @@ impl Geometry {
         self.surfaces
     }
 
+    /// True if a tree of tracks maps the blocks, not zones.
+    pub fn is_indexed(&self) -> bool {
+        matches!(self.map, Map::Indexed(_))
+    }
+
     /// The place of block `lbn`.
     ///
     /// # Panics
