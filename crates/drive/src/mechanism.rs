@@ -98,7 +98,8 @@ impl Arrivals {
 
     /// How many blocks from `first` on are there at `time`.
     pub(crate) fn there_at(&self, first: u64, time: f64) -> u64 {
-        let come = if self.block_ms > 0.0 { (((time - self.from) / self.block_ms) + ROUNDING) as u64 } else { u64::MAX };
+        let come =
+            if self.block_ms > 0.0 { (((time - self.from) / self.block_ms) + ROUNDING) as u64 } else { u64::MAX };
         let come = if time < self.from { 0 } else { come };
         let end = self.there.saturating_add(come).min(self.end).max(self.there);
         end.saturating_sub(first)

@@ -45,10 +45,8 @@ impl Disk {
         } else {
             segment = self.buffer.for_write(&self.cache, first, end);
             extra = self.extra_disconnect(segment, first);
-            let overlaps = self.motion.is_some() && self.buffer.segments[self.owner].overlaps(first, end);
             let grant = self.stop_prefetch(from);
-            // A write into the prefetched blocks ends the prefetch, and does not wait for it.
-            let reach = if overlaps { from } else { from + grant.stopping };
+            let reach = from;
             (begin, bus) = match extra {
                 Some(extra) => (
                     reach + extra.command + extra.seek_delta,
@@ -59,7 +57,7 @@ impl Disk {
                         + controller.first_reselect
                         + controller.data_preparation,
                 ),
-                None => (reach + overhead, reach + overhead + controller.data_preparation),
+                None => (reach + grant.stopping + overhead, reach + overhead + controller.data_preparation),
             };
             waited = grant.stopping;
         }
