@@ -10,8 +10,6 @@ use crate::profile::Cache;
 pub(crate) enum State {
     Empty,
     Clean,
-    /// Data of a write that the mechanism has not begun with.
-    Dirty,
     /// Blocks come from the medium.
     Reading,
     /// Blocks go to the medium.
@@ -102,10 +100,9 @@ impl Buffer {
             State::Empty => false,
             State::Clean => true,
             State::Reading => cache.caching_enabled,
-            State::Dirty | State::Writing => cache.caching_enabled && cache.read_hits_on_write_data,
+            State::Writing => cache.caching_enabled && cache.read_hits_on_write_data,
         };
         let order = match segment.state {
-            State::Dirty => 0,
             State::Writing => 1,
             State::Reading => 2,
             State::Clean | State::Empty => 3,
@@ -119,7 +116,7 @@ impl Buffer {
             State::Empty => 8,
             State::Clean => 9,
             State::Reading => 10,
-            State::Dirty | State::Writing => u32::MAX,
+            State::Writing => u32::MAX,
         };
         (rank, Hit::None)
     }
@@ -135,7 +132,7 @@ impl Buffer {
             State::Empty => 1,
             State::Clean => 2,
             State::Reading => 3,
-            State::Dirty | State::Writing => 4,
+            State::Writing => 4,
         };
         let ranked = self.segments.iter().enumerate().map(|(index, segment)| (rank(segment), segment.used, index));
         ranked.min().map_or(0, |(_, _, index)| index)

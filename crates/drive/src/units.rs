@@ -87,11 +87,6 @@ pub struct Head(pub u32);
 pub struct Angle(pub f64);
 
 impl Angle {
-    /// The part of `revolutions`, which may not be negative, that is left when whole turns are taken off.
-    pub(crate) fn turn(revolutions: f64) -> Angle {
-        Angle(revolutions - (revolutions as u64) as f64)
-    }
-
     /// How far the platter turns from here until `other` is under the head, in revolutions.
     pub fn until(self, other: Angle) -> f64 {
         let ahead = other.0 - self.0;
