@@ -31,16 +31,13 @@ pub struct Written {
     pub lbn: Lbn,
     /// How many.
     pub blocks: u64,
-    /// When the first was durable.
-    pub first_at: Ms,
-    /// From each block to the next.
-    pub each: Ms,
+    passed: Passed,
 }
 
 impl Written {
     /// When the block `index` places behind the first became durable.
     pub fn at(&self, index: u64) -> Ms {
-        Ms(self.first_at.0 + index as f64 * self.each.0)
+        Ms(self.passed.done(index))
     }
 
     /// How many of the blocks, from the first on, are durable at `time`.
@@ -153,12 +150,7 @@ impl Drive {
             Device::Disk(disk) => disk.written(),
             Device::Ssd(ssd) => ssd.written.clone(),
         };
-        let public = |passed: &Passed| Written {
-            lbn: Lbn(passed.first),
-            blocks: passed.blocks,
-            first_at: Ms(passed.done),
-            each: Ms(passed.width),
-        };
+        let public = |passed: &Passed| Written { lbn: Lbn(passed.first), blocks: passed.blocks, passed: *passed };
         passed.iter().map(public).collect()
     }
 

@@ -53,20 +53,26 @@ impl Mechanism {
     }
 }
 
-/// Blocks that passed one after the other.
+/// Blocks that passed one after the other. Times are counted from where the stretch began, so that they are the same to
+/// the last bit however often the motion was looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Passed {
     pub(crate) first: u64,
     pub(crate) blocks: u64,
-    /// When the first was done.
-    pub(crate) done: f64,
-    /// How long each took.
+    /// When the sector began that is `.1` places before the first block.
+    pub(crate) from: (f64, u64),
+    /// How long each block took.
     pub(crate) width: f64,
 }
 
 impl Passed {
+    /// When the block `index` places behind the first was done.
+    pub(crate) fn done(&self, index: u64) -> f64 {
+        self.from.0 + (self.from.1 + index + 1) as f64 * self.width
+    }
+
     pub(crate) fn last_done(&self) -> f64 {
-        self.done + (self.blocks - 1) as f64 * self.width
+        self.done(self.blocks - 1)
     }
 }
 
@@ -265,7 +271,7 @@ impl Motion {
             Gate::Open => end - first,
         };
         if blocks > 0 {
-            passed(Passed { first, blocks, done: at + self.width, width: self.width });
+            passed(Passed { first, blocks, from: (at, 0), width: self.width });
             self.early = Some((first, first + blocks));
         }
     }
@@ -309,7 +315,8 @@ impl Motion {
             if blocks == 0 {
                 return;
             }
-            passed(Passed { first: self.next, blocks, done: at + self.width, width: self.width });
+            let from = (self.origin_at, self.next - self.origin);
+            passed(Passed { first: self.next, blocks, from, width: self.width });
             self.next += blocks;
             self.done = self.begins(self.next);
         }
@@ -327,3 +334,7 @@ impl Motion {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "mechanism_tests.rs"]
+mod tests;

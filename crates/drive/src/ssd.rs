@@ -60,7 +60,7 @@ impl Ssd {
 
     fn record(&mut self, first: u64, blocks: u64, done: f64) {
         if self.options.record_writes {
-            self.written.push(Passed { first, blocks, done, width: 0.0 });
+            self.written.push(Passed { first, blocks, from: (done, 0), width: 0.0 });
         }
     }
 

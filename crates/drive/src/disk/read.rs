@@ -196,7 +196,7 @@ impl Disk {
             motion.run(&self.mechanism, f64::INFINITY, sending.end, Gate::Open, &mut |passed: Passed| {
                 let behind = sending.end.saturating_sub(passed.first) as f64;
                 let last_behind = sending.end.saturating_sub(passed.first + passed.blocks - 1) as f64;
-                let by_first = passed.done + behind * block_ms;
+                let by_first = passed.done(0) + behind * block_ms;
                 let by_last = passed.last_done() + last_behind * block_ms;
                 for by in [by_first, by_last] {
                     if by > done {

@@ -1,0 +1,224 @@
+//! When blocks reach the medium, and what flush and forced writes promise.
+
+use drive::{Drive, Lbn, Ms, Op, Options, Profile, Request, RequestError};
+
+fn drive(name: &str) -> Drive {
+    let options = Options { record_writes: true, ..Options::default() };
+    Drive::with(Profile::named(name).expect("built in"), options)
+}
+
+/// When each block of a range was durable first.
+fn moments(drive: &Drive, lbn: u64, blocks: u64) -> Vec<f64> {
+    let written = drive.written();
+    let at = |block: u64| {
+        let hits = written.iter().filter(|run| run.lbn.0 <= block && block < run.lbn.0 + run.blocks);
+        hits.map(|run| run.at(block - run.lbn.0).0).fold(f64::INFINITY, f64::min)
+    };
+    (lbn..lbn + blocks).map(at).collect()
+}
+
+#[test]
+fn a_write_through_is_answered_when_it_is_on_the_medium() {
+    let mut drive = drive("hp_c2247a");
+    let done = drive.submit(Ms::ZERO, Request::write(Lbn(500_000), 64)).expect("in range");
+    let moments = moments(&drive, 500_000, 64);
+    assert!(moments.iter().all(|at| *at <= done.at.0), "{moments:?} {done:?}");
+    assert!(done.at.0 - moments[63] < 1.0, "the last block decides");
+    assert!(moments.is_sorted());
+    assert!(!done.buffered && !drive.is_volatile());
+    assert_eq!(drive.settled(), Some(done.at));
+}
+
+#[test]
+fn a_write_back_is_answered_before_and_durable_after() {
+    let mut drive = drive("seagate_cheetah_9lp");
+    let done = drive.submit(Ms::ZERO, Request::write(Lbn(9_000_000), 16)).expect("in range");
+    let moments = moments(&drive, 9_000_000, 16);
+    assert!(done.buffered && drive.is_volatile());
+    assert!(moments.iter().all(|at| *at > done.at.0 && at.is_finite()), "{moments:?} {done:?}");
+    let settled = drive.settled().expect("it writes back by itself");
+    assert_eq!(settled.0, moments[15]);
+
+    let flushed = drive.flush(done.at).expect("the drive is free");
+    assert_eq!(flushed, settled, "a flush waits for the last block and no longer");
+    let again = drive.flush(flushed).expect("the drive is free");
+    assert_eq!(again, flushed, "nothing is dirty any more");
+}
+
+#[test]
+fn a_forced_write_is_durable_when_answered() {
+    let mut plain = drive("quantum_atlas_10k");
+    let mut forced = plain.clone();
+    let request = Request::write(Lbn(4_000_000), 8);
+    let buffered = plain.submit(Ms::ZERO, request).expect("in range").at;
+    let done = forced.submit(Ms::ZERO, request.forced()).expect("in range").at;
+    assert!(buffered < done);
+    assert!(moments(&forced, 4_000_000, 8).iter().all(|at| *at <= done.0));
+    assert!(moments(&plain, 4_000_000, 8).iter().all(|at| *at > buffered.0));
+}
+
+#[test]
+fn what_was_said_of_durability_never_changes() {
+    let mut drive = drive("seagate_barracuda_st32171w");
+    let mut now = Ms::ZERO;
+    let mut said: Vec<(u64, u64, Vec<f64>)> = Vec::new();
+    for step in 0..60_u64 {
+        // Streams, overwrites and jumps, some of them while the write before is under way.
+        let lbn = if step % 3 == 0 { step * 60_000 } else { (step - step % 3) * 60_000 + 8 * (step % 3) };
+        let done = drive.submit(now, Request::write(Lbn(lbn), 8)).expect("in range");
+        said.push((lbn, 8, moments(&drive, lbn, 8)));
+        now = done.at + Ms((step % 7) as f64 / 3.0);
+    }
+    for (lbn, blocks, at) in said {
+        assert!(at.iter().all(|at| at.is_finite()));
+        assert_eq!(moments(&drive, lbn, blocks), at, "block {lbn}");
+    }
+}
+
+#[test]
+fn write_backs_reach_the_medium_in_the_order_of_their_writes() {
+    let mut drive = drive("seagate_cheetah_4lp");
+    let (mut now, mut before) = (Ms::ZERO, 0.0);
+    for lbn in [8_000_000, 100, 4_000_000, 108, 8_000_008] {
+        now = drive.submit(now, Request::write(Lbn(lbn), 8)).expect("in range").at;
+        let at = moments(&drive, lbn, 8);
+        assert!(at[0] > before, "{lbn}: {at:?} after {before}");
+        before = at[7];
+    }
+}
+
+#[test]
+fn a_block_that_joins_a_write_back_is_written_once_unless_asked_otherwise() {
+    for (twice, times) in [(false, 1), (true, 2)] {
+        let options = Options { record_writes: true, write_appended_twice: twice, ..Options::default() };
+        let mut drive = Drive::with(Profile::named("seagate_cheetah_9lp").expect("built in"), options);
+        let first = drive.submit(Ms::ZERO, Request::write(Lbn(1_000_000), 16)).expect("in range").at;
+        let second = drive.submit(first, Request::write(Lbn(1_000_016), 16)).expect("in range");
+        assert!(second.buffered);
+        let settled = drive.settled().expect("it writes back by itself");
+        let among =
+            |run: &drive::Written| (run.lbn.0 + run.blocks).min(1_000_032).saturating_sub(run.lbn.0.max(1_000_016));
+        let passes: u64 = drive.written().iter().map(among).sum();
+        assert_eq!(passes, 16 * times, "{:?}", drive.written());
+        let last = moments(&drive, 1_000_016, 16)[15];
+        assert_eq!(settled.0 == last, !twice, "{settled} {last}");
+    }
+}
+
+#[test]
+fn durable_by_counts_the_blocks_of_a_run() {
+    let mut drive = drive("seagate_cheetah_9lp");
+    drive.submit(Ms::ZERO, Request::write(Lbn(50), 12)).expect("in range");
+    let run = drive.written()[0];
+    assert_eq!(run.durable_by(Ms(run.at(0).0 - 1e-6)), 0);
+    for blocks in 0..run.blocks {
+        assert_eq!(run.durable_by(run.at(blocks)), blocks + 1);
+    }
+    assert_eq!(run.durable_by(Ms(1e9)), run.blocks);
+}
+
+#[test]
+fn the_record_can_be_shortened() {
+    let mut drive = drive("hp_c2247a");
+    let first = drive.submit(Ms::ZERO, Request::write(Lbn(0), 8)).expect("in range").at;
+    drive.submit(first, Request::write(Lbn(90_000), 8)).expect("in range");
+    drive.forget_written(first);
+    assert!(drive.written().iter().all(|run| run.lbn.0 >= 90_000));
+    assert!(!drive.written().is_empty());
+    let mut silent = Drive::new(Profile::named("hp_c2247a").expect("built in"));
+    silent.submit(Ms::ZERO, Request::write(Lbn(0), 8)).expect("in range");
+    assert!(silent.written().is_empty());
+}
+
+#[test]
+fn flash_with_a_volatile_cache_is_durable_after_a_flush_only() {
+    let mut drive = drive("nvme_ssd_consumer");
+    let done = drive.submit(Ms::ZERO, Request::write(Lbn(80), 8)).expect("in range").at;
+    assert_eq!(done, Ms(0.0167));
+    assert!(drive.written().is_empty() && drive.settled().is_none());
+    let flushed = drive.flush(done).expect("free");
+    assert!((flushed.0 - done.0 - 0.9).abs() < 1e-9, "the block has left the cache by itself: {flushed}");
+    assert!(moments(&drive, 80, 8).iter().all(|at| *at == flushed.0));
+    let long = drive.submit(flushed, Request::write(Lbn(80_000), 16_384)).expect("in range").at;
+    let dirty = 16_384.0 * 512.0 - (long - flushed).0 * 1_700_000.0;
+    let paid = drive.flush(long).expect("free");
+    assert!((paid.0 - long.0 - 0.9 - dirty / 1_700_000.0).abs() < 1e-9, "{paid}");
+    let flushed = paid;
+    let forced = drive.submit(flushed, Request::write(Lbn(800), 8).forced()).expect("in range").at;
+    assert!((forced.0 - flushed.0 - 0.9).abs() < 1e-9);
+    assert!(moments(&drive, 800, 8).iter().all(|at| *at == forced.0));
+}
+
+#[test]
+fn flash_with_power_loss_protection_is_durable_at_once() {
+    let mut drive = drive("nvme_ssd_plp");
+    let done = drive.submit(Ms::ZERO, Request::write(Lbn(80), 8)).expect("in range").at;
+    assert_eq!(done, Ms(0.02));
+    assert!(moments(&drive, 80, 8).iter().all(|at| *at == done.0));
+    let flushed = drive.flush(done).expect("free");
+    assert!((flushed.0 - done.0 - 0.02).abs() < 1e-9);
+    let read = drive.submit(flushed, Request::read(Lbn(0), 2048)).expect("in range").at;
+    assert!((read.0 - flushed.0 - 0.085 - (1_048_576.0 - 4096.0) / 3_200_000.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_request_that_cannot_be_served_changes_nothing() {
+    for name in drive::names() {
+        let mut drive = drive(name);
+        let size = drive.blocks();
+        let before = drive.clone();
+        let empty = drive.submit(Ms::ZERO, Request::read(Lbn(1), 0));
+        assert!(matches!(empty, Err(RequestError::Empty { .. })));
+        for (lbn, blocks) in [(size, 1), (size - 1, 2), (u64::MAX, 1), (0, u64::MAX)] {
+            let beyond = drive.submit(Ms::ZERO, Request::write(Lbn(lbn), blocks));
+            assert!(matches!(beyond, Err(RequestError::Beyond { .. })), "{name} {lbn} {blocks}");
+        }
+        for now in [-1.0, f64::NAN, f64::INFINITY] {
+            assert!(matches!(drive.submit(Ms(now), Request::read(Lbn(0), 1)), Err(RequestError::Early { .. })));
+        }
+        let mut before = before;
+        let last = Request::read(Lbn(size - 1), 1);
+        let answer = drive.submit(Ms(1.0), last).expect("the last block");
+        assert_eq!(answer, before.submit(Ms(1.0), last).expect("the last block"), "{name}");
+        assert!(matches!(drive.submit(Ms::ZERO, last), Err(RequestError::Early { .. })));
+    }
+}
+
+#[test]
+fn the_parts_of_a_request_are_its_service_time() {
+    for name in drive::names() {
+        let mut drive = drive(name);
+        let mut now = Ms(0.5);
+        for step in 0..200_u64 {
+            let lbn = Lbn((step * 7_919_333 + step % 5 * 16) % (drive.blocks() - 300));
+            let op = if step % 3 == 0 { Op::Write } else { Op::Read };
+            let request = Request { op, lbn, blocks: 1 + step % 200, fua: step % 11 == 0 };
+            let done = drive.submit(now, request).expect("in range");
+            assert!((done.phases.sum().0 - (done.at - now).0).abs() < 1e-9, "{name} {request:?}: {done:?}");
+            let phases = done.phases;
+            let parts = [phases.wait, phases.overhead, phases.seek, phases.rotation, phases.transfer];
+            assert!(parts.iter().all(|part| part.0 >= 0.0), "{name}: {phases:?}");
+            now = done.at + Ms((step % 13) as f64);
+        }
+    }
+}
+
+#[test]
+fn positioning_foretells_the_seek_and_the_rotation_of_a_miss() {
+    for name in ["hp_c2247a", "dec_rz26", "quantum_atlas_10k", "seagate_cheetah_15k5"] {
+        let mut drive = drive(name);
+        let mut now = Ms(3.0);
+        for step in 1..50_u64 {
+            let lbn = Lbn(step * 104_729_777 % (drive.blocks() - 8));
+            // Long after the request before: nothing is under way.
+            let foretold = drive.positioning(now, lbn, Op::Read);
+            let done = drive.submit(now, Request::read(lbn, 1)).expect("in range");
+            assert!(!done.buffered);
+            let real = done.phases.seek + done.phases.rotation;
+            assert!((real - foretold).0.abs() < 1e-6, "{name}: {foretold}, {done:?}");
+            now = done.at + Ms(200.0);
+        }
+        assert_eq!(drive.seek_distance(now, Lbn(0)) == 0, drive.seek_distance(now, Lbn(1)) == 0);
+        assert!(drive.seek_distance(now, Lbn(0)) > 0);
+    }
+}
