@@ -239,6 +239,11 @@ impl Motion {
         };
     }
 
+    /// Lets the first block pass later by `ms`. Only for a motion that has just been started.
+    pub(crate) fn delay(&mut self, ms: f64) {
+        self.origin_at += ms;
+    }
+
     /// When the sector of `block`, which is on the stretch, begins.
     pub(crate) fn begins(&self, block: u64) -> f64 {
         self.origin_at + (block - self.origin) as f64 * self.width

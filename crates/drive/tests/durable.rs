@@ -222,3 +222,54 @@ fn positioning_foretells_the_seek_and_the_rotation_of_a_miss() {
         assert!(drive.seek_distance(now, Lbn(0)) > 0);
     }
 }
+
+#[test]
+fn a_large_volatile_cache_answers_at_once_and_a_flush_pays() {
+    let mut drive = drive("nearline_sata_7200");
+    let mut now = Ms::ZERO;
+    let blocks = |step: u64| step * 400_000_008 % drive.blocks() / 8 * 8;
+    let lbns: Vec<u64> = (0..10).map(blocks).collect();
+    for lbn in &lbns {
+        let done = drive.submit(now, Request::write(Lbn(*lbn), 8)).expect("in range");
+        assert!(done.buffered);
+        assert!((done.at - now).0 < 0.2, "{done:?}");
+        now = done.at;
+    }
+    let read = drive.submit(now, Request::read(Lbn(lbns[9]), 8)).expect("in range");
+    assert!(read.buffered && (read.at - now).0 < 0.2, "what waits in the cache is read from it: {read:?}");
+    // A read of something else goes before what waits.
+    let read = drive.clone().submit(read.at, Request::read(Lbn(3_000_000_000), 8)).expect("in range");
+    assert!((read.at - now).0 < 70.0, "{read:?}");
+
+    let flushed = drive.flush(read.at).expect("free");
+    let mechanical = (flushed - now).0 / 10.0;
+    assert!((2.0..25.0).contains(&mechanical), "{mechanical} ms an extent");
+    for lbn in lbns {
+        assert!(moments(&drive, lbn, 8).iter().all(|at| *at <= flushed.0), "block {lbn}");
+    }
+    let idle = drive.flush(flushed).expect("free");
+    assert!((idle.0 - flushed.0 - 0.1).abs() < 1e-9, "an empty cache answers after the command");
+}
+
+#[test]
+fn a_full_cache_makes_a_write_wait_for_the_mechanism() {
+    let mut drive = drive("nearline_sata_7200");
+    let (mut now, mut slow) = (Ms::ZERO, 0);
+    for step in 0..40_u64 {
+        let lbn = Lbn(step * 190_000_016 % (drive.blocks() - 8) / 8 * 8);
+        let done = drive.submit(now, Request::write(lbn, 8)).expect("in range");
+        slow += u32::from((done.at - now).0 > 1.0);
+        now = done.at;
+    }
+    assert!((10..30).contains(&slow), "{slow}");
+}
+
+#[test]
+fn a_write_of_half_a_physical_sector_costs_a_revolution() {
+    let time = |lbn: u64, blocks: u64| {
+        let mut drive = drive("nearline_sata_7200");
+        drive.submit(Ms::ZERO, Request::write(Lbn(lbn), blocks).forced()).expect("in range").at.0
+    };
+    let (whole, half) = (time(8_000, 8), time(8_000, 4));
+    assert!((half - whole - 8.333).abs() < 0.05, "{whole}, {half}");
+}

@@ -5,8 +5,10 @@
 //! D2. Between requests nothing happens that a later request could still prevent. What has been reported, a completion
 //!     or a block on the medium, never changes.
 //! D3. A write-back is never interrupted. So the moment at which each of its blocks becomes durable is known as soon as
-//!     its data are in the buffer.
+//!     its data are in the buffer. Only a drive with a large volatile cache ([`defer`]) has writes that wait behind it;
+//!     what is asked later may put those off.
 
+mod defer;
 mod read;
 mod write;
 
@@ -38,6 +40,10 @@ pub(crate) struct Disk {
     arrivals: Arrivals,
     /// Blocks that joined a write-back and are written a second time when it is over.
     again: Option<(u64, u64)>,
+    /// Writes that wait in a large volatile cache.
+    dirty: Vec<defer::Extent>,
+    /// They wait until the request at hand has been served.
+    holds_deferred: bool,
     last: Op,
     /// Blocks that have reached the medium, if they are recorded.
     written: Vec<Passed>,
@@ -77,6 +83,8 @@ impl Disk {
             idle_since: 0.0,
             arrivals: Arrivals::default(),
             again: None,
+            dirty: Vec::new(),
+            holds_deferred: false,
             last: Op::Read,
             written: Vec::new(),
         }
@@ -89,6 +97,7 @@ impl Disk {
     pub(crate) fn submit(&mut self, now: f64, op: Op, lbn: u64, blocks: u64, fua: bool) -> Completion {
         let from = now + self.controller.per_request;
         self.settle(from);
+        self.holds_deferred = true;
         let completion = match op {
             Op::Read => self.read(now, from, lbn, lbn + blocks),
             Op::Write => {
@@ -97,13 +106,17 @@ impl Disk {
             }
         };
         self.last = op;
+        self.holds_deferred = false;
+        if self.motion.is_none() && !self.dirty.is_empty() {
+            self.begin_deferred(completion.at.0);
+        }
         completion
     }
 
     /// When nothing is dirty any more and the flush is answered.
     pub(crate) fn flush(&mut self, now: f64) -> f64 {
         self.settle(now);
-        let clean = if self.writes_back() { self.settle_all() } else { now };
+        let clean = if self.is_dirty() { self.settle_all() } else { now };
         clean.max(now) + self.write_cache.map_or(0.0, |cache| cache.flush_ms)
     }
 
@@ -111,13 +124,13 @@ impl Disk {
     pub(crate) fn settled(&self, now: f64) -> f64 {
         let mut later = self.clone();
         later.written.clear();
-        if later.writes_back() { later.settle_all().max(now) } else { now }
+        if later.is_dirty() { later.settle_all().max(now) } else { now }
     }
 
     /// The blocks written so far, oldest first, and those that the write-back under way will write.
     pub(crate) fn written(&self) -> Vec<Passed> {
         let mut later = self.clone();
-        if later.writes_back() {
+        if later.is_dirty() {
             later.settle_all();
         }
         later.written
@@ -172,6 +185,10 @@ impl Disk {
         if motion.write { Gate::Ready(*arrivals) } else { Gate::Open }
     }
 
+    fn is_dirty(&self) -> bool {
+        self.writes_back() || !self.dirty.is_empty()
+    }
+
     fn writes_back(&self) -> bool {
         self.motion.as_ref().is_some_and(|motion| motion.write)
     }
@@ -223,6 +240,9 @@ impl Disk {
             return;
         }
         self.rest(motion.write);
+        if !self.holds_deferred && !self.dirty.is_empty() {
+            self.begin_deferred(motion.done);
+        }
     }
 
     /// The segment of the motion that is over becomes clean, or empty if it may not serve reads.

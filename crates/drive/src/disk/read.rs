@@ -27,6 +27,11 @@ impl Disk {
     pub(super) fn read(&mut self, now: f64, from: f64, first: u64, end: u64) -> Completion {
         let miss = self.after(self.controller.read_miss);
         let disconnect = self.after(self.controller.read_disconnect);
+        if self.is_deferred(first, end) {
+            let overhead = self.after(self.controller.read_hit) + self.controller.data_preparation;
+            let at = from + overhead + (end - first) as f64 * self.read_block + self.controller.read_completion;
+            return Completion { at: Ms(at), phases: self.phases(now, at, None, 0.0), buffered: true };
+        }
         let busy = self.writes_back();
         let mut grant = if busy { self.wait_for_write_back(from) } else { Grant { at: from, stopping: 0.0 } };
         let (segment, hit) = self.buffer.for_read(&self.cache, first, end);
@@ -108,6 +113,8 @@ impl Disk {
             (most, _) => end + most,
         };
         let limit = match cache.prefetch {
+            // What waits to be written goes before what may be wanted.
+            _ if !self.dirty.is_empty() => end,
             Prefetch::None => end,
             Prefetch::Segment => full(cache),
             Prefetch::Track => full(cache).min(self.mechanism.geometry.locate(end - 1).track_last + 1),

@@ -32,6 +32,12 @@ impl Disk {
         }
         let controller = self.controller;
         let busy = self.writes_back();
+        if busy
+            && !through
+            && let Some(completion) = self.defer(now, from + overhead, first, end)
+        {
+            return completion;
+        }
         let (begin, bus, waited);
         let mut extra = None;
         let segment;
@@ -67,6 +73,7 @@ impl Disk {
         self.buffer.segments[segment].restart(first, State::Writing);
         let mut motion =
             Motion::start(&self.mechanism, self.arm, begin, first, end, true, controller.minimum_seek_delay);
+        motion.delay(self.unaligned(first, end));
         let positioned = (motion.seek_from, motion.seek_end, motion.begins(first));
         self.arrivals = Arrivals { there: first, end: first, ..Arrivals::default() };
         self.arrivals.held = controller.extra_write_disconnect.map(|_| {
