@@ -1,6 +1,6 @@
 //! The drive as its users see it: checked requests in, moments out.
 
-use crate::disk::Disk;
+use crate::disk::{Disk, Recorded};
 use crate::error::RequestError;
 use crate::mechanism::Passed;
 use crate::profile::{Kind, Profile};
@@ -27,6 +27,8 @@ enum Device {
 /// Blocks that became durable one after the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Written {
+    /// The write that they come from: [`Completion::number`].
+    pub number: u64,
     /// The first of them.
     pub lbn: Lbn,
     /// How many.
@@ -146,19 +148,24 @@ impl Drive {
     /// Which blocks became durable when, in the order in which they did; those of a write-back under way with the moment
     /// at which they will. Empty unless [`Options::record_writes`] is set.
     pub fn written(&self) -> Vec<Written> {
-        let passed = match &self.device {
+        let recorded = match &self.device {
             Device::Disk(disk) => disk.written(),
             Device::Ssd(ssd) => ssd.written.clone(),
         };
-        let public = |passed: &Passed| Written { lbn: Lbn(passed.first), blocks: passed.blocks, passed: *passed };
-        passed.iter().map(public).collect()
+        let public = |&Recorded { passed, number }: &Recorded| Written {
+            number,
+            lbn: Lbn(passed.first),
+            blocks: passed.blocks,
+            passed,
+        };
+        recorded.iter().map(public).collect()
     }
 
     /// Forgets what [`Drive::written`] says of blocks that were durable at `time`.
     pub fn forget_written(&mut self, time: Ms) {
         match &mut self.device {
             Device::Disk(disk) => disk.forget_written(time.0),
-            Device::Ssd(ssd) => ssd.written.retain(|passed| passed.last_done() > time.0),
+            Device::Ssd(ssd) => ssd.written.retain(|recorded| recorded.passed.last_done() > time.0),
         }
     }
 

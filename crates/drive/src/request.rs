@@ -44,6 +44,8 @@ impl Request {
 /// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Completion {
+    /// How many requests the drive had served before.
+    pub number: u64,
     /// When the host has it.
     pub at: Ms,
     /// What the time went into.

@@ -6,6 +6,7 @@
 //!
 //! The cache empties at the sustained rate while time passes; a flush pays for what is left.
 
+use crate::disk::Recorded;
 use crate::mechanism::Passed;
 use crate::profile::SsdProfile;
 use crate::request::{Completion, Op, Options, Phases};
@@ -21,8 +22,9 @@ pub(crate) struct Ssd {
     dirty: f64,
     since: f64,
     /// Answered, but not durable.
-    waiting: Vec<(u64, u64)>,
-    pub(crate) written: Vec<Passed>,
+    waiting: Vec<(u64, u64, u64)>,
+    number: u64,
+    pub(crate) written: Vec<Recorded>,
 }
 
 impl SsdProfile {
@@ -45,7 +47,7 @@ impl SsdProfile {
 
 impl Ssd {
     pub(crate) fn new(profile: SsdProfile, options: Options) -> Ssd {
-        Ssd { profile, options, dirty: 0.0, since: 0.0, waiting: Vec::new(), written: Vec::new() }
+        Ssd { profile, options, dirty: 0.0, since: 0.0, waiting: Vec::new(), number: 0, written: Vec::new() }
     }
 
     pub(crate) fn blocks(&self) -> u64 {
@@ -58,9 +60,10 @@ impl Ssd {
         self.since = now;
     }
 
-    fn record(&mut self, first: u64, blocks: u64, done: f64) {
+    fn record(&mut self, first: u64, blocks: u64, number: u64, done: f64) {
         if self.options.record_writes {
-            self.written.push(Passed { first, blocks, from: (done, 0), width: 0.0 });
+            let passed = Passed { first, blocks, from: (done, 0), width: 0.0 };
+            self.written.push(Recorded { passed, number });
         }
     }
 
@@ -77,14 +80,16 @@ impl Ssd {
                 self.drain(now);
                 self.dirty += (blocks * BLOCK) as f64;
                 if self.options.record_writes {
-                    self.waiting.push((lbn, blocks));
+                    self.waiting.push((lbn, blocks, self.number));
                 }
             } else {
-                self.record(lbn, blocks, at);
+                self.record(lbn, blocks, self.number, at);
             }
         }
         let buffered = op == Op::Write && !forced;
-        Completion { at: Ms(at), phases: Phases::new(now, at, 0.0, 0.0, 0.0, 0.0), buffered }
+        let number = self.number;
+        self.number += 1;
+        Completion { number, at: Ms(at), phases: Phases::new(now, at, 0.0, 0.0, 0.0, 0.0), buffered }
     }
 
     pub(crate) fn flush(&mut self, now: f64) -> f64 {
@@ -92,8 +97,8 @@ impl Ssd {
         let at = now + self.profile.flush_ms + self.dirty / self.profile.sustained_bytes_per_ms;
         self.dirty = 0.0;
         self.since = at;
-        for (first, blocks) in std::mem::take(&mut self.waiting) {
-            self.record(first, blocks, at);
+        for (first, blocks, number) in std::mem::take(&mut self.waiting) {
+            self.record(first, blocks, number, at);
         }
         at
     }

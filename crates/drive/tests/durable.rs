@@ -273,3 +273,35 @@ fn a_write_of_half_a_physical_sector_costs_a_revolution() {
     let (whole, half) = (time(8_000, 8), time(8_000, 4));
     assert!((half - whole - 8.333).abs() < 0.05, "{whole}, {half}");
 }
+
+#[test]
+fn the_record_names_the_write_that_a_block_comes_from() {
+    for name in ["seagate_cheetah_9lp", "nearline_sata_7200", "hp_c2447", "nvme_ssd_plp"] {
+        let mut drive = drive(name);
+        let mut now = Ms::ZERO;
+        let mut newest = std::collections::BTreeMap::new();
+        for step in 0..300_u64 {
+            // A few places only: blocks are overwritten while they wait, in whole and in part, and appended to.
+            let lbn = step * step % 17 * 100_000 + step % 5 * 8;
+            let blocks = 8 + step % 3 * 8;
+            let request = Request { op: Op::Write, lbn: Lbn(lbn), blocks, fua: step % 23 == 0 };
+            let done = drive.submit(now, request).expect("in range");
+            assert_eq!(done.number, step);
+            newest.extend((lbn..lbn + blocks).map(|block| (block, step)));
+            now = done.at + Ms((step % 4) as f64);
+        }
+        drive.flush(now).expect("free");
+        let mut last = std::collections::BTreeMap::new();
+        for run in drive.written() {
+            for index in 0..run.blocks {
+                let entry = last.entry(run.lbn.0 + index).or_insert((f64::MIN, 0));
+                if run.at(index).0 >= entry.0 {
+                    *entry = (run.at(index).0, run.number);
+                }
+            }
+        }
+        for (block, number) in newest {
+            assert_eq!(last[&block].1, number, "{name}: the newest write of block {block} is the last on the medium");
+        }
+    }
+}

@@ -1,46 +1,73 @@
 //! A large volatile cache: writes that wait in it while the mechanism is busy with others.
 //!
 //! Drives whose profile has a `[write_cache]` answer a write from the cache even when another is being written. What waits
-//! is kept as extents; joined ones are one extent. The mechanism takes the extent that it reaches first. A read, a forced
+//! is kept as extents; a write that goes on where one ends makes it longer. The mechanism takes the extent that it reaches first. A read, a forced
 //! write, or a write for which the cache has no room waits for the extent under way, no longer, and goes before the rest.
 
-use super::{Completion, Disk};
+use super::{Completion, Disk, Source};
 use crate::buffer::State;
 use crate::mechanism::{Arrivals, Motion};
-use crate::units::Ms;
 
 /// Blocks that wait to be written.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Extent {
     first: u64,
     end: u64,
     /// When the last of them was in the cache.
     there: f64,
+    /// Which writes they come from.
+    sources: Vec<Source>,
+}
+
+impl Extent {
+    /// What is left of it when the blocks `first` to `end` are taken out.
+    fn without(self, first: u64, end: u64) -> impl Iterator<Item = Extent> {
+        let mut below = self.clone();
+        below.end = below.end.min(first);
+        for source in &mut below.sources {
+            source.end = source.end.min(first);
+        }
+        // Of those that now end there, the first one holds the last block.
+        below.sources.dedup_by_key(|source| source.end);
+        let mut above = self;
+        above.first = above.first.max(end);
+        above.sources.retain(|source| source.end > end);
+        [below, above].into_iter().filter(|part| part.first < part.end)
+    }
 }
 
 impl Disk {
+    /// Drops from the cache what a new write replaces.
+    pub(super) fn supersede_deferred(&mut self, first: u64, end: u64) {
+        if self.dirty.iter().any(|extent| extent.first < end && first < extent.end) {
+            let dirty = std::mem::take(&mut self.dirty);
+            self.dirty = dirty.into_iter().flat_map(|extent| extent.without(first, end)).collect();
+        }
+    }
+
     /// Takes a write into the cache while another is being written, if there is room; when it is answered.
     pub(super) fn defer(&mut self, now: f64, ready: f64, first: u64, end: u64) -> Option<Completion> {
         let cache = self.write_cache?;
         let blocks: u64 = self.dirty.iter().map(|extent| extent.end - extent.first).sum();
-        let meets = |extent: &Extent| extent.first <= end && first <= extent.end;
-        let joined = self.dirty.iter().position(meets);
+        let joined = self.dirty.iter().position(|extent| extent.end == first);
         if blocks + (end - first) > cache.dirty_limit
             || (joined.is_none() && self.dirty.len() + 1 >= self.cache.max_write_segments)
         {
             return None;
         }
         let there = ready + self.controller.data_preparation + (end - first) as f64 * self.write_block;
+        let source = Source { end, number: self.number };
         match joined {
             Some(index) => {
-                let extent = self.dirty[index];
-                self.dirty[index] = Extent { first: extent.first.min(first), end: extent.end.max(end), there };
+                let extent = &mut self.dirty[index];
+                (extent.end, extent.there) = (end, there);
+                extent.sources.push(source);
             }
-            None => self.dirty.push(Extent { first, end, there }),
+            None => self.dirty.push(Extent { first, end, there, sources: vec![source] }),
         }
         self.buffer.supersede(usize::MAX, first, end);
         let at = there + self.controller.write_completion;
-        Some(Completion { at: Ms(at), phases: self.phases(now, at, None, 0.0), buffered: true })
+        Some(self.completion(at, self.phases(now, at, None, 0.0), true))
     }
 
     /// True if all blocks of a read wait in the cache.
@@ -61,7 +88,7 @@ impl Disk {
             }
         }
         let Some((_, index)) = best else { return };
-        let Extent { first, end, there } = self.dirty.swap_remove(index);
+        let Extent { first, end, there, sources } = self.dirty.swap_remove(index);
         let segment = self.buffer.for_write(&self.cache, first, end);
         self.buffer.segments[segment].restart(first, State::Writing);
         self.buffer.segments[segment].extend(end, self.cache.segment_blocks);
@@ -69,6 +96,7 @@ impl Disk {
         let mut motion = Motion::start(&self.mechanism, self.arm, from, first, end, true, 0.0);
         motion.delay(self.unaligned(first, end));
         self.arrivals = Arrivals { there: end, end, ..Arrivals::default() };
+        self.sources = sources;
         self.owner = segment;
         self.motion = Some(motion);
     }

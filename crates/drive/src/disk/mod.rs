@@ -17,6 +17,7 @@ use crate::mechanism::{Arrivals, Doing, Gate, Mechanism, Motion, Passed};
 use crate::profile::{After, Cache, Controller, DiskProfile, Requested, WriteCache, WritePolicy};
 use crate::request::{Completion, Op, Options, Phases};
 use crate::seek::Arm;
+use crate::units::Ms;
 
 /// A mechanical drive. Times are in milliseconds since it was switched on.
 #[derive(Clone, Debug)]
@@ -45,8 +46,42 @@ pub(crate) struct Disk {
     /// They wait until the request at hand has been served.
     holds_deferred: bool,
     last: Op,
+    /// How many requests came before the one at hand.
+    number: u64,
+    /// Which writes the blocks of the motion come from, ascending.
+    sources: Vec<Source>,
     /// Blocks that have reached the medium, if they are recorded.
-    written: Vec<Passed>,
+    written: Vec<Recorded>,
+}
+
+/// The write that blocks come from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Source {
+    /// The first block that does not come from it any more.
+    end: u64,
+    /// How many requests came before it.
+    number: u64,
+}
+
+/// Blocks of one write that reached the medium.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Recorded {
+    pub(crate) passed: Passed,
+    pub(crate) number: u64,
+}
+
+/// Notes blocks that have passed, each with the write that it comes from.
+fn record(written: &mut Vec<Recorded>, sources: &[Source], passed: Passed) {
+    let mut rest = passed;
+    for source in sources {
+        let blocks = source.end.saturating_sub(rest.first).min(rest.blocks);
+        if blocks > 0 {
+            written.push(Recorded { passed: Passed { blocks, ..rest }, number: source.number });
+            rest.first += blocks;
+            rest.from.1 += blocks;
+            rest.blocks -= blocks;
+        }
+    }
 }
 
 /// How a newcomer gets the mechanism.
@@ -86,6 +121,8 @@ impl Disk {
             dirty: Vec::new(),
             holds_deferred: false,
             last: Op::Read,
+            number: 0,
+            sources: Vec::new(),
             written: Vec::new(),
         }
     }
@@ -106,6 +143,7 @@ impl Disk {
             }
         };
         self.last = op;
+        self.number += 1;
         self.holds_deferred = false;
         if self.motion.is_none() && !self.dirty.is_empty() {
             self.begin_deferred(completion.at.0);
@@ -128,7 +166,7 @@ impl Disk {
     }
 
     /// The blocks written so far, oldest first, and those that the write-back under way will write.
-    pub(crate) fn written(&self) -> Vec<Passed> {
+    pub(crate) fn written(&self) -> Vec<Recorded> {
         let mut later = self.clone();
         if later.is_dirty() {
             later.settle_all();
@@ -138,7 +176,7 @@ impl Disk {
 
     /// Forgets the blocks that were on the medium at `time`.
     pub(crate) fn forget_written(&mut self, time: f64) {
-        self.written.retain(|passed| passed.last_done() > time);
+        self.written.retain(|recorded| recorded.passed.last_done() > time);
     }
 
     /// Seek and rotation, in milliseconds, for a request that comes at `now`.
@@ -197,10 +235,11 @@ impl Disk {
     fn settle(&mut self, time: f64) {
         while let Some(motion) = &mut self.motion {
             let gate = Disk::gate(motion, &self.arrivals);
-            let (records, written) = (motion.write && self.options.record_writes, &mut self.written);
+            let records = motion.write && self.options.record_writes;
+            let (written, sources) = (&mut self.written, &self.sources);
             motion.run(&self.mechanism, time, u64::MAX, gate, &mut |passed| {
                 if records {
-                    written.push(passed);
+                    record(written, sources, passed);
                 }
             });
             if !motion.write {
@@ -236,6 +275,7 @@ impl Disk {
         self.idle_since = motion.done;
         if let Some((first, end)) = self.again.take() {
             let next = Motion::start(&self.mechanism, self.arm, motion.done, first, end, true, 0.0);
+            self.sources.retain(|source| source.end == end);
             self.motion = Some(next);
             return;
         }
@@ -281,6 +321,10 @@ impl Disk {
         if self.cache.requested == Requested::Dropped {
             self.buffer.segments[index].start = end;
         }
+    }
+
+    fn completion(&self, at: f64, phases: Phases, buffered: bool) -> Completion {
+        Completion { number: self.number, at: Ms(at), phases, buffered }
     }
 
     fn phases(&self, now: f64, at: f64, positioned: Option<(f64, f64, f64)>, waited: f64) -> Phases {

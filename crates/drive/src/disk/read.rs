@@ -4,7 +4,6 @@ use super::{Completion, Disk, Grant};
 use crate::buffer::{Hit, State};
 use crate::mechanism::{Arrivals, Gate, Motion, Passed};
 use crate::profile::Prefetch;
-use crate::units::Ms;
 
 /// One read on its way to the host.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +29,7 @@ impl Disk {
         if self.is_deferred(first, end) {
             let overhead = self.after(self.controller.read_hit) + self.controller.data_preparation;
             let at = from + overhead + (end - first) as f64 * self.read_block + self.controller.read_completion;
-            return Completion { at: Ms(at), phases: self.phases(now, at, None, 0.0), buffered: true };
+            return self.completion(at, self.phases(now, at, None, 0.0), true);
         }
         let busy = self.writes_back();
         let mut grant = if busy { self.wait_for_write_back(from) } else { Grant { at: from, stopping: 0.0 } };
@@ -79,7 +78,7 @@ impl Disk {
         let at = self.send(&sending) + self.controller.read_completion;
         self.drop_requested(segment, end);
         let waited = if busy { grant.at - from } else { grant.stopping };
-        Completion { at: Ms(at), phases: self.phases(now, at, positioned, waited), buffered: hit == Hit::Whole }
+        self.completion(at, self.phases(now, at, positioned, waited), hit == Hit::Whole)
     }
 
     /// Starts the mechanism for a read, or lets the prefetch that is under way go further.

@@ -1,10 +1,9 @@
 //! A write: blocks over the bus, to the medium at once or in the background.
 
-use super::{Completion, Disk};
+use super::{Completion, Disk, Source, record};
 use crate::buffer::State;
 use crate::mechanism::{Arrivals, Gate, Motion};
 use crate::profile::ExtraDisconnect;
-use crate::units::Ms;
 
 /// From this length on, drives with the extra disconnection buffer more before they write.
 const LONG: u64 = 45;
@@ -27,6 +26,7 @@ impl Disk {
     pub(super) fn write(&mut self, now: f64, from: f64, first: u64, end: u64, through: bool) -> Completion {
         let overhead = if through { self.controller.write_miss } else { self.controller.write_hit };
         let overhead = self.after(overhead);
+        self.supersede_deferred(first, end);
         if self.joins(first, through) {
             return self.append(now, from + overhead, first, end);
         }
@@ -82,13 +82,15 @@ impl Disk {
             (first, enough.min(blocks) - 1)
         });
         self.owner = segment;
+        self.sources.clear();
+        self.sources.push(Source { end, number: self.number });
         let reselect = if extra.is_some() { controller.other_reselect } else { controller.first_reselect };
         if self.options.read_on_arrival && self.cache.zero_latency_write {
             let arrivals = Arrivals { there: first, end, from: bus, block_ms: self.write_block, held: None };
-            let (records, written) = (self.options.record_writes, &mut self.written);
+            let (records, written, sources) = (self.options.record_writes, &mut self.written, &self.sources);
             motion.begin_where_landed(&self.mechanism, end, Gate::Ready(arrivals), &mut |passed| {
                 if records {
-                    written.push(passed);
+                    record(written, sources, passed);
                 }
             });
         }
@@ -102,7 +104,7 @@ impl Disk {
         } else {
             received + controller.write_completion
         };
-        Completion { at: Ms(at), phases: self.phases(now, at, Some(positioned), waited), buffered: !through }
+        self.completion(at, self.phases(now, at, Some(positioned), waited), !through)
     }
 
     /// True if a write goes on where the write-back under way ends, and may share its segment.
@@ -130,6 +132,7 @@ impl Disk {
         let controller = self.controller;
         self.buffer.touch(self.owner, true);
         self.buffer.supersede(self.owner, first, end);
+        self.sources.push(Source { end, number: self.number });
         if self.options.write_appended_twice {
             self.again = Some((first, end));
         } else if let Some(motion) = &mut self.motion {
@@ -138,7 +141,7 @@ impl Disk {
         let start = ready + controller.data_preparation;
         let received = self.receive(&Receiving { first, end, start, reselect: controller.first_reselect });
         let at = received + controller.write_completion;
-        Completion { at: Ms(at), phases: self.phases(now, at, None, 0.0), buffered: true }
+        self.completion(at, self.phases(now, at, None, 0.0), true)
     }
 
     /// The extra disconnection of this write, if the drive makes one.
@@ -191,10 +194,10 @@ impl Disk {
     /// Lets the medium work on the write under way; when its last block was done.
     fn run_write(&mut self, until: f64, goal: u64) -> f64 {
         let Some(motion) = &mut self.motion else { return until };
-        let (records, written) = (self.options.record_writes, &mut self.written);
+        let (records, written, sources) = (self.options.record_writes, &mut self.written, &self.sources);
         motion.run(&self.mechanism, until, goal, Gate::Ready(self.arrivals), &mut |passed| {
             if records {
-                written.push(passed);
+                record(written, sources, passed);
             }
         });
         motion.done

@@ -330,7 +330,13 @@ fn zones(file: &raw::Geometry, serpentine: bool) -> Result<(Map, u32)> {
         next_lbn = data.first_lbn + data.count;
         most = most.max(data.sectors);
         firsts.push(data.first_lbn);
-        zones.push(Zone::new(data));
+        let last_cylinder = data.last_cylinder;
+        let zone = Zone::new(data);
+        if zone.locate(next_lbn - 1).cylinder > last_cylinder {
+            let what = "they push the last block out of the zone";
+            return Err(ProfileError::value(format!("{key}.slips"), what, "list no more slips than spares"));
+        }
+        zones.push(zone);
     }
     if next_lbn != file.mapped_sectors {
         let what = format!("the zones hold {next_lbn} blocks");
