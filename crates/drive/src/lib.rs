@@ -4,6 +4,17 @@
 //! requests, each with the moment at which it comes, and says when it is answered, what the time went into, and when
 //! each block is on the medium. [`validate`] compares it with traces of the real drives.
 //!
+//! ```
+//! use drive::{Drive, Lbn, Ms, Profile, Request};
+//!
+//! let mut drive = Drive::new(Profile::named("hp_c2447")?);
+//! let first = drive.submit(Ms::ZERO, Request::write(Lbn(500_000), 16))?;
+//! let second = drive.submit(first.at, Request::read(Lbn(16), 16))?;
+//! assert!(second.at > first.at);
+//! assert_eq!(drive.flush(second.at)?, second.at, "the drive writes through: nothing is dirty");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! V1. Nothing here does I/O, reads a clock, draws a number or starts a thread. The same requests at the same moments
 //!     give the same answers, to the last bit, on every machine.
 //! V2. No step depends on the number of sectors that pass: a request costs about a microsecond of real time, whether

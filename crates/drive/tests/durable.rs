@@ -305,3 +305,12 @@ fn the_record_names_the_write_that_a_block_comes_from() {
         }
     }
 }
+
+#[test]
+fn nothing_is_written_before_it_has_come() {
+    let mut drive = drive("nearline_sata_7200");
+    let first = drive.submit(Ms::ZERO, Request::write(Lbn(800), 8)).expect("in range").at;
+    let long = drive.submit(first, Request::write(Lbn(80_000), 60_000)).expect("in range");
+    assert!(long.buffered && (long.at - first).0 > 50.0, "its data take longer than the first write: {long:?}");
+    assert!(moments(&drive, 80_000, 60_000).iter().all(|at| *at > long.at.0));
+}

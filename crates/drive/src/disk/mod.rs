@@ -275,7 +275,6 @@ impl Disk {
         self.idle_since = motion.done;
         if let Some((first, end)) = self.again.take() {
             let next = Motion::start(&self.mechanism, self.arm, motion.done, first, end, true, 0.0);
-            self.sources.retain(|source| source.end == end);
             self.motion = Some(next);
             return;
         }

@@ -132,6 +132,9 @@ impl Disk {
         let controller = self.controller;
         self.buffer.touch(self.owner, true);
         self.buffer.supersede(self.owner, first, end);
+        // A stream may go on for ever; what is written of it needs no source any more.
+        let next = self.motion.as_ref().map_or(first, |motion| motion.next);
+        self.sources.retain(|source| source.end > next);
         self.sources.push(Source { end, number: self.number });
         if self.options.write_appended_twice {
             self.again = Some((first, end));

@@ -296,3 +296,7 @@ impl Zone {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "zone_tests.rs"]
+mod tests;
