@@ -42,4 +42,4 @@ pub use geometry::{Geometry, Place};
 pub use profile::{DiskProfile, Kind, Profile, SsdProfile, names};
 pub use request::{Completion, Op, Options, Phases, Request};
 pub use seek::SeekCurve;
-pub use units::{Angle, Cylinder, Head, Lbn, Ms};
+pub use units::{Lbn, Ms};

@@ -66,30 +66,3 @@ impl fmt::Display for Lbn {
         self.0.fmt(f)
     }
 }
-
-/// A cylinder, from 0 at the outer rim.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Cylinder(pub u32);
-
-impl Cylinder {
-    /// How far the arm travels from here to `other`, in cylinders.
-    pub fn distance(self, other: Cylinder) -> u32 {
-        self.0.abs_diff(other.0)
-    }
-}
-
-/// A head, that is a surface, from 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Head(pub u32);
-
-/// A place on the circle, in revolutions, from 0 up to but not including 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
-pub struct Angle(pub f64);
-
-impl Angle {
-    /// How far the platter turns from here until `other` is under the head, in revolutions.
-    pub fn until(self, other: Angle) -> f64 {
-        let ahead = other.0 - self.0;
-        if ahead < 0.0 { ahead + 1.0 } else { ahead }
-    }
-}

@@ -51,6 +51,8 @@ fn places_follow_from_the_rules() {
         (group(1), 3, vec![0, 5, 9, 18, 19, 37, 38, 39, 40]),
         (group(4), 5, sectors.clone()),
         (group(4), 5, vec![35, 36, 37, 38, 39, 40, 41]),
+        // The last range, without spares, has more blocks than a full one.
+        (group(4), 25, vec![]),
         (Sparing::DiskEnd, 0, vec![3, 21, 22, 60, 100]),
         (Sparing::ZoneEnd, 12, sectors),
         (Sparing::ZoneEnd, 12, vec![90, 91, 5, 30]),
