@@ -314,3 +314,44 @@ fn nothing_is_written_before_it_has_come() {
     assert!(long.buffered && (long.at - first).0 > 50.0, "its data take longer than the first write: {long:?}");
     assert!(moments(&drive, 80_000, 60_000).iter().all(|at| *at > long.at.0));
 }
+
+#[test]
+fn any_requests_are_answered_on_any_drive() {
+    let mut seed = 1_u64;
+    let mut luck = |bound: u64| {
+        seed = seed.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+        (seed >> 33) % bound
+    };
+    for name in drive::names() {
+        for switches in 0..8 {
+            let options = Options {
+                tie_is_late: switches & 1 == 0,
+                write_appended_twice: switches & 2 == 0,
+                comes_round_by_blocks: switches & 1 == 0,
+                read_on_arrival: switches & 4 == 0,
+                record_writes: true,
+            };
+            let mut drive = Drive::with(Profile::named(name).expect("built in"), options);
+            let (mut now, mut end) = (Ms::ZERO, 0);
+            for _ in 0..150 {
+                let most = if luck(10) == 0 { 5000 } else { 64 };
+                let blocks = 1 + luck(most);
+                let lbn = match luck(3) {
+                    0 => end,
+                    1 => drive.blocks() - blocks - luck(20_000),
+                    _ => luck(500_000),
+                };
+                let lbn = lbn.min(drive.blocks() - blocks);
+                let op = if luck(2) == 0 { Op::Read } else { Op::Write };
+                let request = Request { op, lbn: Lbn(lbn), blocks, fua: luck(9) == 0 };
+                let done = drive.submit(now, request).expect("in range").at;
+                assert!(done.0.is_finite() && done > now, "{name} {request:?} at {now}: {done}");
+                assert!((done - now).0 < 60_000.0, "{name} {request:?} at {now}: {done}");
+                end = lbn + blocks;
+                now = done + Ms(luck(30) as f64 / 3.0);
+            }
+            let flushed = drive.flush(now).expect("free");
+            assert!(flushed.0.is_finite() && drive.settled().is_none_or(|settled| settled <= flushed), "{name}");
+        }
+    }
+}

@@ -159,7 +159,8 @@ impl Disk {
     fn receive(&mut self, receiving: &Receiving) -> f64 {
         let size = self.cache.segment_blocks;
         let blocks = receiving.end - receiving.first;
-        let low = ((blocks.min(size) as f64 * self.cache.write_low_water) as u64).max(1);
+        // A segment that is full must lose a block before it can take one, whatever the mark says.
+        let low = ((blocks.min(size) as f64 * self.cache.write_low_water) as u64).max(1).min(size - 1);
         let (mut come, mut time) = (receiving.first, receiving.start);
         while come < receiving.end {
             if self.room() < receiving.end - come {
