@@ -1,0 +1,199 @@
+//! The drive as its users see it: checked requests in, moments out.
+
+use crate::disk::{Disk, Recorded};
+use crate::error::RequestError;
+use crate::mechanism::Passed;
+use crate::profile::{Kind, Profile};
+use crate::request::{Completion, Op, Options, Request};
+use crate::ssd::Ssd;
+use crate::units::{Lbn, Ms};
+
+/// A drive in virtual time. Time is the caller's: each call says when it happens.
+#[derive(Clone, Debug)]
+pub struct Drive {
+    device: Device,
+    /// When the last request was answered.
+    free: f64,
+    volatile: bool,
+}
+
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a drive is made once, and most are disks")]
+enum Device {
+    Disk(Disk),
+    Ssd(Ssd),
+}
+
+/// Blocks that became durable one after the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Written {
+    /// The write that they come from: [`Completion::number`].
+    pub number: u64,
+    /// The first of them.
+    pub lbn: Lbn,
+    /// How many.
+    pub blocks: u64,
+    passed: Passed,
+}
+
+impl Written {
+    /// When the block `index` places behind the first became durable.
+    pub fn at(&self, index: u64) -> Ms {
+        Ms(self.passed.done(index))
+    }
+
+    /// How many of the blocks, from the first on, are durable at `time`.
+    pub fn durable_by(&self, time: Ms) -> u64 {
+        // A bisection over `at`, so that the two never disagree by a rounding.
+        let (mut low, mut high) = (0, self.blocks);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.at(middle) <= time { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+}
+
+impl Drive {
+    /// A drive that has just been switched on: the arm on cylinder 0, the buffer empty.
+    pub fn new(profile: Profile) -> Drive {
+        Drive::with(profile, Options::default())
+    }
+
+    /// As [`Drive::new`], with a choice of behaviours.
+    pub fn with(profile: Profile, options: Options) -> Drive {
+        match profile.kind {
+            Kind::Disk(disk) => {
+                let back = disk.cache.write_policy == crate::profile::WritePolicy::Back;
+                let volatile = disk.write_cache.map_or(back, |cache| cache.volatile);
+                Drive { device: Device::Disk(Disk::new(disk, options)), free: 0.0, volatile }
+            }
+            Kind::Ssd(ssd) => Drive { device: Device::Ssd(Ssd::new(ssd, options)), free: 0.0, volatile: ssd.volatile },
+        }
+    }
+
+    /// The size in blocks of 512 bytes.
+    pub fn blocks(&self) -> u64 {
+        match &self.device {
+            Device::Disk(disk) => disk.blocks(),
+            Device::Ssd(ssd) => ssd.blocks(),
+        }
+    }
+
+    /// True if an answered write may be lost with the power.
+    pub fn is_volatile(&self) -> bool {
+        self.volatile
+    }
+
+    /// When the last request is answered; the next may not come before.
+    pub fn free_at(&self) -> Ms {
+        Ms(self.free)
+    }
+
+    fn check(&self, now: Ms) -> Result<f64, RequestError> {
+        if now.0 >= self.free && now.0.is_finite() {
+            Ok(now.0)
+        } else {
+            Err(RequestError::Early { now, free: Ms(self.free) })
+        }
+    }
+
+    /// Serves a request that comes at `now`, and says when it is answered.
+    ///
+    /// # Errors
+    ///
+    /// If the request is empty, ends beyond the drive, or comes before the one before it was answered.
+    pub fn submit(&mut self, now: Ms, request: Request) -> Result<Completion, RequestError> {
+        let now = self.check(now)?;
+        let Request { op, lbn, blocks, fua } = request;
+        if blocks == 0 {
+            return Err(RequestError::Empty { lbn });
+        }
+        let capacity = self.blocks();
+        if lbn.0 >= capacity || blocks > capacity - lbn.0 {
+            return Err(RequestError::Beyond { lbn, blocks, capacity });
+        }
+        let completion = match &mut self.device {
+            Device::Disk(disk) => disk.submit(now, op, lbn.0, blocks, fua),
+            Device::Ssd(ssd) => ssd.submit(now, op, lbn.0, blocks, fua),
+        };
+        self.free = completion.at.0;
+        Ok(completion)
+    }
+
+    /// Makes every answered write durable. The moment at which it is and the flush is answered.
+    ///
+    /// # Errors
+    ///
+    /// If it comes before the last request was answered.
+    pub fn flush(&mut self, now: Ms) -> Result<Ms, RequestError> {
+        let now = self.check(now)?;
+        self.free = match &mut self.device {
+            Device::Disk(disk) => disk.flush(now),
+            Device::Ssd(ssd) => ssd.flush(now),
+        };
+        Ok(Ms(self.free))
+    }
+
+    /// The moment at which everything answered so far is durable if nothing else is asked; `None` if only a flush brings
+    /// that about.
+    pub fn settled(&self) -> Option<Ms> {
+        match &self.device {
+            Device::Disk(disk) => Some(Ms(disk.settled(self.free))),
+            Device::Ssd(_) if !self.volatile => Some(Ms(self.free)),
+            Device::Ssd(_) => None,
+        }
+    }
+
+    /// Which blocks became durable when, in the order in which they did; those of a write-back under way with the moment
+    /// at which they will. Empty unless [`Options::record_writes`] is set.
+    pub fn written(&self) -> Vec<Written> {
+        let recorded = match &self.device {
+            Device::Disk(disk) => disk.written(),
+            Device::Ssd(ssd) => ssd.written.clone(),
+        };
+        let public = |&Recorded { passed, number }: &Recorded| Written {
+            number,
+            lbn: Lbn(passed.first),
+            blocks: passed.blocks,
+            passed,
+        };
+        recorded.iter().map(public).collect()
+    }
+
+    /// Forgets what [`Drive::written`] says of blocks that were durable at `time`.
+    pub fn forget_written(&mut self, time: Ms) {
+        match &mut self.device {
+            Device::Disk(disk) => disk.forget_written(time.0),
+            Device::Ssd(ssd) => ssd.written.retain(|recorded| recorded.passed.last_done() > time.0),
+        }
+    }
+
+    /// Seek and rotation that a request for `lbn` would need at `now`: what a scheduler by shortest positioning time
+    /// compares. It takes no account of the buffer. Zero on flash.
+    ///
+    /// # Panics
+    ///
+    /// If the drive has no such block.
+    pub fn positioning(&self, now: Ms, lbn: Lbn, op: Op) -> Ms {
+        match &self.device {
+            Device::Disk(disk) => {
+                let (seek, rotation) = disk.positioning(now.0, lbn.0, op);
+                Ms(seek + rotation)
+            }
+            Device::Ssd(_) => Ms::ZERO,
+        }
+    }
+
+    /// Cylinders between the arm at `now` and the block: what a scheduler by shortest seek compares. Zero on flash.
+    ///
+    /// # Panics
+    ///
+    /// If the drive has no such block.
+    pub fn seek_distance(&self, now: Ms, lbn: Lbn) -> u32 {
+        match &self.device {
+            Device::Disk(disk) => disk.seek_distance(now.0, lbn.0),
+            Device::Ssd(_) => 0,
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! The data of one drive, read and checked.
+//!
+//! P1. Nothing that is read is trusted. What a [`Profile`] holds has been checked against itself: times are finite,
+//!     zones follow one another without a gap, their sizes agree with their spares and slips, the layout's nodes are
+//!     reached in a bounded number of steps. The model then works without a check.
+//! P2. A code of the file is a variant here. A code that no drive uses and no rule describes is refused, by name.
+
+mod check;
+mod embedded;
+mod raw;
+
+use crate::error::ProfileError;
+use crate::geometry::Geometry;
+use crate::seek::SeekCurve;
+
+/// The names of the drives that are built in, in alphabetical order.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    embedded::PROFILES.iter().map(|(name, _)| *name)
+}
+
+/// The data of one drive.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// The stem of its file.
+    pub id: String,
+    /// What the maker calls it.
+    pub name: String,
+    /// Where the data come from.
+    pub source: String,
+    /// True if the data were derived, not measured by DiskSim's authors.
+    pub synthesised: bool,
+    /// What was assumed where nothing is published.
+    pub assumptions: Vec<String>,
+    /// How it works.
+    pub kind: Kind,
+}
+
+/// How a drive works.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a program holds a handful of profiles, and most are disks")]
+pub enum Kind {
+    /// Platters and an arm.
+    Disk(DiskProfile),
+    /// Flash memory.
+    Ssd(SsdProfile),
+}
+
+/// A mechanical drive. Times are in milliseconds.
+#[derive(Clone, Debug)]
+pub struct DiskProfile {
+    /// Revolutions a minute.
+    pub rpm: f64,
+    /// Arm movement.
+    pub seek: SeekCurve,
+    /// Overheads of the controller, already multiplied by the profile's scale.
+    pub controller: Controller,
+    /// A block over the bus to the host.
+    pub read_block_ms: f64,
+    /// A block over the bus from the host.
+    pub write_block_ms: f64,
+    /// The buffer.
+    pub cache: Cache,
+    /// Commands that the real drive accepts at once. The model takes one.
+    pub max_outstanding: u32,
+    /// What the profile says of a volatile write cache; `None` for drives of DiskSim's time.
+    pub write_cache: Option<WriteCache>,
+    /// Values of the cache that a validation run replaces; `None` if it replaces none.
+    pub validation_cache: Option<Cache>,
+    /// From block number to place.
+    pub geometry: Geometry,
+}
+
+/// Two values of an overhead, by the type of the request that was completed before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct After {
+    /// After a read.
+    pub read: f64,
+    /// After a write.
+    pub write: f64,
+}
+
+/// Overheads in milliseconds and habits of the controller.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Controller {
+    /// Before everything else.
+    pub per_request: f64,
+    /// A read whose first block is in the buffer.
+    pub read_hit: After,
+    /// A read whose first block is not.
+    pub read_miss: After,
+    /// A write, when the drive writes back.
+    pub write_hit: After,
+    /// A write, when the drive writes through.
+    pub write_miss: After,
+    /// After the last block of a read.
+    pub read_completion: f64,
+    /// After the last block of a write.
+    pub write_completion: f64,
+    /// Before the first block of a transfer.
+    pub data_preparation: f64,
+    /// The first reconnection of a request.
+    pub first_reselect: f64,
+    /// Later ones.
+    pub other_reselect: f64,
+    /// Leaving the bus during a read.
+    pub read_disconnect: After,
+    /// Leaving the bus during a write.
+    pub write_disconnect: f64,
+    /// The least time that a write positions for, unless it goes on where the last one ends, when it ends.
+    pub minimum_seek_delay: f64,
+    /// The bus is held from command to answer.
+    pub never_disconnect: bool,
+    /// The bus is held once a read has begun to send.
+    pub hold_bus_whole_read: bool,
+    /// The bus is held once a write has begun to receive.
+    pub hold_bus_whole_write: bool,
+    /// The additional disconnection of a write, on drives that make one.
+    pub extra_write_disconnect: Option<ExtraDisconnect>,
+}
+
+/// Times of the additional disconnection of a write, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExtraDisconnect {
+    /// From arrival to the decision.
+    pub command: f64,
+    /// From there until the bus is free.
+    pub first: f64,
+    /// From there until it reconnects.
+    pub gap: f64,
+    /// The disconnection after the data.
+    pub second: f64,
+    /// From the decision until the mechanism may start.
+    pub seek_delta: f64,
+}
+
+/// How far a drive reads ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefetch {
+    /// Not at all.
+    None,
+    /// To the end of the track.
+    Track,
+    /// To the end of the cylinder.
+    Cylinder,
+    /// Until the segment is full.
+    Segment,
+    /// To the end of the track, and one track more for a sequential stream.
+    Stream,
+}
+
+/// When a write is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WritePolicy {
+    /// When it is on the medium.
+    Through,
+    /// When it is in the buffer.
+    Back,
+}
+
+/// What prefetch may do to the blocks that a read asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requested {
+    /// They stay while the segment has room for both.
+    Kept,
+    /// Prefetch may overwrite them.
+    Replaced,
+    /// They are dropped when the read has been answered.
+    Dropped,
+}
+
+/// The buffer. Lengths are in blocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cache {
+    /// Segments.
+    pub segments: usize,
+    /// Length of each.
+    pub segment_blocks: u64,
+    /// Segments that may hold unwritten data.
+    pub max_write_segments: usize,
+    /// Writes have a segment of their own.
+    pub dedicated_write_segment: bool,
+    /// Segments in use serve reads too.
+    pub caching_enabled: bool,
+    /// How far to read ahead.
+    pub prefetch: Prefetch,
+    /// At most so far beyond the request; zero: as far as the segment goes.
+    pub max_read_ahead: u64,
+    /// What becomes of the requested blocks.
+    pub requested: Requested,
+    /// A read that is wholly in the buffer starts the prefetch again.
+    pub read_ahead_on_idle_hit: bool,
+    /// Reads may begin in the middle of the request.
+    pub zero_latency_read: bool,
+    /// Writes may begin in the middle of the request.
+    pub zero_latency_write: bool,
+    /// When a write is answered.
+    pub write_policy: WritePolicy,
+    /// A write that continues one in the buffer joins it.
+    pub combine_sequential_writes: bool,
+    /// Written data serve reads.
+    pub read_hits_on_write_data: bool,
+    /// Prefetch stops at once, not at the end of a sector.
+    pub abort_prefetch_mid_sector: bool,
+    /// A read whose first part is in the buffer begins to send at once.
+    pub transfer_partial_hit_at_once: bool,
+    /// A write goes on receiving when at most this fraction is unwritten.
+    pub write_low_water: f64,
+    /// A read begins to send when this fraction is there.
+    pub read_high_water: f64,
+}
+
+/// A write cache that loses its content with the power.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WriteCache {
+    /// True if an answered write may be lost.
+    pub volatile: bool,
+    /// The most that may be unwritten, in blocks.
+    pub dirty_limit: u64,
+    /// A single write can be forced to the medium.
+    pub supports_fua: bool,
+    /// A flush of an empty cache, in milliseconds.
+    pub flush_ms: f64,
+    /// Blocks in a physical sector.
+    pub physical_blocks: u64,
+    /// Revolutions that a write pays which does not cover whole physical sectors.
+    pub unaligned_revolutions: u32,
+}
+
+/// A drive of flash memory. Times are in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SsdProfile {
+    /// Size in blocks of 512 bytes.
+    pub blocks: u64,
+    /// Bytes that the latencies hold for.
+    pub page_bytes: u64,
+    /// Latency of reads.
+    pub read: Latency,
+    /// Latency of writes.
+    pub write: Latency,
+    /// Bytes per millisecond that a flush writes.
+    pub sustained_bytes_per_ms: f64,
+    /// Commands at once.
+    pub max_queue_depth: u32,
+    /// True if an answered write may be lost.
+    pub volatile: bool,
+    /// A flush with nothing to write.
+    pub flush_ms: f64,
+    /// A forced write of one page.
+    pub fua_ms: f64,
+}
+
+/// Latency of one kind of request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Latency {
+    /// One page at a time, in milliseconds.
+    pub alone_ms: f64,
+    /// Pages per millisecond when many are outstanding.
+    pub pages_per_ms: f64,
+    /// Bytes per millisecond of long transfers.
+    pub bytes_per_ms: f64,
+}
+
+impl Profile {
+    /// A drive that is built in.
+    pub fn named(name: &str) -> Result<Profile, ProfileError> {
+        let found = embedded::PROFILES.iter().find(|(known, _)| *known == name);
+        let (_, text) = found.ok_or_else(|| ProfileError::Unknown { name: name.to_owned() })?;
+        Profile::parse(text)
+    }
+
+    /// A drive from the text of its file (TOML). A layout that it names must be built in.
+    pub fn parse(text: &str) -> Result<Profile, ProfileError> {
+        check::profile(text)
+    }
+
+    /// The size in blocks of 512 bytes.
+    pub fn blocks(&self) -> u64 {
+        match &self.kind {
+            Kind::Disk(disk) => disk.geometry.blocks(),
+            Kind::Ssd(ssd) => ssd.blocks,
+        }
+    }
+
+    /// The same drive with the values that its validation run replaces.
+    pub fn for_validation(mut self) -> Profile {
+        if let Kind::Disk(disk) = &mut self.kind
+            && let Some(cache) = disk.validation_cache
+        {
+            disk.cache = cache;
+        }
+        self
+    }
+}
