@@ -78,7 +78,8 @@ pub struct Report {
     pub states: u64,
     /// Distinct images that were recovered and checked, those of cut recoveries included.
     pub distinct: u64,
-    /// Distinct images that a cut recovery left, which was begun again.
+    /// Distinct images that a cut recovery left, which was begun again; of each way of recovery by itself, so that an image
+    /// may count twice here, and may also be one that a crash left.
     pub nested: u64,
     /// How often fsck found what in distinct images.
     pub findings: BTreeMap<String, u64>,

@@ -54,8 +54,8 @@ fn holds(scheme: &str, sets: fn() -> Sets) {
     for reports in common::by_two(honest.len(), |at| explored(scheme, sets(), honest[at])) {
         let of = |count: fn(&Report) -> u64| reports.iter().map(count).sum::<u64>();
         let (distinct, nested) = (of(|report| report.distinct), of(|report| report.nested));
-        println!("{}: {distinct} distinct images, {nested} of them cut recoveries", reports[0].disk);
-        assert!(distinct > 1000 && nested > 100, "{distinct} images, {nested} of them cut recoveries");
+        println!("{}: {distinct} distinct images, {nested} recoveries cut", reports[0].disk);
+        assert!(distinct > 1000 && nested > 100, "{distinct} images, {nested} recoveries cut");
         assert!(reports.iter().all(|report| report.leaks_only), "leaks, and nothing worse");
         violations.extend(reports.into_iter().flat_map(|report| report.violations));
     }

@@ -49,11 +49,11 @@ fn sync_keeps_what_it_declares() {
         let of = |count: fn(&Report) -> u64| reports.iter().map(count).sum::<u64>();
         let (here, again, states) =
             (of(|report| report.distinct), of(|report| report.nested), of(|report| report.states));
-        println!("{}: {states} states, {here} distinct, {again} of them cut recoveries", reports[0].disk);
+        println!("{}: {states} states, {here} distinct, {again} recoveries cut", reports[0].disk);
         (distinct, nested) = (distinct + here, nested + again);
         violations.extend(reports.into_iter().flat_map(|report| report.violations));
     }
     let told: Vec<String> = violations.iter().map(|found| serde_json::to_string_pretty(found).unwrap()).collect();
     assert!(told.is_empty(), "{} violations: {}", told.len(), told.join("\n"));
-    assert!(distinct >= DISTINCT && nested > 0, "only {distinct} distinct images, {nested} of them cut recoveries");
+    assert!(distinct >= DISTINCT && nested > 0, "only {distinct} distinct images, {nested} recoveries cut");
 }

@@ -98,6 +98,15 @@ impl Drive {
         }
     }
 
+    fn check_range(&self, lbn: Lbn, blocks: u64) -> Result<(), RequestError> {
+        let capacity = self.blocks();
+        if lbn.0 < capacity && blocks <= capacity - lbn.0 {
+            Ok(())
+        } else {
+            Err(RequestError::Beyond { lbn, blocks, capacity })
+        }
+    }
+
     /// Serves a request that comes at `now`, and says when it is answered.
     ///
     /// # Errors
@@ -109,10 +118,7 @@ impl Drive {
         if blocks == 0 {
             return Err(RequestError::Empty { lbn });
         }
-        let capacity = self.blocks();
-        if lbn.0 >= capacity || blocks > capacity - lbn.0 {
-            return Err(RequestError::Beyond { lbn, blocks, capacity });
-        }
+        self.check_range(lbn, blocks)?;
         let completion = match &mut self.device {
             Device::Disk(disk) => disk.submit(now, op, lbn.0, blocks, fua),
             Device::Ssd(ssd) => ssd.submit(now, op, lbn.0, blocks, fua),
@@ -172,28 +178,30 @@ impl Drive {
     /// Seek and rotation that a request for `lbn` would need at `now`: what a scheduler by shortest positioning time
     /// compares. It takes no account of the buffer. Zero on flash.
     ///
-    /// # Panics
+    /// # Errors
     ///
     /// If the drive has no such block.
-    pub fn positioning(&self, now: Ms, lbn: Lbn, op: Op) -> Ms {
-        match &self.device {
+    pub fn positioning(&self, now: Ms, lbn: Lbn, op: Op) -> Result<Ms, RequestError> {
+        self.check_range(lbn, 1)?;
+        Ok(match &self.device {
             Device::Disk(disk) => {
                 let (seek, rotation) = disk.positioning(now.0, lbn.0, op);
                 Ms(seek + rotation)
             }
             Device::Ssd(_) => Ms::ZERO,
-        }
+        })
     }
 
     /// Cylinders between the arm at `now` and the block: what a scheduler by shortest seek compares. Zero on flash.
     ///
-    /// # Panics
+    /// # Errors
     ///
     /// If the drive has no such block.
-    pub fn seek_distance(&self, now: Ms, lbn: Lbn) -> u32 {
-        match &self.device {
+    pub fn seek_distance(&self, now: Ms, lbn: Lbn) -> Result<u32, RequestError> {
+        self.check_range(lbn, 1)?;
+        Ok(match &self.device {
             Device::Disk(disk) => disk.seek_distance(now.0, lbn.0),
             Device::Ssd(_) => 0,
-        }
+        })
     }
 }

@@ -17,7 +17,7 @@
 //!
 //! V1. Nothing here does I/O, reads a clock, draws a number or starts a thread. The same requests at the same moments
 //!     give the same answers, to the last bit, on every machine.
-//! V2. No step depends on the number of sectors that pass: a request costs about a microsecond of real time, whether
+//! V2. No step depends on the number of sectors that pass: a request costs the same, whether
 //!     the drive reads ahead eight blocks or eight thousand.
 //! V3. The rules are those of DiskSim's disk model, told in the modules; where a rule is a quirk of the simulator and
 //!     not of a drive, a switch in [`Options`] turns it off.

@@ -176,6 +176,9 @@ fn a_request_that_cannot_be_served_changes_nothing() {
         for now in [-1.0, f64::NAN, f64::INFINITY] {
             assert!(matches!(drive.submit(Ms(now), Request::read(Lbn(0), 1)), Err(RequestError::Early { .. })));
         }
+        for lbn in [Lbn(size), Lbn(u64::MAX)] {
+            assert!(drive.positioning(Ms::ZERO, lbn, Op::Read).is_err() && drive.seek_distance(Ms::ZERO, lbn).is_err());
+        }
         let mut before = before;
         let last = Request::read(Lbn(size - 1), 1);
         let answer = drive.submit(Ms(1.0), last).expect("the last block");
@@ -211,15 +214,15 @@ fn positioning_foretells_the_seek_and_the_rotation_of_a_miss() {
         for step in 1..50_u64 {
             let lbn = Lbn(step * 104_729_777 % (drive.blocks() - 8));
             // Long after the request before: nothing is under way.
-            let foretold = drive.positioning(now, lbn, Op::Read);
+            let foretold = drive.positioning(now, lbn, Op::Read).expect("in range");
             let done = drive.submit(now, Request::read(lbn, 1)).expect("in range");
             assert!(!done.buffered);
             let real = done.phases.seek + done.phases.rotation;
             assert!((real - foretold).0.abs() < 1e-6, "{name}: {foretold}, {done:?}");
             now = done.at + Ms(200.0);
         }
-        assert_eq!(drive.seek_distance(now, Lbn(0)) == 0, drive.seek_distance(now, Lbn(1)) == 0);
-        assert!(drive.seek_distance(now, Lbn(0)) > 0);
+        let distance = |lbn| drive.seek_distance(now, Lbn(lbn)).expect("in range");
+        assert!(distance(0) > 0 && distance(1) > 0);
     }
 }
 

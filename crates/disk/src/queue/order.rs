@@ -173,10 +173,14 @@ impl Gates {
     pub(super) fn shut(&mut self, reads_pass: bool, follows_older_gate: bool) -> GateId {
         self.last += 1;
         let gate = self.last;
-        let mut edges = Edges::one();
-        if let Some(older) = self.youngest.filter(|_| follows_older_gate).and_then(|older| self.shut.get_mut(&older)) {
-            older.next = Some(gate);
-            edges.add();
+        let (mut edges, mut reads_pass) = (Edges::one(), reads_pass);
+        if let Some(older) = self.youngest.and_then(|older| self.shut.get_mut(&older)) {
+            // Nobody asks the older gate any more.
+            reads_pass &= older.reads_pass;
+            if follows_older_gate {
+                older.next = Some(gate);
+                edges.add();
+            }
         }
         self.shut.insert(gate, Gate { edges, reads_pass, ..Gate::default() });
         self.youngest = Some(gate);

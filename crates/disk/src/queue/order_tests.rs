@@ -145,8 +145,12 @@ fn every_pair_is_in_the_order_that_the_definitions_demand() {
         let seed = Cell::new(case);
         let rand = |below| next(&seed, below);
         let world = World::new(case % 2 == 0);
-        let meaning = [Meaning::Full, Meaning::Back, Meaning::Part, Meaning::Ignore][rand(4) as usize];
-        let flag = Flag { meaning, reads_pass: rand(2) == 0 };
+        let some_flag = || {
+            let meaning = [Meaning::Full, Meaning::Back, Meaning::Part, Meaning::Ignore][rand(4) as usize];
+            Flag { meaning, reads_pass: rand(2) == 0 }
+        };
+        // As a scheme does it, all of one kind; and mixed.
+        let (flag, mixed) = (some_flag(), case % 3 == 0);
         let chains = rand(3) == 0;
         let (mut requests, mut writes): (Vec<Request>, Vec<(usize, Written)>) = Default::default();
         let mut reads = Vec::new();
@@ -166,7 +170,7 @@ fn every_pair_is_in_the_order_that_the_definitions_demand() {
                 let chain: Vec<Written> = chosen.iter().map(|(_, write)| write.clone()).collect();
                 writes.push((at, world.write(Order::After(&chain), sector)));
             } else {
-                request.flag = (rand(3) == 0).then_some(flag);
+                request.flag = (rand(3) == 0).then(|| if mixed { some_flag() } else { flag });
                 writes.push((at, world.write(request.flag.map_or(Order::Free, Order::Flag), sector)));
             }
             requests.push(request);
