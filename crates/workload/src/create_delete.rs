@@ -6,6 +6,8 @@
 use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::Session;
+use crate::program::Program;
+use crate::registry::{Parameter, Values};
 use vfs::{FileSystem, Name};
 
 /// Its parameters.
@@ -21,16 +23,27 @@ impl Default for CreateDelete {
     }
 }
 
-impl CreateDelete {
-    /// Runs it in the directory `base`, which is made if it is missing. The unit is the pair.
-    pub async fn run<F: FileSystem>(
+impl Program for CreateDelete {
+    const NAME: &'static str = "create-delete";
+    const WHAT: &'static str = "empty files made and removed, one at a time";
+
+    fn parameters() -> Vec<Parameter> {
+        vec![Parameter::new("pairs", CreateDelete::default().pairs, "pairs of a create and a delete")]
+    }
+
+    fn new(values: &Values) -> CreateDelete {
+        CreateDelete { pairs: values.get("pairs") }
+    }
+
+    /// The unit is the pair.
+    async fn work<F: FileSystem>(
         &self,
         session: &Session<'_, F>,
         base: &str,
         meter: Meter<'_>,
     ) -> Result<Vec<PhaseResult>> {
         let name = Name::new(b"empty").map_err(at("name", "empty"))?;
-        let dir = session.mkdir_all(base).await.map_err(at("mkdir", base))?;
+        let dir = session.resolve(base).await.map_err(at("lookup", base))?;
         let mut phase = Phase::start("create-delete", meter);
         for _ in 0..self.pairs {
             drop(session.create(&dir, name).await.map_err(at("create", "empty"))?);

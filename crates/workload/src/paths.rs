@@ -3,7 +3,9 @@
 //! A node that is looked up is a [`Held`], which takes its lookup back when it is dropped (W2). Symbolic links are not
 //! followed: programs and tests name what they mean.
 
+use crate::compute::Compute;
 use crate::rng;
+use std::time::Duration;
 use vfs::{Attr, Caller, Entry, FileSystem, Kind, Mode, Name, NodeId, Refusal, Result, SetAttr};
 
 /// A node that is looked up once.
@@ -44,12 +46,25 @@ pub struct Session<'a, F: FileSystem> {
     pub fs: &'a F,
     /// Who asks.
     pub who: Caller,
+    compute: Option<&'a dyn Compute>,
 }
 
 impl<'a, F: FileSystem> Session<'a, F> {
-    /// A session of root, who may use the reserve.
+    /// A session of root, who may use the reserve. A program's own computing takes no time.
     pub fn new(fs: &'a F) -> Session<'a, F> {
-        Session { fs, who: Caller { privileged: true, ..Caller::default() } }
+        Session { fs, who: Caller { privileged: true, ..Caller::default() }, compute: None }
+    }
+
+    /// As [`Session::new`], but `compute` does the programs' own computing.
+    pub fn with_compute(fs: &'a F, compute: &'a dyn Compute) -> Session<'a, F> {
+        Session { compute: Some(compute), ..Session::new(fs) }
+    }
+
+    /// Computes for `work`, as the session was told to.
+    pub async fn compute(&self, work: Duration) {
+        if let Some(compute) = self.compute {
+            compute.compute(work).await;
+        }
     }
 
     /// The root directory.

@@ -8,6 +8,8 @@
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{self, Held, Session};
+use crate::program::Program;
+use crate::registry::{Parameter, Values};
 use crate::rng::Rng;
 use vfs::{FileSystem, Name};
 
@@ -134,8 +136,51 @@ impl Postmark {
         Postmark { files: 150_000, ..Postmark::small() }
     }
 
+    /// The directories that the pool is spread over.
+    fn dirs(&self, base: &str) -> Vec<String> {
+        let spread = (0..self.subdirs).map(|dir_no| format!("{base}/s{dir_no}"));
+        if self.subdirs == 0 { vec![base.to_owned()] } else { spread.collect() }
+    }
+}
+
+impl Program for Postmark {
+    const NAME: &'static str = "postmark";
+    const WHAT: &'static str = "a mail server's short-lived small files (PostMark)";
+
+    fn parameters() -> Vec<Parameter> {
+        let d = Postmark::default();
+        let set = Parameter::new;
+        vec![
+            set("files", d.files, "files in the pool at first"),
+            set("transactions", d.transactions, "transactions"),
+            set("size_min", d.size_min, "bytes of the smallest new file"),
+            set("size_max", d.size_max, "bytes of the largest file"),
+            set("read_size", d.read_size, "bytes of one read"),
+            set("write_size", d.write_size, "bytes of one write"),
+            set("subdirs", d.subdirs, "directories to spread the pool over; 0: one"),
+            set("bias_read", d.bias_read, "of ten transactions, how many read, not append; above 10: neither"),
+            set("bias_create", d.bias_create, "of ten transactions, how many create, not delete; above 10: neither"),
+            set("seed", d.seed, "where the random numbers start"),
+        ]
+    }
+
+    fn new(values: &Values) -> Postmark {
+        Postmark {
+            files: values.get("files"),
+            transactions: values.get("transactions"),
+            size_min: values.get("size_min"),
+            size_max: values.get("size_max"),
+            read_size: values.get("read_size"),
+            write_size: values.get("write_size"),
+            subdirs: values.get("subdirs"),
+            bias_read: values.get("bias_read"),
+            bias_create: values.get("bias_create"),
+            seed: values.get("seed"),
+        }
+    }
+
     fn check(&self) -> Result<()> {
-        let unusable = |why| Err(WorkloadError::Unusable { workload: "postmark", why });
+        let unusable = |why| Err(WorkloadError::Unusable { workload: Self::NAME, why });
         if self.size_min > self.size_max || self.size_max > 1 << 30 {
             return unusable("size_min must not be above size_max, nor that above 1G");
         }
@@ -145,19 +190,23 @@ impl Postmark {
         Ok(())
     }
 
-    /// Runs it in the directory `base`, which is made if it is missing. The unit is the file, and in the middle phase
-    /// the transaction.
-    pub async fn run<F: FileSystem>(
+    async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {
+        for path in self.dirs(base) {
+            drop(session.mkdir_all(&path).await.map_err(at("mkdir", &path))?);
+        }
+        Ok(())
+    }
+
+    /// The unit is the file, and in the middle phase the transaction.
+    async fn work<F: FileSystem>(
         &self,
         session: &Session<'_, F>,
         base: &str,
         meter: Meter<'_>,
     ) -> Result<Vec<PhaseResult>> {
-        self.check()?;
         let mut dirs = Vec::new();
-        for dir_no in 0..self.subdirs.max(1) {
-            let path = if self.subdirs == 0 { base.to_owned() } else { format!("{base}/s{dir_no}") };
-            dirs.push(session.mkdir_all(&path).await.map_err(at("mkdir", &path))?);
+        for path in self.dirs(base) {
+            dirs.push(session.resolve(&path).await.map_err(at("lookup", &path))?);
         }
         let runner = Runner { params: self, session, dirs, data: paths::bytes(self.size_max, 1) };
         let mut steps = Steps::new(*self);
@@ -187,10 +236,6 @@ impl Postmark {
         }
         let delete = delete.end();
 
-        for dir_no in 0..self.subdirs {
-            let path = format!("{base}/s{dir_no}");
-            session.remove_tree(&path).await.map_err(at("rmdir", &path))?;
-        }
         Ok(vec![create, transactions, delete])
     }
 }
@@ -304,22 +349,23 @@ mod tests {
     }
 
     #[test]
-    fn a_run_counts_its_phases_and_leaves_nothing_behind() {
+    fn a_run_counts_its_phases_and_empties_the_pool() {
         let fs = MemFs::timeless();
         let session = Session::new(&fs);
         let params = Postmark { subdirs: 7, ..Postmark::default() };
-        let results = ready(params.run(&session, "mail", &Reading::default)).unwrap();
+        ready(params.prepare(&session, "mail")).unwrap();
+        let results = ready(params.work(&session, "mail", &Reading::default)).unwrap();
         let ops: Vec<_> = results.iter().map(|result| (result.phase, result.ops)).collect();
         assert_eq!(ops[..2], [("create", 500), ("transactions", 500)]);
         assert_eq!(ops[2].0, "delete");
-        assert!(ready(session.resolve("mail")).unwrap().attr.nlink == 2, "no subdirectory is left");
+        let pool = ready(session.resolve("mail/s6")).unwrap();
+        assert!(ready(session.list(&pool)).unwrap().is_empty());
+        drop(pool);
         assert_eq!(fs.lookups(), 0);
     }
 
     #[test]
     fn sizes_that_contradict_each_other_are_refused() {
-        let fs = MemFs::timeless();
-        let params = Postmark { size_min: 10, size_max: 5, ..Postmark::default() };
-        assert!(ready(params.run(&Session::new(&fs), "mail", &Reading::default)).is_err());
+        assert!(Postmark { size_min: 10, size_max: 5, ..Postmark::default() }.check().is_err());
     }
 }

@@ -3,7 +3,8 @@
 use crate::error::{Result, WorkloadError};
 use crate::meter::{Meter, PhaseResult};
 use crate::paths::Session;
-use crate::{CreateDelete, Half, Postmark, Sequential, SmallFiles, Trees};
+use crate::program::{Errand, Program, Stage};
+use crate::{CopyTree, CreateDelete, Postmark, RemoveTree, Sequential, SmallFiles};
 use vfs::FileSystem;
 
 /// A number that can be set.
@@ -28,88 +29,27 @@ pub struct Workload {
     pub parameters: Vec<Parameter>,
 }
 
-const fn set(key: &'static str, default: u64, what: &'static str) -> Parameter {
-    Parameter { key, default, what }
+impl Parameter {
+    /// A parameter `key` with its default, and what it means with its unit.
+    pub const fn new(key: &'static str, default: u64, what: &'static str) -> Parameter {
+        Parameter { key, default, what }
+    }
 }
 
 /// Every program, in the order in which they are shown.
 pub fn workloads() -> Vec<Workload> {
     vec![
-        create_delete(),
-        small_files(),
-        sequential(),
-        postmark(),
-        trees("copy-tree", "a tree of files copied"),
-        trees("remove-tree", "a tree of files removed right after it was copied"),
+        described::<CreateDelete>(),
+        described::<SmallFiles>(),
+        described::<Sequential>(),
+        described::<Postmark>(),
+        described::<CopyTree>(),
+        described::<RemoveTree>(),
     ]
 }
 
-fn create_delete() -> Workload {
-    let d = CreateDelete::default();
-    Workload {
-        name: "create-delete",
-        what: "empty files made and removed, one at a time",
-        parameters: vec![set("pairs", d.pairs, "pairs of a create and a delete")],
-    }
-}
-
-fn small_files() -> Workload {
-    let d = SmallFiles::default();
-    Workload {
-        name: "small-files",
-        what: "many files of one size: created, read, overwritten, deleted",
-        parameters: vec![
-            set("size", d.size, "bytes of a file"),
-            set("files", d.files, "files; 0: as many as make 128 MiB, at least 512"),
-            set("per_dir", d.per_dir, "files in one directory"),
-        ],
-    }
-}
-
-fn sequential() -> Workload {
-    let d = Sequential::default();
-    Workload {
-        name: "sequential",
-        what: "one large file: written, overwritten, read",
-        parameters: vec![
-            set("size", d.size, "bytes of the file"),
-            set("transfer", d.transfer, "bytes of one transfer"),
-            set("fsync", d.fsync.into(), "1: count an fsync after each phase that writes"),
-        ],
-    }
-}
-
-fn postmark() -> Workload {
-    let d = Postmark::default();
-    Workload {
-        name: "postmark",
-        what: "a mail server's short-lived small files (PostMark)",
-        parameters: vec![
-            set("files", d.files, "files in the pool at first"),
-            set("transactions", d.transactions, "transactions"),
-            set("size_min", d.size_min, "bytes of the smallest new file"),
-            set("size_max", d.size_max, "bytes of the largest file"),
-            set("read_size", d.read_size, "bytes of one read"),
-            set("write_size", d.write_size, "bytes of one write"),
-            set("subdirs", d.subdirs, "directories to spread the pool over; 0: one"),
-            set("bias_read", d.bias_read, "of ten transactions, how many read, not append; above 10: neither"),
-            set("bias_create", d.bias_create, "of ten transactions, how many create, not delete; above 10: neither"),
-            set("seed", d.seed, "where the random numbers start"),
-        ],
-    }
-}
-
-fn trees(name: &'static str, what: &'static str) -> Workload {
-    let d = Trees::default();
-    Workload {
-        name,
-        what,
-        parameters: vec![
-            set("files", d.files, "files in the tree"),
-            set("mean", d.mean, "mean bytes of a file"),
-            set("seed", d.seed, "where the random sizes start"),
-        ],
-    }
+fn described<P: Program>() -> Workload {
+    Workload { name: P::NAME, what: P::WHAT, parameters: P::parameters() }
 }
 
 /// The program called `name`.
@@ -157,10 +97,15 @@ fn number(text: &str) -> Option<u64> {
 }
 
 /// Values by key: those that were set, else the defaults.
-struct Values(Vec<Parameter>);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Values(Vec<Parameter>);
 
 impl Values {
-    fn new(workload: &Workload, params: &Params) -> Result<Values> {
+    /// The values of `workload` where `params` are set.
+    ///
+    /// # Errors
+    /// `UnknownParameter`.
+    pub fn new(workload: &Workload, params: &Params) -> Result<Values> {
         let mut values = workload.parameters.clone();
         for (key, value) in &params.0 {
             let Some(parameter) = values.iter_mut().find(|parameter| parameter.key == key) else {
@@ -171,15 +116,49 @@ impl Values {
         Ok(Values(values))
     }
 
-    fn get(&self, key: &str) -> u64 {
+    /// The value of the parameter `key`; 0 where the program has none of this name.
+    pub fn get(&self, key: &str) -> u64 {
         self.0.iter().find(|parameter| parameter.key == key).map_or(0, |parameter| parameter.default)
     }
 }
 
-/// Runs the program called `name` in the directory `base` of the session's file system.
+/// Makes the directory `base` and in it what the program called `name` needs for its work.
 ///
 /// # Errors
-/// `Unknown`, `UnknownParameter`, `Unusable` before anything is done; then what the file system says.
+/// `Unknown`, `UnknownParameter`, `Unusable` before anything is done; `Call` with `NotEmpty` when there is something in
+/// `base`; then what the file system says.
+pub async fn prepare<F: FileSystem>(name: &str, session: &Session<'_, F>, base: &str, params: &Params) -> Result<()> {
+    dispatch(name, params, Errand { stage: Stage::Prepare, session, base }).await.map(drop)
+}
+
+/// Lets the program called `name` work in the directory `base`, which was prepared with the same parameters. This is
+/// what is measured. It can be done once; then `base` is cleaned.
+///
+/// # Errors
+/// As [`prepare`].
+pub async fn work<F: FileSystem>(
+    name: &str,
+    session: &Session<'_, F>,
+    base: &str,
+    params: &Params,
+    meter: Meter<'_>,
+) -> Result<Vec<PhaseResult>> {
+    dispatch(name, params, Errand { stage: Stage::Work(meter), session, base }).await
+}
+
+/// Removes what the program called `name` has left in the directory `base`, also after a work that failed. `base`
+/// itself stays; it is no error when it is not there.
+///
+/// # Errors
+/// As [`prepare`].
+pub async fn clean<F: FileSystem>(name: &str, session: &Session<'_, F>, base: &str, params: &Params) -> Result<()> {
+    dispatch(name, params, Errand { stage: Stage::Clean, session, base }).await.map(drop)
+}
+
+/// The three stages of the program called `name`, one after the other.
+///
+/// # Errors
+/// As [`prepare`]. What failed preparation has made stays.
 pub async fn run<F: FileSystem>(
     name: &str,
     session: &Session<'_, F>,
@@ -187,39 +166,22 @@ pub async fn run<F: FileSystem>(
     params: &Params,
     meter: Meter<'_>,
 ) -> Result<Vec<PhaseResult>> {
-    let workload = find(name)?;
-    let values = Values::new(&workload, params)?;
-    let get = |key| values.get(key);
-    match workload.name {
-        "create-delete" => CreateDelete { pairs: get("pairs") }.run(session, base, meter).await,
-        "small-files" => {
-            let program = SmallFiles { size: get("size"), files: get("files"), per_dir: get("per_dir") };
-            program.run(session, base, meter).await
-        }
-        "sequential" => {
-            let program = Sequential { size: get("size"), transfer: get("transfer"), fsync: get("fsync") != 0 };
-            program.run(session, base, meter).await
-        }
-        "postmark" => {
-            let program = Postmark {
-                files: get("files"),
-                transactions: get("transactions"),
-                size_min: get("size_min"),
-                size_max: get("size_max"),
-                read_size: get("read_size"),
-                write_size: get("write_size"),
-                subdirs: get("subdirs"),
-                bias_read: get("bias_read"),
-                bias_create: get("bias_create"),
-                seed: get("seed"),
-            };
-            program.run(session, base, meter).await
-        }
-        "copy-tree" | "remove-tree" => {
-            let half = if workload.name == "copy-tree" { Half::Copy } else { Half::Remove };
-            let program = Trees { files: get("files"), mean: get("mean"), seed: get("seed") };
-            program.run(session, base, half, meter).await
-        }
+    prepare(name, session, base, params).await?;
+    let results = work(name, session, base, params, meter).await;
+    let cleaned = clean(name, session, base, params).await;
+    let results = results?;
+    cleaned.map(|()| results)
+}
+
+async fn dispatch<F: FileSystem>(name: &str, params: &Params, errand: Errand<'_, '_, F>) -> Result<Vec<PhaseResult>> {
+    let values = Values::new(&find(name)?, params)?;
+    match name {
+        CreateDelete::NAME => errand.of(CreateDelete::new(&values)).await,
+        SmallFiles::NAME => errand.of(SmallFiles::new(&values)).await,
+        Sequential::NAME => errand.of(Sequential::new(&values)).await,
+        Postmark::NAME => errand.of(Postmark::new(&values)).await,
+        CopyTree::NAME => errand.of(CopyTree::new(&values)).await,
+        RemoveTree::NAME => errand.of(RemoveTree::new(&values)).await,
         other => Err(WorkloadError::Unknown(other.to_owned())),
     }
 }
@@ -257,6 +219,40 @@ mod tests {
             drop(base);
             assert_eq!(fs.lookups(), 0, "{} holds nodes", workload.name);
         }
+    }
+
+    #[test]
+    fn only_the_work_is_measured_and_each_stage_finds_what_the_one_before_left() {
+        let fs = MemFs::timeless();
+        let session = Session::new(&fs);
+        let params = Params::parse("files=25,mean=3000").unwrap();
+        let names = || {
+            let base = ready(session.resolve("base")).unwrap();
+            ready(session.list(&base)).unwrap().len()
+        };
+        ready(prepare("copy-tree", &session, "base", &params)).unwrap();
+        assert_eq!(names(), 1);
+        let readings = Cell::new(0);
+        let meter = || {
+            readings.set(readings.get() + 1);
+            Reading::default()
+        };
+        assert_eq!(ready(work("copy-tree", &session, "base", &params, &meter)).unwrap()[0].ops, 25);
+        assert_eq!((names(), readings.get()), (2, 2));
+        ready(clean("copy-tree", &session, "base", &params)).unwrap();
+        assert_eq!(names(), 0);
+        ready(clean("copy-tree", &session, "never", &params)).unwrap();
+        assert_eq!(fs.lookups(), 0);
+    }
+
+    #[test]
+    fn a_base_with_something_in_it_is_refused_and_left_alone() {
+        let fs = MemFs::timeless();
+        let session = Session::new(&fs);
+        ready(session.mkdir_all("base/mine")).unwrap();
+        let refused = ready(run("create-delete", &session, "base", &Params::default(), &Reading::default));
+        assert!(matches!(refused, Err(WorkloadError::Call(_))), "{refused:?}");
+        assert!(ready(session.resolve("base/mine")).is_ok());
     }
 
     #[test]

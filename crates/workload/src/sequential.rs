@@ -3,6 +3,8 @@
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{self, Session};
+use crate::program::Program;
+use crate::registry::{Parameter, Values};
 use vfs::{FileSystem, Name};
 
 /// Its parameters.
@@ -22,21 +24,41 @@ impl Default for Sequential {
     }
 }
 
-impl Sequential {
-    /// Runs it in the directory `base`, which is made if it is missing. The unit is the transfer.
-    pub async fn run<F: FileSystem>(
+impl Program for Sequential {
+    const NAME: &'static str = "sequential";
+    const WHAT: &'static str = "one large file: written, overwritten, read";
+
+    fn parameters() -> Vec<Parameter> {
+        let d = Sequential::default();
+        vec![
+            Parameter::new("size", d.size, "bytes of the file"),
+            Parameter::new("transfer", d.transfer, "bytes of one transfer"),
+            Parameter::new("fsync", d.fsync.into(), "1: count an fsync after each phase that writes"),
+        ]
+    }
+
+    fn new(values: &Values) -> Sequential {
+        Sequential { size: values.get("size"), transfer: values.get("transfer"), fsync: values.get("fsync") != 0 }
+    }
+
+    fn check(&self) -> Result<()> {
+        if !(1..=1 << 30).contains(&self.transfer) {
+            let why = "transfer must be between 1 and 1G";
+            return Err(WorkloadError::Unusable { workload: Self::NAME, why });
+        }
+        Ok(())
+    }
+
+    /// The unit is the transfer.
+    async fn work<F: FileSystem>(
         &self,
         session: &Session<'_, F>,
         base: &str,
         meter: Meter<'_>,
     ) -> Result<Vec<PhaseResult>> {
-        if !(1..=1 << 30).contains(&self.transfer) {
-            let why = "transfer must be between 1 and 1G";
-            return Err(WorkloadError::Unusable { workload: "sequential", why });
-        }
         let path = "large";
         let name = Name::new(path.as_bytes()).map_err(at("name", path))?;
-        let dir = session.mkdir_all(base).await.map_err(at("mkdir", base))?;
+        let dir = session.resolve(base).await.map_err(at("lookup", base))?;
         let file = session.create(&dir, name).await.map_err(at("create", path))?;
         let data = paths::bytes(self.transfer, 1);
         let mut results = Vec::new();
@@ -59,7 +81,6 @@ impl Sequential {
             }
             results.push(phase.end());
         }
-        session.fs.unlink(dir.node(), name).await.map_err(at("unlink", path))?;
         Ok(results)
     }
 }

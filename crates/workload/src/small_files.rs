@@ -6,6 +6,8 @@
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{self, Held, Session};
+use crate::program::Program;
+use crate::registry::{Parameter, Values};
 use vfs::{FileSystem, Name};
 
 /// Its parameters.
@@ -28,18 +30,37 @@ impl Default for SmallFiles {
 /// Bytes of one transfer at most.
 const TRANSFER: u64 = 4 << 20;
 
-impl SmallFiles {
-    /// Runs it in the directory `base`, which is made if it is missing. The unit is the file.
-    pub async fn run<F: FileSystem>(
+impl Program for SmallFiles {
+    const NAME: &'static str = "small-files";
+    const WHAT: &'static str = "many files of one size: created, read, overwritten, deleted";
+
+    fn parameters() -> Vec<Parameter> {
+        let d = SmallFiles::default();
+        vec![
+            Parameter::new("size", d.size, "bytes of a file"),
+            Parameter::new("files", d.files, "files; 0: as many as make 128 MiB, at least 512"),
+            Parameter::new("per_dir", d.per_dir, "files in one directory"),
+        ]
+    }
+
+    fn new(values: &Values) -> SmallFiles {
+        SmallFiles { size: values.get("size"), files: values.get("files"), per_dir: values.get("per_dir") }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.per_dir == 0 {
+            return Err(WorkloadError::Unusable { workload: Self::NAME, why: "per_dir must be at least 1" });
+        }
+        Ok(())
+    }
+
+    /// The unit is the file.
+    async fn work<F: FileSystem>(
         &self,
         session: &Session<'_, F>,
         base: &str,
         meter: Meter<'_>,
     ) -> Result<Vec<PhaseResult>> {
-        if self.per_dir == 0 {
-            return Err(WorkloadError::Unusable { workload: "small-files", why: "per_dir must be at least 1" });
-        }
-        drop(session.mkdir_all(base).await.map_err(at("mkdir", base))?);
         let data = paths::bytes(self.size.min(TRANSFER), 1);
         let mut results = Vec::new();
         for step in [Step::Create, Step::Read, Step::Write, Step::Delete] {
@@ -56,13 +77,11 @@ impl SmallFiles {
             }
             results.push(phase.end());
         }
-        for dir_no in 0..self.files().div_ceil(self.per_dir) {
-            let dir = format!("{base}/d{dir_no}");
-            session.remove_tree(&dir).await.map_err(at("rmdir", &dir))?;
-        }
         Ok(results)
     }
+}
 
+impl SmallFiles {
     fn files(&self) -> u64 {
         if self.files > 0 { self.files } else { (128_u64 << 20).checked_div(self.size).unwrap_or(0).max(512) }
     }

@@ -84,14 +84,22 @@ impl Job {
         if self.users == 1 {
             return workload::run(&self.workload, &session, base, &self.params, meter).await.map_err(told);
         }
-        let start = meter();
         let bases: Vec<_> = (0..self.users).map(|user| format!("{base}/{user}")).collect();
-        let users = bases.iter().map(|base| workload::run(&self.workload, &session, base, &self.params, meter));
+        let (name, params) = (&self.workload, &self.params);
+        for base in &bases {
+            workload::prepare(name, &session, base, params).await.map_err(told)?;
+        }
+        let start = meter();
+        let results = together(bases.iter().map(|base| workload::work(name, &session, base, params, meter))).await;
+        let end = meter();
+        for base in &bases {
+            workload::clean(name, &session, base, params).await.map_err(told)?;
+        }
         let mut all = Vec::new();
-        for phases in together(users).await {
+        for phases in results {
             all.extend(phases.map_err(told)?);
         }
-        Ok(vec![whole(&all, start, meter())])
+        Ok(vec![whole(&all, start, end)])
     }
 }
 

@@ -17,7 +17,7 @@ use fsck::Mode;
 use images::{Base, Part, VARIANTS};
 use ordofs::disk::RamDisk;
 use ordofs::rt::Rt;
-use ordofs::vfs::{Caller, FileSystem, Name, RenameMode, SetAttr, XattrMode};
+use ordofs::vfs::{FileSystem, Name, RenameMode, SetAttr, XattrMode};
 use ordofs::{MountOptions, Mounted};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,7 +35,7 @@ const THREADS: usize = 2;
 
 /// Changes whatever lets itself be changed. The volume is damaged, and refusals are what is wanted of it.
 async fn change<F: FileSystem>(fs: &F) {
-    let s = Session { fs, who: Caller { privileged: true, ..Caller::default() } };
+    let s = Session::new(fs);
     let _ = s.write_file("new", &[3; 20_000]).await;
     let _ = s.mkdir_all("made/below").await;
     let _ = s.write_file("made/below/x", &[4; 700]).await;

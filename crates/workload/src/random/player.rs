@@ -92,7 +92,9 @@ pub struct Player<'a, F: FileSystem> {
 impl<'a, F: FileSystem> Player<'a, F> {
     /// Holds nothing yet; everything is asked for by `who`.
     pub fn new(fs: &'a F, who: Caller) -> Player<'a, F> {
-        Player { session: Session { fs, who }, slots: [const { None }; SLOTS] }
+        let mut session = Session::new(fs);
+        session.who = who;
+        Player { session, slots: [const { None }; SLOTS] }
     }
 
     /// Does `op`.

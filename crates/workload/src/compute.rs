@@ -1,0 +1,44 @@
+//! The computing that a program does between its calls.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+/// Who does a program's own computing: a modelled processor in virtual time, shared among users.
+///
+/// A program only says how much it computes ([`Session::compute`](crate::Session::compute)); it neither sleeps nor spins
+/// (W1). On a real machine nobody listens, so there a program measures the file system's part only: a real `cc`
+/// would take its own time on top, and does not run.
+pub trait Compute {
+    /// Computes for as long as `work` takes on an idle processor; more where others compute too.
+    fn compute(&self, work: Duration) -> Pin<Box<dyn Future<Output = ()> + '_>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Session;
+    use model::{MemFs, ready};
+    use std::cell::Cell;
+
+    struct Sum(Cell<Duration>);
+
+    impl Compute for Sum {
+        fn compute(&self, work: Duration) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+            Box::pin(async move { self.0.set(self.0.get() + work) })
+        }
+    }
+
+    #[test]
+    fn computing_is_told_to_who_listens_and_costs_nothing_otherwise() {
+        let (fs, sum) = (MemFs::timeless(), Sum(Cell::default()));
+        let work = Duration::from_millis(7);
+        ready(async {
+            Session::new(&fs).compute(work).await;
+            let session = Session::with_compute(&fs, &sum);
+            session.compute(work).await;
+            session.compute(work).await;
+        });
+        assert_eq!(sum.0.get(), 2 * work);
+    }
+}

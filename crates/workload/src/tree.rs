@@ -1,0 +1,84 @@
+//! The tree that is copied and removed.
+//!
+//! After Ganger and Patt (OSDI 1994, section 3): 535 files of 14.3 MB in all, taken from a user's home directory. The
+//! paper gives neither directories nor sizes; here files lie ten to a directory, the directories in each other two to
+//! one, and sizes are even between nothing and twice the mean.
+
+use crate::error::{Result, WorkloadError, at};
+use crate::paths::{self, Session};
+use crate::registry::{Parameter, Values};
+use crate::rng::Rng;
+use vfs::FileSystem;
+
+/// Its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tree {
+    /// Files in the tree.
+    pub files: u64,
+    /// Mean bytes of a file, at most 2^29.
+    pub mean: u64,
+    /// Where the random sizes start.
+    pub seed: u64,
+}
+
+impl Default for Tree {
+    fn default() -> Tree {
+        Tree { files: 535, mean: 14_300_000 / 535, seed: 42 }
+    }
+}
+
+const PER_DIR: u64 = 10;
+
+impl Tree {
+    pub(crate) fn parameters() -> Vec<Parameter> {
+        let d = Tree::default();
+        vec![
+            Parameter::new("files", d.files, "files in the tree"),
+            Parameter::new("mean", d.mean, "mean bytes of a file"),
+            Parameter::new("seed", d.seed, "where the random sizes start"),
+        ]
+    }
+
+    pub(crate) fn new(values: &Values) -> Tree {
+        Tree { files: values.get("files"), mean: values.get("mean"), seed: values.get("seed") }
+    }
+
+    pub(crate) fn check(&self, workload: &'static str) -> Result<()> {
+        if self.mean > 1 << 29 {
+            return Err(WorkloadError::Unusable { workload, why: "mean must not be above 512M" });
+        }
+        Ok(())
+    }
+
+    /// Makes it at `top`.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub async fn make<F: FileSystem>(&self, session: &Session<'_, F>, top: &str) -> Result<()> {
+        let mut rng = Rng::new(self.seed);
+        let data = paths::bytes(2 * self.mean, self.seed);
+        for dir_no in 0..self.dirs() {
+            let path = dir_path(top, dir_no);
+            drop(session.mkdir_all(&path).await.map_err(at("mkdir", &path))?);
+            for file_no in self.files_of(dir_no) {
+                let path = format!("{path}/f{file_no}");
+                let size = rng.within(0, 2 * self.mean) as usize;
+                session.write_file(&path, &data[..size]).await.map_err(at("write", &path))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn dirs(&self) -> u64 {
+        self.files.div_ceil(PER_DIR).max(1)
+    }
+
+    pub(crate) fn files_of(&self, dir_no: u64) -> std::ops::Range<u64> {
+        dir_no * PER_DIR..self.files.min((dir_no + 1) * PER_DIR)
+    }
+}
+
+/// The directory with this number: number 0 is the top, and each holds two more.
+pub(crate) fn dir_path(top: &str, dir_no: u64) -> String {
+    if dir_no == 0 { top.to_owned() } else { format!("{}/d{dir_no}", dir_path(top, (dir_no - 1) / 2)) }
+}
