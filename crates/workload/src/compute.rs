@@ -6,8 +6,8 @@ use std::time::Duration;
 
 /// Who does a program's own computing: a modelled processor in virtual time, shared among users.
 ///
-/// A program only says how much it computes ([`Session::compute`](crate::Session::compute)); it neither sleeps nor spins
-/// (W1). On a real machine nobody listens, so there a program measures the file system's part only: a real `cc`
+/// A program only says how much it computes ([`Session::compute`](crate::Session::compute)); it neither sleeps nor
+/// spins (W1). On a real machine nobody listens, so there a program measures the file system's part only: a real `cc`
 /// would take its own time on top, and does not run.
 pub trait Compute {
     /// Computes for as long as `work` takes on an idle processor; more where others compute too.
@@ -15,13 +15,15 @@ pub trait Compute {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::Session;
     use model::{MemFs, ready};
     use std::cell::Cell;
 
-    struct Sum(Cell<Duration>);
+    /// Adds up, and takes no time.
+    #[derive(Default)]
+    pub(crate) struct Sum(pub(crate) Cell<Duration>);
 
     impl Compute for Sum {
         fn compute(&self, work: Duration) -> Pin<Box<dyn Future<Output = ()> + '_>> {
@@ -31,7 +33,7 @@ mod tests {
 
     #[test]
     fn computing_is_told_to_who_listens_and_costs_nothing_otherwise() {
-        let (fs, sum) = (MemFs::timeless(), Sum(Cell::default()));
+        let (fs, sum) = (MemFs::timeless(), Sum::default());
         let work = Duration::from_millis(7);
         ready(async {
             Session::new(&fs).compute(work).await;

@@ -7,6 +7,8 @@
 //!     (`program`, G1 and G2).
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod calls;
 mod compute;
 mod copy_tree;
 mod create_delete;
@@ -25,6 +27,7 @@ pub mod script;
 mod sequential;
 mod small_files;
 mod tree;
+mod unix;
 
 pub use compute::Compute;
 pub use copy_tree::CopyTree;

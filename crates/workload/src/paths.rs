@@ -62,7 +62,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
 
     /// Computes for `work`, as the session was told to.
     pub async fn compute(&self, work: Duration) {
-        if let Some(compute) = self.compute {
+        if let Some(compute) = self.compute.filter(|_| !work.is_zero()) {
             compute.compute(work).await;
         }
     }
@@ -106,13 +106,17 @@ impl<'a, F: FileSystem> Session<'a, F> {
         let mut at = self.root().await?;
         for part in parts(path) {
             let name = Name::new(part.as_bytes())?;
-            at = match self.fs.mkdir(&self.who, at.node, name, Mode::new(0o755)).await {
-                Ok(entry) => Held::new(self.fs, entry),
+            at = match self.mkdir(&at, name).await {
                 Err(vfs::Error::Refused(Refusal::Exists)) => self.lookup(&at, name).await?,
-                Err(other) => return Err(other),
+                other => other?,
             };
         }
         Ok(at)
+    }
+
+    /// Makes a directory.
+    pub async fn mkdir(&self, dir: &Held<'_, F>, name: Name<'_>) -> Result<Held<'a, F>> {
+        Ok(Held::new(self.fs, self.fs.mkdir(&self.who, dir.node, name, Mode::new(0o755)).await?))
     }
 
     /// Makes an empty regular file.

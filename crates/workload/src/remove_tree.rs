@@ -1,4 +1,5 @@
-//! A tree of files removed right after it was made (Ganger and Patt, OSDI 1994, section 3).
+//! A tree of files removed right after it was made (Ganger and Patt, OSDI 1994, section 3): `rm -r`, as [`Unix`] does
+//! it.
 
 use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
@@ -6,7 +7,8 @@ use crate::paths::Session;
 use crate::program::Program;
 use crate::registry::{Parameter, Values};
 use crate::tree::Tree;
-use vfs::FileSystem;
+use crate::unix::{Costs, Unix};
+use vfs::{FileSystem, Name};
 
 /// It.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,10 +44,33 @@ impl Program for RemoveTree {
         base: &str,
         meter: Meter<'_>,
     ) -> Result<Vec<PhaseResult>> {
-        let path = format!("{base}/tree");
+        // Nothing is read or written, so there is no transfer.
+        let unix = Unix { session, costs: Costs::default(), transfer: 0 };
         let mut phase = Phase::start("remove", meter);
-        session.remove_tree(&path).await.map_err(at("remove", &path))?;
-        phase.ops = self.tree.files;
+        let dir = session.resolve(base).await.map_err(at("lookup", base))?;
+        let name = Name::new(b"tree").map_err(at("name", "tree"))?;
+        phase.ops = unix.remove_tree(&dir, name).await.map_err(at("remove", "tree"))?;
         Ok(vec![phase.end()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::Calls;
+    use crate::meter::Reading;
+    use model::{MemFs, ready};
+
+    #[test]
+    fn the_papers_tree_is_removed_in_so_many_calls() {
+        let calls = Calls::of(MemFs::timeless());
+        let session = Session::new(&calls);
+        let program = RemoveTree::default();
+        ready(program.prepare(&session, "b")).unwrap();
+        calls.reset();
+        let results = ready(program.work(&session, "b", &Reading::default)).unwrap();
+        assert_eq!(results[0].ops, 535);
+        assert_eq!((calls.count("unlink"), calls.count("rmdir"), calls.count("readdir")), (535, 54, 2 * 54));
+        assert_eq!(calls.count("lookup"), 1 + 535 + 54, "the base, and each name once");
     }
 }

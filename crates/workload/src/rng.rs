@@ -45,6 +45,18 @@ impl Rng {
     }
 }
 
+/// `count` sizes, even between `mean` less `spread` and `mean` more `spread`, in pairs that make up two means: so the
+/// sum is the same for every seed. The last of an odd number is `mean`. `spread` must not be above `mean`.
+pub(crate) fn sizes(rng: &mut Rng, count: u64, mean: u64, spread: u64) -> Vec<u64> {
+    let pairs = (0..count / 2).flat_map(|_| {
+        let size = rng.within(mean - spread, mean + spread);
+        [size, 2 * mean - size]
+    });
+    let mut sizes: Vec<u64> = pairs.collect();
+    sizes.resize(count as usize, mean);
+    sizes
+}
+
 fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -90,6 +102,17 @@ mod tests {
         assert!(seen.iter().all(|&count| (800..1200).contains(&count)), "{seen:?}");
         assert_eq!(rng.below(0), 0);
         assert_eq!(rng.within(5, 4), 5);
+    }
+
+    #[test]
+    fn sizes_differ_with_the_seed_and_their_sum_does_not() {
+        let of = |seed| sizes(&mut Rng::new(seed), 501, 1000, 400);
+        assert_ne!(of(1), of(2));
+        for sizes in [of(1), of(2)] {
+            assert_eq!((sizes.len(), sizes.iter().sum::<u64>(), sizes[500]), (501, 501_000, 1000));
+            assert!(sizes.iter().all(|size| (600..=1400).contains(size)));
+            assert!(sizes.iter().any(|size| *size < 620) && sizes.iter().any(|size| *size > 1380));
+        }
     }
 
     #[test]

@@ -2,12 +2,13 @@
 //!
 //! After Ganger and Patt (OSDI 1994, section 3): 535 files of 14.3 MB in all, taken from a user's home directory. The
 //! paper gives neither directories nor sizes; here files lie ten to a directory, the directories in each other two to
-//! one, and sizes are even between nothing and twice the mean.
+//! one. Sizes are even between nothing and twice the mean, in pairs that make up two means, so that trees of different
+//! seeds differ in their files and not in their bytes.
 
 use crate::error::{Result, WorkloadError, at};
 use crate::paths::{self, Session};
 use crate::registry::{Parameter, Values};
-use crate::rng::Rng;
+use crate::rng::{self, Rng};
 use vfs::FileSystem;
 
 /// Its parameters.
@@ -54,31 +55,57 @@ impl Tree {
     ///
     /// # Errors
     /// What the file system says.
-    pub async fn make<F: FileSystem>(&self, session: &Session<'_, F>, top: &str) -> Result<()> {
-        let mut rng = Rng::new(self.seed);
+    pub(crate) async fn make<F: FileSystem>(&self, session: &Session<'_, F>, top: &str) -> Result<()> {
+        let sizes = rng::sizes(&mut Rng::new(self.seed), self.files, self.mean, self.mean);
         let data = paths::bytes(2 * self.mean, self.seed);
         for dir_no in 0..self.dirs() {
             let path = dir_path(top, dir_no);
             drop(session.mkdir_all(&path).await.map_err(at("mkdir", &path))?);
             for file_no in self.files_of(dir_no) {
                 let path = format!("{path}/f{file_no}");
-                let size = rng.within(0, 2 * self.mean) as usize;
+                let size = sizes[file_no as usize] as usize;
                 session.write_file(&path, &data[..size]).await.map_err(at("write", &path))?;
             }
         }
         Ok(())
     }
 
-    pub(crate) fn dirs(&self) -> u64 {
+    fn dirs(&self) -> u64 {
         self.files.div_ceil(PER_DIR).max(1)
     }
 
-    pub(crate) fn files_of(&self, dir_no: u64) -> std::ops::Range<u64> {
+    fn files_of(&self, dir_no: u64) -> std::ops::Range<u64> {
         dir_no * PER_DIR..self.files.min((dir_no + 1) * PER_DIR)
     }
 }
 
 /// The directory with this number: number 0 is the top, and each holds two more.
-pub(crate) fn dir_path(top: &str, dir_no: u64) -> String {
+fn dir_path(top: &str, dir_no: u64) -> String {
     if dir_no == 0 { top.to_owned() } else { format!("{}/d{dir_no}", dir_path(top, (dir_no - 1) / 2)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{MemFs, ready};
+    use vfs::Kind;
+
+    /// Ganger and Patt, section 3: 535 files, 14.3 MB.
+    #[test]
+    fn the_tree_is_that_of_the_paper_for_every_seed() {
+        for seed in [42, 43] {
+            let fs = MemFs::timeless();
+            let session = Session::new(&fs);
+            let (mut files, mut dirs, mut bytes) = (0, 0, 0);
+            ready(async {
+                Tree { seed, ..Tree::default() }.make(&session, "t").await.unwrap();
+                let see = |_: &str, attr: &vfs::Attr| match attr.kind {
+                    Kind::Directory => dirs += 1,
+                    _ => (files, bytes) = (files + 1, bytes + attr.size),
+                };
+                session.walk("t", see).await.unwrap();
+            });
+            assert_eq!((files, dirs, bytes), (535, 53, 535 * (14_300_000 / 535)));
+        }
+    }
 }
