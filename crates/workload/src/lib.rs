@@ -26,6 +26,7 @@ mod rng;
 pub mod script;
 mod sequential;
 mod small_files;
+mod throughput;
 mod tree;
 mod unix;
 
@@ -44,4 +45,5 @@ pub use report::{Row, rows, table};
 pub use rng::Rng;
 pub use sequential::Sequential;
 pub use small_files::SmallFiles;
+pub use throughput::{CreateFiles, CreateRemove, Files, RemoveFiles};
 pub use tree::Tree;

@@ -4,7 +4,7 @@ use crate::error::{Result, WorkloadError};
 use crate::meter::{Meter, PhaseResult};
 use crate::paths::Session;
 use crate::program::{Errand, Program, Stage};
-use crate::{CopyTree, CreateDelete, Postmark, RemoveTree, Sequential, SmallFiles};
+use crate::{CopyTree, CreateDelete, CreateFiles, CreateRemove, Postmark, RemoveFiles, RemoveTree, Sequential, SmallFiles};
 use vfs::FileSystem;
 
 /// A number that can be set.
@@ -45,6 +45,9 @@ pub fn workloads() -> Vec<Workload> {
         described::<Postmark>(),
         described::<CopyTree>(),
         described::<RemoveTree>(),
+        described::<CreateFiles>(),
+        described::<RemoveFiles>(),
+        described::<CreateRemove>(),
     ]
 }
 
@@ -182,6 +185,9 @@ async fn dispatch<F: FileSystem>(name: &str, params: &Params, errand: Errand<'_,
         Postmark::NAME => errand.of(Postmark::new(&values)).await,
         CopyTree::NAME => errand.of(CopyTree::new(&values)).await,
         RemoveTree::NAME => errand.of(RemoveTree::new(&values)).await,
+        CreateFiles::NAME => errand.of(CreateFiles::new(&values)).await,
+        RemoveFiles::NAME => errand.of(RemoveFiles::new(&values)).await,
+        CreateRemove::NAME => errand.of(CreateRemove::new(&values)).await,
         other => Err(WorkloadError::Unknown(other.to_owned())),
     }
 }
@@ -201,6 +207,7 @@ mod tests {
             "small-files" => "size=9k,files=120",
             "sequential" => "size=1M,transfer=33k",
             "postmark" => "subdirs=3",
+            "create-files" | "remove-files" | "create-remove" => "files=30",
             _ => "files=25,mean=3000",
         };
         for workload in workloads() {
