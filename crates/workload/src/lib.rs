@@ -7,8 +7,10 @@
 //!     (`program`, G1 and G2).
 #![forbid(unsafe_code)]
 
+mod andrew;
 #[cfg(test)]
 mod calls;
+mod compile;
 mod compute;
 mod copy_tree;
 mod create_delete;
@@ -30,6 +32,7 @@ mod throughput;
 mod tree;
 mod unix;
 
+pub use andrew::Andrew;
 pub use compute::Compute;
 pub use copy_tree::CopyTree;
 pub use create_delete::CreateDelete;

@@ -4,7 +4,7 @@ use crate::error::{Result, WorkloadError};
 use crate::meter::{Meter, PhaseResult};
 use crate::paths::Session;
 use crate::program::{Errand, Program, Stage};
-use crate::{CopyTree, CreateDelete, CreateFiles, CreateRemove, Postmark, RemoveFiles, RemoveTree, Sequential, SmallFiles};
+use crate::{Andrew, CopyTree, CreateDelete, CreateFiles, CreateRemove, Postmark, RemoveFiles, RemoveTree, Sequential, SmallFiles};
 use vfs::FileSystem;
 
 /// A number that can be set.
@@ -48,6 +48,7 @@ pub fn workloads() -> Vec<Workload> {
         described::<CreateFiles>(),
         described::<RemoveFiles>(),
         described::<CreateRemove>(),
+        described::<Andrew>(),
     ]
 }
 
@@ -188,6 +189,7 @@ async fn dispatch<F: FileSystem>(name: &str, params: &Params, errand: Errand<'_,
         CreateFiles::NAME => errand.of(CreateFiles::new(&values)).await,
         RemoveFiles::NAME => errand.of(RemoveFiles::new(&values)).await,
         CreateRemove::NAME => errand.of(CreateRemove::new(&values)).await,
+        Andrew::NAME => errand.of(Andrew::new(&values)).await,
         other => Err(WorkloadError::Unknown(other.to_owned())),
     }
 }
@@ -208,6 +210,7 @@ mod tests {
             "sequential" => "size=1M,transfer=33k",
             "postmark" => "subdirs=3",
             "create-files" | "remove-files" | "create-remove" => "files=30",
+            "andrew" => "transfer=4k",
             _ => "files=25,mean=3000",
         };
         for workload in workloads() {
