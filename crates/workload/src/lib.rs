@@ -26,6 +26,7 @@ mod remove_tree;
 mod report;
 mod rng;
 pub mod script;
+mod sdet;
 mod sequential;
 mod small_files;
 mod throughput;
@@ -46,6 +47,7 @@ pub use registry::{Parameter, Params, Values, Workload, clean, find, prepare, ru
 pub use remove_tree::RemoveTree;
 pub use report::{Row, rows, table};
 pub use rng::Rng;
+pub use sdet::Sdet;
 pub use sequential::Sequential;
 pub use small_files::SmallFiles;
 pub use throughput::{CreateFiles, CreateRemove, Files, RemoveFiles};

@@ -4,7 +4,10 @@ use crate::error::{Result, WorkloadError};
 use crate::meter::{Meter, PhaseResult};
 use crate::paths::Session;
 use crate::program::{Errand, Program, Stage};
-use crate::{Andrew, CopyTree, CreateDelete, CreateFiles, CreateRemove, Postmark, RemoveFiles, RemoveTree, Sequential, SmallFiles};
+use crate::{
+    Andrew, CopyTree, CreateDelete, CreateFiles, CreateRemove, Postmark, RemoveFiles, RemoveTree, Sdet, Sequential,
+    SmallFiles,
+};
 use vfs::FileSystem;
 
 /// A number that can be set.
@@ -49,6 +52,7 @@ pub fn workloads() -> Vec<Workload> {
         described::<RemoveFiles>(),
         described::<CreateRemove>(),
         described::<Andrew>(),
+        described::<Sdet>(),
     ]
 }
 
@@ -87,6 +91,17 @@ impl Params {
     pub fn with(mut self, key: &str, value: u64) -> Params {
         self.0.push((key.to_owned(), value));
         self
+    }
+
+    /// These, for one of several users of `workload`: where it has a `seed`, that is `user` more, so that users do not
+    /// do the same at the same time. The first user is number 0.
+    #[must_use]
+    pub fn for_user(&self, workload: &Workload, user: u64) -> Params {
+        let set = self.0.iter().rev().find(|(key, _)| key == "seed").map(|(_, seed)| *seed);
+        match workload.parameters.iter().find(|parameter| parameter.key == "seed") {
+            Some(seed) => self.clone().with("seed", set.unwrap_or(seed.default).wrapping_add(user)),
+            None => self.clone(),
+        }
     }
 }
 
@@ -190,6 +205,7 @@ async fn dispatch<F: FileSystem>(name: &str, params: &Params, errand: Errand<'_,
         RemoveFiles::NAME => errand.of(RemoveFiles::new(&values)).await,
         CreateRemove::NAME => errand.of(CreateRemove::new(&values)).await,
         Andrew::NAME => errand.of(Andrew::new(&values)).await,
+        Sdet::NAME => errand.of(Sdet::new(&values)).await,
         other => Err(WorkloadError::Unknown(other.to_owned())),
     }
 }
@@ -197,6 +213,7 @@ async fn dispatch<F: FileSystem>(name: &str, params: &Params, errand: Errand<'_,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calls::Calls;
     use crate::meter::Reading;
     use model::{MemFs, ready};
     use std::cell::Cell;
@@ -210,7 +227,7 @@ mod tests {
             "sequential" => "size=1M,transfer=33k",
             "postmark" => "subdirs=3",
             "create-files" | "remove-files" | "create-remove" => "files=30",
-            "andrew" => "transfer=4k",
+            "andrew" | "sdet" => "transfer=4k",
             _ => "files=25,mean=3000",
         };
         for workload in workloads() {
@@ -263,6 +280,24 @@ mod tests {
         let refused = ready(run("create-delete", &session, "base", &Params::default(), &Reading::default));
         assert!(matches!(refused, Err(WorkloadError::Call(_))), "{refused:?}");
         assert!(ready(session.resolve("base/mine")).is_ok());
+    }
+
+    #[test]
+    fn the_same_seed_makes_the_same_calls_and_another_user_gets_another_seed() {
+        for workload in workloads().iter().filter(|workload| workload.parameters.iter().any(|p| p.key == "seed")) {
+            let calls = |user| {
+                let calls = Calls::of(MemFs::timeless());
+                let params = Params::default().for_user(workload, user);
+                ready(run(workload.name, &Session::new(&calls), "b", &params, &Reading::default)).unwrap();
+                calls.hash()
+            };
+            assert_eq!(calls(0), calls(0), "{}", workload.name);
+            assert_ne!(calls(0), calls(1), "{}", workload.name);
+        }
+        let seeded = Params::default().with("seed", 7).for_user(&find("sdet").unwrap(), 2);
+        assert_eq!(Values::new(&find("sdet").unwrap(), &seeded).unwrap().get("seed"), 9);
+        let none = Params::default().for_user(&find("create-files").unwrap(), 2);
+        assert_eq!(none, Params::default());
     }
 
     #[test]
