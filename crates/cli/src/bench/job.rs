@@ -84,15 +84,18 @@ impl Job {
         if self.users == 1 {
             return workload::run(&self.workload, &session, base, &self.params, meter).await.map_err(told);
         }
-        let bases: Vec<_> = (0..self.users).map(|user| format!("{base}/{user}")).collect();
-        let (name, params) = (&self.workload, &self.params);
-        for base in &bases {
+        let name = &self.workload;
+        let workload = workload::find(name).map_err(told)?;
+        let users = (0..self.users).map(|no| (format!("{base}/{no}"), self.params.for_user(&workload, no.into())));
+        let users: Vec<_> = users.collect();
+        for (base, params) in &users {
             workload::prepare(name, &session, base, params).await.map_err(told)?;
         }
         let start = meter();
-        let results = together(bases.iter().map(|base| workload::work(name, &session, base, params, meter))).await;
+        let work = users.iter().map(|(base, params)| workload::work(name, &session, base, params, meter));
+        let results = together(work).await;
         let end = meter();
-        for base in &bases {
+        for (base, params) in &users {
             workload::clean(name, &session, base, params).await.map_err(told)?;
         }
         let mut all = Vec::new();
