@@ -1,7 +1,7 @@
 //! What a program is, and its three stages.
 //!
 //! G1. A program is prepared, then works, then is cleaned up after. Only the work is measured, so that several can be
-//!     prepared first, measured together and cleaned up last. The stages share nothing but what lies in the file system.
+//!     prepared first, measured together and cleaned up last. Stages share nothing but what lies in the file system.
 //! G2. A program has its base directory for itself. `prepare` refuses one that holds anything, so that what `clean`
 //!     removes, which is all that it finds there, is nobody else's.
 
