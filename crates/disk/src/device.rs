@@ -194,6 +194,12 @@ pub trait Disk {
     /// even if a later flush succeeds: the disk may have dropped what it could not write.
     fn flush(&self) -> DiskFuture<Result<(), DiskError>>;
 
+    /// How long until the byte at `at` would pass the head, in nanoseconds, if a request for it came now: what
+    /// [`crate::Scheduler::Sptf`] compares. `None` where the disk does not know.
+    fn positioning(&self, _at: DiskOff, _is_write: bool) -> Option<u64> {
+        None
+    }
+
     /// Says that a range is not needed any more; its contents are undefined until they are written again. A disk that
     /// cannot use this answers [`Cause::Unsupported`].
     fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {

@@ -1,7 +1,7 @@
 //! Disks, and the queue that turns *completed* writes into *durable* ones.
 //!
-//! A [`Disk`] reads, writes and flushes: a file or block device, RAM, a part of another disk, a recorder or a fault
-//! injector around another disk. A [`Queue`] stands on one disk and is what everybody else uses: it orders and merges
+//! A [`Disk`] reads, writes and flushes: a file or block device, RAM, a modelled drive, a part of another disk, a
+//! recorder or a fault injector around another disk. A [`Queue`] stands on one disk and is what everybody else uses: it orders and merges
 //! requests, keeps overlapping ones in the order in which they were issued, and tells when a write is durable.
 //!
 //! The invariants of durability are stated, numbered, in the queue's own page: [`queue`].
@@ -18,6 +18,7 @@ mod nbd;
 pub mod queue;
 mod ram;
 mod recorder;
+mod sim;
 mod slice;
 #[cfg(test)]
 mod slow;
@@ -31,6 +32,7 @@ pub use nbd::{NbdDisk, NbdError, NbdOptions};
 pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written};
 pub use ram::RamDisk;
 pub use recorder::{Event, RecordedPart, Recorder};
+pub use sim::{Service, SimDisk};
 pub use slice::Slice;
 
 use std::path::Path;

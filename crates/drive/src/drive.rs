@@ -80,6 +80,27 @@ impl Drive {
         }
     }
 
+    /// The number of cylinders; 0 on flash.
+    pub fn cylinders(&self) -> u32 {
+        match &self.device {
+            Device::Disk(disk) => disk.geometry().cylinders(),
+            Device::Ssd(_) => 0,
+        }
+    }
+
+    /// The cylinder of a block: where the arm goes for it. Zero on flash.
+    ///
+    /// # Errors
+    ///
+    /// If the drive has no such block.
+    pub fn cylinder(&self, lbn: Lbn) -> Result<u32, RequestError> {
+        self.check_range(lbn, 1)?;
+        Ok(match &self.device {
+            Device::Disk(disk) => disk.geometry().locate(lbn.0).cylinder,
+            Device::Ssd(_) => 0,
+        })
+    }
+
     /// True if an answered write may be lost with the power.
     pub fn is_volatile(&self) -> bool {
         self.volatile

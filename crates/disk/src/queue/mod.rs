@@ -13,31 +13,32 @@
 //!
 //! Q6. What a scheme wants in an order is written in it ([`Order`]); the rules are those of the page `order`, O1 to O3.
 //!
-//! Requests made in one turn of the executor are held back to its end and then go in elevator order, neighbours
-//! merged. On a disk that answers at once (`DiskInfo::immediate`) they go at once.
+//! Requests made in one turn of the executor are held back to its end and then go in the order of the scheduler
+//! ([`Scheduler`]), neighbours merged. On a disk that answers at once (`DiskInfo::immediate`) they go at once.
 
-mod elevator;
 mod handles;
 mod ledger;
 mod order;
 mod overlap;
 mod state;
+mod waiting;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
-use rt::Rt;
 use rt::sync::{Notify, oneshot};
+use rt::{Rt, Time};
 
 use crate::{Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Image, ReadPart, Tag};
-pub use elevator::Scheduler;
 pub use handles::{Answer, Completed, Durable, Written};
 use ledger::{Join, Stage, WriteState};
 pub use order::{Flag, Meaning, Order};
-use state::{Command, Job, State};
+use state::{Command, Job, Sent, State};
+pub use waiting::Scheduler;
 
 /// Numbers requests in the order in which they were issued.
 type Id = u64;
@@ -65,6 +66,12 @@ pub struct Stats {
     pub writes: u64,
     /// Reads and writes that went to the disk as part of another one.
     pub merged: u64,
+    /// Reads, writes and discards that the disk has answered, merged ones as one.
+    pub transfers: u64,
+    /// From issue to answer, the sum over all requests. Zero on a disk that answers at once.
+    pub response: Duration,
+    /// From the disk's taking a transfer to its answer, the sum over all transfers. Zero on a disk that answers at once.
+    pub service: Duration,
     /// Flushes of the disk.
     pub flushes: u64,
     /// Discards asked for.
@@ -92,6 +99,8 @@ struct Inner {
     depth: u32,
     max_merge: u64,
     pump: Rc<Notify>,
+    /// The scheduler lets the disk wait until then.
+    holds_until: Cell<Option<Time>>,
     state: RefCell<State>,
 }
 
@@ -105,6 +114,7 @@ impl Queue {
             depth: options.depth.unwrap_or(info.depth).min(info.depth).max(1),
             max_merge: u64::from(options.max_merge.unwrap_or(info.max_transfer).min(info.max_transfer)),
             pump: Rc::new(Notify::new()),
+            holds_until: Cell::new(None),
             state: RefCell::new(State::new(options.scheduler, info.volatile_cache)),
             disk,
             info,
@@ -167,7 +177,7 @@ impl Queue {
         let id = match self.0.info.check(DiskOp::Write, at, len) {
             Ok(()) => {
                 let job = Job::Write { image, fua: fua && self.0.info.volatile_cache, state: state.clone() };
-                let id = self.0.state.borrow_mut().issue(at, len, tag, job, order);
+                let id = self.0.state.borrow_mut().issue(self.0.now(), at, len, tag, job, order);
                 self.0.kick();
                 id
             }
@@ -202,7 +212,7 @@ impl Queue {
             return Answer::now(Err(error));
         }
         let (sender, receiver) = oneshot();
-        self.0.state.borrow_mut().issue(at, len, Tag::default(), Job::Discard(sender), Order::Free);
+        self.0.state.borrow_mut().issue(self.0.now(), at, len, Tag::default(), Job::Discard(sender), Order::Free);
         self.0.kick();
         Answer::wait(receiver, DiskError::new(DiskOp::Discard, at, len, CANCELLED))
     }
@@ -252,8 +262,13 @@ impl Inner {
             return Answer::now(Err(error));
         }
         let (sender, receiver) = oneshot();
-        self.state.borrow_mut().issue(at, len as u64, tag, Job::Read(sender), Order::Free);
+        self.state.borrow_mut().issue(self.now(), at, len as u64, tag, Job::Read(sender), Order::Free);
         Answer::wait(receiver, DiskError::new(DiskOp::Read, at, len as u64, CANCELLED))
+    }
+
+    /// The time, where it matters: a disk that answers at once has no use for it, and a clock costs something.
+    fn now(&self) -> Time {
+        if self.info.immediate { Time::ZERO } else { self.rt.now() }
     }
 
     fn kick(self: &Rc<Self>) {
@@ -283,12 +298,23 @@ impl Inner {
         }
     }
 
-    fn next_transfer(&self) -> Option<(Vec<Id>, Transfer)> {
+    fn next_transfer(self: &Rc<Self>) -> Option<(Sent, Transfer)> {
+        let now = self.now();
         let (run, at, command) = {
             let mut state = self.state.borrow_mut();
-            let run = if state.at_disk < self.depth { state.take_run(self.max_merge)? } else { return None };
+            if state.at_disk >= self.depth {
+                return None;
+            }
+            let positioning = |start, is_write| self.disk.positioning(DiskOff(start), is_write);
+            let run = match state.take_run(now, self.max_merge, &positioning) {
+                Ok(run) => run?,
+                Err(until) => {
+                    self.hold_until(until);
+                    return None;
+                }
+            };
             let (at, command) = state.command(&run);
-            (run, at, command)
+            (Sent { run, at: now }, at, command)
         };
         let transfer = match command {
             Command::Read(parts) => Transfer::Read(self.disk.read(at, parts)),
@@ -298,8 +324,21 @@ impl Inner {
         Some((run, transfer))
     }
 
-    fn finish(&self, run: Vec<Id>, outcome: Result<Vec<ReadPart>, DiskError>) {
-        self.state.borrow_mut().finish(run, outcome);
+    /// The scheduler is asked again at `until`, or when a request comes.
+    fn hold_until(self: &Rc<Self>, until: Time) {
+        if self.holds_until.replace(Some(until)) != Some(until) {
+            let (queue, alarm) = (Rc::downgrade(self), self.rt.sleep_until(until));
+            self.rt.spawn(async move {
+                alarm.await;
+                if let Some(queue) = queue.upgrade() {
+                    queue.dispatch();
+                }
+            });
+        }
+    }
+
+    fn finish(&self, run: Sent, outcome: Result<Vec<ReadPart>, DiskError>) {
+        self.state.borrow_mut().finish(self.now(), run, outcome);
         self.wake_for_flush();
     }
 

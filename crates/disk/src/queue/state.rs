@@ -1,14 +1,16 @@
 //! The requests of a queue that are not finished: who waits for whom, what goes to the disk next, what came of it.
 
 use std::rc::Rc;
+use std::time::Duration;
 
+use rt::Time;
 use rt::sync::Sender;
 use rustc_hash::FxHashMap;
 
-use super::elevator::{Elevator, Scheduler};
 use super::ledger::{Ledger, Stage, WriteState};
 use super::order::{Edges, Flag, Freed, Gates, Meaning, Node, Order};
 use super::overlap::Overlap;
+use super::waiting::{Entry, Pick, Positioning, Scheduler, Waiting};
 use super::{Id, Stats, Written};
 use crate::{Block, Cause, DiskError, DiskOff, DiskOp, Image, ReadPart, Tag, WritePart};
 
@@ -19,7 +21,7 @@ pub(super) struct State {
     requests: FxHashMap<Id, Request>,
     pub(super) overlap: Overlap,
     gates: Gates,
-    elevator: Elevator,
+    waiting: Waiting,
     pub(super) at_disk: u32,
     issued: Id,
     pub(super) ledger: Ledger,
@@ -30,6 +32,7 @@ struct Request {
     at: DiskOff,
     len: u64,
     tag: Tag,
+    issued: Time,
     /// From those that this one waits for (Q1, O1).
     edges: Edges,
     /// Who waits for this one to complete (Q1).
@@ -67,6 +70,12 @@ impl Job {
     }
 }
 
+/// Requests that went to the disk as one, and when.
+pub(super) struct Sent {
+    pub(super) run: Vec<Id>,
+    pub(super) at: Time,
+}
+
 /// What the disk is asked for. It is asked outside the borrow of the state: a disk may answer at once.
 pub(super) enum Command {
     Read(Vec<ReadPart>),
@@ -80,7 +89,7 @@ impl State {
             requests: FxHashMap::default(),
             overlap: Overlap::default(),
             gates: Gates::default(),
-            elevator: Elevator::new(scheduler),
+            waiting: Waiting::new(scheduler),
             at_disk: 0,
             issued: 0,
             ledger: Ledger::new(volatile_cache),
@@ -89,7 +98,7 @@ impl State {
     }
 
     /// Takes in a request, and finds out whom it has to wait for (Q1, O1).
-    pub(super) fn issue(&mut self, at: DiskOff, len: u64, tag: Tag, job: Job, order: Order<'_>) -> Id {
+    pub(super) fn issue(&mut self, now: Time, at: DiskOff, len: u64, tag: Tag, job: Job, order: Order<'_>) -> Id {
         self.issued += 1;
         let id = self.issued;
         let changes = !matches!(job, Job::Read(_));
@@ -110,7 +119,8 @@ impl State {
         overlap.add(at.0, at.0 + len, changes, id);
         self.stats.depth_max = self.stats.depth_max.max(overlap.len());
         let (followers, heirs) = (Vec::new(), Vec::new());
-        requests.insert(id, Request { at, len, tag, edges, followers, heirs, broken: None, alone: false, job });
+        let request = Request { at, len, tag, issued: now, edges, followers, heirs, broken: None, alone: false, job };
+        requests.insert(id, request);
         self.put_in_order(id, !changes, order);
         let freed = self.free_one(Freed::well(Node::Request(id)));
         self.free(freed);
@@ -237,34 +247,46 @@ impl State {
         match request.broken.take().filter(|_| !matches!(request.job, Job::Read(_))) {
             Some(error) => self.fail(id, &Cause::After(Box::new(error))),
             None => {
-                self.elevator.add(request.at.0, id);
+                self.waiting.add(request.entry(id));
                 Vec::new()
             }
         }
     }
 
     /// Takes the next request and, as far as they may go with it, its neighbours above.
-    pub(super) fn take_run(&mut self, max_merge: u64) -> Option<Vec<Id>> {
-        let (start, id) = self.elevator.pick()?;
-        self.elevator.remove(start, id);
+    ///
+    /// # Errors
+    /// The moment until which nothing shall go, if the scheduler would rather wait.
+    pub(super) fn take_run(
+        &mut self,
+        now: Time,
+        max_merge: u64,
+        positioning: Positioning<'_>,
+    ) -> Result<Option<Vec<Id>>, Time> {
+        let (start, id) = match self.waiting.pick(now, positioning) {
+            Pick::Go(start, id) => (start, id),
+            Pick::Wait(until) => return Err(until),
+            Pick::Nothing => return Ok(None),
+        };
+        self.waiting.remove(start, id);
         let mut run = vec![id];
         let first = &self.requests[&id];
         let (mut end, mut bytes) = (start + first.len, first.len);
         while !first.alone && run.len() < MAX_PARTS {
-            let Some(next) = self.elevator.beginning_at(end) else { break };
+            let Some(next) = self.waiting.beginning_at(end) else { break };
             let neighbour = &self.requests[&next];
             if neighbour.alone || !first.job.joins(&neighbour.job) || bytes + neighbour.len > max_merge {
                 break;
             }
-            self.elevator.remove(end, next);
+            self.waiting.remove(end, next);
             run.push(next);
             end += neighbour.len;
             bytes += neighbour.len;
         }
         self.at_disk += 1;
         self.stats.merged += run.len() as u64 - 1;
-        self.elevator.moved_to(end);
-        Some(run)
+        self.waiting.moved_to(end);
+        Ok(Some(run))
     }
 
     /// What to ask the disk for, so that the requests of `run` are done.
@@ -280,8 +302,15 @@ impl State {
     }
 
     /// The disk has answered the requests of `run`, which went as one.
-    pub(super) fn finish(&mut self, run: Vec<Id>, outcome: Result<Vec<ReadPart>, DiskError>) {
+    pub(super) fn finish(&mut self, now: Time, run: Sent, outcome: Result<Vec<ReadPart>, DiskError>) {
+        let Sent { run, at: sent } = run;
         self.at_disk -= 1;
+        self.stats.transfers += 1;
+        self.stats.service += now.since(sent);
+        let issued = |id| self.requests.get(id).map_or(now, |request: &Request| request.issued);
+        self.stats.response += run.iter().map(|id| now.since(issued(id))).sum::<Duration>();
+        let is_read = run.first().and_then(|id| self.requests.get(id));
+        self.waiting.answered(is_read.is_some_and(|request| matches!(request.job, Job::Read(_))), now);
         match outcome {
             Ok(parts) => {
                 let mut blocks = parts.into_iter().map(|part| part.block);
@@ -364,7 +393,7 @@ impl State {
     fn retry_alone(&mut self, id: Id) {
         if let Some(request) = self.requests.get_mut(&id) {
             request.alone = true;
-            self.elevator.add(request.at.0, id);
+            self.waiting.add(request.entry(id));
         }
     }
 }
@@ -375,6 +404,10 @@ fn done(followers: Vec<Id>) -> Vec<Freed> {
 }
 
 impl Request {
+    fn entry(&self, id: Id) -> Entry {
+        Entry { start: self.at.0, id, is_read: matches!(self.job, Job::Read(_)), issued: self.issued }
+    }
+
     fn buffer(&self) -> ReadPart {
         ReadPart { block: Block::zeroed(self.len as usize), tag: self.tag }
     }

@@ -13,6 +13,7 @@ mod read;
 mod write;
 
 use crate::buffer::{Buffer, State};
+use crate::geometry::Geometry;
 use crate::mechanism::{Arrivals, Doing, Gate, Mechanism, Motion, Passed};
 use crate::profile::{After, Cache, Controller, DiskProfile, Requested, WriteCache, WritePolicy};
 use crate::request::{Completion, Op, Options, Phases};
@@ -125,6 +126,10 @@ impl Disk {
             sources: Vec::new(),
             written: Vec::new(),
         }
+    }
+
+    pub(crate) fn geometry(&self) -> &Geometry {
+        &self.mechanism.geometry
     }
 
     pub(crate) fn blocks(&self) -> u64 {
