@@ -59,6 +59,8 @@ pub struct Buf {
     /// An image is on its way to the device.
     pub(crate) leaving: Cell<bool>,
     pub(crate) dirty_since: Cell<Time>,
+    /// Its `dirty_since` when a sweep last passed over it dirty.
+    pub(crate) marked: Cell<Time>,
     /// The call that changed it last (B7).
     pub(crate) cause: Cell<u64>,
     pub(crate) referenced: Cell<bool>,
@@ -107,6 +109,7 @@ impl Buf {
             rounds: Cell::new(0),
             leaving: Cell::new(false),
             dirty_since: Cell::new(Time::default()),
+            marked: Cell::new(Time::NEVER),
             cause: Cell::new(0),
             referenced: Cell::new(true),
             in_flight: RefCell::new(None),

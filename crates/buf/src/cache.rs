@@ -21,8 +21,18 @@ pub struct CacheOptions {
     pub bytes: usize,
     /// Bytes of dirty bufs beyond which whoever makes more waits for the disk.
     pub dirty_bytes: usize,
-    /// The syncer writes what has been dirty for this long.
-    pub age: Duration,
+    /// When a change that nobody asks for leaves.
+    pub syncer: Syncer,
+}
+
+/// When the syncer, which runs once a second, writes a dirty buf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syncer {
+    /// When it has been dirty for this long (FreeBSD).
+    Age(Duration),
+    /// The cache is swept once in this time, an equal part of it each second. A dirty buf is marked by one sweep and
+    /// written by the next: after one to two such times (SVR4; Ganger and Patt 1994, section 2).
+    Sweep(Duration),
 }
 
 impl Default for CacheOptions {
@@ -34,7 +44,7 @@ impl Default for CacheOptions {
 impl CacheOptions {
     /// A cache of `bytes`, half of which may be dirty for up to 30 seconds.
     pub fn of_size(bytes: usize) -> CacheOptions {
-        CacheOptions { bytes, dirty_bytes: bytes / 2, age: Duration::from_secs(30) }
+        CacheOptions { bytes, dirty_bytes: bytes / 2, syncer: Syncer::Age(Duration::from_secs(30)) }
     }
 }
 
@@ -182,6 +192,11 @@ impl Cache {
     pub fn stats(&self) -> CacheStats {
         let inner = self.inner.borrow();
         CacheStats { bytes: inner.bytes, dirty_bytes: inner.dirty.bytes(), ..self.stats.get() }
+    }
+
+    /// What the disk's queue has done since the mount.
+    pub fn queue_stats(&self) -> disk::Stats {
+        self.queue.stats()
     }
 
     pub(crate) fn count(&self, f: impl FnOnce(&mut CacheStats)) {

@@ -100,6 +100,22 @@ impl DirtyBufs {
         }
     }
 
+    /// Drops the oldest entries of the age list as far as their bufs are clean: a syncer that does not go by age never
+    /// meets them.
+    pub(crate) fn forget_clean(&mut self) {
+        let is_live = |(since, buf): &(Time, Weak<Buf>)| {
+            buf.upgrade().is_some_and(|buf| buf.is_dirty() && buf.dirty_since.get() == *since)
+        };
+        while self.by_age.front().is_some_and(|entry| !is_live(entry)) {
+            self.by_age.pop_front();
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_forgotten(&self) -> bool {
+        self.by_age.is_empty()
+    }
+
     /// Puts a buf back that was taken and not written, to be met again at `at`.
     pub(crate) fn put_back(&mut self, buf: &BufRef, at: Time) {
         if !buf.in_line.replace(true) {

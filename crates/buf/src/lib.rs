@@ -39,7 +39,7 @@ mod ticket;
 mod tests;
 
 pub use buf::{Buf, BufRef, ImageNo, Key};
-pub use cache::{Cache, CacheOptions, CacheStats, Want};
+pub use cache::{Cache, CacheOptions, CacheStats, Syncer, Want};
 pub use disk::Kind as Role;
 pub use health::Health;
 pub use held::{Held, How};

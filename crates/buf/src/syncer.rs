@@ -1,9 +1,10 @@
 //! The syncer: once a second it writes what has been dirty for too long.
 //!
 //! It takes each second only what has come of age, so that a burst of changes leaves as it came, spread over time,
-//! instead of all at once every thirty seconds (Ganger and Patt 1994, section 2, on the syncer of SVR4).
+//! instead of all at once every thirty seconds (Ganger and Patt 1994, section 2, on the syncer of SVR4). That one swept the
+//! cache by place, not by age; for the laboratory it is here too ([`Syncer::Sweep`]).
 
-use crate::Cache;
+use crate::{BufRef, Cache, Syncer};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
@@ -25,7 +26,10 @@ impl Cache {
     async fn sweep(self: &Rc<Self>) {
         let now = self.rt.now();
         self.scheme().clone().tick(self, now);
-        let old = self.inner.borrow_mut().dirty.take_older(now, self.options.age, SWEEP);
+        let old = match self.options.syncer {
+            Syncer::Age(age) => self.inner.borrow_mut().dirty.take_older(now, age, SWEEP),
+            Syncer::Sweep(period) => self.swept(period),
+        };
         let sent = self.write_choosing(old, SWEEP);
         if self.scheme().wants_flush() && (!sent.is_empty() || self.undurable_bytes.get() > 0) {
             self.complete(&sent).await;
@@ -36,5 +40,26 @@ impl Cache {
             // A failed flush has marked every buf dirty again, and the volume read-only: nothing is left to be told.
             let _ = self.flush().await;
         }
+    }
+
+    /// What this second's part of the sweep writes: the dirty bufs in it that the last sweep has marked. The others are
+    /// marked.
+    fn swept(&self, period: Duration) -> Vec<BufRef> {
+        let now = self.rt.now();
+        let mut inner = self.inner.borrow_mut();
+        // Those that the scheme let wait for others a second ago come before their part.
+        let mut taken = inner.dirty.take_older(now, Duration::MAX, SWEEP);
+        let (seconds, slots) = (period.as_secs().max(1), inner.bufs.len());
+        let part = now.as_nanos() / 1_000_000_000 % seconds;
+        let edge = |part: u64| (slots as u64 * part / seconds) as usize;
+        for buf in inner.bufs[edge(part)..edge(part + 1)].iter().flatten().filter(|buf| buf.is_dirty()) {
+            let since = buf.dirty_since.get();
+            if buf.marked.replace(since) == since {
+                buf.in_line.set(false);
+                taken.push(buf.clone());
+            }
+        }
+        inner.dirty.forget_clean();
+        taken
     }
 }

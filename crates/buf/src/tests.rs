@@ -4,7 +4,8 @@ mod causes;
 mod choosing;
 
 use crate::{
-    Answer, Buf, BufRef, Cache, CacheOptions, Health, Home, ImageNo, Key, Must, Op, Promises, Ready, Scheme, Step, Want,
+    Answer, Buf, BufRef, Cache, CacheOptions, Health, Home, ImageNo, Key, Must, Op, Promises, Ready, Scheme, Step,
+    Syncer, Want,
 };
 use disk::{
     Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, Queue, QueueOptions,
@@ -170,7 +171,7 @@ fn a_failed_read_fails_for_that_call_alone() {
 
 #[test]
 fn memory_is_bounded_and_what_somebody_holds_stays() {
-    let options = CacheOptions { bytes: 64 << 10, dirty_bytes: 32 << 10, age: Duration::from_secs(30) };
+    let options = CacheOptions::of_size(64 << 10);
     let b = bench(options, FaultPlan::new(1));
     b.rt.block_on(async {
         let held = b.cache.read(data(0)).await.expect("the disk is well");
@@ -192,7 +193,7 @@ fn memory_is_bounded_and_what_somebody_holds_stays() {
 
 #[test]
 fn who_waits_for_room_is_told_that_the_disk_takes_no_data() {
-    let options = CacheOptions { bytes: 64 << 10, dirty_bytes: 32 << 10, age: Duration::from_secs(30) };
+    let options = CacheOptions::of_size(64 << 10);
     let b = bench(options, FaultPlan::new(1).with(Fault::error(DiskOp::Write, 1).for_ever()));
     b.rt.block_on(async {
         for lbn in 0..9 {
@@ -202,6 +203,38 @@ fn who_waits_for_room_is_told_that_the_disk_takes_no_data() {
         let told = b.cache.throttle().await;
         assert!(matches!(told, Err(vfs::Error::Io(_))), "{told:?}");
         assert!(b.cache.stats().dirty_bytes > 32 << 10 && b.cache.health().reason().is_none());
+    });
+}
+
+#[test]
+fn a_sweep_writes_what_the_last_one_marked() {
+    let sweep = CacheOptions { syncer: Syncer::Sweep(Duration::from_secs(30)), ..CacheOptions::default() };
+    let b = bench(sweep, FaultPlan::new(1));
+    b.rt.spawn(Cache::run_syncer(Rc::downgrade(&b.cache)));
+    b.rt.block_on(async {
+        let mut left = Vec::new();
+        for lbn in 0..60 {
+            let buf = b.cache.read(data(lbn)).await.expect("the disk is well");
+            b.cache.modify(&buf, |bytes| bytes[0] = 7);
+            left.push(buf);
+        }
+        b.rt.sleep(Duration::from_millis(30_500)).await;
+        assert!(left.iter().all(|buf| buf.is_dirty()), "each was met once, and marked");
+        let mut dirty = vec![60];
+        for _ in 0..30 {
+            b.rt.sleep(Duration::from_secs(1)).await;
+            dirty.push(left.iter().filter(|buf| buf.is_dirty()).count());
+        }
+        let steps: Vec<usize> = dirty.windows(2).map(|pair| pair[0] - pair[1]).collect();
+        assert_eq!(steps, [2; 30], "an equal part each second");
+        // Changed between two passes over it: the second pass marks it anew.
+        b.cache.modify(&left[0], |bytes| bytes[0] = 8);
+        b.rt.sleep(Duration::from_secs(30)).await;
+        assert!(left[0].is_dirty());
+        b.rt.sleep(Duration::from_secs(30)).await;
+        assert!(!left[0].is_dirty());
+        b.rt.sleep(Duration::from_secs(1)).await;
+        assert!(b.cache.inner.borrow().dirty.is_forgotten(), "the age list does not grow");
     });
 }
 

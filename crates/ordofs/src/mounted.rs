@@ -94,7 +94,13 @@ impl Mounted {
         scheme: Rc<dyn Scheme>,
         options: &MountOptions,
     ) -> std::result::Result<Mounted, OpenError> {
-        let queue_options = QueueOptions { volatile_cache: options.volatile_cache, ..QueueOptions::default() };
+        let engine = &options.engine;
+        let queue_options = QueueOptions {
+            volatile_cache: options.volatile_cache,
+            scheduler: engine.scheduler,
+            max_merge: (!engine.merge).then_some(0),
+            ..QueueOptions::default()
+        };
         let read_only = options.read_only || located.disk.info().read_only;
         let mut opening =
             ffs::Opening { read_only, force: options.force, mount_point: options.mount_point.clone(), stamp: None };
@@ -108,14 +114,17 @@ impl Mounted {
         opening.stamp = log.as_ref().map(|log| log.stamp);
         let queue = Queue::new(rt, located.disk, queue_options);
         let health = if read_only || gate.is_err() { Health::read_only() } else { Health::default() };
-        let cache = Cache::new(rt.clone(), queue, health, CacheOptions::of_size(options.cache));
+        let mut cache = CacheOptions { syncer: engine.syncer, ..CacheOptions::of_size(options.cache) };
+        cache.dirty_bytes = engine.dirty.unwrap_or(cache.dirty_bytes);
+        let cache = Cache::new(rt.clone(), queue, health, cache);
         let acls = located.found.superblock.features().acls;
         let layout = Ffs::open(&cache, scheme.clone(), located.found, &opening).await?;
         if let Some(log) = log {
             scheme.log(log);
         }
         let atime = if options.noatime { Atime::Never } else { Atime::Relative };
-        let fs = Rc::new(Ufs::new(layout, ufs::Options { atime }));
+        let fs =
+            Rc::new(Ufs::new(layout, ufs::Options { atime, read_ahead: engine.read_ahead, cluster: engine.cluster }));
         rt.spawn(Cache::run_syncer(Rc::downgrade(&cache)));
         rt.spawn(Ufs::run_upkeep(Rc::downgrade(&fs)));
         Ufs::begin_leaks(&fs);

@@ -1,5 +1,7 @@
 //! How a volume is opened.
 
+use buf::{CacheOptions, Syncer};
+use disk::Scheduler;
 use ondisk::Superblock;
 use schemes::AllocInit;
 
@@ -24,6 +26,34 @@ pub struct MountOptions {
     pub noatime: bool,
     /// What the superblock remembers as the place of the last mount.
     pub mount_point: String,
+    /// How memory and disk are used.
+    pub engine: Engine,
+}
+
+/// How the engine uses memory and disk. The defaults are for machines of today; the laboratory sets them as those were
+/// that it models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Engine {
+    /// The order of waiting requests.
+    pub scheduler: Scheduler,
+    /// Neighbouring requests go to the disk as one.
+    pub merge: bool,
+    /// When a change that nobody asks for leaves.
+    pub syncer: Syncer,
+    /// Bytes of dirty bufs beyond which whoever makes more waits for the disk; `None`: half of the cache.
+    pub dirty: Option<usize>,
+    /// How far a sequential reader is read ahead of, in bytes.
+    pub read_ahead: u64,
+    /// What a sequential writer fills before it leaves, in bytes; 0: contents wait for the syncer.
+    pub cluster: u32,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        let ufs::Options { read_ahead, cluster, .. } = ufs::Options::default();
+        let syncer = CacheOptions::default().syncer;
+        Engine { scheduler: Scheduler::default(), merge: true, syncer, dirty: None, read_ahead, cluster }
+    }
 }
 
 impl Default for MountOptions {
@@ -38,6 +68,7 @@ impl Default for MountOptions {
             direct: false,
             noatime: false,
             mount_point: String::new(),
+            engine: Engine::default(),
         }
     }
 }

@@ -22,10 +22,21 @@ pub enum Atime {
 }
 
 /// What the user may set about it.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// When reading changes the time of last access.
     pub atime: Atime,
+    /// How far a sequential reader is read ahead of, in bytes.
+    pub read_ahead: u64,
+    /// What a sequential writer fills before it leaves, in bytes, unless the volume says more (`maxcontig`). Zero: contents
+    /// leave with the syncer, as everything else.
+    pub cluster: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { atime: Atime::default(), read_ahead: 1 << 20, cluster: 128 << 10 }
+    }
 }
 
 /// A Berkeley file system with layout `L`.

@@ -10,10 +10,6 @@ use vfs::{Caller, Kind, Refusal, Result, Segments};
 
 /// What a hole reads as.
 static ZEROES: [u8; 65536] = [0; 65536];
-/// Blocks that are read ahead of a sequential reader, in bytes.
-const READ_AHEAD: u64 = 1 << 20;
-/// What a sequential writer fills before it leaves, in bytes, unless the volume says more (`maxcontig`).
-const CLUSTER: u32 = 128 << 10;
 
 impl<L: Layout> Ufs<L> {
     /// Up to `len` bytes from `offset`.
@@ -67,7 +63,7 @@ impl<L: Layout> Ufs<L> {
         let geometry = self.layout.geometry();
         let (expected, ahead) = inode.read_cursor.get();
         let sequential = first == expected || first + 1 == expected;
-        let window = READ_AHEAD / u64::from(geometry.bsize);
+        let window = self.options.read_ahead / u64::from(geometry.bsize);
         let mut end = last + 1;
         // The next window starts when half of this one is used up, so that a reader seldom waits for the disk.
         if sequential && ahead < end + window / 2 {
@@ -179,8 +175,8 @@ impl<L: Layout> Ufs<L> {
     /// A sequential writer has filled a cluster: it leaves now, as one request, instead of with the next sweep.
     async fn cluster_full(&self, op: Op, inode: &Inode, lbn: u64) {
         let geometry = self.layout.geometry();
-        let maxcontig = u64::from(geometry.maxcontig.max(CLUSTER / geometry.bsize).max(1));
-        if !(lbn + 1).is_multiple_of(maxcontig) {
+        let maxcontig = u64::from(geometry.maxcontig.max(self.options.cluster / geometry.bsize).max(1));
+        if self.options.cluster == 0 || !(lbn + 1).is_multiple_of(maxcontig) {
             return;
         }
         let (from, to) = (Lbn((lbn + 1 - maxcontig) as i64), Lbn(lbn as i64 + 1));
