@@ -49,10 +49,11 @@ impl Cache {
         let mut inner = self.inner.borrow_mut();
         // Those that the scheme let wait for others a second ago come before their part.
         let mut taken = inner.dirty.take_older(now, Duration::MAX, SWEEP);
-        let (seconds, slots) = (period.as_secs().max(1), inner.bufs.len());
-        let part = now.as_nanos() / 1_000_000_000 % seconds;
-        let edge = |part: u64| (slots as u64 * part / seconds) as usize;
-        for buf in inner.bufs[edge(part)..edge(part + 1)].iter().flatten().filter(|buf| buf.is_dirty()) {
+        let seconds = period.as_secs().max(1);
+        let part = (now.as_nanos() / 1_000_000_000 % seconds) as usize;
+        // A comb, not a piece: what was read or made in one go stands in a row, and a piece would be written in one burst.
+        let comb = inner.bufs.iter().skip(part).step_by(seconds as usize);
+        for buf in comb.flatten().filter(|buf| buf.is_dirty()) {
             let since = buf.dirty_since.get();
             if buf.marked.replace(since) == since {
                 buf.in_line.set(false);

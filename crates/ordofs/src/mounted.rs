@@ -144,6 +144,11 @@ impl Mounted {
         &self.cache
     }
 
+    /// The space of the volume as it is now. What is promised to be freed counts as free.
+    pub fn space(&self) -> vfs::StatFs {
+        self.fs.layout().statfs()
+    }
+
     /// The format has a place for extended attributes.
     pub fn has_xattrs(&self) -> bool {
         self.fs.layout().geometry().format == ondisk::Format::Ufs2

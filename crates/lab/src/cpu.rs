@@ -1,0 +1,206 @@
+//! The modelled CPU: who uses it, for what, and who waits for it.
+//!
+//! M1. There is one CPU. What is charged first is done first; a program computes in slices, so that no other one waits
+//!     longer than a slice for each user before it.
+//! M2. Work is charged to the user whose call did it. A call runs in steps, between which it waits; what the file
+//!     system did in one of its steps (requests made, blocks freed) is that call's, and nothing else is: steps of
+//!     different calls never run at the same time. Without this a scheme that frees blocks in the background would
+//!     be charged for it where another frees them in the call, and the papers' CPU times could not be compared.
+//! M3. What the file system does by itself (its syncer, deferred removal) uses the CPU too, and is charged to no user.
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::time::Duration;
+
+use ordofs::Mounted;
+use ordofs::rt::Rt;
+use workload::Compute;
+
+/// What each kind of work takes on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Costs {
+    /// A call of the system: entry, arguments, the look at what is cached, return.
+    pub call: Duration,
+    /// Making a file beyond that: inode, name.
+    pub create: Duration,
+    /// Removing one beyond that, without its blocks.
+    pub remove: Duration,
+    /// Giving a block back to the free map.
+    pub free_block: Duration,
+    /// Moving a KiB between a program and the cache.
+    pub kib: Duration,
+    /// A request to the disk: setting it up, its interrupt, and the change of process that it mostly means.
+    pub request: Duration,
+    /// Copying a block so that it need not be locked while it is written.
+    pub block_copy: Duration,
+    /// Keeping the list of requests that one must follow.
+    pub chain: Duration,
+    /// Keeping track of a new block of contents until it is initialised, for a scheme that defers that.
+    pub init_block: Duration,
+}
+
+/// What a scheme adds to the cost of a request and of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Prices {
+    pub(crate) costs: Costs,
+    write: Duration,
+    new_block: Duration,
+}
+
+impl Prices {
+    /// The prices under a scheme, by its name and whether it initialises contents before it points to them.
+    pub(crate) fn new(costs: Costs, scheme: &str, init_all: bool) -> Prices {
+        let mut write = Duration::ZERO;
+        if scheme.ends_with("-cb") {
+            write += costs.block_copy;
+        }
+        if scheme.starts_with("chains") {
+            write += costs.chain;
+        }
+        let defers = matches!(scheme, "softupdates" | "suj");
+        Prices { costs, write, new_block: if defers && init_all { costs.init_block } else { Duration::ZERO } }
+    }
+}
+
+/// What the file system has done so far, as far as it costs CPU time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Done {
+    reads: u64,
+    writes: u64,
+    /// Fragments that are free in the maps.
+    free: u64,
+}
+
+/// The CPU of a machine with one mounted volume.
+pub(crate) struct Cpu {
+    rt: Rt,
+    mounted: Rc<Mounted>,
+    prices: Prices,
+    frags_of_block: u64,
+    /// Counted to users; the rest is the system's.
+    counted: Cell<Done>,
+}
+
+/// How long the system's own work is gathered before it is charged (M3).
+const GATHER: Duration = Duration::from_millis(50);
+/// A slice of a program's computing (M1): a tick of the clock at 100 Hz.
+const SLICE: Duration = Duration::from_millis(10);
+
+impl Cpu {
+    pub(crate) fn new(rt: &Rt, mounted: Rc<Mounted>, prices: Prices) -> Rc<Cpu> {
+        let space = mounted.space();
+        let frags_of_block = u64::from(space.block_size / space.frag_size).max(1);
+        let cpu = Rc::new(Cpu { rt: rt.clone(), mounted, prices, frags_of_block, counted: Cell::default() });
+        cpu.counted.set(cpu.done());
+        let system = Rc::downgrade(&cpu);
+        let rt = rt.clone();
+        cpu.rt.spawn(async move {
+            loop {
+                rt.sleep(GATHER).await;
+                let Some(cpu) = system.upgrade() else { return };
+                let (now, before) = (cpu.done(), cpu.counted.get());
+                cpu.counted.set(now);
+                cpu.use_for(cpu.price(before, now));
+            }
+        });
+        cpu
+    }
+
+    fn done(&self) -> Done {
+        let queue = self.mounted.cache().queue_stats();
+        let free = self.mounted.space().free_frags.saturating_sub(self.mounted.cache().ledger().frags());
+        Done { reads: queue.reads, writes: queue.writes, free }
+    }
+
+    fn price(&self, before: Done, now: Done) -> Duration {
+        let Prices { costs, write, new_block } = self.prices;
+        let times = |cost: Duration, count: u64| cost * count.min(u64::from(u32::MAX)) as u32;
+        let (reads, writes) = (now.reads.saturating_sub(before.reads), now.writes.saturating_sub(before.writes));
+        let freed = now.free.saturating_sub(before.free).div_ceil(self.frags_of_block);
+        let taken = before.free.saturating_sub(now.free).div_ceil(self.frags_of_block);
+        times(costs.request, reads)
+            + times(costs.request + write, writes)
+            + times(costs.free_block, freed)
+            + times(new_block, taken)
+    }
+
+    /// Uses the CPU without anybody's waiting for it: whoever computes next does.
+    fn use_for(&self, work: Duration) {
+        if !work.is_zero() {
+            drop(self.rt.charge(work));
+        }
+    }
+}
+
+/// A user's share of the CPU.
+pub(crate) struct Share {
+    cpu: Rc<Cpu>,
+    used: Cell<Duration>,
+}
+
+impl Share {
+    pub(crate) fn new(cpu: &Rc<Cpu>) -> Share {
+        Share { cpu: cpu.clone(), used: Cell::default() }
+    }
+
+    /// CPU time of this user so far.
+    pub(crate) fn used(&self) -> Duration {
+        self.used.get()
+    }
+
+    pub(crate) fn costs(&self) -> &Costs {
+        &self.cpu.prices.costs
+    }
+
+    /// Computes, and is ready when that is done.
+    pub(crate) async fn work(&self, work: Duration) {
+        self.used.set(self.used.get() + work);
+        self.cpu.rt.charge(work).await;
+    }
+
+    /// Runs a call of the file system and charges what its steps do (M2).
+    pub(crate) async fn call<T>(&self, call: impl Future<Output = T>) -> T {
+        let mut call = pin!(call);
+        let cpu = &self.cpu;
+        poll_fn(|cx| {
+            let before = cpu.done();
+            let poll = call.as_mut().poll(cx);
+            let after = cpu.done();
+            if after != before {
+                let price = cpu.price(before, after);
+                self.used.set(self.used.get() + price);
+                cpu.use_for(price);
+                cpu.counted.set(cpu.counted.get().with(before, after));
+            }
+            poll
+        })
+        .await
+    }
+}
+
+impl Done {
+    /// This, after a step from `before` to `after` was counted.
+    fn with(self, before: Done, after: Done) -> Done {
+        let plus = |mine: u64, from: u64, to: u64| (mine + to).saturating_sub(from);
+        Done {
+            reads: plus(self.reads, before.reads, after.reads),
+            writes: plus(self.writes, before.writes, after.writes),
+            free: plus(self.free, before.free, after.free),
+        }
+    }
+}
+
+impl Compute for Share {
+    fn compute(&self, work: Duration) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(async move {
+            let mut left = work;
+            while !left.is_zero() {
+                let slice = left.min(SLICE);
+                self.work(slice).await;
+                left -= slice;
+            }
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! Why a run came to nothing.
+
+/// What every run returns.
+pub type Result<T> = std::result::Result<T, LabError>;
+
+/// Why.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// The drive.
+    #[error(transparent)]
+    Drive(#[from] drive::ProfileError),
+    /// The volume could not be made or mounted.
+    #[error(transparent)]
+    Volume(#[from] ordofs::OpenError),
+    /// The volume has no place for what the scheme needs.
+    #[error(transparent)]
+    Tune(#[from] ordofs::TuneError),
+    /// The program.
+    #[error(transparent)]
+    Workload(#[from] workload::WorkloadError),
+    /// The file system.
+    #[error(transparent)]
+    Call(#[from] vfs::Error),
+    /// The volume turned read-only while it was measured.
+    #[error("the volume turned read-only: {0}")]
+    Degraded(String),
+}

@@ -1,0 +1,21 @@
+//! The laboratory: workloads under schemes on modelled machines, in virtual time.
+//!
+//! A [`Machine`] has a drive, a CPU and memory; a [`Run`] is one workload under one scheme on it, by one or many users.
+//! Everything that runs is the engine that a user mounts: only clock, drive and CPU are modelled.
+//!
+//! L1. Nothing here reads a clock or makes luck: a run is decided by its values.
+//! L2. A machine is calibrated once, from what a paper says of its baseline, never for a single result.
+#![forbid(unsafe_code)]
+
+mod cpu;
+mod error;
+mod join;
+mod machine;
+mod run;
+mod user;
+
+pub use cpu::Costs;
+pub use error::{LabError, Result};
+pub use join::together;
+pub use machine::{Machine, Shape};
+pub use run::{Outcome, Run, Start};

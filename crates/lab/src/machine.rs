@@ -1,0 +1,121 @@
+//! A machine on which workloads are run: drive, CPU, memory, and how its system used them.
+
+use std::time::Duration;
+
+use drive::{Profile, ProfileError};
+use ordofs::disk::Scheduler;
+use ordofs::ondisk::superblock::newfs::{NewfsParams, Rotation};
+use ordofs::ondisk::{Endian, Format};
+use ordofs::{Engine, NewVolume, Syncer};
+
+use crate::cpu::Costs;
+
+/// A modelled machine.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// The drive, by its name among the built-in profiles.
+    pub drive: String,
+    /// What work takes on its CPU.
+    pub costs: Costs,
+    /// Bytes of memory that its cache may use.
+    pub memory: usize,
+    /// The order of requests, the syncer, clusters.
+    pub engine: Engine,
+    /// The shape of its volume.
+    pub shape: Shape,
+}
+
+/// How a volume is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// UFS1 or UFS2.
+    pub format: Format,
+    /// Bytes of a block.
+    pub block: u32,
+    /// Bytes of a fragment.
+    pub frag: u32,
+    /// Bytes for each inode; `None` for the format's own measure.
+    pub density: Option<u32>,
+    /// Blocks side by side before a gap is left; `None` for clusters as large as a transfer.
+    pub maxcontig: Option<u32>,
+    /// The gap, for drives that could not take the next sector in time (UFS1).
+    pub rotation: Option<Rotation>,
+}
+
+impl Machine {
+    /// A machine of today with the drive `drive`: its CPU costs next to nothing, and everything is as it is by default.
+    pub fn today(drive: &str) -> Machine {
+        let micro = Duration::from_micros;
+        let costs = Costs {
+            call: micro(1),
+            create: micro(2),
+            remove: micro(2),
+            free_block: Duration::ZERO,
+            kib: Duration::from_nanos(100),
+            request: micro(5),
+            block_copy: micro(1),
+            chain: micro(1),
+            init_block: Duration::ZERO,
+        };
+        let shape =
+            Shape { format: Format::Ufs2, block: 32768, frag: 4096, density: None, maxcontig: None, rotation: None };
+        Machine { drive: drive.to_owned(), costs, memory: 256 << 20, engine: Engine::default(), shape }
+    }
+
+    /// The machine of Ganger and Patt (OSDI 1994, section 2): an NCR 3433 with a 33 MHz 80486, 44 MB, an HP C2447 and
+    /// UNIX SVR4 MP. What the paper says is taken from it; the rest, and the costs, are derived in `docs/papers/mup1994.md`.
+    pub fn of_1994() -> Machine {
+        let micro = Duration::from_micros;
+        let costs = Costs {
+            call: micro(250),
+            create: micro(3500),
+            remove: micro(2140),
+            free_block: micro(125),
+            kib: micro(350),
+            request: micro(1100),
+            block_copy: micro(210),
+            chain: micro(250),
+            init_block: micro(730),
+        };
+        let engine = Engine {
+            scheduler: Scheduler::CLook,
+            merge: true,
+            syncer: Syncer::Sweep(Duration::from_secs(30)),
+            dirty: Some(24 << 20),
+            read_ahead: 4096,
+            cluster: 0,
+        };
+        let rotation = Some(Rotation { rotdelay_ms: 4, rps: 90, nsect: 64 });
+        let shape =
+            Shape { format: Format::Ufs1, block: 4096, frag: 1024, density: Some(4096), maxcontig: Some(1), rotation };
+        Machine { drive: "hp_c2447".to_owned(), costs, memory: 36 << 20, engine, shape }
+    }
+
+    /// Its drive.
+    ///
+    /// # Errors
+    /// `Unknown`.
+    pub fn profile(&self) -> Result<Profile, ProfileError> {
+        Profile::named(&self.drive)
+    }
+
+    /// A volume of `size` bytes on it.
+    pub(crate) fn volume(&self, size: u64) -> NewVolume {
+        let Shape { format, block, frag, density, maxcontig, rotation } = self.shape;
+        let params = NewfsParams::new(format, size);
+        NewVolume {
+            params: NewfsParams {
+                bsize: block,
+                fsize: frag,
+                density,
+                maxcontig,
+                rotation,
+                endian: Endian::Little,
+                // A volume is the same each time that it is made.
+                now: 946_684_800,
+                id: 1,
+                ..params
+            },
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! One run of a workload under a scheme on a modelled machine.
+//!
+//! X1. The same run gives the same result, to the nanosecond and the byte, on every machine that computes it.
+//! X2. What is measured begins with everything prepared on the disk, and a cache that is cold ([`Start::Cold`]) or holds
+//!     what the preparation left in it. Preparation takes no part in any figure.
+//! X3. A user's time ends with its last call. The disk's figures go on until what the users caused is on the disk: under
+//!     some schemes most of it is not when they end, and a scheme must not look better for leaving more behind.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use ordofs::disk::{Disk, Service, SimDisk, Stats};
+use ordofs::rt::{Rt, Time};
+use ordofs::{AllocInit, JournalChange, MountOptions, Mounted, Tuning, locate_on, schemes};
+use vfs::FileSystem;
+use workload::{Counts, Params, PhaseResult, Reading, Session};
+
+use crate::cpu::{Cpu, Prices, Share};
+use crate::error::{LabError, Result};
+use crate::join::together;
+use crate::machine::Machine;
+use crate::user::User;
+
+/// What is in the cache when the measured part begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// Nothing: the volume was mounted anew.
+    Cold,
+    /// What the preparation left there, all of it clean.
+    Warm,
+}
+
+/// One run.
+#[derive(Debug, Clone)]
+pub struct Run<'a> {
+    /// On which machine.
+    pub machine: &'a Machine,
+    /// The scheme's name.
+    pub scheme: &'a str,
+    /// What is initialised on the disk before it is pointed to; `None` for what the scheme does by itself.
+    pub alloc_init: Option<AllocInit>,
+    /// The program's name.
+    pub workload: &'a str,
+    /// Its parameters; each user's `seed`, if the program has one, is set by its number.
+    pub params: Params,
+    /// Programs at work at a time, each in a directory of its own.
+    pub users: u32,
+    /// Cold or warm.
+    pub start: Start,
+    /// Bytes of the volume; `None` for all of the drive.
+    pub size: Option<u64>,
+    /// What differs between repeated runs: when, between two beats of the syncer and two turns of the drive, the users
+    /// begin.
+    pub seed: u64,
+    /// Keep every request that the drive served.
+    pub services: bool,
+}
+
+/// What a run has shown.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Each user's phases.
+    pub users: Vec<Vec<PhaseResult>>,
+    /// From the first user's start to the last one's end.
+    pub elapsed: Duration,
+    /// Each user's elapsed time.
+    pub user_elapsed: Vec<Duration>,
+    /// CPU time charged to users, all together.
+    pub cpu: Duration,
+    /// What the disk was asked for, until all was on it (X3).
+    pub disk: Stats,
+    /// Cache and scheme, as they stood then.
+    pub counts: Counts,
+    /// Until all was on the disk.
+    pub drained: Duration,
+    /// The drive's requests, if they were asked for.
+    pub services: Vec<Service>,
+    /// Cylinders of the drive.
+    pub cylinders: u32,
+}
+
+impl Outcome {
+    /// The mean over the users of their elapsed time, in seconds.
+    pub fn mean_elapsed(&self) -> f64 {
+        let sum: f64 = self.user_elapsed.iter().map(Duration::as_secs_f64).sum();
+        sum / self.user_elapsed.len().max(1) as f64
+    }
+
+    /// The mean over the users of the time of one phase, in seconds.
+    pub fn mean_phase(&self, phase: &str) -> Option<f64> {
+        let times: Vec<f64> =
+            self.users.iter().flatten().filter(|result| result.phase == phase).map(|result| result.seconds).collect();
+        (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
+    }
+
+    /// Operations of all users.
+    pub fn ops(&self) -> u64 {
+        self.users.iter().flatten().map(|phase| phase.ops).sum()
+    }
+
+    /// Requests to the disk: those that the file system made, before neighbours were joined.
+    pub fn requests(&self) -> u64 {
+        self.disk.reads + self.disk.writes
+    }
+
+    /// From a request's issue to its answer, on the mean, in milliseconds.
+    pub fn response_ms(&self) -> f64 {
+        self.disk.response.as_secs_f64() * 1e3 / self.requests().max(1) as f64
+    }
+
+    /// From the drive's taking a request to its answer, on the mean, in milliseconds.
+    pub fn service_ms(&self) -> f64 {
+        self.disk.service.as_secs_f64() * 1e3 / self.disk.transfers.max(1) as f64
+    }
+}
+
+impl Run<'_> {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// What is unknown or impossible, before anything is done; then what the file system says.
+    pub fn run(&self) -> Result<Outcome> {
+        let rt = Rt::virtual_time(self.seed);
+        let drive = SimDisk::new(&rt, self.machine.profile()?);
+        let disk: Rc<dyn Disk> = Rc::new(drive.clone());
+        let size = self.size.unwrap_or(disk.info().size).min(disk.info().size);
+        self.machine.volume(size).create_on(&rt, disk.clone(), true)?;
+        if schemes::by_name(self.scheme).is_some_and(schemes::Known::wants_log) {
+            let journal = Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() };
+            journal.apply_on(&rt, disk.clone())?;
+        }
+        let outcome = self.on(&rt, &drive, disk);
+        // Tasks hold the executor, and through it all that was in memory.
+        rt.drop_tasks();
+        outcome
+    }
+
+    fn on(&self, rt: &Rt, drive: &SimDisk, disk: Rc<dyn Disk>) -> Result<Outcome> {
+        let bases: Vec<String> = (0..self.users).map(|user| format!("u{user}")).collect();
+        let params: Vec<Params> = (0..self.users).map(|user| self.params_of(user)).collect();
+        let prepared = self.mount(rt, disk.clone())?;
+        rt.block_on(async {
+            for (base, params) in bases.iter().zip(&params) {
+                workload::prepare(self.workload, &Session::new(&**prepared.fs()), base, params).await?;
+            }
+            prepared.fs().syncfs().await.map_err(LabError::from)
+        })?;
+        let mounted = match self.start {
+            Start::Warm => prepared,
+            Start::Cold => {
+                rt.block_on(prepared.unmount())?;
+                self.mount(rt, disk)?
+            }
+        };
+        rt.block_on(self.measured(rt, drive, Rc::new(mounted), &bases, &params))
+    }
+
+    async fn measured(
+        &self,
+        rt: &Rt,
+        drive: &SimDisk,
+        mounted: Rc<Mounted>,
+        bases: &[String],
+        params: &[Params],
+    ) -> Result<Outcome> {
+        let prices = Prices::new(self.machine.costs, self.scheme, self.alloc_init == Some(AllocInit::All));
+        let cpu = Cpu::new(rt, mounted.clone(), prices);
+        rt.sleep(Duration::from_nanos(rt.rng().below(30_000_000_000))).await;
+        if self.services {
+            drive.note_services();
+        }
+        let (start, before) = (rt.now(), mounted.cache().queue_stats());
+        let shares: Vec<Share> = bases.iter().map(|_| Share::new(&cpu)).collect();
+        let users = bases.iter().zip(params).zip(&shares);
+        let results = together(users.map(|((base, params), share)| self.user(rt, &mounted, base, params, share))).await;
+        let elapsed = rt.now() - start;
+        mounted.fs().syncfs().await?;
+        let mut outcome = Outcome {
+            elapsed,
+            cpu: shares.iter().map(Share::used).sum(),
+            disk: since(&before, &mounted.cache().queue_stats()),
+            counts: counts(&mounted),
+            drained: rt.now() - start,
+            services: drive.take_services(),
+            cylinders: drive.cylinders(),
+            ..Outcome::default()
+        };
+        if let Some(why) = mounted.degraded() {
+            return Err(LabError::Degraded(why.to_string()));
+        }
+        for result in results {
+            let (phases, time) = result?;
+            outcome.users.push(phases);
+            outcome.user_elapsed.push(time);
+        }
+        Ok(outcome)
+    }
+
+    async fn user(
+        &self,
+        rt: &Rt,
+        mounted: &Mounted,
+        base: &str,
+        params: &Params,
+        share: &Share,
+    ) -> Result<(Vec<PhaseResult>, Duration)> {
+        let fs = User::new(&**mounted.fs(), share);
+        let session = Session::with_compute(&fs, share);
+        let start = rt.now();
+        let meter = || Reading { elapsed: rt.now().since(Time::ZERO), cpu: share.used(), counts: Counts::default() };
+        let phases = workload::work(self.workload, &session, base, params, &meter).await?;
+        Ok((phases, rt.now() - start))
+    }
+
+    /// The program's parameters for one user: trees and files of different users differ.
+    fn params_of(&self, user: u32) -> Params {
+        let has_seed = workload::find(self.workload)
+            .is_ok_and(|found| found.parameters.iter().any(|parameter| parameter.key == "seed"));
+        if has_seed { self.params.clone().with("seed", 42 + u64::from(user)) } else { self.params.clone() }
+    }
+
+    fn mount(&self, rt: &Rt, disk: Rc<dyn Disk>) -> Result<Mounted> {
+        let options = MountOptions {
+            scheme: Some(self.scheme.to_owned()),
+            cache: self.machine.memory,
+            alloc_init: self.alloc_init,
+            engine: self.machine.engine.clone(),
+            ..MountOptions::default()
+        };
+        let located = locate_on(rt, disk)?;
+        Ok(rt.block_on(Mounted::mount(rt, located, &options))?)
+    }
+}
+
+fn counts(mounted: &Mounted) -> Counts {
+    let cache = mounted.cache().stats();
+    Counts {
+        rollbacks: cache.rollbacks,
+        waits: cache.waits,
+        scheme: mounted.scheme().counters().into_iter().collect(),
+        ..Counts::default()
+    }
+}
+
+fn since(before: &Stats, now: &Stats) -> Stats {
+    Stats {
+        reads: now.reads - before.reads,
+        writes: now.writes - before.writes,
+        merged: now.merged - before.merged,
+        transfers: now.transfers - before.transfers,
+        response: now.response - before.response,
+        service: now.service - before.service,
+        flushes: now.flushes - before.flushes,
+        discards: now.discards - before.discards,
+        bytes_read: now.bytes_read - before.bytes_read,
+        bytes_written: now.bytes_written - before.bytes_written,
+        errors: now.errors - before.errors,
+        ..*now
+    }
+}
