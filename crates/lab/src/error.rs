@@ -7,6 +7,9 @@ pub type Result<T> = std::result::Result<T, LabError>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
+    /// No paper of this key.
+    #[error("no paper called {0:?}; ordo paper list names them")]
+    NoPaper(String),
     /// The drive.
     #[error(transparent)]
     Drive(#[from] drive::ProfileError),

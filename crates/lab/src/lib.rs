@@ -11,6 +11,7 @@ mod cpu;
 mod error;
 mod join;
 mod machine;
+pub mod paper;
 mod run;
 mod user;
 

@@ -1,0 +1,383 @@
+//! Every claim of the paper, judged. What a claim's own fields say is judged by them; where its words name systems or
+//! workloads that no field does, the numbers are put together here.
+
+use super::experiments::{FIVE, Key, Results, SDET_USERS, Sample, THROUGHPUT_USERS};
+use super::tables::{PHASES, andrew_phase, andrew_system};
+use crate::paper::claims::{Claim, claims_of};
+use crate::paper::document::Verdict;
+use crate::paper::judge::{Judged, number, order, short, untested};
+
+/// Every claim, in the file's order.
+pub(super) fn verdicts(results: &Results) -> Vec<Verdict> {
+    claims_of("mup1994").iter().map(|claim| Bench { results, claim }.verdict()).collect()
+}
+
+struct Bench<'a> {
+    results: &'a Results,
+    claim: &'a Claim,
+}
+
+/// A workload and its users, as a claim names it.
+fn workload(text: &str) -> Option<(&'static str, u32)> {
+    Some(match text {
+        "copy4" | "4-user copy" => ("copy", 4),
+        "remove4" | "4-user remove" => ("remove", 4),
+        "1-user remove" => ("remove", 1),
+        "metathru.create" => ("create", 8),
+        "metathru.remove, 8 users" => ("delete", 8),
+        "metathru.createremove" => ("create-delete", 8),
+        "sdet" => ("sdet", 4),
+        _ => return None,
+    })
+}
+
+/// A number of a sample, as a claim names it.
+fn metric(text: &str) -> Option<fn(&Sample) -> f64> {
+    Some(match text {
+        "elapsed_s" => |sample| sample.elapsed_s,
+        "cpu_s" => |sample| sample.cpu_s,
+        "disk_requests" => |sample| sample.requests,
+        "io_response_avg_ms" | "driver_response_ms" => |sample| sample.response_ms,
+        "driver_response_s" => |sample| sample.response_ms / 1e3,
+        "disk_access_ms" => |sample| sample.service_ms,
+        "files/s" | "scripts/hour" => |sample| sample.rate,
+        _ => return None,
+    })
+}
+
+/// The throughput benchmarks.
+const THROUGHPUT: [&str; 3] = ["create", "delete", "create-delete"];
+/// Why design, semantics and code size are not judged by runs of workloads.
+const OF_DESIGN: &str = "a property of the design, not a number of a run";
+
+impl Bench<'_> {
+    fn verdict(&self) -> Verdict {
+        let claim = self.claim;
+        if let Some(why) = self.not_to_be_measured() {
+            return untested(claim, why);
+        }
+        match self.judged() {
+            Some(judged) => judged.verdict(claim),
+            None => untested(claim, "nothing was measured for it"),
+        }
+    }
+
+    fn not_to_be_measured(&self) -> Option<&'static str> {
+        let id = self.claim.id.strip_prefix("mup1994.")?;
+        match (self.claim.cls.as_str(), id) {
+            ("design", "f1.fewer_flags_rare" | "s4.coalescing") | (_, "s2.cov") => None,
+            ("design", "s7.wal_needs_group_commit" | "s7.nvram_slight" | "s3.cow_no_gain") => {
+                Some("a prediction about systems that are not there yet")
+            }
+            ("design" | "semantics", _) => Some(OF_DESIGN),
+            ("complexity", _) => Some("the size of the authors' code, not of ours"),
+            ("param", _) => Some("a constant of the authors' system; ours is written in the code"),
+            (_, "s2.trace_overhead") => Some("the modelled machine keeps its records for nothing"),
+            (_, "f1.trend_most") => Some("the authors' choice; the figures behind it are judged"),
+            _ => None,
+        }
+    }
+
+    fn judged(&self) -> Option<Judged> {
+        let claim = self.claim;
+        let id = claim.id.strip_prefix("mup1994.")?;
+        match id {
+            "abs.sched_30" => self.numbers(|bench| {
+                let systems = ["flag-part-nr-cb", "chains"];
+                systems.iter().map(|system| bench.slower("remove", 4, system, "conventional")).collect()
+            }),
+            "abs.su_within_5" => self.numbers(Bench::soft_updates_everywhere),
+            "f5.su_within_5" => self.numbers(|bench| bench.throughput("soft-updates", "no-order", &THROUGHPUT)),
+            "abs.su_factor_2" => self.numbers(|bench| {
+                let mut all = vec![bench.slower("remove", 4, "conventional", "soft-updates")?];
+                all.extend(
+                    bench
+                        .throughput("soft-updates", "conventional", &THROUGHPUT)?
+                        .into_iter()
+                        .filter(|(n, _)| n.ends_with(" 8")),
+                );
+                Some(all)
+            }),
+            "concl.sched_max_500" => {
+                let most = self.largest(&["flag-part-nr-cb", "chains"], "conventional")?;
+                Some(number(claim, &[(most.0, most.1 - 1.0)]))
+            }
+            "concl.su_max_15x" => Some(number(claim, &[self.largest(&["soft-updates"], "conventional")?])),
+            "s2.cov" => self.variation(&["copy", "remove"]),
+            "f6.cov" => self.variation(&["sdet"]),
+            "f1.fewer_flags_rare" => self.in_order("copy", 4, |sample| sample.elapsed_s),
+            "s4.coalescing" => self.in_order("copy", 4, |sample| sample.requests),
+            "f1.nr_gain" => self.nr_gain(),
+            "f2.driver_response" => self.numbers(|bench| {
+                let systems = ["flag-full-nr-cb", "flag-back-nr-cb", "flag-part-nr-cb"];
+                let one = |system: &&str| {
+                    Some(((*system).to_owned(), bench.of("remove", 1, system, |s| s.response_ms / 1e3)?))
+                };
+                systems.iter().map(one).collect()
+            }),
+            "s3.chains_specific_16" => {
+                let ratio = self.slower("remove", 4, "chains", "chains-barrier")?.1;
+                Some(number(claim, &[("gain".into(), 1.0 - ratio)]))
+            }
+            "t1.extra_requests_per_file" => self.extra_requests("copy"),
+            "t2.extra_requests_per_file" => self.extra_requests("remove"),
+            "t1.ai_order" => order(claim, |system| Some(self.slower("copy", 4, &format!("{system}+ai"), system)?.1)),
+            "f5.create_users" => self.more_users("create", &FIVE.map(|system| (system, None))),
+            "f5.gap_grows" => {
+                self.more_users("create", &[("no-order", Some("conventional")), ("soft-updates", Some("conventional"))])
+            }
+            "f5.flag_not_better" => {
+                self.numbers(|bench| bench.throughput("flag-part-nr-cb", "conventional", &THROUGHPUT))
+            }
+            "f5.chains_better" | "f5.delayed_best" => self.throughput_order(),
+            "f5.createremove_5x" => self.numbers(|bench| {
+                let mut all = Vec::new();
+                for fast in ["no-order", "soft-updates"] {
+                    for slow in ["conventional", "flag-part-nr-cb", "chains"] {
+                        all.push((
+                            format!("{fast}/{slow}"),
+                            bench.rate("create-delete", 8, fast)? / bench.rate("create-delete", 8, slow)?,
+                        ));
+                    }
+                }
+                Some(all)
+            }),
+            "f5.memory_speed" => self.cpu_bound(),
+            "s5.andrew_phases12" => self.andrew_spread(),
+            "s5.andrew_phases34" => self.andrew_alike(),
+            "s5.andrew_compile" => self.numbers(|bench| {
+                let base = bench.andrew("conventional", "p5_compile")?;
+                let one = |system: &&str| Some(((*system).to_owned(), bench.andrew(system, "p5_compile")? / base));
+                FIVE[1..].iter().map(one).collect()
+            }),
+            "s5.andrew_dominated" => self.numbers(|bench| {
+                let one = |system: &&str| {
+                    Some(((*system).to_owned(), bench.andrew(system, "p5_compile")? / bench.andrew(system, "total")?))
+                };
+                FIVE.iter().map(one).collect()
+            }),
+            "s5.copy_sched_requests" => {
+                let systems = claim.list("systems");
+                let all: Option<Vec<f64>> =
+                    systems.iter().map(|system| self.of("copy", 4, system, |s| s.requests)).collect();
+                Some(self.alike(&all?, claim.number("tol_rel")?))
+            }
+            "s5.copy_su_few" => {
+                let ratio = self.slower("copy", 4, "soft-updates", "no-order")?;
+                Some(number(claim, &[ratio]))
+            }
+            _ if claim.workload.starts_with("andrew.") => self.andrew_number(),
+            _ => self.plain(),
+        }
+    }
+
+    fn of(&self, workload: &str, users: u32, system: &str, what: fn(&Sample) -> f64) -> Option<f64> {
+        let asked = self.results.mean(workload, users, system, what);
+        // Section 5.2 and later: initialisation is enforced under soft updates only.
+        asked.or_else(|| self.results.mean(workload, users, &andrew_system(system), what))
+    }
+
+    fn rate(&self, workload: &str, users: u32, system: &str) -> Option<f64> {
+        self.of(workload, users, system, |sample| sample.rate)
+    }
+
+    /// How many times as long `a` takes as `b`.
+    fn slower(&self, workload: &str, users: u32, a: &str, b: &str) -> Option<(String, f64)> {
+        let elapsed = |system| self.of(workload, users, system, |sample| sample.elapsed_s);
+        Some((format!("{workload} {users} {a}"), elapsed(a)? / elapsed(b)?))
+    }
+
+    fn numbers(&self, numbers: impl FnOnce(&Self) -> Option<Vec<(String, f64)>>) -> Option<Judged> {
+        Some(number(self.claim, &numbers(self)?))
+    }
+
+    fn in_order(&self, workload: &str, users: u32, what: fn(&Sample) -> f64) -> Option<Judged> {
+        order(self.claim, |system| self.of(workload, users, system, what))
+    }
+
+    /// Judged by the claim's own fields.
+    fn plain(&self) -> Option<Judged> {
+        let claim = self.claim;
+        let (workload, users) = workload(&claim.workload)?;
+        let what = metric(&claim.metric)?;
+        let of = |system: &str| self.of(workload, users, system, what);
+        match claim.text("kind")? {
+            "value" | "range" => Some(number(claim, &[("ours".into(), of(claim.text("of")?)?)])),
+            "ratio" => {
+                let mut ratios = Vec::new();
+                for a in claim.list("a") {
+                    for b in claim.list("b") {
+                        ratios.push((format!("{a}/{b}"), of(&a)? / of(&b)?));
+                    }
+                }
+                Some(number(claim, &ratios))
+            }
+            "order" => order(claim, of),
+            _ => None,
+        }
+    }
+
+    fn soft_updates_everywhere(&self) -> Option<Vec<(String, f64)>> {
+        let mut all = Vec::new();
+        for workload in ["copy", "remove"] {
+            all.push((format!("{workload} 4"), self.slower(workload, 4, "no-order", "soft-updates")?.1));
+        }
+        all.push(("andrew".into(), self.andrew("no-order", "total")? / self.andrew("soft-updates", "total")?));
+        all.extend(self.throughput("soft-updates", "no-order", &THROUGHPUT)?);
+        for users in SDET_USERS {
+            all.push((
+                format!("sdet {users}"),
+                self.rate("sdet", users, "soft-updates")? / self.rate("sdet", users, "no-order")?,
+            ));
+        }
+        Some(all)
+    }
+
+    /// The rate of `a` over that of `b`, for each workload and number of users.
+    fn throughput(&self, a: &str, b: &str, workloads: &[&str]) -> Option<Vec<(String, f64)>> {
+        let mut all = Vec::new();
+        for workload in workloads {
+            for users in THROUGHPUT_USERS {
+                all.push((
+                    format!("{workload} {users}"),
+                    self.rate(workload, users, a)? / self.rate(workload, users, b)?,
+                ));
+            }
+        }
+        Some(all)
+    }
+
+    /// The largest gain of any of `systems` over `base`, in any workload.
+    fn largest(&self, systems: &[&str], base: &str) -> Option<(String, f64)> {
+        let pairs = self.results.keys().filter(|key| key.system == base).flat_map(|key| {
+            let gain = move |system: &&str| {
+                let Key { workload, users, .. } = key;
+                Some((format!("{workload} {users} {system}"), self.slower(workload, *users, base, system)?.1))
+            };
+            systems.iter().filter_map(gain)
+        });
+        pairs.max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    fn variation(&self, workloads: &[&str]) -> Option<Judged> {
+        let keys = self.results.keys().filter(|key| workloads.contains(&key.workload));
+        let of = |key: &Key| Some((key.system.clone(), self.results.variation(key.workload, key.users, &key.system)?));
+        let most = keys.filter_map(of).max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let mut judged = number(self.claim, &[most.clone()]);
+        judged.ours = format!("at most {} ({})", short(most.1), most.0);
+        Some(judged)
+    }
+
+    fn nr_gain(&self) -> Option<Judged> {
+        let elapsed = |system: String| self.of("copy", 4, &system, |sample| sample.elapsed_s);
+        let (mut holds, mut shown) = (true, Vec::new());
+        for meaning in ["full", "back", "part"] {
+            let (with, without) = (elapsed(format!("flag-{meaning}-nr-cb"))?, elapsed(format!("flag-{meaning}-cb"))?);
+            holds &= with <= without;
+            shown.push(format!("{meaning} {} with, {} without", short(with), short(without)));
+        }
+        let expected = "shorter with -NR for Full, Back and Part".to_owned();
+        Some(Judged { holds, expected, ours: shown.join("; "), why: "each of the three".to_owned() })
+    }
+
+    fn extra_requests(&self, workload: &str) -> Option<Judged> {
+        let requests = |system| self.of(workload, 4, system, |sample| sample.requests);
+        let extra = (requests("conventional")? - requests("no-order")?) / (4.0 * 535.0);
+        Some(number(self.claim, &[("extra".into(), extra)]))
+    }
+
+    /// The rate, or its ratio to another system's, is higher with most users than with one.
+    fn more_users(&self, workload: &str, of: &[(&str, Option<&str>)]) -> Option<Judged> {
+        let (mut holds, mut shown) = (true, Vec::new());
+        let most = *THROUGHPUT_USERS.last()?;
+        for (system, base) in of {
+            let value = |users| {
+                let rate = self.rate(workload, users, system)?;
+                Some(match base {
+                    Some(base) => rate / self.rate(workload, users, base)?,
+                    None => rate,
+                })
+            };
+            let (one, many) = (value(1)?, value(most)?);
+            holds &= many > one;
+            shown.push(format!("{system} {} to {}", short(one), short(many)));
+        }
+        let expected = format!("higher with {most} users than with one");
+        Some(Judged { holds, expected, ours: shown.join(", "), why: "ends of the curve".to_owned() })
+    }
+
+    /// The claim's order, for creating and for removing, with eight users.
+    fn throughput_order(&self) -> Option<Judged> {
+        let of = |workload: &'static str| order(self.claim, |system| self.rate(workload, 8, system));
+        let (create, delete) = (of("create")?, of("delete")?);
+        Some(Judged {
+            holds: create.holds && delete.holds,
+            expected: create.expected,
+            ours: format!("create: {}; remove: {}", create.ours, delete.ours),
+            why: "with eight users, creating and removing".to_owned(),
+        })
+    }
+
+    fn cpu_bound(&self) -> Option<Judged> {
+        let (mut holds, mut shown) = (true, Vec::new());
+        for system in ["no-order", "soft-updates"] {
+            let share = self.of("create-delete", 4, system, |sample| sample.cpu_s / (sample.elapsed_s))?;
+            holds &= share >= 0.9;
+            shown.push(format!("{system} {}", short(share)));
+        }
+        let expected = "CPU time at least 0.9 of elapsed time".to_owned();
+        Some(Judged { holds, expected, ours: shown.join(", "), why: "four users; the bound is ours".to_owned() })
+    }
+
+    fn andrew(&self, system: &str, phase: &str) -> Option<f64> {
+        let system = andrew_system(system);
+        let at = match phase {
+            "total" => return self.results.mean("andrew", 1, &system, |sample| sample.elapsed_s),
+            other => other.strip_prefix('p')?.split('_').next()?.parse::<usize>().ok()?.checked_sub(1)?,
+        };
+        andrew_phase(self.results, &system, PHASES.get(at)?.0).filter(|seconds| seconds.is_finite())
+    }
+
+    fn andrew_number(&self) -> Option<Judged> {
+        let claim = self.claim;
+        let phase = claim.workload.strip_prefix("andrew.")?;
+        let ours = match claim.text("kind")? {
+            "ratio" => self.andrew(claim.text("a")?, phase)? / self.andrew(claim.text("b")?, phase)?,
+            "value" => self.andrew(claim.text("of")?, phase)?,
+            _ => return None,
+        };
+        Some(number(claim, &[("ours".into(), ours)]))
+    }
+
+    fn spread(&self, phase: &str) -> Option<f64> {
+        let times: Option<Vec<f64>> = FIVE.iter().map(|system| self.andrew(system, phase)).collect();
+        let times = times?;
+        let (least, most) = times.iter().fold((f64::INFINITY, 0.0f64), |(a, b), &time| (a.min(time), b.max(time)));
+        Some(most / least)
+    }
+
+    fn andrew_spread(&self) -> Option<Judged> {
+        order(self.claim, |phase| self.spread(phase))
+    }
+
+    fn andrew_alike(&self) -> Option<Judged> {
+        let most = self.spread("p3_read_inodes")?.max(self.spread("p4_read_files")?);
+        let bound = 1.0 + self.claim.number("tol_rel")?;
+        Some(Judged {
+            holds: most <= bound,
+            expected: format!("slowest over fastest at most {}", short(bound)),
+            ours: short(most),
+            why: "phases 3 and 4".to_owned(),
+        })
+    }
+
+    fn alike(&self, all: &[f64], tolerance: f64) -> Judged {
+        let (least, most) = all.iter().fold((f64::INFINITY, 0.0f64), |(a, b), &value| (a.min(value), b.max(value)));
+        Judged {
+            holds: most / least <= 1.0 + tolerance,
+            expected: format!("largest over smallest at most {}", 1.0 + tolerance),
+            ours: format!("{:.4}", most / least),
+            why: "the claim's tolerance".to_owned(),
+        }
+    }
+}

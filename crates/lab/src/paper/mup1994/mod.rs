@@ -1,0 +1,41 @@
+//! Ganger and Patt, *Metadata Update Performance in File Systems* (OSDI 1994), run again.
+//!
+//! The machine is [`Machine::of_1994`]; what of it is the paper's and what was derived is told in
+//! `docs/papers/mup1994.md`.
+
+mod claims;
+mod experiments;
+mod figures;
+mod tables;
+
+use super::document::Document;
+use crate::Machine;
+use crate::error::Result;
+
+/// The first seed.
+const SEED: u64 = 1;
+
+/// Runs everything. `progress` is told how many of how many runs are done.
+///
+/// # Errors
+/// The first failure of any run.
+pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> {
+    let machine = Machine::of_1994();
+    let results = experiments::run_all(&machine, SEED, progress)?;
+    Ok(Document {
+        paper: "mup1994".to_owned(),
+        title: "Metadata Update Performance in File Systems".to_owned(),
+        reference: "G. R. Ganger, Y. N. Patt, OSDI 1994".to_owned(),
+        disk: machine.drive.clone(),
+        seed: SEED,
+        notes: vec![
+            format!("Each number is the mean of {} runs in virtual time.", experiments::RUNS),
+            "The figures' own numbers were never printed; those shown are ours.".to_owned(),
+        ],
+        tables: tables::tables(&results),
+        figures: figures::figures(&results),
+        claims: claims::verdicts(&results),
+        timelines: Vec::new(),
+        stories: Vec::new(),
+    })
+}
