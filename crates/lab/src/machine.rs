@@ -79,7 +79,7 @@ impl Machine {
         };
         let engine = Engine {
             scheduler: Scheduler::CLook,
-            merge: true,
+            merge: false,
             syncer: Syncer::Sweep(Duration::from_secs(30)),
             dirty: Some(24 << 20),
             read_ahead: 4096,

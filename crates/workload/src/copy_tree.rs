@@ -80,7 +80,7 @@ mod tests {
     fn a_copy_has_the_bytes_of_its_source() {
         let fs = MemFs::timeless();
         let session = Session::new(&fs);
-        let program = CopyTree { tree: Tree { files: 35, mean: 5000, seed: 1 }, transfer: 512 };
+        let program = CopyTree { tree: Tree { files: 35, mean: 5000, per_dir: 10, seed: 1 }, transfer: 512 };
         ready(async {
             program.prepare(&session, "b").await.unwrap();
             program.work(&session, "b", &Reading::default).await.unwrap();

@@ -1,7 +1,7 @@
 //! The tree that is copied and removed.
 //!
 //! After Ganger and Patt (OSDI 1994, section 3): 535 files of 14.3 MB in all, taken from a user's home directory. The
-//! paper gives neither directories nor sizes; here files lie ten to a directory, the directories in each other two to
+//! paper gives neither directories nor sizes; by default files lie ten to a directory here, the directories in each other two to
 //! one. Sizes are even between nothing and twice the mean, in pairs that make up two means, so that trees of different
 //! seeds differ in their files and not in their bytes.
 
@@ -18,17 +18,17 @@ pub struct Tree {
     pub files: u64,
     /// Mean bytes of a file, at most 2^29.
     pub mean: u64,
+    /// Files in one directory, at least 1.
+    pub per_dir: u64,
     /// Where the random sizes start.
     pub seed: u64,
 }
 
 impl Default for Tree {
     fn default() -> Tree {
-        Tree { files: 535, mean: 14_300_000 / 535, seed: 42 }
+        Tree { files: 535, mean: 14_300_000 / 535, per_dir: 10, seed: 42 }
     }
 }
-
-const PER_DIR: u64 = 10;
 
 impl Tree {
     pub(crate) fn parameters() -> Vec<Parameter> {
@@ -36,17 +36,26 @@ impl Tree {
         vec![
             Parameter::new("files", d.files, "files in the tree"),
             Parameter::new("mean", d.mean, "mean bytes of a file"),
+            Parameter::new("per_dir", d.per_dir, "files in one directory"),
             Parameter::new("seed", d.seed, "where the random sizes start"),
         ]
     }
 
     pub(crate) fn new(values: &Values) -> Tree {
-        Tree { files: values.get("files"), mean: values.get("mean"), seed: values.get("seed") }
+        Tree {
+            files: values.get("files"),
+            mean: values.get("mean"),
+            per_dir: values.get("per_dir"),
+            seed: values.get("seed"),
+        }
     }
 
     pub(crate) fn check(&self, workload: &'static str) -> Result<()> {
         if self.mean > 1 << 29 {
             return Err(WorkloadError::Unusable { workload, why: "mean must not be above 512M" });
+        }
+        if self.per_dir == 0 {
+            return Err(WorkloadError::Unusable { workload, why: "per_dir must be at least 1" });
         }
         Ok(())
     }
@@ -71,11 +80,11 @@ impl Tree {
     }
 
     fn dirs(&self) -> u64 {
-        self.files.div_ceil(PER_DIR).max(1)
+        self.files.div_ceil(self.per_dir).max(1)
     }
 
     fn files_of(&self, dir_no: u64) -> std::ops::Range<u64> {
-        dir_no * PER_DIR..self.files.min((dir_no + 1) * PER_DIR)
+        dir_no * self.per_dir..self.files.min((dir_no + 1) * self.per_dir)
     }
 }
 

@@ -196,6 +196,8 @@ impl<'a, F: FileSystem> Unix<'_, 'a, F> {
                     let names = self.waiting(&below).await?;
                     open.push((name, below, names));
                 } else {
+                    // rm has looked, and lets go: a file that is held loses its name first and its inode later.
+                    drop(below);
                     self.session.fs.unlink(at.node(), Name::new(&name)?).await?;
                     files += 1;
                 }
