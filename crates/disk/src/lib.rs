@@ -32,7 +32,7 @@ pub use nbd::{NbdDisk, NbdError, NbdOptions};
 pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written};
 pub use ram::RamDisk;
 pub use recorder::{Event, RecordedPart, Recorder};
-pub use sim::{Service, SimDisk};
+pub use sim::{Served, Service, SimDisk};
 pub use slice::Slice;
 
 use std::path::Path;

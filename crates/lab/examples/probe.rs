@@ -4,7 +4,9 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let mut machine = Machine::of_1994();
     let env = |k: &str| std::env::var(k).ok().and_then(|v| v.parse::<u64>().ok());
-    if let Some(v) = env("CLUSTER") { machine.engine.cluster = (v << 10) as u32 }
+    if let Some(v) = env("CLUSTER") {
+        machine.engine.cluster = (v << 10) as u32
+    }
     if let Some(v) = env("MERGE") {
         machine.engine.merge = v == 1
     }

@@ -20,3 +20,8 @@ pub use error::{LabError, Result};
 pub use join::together;
 pub use machine::{Machine, Shape};
 pub use run::{Outcome, Run, Start};
+
+/// The drives that a machine can have.
+pub fn drives() -> Vec<&'static str> {
+    drive::names().collect()
+}

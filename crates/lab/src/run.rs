@@ -9,9 +9,9 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use ordofs::disk::{Disk, Service, SimDisk, Stats};
+use ordofs::disk::{Disk, Served, Service, SimDisk, Stats};
 use ordofs::rt::{Rt, Time};
-use ordofs::{AllocInit, JournalChange, MountOptions, Mounted, Tuning, locate_on, schemes};
+use ordofs::{AllocInit, CacheStats, JournalChange, MountOptions, Mounted, Tuning, locate_on, schemes};
 use vfs::FileSystem;
 use workload::{Counts, Params, PhaseResult, Reading, Session};
 
@@ -41,7 +41,7 @@ pub struct Run<'a> {
     pub alloc_init: Option<AllocInit>,
     /// The program's name.
     pub workload: &'a str,
-    /// Its parameters; each user's `seed`, if the program has one, is set by its number.
+    /// Its parameters; trees and orders of different users differ.
     pub params: Params,
     /// Programs at work at a time, each in a directory of its own.
     pub users: u32,
@@ -67,13 +67,13 @@ pub struct Outcome {
     pub user_elapsed: Vec<Duration>,
     /// CPU time charged to users, all together.
     pub cpu: Duration,
-    /// What the disk was asked for, until all was on it (X3).
+    /// What the disk's queue was asked for, until all was on it (X3).
     pub disk: Stats,
-    /// Cache and scheme, as they stood then.
+    /// Drive, cache and scheme: what a bench shows.
     pub counts: Counts,
     /// Until all was on the disk.
     pub drained: Duration,
-    /// The drive's requests, if they were asked for.
+    /// The drive's requests one by one, if they were wanted.
     pub services: Vec<Service>,
     /// Cylinders of the drive.
     pub cylinders: u32,
@@ -114,6 +114,13 @@ impl Outcome {
     }
 }
 
+impl Start {
+    /// How the papers began this program: what is removed was made just before, everything else comes from the disk.
+    pub fn of(workload: &str) -> Start {
+        if workload.starts_with("remove-") { Start::Warm } else { Start::Cold }
+    }
+}
+
 impl Run<'_> {
     /// Runs it.
     ///
@@ -137,7 +144,8 @@ impl Run<'_> {
 
     fn on(&self, rt: &Rt, drive: &SimDisk, disk: Rc<dyn Disk>) -> Result<Outcome> {
         let bases: Vec<String> = (0..self.users).map(|user| format!("u{user}")).collect();
-        let params: Vec<Params> = (0..self.users).map(|user| self.params_of(user)).collect();
+        let program = workload::find(self.workload)?;
+        let params: Vec<Params> = (0..self.users).map(|user| self.params.for_user(&program, user.into())).collect();
         let prepared = self.mount(rt, disk.clone())?;
         rt.block_on(async {
             for (base, params) in bases.iter().zip(&params) {
@@ -169,17 +177,19 @@ impl Run<'_> {
         if self.services {
             drive.note_services();
         }
-        let (start, before) = (rt.now(), mounted.cache().queue_stats());
+        let (start, before) = (rt.now(), (mounted.cache().queue_stats(), drive.served(), mounted.cache().stats()));
         let shares: Vec<Share> = bases.iter().map(|_| Share::new(&cpu)).collect();
+        let so_far = || counts(&mounted, before.1, drive.served(), &before.2);
         let users = bases.iter().zip(params).zip(&shares);
-        let results = together(users.map(|((base, params), share)| self.user(rt, &mounted, base, params, share))).await;
+        let results =
+            together(users.map(|((base, params), share)| self.user(rt, &mounted, base, params, share, &so_far))).await;
         let elapsed = rt.now() - start;
         mounted.fs().syncfs().await?;
         let mut outcome = Outcome {
             elapsed,
             cpu: shares.iter().map(Share::used).sum(),
-            disk: since(&before, &mounted.cache().queue_stats()),
-            counts: counts(&mounted),
+            disk: since(&before.0, &mounted.cache().queue_stats()),
+            counts: so_far(),
             drained: rt.now() - start,
             services: drive.take_services(),
             cylinders: drive.cylinders(),
@@ -203,20 +213,14 @@ impl Run<'_> {
         base: &str,
         params: &Params,
         share: &Share,
+        counts: &dyn Fn() -> Counts,
     ) -> Result<(Vec<PhaseResult>, Duration)> {
         let fs = User::new(&**mounted.fs(), share);
         let session = Session::with_compute(&fs, share);
         let start = rt.now();
-        let meter = || Reading { elapsed: rt.now().since(Time::ZERO), cpu: share.used(), counts: Counts::default() };
+        let meter = || Reading { elapsed: rt.now().since(Time::ZERO), cpu: share.used(), counts: counts() };
         let phases = workload::work(self.workload, &session, base, params, &meter).await?;
         Ok((phases, rt.now() - start))
-    }
-
-    /// The program's parameters for one user: trees and files of different users differ.
-    fn params_of(&self, user: u32) -> Params {
-        let has_seed = workload::find(self.workload)
-            .is_ok_and(|found| found.parameters.iter().any(|parameter| parameter.key == "seed"));
-        if has_seed { self.params.clone().with("seed", 42 + u64::from(user)) } else { self.params.clone() }
     }
 
     fn mount(&self, rt: &Rt, disk: Rc<dyn Disk>) -> Result<Mounted> {
@@ -232,13 +236,16 @@ impl Run<'_> {
     }
 }
 
-fn counts(mounted: &Mounted) -> Counts {
-    let cache = mounted.cache().stats();
+fn counts(mounted: &Mounted, before: Served, now: Served, cache: &CacheStats) -> Counts {
+    let stats = mounted.cache().stats();
     Counts {
-        rollbacks: cache.rollbacks,
-        waits: cache.waits,
+        disk_reads: now.reads - before.reads,
+        disk_writes: now.writes - before.writes,
+        bytes_written: now.bytes_written - before.bytes_written,
+        rollbacks: stats.rollbacks - cache.rollbacks,
+        waits: stats.waits - cache.waits,
+        flushes: now.flushes - before.flushes,
         scheme: mounted.scheme().counters().into_iter().collect(),
-        ..Counts::default()
     }
 }
 

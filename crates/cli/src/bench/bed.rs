@@ -20,6 +20,8 @@ pub(crate) enum Bed {
     File(PathBuf),
     /// `dir:PATH`
     Dir(PathBuf),
+    /// `sim:NAME`: a modelled drive, in virtual time.
+    Sim(String),
 }
 
 impl FromStr for Bed {
@@ -30,7 +32,9 @@ impl FromStr for Bed {
             None if text == "ram" => Ok(Bed::Ram),
             Some(("file", path)) if !path.is_empty() => Ok(Bed::File(path.into())),
             Some(("dir", path)) if !path.is_empty() => Ok(Bed::Dir(path.into())),
-            _ => Err(format!("{text:?} is no disk; use ram, file:PATH or dir:PATH")),
+            Some(("sim", name)) if lab::drives().contains(&name) => Ok(Bed::Sim(name.into())),
+            Some(("sim", name)) => Err(format!("{name:?} is no drive; ordo disks lists them")),
+            _ => Err(format!("{text:?} is no disk; use ram, file:PATH, sim:NAME or dir:PATH")),
         }
     }
 }
@@ -41,6 +45,7 @@ impl std::fmt::Display for Bed {
             Bed::Ram => f.write_str("ram"),
             Bed::File(path) => write!(f, "file:{}", path.display()),
             Bed::Dir(path) => write!(f, "dir:{}", path.display()),
+            Bed::Sim(name) => write!(f, "sim:{name}"),
         }
     }
 }

@@ -3,13 +3,11 @@
 use super::bed::{Bed, Fresh, Scratch};
 use crate::out::usage;
 use anyhow::Context;
+use lab::{Machine, Start, together};
 use ordofs::MountOptions;
 use ordofs::rt::Rt;
 use rustix::time::{ClockId, clock_gettime};
-use std::future::{Future, poll_fn};
 use std::path::Path;
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::Duration;
 use vfs::FileSystem;
 use workload::{Counts, HostDir, Meter, Params, PhaseResult, Reading, Row, Session};
@@ -24,11 +22,23 @@ pub(crate) struct Job {
     /// Bytes of the volume.
     pub(crate) size: u64,
     pub(crate) options: MountOptions,
+    /// Around a modelled drive.
+    pub(crate) machine: MachineOf,
+}
+
+/// The machine around a modelled drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum MachineOf {
+    /// A 33 MHz 486 with 44 MB and UNIX SVR4
+    #[value(name = "1994")]
+    Of1994,
+    /// One whose CPU costs next to nothing
+    Today,
 }
 
 impl Job {
     /// Runs it once, on a volume or directory without anything in it.
-    pub(crate) fn run(&self, bed: &Bed) -> anyhow::Result<Vec<Row>> {
+    pub(crate) fn run(&self, bed: &Bed, run: u32) -> anyhow::Result<Vec<Row>> {
         let rt = Rt::real_time();
         let (scheme, phases) = match bed {
             Bed::Ram => self.on_volume(&rt, Fresh::in_ram(&rt, self.size, &self.options)?)?,
@@ -37,8 +47,46 @@ impl Job {
                 self.on_volume(&rt, Fresh::in_file(&rt, &scratch.0, self.size, &self.options)?)?
             }
             Bed::Dir(path) => self.in_directory(&rt, path)?,
+            Bed::Sim(drive) => self.on_model(drive, run)?,
         };
         Ok(workload::rows(&scheme, &self.workload, &bed.to_string(), &phases))
+    }
+
+    /// In virtual time: the same run gives the same rows, to the last digit.
+    fn on_model(&self, drive: &str, run: u32) -> anyhow::Result<(String, Vec<PhaseResult>)> {
+        let machine = match self.machine {
+            MachineOf::Of1994 => Machine { drive: drive.to_owned(), ..Machine::of_1994() },
+            MachineOf::Today => Machine::today(drive),
+        };
+        let scheme = self.options.scheme.clone().unwrap_or_else(|| ordofs::DEFAULT_SCHEME.to_owned());
+        let outcome = lab::Run {
+            machine: &machine,
+            scheme: &scheme,
+            alloc_init: self.options.alloc_init,
+            workload: &self.workload,
+            params: self.params.clone(),
+            users: self.users,
+            start: Start::of(&self.workload),
+            size: Some(self.size),
+            seed: u64::from(run),
+            services: false,
+        }
+        .run()
+        .map_err(modelled)?;
+        let phases = outcome.users.concat();
+        if self.users == 1 {
+            return Ok((scheme, phases));
+        }
+        // Phases of different users overlap.
+        let whole = PhaseResult {
+            phase: "total",
+            ops: outcome.ops(),
+            bytes: phases.iter().map(|phase| phase.bytes).sum(),
+            seconds: outcome.elapsed.as_secs_f64(),
+            cpu_seconds: outcome.cpu.as_secs_f64(),
+            counts: outcome.counts,
+        };
+        Ok((scheme, vec![whole]))
     }
 
     fn on_volume(&self, rt: &Rt, fresh: Fresh) -> anyhow::Result<(String, Vec<PhaseResult>)> {
@@ -106,6 +154,13 @@ impl Job {
     }
 }
 
+fn modelled(error: lab::LabError) -> anyhow::Error {
+    match error {
+        lab::LabError::Workload(error) => told(error),
+        other => other.into(),
+    }
+}
+
 /// What the user can mend is wrong usage.
 fn told(error: workload::WorkloadError) -> anyhow::Error {
     match error {
@@ -132,22 +187,6 @@ fn reading(rt: &Rt, counts: Counts) -> Reading {
     Reading { elapsed: rt.now().since(ordofs::rt::Time::ZERO), cpu, counts }
 }
 
-/// Polls all of them until the last is done.
-async fn together<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
-    let mut futures: Vec<Pin<Box<_>>> = futures.map(Box::pin).collect();
-    let mut done: Vec<Option<T>> = futures.iter().map(|_| None).collect();
-    poll_fn(|cx| {
-        for (future, done) in futures.iter_mut().zip(&mut done).filter(|(_, done)| done.is_none()) {
-            if let Poll::Ready(value) = future.as_mut().poll(cx) {
-                *done = Some(value);
-            }
-        }
-        if done.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    done.into_iter().flatten().collect()
-}
-
 /// The type of the file system that a directory is on.
 fn file_system(path: &Path) -> String {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -164,16 +203,16 @@ mod tests {
     fn job(users: u32) -> Job {
         let params = Params::parse("pairs=50").unwrap();
         let options = MountOptions { scheme: Some("async".into()), ..MountOptions::default() };
-        Job { workload: "create-delete".into(), params, users, size: 16 << 20, options }
+        Job { workload: "create-delete".into(), params, users, size: 16 << 20, options, machine: MachineOf::Today }
     }
 
     #[test]
     fn a_volume_in_memory_and_a_directory_run_the_same_program() {
-        let rows = job(1).run(&Bed::Ram).unwrap();
+        let rows = job(1).run(&Bed::Ram, 1).unwrap();
         assert_eq!((rows.len(), rows[0].ops, rows[0].scheme.as_str()), (1, 50, "async"));
         assert!(rows[0].seconds > 0.0 && rows[0].rate > 0.0);
         let dir = tempfile::tempdir().unwrap();
-        let rows = job(1).run(&Bed::Dir(dir.path().to_owned())).unwrap();
+        let rows = job(1).run(&Bed::Dir(dir.path().to_owned()), 1).unwrap();
         assert_eq!((rows.len(), rows[0].ops, rows[0].disk_writes), (1, 50, 0));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
@@ -182,7 +221,7 @@ mod tests {
     fn a_row_shows_what_the_scheme_has_counted_and_how_often_the_disk_flushed() {
         let run = |scheme: &str| {
             let options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
-            Job { options, ..job(1) }.run(&Bed::Ram).unwrap().remove(0)
+            Job { options, ..job(1) }.run(&Bed::Ram, 1).unwrap().remove(0)
         };
         let (soft, sync) = (run("softupdates"), run("sync"));
         assert!(soft.scheme_counters["cancelled"] >= 50, "{soft:?}");
@@ -191,21 +230,32 @@ mod tests {
 
     #[test]
     fn users_together_do_the_work_of_each() {
-        let rows = job(3).run(&Bed::Ram).unwrap();
+        let rows = job(3).run(&Bed::Ram, 1).unwrap();
         assert_eq!((rows.len(), rows[0].phase.as_str(), rows[0].ops), (1, "total", 150));
+    }
+
+    #[test]
+    fn a_modelled_drive_gives_the_same_rows_each_time_and_others_with_another_run() {
+        let job = Job { size: 1 << 30, machine: MachineOf::Of1994, ..job(2) };
+        let bed: Bed = "sim:hp_c2447".parse().unwrap();
+        let rows = job.run(&bed, 1).unwrap();
+        assert_eq!(rows, job.run(&bed, 1).unwrap());
+        assert_eq!((rows.len(), rows[0].phase.as_str(), rows[0].ops), (1, "total", 100));
+        assert_ne!(rows[0].seconds, job.run(&bed, 2).unwrap()[0].seconds);
+        assert!("sim:nothing".parse::<Bed>().is_err());
     }
 
     #[test]
     fn a_file_is_made_for_the_run_and_removed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("v.img");
-        assert_eq!(job(1).run(&Bed::File(path.clone())).unwrap()[0].ops, 50);
+        assert_eq!(job(1).run(&Bed::File(path.clone()), 1).unwrap()[0].ops, 50);
         assert!(!path.exists());
     }
 
     #[test]
     fn an_unknown_workload_is_wrong_usage() {
         let job = Job { workload: "no".into(), ..job(1) };
-        assert!(job.run(&Bed::Ram).unwrap_err().is::<crate::out::Usage>());
+        assert!(job.run(&Bed::Ram, 1).unwrap_err().is::<crate::out::Usage>());
     }
 }

@@ -1,7 +1,7 @@
 //! `ordo bench`
 
 use crate::bench::bed::Bed;
-use crate::bench::job::Job;
+use crate::bench::job::{Job, MachineOf};
 use crate::bench::medians::{Median, medians};
 use crate::mount_options::{self, Wanted};
 use crate::out::{Outcome, Status, print, usage};
@@ -22,6 +22,7 @@ use workload::{Params, Row};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo bench --scheme sync,async --workload postmark --runs 5\n  \
     ordo bench --scheme sync --workload create-delete --disk file:/tmp/bench.img\n  \
+    ordo bench --scheme sync,softupdates --workload copy-tree --users 4 --disk sim:hp_c2447\n  \
     ordo bench --workload small-files --param size=1k --disk dir:/mnt")]
 pub(crate) struct Args {
     /// Schemes, between commas (ordo schemes); without effect on dir:PATH [default: all]
@@ -30,7 +31,8 @@ pub(crate) struct Args {
     /// Workloads, between commas (ordo workloads)
     #[arg(long, value_delimiter = ',', value_name = "WORKLOAD,...", required = true)]
     workload: Vec<String>,
-    /// Where: ram, file:PATH (made and removed), or dir:PATH (a directory of any file system, to compare with)
+    /// Where: ram, file:PATH (made and removed), sim:NAME (a modelled drive in virtual time; ordo disks), or dir:PATH (a
+    /// directory of any file system, to compare with)
     #[arg(long, default_value = "ram")]
     disk: Bed,
     /// Programs at work at a time
@@ -39,6 +41,9 @@ pub(crate) struct Args {
     /// Runs of each; the table shows medians
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
+    /// The machine around a modelled drive [default: 1994 for hp_c2447, which that machine had; else today]
+    #[arg(long, value_enum)]
+    machine: Option<MachineOf>,
     /// An option of the scheme, as mount -o has it (allocinit=all)
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<OsString>,
@@ -66,11 +71,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
         for (at, job) in jobs.iter().enumerate() {
             if run == 1 && is_first_of_several(&jobs, at) && matches!(args.disk, Bed::Ram) {
                 bar.set_message(format!("warming up: {}", job.workload));
-                job.run(&args.disk)?;
+                job.run(&args.disk, run)?;
             }
             let scheme = job.options.scheme.as_deref().unwrap_or_default();
             bar.set_message(format!("run {run} of {}: {} {scheme}", args.runs, job.workload));
-            rows.extend(job.run(&args.disk)?);
+            rows.extend(job.run(&args.disk, run)?);
         }
     }
     bar.finish_and_clear();
@@ -98,13 +103,15 @@ fn jobs(args: &Args) -> anyhow::Result<Vec<Job>> {
             .map(|name| mount_options::scheme(name).map(|known| Some(known.to_owned())))
             .collect::<anyhow::Result<Vec<_>>>()?,
     };
+    let papers = matches!(&args.disk, Bed::Sim(name) if name == "hp_c2447");
+    let machine = args.machine.unwrap_or(if papers { MachineOf::Of1994 } else { MachineOf::Today });
     let mut jobs = Vec::new();
     for name in &args.workload {
         let workload = workload::find(name).map_err(|error| usage(format!("{error}; ordo workloads lists them")))?;
         for scheme in &schemes {
             let options = MountOptions { scheme: scheme.clone(), ..options.clone() };
             let (workload, params) = (workload.name.to_owned(), params.clone());
-            jobs.push(Job { workload, params, users: args.users, size: args.size, options });
+            jobs.push(Job { workload, params, users: args.users, size: args.size, options, machine });
         }
     }
     Ok(jobs)

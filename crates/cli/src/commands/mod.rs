@@ -16,6 +16,7 @@ pub(crate) mod mkdir;
 pub(crate) mod mkfs;
 pub(crate) mod mount;
 pub(crate) mod mv;
+pub(crate) mod paper;
 pub(crate) mod rm;
 pub(crate) mod schemes;
 pub(crate) mod stat;

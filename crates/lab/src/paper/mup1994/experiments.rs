@@ -135,13 +135,13 @@ fn tree() -> Params {
 
 fn run_of<'a>(machine: &'a Machine, key: &Key, scheme: &'a str, init: AllocInit, seed: u64) -> Run<'a> {
     let files = THROUGHPUT_FILES / u64::from(key.users);
-    let (workload, start, params) = match key.workload {
-        "copy" => ("copy-tree", Start::Cold, tree()),
-        "remove" => ("remove-tree", Start::Warm, tree()),
-        "create" => ("create-files", Start::Cold, Params::default().with("files", files)),
-        "delete" => ("remove-files", Start::Warm, Params::default().with("files", files)),
-        "create-delete" => ("create-remove", Start::Cold, Params::default().with("files", files)),
-        other => (other, Start::Cold, Params::default()),
+    let (workload, params) = match key.workload {
+        "copy" => ("copy-tree", tree()),
+        "remove" => ("remove-tree", tree()),
+        "create" => ("create-files", Params::default().with("files", files)),
+        "delete" => ("remove-files", Params::default().with("files", files)),
+        "create-delete" => ("create-remove", Params::default().with("files", files)),
+        other => (other, Params::default()),
     };
     Run {
         machine,
@@ -150,7 +150,7 @@ fn run_of<'a>(machine: &'a Machine, key: &Key, scheme: &'a str, init: AllocInit,
         workload,
         params,
         users: key.users,
-        start,
+        start: Start::of(workload),
         size: None,
         seed,
         services: false,

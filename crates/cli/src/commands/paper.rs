@@ -1,0 +1,147 @@
+//! `ordo paper`
+
+use crate::out::{Outcome, Status, print, usage};
+use crate::text;
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::paper::document::{Figure, Table, Verdict};
+use lab::paper::{Document, PAPERS, run as run_paper};
+use std::io::IsTerminal;
+
+/// Runs the experiments of a paper again and shows ours beside theirs
+///
+/// Everything runs on a modelled machine in virtual time: the same numbers each time, on every machine. Each claim of the
+/// paper is judged: + it holds, - it does not, . nothing was measured for it. Exit status 1 if a claim that was measured
+/// does not hold, unless --json asks for the document alone.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ordo paper list\n  ordo paper mup1994\n  ordo paper mup1994 --json > mup1994.json"
+)]
+pub(crate) struct Args {
+    /// Papers, or list
+    #[arg(value_name = "KEY", default_value = "list")]
+    keys: Vec<String>,
+    /// One JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs them.
+pub(crate) fn run(args: &Args) -> Outcome {
+    if args.keys == ["list"] {
+        return list(args.json);
+    }
+    for key in &args.keys {
+        if !PAPERS.iter().any(|paper| paper.key == key) {
+            return Err(usage(format!("no paper called {key:?}; ordo paper list names them")));
+        }
+    }
+    let documents = args.keys.iter().map(|key| document(key)).collect::<anyhow::Result<Vec<_>>>()?;
+    match (&documents[..], args.json) {
+        ([one], true) => print(|out| out.json(one))?,
+        (all, true) => print(|out| out.json(&all))?,
+        (all, false) => print(|out| out.bytes(all.iter().map(shown).collect::<Vec<_>>().join("\n").as_bytes()))?,
+    }
+    let broken = documents.iter().flat_map(|document| &document.claims).any(|claim| claim.tested && !claim.holds);
+    Ok(if broken && !args.json { Status(1) } else { Status::DONE })
+}
+
+fn list(json: bool) -> Outcome {
+    print(|out| {
+        if json {
+            let pairs = PAPERS.iter().map(|paper| serde_json::json!({ "key": paper.key, "about": paper.what }));
+            return out.json(&pairs.collect::<Vec<_>>());
+        }
+        let rows: Vec<_> = PAPERS.iter().map(|paper| vec![paper.key.to_owned(), paper.what.to_owned()]).collect();
+        out.bytes(text::table(2, &rows).as_bytes())
+    })?;
+    Ok(Status::DONE)
+}
+
+fn document(key: &str) -> anyhow::Result<Document> {
+    let bar = match std::io::stderr().is_terminal() {
+        true => ProgressBar::new(0),
+        false => ProgressBar::hidden(),
+    };
+    if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}") {
+        bar.set_style(style);
+    }
+    bar.set_message(key.to_owned());
+    let progress = |done: usize, all: usize| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    };
+    let document = run_paper(key, &progress)?;
+    bar.finish_and_clear();
+    Ok(document)
+}
+
+/// A document for people at a terminal.
+fn shown(document: &Document) -> String {
+    let Document { title, reference, disk, tables, figures, claims, notes, .. } = document;
+    let mut text = format!("{title}\n{reference}; on the model of {disk}\n");
+    notes.iter().for_each(|note| text.push_str(&format!("{note}\n")));
+    tables.iter().for_each(|table| text.push_str(&shown_table(table)));
+    figures.iter().for_each(|figure| text.push_str(&shown_figure(figure)));
+    text.push_str(&shown_claims(claims));
+    text
+}
+
+fn number(value: Option<f64>) -> String {
+    match value {
+        None => "-".to_owned(),
+        Some(value) if value.abs() >= 100.0 => format!("{value:.0}"),
+        Some(value) if value.abs() >= 10.0 => format!("{value:.1}"),
+        Some(value) => format!("{value:.2}"),
+    }
+}
+
+fn shown_table(table: &Table) -> String {
+    let labels = table.rows.first().map_or(0, |row| row.labels.len());
+    let unit = |unit: &str| if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+    let heads = table.columns.iter().map(|column| format!("{}{}", column.name, unit(&column.unit)));
+    let mut rows = vec![vec![String::new(); labels].into_iter().chain(heads).collect::<Vec<_>>()];
+    for row in &table.rows {
+        let pairs =
+            row.ours.iter().zip(&row.theirs).map(|(ours, theirs)| format!("{} / {}", number(*ours), number(*theirs)));
+        rows.push(row.labels.iter().cloned().chain(pairs).collect());
+    }
+    format!("\n{}: {} (ours / theirs)\n{}", table.id, table.title, text::table(labels, &rows))
+}
+
+fn shown_figure(figure: &Figure) -> String {
+    let unit = if figure.y.unit.is_empty() { String::new() } else { format!(" ({})", figure.y.unit) };
+    let mut rows = Vec::new();
+    if figure.categories.is_empty() {
+        let points = figure.series.first().map(|series| &series.points[..]).unwrap_or_default();
+        let head = points.iter().map(|(x, _)| format!("{x}"));
+        rows.push(std::iter::once(figure.x.label.clone()).chain(head).collect::<Vec<_>>());
+        for series in &figure.series {
+            let values = series.points.iter().map(|(_, y)| number(Some(*y)));
+            rows.push(std::iter::once(series.name.clone()).chain(values).collect());
+        }
+    } else {
+        for (at, category) in figure.categories.iter().enumerate() {
+            let values = figure.series.iter().map(|series| number(series.values.get(at).copied().flatten()));
+            rows.push(std::iter::once(category.clone()).chain(values).collect());
+        }
+    }
+    format!("\n{}: {}, {}{unit}\n{}", figure.id, figure.title, figure.y.label, text::table(1, &rows))
+}
+
+fn shown_claims(claims: &[Verdict]) -> String {
+    let tested = claims.iter().filter(|claim| claim.tested).count();
+    let held = claims.iter().filter(|claim| claim.tested && claim.holds).count();
+    let mut text = format!("\nClaims: {} in all, {tested} measured, {held} hold\n", claims.len());
+    for claim in claims {
+        let mark = match (claim.tested, claim.holds) {
+            (false, _) => ".",
+            (true, true) => "+",
+            (true, false) => "-",
+        };
+        text.push_str(&format!("{mark} {} ({}): {}\n", claim.id, claim.place, claim.statement));
+        if claim.tested {
+            text.push_str(&format!("    expected {}; ours {}; {}\n", claim.expected, claim.ours, claim.why));
+        }
+    }
+    text
+}
