@@ -37,6 +37,9 @@ _ordo() {
             ordo,df)
                 cmd="ordo__subcmd__df"
                 ;;
+            ordo,disks)
+                cmd="ordo__subcmd__disks"
+                ;;
             ordo,fsck)
                 cmd="ordo__subcmd__fsck"
                 ;;
@@ -91,6 +94,12 @@ _ordo() {
             ordo,workloads)
                 cmd="ordo__subcmd__workloads"
                 ;;
+            ordo__subcmd__disks,list)
+                cmd="ordo__subcmd__disks__subcmd__list"
+                ;;
+            ordo__subcmd__disks,validate)
+                cmd="ordo__subcmd__disks__subcmd__validate"
+                ;;
             ordo__subcmd__help,bench)
                 cmd="ordo__subcmd__help__subcmd__bench"
                 ;;
@@ -111,6 +120,9 @@ _ordo() {
                 ;;
             ordo__subcmd__help,df)
                 cmd="ordo__subcmd__help__subcmd__df"
+                ;;
+            ordo__subcmd__help,disks)
+                cmd="ordo__subcmd__help__subcmd__disks"
                 ;;
             ordo__subcmd__help,fsck)
                 cmd="ordo__subcmd__help__subcmd__fsck"
@@ -166,6 +178,12 @@ _ordo() {
             ordo__subcmd__help,workloads)
                 cmd="ordo__subcmd__help__subcmd__workloads"
                 ;;
+            ordo__subcmd__help__subcmd__disks,list)
+                cmd="ordo__subcmd__help__subcmd__disks__subcmd__list"
+                ;;
+            ordo__subcmd__help__subcmd__disks,validate)
+                cmd="ordo__subcmd__help__subcmd__disks__subcmd__validate"
+                ;;
             *)
                 ;;
         esac
@@ -173,7 +191,7 @@ _ordo() {
 
     case "${cmd}" in
         ordo)
-            opts="-h -V --help --version mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench crash trace demo man completions help"
+            opts="-h -V --help --version mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks bench crash trace demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -396,6 +414,52 @@ _ordo() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ordo__subcmd__disks)
+            opts="-h --json --help list validate"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__disks__subcmd__list)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__disks__subcmd__validate)
+            opts="-h --trace --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --trace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ordo__subcmd__fsck)
             opts="-n -p -y -f -C -V -T -l -t -h --offset --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -423,7 +487,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help)
-            opts="mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench crash trace demo man completions help"
+            opts="mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks bench crash trace demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -523,6 +587,48 @@ _ordo() {
         ordo__subcmd__help__subcmd__df)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__disks)
+            opts="list validate"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__disks__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__disks__subcmd__validate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

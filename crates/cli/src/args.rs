@@ -45,6 +45,7 @@ enum Command {
     Tree(tree::Args),
     Schemes(schemes::Args),
     Workloads(workloads::Args),
+    Disks(disks::Args),
     Bench(bench::Args),
     Crash(crash::Args),
     Trace(trace::Args),
@@ -82,6 +83,7 @@ impl Cli {
             Command::Tree(args) => tree::run(args),
             Command::Schemes(args) => schemes::run(args),
             Command::Workloads(args) => workloads::run(args),
+            Command::Disks(args) => disks::run(args),
             Command::Bench(args) => bench::run(args),
             Command::Crash(args) => crash::run(args),
             Command::Trace(args) => trace::run(args),
@@ -197,7 +199,11 @@ mod tests {
 
     #[test]
     fn every_command_has_help_with_examples() {
-        for sub in command().get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        let whole = command();
+        let listed =
+            |of: &clap::Command| of.get_subcommands().filter(|sub| !sub.is_hide_set()).cloned().collect::<Vec<_>>();
+        let subs = listed(&whole);
+        for sub in subs.iter().chain(&subs.iter().flat_map(listed).collect::<Vec<_>>()) {
             let help = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Examples:"), "{}", sub.get_name());
             assert!(sub.get_about().is_some(), "{}", sub.get_name());

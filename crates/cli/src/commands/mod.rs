@@ -7,6 +7,7 @@ pub(crate) mod cp;
 pub(crate) mod crash;
 pub(crate) mod demo;
 pub(crate) mod df;
+pub(crate) mod disks;
 pub(crate) mod fsck;
 pub(crate) mod info;
 pub(crate) mod ln;

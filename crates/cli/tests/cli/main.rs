@@ -2,6 +2,7 @@
 
 mod common;
 mod crash;
+mod disks;
 mod explained;
 mod generated;
 mod inside;
