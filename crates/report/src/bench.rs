@@ -32,17 +32,12 @@ impl Runs<'_> {
         }
     }
 
-    /// The rate, and from where to where it went.
-    fn rate(&self) -> String {
+    /// From the slowest to the fastest.
+    fn spread(&self) -> String {
         let rates = || self.0.iter().map(|row| row.rate);
-        let median = short(self.median(|row| row.rate));
         match self.0.len() {
-            0 | 1 => median,
-            _ => format!(
-                "{median} ({}\u{2013}{})",
-                short(rates().fold(f64::MAX, f64::min)),
-                short(rates().fold(0.0, f64::max))
-            ),
+            0 | 1 => String::new(),
+            _ => format!("{}\u{2013}{}", short(rates().fold(f64::MAX, f64::min)), short(rates().fold(0.0, f64::max))),
         }
     }
 }
@@ -57,7 +52,7 @@ pub(crate) fn of(rows: &[Row]) -> Markup {
     let schemes = distinct(rows, |row| row.scheme.as_str());
     let beds = distinct(rows, |row| (row.workload.as_str(), row.disk.as_str()));
     html! {
-        p.lead { "Operations a second; a longer bar is better. Of several runs the median, and in parentheses the slowest and the fastest." }
+        p.lead { "Operations a second; a longer bar is better. Of several runs the median." }
         @for (workload, disk) in beds {
             @let phases = phases(rows, workload, disk);
             section.part {
@@ -91,13 +86,14 @@ fn chart(rows: &[Row], bed: (&str, &str), phase: &str, schemes: &[&str]) -> Mark
     let bars = schemes.iter().enumerate().filter_map(|(at, scheme)| {
         let runs = runs(rows, bed, phase, scheme);
         let value = (!runs.0.is_empty()).then(|| runs.median(|row| row.rate));
-        value.map(|_| Bar { label: (*scheme).to_owned(), value, says: Some(runs.rate()), colour: at })
+        value.map(|_| Bar { label: (*scheme).to_owned(), value, says: None, colour: at })
     });
     bars::of(html! { (phase) }, &[Group { name: String::new(), bars: bars.collect() }])
 }
 
 fn table(rows: &[Row], bed: (&str, &str), phases: &[&str], schemes: &[&str]) -> Markup {
-    let names = ["runs", "ops", "seconds", "ops/s", "CPU s", "reads", "writes", "written", "rollbacks", "waits"];
+    let names =
+        ["runs", "ops", "seconds", "ops/s", "of all runs", "CPU s", "reads", "writes", "written", "rollbacks", "waits"];
     html! {
         div.scroll tabindex="0" role="region" aria-label=(format!("{}: all numbers", bed.0)) {
             table.numbers {
@@ -105,7 +101,7 @@ fn table(rows: &[Row], bed: (&str, &str), phases: &[&str], schemes: &[&str]) -> 
                 thead { tr { td {} @for name in names { th scope="col" { (name) } } } }
                 @for phase in phases {
                     tbody {
-                        tr { th.group scope="rowgroup" colspan="11" { (phase) } }
+                        tr { th.group scope="rowgroup" colspan="12" { (phase) } }
                         @for scheme in schemes {
                             @let runs = runs(rows, bed, phase, scheme);
                             @if !runs.0.is_empty() {
@@ -115,6 +111,7 @@ fn table(rows: &[Row], bed: (&str, &str), phases: &[&str], schemes: &[&str]) -> 
                                     td { (fixed(runs.median(|row| row.ops), 0)) }
                                     td { (fixed(runs.median(|row| row.seconds), 3)) }
                                     td { (short(runs.median(|row| row.rate))) }
+                                    td { (runs.spread()) }
                                     td { (fixed(runs.median(|row| row.cpu_seconds), 3)) }
                                     td { (fixed(runs.median(|row| row.disk_reads), 0)) }
                                     td { (fixed(runs.median(|row| row.disk_writes), 0)) }
@@ -152,7 +149,7 @@ mod tests {
         let drawn = of(&rows).into_string();
         assert_eq!(drawn.matches("<table class=\"bars\"").count(), 2);
         assert!(drawn.find(">total<").unwrap() < drawn.find(">create<").unwrap(), "{drawn}");
-        assert!(drawn.contains("5 (1\u{2013}30)"), "{drawn}");
+        assert!(drawn.contains(">1\u{2013}30<"), "{drawn}");
         assert_eq!(runs(&rows, ("w", "ram"), "create", "sync").median(|row| row.rate), 5.0);
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// A section for all explorations.
 pub(crate) fn of(crashes: &[Crash]) -> Markup {
-    let names = ["workload", "disk", "writes", "states tried", "violations"];
+    let names = ["violations", "workload", "disk", "writes", "states tried"];
     html! {
         p.lead { "The power was cut at every moment, undurable writes were lost, kept and torn; each state was recovered and held to what the scheme promises." }
         div.scroll tabindex="0" role="region" aria-label="Power cuts" {
@@ -34,17 +34,17 @@ fn line(crash: &Crash) -> Markup {
                 (crash.scheme)
                 @if !crash.without.is_empty() { " " small { "without " (crash.without.join(", ")) } }
             }
-            td.word { (crash.workload) }
-            td.word { (crash.disk) }
-            td { (fixed(crash.writes, 0)) }
-            td { (fixed(crash.states, 0)) }
-            td {
+            td.word {
                 @if violations > 0.0 { span.badge.broken { span aria-hidden="true" { "\u{2717} " } (fixed(violations, 0)) } }
                 @else {
                     span.badge.held { span aria-hidden="true" { "\u{2713} " } "none" }
                     @if crash.leaks_only == Some(true) { " " small { "leaks at most" } }
                 }
             }
+            td.word { (crash.workload) }
+            td.word { (crash.disk) }
+            td { (fixed(crash.writes, 0)) }
+            td { (fixed(crash.states, 0)) }
         }
     }
 }
