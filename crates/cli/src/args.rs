@@ -49,6 +49,7 @@ enum Command {
     Bench(bench::Args),
     Crash(crash::Args),
     Trace(trace::Args),
+    Report(report::Args),
     Demo(demo::Args),
     #[command(hide = true)]
     Man(man::Args),
@@ -87,6 +88,7 @@ impl Cli {
             Command::Bench(args) => bench::run(args),
             Command::Crash(args) => crash::run(args),
             Command::Trace(args) => trace::run(args),
+            Command::Report(args) => report::run(args),
             Command::Demo(args) => demo::run(args),
             Command::Man(args) => man::run(args),
             Command::Completions(args) => completions::run(args),

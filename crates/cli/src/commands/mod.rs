@@ -17,6 +17,7 @@ pub(crate) mod mkdir;
 pub(crate) mod mkfs;
 pub(crate) mod mount;
 pub(crate) mod mv;
+pub(crate) mod report;
 pub(crate) mod rm;
 pub(crate) mod schemes;
 pub(crate) mod stat;

@@ -8,4 +8,5 @@ mod generated;
 mod inside;
 mod killed;
 mod mounted;
+mod report;
 mod tuned;
