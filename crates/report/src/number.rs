@@ -53,6 +53,11 @@ pub(crate) fn time_us(us: u64) -> String {
     }
 }
 
+/// A moment, exact enough to be told from the next one: beyond a second to the millisecond.
+pub(crate) fn moment_us(us: u64) -> String {
+    if us < 1_000_000 { time_us(us) } else { format!("{} s", fixed(us as f64 / 1e6, 3)) }
+}
+
 /// Bytes, in powers of 1024.
 pub(crate) fn bytes(count: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -100,6 +105,7 @@ mod tests {
         assert_eq!(fixed(1e300, 2), "1.000e300");
         assert_eq!([390.7, 68.02, 4.0, 0.1 + 0.2].map(decimals), [1, 2, 0, 4]);
         assert_eq!([0, 149, 34_929, 77_051_506].map(time_us), ["0", "149 \u{b5}s", "34.9 ms", "77.1 s"]);
+        assert_eq!([149, 30_017_213].map(moment_us), ["149 \u{b5}s", "30.017 s"]);
         assert_eq!([512.0, 65536.0, 1.5e9].map(bytes), ["512 B", "64 KiB", "1.4 GiB"]);
     }
 

@@ -1,14 +1,14 @@
 //! The story of one call: what was written, when, and what was held back until what.
 
 use crate::document::{Event, Held, Trace};
-use crate::number::{fixed, time_us};
+use crate::number::{fixed, moment_us, time_us};
 use maud::{Markup, html};
 
 /// A story.
 pub(crate) fn of(trace: &Trace) -> Markup {
     let mut shown = None;
     // A moment is told once.
-    let mut time = |us: u64| if shown.replace(us) == Some(us) { String::new() } else { time_us(us) };
+    let mut time = |us: u64| if shown.replace(us) == Some(us) { String::new() } else { moment_us(us) };
     let facts = [
         ("returned after", time_us(trace.returned_us)),
         ("durable after", time_us(trace.durable_us)),
