@@ -37,6 +37,9 @@ _ordo() {
             ordo,df)
                 cmd="ordo__subcmd__df"
                 ;;
+            ordo,disks)
+                cmd="ordo__subcmd__disks"
+                ;;
             ordo,fsck)
                 cmd="ordo__subcmd__fsck"
                 ;;
@@ -67,6 +70,9 @@ _ordo() {
             ordo,mv)
                 cmd="ordo__subcmd__mv"
                 ;;
+            ordo,report)
+                cmd="ordo__subcmd__report"
+                ;;
             ordo,rm)
                 cmd="ordo__subcmd__rm"
                 ;;
@@ -91,6 +97,12 @@ _ordo() {
             ordo,workloads)
                 cmd="ordo__subcmd__workloads"
                 ;;
+            ordo__subcmd__disks,list)
+                cmd="ordo__subcmd__disks__subcmd__list"
+                ;;
+            ordo__subcmd__disks,validate)
+                cmd="ordo__subcmd__disks__subcmd__validate"
+                ;;
             ordo__subcmd__help,bench)
                 cmd="ordo__subcmd__help__subcmd__bench"
                 ;;
@@ -111,6 +123,9 @@ _ordo() {
                 ;;
             ordo__subcmd__help,df)
                 cmd="ordo__subcmd__help__subcmd__df"
+                ;;
+            ordo__subcmd__help,disks)
+                cmd="ordo__subcmd__help__subcmd__disks"
                 ;;
             ordo__subcmd__help,fsck)
                 cmd="ordo__subcmd__help__subcmd__fsck"
@@ -142,6 +157,9 @@ _ordo() {
             ordo__subcmd__help,mv)
                 cmd="ordo__subcmd__help__subcmd__mv"
                 ;;
+            ordo__subcmd__help,report)
+                cmd="ordo__subcmd__help__subcmd__report"
+                ;;
             ordo__subcmd__help,rm)
                 cmd="ordo__subcmd__help__subcmd__rm"
                 ;;
@@ -166,6 +184,12 @@ _ordo() {
             ordo__subcmd__help,workloads)
                 cmd="ordo__subcmd__help__subcmd__workloads"
                 ;;
+            ordo__subcmd__help__subcmd__disks,list)
+                cmd="ordo__subcmd__help__subcmd__disks__subcmd__list"
+                ;;
+            ordo__subcmd__help__subcmd__disks,validate)
+                cmd="ordo__subcmd__help__subcmd__disks__subcmd__validate"
+                ;;
             *)
                 ;;
         esac
@@ -173,7 +197,7 @@ _ordo() {
 
     case "${cmd}" in
         ordo)
-            opts="-h -V --help --version mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench crash trace demo man completions help"
+            opts="-h -V --help --version mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks bench crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -396,6 +420,52 @@ _ordo() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ordo__subcmd__disks)
+            opts="-h --json --help list validate"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__disks__subcmd__list)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__disks__subcmd__validate)
+            opts="-h --trace --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --trace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ordo__subcmd__fsck)
             opts="-n -p -y -f -C -V -T -l -t -h --offset --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -423,7 +493,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help)
-            opts="mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads bench crash trace demo man completions help"
+            opts="mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks bench crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -523,6 +593,48 @@ _ordo() {
         ordo__subcmd__help__subcmd__df)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__disks)
+            opts="list validate"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__disks__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__disks__subcmd__validate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -661,6 +773,20 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help__subcmd__mv)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1000,6 +1126,28 @@ _ordo() {
             fi
             case "${prev}" in
                 --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__report)
+            opts="-o -h --output --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

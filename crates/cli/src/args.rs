@@ -45,10 +45,12 @@ enum Command {
     Tree(tree::Args),
     Schemes(schemes::Args),
     Workloads(workloads::Args),
+    Disks(disks::Args),
     Bench(bench::Args),
     Paper(paper::Args),
     Crash(crash::Args),
     Trace(trace::Args),
+    Report(report::Args),
     Demo(demo::Args),
     #[command(hide = true)]
     Man(man::Args),
@@ -83,10 +85,12 @@ impl Cli {
             Command::Tree(args) => tree::run(args),
             Command::Schemes(args) => schemes::run(args),
             Command::Workloads(args) => workloads::run(args),
+            Command::Disks(args) => disks::run(args),
             Command::Bench(args) => bench::run(args),
             Command::Paper(args) => paper::run(args),
             Command::Crash(args) => crash::run(args),
             Command::Trace(args) => trace::run(args),
+            Command::Report(args) => report::run(args),
             Command::Demo(args) => demo::run(args),
             Command::Man(args) => man::run(args),
             Command::Completions(args) => completions::run(args),
@@ -199,7 +203,11 @@ mod tests {
 
     #[test]
     fn every_command_has_help_with_examples() {
-        for sub in command().get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        let whole = command();
+        let listed =
+            |of: &clap::Command| of.get_subcommands().filter(|sub| !sub.is_hide_set()).cloned().collect::<Vec<_>>();
+        let subs = listed(&whole);
+        for sub in subs.iter().chain(&subs.iter().flat_map(listed).collect::<Vec<_>>()) {
             let help = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Examples:"), "{}", sub.get_name());
             assert!(sub.get_about().is_some(), "{}", sub.get_name());

@@ -6,24 +6,31 @@ use anyhow::Context;
 use clap_mangen::Man;
 use std::path::{Path, PathBuf};
 
-/// Writes the manual pages, one for each command
+/// Writes the manual pages, one for each command and each command of a command
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The directory to write to
     dir: PathBuf,
 }
 
-/// Writes `ordo.8` and `ordo-COMMAND.8`.
+/// Writes `ordo.8`, `ordo-COMMAND.8`, and so on down.
 pub(crate) fn run(args: &Args) -> Outcome {
     std::fs::create_dir_all(&args.dir).with_context(|| args.dir.display().to_string())?;
     let whole = command();
     write(&args.dir, &whole, "ordo")?;
-    for sub in whole.get_subcommands().filter(|sub| !sub.is_hide_set()) {
-        let name = format!("ordo-{}", sub.get_name());
-        let page = sub.clone().display_name(name.clone()).bin_name(format!("ordo {}", sub.get_name()));
-        write(&args.dir, &page.disable_help_flag(true), &name)?;
-    }
+    below(&args.dir, &whole, "ordo")?;
     Ok(Status::DONE)
+}
+
+fn below(dir: &Path, command: &clap::Command, called: &str) -> anyhow::Result<()> {
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        let called = format!("{called} {}", sub.get_name());
+        let name = called.replace(' ', "-");
+        let page = sub.clone().display_name(name.clone()).bin_name(&called);
+        write(dir, &page.disable_help_flag(true), &name)?;
+        below(dir, sub, &called)?;
+    }
+    Ok(())
 }
 
 fn write(dir: &Path, command: &clap::Command, name: &str) -> anyhow::Result<()> {

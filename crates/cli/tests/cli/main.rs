@@ -2,9 +2,11 @@
 
 mod common;
 mod crash;
+mod disks;
 mod explained;
 mod generated;
 mod inside;
 mod killed;
 mod mounted;
+mod report;
 mod tuned;

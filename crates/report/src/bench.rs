@@ -1,0 +1,155 @@
+//! Benchmarks: for each workload the phases as bars, and all numbers as a table. Of several runs, medians.
+
+use crate::bars::{self, Bar, Group};
+use crate::document::Row;
+use crate::number::{bytes, fixed, short};
+use maud::{Markup, html};
+
+/// The distinct values of `of`, in the order in which they come.
+fn distinct<'a, T: PartialEq>(rows: &'a [Row], of: impl Fn(&'a Row) -> T) -> Vec<T> {
+    let mut found = Vec::new();
+    for row in rows {
+        let value = of(row);
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
+/// All runs of one thing.
+struct Runs<'a>(Vec<&'a Row>);
+
+impl Runs<'_> {
+    /// The middle one; of two, the mean.
+    fn median(&self, of: impl Fn(&Row) -> f64) -> f64 {
+        let mut values: Vec<f64> = self.0.iter().map(|row| of(row)).collect();
+        values.sort_by(f64::total_cmp);
+        match values.len() {
+            0 => 0.0,
+            count if count % 2 == 1 => values[count / 2],
+            count => (values[count / 2 - 1] + values[count / 2]) / 2.0,
+        }
+    }
+
+    /// From the slowest to the fastest.
+    fn spread(&self) -> String {
+        let rates = || self.0.iter().map(|row| row.rate);
+        match self.0.len() {
+            0 | 1 => String::new(),
+            _ => format!("{}\u{2013}{}", short(rates().fold(f64::MAX, f64::min)), short(rates().fold(0.0, f64::max))),
+        }
+    }
+}
+
+/// What was run.
+pub(crate) fn title(rows: &[Row]) -> String {
+    distinct(rows, |row| row.workload.as_str()).join(", ")
+}
+
+/// A section for the rows of a document.
+pub(crate) fn of(rows: &[Row]) -> Markup {
+    let schemes = distinct(rows, |row| row.scheme.as_str());
+    let beds = distinct(rows, |row| (row.workload.as_str(), row.disk.as_str()));
+    html! {
+        p.lead { "Operations a second; a longer bar is better. Of several runs the median." }
+        @for (workload, disk) in beds {
+            @let phases = phases(rows, workload, disk);
+            section.part {
+                h3 { (workload) @if !disk.is_empty() { " " small { "on " (disk) } } }
+                div.many {
+                    @for phase in &phases { figure { (chart(rows, (workload, disk), phase, &schemes)) } }
+                }
+                details open[phases.len() == 1] {
+                    summary { "All numbers" }
+                    (table(rows, (workload, disk), &phases, &schemes))
+                }
+            }
+        }
+    }
+}
+
+/// The phases, `total` first.
+fn phases<'a>(rows: &'a [Row], workload: &str, disk: &str) -> Vec<&'a str> {
+    let mut phases = distinct(rows, |row| (row.workload.as_str(), row.disk.as_str(), row.phase.as_str()));
+    phases.retain(|(of, on, _)| *of == workload && *on == disk);
+    phases.sort_by_key(|(.., phase)| *phase != "total");
+    phases.into_iter().map(|(.., phase)| phase).collect()
+}
+
+fn runs<'a>(rows: &'a [Row], (workload, disk): (&str, &str), phase: &str, scheme: &str) -> Runs<'a> {
+    let is = |row: &&Row| row.workload == workload && row.disk == disk && row.phase == phase && row.scheme == scheme;
+    Runs(rows.iter().filter(is).collect())
+}
+
+fn chart(rows: &[Row], bed: (&str, &str), phase: &str, schemes: &[&str]) -> Markup {
+    let bars = schemes.iter().enumerate().filter_map(|(at, scheme)| {
+        let runs = runs(rows, bed, phase, scheme);
+        let value = (!runs.0.is_empty()).then(|| runs.median(|row| row.rate));
+        value.map(|_| Bar { label: (*scheme).to_owned(), value, says: None, colour: at })
+    });
+    bars::of(html! { (phase) }, &[Group { name: String::new(), bars: bars.collect() }])
+}
+
+fn table(rows: &[Row], bed: (&str, &str), phases: &[&str], schemes: &[&str]) -> Markup {
+    let names =
+        ["runs", "ops", "seconds", "ops/s", "of all runs", "CPU s", "reads", "writes", "written", "rollbacks", "waits"];
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(format!("{}: all numbers", bed.0)) {
+            table.numbers {
+                caption.hidden { (bed.0) }
+                thead { tr { td {} @for name in names { th scope="col" { (name) } } } }
+                @for phase in phases {
+                    tbody {
+                        tr { th.group scope="rowgroup" colspan="12" { (phase) } }
+                        @for scheme in schemes {
+                            @let runs = runs(rows, bed, phase, scheme);
+                            @if !runs.0.is_empty() {
+                                tr {
+                                    th scope="row" { (scheme) }
+                                    td { (runs.0.len()) }
+                                    td { (fixed(runs.median(|row| row.ops), 0)) }
+                                    td { (fixed(runs.median(|row| row.seconds), 3)) }
+                                    td { (short(runs.median(|row| row.rate))) }
+                                    td { (runs.spread()) }
+                                    td { (fixed(runs.median(|row| row.cpu_seconds), 3)) }
+                                    td { (fixed(runs.median(|row| row.disk_reads), 0)) }
+                                    td { (fixed(runs.median(|row| row.disk_writes), 0)) }
+                                    td { (bytes(runs.median(|row| row.bytes_written))) }
+                                    td { (fixed(runs.median(|row| row.rollbacks), 0)) }
+                                    td { (fixed(runs.median(|row| row.waits), 0)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(scheme: &str, phase: &str, rate: f64) -> Row {
+        let text = format!(
+            r#"{{"scheme":"{scheme}","workload":"w","disk":"ram","phase":"{phase}","ops":10,"seconds":1,"rate":{rate}}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn each_phase_has_a_chart_of_medians_and_total_is_the_first() {
+        let rows: Vec<Row> = [("sync", "create", 5.0), ("sync", "total", 7.0), ("suj", "create", 9.0)]
+            .into_iter()
+            .chain([("sync", "create", 1.0), ("sync", "create", 30.0)])
+            .map(|(scheme, phase, rate)| row(scheme, phase, rate))
+            .collect();
+        let drawn = of(&rows).into_string();
+        assert_eq!(drawn.matches("<table class=\"bars\"").count(), 2);
+        assert!(drawn.find(">total<").unwrap() < drawn.find(">create<").unwrap(), "{drawn}");
+        assert!(drawn.contains(">1\u{2013}30<"), "{drawn}");
+        assert_eq!(runs(&rows, ("w", "ram"), "create", "sync").median(|row| row.rate), 5.0);
+    }
+}

@@ -1,0 +1,154 @@
+//! What a paper claims, and what became of it here.
+
+use crate::document::Claim;
+use crate::number::short;
+use maud::{Markup, html};
+use serde_json::Value;
+
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Held,
+    Broken,
+    Untested,
+}
+
+impl Verdict {
+    const ALL: [Verdict; 3] = [Verdict::Held, Verdict::Broken, Verdict::Untested];
+
+    fn of(claim: &Claim) -> Verdict {
+        match (claim.tested, claim.holds) {
+            (Some(false), _) | (_, None) => Verdict::Untested,
+            (_, Some(true)) => Verdict::Held,
+            (_, Some(false)) => Verdict::Broken,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Verdict::Held => "held",
+            Verdict::Broken => "broken",
+            Verdict::Untested => "untested",
+        }
+    }
+
+    /// A mark, and words.
+    fn says(self) -> (&'static str, &'static str) {
+        match self {
+            Verdict::Held => ("\u{2713}", "holds"),
+            Verdict::Broken => ("\u{2717}", "does not hold"),
+            Verdict::Untested => ("\u{25cb}", "not tested"),
+        }
+    }
+}
+
+fn count(claims: &[Claim], verdict: Verdict) -> usize {
+    claims.iter().filter(|claim| Verdict::of(claim) == verdict).count()
+}
+
+/// One line: how many were tested, and how many hold.
+pub(crate) fn verdict(claims: &[Claim]) -> Markup {
+    let [held, broken, untested] = Verdict::ALL.map(|verdict| count(claims, verdict));
+    html! {
+        @if !claims.is_empty() {
+            div.verdict {
+                p {
+                    strong { (held) " of " (held + broken) } " tested claims hold"
+                    @if broken > 0 { ", " (broken) " " (if broken == 1 { "does" } else { "do" }) " not" }
+                    @if untested > 0 { "; " (untested) " " (if untested == 1 { "was" } else { "were" }) " not tested" }
+                    "."
+                }
+                div.share aria-hidden="true" {
+                    @for verdict in Verdict::ALL {
+                        span class=(verdict.name()) style=(format!("flex-grow:{}", count(claims, verdict))) {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The claims, by what became of them; `id` tells the filters of a page apart.
+pub(crate) fn table(id: &str, claims: &[Claim]) -> Markup {
+    html! {
+        fieldset.claims {
+            legend.hidden { "Which claims to show" }
+            input.all type="radio" name=(id) id=(format!("{id}-all")) checked;
+            label for=(format!("{id}-all")) { "all " small { (claims.len()) } }
+            @for verdict in Verdict::ALL {
+                input class=(verdict.name()) type="radio" name=(id) id=(format!("{id}-{}", verdict.name()));
+                label for=(format!("{id}-{}", verdict.name())) { (verdict.says().1) " " small { (count(claims, verdict)) } }
+            }
+            table {
+                caption.hidden { "Claims, and what became of them" }
+                thead { tr { @for name in ["claim", "expected", "ours", "why"] { th scope="col" { (name) } } } }
+                @for verdict in Verdict::ALL.into_iter().filter(|verdict| count(claims, *verdict) > 0) {
+                    tbody class=(verdict.name()) {
+                        tr { th.group scope="rowgroup" colspan="4" { (badge(verdict)) } }
+                        @for claim in claims.iter().filter(|claim| Verdict::of(claim) == verdict) { (line(claim)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn badge(verdict: Verdict) -> Markup {
+    let (mark, words) = verdict.says();
+    html! { span class=(format!("badge {}", verdict.name())) { span aria-hidden="true" { (mark) " " } (words) } }
+}
+
+fn line(claim: &Claim) -> Markup {
+    html! {
+        tr {
+            th scope="row" {
+                (claim.statement)
+                small { (claim.id) @if !claim.place.is_empty() { @if !claim.id.is_empty() { " \u{b7} " } (claim.place) } }
+            }
+            @for (name, value) in [("expected", text(&claim.expected)), ("ours", text(&claim.ours)), ("why", claim.why.clone())] {
+                @if value.is_empty() { td.empty {} } @else { td data-name=(name) { (value) } }
+            }
+        }
+    }
+}
+
+/// A value of any kind, for people.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), short),
+        Value::Bool(true) => "yes".into(),
+        Value::Bool(false) => "no".into(),
+        Value::Array(list) => list.iter().map(text).collect::<Vec<_>>().join(", "),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(tested: Option<bool>, holds: Option<bool>) -> Claim {
+        Claim { statement: "it is fast".into(), tested, holds, ..Claim::default() }
+    }
+
+    #[test]
+    fn a_claim_is_held_broken_or_not_tested() {
+        let known = [(Some(true), Some(true)), (None, Some(false)), (Some(false), Some(true)), (Some(true), None)];
+        let found = known.map(|(tested, holds)| Verdict::of(&claim(tested, holds)));
+        assert_eq!(found, [Verdict::Held, Verdict::Broken, Verdict::Untested, Verdict::Untested]);
+        let claims = known.map(|(tested, holds)| claim(tested, holds));
+        let said = verdict(&claims).into_string();
+        assert!(said.contains("<strong>1 of 2</strong> tested claims hold, 1 does not; 2 were not tested."), "{said}");
+        assert!(verdict(&[]).into_string().is_empty());
+    }
+
+    #[test]
+    fn values_of_any_kind_are_shown() {
+        let value = serde_json::json!([1.23456, "a", true, null, {"b": 2}]);
+        assert_eq!(text(&value), "1.23, a, yes, , b: 2");
+    }
+}

@@ -1,0 +1,367 @@
+//! The documents, by shape.
+//!
+//! D1. A shape is known by fields that it alone has; the rest of a document may be missing, and what is unknown is skipped.
+//! D2. Control characters and marks that turn the direction of writing are replaced before anything else is done: a name
+//!     cannot show as another one.
+//! D3. A field that is null is a field that is missing.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A document that was not read yet.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// What it is called when it is refused: the name of its file.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A document that the report does not know.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name}: {why}; give what ordo bench, paper, crash or trace --explain prints with --json")]
+pub struct Refused {
+    /// The document.
+    pub name: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// A document that was read.
+#[derive(Debug)]
+pub(crate) enum Document {
+    Bench(Vec<Row>),
+    Paper(Box<Paper>),
+    Crash(Crash),
+    Trace(Trace),
+}
+
+/// A row of `ordo bench`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) scheme: String,
+    pub(crate) workload: String,
+    #[serde(default)]
+    pub(crate) disk: String,
+    pub(crate) phase: String,
+    #[serde(default)]
+    pub(crate) ops: f64,
+    pub(crate) seconds: f64,
+    pub(crate) rate: f64,
+    #[serde(default)]
+    pub(crate) cpu_seconds: f64,
+    #[serde(default)]
+    pub(crate) disk_reads: f64,
+    #[serde(default)]
+    pub(crate) disk_writes: f64,
+    #[serde(default)]
+    pub(crate) bytes_written: f64,
+    #[serde(default)]
+    pub(crate) rollbacks: f64,
+    #[serde(default)]
+    pub(crate) waits: f64,
+}
+
+/// What `ordo paper` prints.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Paper {
+    pub(crate) paper: String,
+    pub(crate) title: String,
+    pub(crate) reference: String,
+    pub(crate) disk: String,
+    pub(crate) seed: Option<u64>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) claims: Vec<Claim>,
+    pub(crate) timelines: Vec<Timeline>,
+    pub(crate) stories: Vec<Story>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Table {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Compared>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) unit: String,
+}
+
+/// A row of a paper's table: our numbers and the paper's.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Compared {
+    pub(crate) labels: Vec<String>,
+    pub(crate) ours: Vec<Option<f64>>,
+    pub(crate) theirs: Vec<Option<f64>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Figure {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) kind: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) categories: Vec<String>,
+    pub(crate) series: Vec<Series>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Axis {
+    pub(crate) label: String,
+    pub(crate) unit: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) values: Vec<Option<f64>>,
+    pub(crate) points: Vec<(Option<f64>, Option<f64>)>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Claim {
+    pub(crate) id: String,
+    #[serde(rename = "where")]
+    pub(crate) place: String,
+    pub(crate) statement: String,
+    pub(crate) tested: Option<bool>,
+    pub(crate) holds: Option<bool>,
+    pub(crate) expected: Value,
+    pub(crate) ours: Value,
+    pub(crate) why: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Timeline {
+    pub(crate) scheme: String,
+    pub(crate) title: String,
+    pub(crate) workload: String,
+    pub(crate) cylinders: f64,
+    pub(crate) requests: Vec<Request>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Request {
+    pub(crate) at_ms: f64,
+    pub(crate) service_ms: f64,
+    pub(crate) cylinder: f64,
+    pub(crate) kind: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Story {
+    pub(crate) scheme: String,
+    pub(crate) title: String,
+    pub(crate) svg: String,
+    pub(crate) text: String,
+}
+
+/// What `ordo crash` prints.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Crash {
+    pub(crate) scheme: String,
+    pub(crate) workload: String,
+    #[serde(default)]
+    pub(crate) disk: String,
+    #[serde(default)]
+    pub(crate) without: Vec<String>,
+    #[serde(default)]
+    pub(crate) writes: f64,
+    pub(crate) states: f64,
+    pub(crate) violations: Vec<Violation>,
+    pub(crate) violations_total: Option<f64>,
+    pub(crate) leaks_only: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Violation {
+    pub(crate) id: String,
+    pub(crate) oracle: Value,
+    pub(crate) call: String,
+    pub(crate) detail: String,
+}
+
+/// What `ordo trace --explain` prints.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Trace {
+    pub(crate) scheme: String,
+    pub(crate) call: String,
+    #[serde(default)]
+    pub(crate) disk: String,
+    #[serde(default)]
+    pub(crate) setup: Vec<String>,
+    pub(crate) refused: Option<String>,
+    pub(crate) events: Vec<Event>,
+    #[serde(default)]
+    pub(crate) returned_us: u64,
+    #[serde(default)]
+    pub(crate) durable_us: u64,
+    #[serde(default)]
+    pub(crate) writes: f64,
+    #[serde(default)]
+    pub(crate) rollbacks: f64,
+    #[serde(default)]
+    pub(crate) waits: f64,
+    #[serde(default)]
+    pub(crate) flushes: f64,
+}
+
+/// A line of a trace; which fields it has depends on what happened.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Event {
+    pub(crate) us: u64,
+    pub(crate) event: String,
+    pub(crate) number: Option<u64>,
+    pub(crate) says: String,
+    pub(crate) answer: String,
+    pub(crate) made: Vec<Held>,
+    pub(crate) undone: Vec<Held>,
+    pub(crate) buf: String,
+    pub(crate) image: Option<u64>,
+    pub(crate) rolled_back: bool,
+    pub(crate) what: String,
+    /// Names of bufs.
+    pub(crate) until: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Held {
+    pub(crate) buf: String,
+    pub(crate) what: String,
+    pub(crate) how: String,
+    pub(crate) until: Vec<BTreeMap<String, String>>,
+}
+
+/// The documents of a source: one, or a list of them.
+pub(crate) fn read(source: &Source) -> Result<Vec<Document>, Refused> {
+    let refused = |why: String| Refused { name: source.name.clone(), why: one_line(&why) };
+    let mut value: Value = serde_json::from_str(&source.text).map_err(|error| refused(format!("no JSON: {error}")))?;
+    clean(&mut value);
+    let has = |value: &Value, fields: &[&str]| fields.iter().all(|field| value.get(field).is_some());
+    let is_row = |value: &Value| has(value, &["scheme", "workload", "phase", "rate"]);
+    match value {
+        Value::Array(list) if list.is_empty() => Err(refused("an empty list".into())),
+        Value::Array(list) if list.iter().all(is_row) => {
+            typed(Value::Array(list), "a list of ordo bench").map(|rows| vec![Document::Bench(rows)]).map_err(refused)
+        }
+        Value::Array(list) => list.into_iter().map(|one| shape(one, has).map_err(refused)).collect(),
+        one => Ok(vec![shape(one, has).map_err(refused)?]),
+    }
+}
+
+fn shape(value: Value, has: impl Fn(&Value, &[&str]) -> bool) -> Result<Document, String> {
+    if has(&value, &["paper"]) && value["paper"].is_string() {
+        typed(value, "a document of ordo paper").map(Document::Paper)
+    } else if has(&value, &["scheme", "workload", "states", "violations"]) {
+        typed(value, "a document of ordo crash").map(Document::Crash)
+    } else if has(&value, &["scheme", "call", "events"]) {
+        typed(value, "a document of ordo trace").map(Document::Trace)
+    } else {
+        Err("a document of no known shape".into())
+    }
+}
+
+fn typed<T: DeserializeOwned>(value: Value, what: &str) -> Result<T, String> {
+    serde_json::from_value(value).map_err(|error| format!("looks like {what}, but {error}"))
+}
+
+fn clean(value: &mut Value) {
+    match value {
+        Value::String(text) if text.chars().any(is_harmful) => {
+            *text = text.chars().map(|c| if is_harmful(c) { char::REPLACEMENT_CHARACTER } else { c }).collect();
+        }
+        Value::Array(list) => list.iter_mut().for_each(clean),
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(clean);
+        }
+        _ => {}
+    }
+}
+
+fn is_harmful(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t'))
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(text: &str) -> Source {
+        Source { name: "x.json".into(), text: text.into() }
+    }
+
+    #[test]
+    fn a_document_is_known_by_its_shape() {
+        let kind = |text: &str| match &read(&source(text)).unwrap()[..] {
+            [Document::Bench(rows)] => format!("bench {}", rows.len()),
+            [Document::Paper(paper)] => format!("paper {}", paper.paper),
+            [Document::Crash(crash)] => format!("crash {}", crash.states),
+            [Document::Trace(trace)] => format!("trace {}", trace.call),
+            several => format!("{} documents", several.len()),
+        };
+        let row = r#"{"scheme":"s","workload":"w","phase":"p","rate":1,"seconds":2,"new":[]}"#;
+        assert_eq!(kind(&format!("[{row},{row}]")), "bench 2");
+        assert_eq!(kind(r#"{"paper":"k","disk":null,"tables":[{"title":null}]}"#), "paper k");
+        assert_eq!(kind(r#"{"scheme":"s","workload":"w","states":7,"violations":[]}"#), "crash 7");
+        assert_eq!(kind(r#"{"scheme":"s","call":"mkdir /d","events":[{"us":1,"event":"flush"}]}"#), "trace mkdir /d");
+        assert_eq!(kind(r#"[{"paper":"a"},{"paper":"b"}]"#), "2 documents");
+    }
+
+    #[test]
+    fn anything_else_is_refused_in_one_line_with_its_name() {
+        for text in [
+            "",
+            "{",
+            "7",
+            "null",
+            "[]",
+            "[1]",
+            "{}",
+            r#"{"paper":7}"#,
+            "\"a\\nb\"",
+            r#"[{"scheme":"s","workload":"w","phase":"p","rate":"fast","seconds":2}]"#,
+            r#"{"paper":"k","tables":7}"#,
+            r#"[{"scheme":"s","workload":"w","phase":"p","rate":1,"seconds":2},{}]"#,
+        ] {
+            let said = read(&source(text)).unwrap_err().to_string();
+            assert!(said.starts_with("x.json: ") && !said.contains('\n') && said.contains("--json"), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn marks_that_turn_text_around_are_replaced() {
+        let text = r#"{"paper":"k","title":"a\u202eb\u0007c\nd"}"#;
+        match &read(&source(text)).unwrap()[..] {
+            [Document::Paper(paper)] => assert_eq!(paper.title, "a\u{fffd}b\u{fffd}c\nd"),
+            other => panic!("{other:?}"),
+        }
+    }
+}

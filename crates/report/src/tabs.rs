@@ -1,0 +1,20 @@
+//! What stands side by side, one at a time: tabs by CSS alone. On paper all are shown.
+
+use maud::{Markup, html};
+
+/// Tabs, each with its name; `id` tells the sets of a page apart. A single one needs none.
+pub(crate) fn of(id: &str, legend: &str, panels: Vec<(String, Markup)>) -> Markup {
+    if panels.len() == 1 {
+        return html! { @for (name, panel) in panels { h4 { (name) } (panel) } };
+    }
+    html! {
+        fieldset.tabs {
+            legend.hidden { (legend) }
+            @for (at, (name, panel)) in panels.into_iter().enumerate() {
+                input type="radio" name=(id) id=(format!("{id}-{at}")) checked[at == 0];
+                label for=(format!("{id}-{at}")) { (name) }
+                div.panel { h4.printed { (name) } (panel) }
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The story of one call: what was written, when, and what was held back until what.
+
+use crate::document::{Event, Held, Trace};
+use crate::number::{fixed, moment_us, time_us};
+use maud::{Markup, html};
+
+/// A story.
+pub(crate) fn of(trace: &Trace) -> Markup {
+    let mut shown = None;
+    // A moment is told once.
+    let mut time = |us: u64| if shown.replace(us) == Some(us) { String::new() } else { moment_us(us) };
+    let facts = [
+        ("returned after", time_us(trace.returned_us)),
+        ("durable after", time_us(trace.durable_us)),
+        ("writes", fixed(trace.writes, 0)),
+        ("rolled back", fixed(trace.rollbacks, 0)),
+        ("waits", fixed(trace.waits, 0)),
+        ("flushes", fixed(trace.flushes, 0)),
+    ];
+    html! {
+        p { code { (trace.call) } @if !trace.disk.is_empty() { " on " (trace.disk) } @for call in &trace.setup { "; before it " code { (call) } } }
+        @if let Some(why) = &trace.refused { p { span.badge.broken { "refused" } " " (why) } }
+        dl.facts { @for (name, value) in facts { div { dt { (name) } dd { (value) } } } }
+        ol.story {
+            @for event in &trace.events {
+                li { span.time { (time(event.us)) } div { (line(event)) } }
+            }
+        }
+    }
+}
+
+fn line(event: &Event) -> Markup {
+    let image = || event.image.map(|image| format!(", image {image}")).unwrap_or_default();
+    match event.event.as_str() {
+        "call" | "step" => html! {
+            @if let Some(number) = event.number { span.step { (number) } " " }
+            (event.says)
+            (held(&event.made))
+            @if !event.answer.is_empty() { p.held { "\u{2192} " (event.answer) } }
+        },
+        "returns" => html! { strong { "the call returns" } },
+        "leaves" if event.rolled_back => html! {
+            "leaves: " (event.buf) (image()) ", " strong { "rolled back" }
+            @for held in &event.undone { p.held { "without " (held.what) (until(held)) } }
+        },
+        "leaves" => html! { "leaves: " (event.buf) (image()) },
+        "waits" => {
+            html! { "waits: " (event.buf) @if !event.until.is_empty() { ", until durable: " (event.until.join(" and ")) } }
+        }
+        "landed" => html! { "durable: " (event.buf) (image()) },
+        "flush" => html! { "the disk flushes" },
+        "flushed" => html! { "the disk has flushed" },
+        "freed" => html! { "ripe: " (event.what) },
+        "sync" => html! { "sync: nothing more would be written, or flushed" },
+        "durable" => html! { strong { "everything is durable" } },
+        other => html! { (other) " " (event.says) (event.what) (event.buf) },
+    }
+}
+
+fn held(made: &[Held]) -> Markup {
+    html! {
+        @for held in made {
+            p.held {
+                (if held.how == "kept" { "kept: " } else { "held: " }) (held.what)
+                @if !held.buf.is_empty() && held.how != "kept" { ", in " (held.buf) }
+                (until(held))
+            }
+        }
+    }
+}
+
+/// Until what is durable, and by which rule.
+fn until(held: &Held) -> String {
+    let one = |until: &std::collections::BTreeMap<String, String>| {
+        let rule = until.get("rule").map(|rule| format!(" ({rule})")).unwrap_or_default();
+        until.get("buf").map(|buf| format!("{buf}{rule}"))
+    };
+    let until: Vec<String> = held.until.iter().filter_map(one).collect();
+    if until.is_empty() { String::new() } else { format!(", until durable: {}", until.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_story_tells_what_is_held_and_until_when() {
+        let text = r#"{"scheme":"softupdates","call":"mkdir <d>","returned_us":12,"durable_us":30000213,"events":[
+            {"us":0,"event":"step","number":2,"says":"link added","answer":"wait","made":[{"buf":"block 0","what":"entry",
+              "how":"rolled-back","until":[{"buf":"inode block @8","rule":"inode-before-name"}]}]},
+            {"us":0,"event":"leaves","buf":"block 0","image":1,"rolled_back":true,"undone":[{"what":"entry"}]},
+            {"us":5,"event":"waits","buf":"b","until":["c","d"]},
+            {"us":6,"event":"sings","says":"la"}]}"#;
+        let drawn = of(&serde_json::from_str(text).unwrap()).into_string();
+        for shown in [
+            "mkdir &lt;d&gt;",
+            "12 \u{b5}s",
+            "30 s",
+            "held: entry, in block 0, until durable: inode block @8 (inode-before-name)",
+            "without entry",
+            "until durable: c and d",
+            "sings la",
+            "\u{2192} wait",
+        ] {
+            assert!(drawn.contains(shown), "{shown}: {drawn}");
+        }
+        assert_eq!(drawn.matches("<span class=\"time\">0</span>").count(), 1, "a moment is told once: {drawn}");
+    }
+}
