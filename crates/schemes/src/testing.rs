@@ -169,6 +169,7 @@ fn words(must: &Must) -> String {
         Must::Nothing => String::new(),
         Must::Durable(buf) => format!("{buf:?}"),
         Must::InOrder(bufs) => format!("{bufs:?}"),
+        Must::Sent(buf) => format!("send {buf:?}"),
         Must::Wait(_) => "wait".into(),
     }
 }
