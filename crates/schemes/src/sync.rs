@@ -21,7 +21,8 @@ use rule::Rule;
 use crate::AllocInit;
 use crate::rules::Rules;
 use buf::{
-    Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Must, Op, Promises, Role, Scheme, Step, Ticket,
+    Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Must, Op, Promises, Role, Scheme, Slot, Step,
+    Ticket,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -148,6 +149,9 @@ impl Scheme for Synchronous {
             Step::BlockReady { block, role, .. } => self.block_ready(block, role).into(),
             Step::BlockAllocated { slot, freed: Some(ticket), .. } => {
                 then_free(self.by(Rule::MovedFragment, slot.buf()), ticket)
+            }
+            Step::BlockAllocated { freed: None, role: Role::Directory, slot: Slot::Indirect(at, _), .. } => {
+                self.by(Rule::DirectorySize, at).into()
             }
             // A pointer within an indirect block: the block was durable when it was made, and a pointer more in it
             // only leads to what is initialised as far as it must be. fsync and the syncer write it.

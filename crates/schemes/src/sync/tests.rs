@@ -40,7 +40,7 @@ const EFFECTS: &[(Rule, &[&str], &[&str])] = &[
     (Rule::NewNameBeforeOld, &[], &["name renamed"]),
     (Rule::NameGoneBeforeLink, &[], &["name removed", "old name removed"]),
     (Rule::LinkBeforeFree, &["links down", "inode released", "blocks released"], &[]),
-    (Rule::DirectorySize, &["directory size"], &[]),
+    (Rule::DirectorySize, &["directory size", "directory pointed to"], &[]),
     (Rule::InodesInitialised, &["inodes ready", "inodes initialised"], &[]),
     (Rule::IndirectInitialised, &["indirect initialised"], &[]),
     (Rule::DirectoryInitialised, &["directory initialised", "directory grown"], &[]),
