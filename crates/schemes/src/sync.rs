@@ -22,7 +22,7 @@ use crate::AllocInit;
 use crate::rules::Rules;
 use buf::{
     Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Must, Op, Promises, Role, Scheme, Slot, Step,
-    Ticket,
+    Ticket, WhileLeaving,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -123,6 +123,10 @@ impl Scheme for Synchronous {
             mount_at_once: false,
             rules: Rules::<Rule>::in_force(self.alloc_init).texts(),
         }
+    }
+
+    fn while_leaving(&self) -> WhileLeaving {
+        WhileLeaving::Lock
     }
 
     fn end(&self, _cache: &Rc<Cache>, op: Op) -> Must {
