@@ -12,7 +12,8 @@ pub enum Rule {
     /// The directory's block, with the new name or without the old one, before the call returns. Only the promise
     /// depends on it.
     NameOnReturn,
-    /// The block with a renamed file's new name, before the old name is cleared. Otherwise the file has neither.
+    /// The block with a renamed file's new name, before the old name is cleared; a name beside another one, and that of a
+    /// directory, before others are cleared for its sake. Otherwise the file has neither.
     NewNameBeforeOld,
     /// The directory's block without the name, before the link count goes down. Otherwise the name outlives its inode.
     NameGoneBeforeLink,
