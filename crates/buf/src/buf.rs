@@ -210,6 +210,11 @@ impl Buf {
         self.slot.set(slot);
     }
 
+    /// Somebody else has the image, too: a change makes a copy first.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.image.borrow()) > 1
+    }
+
     /// Changes the bytes. A private copy is made first if the present image is on its way (B3).
     pub(crate) fn change<R>(&self, f: impl FnOnce(&mut [u8]) -> R) -> R {
         let mut image = self.image.borrow_mut();

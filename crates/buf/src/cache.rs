@@ -2,7 +2,7 @@
 
 use crate::buf::{State, Stored};
 use crate::dirty::DirtyBufs;
-use crate::{Buf, BufRef, Health, Home, Key, Ledger, Role, Scheme, Ticket};
+use crate::{Buf, BufRef, Health, Home, Key, Ledger, Role, Scheme, Ticket, WhileLeaving};
 use disk::{Block, DiskOff, Queue, Tag};
 use ondisk::{Ino, Lbn};
 use rt::Rt;
@@ -74,6 +74,10 @@ pub struct CacheStats {
     pub rollbacks: u64,
     /// Times a caller had to wait for a scheme.
     pub waits: u64,
+    /// Times a change had to wait, since the buf was locked while its image was on its way ([`crate::WhileLeaving`]).
+    pub lock_waits: u64,
+    /// Times a buf was copied, since it was changed while its image was on its way (B3).
+    pub copies: u64,
     /// Bytes in the cache now.
     pub bytes: usize,
     /// Bytes of dirty bufs now.
@@ -319,9 +323,17 @@ impl Cache {
     /// Waits until `buf` may be changed: at once, unless the scheme locks what is leaving.
     #[inline]
     pub async fn before_change(&self, buf: &BufRef) {
-        while buf.leaving.get() && self.scheme().while_leaving() == crate::WhileLeaving::Lock {
+        if self.is_locked(buf) {
+            self.count(|s| s.lock_waits += 1);
+        }
+        while self.is_locked(buf) {
             self.aside(buf.changed.notified()).await;
         }
+    }
+
+    /// Its image is on its way, and it must not be changed (B8).
+    fn is_locked(&self, buf: &Buf) -> bool {
+        buf.leaving.get() && self.scheme().while_leaving() == WhileLeaving::Lock
     }
 
     /// Waits, while other calls may run: the one that waits is the one that runs again afterwards (B7).
@@ -335,7 +347,7 @@ impl Cache {
     /// Changes the bytes, which makes the buf dirty.
     #[inline]
     pub fn modify<R>(&self, buf: &BufRef, f: impl FnOnce(&mut [u8]) -> R) -> R {
-        let result = buf.change(f);
+        let result = self.fill(buf, f);
         self.mark_dirty(buf);
         result
     }
@@ -344,6 +356,10 @@ impl Cache {
     /// whoever sets the pointer makes dirty.
     #[inline]
     pub fn fill<R>(&self, buf: &BufRef, f: impl FnOnce(&mut [u8]) -> R) -> R {
+        debug_assert!(!self.is_locked(buf), "{buf:?} is changed, and nobody waited for it");
+        if buf.leaving.get() && buf.is_shared() {
+            self.count(|s| s.copies += 1);
+        }
         buf.change(f)
     }
 
@@ -371,6 +387,7 @@ impl Cache {
         if old == len {
             return;
         }
+        debug_assert!(!self.is_locked(buf), "{buf:?} is changed, and nobody waited for it");
         let mut block = Block::zeroed(len);
         let keep = old.min(len);
         block[..keep].copy_from_slice(&buf.bytes()[..keep]);

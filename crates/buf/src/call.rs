@@ -99,6 +99,7 @@ impl Cache {
                 }
                 Ok(())
             }
+            Must::Sent(buf) => self.send_now(&buf).await,
             Must::Wait(until) => {
                 self.count(|s| s.waits += 1);
                 until.await

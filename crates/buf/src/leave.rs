@@ -2,7 +2,7 @@
 
 use crate::buf::{ImageNo, State, Stored};
 use crate::{Boxed, BufRef, Cache, Key, Leave, Ready};
-use disk::{DiskError, Image, Kind, Tag, Written};
+use disk::{DiskError, Image, Kind, Order, Tag, Written};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +35,25 @@ impl Cache {
             match self.attempt(buf) {
                 Attempt::Clean => return Ok(()),
                 Attempt::Leaving(written) => return self.settled(written.durable().await.map_err(Error::io)).await,
+                Attempt::Blocked(until) => until.await?,
+            }
+        }
+    }
+
+    /// Sends `buf` as it is, and does not wait for it.
+    ///
+    /// # Errors
+    /// `Io`, where what the buf holds was on its way already, in no order that serves, and is waited for after all.
+    pub(crate) async fn send_now(self: &Rc<Self>, buf: &BufRef) -> Result<()> {
+        loop {
+            let fresh = buf.is_dirty();
+            match self.attempt(buf) {
+                Attempt::Clean => return Ok(()),
+                Attempt::Leaving(written) if self.scheme().sent(buf, &written, fresh) => return Ok(()),
+                Attempt::Leaving(_) => {
+                    self.count(|s| s.waits += 1);
+                    return self.write(buf).await;
+                }
                 Attempt::Blocked(until) => until.await?,
             }
         }
@@ -214,8 +233,12 @@ impl Cache {
             buf.stored.set(Stored::Here);
         }
         buf.undurable.set(buf.undurable.get() + 1);
-        self.undurable_bytes.set(self.undurable_bytes.get() + image.len());
-        let written = self.queue.write(addr, image.clone(), Tag { kind: buf.kind(), cause: buf.cause() });
+        // The queue alone holds the image, so that a change after the write has completed copies nothing.
+        let len = image.len();
+        self.undurable_bytes.set(self.undurable_bytes.get() + len);
+        let sequence = self.scheme().sequence(buf);
+        let order = Order { flag: sequence.flag, after: &sequence.after };
+        let written = self.queue.write_in(order, addr, image, Tag { kind: buf.kind(), cause: buf.cause() });
         *buf.in_flight.borrow_mut() = Some(written.clone());
         let number = buf.progress.sent.get();
         let serial = self.next_serial.get();
@@ -232,7 +255,7 @@ impl Cache {
                 Err(error) => Err(error),
             };
             cache.sent.borrow_mut().remove(&(buf.key(), serial));
-            cache.undurable_bytes.set(cache.undurable_bytes.get() - image.len());
+            cache.undurable_bytes.set(cache.undurable_bytes.get() - len);
             buf.undurable.set(buf.undurable.get() - 1);
             // An image may land at an address that the buf has left meanwhile.
             if outcome.is_ok() && buf.addr() == Some(addr) {

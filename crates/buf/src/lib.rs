@@ -18,6 +18,10 @@
 //!     call. A change that no step tells gets the call that runs: the cache forgets it while a call waits here, and
 //!     remembers it when the call goes on. Only a call that waited for a lock, which the cache does not see, may go by
 //!     another's name until its next step. A crash explorer that blames the wrong call would accuse an innocent rule.
+//! B8. A scheme that locks what is on its way ([`WhileLeaving::Lock`]) lets nobody change a buf before its write has
+//!     completed: whoever is about to asks [`Cache::before_change`], and changes the buf before he waits for anything
+//!     else. It cannot stop: a write completes without any lock of the engine, and nobody waits for a buf and keeps a
+//!     write from the disk meanwhile.
 
 #![forbid(unsafe_code)]
 
@@ -46,7 +50,7 @@ pub use held::{Held, How};
 pub use landing::Landing;
 pub use promises::{CrashLeaves, Durable, Promises};
 pub use scheme::{
-    Answer, CallKind, Fields, Home, Leave, LogFile, Must, Op, Pointers, Ready, Run, Scheme, Slot, Step, Undo,
+    Answer, CallKind, Fields, Home, Leave, LogFile, Must, Op, Pointers, Ready, Run, Scheme, Sequence, Slot, Step, Undo,
     WhileLeaving,
 };
 pub use ticket::{Freed, Ledger, Ticket, Told, Watch};

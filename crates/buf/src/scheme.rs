@@ -10,7 +10,7 @@
 //!     address, or knows how a bitmap is laid out.
 
 use crate::{Boxed, Buf, BufRef, Cache, Held, ImageNo, Promises, Role, Ticket};
-use disk::{Block, DiskOff};
+use disk::{Block, DiskOff, Flag, Written};
 use ondisk::{FragNo, Ino, Lbn};
 use rt::Time;
 use std::rc::Rc;
@@ -336,6 +336,8 @@ pub enum Must {
     Durable(BufRef),
     /// These bufs must be durable, one after the other.
     InOrder(Vec<BufRef>),
+    /// This buf must be on its way, in the order with others that [`Scheme::sequence`] gives it. Nobody waits for it.
+    Sent(BufRef),
     /// This must end.
     Wait(Boxed<'static, Result<()>>),
 }
@@ -364,6 +366,15 @@ pub enum Leave {
     AfterBufs(Vec<BufRef>),
     /// Not yet: this must end first (a log that must be durable up to some record).
     After(Boxed<'static, Result<()>>),
+}
+
+/// In which order with others an image goes to the disk.
+#[derive(Default)]
+pub struct Sequence {
+    /// As a barrier.
+    pub flag: Option<Flag>,
+    /// After these, when they are durable.
+    pub after: Vec<Written>,
 }
 
 /// Whether a buf may leave now without being rolled back.
@@ -474,6 +485,18 @@ pub trait Scheme {
     /// The queue is about to take `buf`: what leaves? If an image does, it is this one.
     fn leaving(&self, _cache: &Rc<Cache>, _buf: &BufRef, _image: ImageNo) -> Leave {
         Leave::AsIs
+    }
+
+    /// An image of `buf` is about to be sent. The order that it gives is kept by the disk's queue.
+    fn sequence(&self, _buf: &BufRef) -> Sequence {
+        Sequence::default()
+    }
+
+    /// The image of `buf` that [`Must::Sent`] asked for is on its way. Told before anything else happens. An image that
+    /// is not `fresh` was sent before, by whomever; if its order does not serve, the answer is `false`, and the call waits
+    /// until it is durable.
+    fn sent(&self, _buf: &BufRef, _written: &Written, _fresh: bool) -> bool {
+        true
     }
 
     /// Asked by the syncer and by whoever makes room, who have a choice: should others leave first?

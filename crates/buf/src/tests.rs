@@ -2,6 +2,7 @@
 
 mod causes;
 mod choosing;
+mod leaving;
 
 use crate::{
     Answer, Buf, BufRef, Cache, CacheOptions, Health, Home, ImageNo, Key, Must, Op, Promises, Ready, Scheme, Step,

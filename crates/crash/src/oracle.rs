@@ -92,10 +92,18 @@ impl Judge<'_> {
         if **top == *found {
             return None;
         }
-        self.names(found)
-            .or_else(|| self.nobody_nameless(found))
-            .or_else(|| self.moment(found))
-            .or_else(|| found.files.iter().find_map(|(id, file)| self.file(found, *id, file)))
+        self.names(found).or_else(|| self.nobody_nameless(found)).or_else(|| self.moment(found)).or_else(|| {
+            let lost = self.new_lost(found);
+            let mut files = found.files.iter().filter(|(id, _)| lost != Some(**id));
+            files.find_map(|(id, file)| self.file(found, *id, file))
+        })
+    }
+
+    /// The `lost+found` that the recovery made. Its inode may be one of which nothing was durable, with the generation that
+    /// it had then.
+    fn new_lost(&self, found: &Tree) -> Option<FileId> {
+        let known = self.recording.trees.iter().any(|tree| tree.entry(tree.root, LOST).is_some());
+        found.entry(found.root, LOST).filter(|_| !known)
     }
 
     /// The trees from `floor` to the last that may be seen.
@@ -113,15 +121,14 @@ impl Judge<'_> {
     }
 
     fn names(&self, found: &Tree) -> Option<Breach> {
-        let lost = found.entry(found.root, LOST);
-        let may_be_new = self.recording.trees.iter().all(|tree| tree.entry(tree.root, LOST).is_none());
-        for (dir, file) in found.files.iter().filter(|(dir, _)| !(may_be_new && lost == Some(**dir))) {
+        let lost = self.new_lost(found);
+        for (dir, file) in found.files.iter().filter(|(dir, _)| lost != Some(**dir)) {
             let mut names: BTreeSet<&[u8]> = file.names.keys().map(Vec::as_slice).collect();
             for tree in self.window(self.floors.all) {
                 let known = tree.files.get(dir);
                 names.extend(known.iter().flat_map(|file| file.names.keys().map(Vec::as_slice)));
             }
-            if may_be_new && *dir == found.root {
+            if lost.is_some() && *dir == found.root {
                 names.remove(LOST);
             }
             for name in names {

@@ -57,3 +57,16 @@ fn sync_keeps_what_it_declares() {
     assert!(told.is_empty(), "{} violations: {}", told.len(), told.join("\n"));
     assert!(distinct >= DISTINCT && nested > 0, "only {distinct} distinct images, {nested} recoveries cut");
 }
+
+/// Behind twelve blocks a new one of a directory is reached through an indirect block, which must be durable, too.
+#[test]
+fn names_behind_an_indirect_block_are_durable_on_return() {
+    let text = "# A directory grows behind its indirect block.\n\nmkdir d 755\n\
+        create d/{100..310}{x*200}\n---\ncreate d/{1000..1018}{x*200}\n";
+    let script = Script::parse("indirect", text).expect("a script");
+    let device = Device::by_name("plp").expect("it comes ready");
+    let plan = Plan { states: 120, recovery_cuts: 0, enough: 1, ..Plan::new("sync", script, device) };
+    let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).expect("it runs");
+    assert!(report.violations.is_empty(), "{:?}", report.violations);
+    assert!(report.states > 60, "{} states", report.states);
+}

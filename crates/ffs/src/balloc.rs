@@ -102,6 +102,7 @@ impl Ffs {
 
     async fn undo(&self, reserved: Reserved) {
         if let Some((buf, addr, len)) = reserved.moved {
+            self.cache.before_change(&buf).await;
             self.cache.resize(&buf, len);
             self.cache.moved(&buf, addr);
         }

@@ -1,6 +1,9 @@
 //! Fragments and inodes for what the repair itself makes: copies, `lost+found`, a new root.
 //!
 //! Phase 5 writes the maps, so to allocate is to mark in `used` and in `groups`.
+//!
+//! What this repair itself has freed is taken only when nothing else is left. Until all is written, an inode on the disk
+//! may still have it: a repair that is cut off would leave one fragment to two files, and the next one would have to ask.
 
 use crate::dirty::Order;
 use crate::volume::{Kind, Known, Volume};
@@ -17,8 +20,12 @@ impl Volume {
         }
         let (start, mask) = (self.rotor, (1u64 << count) - 1);
         let blocks = size / per_block;
-        for step in 0..blocks {
-            let block = (start + step) % blocks * per_block;
+        let places = (0..blocks).map(|step| ((start + step) % blocks, false));
+        for (block, freed) in places.clone().chain(places.map(|(block, _)| (block, true))) {
+            if self.freed_blocks.contains(&block) != freed {
+                continue;
+            }
+            let block = block * per_block;
             let bits = self.used.run(block, self.geo.frag);
             if let Some(offset) = (0..=self.geo.frag - count).find(|offset| bits >> offset & mask == 0) {
                 let frag = FragNo(block + u64::from(offset));
@@ -34,15 +41,32 @@ impl Volume {
         None
     }
 
+    /// Fragments belong to nobody any more.
+    pub(crate) fn free_frags(&mut self, frag: FragNo, count: u32) {
+        let (frag, count) = (frag.0, u64::from(count));
+        self.used.clear(frag, count);
+        let per_block = u64::from(self.geo.frag);
+        self.freed_blocks.extend(frag / per_block..(frag + count).div_ceil(per_block));
+    }
+
     /// A free inode, marked as `known`; `None` if there is none.
     pub(crate) async fn take_inode(&mut self, known: Known) -> Result<Option<u32>, Error> {
+        match self.take_inode_that(known, |freed| !freed).await? {
+            Some(ino) => Ok(Some(ino)),
+            None => self.take_inode_that(known, |_| true).await,
+        }
+    }
+
+    /// The same, among those of which `will_do` says so: it is told whether this repair has freed the inode.
+    async fn take_inode_that(&mut self, known: Known, will_do: fn(bool) -> bool) -> Result<Option<u32>, Error> {
         for c in 0..self.geo.ncg {
             let first = if c == 0 { Ino::ROOT.0 + 1 } else { 0 };
             let group = self.groups.get(c as usize);
             let inited = group.map_or(0, |group| group.inited);
             let free = (first..inited).find(|&index| {
                 let known = group.and_then(|group| group.inodes.get(index as usize));
-                known.is_none_or(|known| known.kind == Kind::Free)
+                let is_free = known.is_none_or(|known| known.kind == Kind::Free);
+                is_free && will_do(self.freed_inodes.contains(&(c * self.geo.ipg + index)))
             });
             let index = match free {
                 Some(index) => index,

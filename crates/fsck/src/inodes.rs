@@ -260,7 +260,7 @@ impl Volume {
         let mut walk = Walk::new(self, dinode);
         while let Some(pointer) = walk.next(self).await? {
             if pointer.lbn >= end && !matches!(pointer.slot, Slot::Ext(_)) {
-                self.used.clear(pointer.frag.0, pointer.count.into());
+                self.free_frags(pointer.frag, pointer.count);
                 dropped += u64::from(pointer.count);
                 self.set_pointer(dinode, pointer.slot, FragNo::HOLE).await?;
             }

@@ -221,7 +221,7 @@ impl Volume {
         self.image.read(geo.byte(old), &mut contents).await?;
         self.put_fresh_blocks(new, count + 1).await?;
         self.image.write(geo.byte(new), &contents, Order::Fresh).await?;
-        self.used.clear(old.0, count.into());
+        self.free_frags(old, count);
         self.set_pointer(dinode, Slot::Direct(lbn as usize), new).await?;
         dinode.blocks += u64::from(geo.fsize / 512);
         Ok(Some(geo.dirblksiz.into()))
@@ -247,7 +247,7 @@ impl Volume {
             }
             Slot::Block(ByteOff(geo.byte(indirect).0 + (lbn - 12) * geo.pointer_size() as u64))
         } else {
-            self.used.clear(frag.0, count.into());
+            self.free_frags(frag, count);
             return Ok(None);
         };
         self.set_pointer(dinode, slot, frag).await?;

@@ -166,7 +166,7 @@ impl Volume {
         let mut walk = Walk::new(self, dinode);
         while let Some(pointer) = walk.next(self).await? {
             if pointer.lbn >= lbn && !matches!(pointer.slot, Slot::Ext(_)) {
-                self.used.clear(pointer.frag.0, pointer.count.into());
+                self.free_frags(pointer.frag, pointer.count);
                 self.set_pointer(dinode, pointer.slot, FragNo::HOLE).await?;
                 freed += u64::from(pointer.count);
             }

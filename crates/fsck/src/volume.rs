@@ -7,6 +7,7 @@ use crate::lost::Lost;
 use crate::report::Report;
 use crate::{Error, Finding, Mode, Phase, Progress, Severity};
 use ondisk::{ByteOff, Cgx, Dinode, FragNo, Geometry, Ino, Superblock};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
 /// What an inode turned out to be.
@@ -103,6 +104,10 @@ pub(crate) struct Volume {
     pub(crate) born: BTreeSet<u32>,
     /// Inodes that have more links than on the disk.
     pub(crate) raised: BTreeSet<u32>,
+    /// Blocks of which the repair has freed something, in this round or in one before.
+    pub(crate) freed_blocks: FxHashSet<u64>,
+    /// The same of inodes.
+    pub(crate) freed_inodes: FxHashSet<u32>,
     /// The links of `.` and `..` are counted: from then on, whoever makes a directory counts its own.
     pub(crate) dots_counted: bool,
 }
@@ -140,6 +145,8 @@ impl Volume {
             no_room_for: u32::MAX,
             born: BTreeSet::new(),
             raised: BTreeSet::new(),
+            freed_blocks: FxHashSet::default(),
+            freed_inodes: FxHashSet::default(),
             lost: Lost::default(),
             dots_counted: false,
             geo,
@@ -282,6 +289,7 @@ impl Volume {
     pub(crate) async fn clear_inode(&mut self, ino: u32) -> Result<(), Error> {
         let dinode = self.dinode(ino).await?;
         self.release(&dinode).await?;
+        self.freed_inodes.insert(ino);
         // The generation stays, or a stale NFS handle would fit the next file with this number.
         self.put_dinode(ino, &Dinode { gen_: dinode.gen_, ..Dinode::default() }).await?;
         if let Some(known) = self.known_mut(ino) {

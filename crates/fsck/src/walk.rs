@@ -189,7 +189,7 @@ impl Volume {
     pub(crate) async fn release(&mut self, dinode: &Dinode) -> Result<(), Error> {
         let mut walk = Walk::new(self, dinode);
         while let Some(pointer) = walk.next(self).await? {
-            self.used.clear(pointer.frag.0, pointer.count.into());
+            self.free_frags(pointer.frag, pointer.count);
         }
         Ok(())
     }

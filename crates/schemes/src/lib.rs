@@ -12,7 +12,11 @@
 #![forbid(unsafe_code)]
 
 mod async_;
+mod chains;
+mod flags;
 mod mutant;
+mod new_names;
+mod ordered;
 mod rules;
 mod softupdates;
 mod suj;
@@ -23,6 +27,8 @@ mod told;
 mod words;
 
 pub use async_::NoOrder;
+pub use chains::{Chains, Freeing};
+pub use flags::Flagged;
 pub use mutant::{Mutant, MutantSpec, mutants};
 pub use rules::{RuleNames, Rules};
 pub use softupdates::SoftUpdates;
@@ -97,6 +103,8 @@ pub struct Known {
     pub name: &'static str,
     /// What it does, in one line.
     pub about: &'static str,
+    /// It is here to be compared, not to be lived with.
+    pub for_study: bool,
     make: fn(&Settings) -> Rc<dyn Scheme>,
 }
 
@@ -125,11 +133,13 @@ pub const ALL: &[Known] = &[
     Known {
         name: "sync",
         about: "metadata is written in order, and each call waits for it: the conventional FFS",
+        for_study: false,
         make: |settings| Rc::new(Synchronous::without(settings.alloc_init.unwrap_or_default(), settings.dropped())),
     },
     Known {
         name: "softupdates",
         about: "writes are delayed and leave in order, rolled back where they must: a crash leaves leaks only",
+        for_study: false,
         make: |settings| {
             Rc::new(SoftUpdates::without(settings.alloc_init.unwrap_or(AllocInit::All), settings.dropped()))
         },
@@ -137,6 +147,7 @@ pub const ALL: &[Known] = &[
     Known {
         name: "suj",
         about: "soft updates with FreeBSD's journal: a mount after a crash replays it, and nothing is left",
+        for_study: false,
         make: |settings| {
             let init = settings.alloc_init.unwrap_or(AllocInit::All);
             let records_first = !settings.without.iter().any(|rule| Suj::is_records_first(rule));
@@ -146,9 +157,35 @@ pub const ALL: &[Known] = &[
     Known {
         name: "async",
         about: "everything is written later, in no order: the fastest, and a crash may leave anything",
+        for_study: false,
         make: |_| Rc::new(NoOrder),
     },
+    ordered::FULL[0],
+    ordered::FULL[1],
+    ordered::FULL[2],
+    ordered::FULL[3],
+    ordered::BACK[0],
+    ordered::BACK[1],
+    ordered::BACK[2],
+    ordered::BACK[3],
+    ordered::PART[0],
+    ordered::PART[1],
+    ordered::PART[2],
+    ordered::PART[3],
+    ordered::IGNORE[0],
+    ordered::IGNORE[1],
+    ordered::IGNORE[2],
+    ordered::IGNORE[3],
+    ordered::SPECIFIC[0],
+    ordered::SPECIFIC[1],
+    ordered::BARRIER[0],
+    ordered::BARRIER[1],
 ];
+
+/// Those to be lived with.
+pub fn to_use() -> impl Iterator<Item = &'static Known> {
+    ALL.iter().filter(|known| !known.for_study)
+}
 
 /// The scheme with this name.
 pub fn by_name(name: &str) -> Option<&'static Known> {

@@ -13,7 +13,9 @@ mod tests;
 pub use list::mutants;
 use list::{Place, Site};
 
-use buf::{Answer, BufRef, Cache, Held, ImageNo, Key, Leave, Must, Op, Promises, Ready, Scheme, Step, WhileLeaving};
+use buf::{
+    Answer, BufRef, Cache, Held, ImageNo, Key, Leave, Must, Op, Promises, Ready, Scheme, Sequence, Step, WhileLeaving,
+};
 use ondisk::{Ino, Lbn};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -192,7 +194,7 @@ fn waits(must: &Must) -> bool {
         Must::Nothing => false,
         Must::Durable(buf) => !buf.is_durable(),
         Must::InOrder(bufs) => bufs.iter().any(|buf| !buf.is_durable()),
-        Must::Wait(_) => true,
+        Must::Sent(_) | Must::Wait(_) => true,
     }
 }
 
@@ -253,6 +255,14 @@ impl Scheme for Mutant {
 
     fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
         self.inner.leaving(cache, buf, image)
+    }
+
+    fn sequence(&self, buf: &BufRef) -> Sequence {
+        self.inner.sequence(buf)
+    }
+
+    fn sent(&self, buf: &BufRef, written: &disk::Written, fresh: bool) -> bool {
+        self.inner.sent(buf, written, fresh)
     }
 
     fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {

@@ -16,12 +16,13 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
-use rule::Rule;
+pub(crate) use rule::Rule;
 
 use crate::AllocInit;
-use crate::rules::Rules;
+use crate::rules::{RuleNames, Rules};
 use buf::{
-    Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Must, Op, Promises, Role, Scheme, Step, Ticket,
+    Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Must, Op, Promises, Role, Scheme, Slot, Step,
+    Ticket, WhileLeaving,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -46,6 +47,23 @@ impl Synchronous {
     pub fn without(alloc_init: AllocInit, dropped: Rules<Rule>) -> Synchronous {
         let follows = Rules::in_force(alloc_init).without(dropped);
         Synchronous { alloc_init, follows, at_end: RefCell::default() }
+    }
+
+    /// For a scheme that waits for nothing: what is written because a name must be durable when its call returns is not
+    /// written.
+    pub(crate) fn unawaited(alloc_init: AllocInit, dropped: Rules<Rule>) -> Synchronous {
+        let on_return: Rules<Rule> = [Rule::NameOnReturn].into_iter().collect();
+        let mut scheme = Synchronous::without(alloc_init, dropped);
+        scheme.follows = scheme.follows.without(on_return);
+        scheme
+    }
+
+    /// Its rules, but for the one that only its callers would notice.
+    pub(crate) fn rules_of_order(&self) -> Vec<(&'static str, &'static str)> {
+        let (on_return, _) = Rule::NameOnReturn.text();
+        let mut rules = Rules::<Rule>::in_force(self.alloc_init).texts();
+        rules.retain(|(name, _)| *name != on_return);
+        rules
     }
 
     /// Waits for `buf` where `rule` demands it.
@@ -93,6 +111,12 @@ impl Synchronous {
     }
 }
 
+/// A name that such a call makes may soon be all that leads to something older: another name of it is cleared, or it moves
+/// into the new directory.
+pub(crate) fn leads_on(kind: CallKind) -> bool {
+    matches!(kind, CallKind::Rename | CallKind::Link | CallKind::Mkdir)
+}
+
 fn wait_for(buf: &BufRef) -> Must {
     Must::Durable(buf.clone())
 }
@@ -124,6 +148,10 @@ impl Scheme for Synchronous {
         }
     }
 
+    fn while_leaving(&self) -> WhileLeaving {
+        WhileLeaving::Lock
+    }
+
     fn end(&self, _cache: &Rc<Cache>, op: Op) -> Must {
         match self.at_end.borrow_mut().remove(&op.id) {
             None => Must::Nothing,
@@ -149,12 +177,14 @@ impl Scheme for Synchronous {
             Step::BlockAllocated { slot, freed: Some(ticket), .. } => {
                 then_free(self.by(Rule::MovedFragment, slot.buf()), ticket)
             }
+            Step::BlockAllocated { freed: None, role: Role::Directory, slot: Slot::Indirect(at, _), .. } => {
+                self.by(Rule::DirectorySize, at).into()
+            }
             // A pointer within an indirect block: the block was durable when it was made, and a pointer more in it
             // only leads to what is initialised as far as it must be. fsync and the syncer write it.
             Step::BlockAllocated { freed: None, .. } => Must::Nothing.into(),
             Step::LinkAdded { block, .. } => {
-                let renames = op.kind == CallKind::Rename;
-                self.named(op, block, if renames { &[Rule::NewNameBeforeOld] } else { &[] }).into()
+                self.named(op, block, if leads_on(op.kind) { &[Rule::NewNameBeforeOld] } else { &[] }).into()
             }
             // Only a rename does it: the name is new for what moves, and gone for what was replaced.
             Step::LinkChanged { block, ticket, .. } => {

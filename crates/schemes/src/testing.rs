@@ -119,9 +119,17 @@ impl World {
         let (inode, cg) = (self.buf(Role::InodeBlock), self.buf(Role::CylinderGroup));
         let data = self.buf(Role::Data);
         let (old, new) = (Run { at: FragNo(8), frags: 1 }, Run { at: FragNo(16), frags: 2 });
-        let pointed = |slot, freed| {
-            let role = Role::Data;
-            Step::BlockAllocated { ino, lbn, role, slot, old, new, block: data, cg, size_before: None, freed }
+        let pointed = |slot, freed, role| Step::BlockAllocated {
+            ino,
+            lbn,
+            role,
+            slot,
+            old,
+            new,
+            block: data,
+            cg,
+            size_before: None,
+            freed,
         };
         let (direct, indirect) = (Slot::Inode(inode, 0), Slot::Indirect(self.buf(Role::Indirect), 0));
         vec![
@@ -133,9 +141,10 @@ impl World {
             ("target initialised", CallKind::Symlink, ready(Role::Symlink)),
             ("data moved", CallKind::Write, moved(Role::Data)),
             ("directory moved", CallKind::Create, moved(Role::Directory)),
-            ("block allocated", CallKind::Write, pointed(direct, None)),
-            ("fragment moved", CallKind::Write, pointed(direct, Some(self.ticket()))),
-            ("cluster moved", CallKind::Write, pointed(indirect, Some(self.ticket()))),
+            ("block allocated", CallKind::Write, pointed(direct, None, Role::Data)),
+            ("directory pointed to", CallKind::Create, pointed(indirect, None, Role::Directory)),
+            ("fragment moved", CallKind::Write, pointed(direct, Some(self.ticket()), Role::Data)),
+            ("cluster moved", CallKind::Write, pointed(indirect, Some(self.ticket()), Role::Data)),
             (
                 "blocks released",
                 CallKind::Truncate,
@@ -169,6 +178,7 @@ fn words(must: &Must) -> String {
         Must::Nothing => String::new(),
         Must::Durable(buf) => format!("{buf:?}"),
         Must::InOrder(bufs) => format!("{bufs:?}"),
+        Must::Sent(buf) => format!("send {buf:?}"),
         Must::Wait(_) => "wait".into(),
     }
 }

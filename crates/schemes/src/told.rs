@@ -3,7 +3,8 @@
 
 use crate::words::{Name, Words, call};
 use buf::{
-    Answer, BufRef, Cache, Held, How, ImageNo, Key, Leave, Must, Op, Promises, Ready, Role, Scheme, Step, WhileLeaving,
+    Answer, BufRef, Cache, Held, How, ImageNo, Key, Leave, Must, Op, Promises, Ready, Role, Scheme, Sequence, Step,
+    WhileLeaving,
 };
 use std::rc::Rc;
 
@@ -140,6 +141,7 @@ fn answer(must: &Must) -> String {
             let names: Vec<String> = bufs.iter().map(|buf| Name(buf).to_string()).collect();
             format!("wait until these are durable, in order: {}", names.join(", "))
         }
+        Must::Sent(buf) => format!("{} leaves now", Name(buf)),
         Must::Wait(_) => "wait".into(),
     }
 }
@@ -148,7 +150,7 @@ fn waits_for(must: &Must) -> Vec<Piece> {
     let bufs = match must {
         Must::Durable(buf) => std::slice::from_ref(buf),
         Must::InOrder(bufs) => bufs,
-        Must::Nothing | Must::Wait(_) => &[],
+        Must::Nothing | Must::Sent(_) | Must::Wait(_) => &[],
     };
     bufs.iter().filter(|buf| !buf.is_durable()).map(Piece::of).collect()
 }
@@ -226,6 +228,14 @@ impl Scheme for Teller {
             Leave::After(_) => Heard::Waits { buf, until: Vec::new() },
         });
         leave
+    }
+
+    fn sequence(&self, buf: &BufRef) -> Sequence {
+        self.inner.sequence(buf)
+    }
+
+    fn sent(&self, buf: &BufRef, written: &disk::Written, fresh: bool) -> bool {
+        self.inner.sent(buf, written, fresh)
     }
 
     fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {

@@ -96,7 +96,7 @@ fn jobs(args: &Args) -> anyhow::Result<Vec<Job>> {
     let schemes = match (&args.disk, args.scheme.is_empty()) {
         // The kernel's file system has its own way.
         (Bed::Dir(_), _) => vec![None],
-        (_, true) => ordofs::schemes::ALL.iter().map(|known| Some(known.name.to_owned())).collect(),
+        (_, true) => ordofs::schemes::to_use().map(|known| Some(known.name.to_owned())).collect(),
         (_, false) => args
             .scheme
             .iter()

@@ -66,7 +66,7 @@ impl Drop for Scratch {
 
 /// Goes on the tour.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let known = ordofs::schemes::ALL.iter().map(|known| known.name.to_owned()).collect();
+    let known = ordofs::schemes::to_use().map(|known| known.name.to_owned()).collect();
     let schemes: Vec<String> = if args.scheme.is_empty() { known } else { args.scheme.clone() };
     for scheme in &schemes {
         mount_options::scheme(scheme)?;

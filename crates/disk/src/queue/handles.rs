@@ -83,6 +83,11 @@ impl Written {
         Durable { written: self, demand: false }
     }
 
+    /// Its number in the order in which the queue's requests were issued.
+    pub fn number(&self) -> u64 {
+        self.id
+    }
+
     /// True once the disk has the write.
     pub fn is_completed(&self) -> bool {
         !matches!(self.state.stage(), Stage::Pending | Stage::Failed(_))

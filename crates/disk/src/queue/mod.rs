@@ -158,12 +158,12 @@ impl Queue {
 
     /// Writes `image`. The request is made now, whether or not its end is awaited.
     pub fn write(&self, at: DiskOff, image: Image, tag: Tag) -> Written {
-        self.write_with(at, image, tag, false, Order::Free)
+        self.write_with(at, image, tag, false, Order::FREE)
     }
 
     /// As [`Queue::write`], but durable as soon as it is completed (FUA).
     pub fn write_fua(&self, at: DiskOff, image: Image, tag: Tag) -> Written {
-        self.write_with(at, image, tag, true, Order::Free)
+        self.write_with(at, image, tag, true, Order::FREE)
     }
 
     /// As [`Queue::write`], in this order with others (Q6).
@@ -212,7 +212,7 @@ impl Queue {
             return Answer::now(Err(error));
         }
         let (sender, receiver) = oneshot();
-        self.0.state.borrow_mut().issue(self.0.now(), at, len, Tag::default(), Job::Discard(sender), Order::Free);
+        self.0.state.borrow_mut().issue(self.0.now(), at, len, Tag::default(), Job::Discard(sender), Order::FREE);
         self.0.kick();
         Answer::wait(receiver, DiskError::new(DiskOp::Discard, at, len, CANCELLED))
     }
@@ -262,7 +262,7 @@ impl Inner {
             return Answer::now(Err(error));
         }
         let (sender, receiver) = oneshot();
-        self.state.borrow_mut().issue(self.now(), at, len as u64, tag, Job::Read(sender), Order::Free);
+        self.state.borrow_mut().issue(self.now(), at, len as u64, tag, Job::Read(sender), Order::FREE);
         Answer::wait(receiver, DiskError::new(DiskOp::Read, at, len as u64, CANCELLED))
     }
 

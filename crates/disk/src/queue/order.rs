@@ -16,16 +16,18 @@ use rustc_hash::FxHashMap;
 use super::{Id, Written};
 use crate::DiskError;
 
-/// What a write must follow, or what must follow it.
+/// What a write must follow, and what must follow it; nothing but what shares its bytes (Q1) by default.
 #[derive(Clone, Copy, Default)]
-pub enum Order<'a> {
-    /// Nothing but what shares its bytes (Q1).
-    #[default]
-    Free,
+pub struct Order<'a> {
     /// It is a barrier: section 3.1.
-    Flag(Flag),
+    pub flag: Option<Flag>,
     /// These must be durable first: section 3.2, a chain.
-    After(&'a [Written]),
+    pub after: &'a [Written],
+}
+
+impl Order<'_> {
+    /// None at all.
+    pub const FREE: Order<'static> = Order { flag: None, after: &[] };
 }
 
 /// A flagged write, as a barrier.

@@ -64,6 +64,14 @@ impl Disk for Watched {
     }
 }
 
+fn flagged(flag: Flag) -> Order<'static> {
+    Order { flag: Some(flag), after: &[] }
+}
+
+fn after(after: &[Written]) -> Order<'_> {
+    Order { flag: None, after }
+}
+
 struct World {
     rt: Rt,
     disk: Rc<Watched>,
@@ -168,10 +176,11 @@ fn every_pair_is_in_the_order_that_the_definitions_demand() {
                 let chosen: Vec<&(usize, Written)> = writes.iter().filter(|_| rand(4) == 0).collect();
                 request.after = chosen.iter().map(|(at, _)| *at).collect();
                 let chain: Vec<Written> = chosen.iter().map(|(_, write)| write.clone()).collect();
-                writes.push((at, world.write(Order::After(&chain), sector)));
+                request.flag = (rand(4) == 0).then(|| if mixed { some_flag() } else { flag });
+                writes.push((at, world.write(Order { flag: request.flag, after: &chain }, sector)));
             } else {
                 request.flag = (rand(3) == 0).then(|| if mixed { some_flag() } else { flag });
-                writes.push((at, world.write(request.flag.map_or(Order::Free, Order::Flag), sector)));
+                writes.push((at, world.write(request.flag.map_or(Order::FREE, flagged), sector)));
             }
             requests.push(request);
             if rand(3) == 0 {
@@ -199,13 +208,13 @@ fn every_pair_is_in_the_order_that_the_definitions_demand() {
 fn an_edge_costs_a_flush_on_a_volatile_cache_and_all_share_it() {
     for volatile in [true, false] {
         let world = World::new(volatile);
-        let first: Vec<Written> = (0..4).map(|i| world.write(Order::Free, i * 9)).collect();
+        let first: Vec<Written> = (0..4).map(|i| world.write(Order::FREE, i * 9)).collect();
         for i in 0..4 {
-            let _ = world.write(Order::After(&first), 100 + i * 9);
+            let _ = world.write(after(&first), 100 + i * 9);
         }
         world.run();
         assert_eq!(world.queue.stats().flushes, u64::from(volatile));
-        let late = world.write(Order::After(&first), 150);
+        let late = world.write(after(&first), 150);
         world.rt.block_on(late.completed()).unwrap();
         assert_eq!(world.queue.stats().flushes, u64::from(volatile));
     }
@@ -216,10 +225,10 @@ fn what_must_follow_a_failed_write_fails_and_a_read_goes_on() {
     for order in [Some(Meaning::Full), Some(Meaning::Back), Some(Meaning::Part), None] {
         let world = World::new(true);
         world.disk.disk.bad_byte.set(Some(512));
-        let flag = |meaning| Order::Flag(Flag { meaning, reads_pass: false });
-        let bad = world.write(order.map_or(Order::Free, flag), 1);
-        let second = world.write(order.map_or(Order::After(std::slice::from_ref(&bad)), |_| Order::Free), 7);
-        let third = world.write(Order::After(std::slice::from_ref(&second)), 9);
+        let flag = |meaning| flagged(Flag { meaning, reads_pass: false });
+        let bad = world.write(order.map_or(Order::FREE, flag), 1);
+        let second = world.write(order.map_or(after(std::slice::from_ref(&bad)), |_| Order::FREE), 7);
+        let third = world.write(after(std::slice::from_ref(&second)), 9);
         let read = world.queue.read(DiskOff(20 * 512), 512, Kind::Data.into());
         world.rt.block_on(read).unwrap();
         world.rt.block_on(bad.completed()).unwrap_err();
@@ -230,7 +239,7 @@ fn what_must_follow_a_failed_write_fails_and_a_read_goes_on() {
         }
         assert!(!world.disk.events.borrow().contains(&Event::Began(7)));
         // Nothing is held back for ever by what has failed.
-        let free = world.write(Order::Free, 11);
+        let free = world.write(Order::FREE, 11);
         world.rt.block_on(free.durable()).unwrap();
     }
 }
@@ -239,8 +248,8 @@ fn what_must_follow_a_failed_write_fails_and_a_read_goes_on() {
 fn a_flush_that_fails_breaks_the_order_too() {
     let world = World::new(true);
     world.disk.disk.failing_flushes.set(1);
-    let first = world.write(Order::Free, 1);
-    let second = world.write(Order::After(std::slice::from_ref(&first)), 7);
+    let first = world.write(Order::FREE, 1);
+    let second = world.write(after(std::slice::from_ref(&first)), 7);
     let error = world.rt.block_on(second.completed()).unwrap_err();
     assert!(matches!(error.cause, Cause::After(_)), "{error}");
     assert!(!world.disk.events.borrow().contains(&Event::Began(7)));

@@ -129,7 +129,8 @@ impl State {
 
     /// Draws the edges of a request that was just issued.
     fn put_in_order(&mut self, id: Id, is_read: bool, order: Order<'_>) {
-        if let Order::Flag(Flag { meaning: Meaning::Full, reads_pass }) = order {
+        let flag = order.flag.filter(|flag| flag.meaning != Meaning::Ignore);
+        if let Some(Flag { meaning: Meaning::Full, reads_pass }) = flag {
             let gate = self.gates.shut(reads_pass, true);
             self.wait_for_older(gate, id, reads_pass);
             let freed = self.free_one(Freed::well(Node::Gate(gate)));
@@ -139,18 +140,15 @@ impl State {
             self.add_edge(Node::Request(id));
         }
         self.gates.issued(id, &self.requests);
-        match order {
-            Order::Free | Order::Flag(Flag { meaning: Meaning::Ignore, .. }) => {}
-            Order::After(writes) => writes.iter().for_each(|write| self.follow(id, write)),
-            Order::Flag(Flag { meaning, reads_pass }) => {
-                let gate = self.gates.shut(reads_pass, meaning == Meaning::Back);
-                if meaning == Meaning::Back {
-                    self.wait_for_older(gate, id, reads_pass);
-                }
-                self.edge(id, Node::Gate(gate));
-                let freed = self.free_one(Freed::well(Node::Gate(gate)));
-                self.free(freed);
+        order.after.iter().for_each(|write| self.follow(id, write));
+        if let Some(Flag { meaning, reads_pass }) = flag {
+            let gate = self.gates.shut(reads_pass, meaning == Meaning::Back);
+            if meaning == Meaning::Back {
+                self.wait_for_older(gate, id, reads_pass);
             }
+            self.edge(id, Node::Gate(gate));
+            let freed = self.free_one(Freed::well(Node::Gate(gate)));
+            self.free(freed);
         }
     }
 

@@ -316,3 +316,22 @@ fn wrong_bits_of_the_inode_map_have_a_direction() {
     v.maps(0, |cg| map::clear(cg.iused_mut(), FILE));
     assert_eq!(found(&v), [(2, 1)]);
 }
+
+/// A file that holds something has lost its name: where the repair puts `lost+found`, its inode and its first block.
+fn place_of_new_lost_found(v: &Volume) -> (u32, FragNo) {
+    v.inode(FREE + 7, |d| (d.mode, d.nlink, d.size, d.blocks, d.db[0]) = (mode::REG, 1, 10, 2, FragNo(1500)));
+    repair(v);
+    let lost = v.names(2).into_iter().find(|(name, _)| name == "lost+found").expect("lost+found").1;
+    (lost, v.get(lost).db[0])
+}
+
+#[test]
+fn what_a_repair_has_freed_is_not_taken_for_what_it_makes() {
+    let (ino, frag) = place_of_new_lost_found(&volume());
+    assert!(ino < FREE + 7, "what is freed below is freed before");
+    let v = volume();
+    v.inode(ino, |d| (d.mode, d.size, d.blocks, d.db[0]) = (mode::REG, 1024, 2, frag));
+    let (other, block) = place_of_new_lost_found(&v);
+    assert_eq!(v.get(ino).mode, 0, "a file without a name or a link was freed");
+    assert!(other != ino && block.0 / 8 != frag.0 / 8, "{other} at {block:?}, as if nobody had had it");
+}

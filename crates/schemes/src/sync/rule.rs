@@ -12,14 +12,16 @@ pub enum Rule {
     /// The directory's block, with the new name or without the old one, before the call returns. Only the promise
     /// depends on it.
     NameOnReturn,
-    /// The block with a renamed file's new name, before the old name is cleared. Otherwise the file has neither.
+    /// The block with a renamed file's new name, before the old name is cleared; a name beside another one, and that of a
+    /// directory, before others are cleared for its sake. Otherwise the file has neither.
     NewNameBeforeOld,
     /// The directory's block without the name, before the link count goes down. Otherwise the name outlives its inode.
     NameGoneBeforeLink,
     /// The inode with its lowered count or cleared pointers, before its blocks and its number are free again. Otherwise
     /// two files own one block.
     LinkBeforeFree,
-    /// The inode of a directory that grew, before the call returns; names beyond its size are not there.
+    /// The inode of a directory that grew, and the indirect block that leads to its new end, before the call goes on;
+    /// names beyond are not there.
     DirectorySize,
     /// A new block of inodes, then the group that counts it. Otherwise garbage is taken for inodes, or fsck does not
     /// look at the inode that a name points to.
@@ -77,9 +79,10 @@ impl RuleNames for Rule {
             Rule::LinkBeforeFree => {
                 ("link-before-free", "cleared pointers are durable before what they pointed to is free")
             }
-            Rule::DirectorySize => {
-                ("directory-size", "the size of a directory that grew is durable when the call returns")
-            }
+            Rule::DirectorySize => (
+                "directory-size",
+                "the size of a directory that grew, and the way to its end, are durable before it is used",
+            ),
             Rule::InodesInitialised => (
                 "inodes-initialised",
                 "a block of inodes, and the group that counts it, are durable before one of them is used",
