@@ -92,6 +92,8 @@ pub struct Cache {
     pub(crate) inner: RefCell<Inner>,
     pub(crate) stats: Cell<CacheStats>,
     pub(crate) undurable_bytes: Cell<usize>,
+    /// Images that the device does not have yet.
+    pub(crate) on_their_way: Cell<usize>,
     /// Every image that was sent and is not durable yet, by its buf and in the order of sending.
     pub(crate) sent: RefCell<BTreeMap<(Key, u64), BufRef>>,
     pub(crate) next_serial: Cell<u64>,
@@ -136,6 +138,7 @@ impl Cache {
             inner: RefCell::default(),
             stats: Cell::default(),
             undurable_bytes: Cell::new(0),
+            on_their_way: Cell::new(0),
             sent: RefCell::default(),
             next_serial: Cell::new(0),
             flushing: Cell::new(false),

@@ -45,7 +45,8 @@ impl Cache {
     /// Makes room for `len` bytes more. Where everything is held or dirty, dirty bufs are written; where everything is
     /// held, the cache grows: the holders are few, and each holds few.
     pub(crate) async fn make_room(self: &Rc<Self>, len: usize) -> Result<()> {
-        for _ in 0..8 {
+        let mut tries = 0;
+        while tries < 8 {
             if self.has_room(len) {
                 return Ok(());
             }
@@ -54,6 +55,12 @@ impl Cache {
                 return Ok(());
             }
             self.write_and_forget_errors(oldest).await;
+            if self.on_their_way.get() > 0 {
+                // Sent by others, and not there: a flush would not cover them.
+                self.progress.notified().await;
+                continue;
+            }
+            tries += 1;
             self.flush().await?;
             // The images that just became durable let go of their bufs in tasks of their own.
             self.rt.yield_now().await;
@@ -115,6 +122,11 @@ impl Cache {
                 }
                 if let Some(failure) = failure {
                     return Err(failure);
+                }
+                if self.on_their_way.get() > 0 {
+                    // A flush would not cover them, and where none is needed it would wait for nothing, without end.
+                    self.progress.notified().await;
+                    continue;
                 }
                 if self.undurable_bytes.get() == 0 {
                     // What is left cannot leave now: the scheme holds it back.

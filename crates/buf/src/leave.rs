@@ -238,6 +238,7 @@ impl Cache {
         self.undurable_bytes.set(self.undurable_bytes.get() + len);
         let sequence = self.scheme().sequence(buf);
         let order = Order { flag: sequence.flag, after: &sequence.after };
+        self.on_their_way.set(self.on_their_way.get() + 1);
         let written = self.queue.write_in(order, addr, image, Tag { kind: buf.kind(), cause: buf.cause() });
         *buf.in_flight.borrow_mut() = Some(written.clone());
         let number = buf.progress.sent.get();
@@ -249,7 +250,9 @@ impl Cache {
             let completed = written.completed().await;
             buf.leaving.set(false);
             buf.changed.notify_all();
+            cache.on_their_way.set(cache.on_their_way.get() - 1);
             cache.flush_soon();
+            cache.progress.notify_all();
             let outcome = match completed {
                 Ok(()) => written.when_durable().await,
                 Err(error) => Err(error),

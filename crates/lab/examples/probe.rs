@@ -31,6 +31,11 @@ fn main() {
     if let Some(v) = env("SCHED") {
         machine.engine.scheduler = ordofs::disk::Scheduler::ALL[v as usize].1
     }
+    if args[1] == "paper" {
+        let d = lab::paper::run("mup1994", &|a, b| if a % 20 == 0 { eprintln!("{a}/{b}") }).unwrap();
+        println!("{}", serde_json::to_string_pretty(&d).unwrap());
+        return;
+    }
     let schemes = args[1].split(',');
     let (workload, users) = (args[2].as_str(), args[3].parse().unwrap());
     for scheme in schemes {

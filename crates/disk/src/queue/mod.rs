@@ -136,7 +136,7 @@ impl Queue {
     /// What the queue has done so far.
     pub fn stats(&self) -> Stats {
         let state = self.0.state.borrow();
-        Stats { depth: state.overlap.len(), ..state.stats }
+        Stats { depth: state.unfinished(), ..state.stats }
     }
 
     /// Reads `len` bytes. The request is made now, whether or not the answer is awaited.
@@ -240,7 +240,7 @@ impl Drop for Inner {
 impl Inner {
     /// The short way: a disk that answers at once, and nothing under way that could be in conflict.
     fn read_at_once(&self, at: DiskOff, len: usize, tag: Tag) -> Option<Answer<Block>> {
-        if !self.info.immediate || self.state.borrow().overlap.len() > 0 {
+        if !self.info.immediate || self.state.borrow().unfinished() > 0 {
             return None;
         }
         if let Err(error) = self.info.check(DiskOp::Read, at, len as u64) {

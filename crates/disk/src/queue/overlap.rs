@@ -1,10 +1,14 @@
 //! Which requests touch the same bytes, and so must keep their order.
+//!
+//! A request that changes a range stands for all older ones that lie within it: it waits for them, and whoever shares a byte
+//! with one of them shares it with the younger one, too. So a block that is written a thousand times while the disk is
+//! behind costs each new write one edge, not a thousand.
 
 use std::collections::BTreeMap;
 
 use super::Id;
 
-/// The ranges of all requests that are not finished.
+/// The ranges of the requests that are not finished, but of those that a younger one stands for.
 #[derive(Default)]
 pub(super) struct Overlap {
     /// By first byte: the first byte after the range, and whether the request changes it.
@@ -24,6 +28,14 @@ impl Overlap {
     }
 
     pub(super) fn add(&mut self, start: u64, end: u64, changes: bool, id: Id) {
+        if changes {
+            // Ranges that begin here or later; most often the one that is written again.
+            let within = self.ranges.range((start, 0)..(end, 0)).filter(|(_, (its_end, _))| *its_end <= end);
+            let within: Vec<(u64, Id)> = within.map(|(key, _)| *key).collect();
+            for key in within {
+                self.ranges.remove(&key);
+            }
+        }
         self.longest = self.longest.max(end - start);
         self.ranges.insert((start, id), (end, changes));
     }
@@ -35,9 +47,6 @@ impl Overlap {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.ranges.len()
-    }
 }
 
 #[cfg(test)]
@@ -60,5 +69,25 @@ mod tests {
         assert_eq!(found(550, 650, false), [2, 3]);
         assert_eq!(found(550, 600, true), [1, 2]);
         assert_eq!(found(1000, 2000, true), [0u64; 0]);
+    }
+
+    #[test]
+    fn a_younger_write_stands_for_what_it_covers() {
+        let mut overlap = Overlap::default();
+        overlap.add(500, 600, true, 1);
+        overlap.add(500, 600, true, 2);
+        overlap.add(450, 550, true, 3);
+        overlap.add(500, 600, false, 4);
+        let found = |overlap: &Overlap, changes| {
+            let mut ids = Vec::new();
+            overlap.search(500, 600, changes, |id| ids.push(id));
+            ids
+        };
+        assert_eq!(found(&overlap, true), [3, 2, 4], "the second write for the first");
+        overlap.add(400, 600, true, 5);
+        assert_eq!(found(&overlap, false), [5]);
+        overlap.remove(500, 2);
+        overlap.remove(400, 5);
+        assert_eq!(found(&overlap, true), [0u64; 0]);
     }
 }

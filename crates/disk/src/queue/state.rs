@@ -19,7 +19,7 @@ const MAX_PARTS: usize = 256;
 
 pub(super) struct State {
     requests: FxHashMap<Id, Request>,
-    pub(super) overlap: Overlap,
+    overlap: Overlap,
     gates: Gates,
     waiting: Waiting,
     pub(super) at_disk: u32,
@@ -97,6 +97,11 @@ impl State {
         }
     }
 
+    /// Requests that are not finished.
+    pub(super) fn unfinished(&self) -> usize {
+        self.requests.len()
+    }
+
     /// Takes in a request, and finds out whom it has to wait for (Q1, O1).
     pub(super) fn issue(&mut self, now: Time, at: DiskOff, len: u64, tag: Tag, job: Job, order: Order<'_>) -> Id {
         self.issued += 1;
@@ -117,10 +122,10 @@ impl State {
             }
         });
         overlap.add(at.0, at.0 + len, changes, id);
-        self.stats.depth_max = self.stats.depth_max.max(overlap.len());
         let (followers, heirs) = (Vec::new(), Vec::new());
         let request = Request { at, len, tag, issued: now, edges, followers, heirs, broken: None, alone: false, job };
         requests.insert(id, request);
+        self.stats.depth_max = self.stats.depth_max.max(self.requests.len());
         self.put_in_order(id, !changes, order);
         let freed = self.free_one(Freed::well(Node::Request(id)));
         self.free(freed);

@@ -133,7 +133,7 @@ fn tree() -> Params {
     Params::default().with("per_dir", 40)
 }
 
-fn run_of<'a>(machine: &'a Machine, key: &Key, scheme: &'a str, init: AllocInit, seed: u64) -> Run<'a> {
+pub(super) fn run_of<'a>(machine: &'a Machine, key: &Key, scheme: &'a str, init: AllocInit, seed: u64) -> Run<'a> {
     let files = THROUGHPUT_FILES / u64::from(key.users);
     let (workload, params) = match key.workload {
         "copy" => ("copy-tree", tree()),

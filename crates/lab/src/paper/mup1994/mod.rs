@@ -7,6 +7,7 @@ mod claims;
 mod experiments;
 mod figures;
 mod tables;
+mod timelines;
 
 use super::document::Document;
 use crate::Machine;
@@ -35,7 +36,7 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
         tables: tables::tables(&results),
         figures: figures::figures(&results),
         claims: claims::verdicts(&results),
-        timelines: Vec::new(),
+        timelines: timelines::timelines(&machine, SEED)?,
         stories: Vec::new(),
     })
 }

@@ -1,0 +1,55 @@
+//! What the drive did while one user removed a tree, under each of the five systems.
+
+use ordofs::disk::{DiskOp, Kind, Service};
+use ordofs::rt::Time;
+
+use super::experiments::{FIVE, Key, run_of, system};
+use super::tables::printed;
+use crate::Machine;
+use crate::error::Result;
+use crate::paper::document::{Dot, Timeline};
+
+pub(super) fn timelines(machine: &Machine, seed: u64) -> Result<Vec<Timeline>> {
+    FIVE.iter().map(|name| timeline(machine, name, seed)).collect()
+}
+
+fn timeline(machine: &Machine, name: &str, seed: u64) -> Result<Timeline> {
+    let (scheme, init) = system(name);
+    let key = Key { workload: "remove", users: 1, system: name.to_owned() };
+    let run = crate::Run { services: true, ..run_of(machine, &key, &scheme, init, seed) };
+    let outcome = run.run()?;
+    let start = outcome.services.first().map_or(Time::ZERO, |service| service.at);
+    Ok(Timeline {
+        title: format!("{}: one user removes a tree", printed(name)),
+        scheme,
+        workload: "remove-tree".to_owned(),
+        cylinders: outcome.cylinders,
+        requests: outcome.services.iter().map(|service| dot(service, start)).collect(),
+    })
+}
+
+fn dot(service: &Service, start: Time) -> Dot {
+    // Microseconds are enough to draw, and keep the document short.
+    let millis = |time: std::time::Duration| time.as_micros() as f64 / 1e3;
+    Dot {
+        at_ms: millis(service.at - start),
+        service_ms: millis(service.done - service.at),
+        cylinder: service.cylinder,
+        kind: kind(service).to_owned(),
+        write: service.op != DiskOp::Read,
+    }
+}
+
+fn kind(service: &Service) -> &'static str {
+    match service.kind {
+        _ if service.op == DiskOp::Read => "read",
+        Kind::Superblock => "superblock",
+        Kind::CylinderGroup | Kind::Summary => "group",
+        Kind::InodeBlock => "inode",
+        Kind::Directory => "directory",
+        Kind::Indirect => "indirect",
+        Kind::Data | Kind::Symlink | Kind::ExtAttr => "data",
+        Kind::Log => "log",
+        _ => "other",
+    }
+}
