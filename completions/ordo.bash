@@ -70,6 +70,9 @@ _ordo() {
             ordo,mv)
                 cmd="ordo__subcmd__mv"
                 ;;
+            ordo,paper)
+                cmd="ordo__subcmd__paper"
+                ;;
             ordo,report)
                 cmd="ordo__subcmd__report"
                 ;;
@@ -157,6 +160,9 @@ _ordo() {
             ordo__subcmd__help,mv)
                 cmd="ordo__subcmd__help__subcmd__mv"
                 ;;
+            ordo__subcmd__help,paper)
+                cmd="ordo__subcmd__help__subcmd__paper"
+                ;;
             ordo__subcmd__help,report)
                 cmd="ordo__subcmd__help__subcmd__report"
                 ;;
@@ -197,7 +203,7 @@ _ordo() {
 
     case "${cmd}" in
         ordo)
-            opts="-h -V --help --version mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks bench crash trace report demo man completions help"
+            opts="-h -V --help --version mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks bench paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -211,7 +217,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__bench)
-            opts="-h --scheme --workload --disk --users --runs --set --param --size --json --help"
+            opts="-h --scheme --workload --disk --users --runs --machine --set --param --size --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -235,6 +241,10 @@ _ordo() {
                     ;;
                 --runs)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --machine)
+                    COMPREPLY=($(compgen -W "1994 today" -- "${cur}"))
                     return 0
                     ;;
                 --set)
@@ -493,7 +503,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help)
-            opts="mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks bench crash trace report demo man completions help"
+            opts="mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks bench paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -773,6 +783,20 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help__subcmd__mv)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__paper)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1129,6 +1153,20 @@ _ordo() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__paper)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

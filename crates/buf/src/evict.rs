@@ -9,7 +9,7 @@ use std::time::Duration;
 use vfs::Result;
 
 /// Bufs that are written at once to make room.
-const BATCH: usize = 32;
+const BATCH: usize = 256;
 /// Rounds of failed writes after which a caller that waits for room is told. The disk may need only another try.
 const TRIES: u32 = 3;
 

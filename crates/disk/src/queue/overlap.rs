@@ -46,7 +46,6 @@ impl Overlap {
             self.longest = 0;
         }
     }
-
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub(crate) fn number(claim: &Claim, ours: &[(String, f64)]) -> Judged {
     let (value, min, max) = (claim.number("value"), claim.number("min"), claim.number("max"));
     let mut rules = Vec::new();
     let mut holds = true;
-    for (name, number) in ours {
+    for (_, number) in ours {
         let rule = match (value, min, max) {
             (Some(value), None, None) => {
                 let (width, rule) = width(claim, value);
@@ -70,7 +70,6 @@ pub(crate) fn number(claim: &Claim, ours: &[(String, f64)]) -> Judged {
                 "within the claim's bounds".to_owned()
             }
         };
-        let _ = name;
         if !rules.contains(&rule) {
             rules.push(rule);
         }

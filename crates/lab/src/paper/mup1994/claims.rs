@@ -263,7 +263,7 @@ impl Bench<'_> {
         let keys = self.results.keys().filter(|key| workloads.contains(&key.workload));
         let of = |key: &Key| Some((key.system.clone(), self.results.variation(key.workload, key.users, &key.system)?));
         let most = keys.filter_map(of).max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let mut judged = number(self.claim, &[most.clone()]);
+        let mut judged = number(self.claim, std::slice::from_ref(&most));
         judged.ours = format!("at most {} ({})", short(most.1), most.0);
         Some(judged)
     }
