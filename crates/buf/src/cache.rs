@@ -23,6 +23,8 @@ pub struct CacheOptions {
     pub dirty_bytes: usize,
     /// When a change that nobody asks for leaves.
     pub syncer: Syncer,
+    /// Bufs that are written at once to make room, or to keep little enough dirty.
+    pub batch: usize,
 }
 
 /// When the syncer, which runs once a second, writes a dirty buf.
@@ -44,7 +46,7 @@ impl Default for CacheOptions {
 impl CacheOptions {
     /// A cache of `bytes`, half of which may be dirty for up to 30 seconds.
     pub fn of_size(bytes: usize) -> CacheOptions {
-        CacheOptions { bytes, dirty_bytes: bytes / 2, syncer: Syncer::Age(Duration::from_secs(30)) }
+        CacheOptions { bytes, dirty_bytes: bytes / 2, syncer: Syncer::Age(Duration::from_secs(30)), batch: 256 }
     }
 }
 

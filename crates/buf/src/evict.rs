@@ -8,8 +8,6 @@ use std::rc::Rc;
 use std::time::Duration;
 use vfs::Result;
 
-/// Bufs that are written at once to make room.
-const BATCH: usize = 256;
 /// Rounds of failed writes after which a caller that waits for room is told. The disk may need only another try.
 const TRIES: u32 = 3;
 
@@ -50,7 +48,7 @@ impl Cache {
             if self.has_room(len) {
                 return Ok(());
             }
-            let oldest = self.inner.borrow_mut().dirty.take_older(self.rt.now(), Duration::ZERO, BATCH);
+            let oldest = self.inner.borrow_mut().dirty.take_older(self.rt.now(), Duration::ZERO, self.options.batch);
             if oldest.is_empty() && self.undurable_bytes.get() == 0 {
                 return Ok(());
             }
@@ -89,7 +87,8 @@ impl Cache {
         self.rt.spawn(async move {
             while cache.inner.borrow().dirty.bytes() > cache.options.dirty_bytes / 4 {
                 let before = cache.inner.borrow().dirty.bytes();
-                let oldest = cache.inner.borrow_mut().dirty.take_older(cache.rt.now(), Duration::ZERO, BATCH);
+                let oldest =
+                    cache.inner.borrow_mut().dirty.take_older(cache.rt.now(), Duration::ZERO, cache.options.batch);
                 if oldest.is_empty() || cache.health().sound().is_err() {
                     break;
                 }
@@ -141,7 +140,7 @@ impl Cache {
 
     /// Each failure is kept with its file and in the volume's health; whoever makes room is not the one to be told.
     async fn write_and_forget_errors(self: &Rc<Self>, bufs: Vec<crate::BufRef>) {
-        let sent = self.write_choosing(bufs, BATCH);
+        let sent = self.write_choosing(bufs, self.options.batch);
         self.complete(&sent).await;
     }
 

@@ -37,8 +37,13 @@ pub struct Costs {
     pub block_copy: Duration,
     /// Keeping the list of requests that one must follow.
     pub chain: Duration,
-    /// Keeping track of a new block of contents until it is initialised, for a scheme that defers that.
-    pub init_block: Duration,
+    /// Keeping track of a KiB of new contents until it is initialised, for a scheme that defers that.
+    pub init_kib: Duration,
+}
+
+/// The scheme keeps the initialisation of a block in memory until it is written anyway.
+pub(crate) fn defers(scheme: &str) -> bool {
+    matches!(scheme, "softupdates" | "suj")
 }
 
 /// What a scheme adds to the cost of a request and of a block.
@@ -46,7 +51,7 @@ pub struct Costs {
 pub(crate) struct Prices {
     pub(crate) costs: Costs,
     write: Duration,
-    new_block: Duration,
+    new_kib: Duration,
 }
 
 impl Prices {
@@ -59,8 +64,7 @@ impl Prices {
         if scheme.starts_with("chains") {
             write += costs.chain;
         }
-        let defers = matches!(scheme, "softupdates" | "suj");
-        Prices { costs, write, new_block: if defers && init_all { costs.init_block } else { Duration::ZERO } }
+        Prices { costs, write, new_kib: if defers(scheme) && init_all { costs.init_kib } else { Duration::ZERO } }
     }
 }
 
@@ -79,6 +83,7 @@ pub(crate) struct Cpu {
     mounted: Rc<Mounted>,
     prices: Prices,
     frags_of_block: u64,
+    frag_size: u64,
     /// Counted to users; the rest is the system's.
     counted: Cell<Done>,
 }
@@ -92,7 +97,8 @@ impl Cpu {
     pub(crate) fn new(rt: &Rt, mounted: Rc<Mounted>, prices: Prices) -> Rc<Cpu> {
         let space = mounted.space();
         let frags_of_block = u64::from(space.block_size / space.frag_size).max(1);
-        let cpu = Rc::new(Cpu { rt: rt.clone(), mounted, prices, frags_of_block, counted: Cell::default() });
+        let frag_size = space.frag_size.into();
+        let cpu = Rc::new(Cpu { rt: rt.clone(), mounted, prices, frags_of_block, frag_size, counted: Cell::default() });
         cpu.counted.set(cpu.done());
         let system = Rc::downgrade(&cpu);
         let rt = rt.clone();
@@ -115,15 +121,15 @@ impl Cpu {
     }
 
     fn price(&self, before: Done, now: Done) -> Duration {
-        let Prices { costs, write, new_block } = self.prices;
+        let Prices { costs, write, new_kib } = self.prices;
         let times = |cost: Duration, count: u64| cost * count.min(u64::from(u32::MAX)) as u32;
         let (reads, writes) = (now.reads.saturating_sub(before.reads), now.writes.saturating_sub(before.writes));
         let freed = now.free.saturating_sub(before.free).div_ceil(self.frags_of_block);
-        let taken = before.free.saturating_sub(now.free).div_ceil(self.frags_of_block);
+        let taken = before.free.saturating_sub(now.free) * self.frag_size / 1024;
         times(costs.request, reads)
             + times(costs.request + write, writes)
             + times(costs.free_block, freed)
-            + times(new_block, taken)
+            + times(new_kib, taken)
     }
 
     /// Uses the CPU without anybody's waiting for it: whoever computes next does.

@@ -23,6 +23,8 @@ pub struct Machine {
     pub engine: Engine,
     /// The shape of its volume.
     pub shape: Shape,
+    /// A new block of contents that must be initialised is, with zeroes, before the contents come.
+    pub zeroes_first: bool,
 }
 
 /// How a volume is made.
@@ -55,11 +57,18 @@ impl Machine {
             request: micro(5),
             block_copy: micro(1),
             chain: micro(1),
-            init_block: Duration::ZERO,
+            init_kib: Duration::ZERO,
         };
         let shape =
             Shape { format: Format::Ufs2, block: 32768, frag: 4096, density: None, maxcontig: None, rotation: None };
-        Machine { drive: drive.to_owned(), costs, memory: 256 << 20, engine: Engine::default(), shape }
+        Machine {
+            drive: drive.to_owned(),
+            costs,
+            memory: 256 << 20,
+            engine: Engine::default(),
+            shape,
+            zeroes_first: false,
+        }
     }
 
     /// The machine of Ganger and Patt (OSDI 1994, section 2): an NCR 3433 with a 33 MHz 80486, 44 MB, an HP C2447 and
@@ -75,12 +84,13 @@ impl Machine {
             request: micro(1100),
             block_copy: micro(210),
             chain: micro(250),
-            init_block: micro(730),
+            init_kib: micro(180),
         };
         let engine = Engine {
             scheduler: Scheduler::CLook,
             merge: false,
             syncer: Syncer::Sweep(Duration::from_secs(30)),
+            batch: 80,
             dirty: Some(24 << 20),
             read_ahead: 4096,
             cluster: 0,
@@ -88,7 +98,7 @@ impl Machine {
         let rotation = Some(Rotation { rotdelay_ms: 4, rps: 90, nsect: 64 });
         let shape =
             Shape { format: Format::Ufs1, block: 4096, frag: 1024, density: Some(4096), maxcontig: Some(1), rotation };
-        Machine { drive: "hp_c2447".to_owned(), costs, memory: 36 << 20, engine, shape }
+        Machine { drive: "hp_c2447".to_owned(), costs, memory: 36 << 20, engine, shape, zeroes_first: true }
     }
 
     /// Its drive.

@@ -15,7 +15,7 @@ use ordofs::{AllocInit, CacheStats, JournalChange, MountOptions, Mounted, Tuning
 use vfs::FileSystem;
 use workload::{Counts, Params, PhaseResult, Reading, Session};
 
-use crate::cpu::{Cpu, Prices, Share};
+use crate::cpu::{Cpu, Prices, Share, defers};
 use crate::error::{LabError, Result};
 use crate::join::together;
 use crate::machine::Machine;
@@ -148,8 +148,20 @@ impl Run<'_> {
         let params: Vec<Params> = (0..self.users).map(|user| self.params.for_user(&program, user.into())).collect();
         let prepared = self.mount(rt, disk.clone())?;
         rt.block_on(async {
-            for (base, params) in bases.iter().zip(&params) {
-                workload::prepare(self.workload, &Session::new(&**prepared.fs()), base, params).await?;
+            let session = Session::new(&**prepared.fs());
+            let users = bases.iter().zip(&params);
+            match self.start {
+                // One after the other: each finds its files together, as one who has had them for long.
+                Start::Cold => {
+                    for (base, params) in users {
+                        workload::prepare(self.workload, &session, base, params).await?;
+                    }
+                }
+                // All at a time, as they would have just done it: none has more of the cache than another.
+                Start::Warm => {
+                    let prepared = users.map(|(base, params)| workload::prepare(self.workload, &session, base, params));
+                    together(prepared).await.into_iter().collect::<std::result::Result<Vec<()>, _>>()?;
+                }
             }
             prepared.fs().syncfs().await.map_err(LabError::from)
         })?;
@@ -184,6 +196,7 @@ impl Run<'_> {
         let results =
             together(users.map(|((base, params), share)| self.user(rt, &mounted, base, params, share, &so_far))).await;
         let elapsed = rt.now() - start;
+        drain(rt, &mounted).await;
         mounted.fs().syncfs().await?;
         let mut outcome = Outcome {
             elapsed,
@@ -215,7 +228,10 @@ impl Run<'_> {
         share: &Share,
         counts: &dyn Fn() -> Counts,
     ) -> Result<(Vec<PhaseResult>, Duration)> {
-        let fs = User::new(&**mounted.fs(), share);
+        let mut fs = User::new(&**mounted.fs(), share);
+        if self.alloc_init == Some(AllocInit::All) && self.machine.zeroes_first && !defers(self.scheme) {
+            fs = fs.zeroes_first(mounted.space().block_size);
+        }
         let session = Session::with_compute(&fs, share);
         let start = rt.now();
         let meter = || Reading { elapsed: rt.now().since(Time::ZERO), cpu: share.used(), counts: counts() };
@@ -235,6 +251,20 @@ impl Run<'_> {
         Ok(rt.block_on(Mounted::mount(rt, located, &options))?)
     }
 }
+
+/// Waits until the syncer has written what the users left (X3). A sync would send it all at once, and the wait behind it
+/// would count as the requests' own.
+async fn drain(rt: &Rt, mounted: &Mounted) {
+    for _ in 0..PATIENCE.as_secs() {
+        if mounted.cache().stats().dirty_bytes == 0 && mounted.cache().queue_stats().depth == 0 {
+            return;
+        }
+        rt.sleep(Duration::from_secs(1)).await;
+    }
+}
+
+/// A scheme may hold something back until it is asked for: then a sync asks.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 fn counts(mounted: &Mounted, before: Served, now: Served, cache: &CacheStats) -> Counts {
     let stats = mounted.cache().stats();

@@ -114,7 +114,8 @@ impl Mounted {
         opening.stamp = log.as_ref().map(|log| log.stamp);
         let queue = Queue::new(rt, located.disk, queue_options);
         let health = if read_only || gate.is_err() { Health::read_only() } else { Health::default() };
-        let mut cache = CacheOptions { syncer: engine.syncer, ..CacheOptions::of_size(options.cache) };
+        let mut cache =
+            CacheOptions { syncer: engine.syncer, batch: engine.batch.max(1), ..CacheOptions::of_size(options.cache) };
         cache.dirty_bytes = engine.dirty.unwrap_or(cache.dirty_bytes);
         let cache = Cache::new(rt.clone(), queue, health, cache);
         let acls = located.found.superblock.features().acls;

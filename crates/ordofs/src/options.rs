@@ -40,6 +40,9 @@ pub struct Engine {
     pub merge: bool,
     /// When a change that nobody asks for leaves.
     pub syncer: Syncer,
+    /// Bufs that are written at once to make room, or to keep little enough dirty: more can be merged, and whoever reads
+    /// waits longer behind them.
+    pub batch: usize,
     /// Bytes of dirty bufs beyond which whoever makes more waits for the disk; `None`: half of the cache.
     pub dirty: Option<usize>,
     /// How far a sequential reader is read ahead of, in bytes.
@@ -51,8 +54,8 @@ pub struct Engine {
 impl Default for Engine {
     fn default() -> Self {
         let ufs::Options { read_ahead, cluster, .. } = ufs::Options::default();
-        let syncer = CacheOptions::default().syncer;
-        Engine { scheduler: Scheduler::default(), merge: true, syncer, dirty: None, read_ahead, cluster }
+        let CacheOptions { syncer, batch, .. } = CacheOptions::default();
+        Engine { scheduler: Scheduler::default(), merge: true, syncer, batch, dirty: None, read_ahead, cluster }
     }
 }
 

@@ -1,4 +1,4 @@
-//! A tree of files removed right after it was made (Ganger and Patt, OSDI 1994, section 3): `rm -r`, as [`Unix`] does
+//! A tree of files removed right after it was copied (Ganger and Patt, OSDI 1994, section 3): `rm -r`, as [`Unix`] does
 //! it.
 
 use crate::error::{Result, at};
@@ -17,9 +17,12 @@ pub struct RemoveTree {
     pub tree: Tree,
 }
 
+/// Bytes of one transfer of the copy.
+const TRANSFER: u64 = 8192;
+
 impl Program for RemoveTree {
     const NAME: &'static str = "remove-tree";
-    const WHAT: &'static str = "a tree of files removed right after it was made";
+    const WHAT: &'static str = "a tree of files removed right after it was copied";
 
     fn parameters() -> Vec<Parameter> {
         Tree::parameters()
@@ -34,7 +37,14 @@ impl Program for RemoveTree {
     }
 
     async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {
-        self.tree.make(session, &format!("{base}/tree")).await
+        // The copy is what is removed: what making it has left in a cache is part of the measurement.
+        let (source, copy) = (format!("{base}/source"), format!("{base}/tree"));
+        self.tree.make(session, &source).await?;
+        let to = session.mkdir_all(&copy).await.map_err(at("mkdir", &copy))?;
+        let from = session.resolve(&source).await.map_err(at("lookup", &source))?;
+        let unix = Unix { session, costs: Costs::default(), transfer: TRANSFER };
+        unix.copy_tree(from, to).await.map_err(at("copy", &source))?;
+        Ok(())
     }
 
     /// The unit is the file.

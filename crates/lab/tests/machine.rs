@@ -1,0 +1,69 @@
+//! Runs on the machine of 1994: they repeat, and the right one pays.
+
+use lab::{Machine, Outcome, Run, Start};
+use ordofs::AllocInit;
+use workload::Params;
+
+fn run(scheme: &str, init: AllocInit, workload: &str, params: &str, users: u32, seed: u64) -> Outcome {
+    let machine = Machine::of_1994();
+    let params = Params::parse(params).unwrap();
+    let start = Start::of(workload);
+    let alloc_init = Some(init);
+    let run = Run {
+        machine: &machine,
+        scheme,
+        alloc_init,
+        workload,
+        params,
+        users,
+        start,
+        size: None,
+        seed,
+        services: false,
+    };
+    run.run().unwrap()
+}
+
+/// What of an outcome must repeat.
+fn shown(outcome: &Outcome) -> String {
+    let Outcome { users, user_elapsed, cpu, disk, drained, .. } = outcome;
+    format!("{users:?} {user_elapsed:?} {cpu:?} {disk:?} {drained:?}")
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_one_another() {
+    let copy = |seed| shown(&run("softupdates", AllocInit::Directories, "copy-tree", "files=40", 2, seed));
+    assert_eq!(copy(1), copy(1));
+    assert_ne!(copy(1), copy(2));
+}
+
+#[test]
+fn who_frees_in_the_call_pays_and_who_leaves_it_to_the_background_does_not() {
+    let remove = |scheme| run(scheme, AllocInit::Directories, "remove-tree", "files=60,per_dir=30", 1, 1);
+    let (frees, leaves) = (remove("async"), remove("softupdates"));
+    assert!(leaves.cpu < frees.cpu, "{:?} and {:?}", leaves.cpu, frees.cpu);
+    let (waits, copies) = (remove("sync"), remove("flag-part-nr-cb"));
+    assert!(copies.cpu > waits.cpu, "a copied block costs time");
+    assert!(copies.elapsed < waits.elapsed, "and saves the wait");
+    // Two writes for each file, and a few for the directories.
+    let extra = waits.requests() - frees.requests();
+    assert!((120..140).contains(&extra), "{extra}");
+}
+
+#[test]
+fn a_block_that_must_be_initialised_is_written_twice_where_zeroes_go_first() {
+    let copy = |scheme, init| run(scheme, init, "copy-tree", "files=20,mean=40000", 1, 1).disk.writes;
+    let blocks = 20 * 40_000 / 4096;
+    let (plain, zeroed) = (copy("sync", AllocInit::Directories), copy("sync", AllocInit::All));
+    assert!(zeroed >= plain + blocks, "{plain} and {zeroed}");
+    let deferred = copy("softupdates", AllocInit::All);
+    assert!(deferred < plain, "{deferred}: soft updates write a block once, whatever must be initialised");
+}
+
+#[test]
+fn what_users_leave_behind_is_counted() {
+    let create = run("async", AllocInit::Directories, "create-files", "files=100", 2, 1);
+    assert!(create.drained > create.elapsed);
+    assert!(create.disk.writes >= 100, "{:?}", create.disk);
+    assert_eq!((create.ops(), create.users.len()), (200, 2));
+}
