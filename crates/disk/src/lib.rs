@@ -9,6 +9,7 @@
 #![deny(unsafe_code)]
 
 mod block;
+mod counted;
 mod device;
 mod engine;
 mod error;
@@ -24,6 +25,7 @@ mod slice;
 mod slow;
 
 pub use block::{Block, Image, SECTOR};
+pub use counted::{Counted, Requests};
 pub use device::{Disk, DiskFuture, DiskInfo, DiskOff, Kind, ReadPart, Tag, WritePart, read_len, write_len};
 pub use error::{Cause, DiskError, DiskOp, OpenError};
 pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
@@ -32,7 +34,7 @@ pub use nbd::{NbdDisk, NbdError, NbdOptions};
 pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written};
 pub use ram::RamDisk;
 pub use recorder::{Event, RecordedPart, Recorder};
-pub use sim::{Served, Service, SimDisk};
+pub use sim::{Service, SimDisk};
 pub use slice::Slice;
 
 use std::path::Path;

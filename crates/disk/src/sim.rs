@@ -11,7 +11,7 @@
 //! D3. The drive's clock is the executor's, to the nanosecond: an answer comes at the first whole nanosecond that is
 //!     not before the drive's own.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use drive::{Drive, Lbn, Ms, Op, Phases, Profile, Request};
@@ -42,20 +42,6 @@ struct Inner {
     turn: Semaphore,
     drive: RefCell<Drive>,
     services: RefCell<Option<Vec<Service>>>,
-    served: Cell<Served>,
-}
-
-/// How much a drive has been asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Served {
-    /// Requests that read.
-    pub reads: u64,
-    /// Requests that wrote.
-    pub writes: u64,
-    /// Bytes of the latter.
-    pub bytes_written: u64,
-    /// Flushes.
-    pub flushes: u64,
 }
 
 /// One request as the drive served it, for time lines and statistics.
@@ -94,7 +80,6 @@ impl SimDisk {
             turn: Semaphore::new(1),
             drive: RefCell::new(drive),
             services: RefCell::new(None),
-            served: Cell::default(),
         }))
     }
 
@@ -106,11 +91,6 @@ impl SimDisk {
     /// The number of cylinders; 0 on flash.
     pub fn cylinders(&self) -> u32 {
         self.0.drive.borrow().cylinders()
-    }
-
-    /// What it was asked for since it was switched on.
-    pub fn served(&self) -> Served {
-        self.0.served.get()
     }
 
     /// Begins to note every request that is served.
@@ -144,12 +124,6 @@ impl Inner {
             (completion, drive.cylinder(request.lbn).map_err(outside)?)
         };
         let done = moment(completion.at).max(at);
-        let mut served = self.served.get();
-        match op {
-            DiskOp::Read => served.reads += 1,
-            _ => (served.writes, served.bytes_written) = (served.writes + 1, served.bytes_written + len),
-        }
-        self.served.set(served);
         self.rt.sleep_until(done).await;
         if let Some(services) = &mut *self.services.borrow_mut() {
             services.push(Service { at, done, op, place, len, cylinder, kind, phases: completion.phases });
@@ -192,8 +166,6 @@ impl Disk for SimDisk {
         let disk = self.0.clone();
         DiskFuture::later(async move {
             let _turn = disk.turn.acquire(1).await;
-            let served = disk.served.get();
-            disk.served.set(Served { flushes: served.flushes + 1, ..served });
             let done = {
                 let mut drive = disk.drive.borrow_mut();
                 let now = Ms::from_nanos(disk.rt.now().as_nanos()).max(drive.free_at());

@@ -6,12 +6,13 @@
 //! X3. A user's time ends with its last call. The disk's figures go on until what the users caused is on the disk: under
 //!     some schemes most of it is not when they end, and a scheme must not look better for leaving more behind.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ordofs::disk::{Disk, Served, Service, SimDisk, Stats};
+use ordofs::disk::{Counted, Disk, Requests, Service, SimDisk, Stats};
 use ordofs::rt::{Rt, Time};
-use ordofs::{AllocInit, CacheStats, JournalChange, MountOptions, Mounted, Tuning, locate_on, schemes};
+use ordofs::{AllocInit, JournalChange, MountOptions, Mounted, Tuning, locate_on, schemes};
 use vfs::FileSystem;
 use workload::{Counts, Params, PhaseResult, Reading, Session};
 
@@ -129,20 +130,20 @@ impl Run<'_> {
     pub fn run(&self) -> Result<Outcome> {
         let rt = Rt::virtual_time(self.seed);
         let drive = SimDisk::new(&rt, self.machine.profile()?);
-        let disk: Rc<dyn Disk> = Rc::new(drive.clone());
+        let (disk, requests) = Counted::count(Rc::new(drive.clone()));
         let size = self.size.unwrap_or(disk.info().size).min(disk.info().size);
         self.machine.volume(size).create_on(&rt, disk.clone(), true)?;
         if schemes::by_name(self.scheme).is_some_and(schemes::Known::wants_log) {
             let journal = Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() };
             journal.apply_on(&rt, disk.clone())?;
         }
-        let outcome = self.on(&rt, &drive, disk);
+        let outcome = self.on(&rt, &drive, disk, &requests);
         // Tasks hold the executor, and through it all that was in memory.
         rt.drop_tasks();
         outcome
     }
 
-    fn on(&self, rt: &Rt, drive: &SimDisk, disk: Rc<dyn Disk>) -> Result<Outcome> {
+    fn on(&self, rt: &Rt, drive: &SimDisk, disk: Rc<dyn Disk>, requests: &Cell<Requests>) -> Result<Outcome> {
         let bases: Vec<String> = (0..self.users).map(|user| format!("u{user}")).collect();
         let program = workload::find(self.workload)?;
         let params: Vec<Params> = (0..self.users).map(|user| self.params.for_user(&program, user.into())).collect();
@@ -172,13 +173,14 @@ impl Run<'_> {
                 self.mount(rt, disk)?
             }
         };
-        rt.block_on(self.measured(rt, drive, Rc::new(mounted), &bases, &params))
+        rt.block_on(self.measured(rt, drive, requests, Rc::new(mounted), &bases, &params))
     }
 
     async fn measured(
         &self,
         rt: &Rt,
         drive: &SimDisk,
+        requests: &Cell<Requests>,
         mounted: Rc<Mounted>,
         bases: &[String],
         params: &[Params],
@@ -189,9 +191,9 @@ impl Run<'_> {
         if self.services {
             drive.note_services();
         }
-        let (start, before) = (rt.now(), (mounted.cache().queue_stats(), drive.served(), mounted.cache().stats()));
+        let so_far = || counts(&mounted, requests.get());
+        let (start, queue, before) = (rt.now(), mounted.cache().queue_stats(), so_far());
         let shares: Vec<Share> = bases.iter().map(|_| Share::new(&cpu)).collect();
-        let so_far = || counts(&mounted, before.1, drive.served(), &before.2);
         let users = bases.iter().zip(params).zip(&shares);
         let results =
             together(users.map(|((base, params), share)| self.user(rt, &mounted, base, params, share, &so_far))).await;
@@ -201,8 +203,8 @@ impl Run<'_> {
         let mut outcome = Outcome {
             elapsed,
             cpu: shares.iter().map(Share::used).sum(),
-            disk: since(&before.0, &mounted.cache().queue_stats()),
-            counts: so_far(),
+            disk: mounted.cache().queue_stats().since(&queue),
+            counts: so_far().since(&before),
             drained: rt.now() - start,
             services: drive.take_services(),
             cylinders: drive.cylinders(),
@@ -266,32 +268,16 @@ async fn drain(rt: &Rt, mounted: &Mounted) {
 /// A scheme may hold something back until it is asked for: then a sync asks.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-fn counts(mounted: &Mounted, before: Served, now: Served, cache: &CacheStats) -> Counts {
-    let stats = mounted.cache().stats();
+/// Drive, cache and scheme so far.
+fn counts(mounted: &Mounted, requests: Requests) -> Counts {
+    let cache = mounted.cache().stats();
     Counts {
-        disk_reads: now.reads - before.reads,
-        disk_writes: now.writes - before.writes,
-        bytes_written: now.bytes_written - before.bytes_written,
-        rollbacks: stats.rollbacks - cache.rollbacks,
-        waits: stats.waits - cache.waits,
-        flushes: now.flushes - before.flushes,
+        disk_reads: requests.reads,
+        disk_writes: requests.writes,
+        bytes_written: requests.bytes_written,
+        rollbacks: cache.rollbacks,
+        waits: cache.waits,
+        flushes: requests.flushes,
         scheme: mounted.scheme().counters().into_iter().collect(),
-    }
-}
-
-fn since(before: &Stats, now: &Stats) -> Stats {
-    Stats {
-        reads: now.reads - before.reads,
-        writes: now.writes - before.writes,
-        merged: now.merged - before.merged,
-        transfers: now.transfers - before.transfers,
-        response: now.response - before.response,
-        service: now.service - before.service,
-        flushes: now.flushes - before.flushes,
-        discards: now.discards - before.discards,
-        bytes_read: now.bytes_read - before.bytes_read,
-        bytes_written: now.bytes_written - before.bytes_written,
-        errors: now.errors - before.errors,
-        ..*now
     }
 }

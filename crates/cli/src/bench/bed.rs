@@ -1,9 +1,8 @@
 //! Where workloads run: a volume in memory, a volume in a file, a directory of any mounted file system.
 
-use super::counted::{Counted, Requests};
 use crate::image;
 use anyhow::{Context, bail};
-use ordofs::disk::{Disk, FileDisk, FileOptions, RamDisk};
+use ordofs::disk::{Counted, Disk, FileDisk, FileOptions, RamDisk, Requests};
 use ordofs::rt::Rt;
 use ordofs::{DEFAULT_SCHEME, JournalChange, MountOptions, Mounted, NewVolume, Tuning, locate_on, schemes};
 use std::cell::Cell;

@@ -8,10 +8,10 @@ pub(crate) mod material;
 pub(crate) mod mounted;
 pub(crate) mod served;
 
-use crate::bench::counted::Requests;
 use anyhow::Context;
 use material::Tree;
 use ordofs::disk::FileOptions;
+use ordofs::disk::Requests;
 use ordofs::rt::Rt;
 use ordofs::{ImageSpec, Volume, locate};
 use rustix::time::{ClockId, clock_gettime};

@@ -2,10 +2,10 @@
 
 use super::{VOLUME, thread_cpu};
 use crate::bench::bed::Fresh;
-use crate::bench::counted::Requests;
 use anyhow::{Context, anyhow};
 use fuse::ServeOptions;
 use ordofs::MountOptions;
+use ordofs::disk::Requests;
 use ordofs::rt::Rt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};

@@ -88,6 +88,28 @@ pub struct Stats {
     pub depth_max: usize,
 }
 
+impl Stats {
+    /// What was counted since `before`; how deep the queue is, and was, as it stands.
+    #[must_use]
+    pub fn since(&self, before: &Stats) -> Stats {
+        Stats {
+            reads: self.reads - before.reads,
+            writes: self.writes - before.writes,
+            merged: self.merged - before.merged,
+            transfers: self.transfers - before.transfers,
+            response: self.response - before.response,
+            service: self.service - before.service,
+            flushes: self.flushes - before.flushes,
+            discards: self.discards - before.discards,
+            bytes_read: self.bytes_read - before.bytes_read,
+            bytes_written: self.bytes_written - before.bytes_written,
+            errors: self.errors - before.errors,
+            depth: self.depth,
+            depth_max: self.depth_max,
+        }
+    }
+}
+
 /// The queue of one disk; clones are handles of the same queue.
 #[derive(Clone)]
 pub struct Queue(Rc<Inner>);
