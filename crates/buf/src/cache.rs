@@ -32,8 +32,8 @@ pub struct CacheOptions {
 pub enum Syncer {
     /// When it has been dirty for this long (FreeBSD).
     Age(Duration),
-    /// The cache is swept once in this time, an equal part of it each second, spread over all of it. A dirty buf is marked by one sweep and
-    /// written by the next: after one to two such times (SVR4; Ganger and Patt 1994, section 2).
+    /// The cache is swept once in this time, an equal part of it each second, spread over all of it. A dirty buf is marked
+    /// by one sweep and written by the next: after one to two such times (SVR4; Ganger and Patt 1994, section 2).
     Sweep(Duration),
 }
 

@@ -277,6 +277,34 @@ fn fsync_waits_for_what_is_under_way() {
     assert_eq!((on_disk(&ram, 4096), on_disk(&ram, 9 * 4096)), (7, 8), "fsync returned, so both are there");
 }
 
+#[test]
+fn who_has_too_much_dirty_waits_for_a_queue_that_needs_no_flush() {
+    let rt = Rt::virtual_time(1);
+    let slow = Laggard { ram: RamDisk::new(1 << 20), rt: rt.clone(), first: Cell::new(true) };
+    let queue = Queue::new(&rt, Rc::new(slow), QueueOptions::default());
+    let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::of_size(8 << 10));
+    cache.attach(Rc::new(Plain::default()), Rc::new(Early));
+    rt.block_on(async {
+        let bufs = [cache.read(data(1)).await.expect("the disk is well"), cache.read(data(2)).await.expect("it is")];
+        bufs.iter().for_each(|buf| cache.modify(buf, |bytes| bytes[0] = 7));
+        cache.write_soon(&bufs);
+        let waited = async {
+            cache.throttle().await.expect("the disk is well");
+            cache.make_room(4 << 10).await.expect("the disk is well");
+        };
+        // A flush of this disk is done at once: whoever asks for one after the other never lets the clock go on.
+        let mut waited = std::pin::pin!(waited);
+        let mut polls = 0;
+        std::future::poll_fn(|cx| {
+            polls += 1;
+            assert!(polls < 1000, "it spins");
+            waited.as_mut().poll(cx)
+        })
+        .await;
+    });
+    assert!(rt.now().as_nanos() >= 1_000_000_000, "until the write was there");
+}
+
 /// A RAM disk whose first write takes a second.
 struct Laggard {
     ram: RamDisk,

@@ -8,5 +8,6 @@ mod generated;
 mod inside;
 mod killed;
 mod mounted;
+mod paper;
 mod report;
 mod tuned;
