@@ -107,3 +107,18 @@ fn requests_that_no_drive_takes_are_refused() {
         rt.block_on(disk.write(DiskOff(end), vec![WritePart { image: block(512, 1), tag: Tag::default() }], false));
     assert!(matches!(beyond, Err(DiskError { cause: Cause::OutOfRange { .. }, .. })), "{beyond:?}");
 }
+
+#[test]
+fn memory_with_a_battery_keeps_what_it_answered_and_takes_its_bus_s_time() {
+    let rt = Rt::virtual_time(1);
+    let disk = disk(&rt, "nvram");
+    let queue = Queue::new(&rt, Rc::new(disk.clone()), QueueOptions::default());
+    rt.block_on(async {
+        queue.write(DiskOff(0), block(4096, 5), Tag::default()).durable().await.unwrap();
+    });
+    disk.contents().power_cut();
+    let mut byte = [0];
+    disk.contents().peek(0, &mut byte);
+    assert_eq!(byte, [5]);
+    assert_eq!(rt.now().as_nanos(), 51_401, "10 us, and 4 KiB over the bus");
+}
