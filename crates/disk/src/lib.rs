@@ -23,6 +23,7 @@ mod sim;
 mod slice;
 #[cfg(test)]
 mod slow;
+mod tags;
 
 pub use block::{Block, Image, SECTOR};
 pub use counted::{Counted, Requests};

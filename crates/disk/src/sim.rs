@@ -2,9 +2,9 @@
 //!
 //! In virtual time a bench on a drive of 1993 takes as long as its computing, and gives the same result each time.
 //!
-//! D1. One request is at the drive at a time, in the order in which they came: none of the modelled drives queues
-//!     commands (Ganger and Patt 1994, section 2, switched it off). Which goes next is the host's matter
-//!     ([`crate::Scheduler`]).
+//! D1. A drive without tags has one request at a time, and which goes next is the host's matter ([`crate::Scheduler`]; Ganger
+//!     and Patt 1994, section 2, switched command queueing off). One with tags holds as many as were agreed on, and picks
+//!     among them itself ([`crate::tags`]). One is at the mechanism at a time either way.
 //! D2. The contents change when the drive answers, not before: a power cut in between finds the old bytes. What a volatile
 //!     cache holds is lost with a cut unless a flush or a forced write has made it durable; that the drive may have
 //!     written it back by itself meanwhile is not counted on.
@@ -15,9 +15,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use drive::{Drive, Lbn, Ms, Op, Phases, Profile, Request};
-use rt::sync::Semaphore;
 use rt::{Rt, Time};
 
+use crate::tags::Tags;
 use crate::{
     Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Kind, RamDisk, ReadPart, WritePart, read_len,
     write_len,
@@ -39,7 +39,7 @@ struct Inner {
     rt: Rt,
     contents: RamDisk,
     /// Who is at the drive (D1).
-    turn: Semaphore,
+    tags: Tags<Turn>,
     drive: RefCell<Drive>,
     services: RefCell<Option<Vec<Service>>>,
 }
@@ -68,16 +68,22 @@ pub struct Service {
 impl SimDisk {
     /// A drive that has just been switched on, all zeros. Its contents take memory as far as they are written.
     pub fn new(rt: &Rt, profile: Profile) -> SimDisk {
+        SimDisk::tagged(rt, profile, 1)
+    }
+
+    /// The same, of which the host may ask `depth` requests at a time (D1).
+    pub fn tagged(rt: &Rt, profile: Profile, depth: u32) -> SimDisk {
         let drive = Drive::new(profile);
         let mechanical = drive.cylinders() > 0;
         let contents = RamDisk::new(drive.blocks() * BLOCK).volatile(drive.is_volatile()).with(|info| {
             info.immediate = false;
+            info.depth = depth.max(1);
             info.max_transfer = if mechanical { MECHANICAL_TRANSFER } else { FLASH_TRANSFER };
         });
         SimDisk(Rc::new(Inner {
             rt: rt.clone(),
             contents,
-            turn: Semaphore::new(1),
+            tags: Tags::new(),
             drive: RefCell::new(drive),
             services: RefCell::new(None),
         }))
@@ -104,7 +110,34 @@ impl SimDisk {
     }
 }
 
+/// The right to be at the drive. Whoever gives it back lets the next one in.
+struct Turn(Rc<Inner>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let reach = |lbn, op| self.0.reach(lbn, op).unwrap_or(u64::MAX);
+        if let Some(next) = self.0.tags.next(reach) {
+            next.send(Turn(self.0.clone()));
+        }
+    }
+}
+
 impl Inner {
+    /// Waits until the drive takes it.
+    async fn turn(self: &Rc<Self>, place: Option<(DiskOff, Op)>) -> Turn {
+        match self.tags.come(place.map(|(at, op)| (Lbn(at.0 / BLOCK), op))) {
+            None => Turn(self.clone()),
+            // The line drops nobody who waits.
+            Some(turn) => turn.await.unwrap_or_else(|_| Turn(self.clone())),
+        }
+    }
+
+    /// Nanoseconds until the head is there; `None` beyond the end.
+    fn reach(&self, lbn: Lbn, op: Op) -> Option<u64> {
+        let now = Ms::from_nanos(self.rt.now().as_nanos());
+        self.drive.borrow().positioning(now, lbn, op).ok().map(Ms::as_nanos)
+    }
+
     /// The drive's part of a request: when it is done, and the task is there to see it.
     async fn serve(&self, op: DiskOp, place: DiskOff, len: u64, fua: bool, kind: Kind) -> Result<(), DiskError> {
         let info = self.contents.info();
@@ -146,7 +179,7 @@ impl Disk for SimDisk {
         let (disk, len) = (self.0.clone(), read_len(&parts));
         let kind = parts.first().map_or(Kind::Other, |part| part.tag.kind);
         DiskFuture::later(async move {
-            let _turn = disk.turn.acquire(1).await;
+            let _turn = disk.turn(Some((at, Op::Read))).await;
             disk.serve(DiskOp::Read, at, len, false, kind).await?;
             disk.contents.read(at, parts).await
         })
@@ -156,7 +189,7 @@ impl Disk for SimDisk {
         let (disk, len) = (self.0.clone(), write_len(&parts));
         let kind = parts.first().map_or(Kind::Other, |part| part.tag.kind);
         DiskFuture::later(async move {
-            let _turn = disk.turn.acquire(1).await;
+            let _turn = disk.turn(Some((at, Op::Write))).await;
             disk.serve(DiskOp::Write, at, len, fua, kind).await?;
             disk.contents.write(at, parts, fua).await
         })
@@ -165,7 +198,7 @@ impl Disk for SimDisk {
     fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
         let disk = self.0.clone();
         DiskFuture::later(async move {
-            let _turn = disk.turn.acquire(1).await;
+            let _turn = disk.turn(None).await;
             let done = {
                 let mut drive = disk.drive.borrow_mut();
                 let now = Ms::from_nanos(disk.rt.now().as_nanos()).max(drive.free_at());
@@ -179,10 +212,7 @@ impl Disk for SimDisk {
     }
 
     fn positioning(&self, at: DiskOff, is_write: bool) -> Option<u64> {
-        let now = Ms::from_nanos(self.0.rt.now().as_nanos());
-        let op = if is_write { Op::Write } else { Op::Read };
-        let time = self.0.drive.borrow().positioning(now, Lbn(at.0 / BLOCK), op).ok()?;
-        Some(time.as_nanos())
+        self.0.reach(Lbn(at.0 / BLOCK), if is_write { Op::Write } else { Op::Read })
     }
 }
 

@@ -122,3 +122,56 @@ fn memory_with_a_battery_keeps_what_it_answered_and_takes_its_bus_s_time() {
     assert_eq!(byte, [5]);
     assert_eq!(rt.now().as_nanos(), 51_401, "10 us, and 4 KiB over the bus");
 }
+
+/// Writes one block at each of these, in the host's order; which of them were served how late, and when all were.
+fn tagged(depth: u32, places: &[u64]) -> (Vec<u64>, Time) {
+    let rt = Rt::virtual_time(1);
+    let disk = SimDisk::tagged(&rt, Profile::named("nearline_sata_7200").unwrap(), depth);
+    disk.note_services();
+    let options = QueueOptions { scheduler: Scheduler::Fcfs, ..QueueOptions::default() };
+    let queue = Queue::new(&rt, Rc::new(disk.clone()), options);
+    rt.block_on(async {
+        let reads: Vec<_> = places.iter().map(|&at| queue.read(DiskOff(at), 4096, Tag::default())).collect();
+        for read in reads {
+            read.await.unwrap();
+        }
+    });
+    (disk.take_services().iter().map(|service| service.place.0).collect(), rt.now())
+}
+
+#[test]
+fn a_drive_with_tags_picks_what_it_reaches_first_and_forgets_nobody() {
+    let far = 1 << 40;
+    let mut places: Vec<u64> = (0..300).map(|i| (i * 7919 % 300) << 20).collect();
+    places.insert(1, far);
+    let ((fcfs, slow), (picked, fast)) = (tagged(1, &places), tagged(32, &places));
+    assert_eq!(fcfs, places);
+    assert!(fast.as_nanos() < slow.as_nanos() * 2 / 3, "{fast:?} and {slow:?}");
+    let late = picked.iter().position(|&place| place == far).unwrap();
+    assert!((2..=66).contains(&late), "passed over, but not for ever: {late}");
+    let mut all = (picked.clone(), places);
+    all.0.sort_unstable();
+    all.1.sort_unstable();
+    assert_eq!(all.0, all.1);
+}
+
+#[test]
+fn what_comes_after_a_flush_waits_for_it_whatever_is_near() {
+    let rt = Rt::virtual_time(1);
+    let disk = SimDisk::tagged(&rt, Profile::named("nearline_sata_7200").unwrap(), 8);
+    let done = Rc::new(RefCell::new(Vec::new()));
+    let note = |name: &'static str, future: DiskFuture<Result<(), DiskError>>| {
+        let done = done.clone();
+        async move {
+            future.await.unwrap();
+            done.borrow_mut().push(name);
+        }
+    };
+    let write = |at: u64| disk.write(DiskOff(at), vec![WritePart { tag: Tag::default(), image: block(4096, 1) }], true);
+    rt.spawn(note("at the drive", write(0)));
+    rt.spawn(note("far", write(1 << 40)));
+    rt.spawn(note("flush", disk.flush()));
+    rt.spawn(note("near", write(8192)));
+    rt.block_on(rt.sleep(Duration::from_secs(1)));
+    assert_eq!(*done.borrow(), ["at the drive", "far", "flush", "near"]);
+}

@@ -35,6 +35,16 @@ pub struct Profile {
     pub kind: Kind,
 }
 
+impl Profile {
+    /// Commands that the drive takes at a time. The model of flash serves one after the other, so there it is one.
+    pub fn tags(&self) -> u32 {
+        match &self.kind {
+            Kind::Disk(disk) => disk.max_outstanding,
+            Kind::Ssd(_) => 1,
+        }
+    }
+}
+
 /// How a drive works.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a program holds a handful of profiles, and most are disks")]
@@ -60,7 +70,8 @@ pub struct DiskProfile {
     pub write_block_ms: f64,
     /// The buffer.
     pub cache: Cache,
-    /// Commands that the real drive accepts at once. The model takes one.
+    /// Commands that the drive accepts at once. The model of its mechanism takes one; whoever stands before it holds the
+    /// others.
     pub max_outstanding: u32,
     /// What the profile says of a volatile write cache; `None` for drives of DiskSim's time.
     pub write_cache: Option<WriteCache>,
