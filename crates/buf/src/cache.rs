@@ -25,6 +25,9 @@ pub struct CacheOptions {
     pub syncer: Syncer,
     /// Bufs that are written at once to make room, or to keep little enough dirty.
     pub batch: usize,
+    /// Bytes that are kept for copies on their way ([`WhileLeaving::Copy`]), on a machine whose memory is full: a call waits
+    /// while they take more than this and what the cache has given back. `None`: what is dirty is the only bound.
+    pub spare: Option<usize>,
 }
 
 /// When the syncer, which runs once a second, writes a dirty buf.
@@ -46,7 +49,13 @@ impl Default for CacheOptions {
 impl CacheOptions {
     /// A cache of `bytes`, half of which may be dirty for up to 30 seconds.
     pub fn of_size(bytes: usize) -> CacheOptions {
-        CacheOptions { bytes, dirty_bytes: bytes / 2, syncer: Syncer::Age(Duration::from_secs(30)), batch: 256 }
+        CacheOptions {
+            bytes,
+            dirty_bytes: bytes / 2,
+            syncer: Syncer::Age(Duration::from_secs(30)),
+            batch: 256,
+            spare: None,
+        }
     }
 }
 
@@ -96,6 +105,10 @@ pub struct Cache {
     pub(crate) undurable_bytes: Cell<usize>,
     /// Images that the device does not have yet.
     pub(crate) on_their_way: Cell<usize>,
+    /// Bytes of copies on their way ([`CacheOptions::spare`]).
+    pub(crate) copied: Cell<usize>,
+    /// Whose turn it is to wait for room for copies.
+    pub(crate) turn: rt::sync::Mutex<()>,
     /// Every image that was sent and is not durable yet, by its buf and in the order of sending.
     pub(crate) sent: RefCell<BTreeMap<(Key, u64), BufRef>>,
     pub(crate) next_serial: Cell<u64>,
@@ -127,6 +140,8 @@ pub(crate) struct Inner {
     pub(crate) free: Vec<u32>,
     pub(crate) hand: usize,
     pub(crate) bytes: usize,
+    /// The most that `bytes` ever was.
+    pub(crate) most_bytes: usize,
     pub(crate) dirty: DirtyBufs,
 }
 
@@ -141,6 +156,8 @@ impl Cache {
             stats: Cell::default(),
             undurable_bytes: Cell::new(0),
             on_their_way: Cell::new(0),
+            copied: Cell::new(0),
+            turn: rt::sync::Mutex::new(()),
             sent: RefCell::default(),
             next_serial: Cell::new(0),
             flushing: Cell::new(false),
@@ -307,6 +324,7 @@ impl Cache {
         });
         buf.place_in_cache.set(at);
         inner.bytes += buf.len();
+        inner.most_bytes = inner.most_bytes.max(inner.bytes);
         inner.map.insert(buf.key(), at);
         inner.bufs[at as usize] = Some(buf);
     }
@@ -400,6 +418,7 @@ impl Cache {
         let mut inner = self.inner.borrow_mut();
         if buf.place_in_cache.get() != u32::MAX {
             inner.bytes = inner.bytes + len - old;
+            inner.most_bytes = inner.most_bytes.max(inner.bytes);
         }
         if buf.is_dirty() {
             inner.dirty.resized(old, len);

@@ -35,6 +35,9 @@ impl Cache {
         if self.is_over_dirty() {
             self.throttle().await?;
         }
+        if let Some(spare) = self.options.spare {
+            self.room_for_copies(spare).await;
+        }
         Ok(())
     }
 

@@ -49,7 +49,12 @@ impl Cache {
             let fresh = buf.is_dirty();
             match self.attempt(buf) {
                 Attempt::Clean => return Ok(()),
-                Attempt::Leaving(written) if self.scheme().sent(buf, &written, fresh) => return Ok(()),
+                Attempt::Leaving(written) if self.scheme().sent(buf, &written, fresh) => {
+                    if fresh {
+                        self.copy_sent(buf, written);
+                    }
+                    return Ok(());
+                }
                 Attempt::Leaving(_) => {
                     self.count(|s| s.waits += 1);
                     return self.write(buf).await;

@@ -28,6 +28,7 @@
 mod buf;
 mod cache;
 mod call;
+mod copies;
 mod dirty;
 mod evict;
 mod health;

@@ -30,7 +30,9 @@ impl Cache {
             Syncer::Age(age) => self.inner.borrow_mut().dirty.take_older(now, age, SWEEP),
             Syncer::Sweep(period) => self.swept(period),
         };
-        let sent = self.write_choosing(old, SWEEP);
+        // What these wait for can be all that is dirty, and whoever reads would wait behind it.
+        let most = old.len() + self.options.batch;
+        let sent = self.write_choosing(old, most);
         if self.scheme().wants_flush() && (!sent.is_empty() || self.undurable_bytes.get() > 0) {
             self.complete(&sent).await;
             let _ = self.flush().await;

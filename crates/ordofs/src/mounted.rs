@@ -117,6 +117,7 @@ impl Mounted {
         let mut cache =
             CacheOptions { syncer: engine.syncer, batch: engine.batch.max(1), ..CacheOptions::of_size(options.cache) };
         cache.dirty_bytes = engine.dirty.unwrap_or(cache.dirty_bytes);
+        cache.spare = engine.spare;
         let cache = Cache::new(rt.clone(), queue, health, cache);
         let acls = located.found.superblock.features().acls;
         let layout = Ffs::open(&cache, scheme.clone(), located.found, &opening).await?;

@@ -45,6 +45,8 @@ pub struct Engine {
     pub batch: usize,
     /// Bytes of dirty bufs beyond which whoever makes more waits for the disk; `None`: half of the cache.
     pub dirty: Option<usize>,
+    /// Bytes that are kept for copies on their way, on a machine whose memory is full; `None`: `dirty` is the only bound.
+    pub spare: Option<usize>,
     /// How far a sequential reader is read ahead of, in bytes.
     pub read_ahead: u64,
     /// What a sequential writer fills before it leaves, in bytes; 0: contents wait for the syncer.
@@ -55,7 +57,16 @@ impl Default for Engine {
     fn default() -> Self {
         let ufs::Options { read_ahead, cluster, .. } = ufs::Options::default();
         let CacheOptions { syncer, batch, .. } = CacheOptions::default();
-        Engine { scheduler: Scheduler::default(), merge: true, syncer, batch, dirty: None, read_ahead, cluster }
+        Engine {
+            scheduler: Scheduler::default(),
+            merge: true,
+            syncer,
+            batch,
+            dirty: None,
+            spare: None,
+            read_ahead,
+            cluster,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which bufs leave in the place of one that should wait for others.
 
 use super::{Bench, bench, data};
-use crate::{BufRef, CacheOptions, Key};
+use crate::{BufRef, Cache, CacheOptions, Key};
 use disk::FaultPlan;
 use ondisk::Lbn;
 use std::time::Duration;
@@ -51,5 +51,20 @@ fn one_that_waits_is_met_again_after_the_others_by_who_needs_room_and_in_its_tim
         assert_eq!(take(Duration::from_secs(60), 9), [] as [i64; 0]);
         b.rt.sleep(Duration::from_secs(1)).await;
         assert_eq!(take(Duration::from_secs(60), 9), [0]);
+    });
+}
+
+#[test]
+fn the_syncer_does_not_write_all_that_one_waits_for_at_once() {
+    let b = bench(CacheOptions { batch: 4, ..CacheOptions::default() }, FaultPlan::new(1));
+    b.rt.spawn(Cache::run_syncer(std::rc::Rc::downgrade(&b.cache)));
+    b.rt.block_on(async {
+        let one = b.cache.read(data(0)).await.expect("the disk is well");
+        b.cache.modify(&one, |bytes| bytes[0] = 1);
+        b.rt.sleep(Duration::from_secs(20)).await;
+        let row = row(&b, 20).await;
+        b.rt.sleep(Duration::from_millis(11_500)).await;
+        let dirty = row[1..].iter().filter(|buf| buf.is_dirty()).count();
+        assert!((9..19).contains(&dirty), "{dirty} of 19 are left, and the first has been met once or twice");
     });
 }

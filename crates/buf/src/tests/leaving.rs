@@ -136,3 +136,58 @@ fn an_image_that_was_on_its_way_is_waited_for_if_its_order_does_not_serve() {
         assert!(matches!(scheme.sent.borrow()[..], [(_, _, false)]));
     }
 }
+
+#[test]
+fn a_call_waits_for_room_for_copies_and_who_came_first_goes_first() {
+    for leaving in [WhileLeaving::Copy, WhileLeaving::Lock] {
+        let rt = Rt::virtual_time(1);
+        let slow = Laggard { ram: RamDisk::new(1 << 20), rt: rt.clone(), first: Cell::new(true) };
+        let queue = Queue::new(&rt, Rc::new(slow), QueueOptions::default());
+        let options = CacheOptions { spare: Some(4096), ..CacheOptions::default() };
+        let cache = Cache::new(rt.clone(), queue, Health::default(), options);
+        let sends = Sends { leaving, sent: RefCell::default(), last: RefCell::default(), serves: Cell::new(true) };
+        cache.attach(Rc::new(sends), Rc::new(Early));
+        rt.block_on(async {
+            for lbn in 1..3 {
+                let buf = cache.read(data(lbn)).await.expect("the disk is well");
+                cache.modify(&buf, |bytes| bytes[0] = 7);
+                assert!(cache.begin(CallKind::Write).await.is_ok(), "one copy has room");
+                tell(&cache, &buf).await;
+            }
+            // The first write takes a second, and the second one follows it.
+            let order = Rc::new(RefCell::new(Vec::new()));
+            for caller in 0..3 {
+                let (cache, order, rt2) = (cache.clone(), order.clone(), rt.clone());
+                rt.spawn(async move {
+                    cache.begin(CallKind::Write).await.expect("the volume is well");
+                    order.borrow_mut().push((caller, rt2.now().as_nanos() / 1_000_000_000));
+                });
+            }
+            rt.sleep(Duration::from_millis(10)).await;
+            let at_once = if leaving == WhileLeaving::Lock { 3 } else { 0 };
+            assert_eq!(order.borrow().len(), at_once, "{leaving:?}: a locked block has no copy");
+            rt.sleep(Duration::from_secs(2)).await;
+            let second = if leaving == WhileLeaving::Lock { 0 } else { 1 };
+            assert_eq!(*order.borrow(), [(0, second), (1, second), (2, second)]);
+        });
+    }
+}
+
+#[test]
+fn what_the_cache_has_given_back_is_room_for_copies() {
+    let rt = Rt::virtual_time(1);
+    let slow = Laggard { ram: RamDisk::new(1 << 20), rt: rt.clone(), first: Cell::new(true) };
+    let queue = Queue::new(&rt, Rc::new(slow), QueueOptions::default());
+    let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions { spare: Some(0), ..Default::default() });
+    let leaving = WhileLeaving::Copy;
+    let sends = Sends { leaving, sent: RefCell::default(), last: RefCell::default(), serves: Cell::new(true) };
+    cache.attach(Rc::new(sends), Rc::new(Early));
+    rt.block_on(async {
+        let (buf, removed) = (cache.read(data(1)).await.unwrap(), cache.read(data(2)).await.unwrap());
+        cache.modify(&buf, |bytes| bytes[0] = 7);
+        tell(&cache, &buf).await;
+        cache.discard(&removed);
+        cache.begin(CallKind::Write).await.expect("the volume is well");
+        assert!(buf.leaving.get(), "it did not wait for the write");
+    });
+}
