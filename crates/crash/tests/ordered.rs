@@ -11,7 +11,8 @@ use schemes::AllocInit;
 use workload::script::moves::Space;
 use workload::script::{self, Script};
 
-const SCHEMES: [&str; 8] = [
+const SCHEMES: [&str; 9] = [
+    "conventional",
     "flag-full-nr-cb",
     "flag-back-cb",
     "flag-part",

@@ -13,6 +13,7 @@
 
 mod async_;
 mod chains;
+mod conventional;
 mod flags;
 mod mutant;
 mod new_names;
@@ -28,6 +29,7 @@ mod words;
 
 pub use async_::NoOrder;
 pub use chains::{Chains, Freeing};
+pub use conventional::Conventional;
 pub use flags::Flagged;
 pub use mutant::{Mutant, MutantSpec, mutants};
 pub use rules::{RuleNames, Rules};
@@ -159,6 +161,12 @@ pub const ALL: &[Known] = &[
         about: "everything is written later, in no order: the fastest, and a crash may leave anything",
         for_study: false,
         make: |_| Rc::new(NoOrder),
+    },
+    Known {
+        name: "conventional",
+        about: "as sync, but a call does not wait for its new name: the FFS of UNIX SVR4",
+        for_study: true,
+        make: |settings| Rc::new(Conventional::without(settings.alloc_init.unwrap_or_default(), settings.dropped())),
     },
     ordered::FULL[0],
     ordered::FULL[1],

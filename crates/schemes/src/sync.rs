@@ -35,6 +35,8 @@ pub struct Synchronous {
     follows: Rules<Rule>,
     /// Blocks with names that nothing waited for, by call: only where a rule was dropped.
     at_end: RefCell<BTreeMap<u64, Vec<BufRef>>>,
+    /// Names that nothing hangs on leave at once, and nobody waits for them.
+    sends_names: bool,
 }
 
 impl Synchronous {
@@ -46,15 +48,16 @@ impl Synchronous {
     /// With this allocation initialisation, and rules dropped that it still declares: a liar, to test the tests with.
     pub fn without(alloc_init: AllocInit, dropped: Rules<Rule>) -> Synchronous {
         let follows = Rules::in_force(alloc_init).without(dropped);
-        Synchronous { alloc_init, follows, at_end: RefCell::default() }
+        Synchronous { alloc_init, follows, at_end: RefCell::default(), sends_names: false }
     }
 
-    /// For a scheme that waits for nothing: what is written because a name must be durable when its call returns is not
-    /// written.
+    /// For a scheme that waits for nothing: what `sync` awaits only because a name must be durable when its call returns is
+    /// sent. (The paper's last write of a sequence: asynchronous. Its counts of requests show that it was not delayed.)
     pub(crate) fn unawaited(alloc_init: AllocInit, dropped: Rules<Rule>) -> Synchronous {
         let on_return: Rules<Rule> = [Rule::NameOnReturn].into_iter().collect();
         let mut scheme = Synchronous::without(alloc_init, dropped);
         scheme.follows = scheme.follows.without(on_return);
+        scheme.sends_names = true;
         scheme
     }
 
@@ -103,6 +106,9 @@ impl Synchronous {
         let on_return = self.follows.has(Rule::NameOnReturn);
         if ordered || on_return && order.is_empty() {
             return wait_for(block);
+        }
+        if self.sends_names {
+            return Must::Sent(block.clone());
         }
         if on_return {
             self.at_end.borrow_mut().entry(op.id).or_default().push(block.clone());
