@@ -15,12 +15,16 @@ use crate::cpu::Costs;
 pub struct Machine {
     /// The drive, by its name among the built-in profiles.
     pub drive: String,
+    /// Requests that the drive holds at a time; with more than one it picks among them itself (tagged queueing).
+    pub tags: u32,
     /// What work takes on its CPU.
     pub costs: Costs,
     /// Bytes of memory that its cache may use.
     pub memory: usize,
     /// The order of requests, the syncer, clusters.
     pub engine: Engine,
+    /// Bytes of its volume, if the drive has as many; `None`: all of the drive.
+    pub volume: Option<u64>,
     /// The shape of its volume.
     pub shape: Shape,
     /// A new block of contents that must be initialised is, with zeroes, before the contents come.
@@ -45,7 +49,8 @@ pub struct Shape {
 }
 
 impl Machine {
-    /// A machine of today with the drive `drive`: its CPU costs next to nothing, and everything is as it is by default.
+    /// A machine of today with the drive `drive`: its CPU costs next to nothing, and everything is as it is by default. It
+    /// asks the drive for as many requests at a time as that takes.
     pub fn today(drive: &str) -> Machine {
         let micro = Duration::from_micros;
         let costs = Costs {
@@ -63,9 +68,11 @@ impl Machine {
             Shape { format: Format::Ufs2, block: 32768, frag: 4096, density: None, maxcontig: None, rotation: None };
         Machine {
             drive: drive.to_owned(),
+            tags: Profile::named(drive).map_or(1, |profile| profile.tags()),
             costs,
             memory: 256 << 20,
             engine: Engine::default(),
+            volume: None,
             shape,
             zeroes_first: false,
         }
@@ -92,13 +99,23 @@ impl Machine {
             syncer: Syncer::Sweep(Duration::from_secs(30)),
             batch: 80,
             dirty: Some(24 << 20),
+            spare: Some(2 << 20),
             read_ahead: 4096,
             cluster: 0,
         };
         let rotation = Some(Rotation { rotdelay_ms: 4, rps: 90, nsect: 64 });
         let shape =
             Shape { format: Format::Ufs1, block: 4096, frag: 1024, density: Some(4096), maxcontig: Some(1), rotation };
-        Machine { drive: "hp_c2447".to_owned(), costs, memory: 36 << 20, engine, shape, zeroes_first: true }
+        Machine {
+            drive: "hp_c2447".to_owned(),
+            tags: 1,
+            costs,
+            memory: 36 << 20,
+            engine,
+            volume: Some(640 << 20),
+            shape,
+            zeroes_first: true,
+        }
     }
 
     /// Its drive.
@@ -110,7 +127,7 @@ impl Machine {
     }
 
     /// A volume of `size` bytes on it.
-    pub(crate) fn volume(&self, size: u64) -> NewVolume {
+    pub(crate) fn make(&self, size: u64) -> NewVolume {
         let Shape { format, block, frag, density, maxcontig, rotation } = self.shape;
         let params = NewfsParams::new(format, size);
         NewVolume {

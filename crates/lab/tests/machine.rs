@@ -67,3 +67,28 @@ fn what_users_leave_behind_is_counted() {
     assert!(create.disk.writes >= 100, "{:?}", create.disk);
     assert_eq!((create.ops(), create.users.len()), (200, 2));
 }
+
+#[test]
+fn a_program_that_runs_again_finds_its_inodes_and_nothing_else() {
+    let machine = Machine::of_1994();
+    let reads = |start| {
+        let (params, scheme, workload) = (Params::parse("files=300").unwrap(), "async", "create-files");
+        let run = Run {
+            machine: &machine,
+            scheme,
+            alloc_init: None,
+            workload,
+            params,
+            users: 2,
+            start,
+            size: None,
+            seed: 1,
+            services: false,
+        };
+        let outcome = run.run().unwrap();
+        assert_eq!(outcome.ops(), 600, "an earlier run is no part of what is measured");
+        outcome.disk.reads
+    };
+    assert!(reads(Start::Cold) > 10);
+    assert_eq!(reads(Start::Again), 0);
+}

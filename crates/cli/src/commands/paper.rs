@@ -1,10 +1,11 @@
 //! `ordo paper`
 
+use crate::commands::trace::a_create;
 use crate::out::{Outcome, Status, print, usage};
 use crate::text;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::paper::document::{Figure, Table, Verdict};
-use lab::paper::{Document, PAPERS, run as run_paper};
+use lab::paper::document::{Figure, Story, Table, Verdict};
+use lab::paper::{Document, PAPERS, run as run_paper, systems};
 use std::io::IsTerminal;
 
 /// Runs the experiments of a paper again and shows ours beside theirs
@@ -70,9 +71,19 @@ fn document(key: &str) -> anyhow::Result<Document> {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
     };
-    let document = run_paper(key, &progress)?;
+    let mut document = run_paper(key, &progress)?;
     bar.finish_and_clear();
+    document.stories = stories(key)?;
     Ok(document)
+}
+
+/// What a create makes durable under each of the paper's systems.
+fn stories(key: &str) -> anyhow::Result<Vec<Story>> {
+    let story = |(name, scheme): (&str, String)| {
+        let (svg, text) = a_create(&scheme)?;
+        Ok(Story { scheme: name.to_owned(), title: format!("A file is created under {scheme}"), svg, text })
+    };
+    systems(key).into_iter().map(story).collect()
 }
 
 /// A document for people at a terminal.
@@ -144,4 +155,19 @@ fn shown_claims(claims: &[Verdict]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_system_of_a_paper_has_its_story_of_a_create() {
+        let stories = stories("mup1994").unwrap();
+        let names: Vec<_> = stories.iter().map(|story| story.scheme.as_str()).collect();
+        assert_eq!(names, ["conventional", "flag-part-nr-cb", "chains", "soft-updates", "no-order"]);
+        let waits: Vec<_> = stories.iter().map(|story| story.text.contains("wait until")).collect();
+        assert_eq!(waits, [true, false, false, false, false], "only the conventional one waits");
+        assert!(stories.iter().all(|story| story.svg.starts_with("<svg") && story.text.contains("durable")));
+    }
 }

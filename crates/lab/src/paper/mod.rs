@@ -23,6 +23,14 @@ pub struct Paper {
 pub const PAPERS: [Paper; 1] =
     [Paper { key: "mup1994", what: "Ganger, Patt: Metadata Update Performance in File Systems (OSDI 1994)" }];
 
+/// The systems that a paper compares: its name for each, and the scheme's here. None of a paper that is not there.
+pub fn systems(key: &str) -> Vec<(&'static str, String)> {
+    match key {
+        "mup1994" => mup1994::systems(),
+        _ => Vec::new(),
+    }
+}
+
 /// Runs the paper called `key`. `progress` is told how many of how many runs are done.
 ///
 /// # Errors

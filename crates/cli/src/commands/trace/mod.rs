@@ -56,6 +56,25 @@ pub(crate) struct Args {
     call: Vec<String>,
 }
 
+/// What a create in a directory that is there makes durable under a scheme, on the disk of 1994: a picture, and words.
+pub(crate) fn a_create(scheme: &str) -> anyhow::Result<(String, String)> {
+    let owned = |text: &str| text.to_owned();
+    let asked = asked::read(&Args {
+        explain: true,
+        scheme: owned(scheme),
+        set: Vec::new(),
+        disk: owned("scsi94"),
+        setup: vec![owned("mkdir /a")],
+        at_once: false,
+        seed: 0,
+        svg: None,
+        json: false,
+        call: vec![owned("create"), owned("/a/f")],
+    })?;
+    let trace = ::crash::trace::trace(&asked).map_err(asked::told)?;
+    Ok((picture::draw(&trace), text::of(&trace)))
+}
+
 /// Explains it.
 pub(crate) fn run(args: &Args) -> Outcome {
     let asked = asked::read(args)?;

@@ -16,6 +16,11 @@ use crate::error::Result;
 /// The first seed.
 const SEED: u64 = 1;
 
+/// The five systems of section 5.
+pub(super) fn systems() -> Vec<(&'static str, String)> {
+    experiments::FIVE.iter().map(|name| (*name, experiments::system(name).0)).collect()
+}
+
 /// Runs everything. `progress` is told how many of how many runs are done.
 ///
 /// # Errors
