@@ -180,6 +180,20 @@ impl Area {
         runs.map(write).collect()
     }
 
+    /// Writes zeros over all of it, durably.
+    pub(crate) async fn wipe(&self) -> Result<(), Error> {
+        let piece = self.transfer_most() as u64;
+        let zeros = Block::zeroed(piece as usize).image();
+        for at in (0..self.size).step_by(piece as usize) {
+            let len = piece.min(self.size - at) as usize;
+            let image = if len == zeros.len() { zeros.clone() } else { Block::zeroed(len).image() };
+            for written in self.write(at, image, false) {
+                written.completed().await?;
+            }
+        }
+        Ok(self.place.queue.flush().await?)
+    }
+
     /// Reads whole units. Those of which the disk says that it has lost them read as zeros, which are no record.
     pub(crate) async fn read(&self, range: Range<u64>, into: &mut Vec<u8>) -> Result<(), Error> {
         let (queue, most) = (&self.place.queue, self.transfer_most());

@@ -33,6 +33,7 @@
 mod area;
 mod commit;
 mod error;
+mod file;
 mod log;
 mod lsn;
 mod marks;
@@ -48,6 +49,7 @@ mod walk;
 
 pub use area::{Place, Record};
 pub use error::{Damage, Error, ErrorKind, Witness};
+pub use file::FileError;
 pub use log::{Log, MakeOptions, Mode, MountOptions, Space};
 pub use lsn::Lsn;
 pub use recover::Recovery;

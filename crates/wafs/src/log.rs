@@ -62,6 +62,8 @@ pub struct MakeOptions {
     /// What each write begins at a multiple of, in bytes: a power of two from the disk's sector to 64 KiB. By default 4096,
     /// which is what today's drives store at a time, whatever they call a sector. Small units waste less.
     pub unit: Option<u32>,
+    /// Write zeros over the whole log, so that a file has all its blocks.
+    pub zero: bool,
 }
 
 /// Room of a log, in bytes with headers and padding.
@@ -153,6 +155,9 @@ impl Log {
             made,
         };
         place.wipe_superblock(superblock.next().slot()).durable().await?;
+        if options.zero {
+            Area::new(place.clone(), &superblock).wipe().await?;
+        }
         place.write_superblock(&superblock).durable().await?;
         Ok(())
     }

@@ -19,7 +19,7 @@ impl Bed {
     /// A log of `units` units of 512 bytes.
     fn new(units: u64) -> Bed {
         let bed = Bed { rt: Rt::virtual_time(1), ram: RamDisk::new(RECORDS_AT + 512 * units) };
-        bed.rt.block_on(Log::make(&bed.place(), MakeOptions { unit: Some(512) })).unwrap();
+        bed.rt.block_on(Log::make(&bed.place(), MakeOptions { unit: Some(512), zero: false })).unwrap();
         bed
     }
 
@@ -271,7 +271,7 @@ fn records_of_an_older_log_in_the_same_place_are_not_ours() {
         // The same seed: the same clock and the same luck.
         let again = Rt::virtual_time(1);
         let place = Place::whole(&again, Rc::new(bed.ram.clone()));
-        again.block_on(Log::make(&place, MakeOptions { unit: Some(512) })).unwrap();
+        again.block_on(Log::make(&place, MakeOptions { unit: Some(512), zero: false })).unwrap();
     }
 }
 
@@ -282,7 +282,10 @@ fn a_part_of_a_disk_is_enough_and_nothing_else_is_touched() {
     ram.poke(0, &vec![0xee; 1 << 20]);
     let queue = Queue::new(&rt, Rc::new(ram.clone()), QueueOptions::default());
     let place = Place::part(&queue, DiskOff(65536), 65536).unwrap();
-    assert!(matches!(rt.block_on(Log::make(&place, MakeOptions { unit: Some(512) })), Err(Error::Unit { .. })));
+    assert!(matches!(
+        rt.block_on(Log::make(&place, MakeOptions { unit: Some(512), zero: false })),
+        Err(Error::Unit { .. })
+    ));
     rt.block_on(async {
         Log::make(&place, MakeOptions::default()).await.unwrap();
         let log = Log::mount(place.clone(), ASYNC).await.unwrap();
@@ -319,7 +322,7 @@ fn requests(mode: Mode, clients: usize, each: usize) -> (u64, u64, Duration) {
     let queue = Queue::new(&rt, disk, QueueOptions::default());
     let place = Place::part(&queue, DiskOff(0), 1 << 22).unwrap();
     rt.block_on(async {
-        Log::make(&place, MakeOptions { unit: Some(512) }).await.unwrap();
+        Log::make(&place, MakeOptions { unit: Some(512), zero: false }).await.unwrap();
         let log = Log::mount(place, MountOptions { mode }).await.unwrap();
         let (before, began) = (requests.get(), rt.now());
         let left = Rc::new(Cell::new(clients));
@@ -422,4 +425,23 @@ fn no_image_makes_it_panic_or_loop() {
         mounted += u32::from(rt.block_on(Log::mount(place(), ASYNC)).is_ok());
     }
     assert!(opened > 1000 && mounted > 100, "{opened} {mounted}");
+}
+
+#[test]
+fn a_file_is_a_log_with_all_its_blocks_and_one_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log.wafs");
+    Log::create(&path, 1 << 20, MakeOptions::default()).unwrap();
+    assert!(std::os::unix::fs::MetadataExt::blocks(&path.metadata().unwrap()) >= 2048);
+    let rt = Rt::real_time();
+    let file = disk::FileOptions::default();
+    let mount = || rt.block_on(Log::mount_file(&rt, &path, &file, MountOptions::default()));
+    let log = mount().unwrap();
+    let lsn = rt.block_on(log.commit(b"in a file")).unwrap();
+    assert!(matches!(mount(), Err(wafs::FileError::Open(disk::OpenError::Locked { .. }))));
+    assert!(matches!(Log::create(&path, 1 << 20, MakeOptions::default()), Err(wafs::FileError::Open(_))));
+    rt.block_on(log.unmount()).unwrap();
+    rt.drop_tasks();
+    let log = mount().unwrap();
+    assert_eq!(rt.block_on(log.read(lsn)).unwrap().data, b"in a file");
 }
