@@ -15,9 +15,10 @@
 //! W3. A record names the one before it, and counts only if that one counts. A disk that reorders may keep a later write
 //!     and lose an earlier one; without the chain the log would go on behind the hole.
 //! W4. Each mount for writing has an epoch, durable before its first record; epochs never fall along the log. Without it
-//!     a record that an earlier crash left behind a hole would come back to life as soon as new records fill the hole.
+//!     a record that an earlier crash left behind a hole would come back to life as soon as new records fill the hole. An
+//!     empty log has no record to compare with: its superblock says which mounts may begin it.
 //! W5. Room is used again only when a durable superblock starts the log behind it. Else recovery would start where a
-//!     later lap lies.
+//!     later lap lies. A superblock reclaims nothing that was not durable: its numbers may be given again after a crash.
 //! W6. Superblocks are written in turn to two slots, one at a time. A torn one leaves the one before.
 //! W7. A write begins in a unit of its own: a unit that holds a durable record is not written again before it is
 //!     reclaimed. A sector that is torn, or cannot be read after a power cut, takes only what nobody was promised.

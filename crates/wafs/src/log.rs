@@ -126,6 +126,8 @@ pub(crate) struct State {
     /// What the caller has reclaimed, and where reading would start then.
     pub(crate) low: Lsn,
     pub(crate) start: u64,
+    /// The earliest mount of which a record can be there.
+    pub(crate) start_epoch: u32,
     /// Where reading starts as the durable superblock says: what is before may be written over (W5).
     pub(crate) free_to: u64,
     pub(crate) failed: Option<DiskError>,
@@ -153,6 +155,7 @@ impl Log {
             low: Lsn(unit.into()),
             sure: Lsn::NONE,
             made,
+            start_epoch: 0,
         };
         place.wipe_superblock(superblock.next().slot()).durable().await?;
         if options.zero {
@@ -214,6 +217,7 @@ impl Log {
             gaps,
             low: superblock.low,
             start: superblock.start,
+            start_epoch: superblock.start_epoch,
             free_to: superblock.start,
             failed: None,
         };
@@ -380,6 +384,8 @@ impl Inner {
         state.end = state.open_at + len as u64;
         // Nothing else is under way: forced by itself, it needs no flush after it.
         let forced = state.flights.is_empty();
+        #[cfg(feature = "planted")]
+        let forced = forced && !has(Broken::Flush);
         self.ship(state, image, forced);
     }
 

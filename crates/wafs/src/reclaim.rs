@@ -30,11 +30,12 @@ impl Log {
             log.settle(&mut state);
             // Reading starts at a record that is durable, or where the next one will be.
             let kept = state.low.min(Lsn(state.durable - 1));
-            let start = match state.low.0 == state.end && state.durable == state.end {
-                true => Some(Lsn(state.end)),
-                false => state.marks.reach(kept),
-            };
-            state.start = start.map_or(state.start, |start| state.start.max(start.0));
+            if state.low.0 == state.end && state.durable == state.end {
+                // What an earlier mount may have left there does not count.
+                (state.start, state.start_epoch) = (state.end, log.epoch);
+            } else if let Some(mark) = state.marks.reach(kept) {
+                state.start = state.start.max(mark.0);
+            }
             state.start - state.free_to >= log.area.size / WORTHWHILE
         };
         if worthwhile && !log.checkpointing.replace(true) {
@@ -58,7 +59,9 @@ impl Log {
         let next = {
             let state = log.state.borrow();
             log.writable(&state)?;
-            Superblock { start: state.start, low: state.low, sure: state.sure, ..known.next() }
+            // What is not durable may be lost; the numbers after it are then given again, and are not reclaimed.
+            let low = state.low.min(Lsn(state.durable));
+            Superblock { start: state.start, start_epoch: state.start_epoch, low, sure: state.sure, ..known.next() }
         };
         if (next.start, next.low) == (known.start, known.low) {
             return Ok(());

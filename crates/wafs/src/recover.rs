@@ -38,7 +38,8 @@ pub(crate) struct Found {
 /// Reads the log from its superblock's start to its end.
 pub(crate) async fn recover(area: &Area, superblock: &Superblock) -> Result<Found, Error> {
     let start = superblock.start;
-    let mut walk = Walk::new(Reader::new(area.clone()), area.clone(), superblock.id, superblock.epoch, start);
+    let epochs = superblock.start_epoch..=superblock.epoch;
+    let mut walk = Walk::new(Reader::new(area.clone()), area.clone(), superblock.id, epochs, start);
     let (mut marks, mut gaps, mut records) = (Marks::new(area.size), Vec::new(), 0);
     loop {
         let (before, at) = (walk.last, walk.at());
@@ -61,7 +62,7 @@ async fn hole(area: &Area, superblock: &Superblock, walk: &mut Walk) -> Result<O
     // Without a record at all, what was durable lies before the start.
     let known = walk.last.map_or(superblock.start.saturating_sub(1), |last| last.lsn.0);
     let damage = |sure, witness| Ok(Some(Damage { at: Lsn(end), sure, witness }));
-    if superblock.sure.0 > known {
+    if superblock.sure.0 > known || superblock.low.0 > area.up(end) {
         return damage(superblock.sure, Witness::Superblock);
     }
     let to = limit.min(end.saturating_add(2 * area.window()));
@@ -74,7 +75,7 @@ async fn hole(area: &Area, superblock: &Superblock, walk: &mut Walk) -> Result<O
             continue;
         };
         if lsn.0 > at && (lsn.0 - at).is_multiple_of(area.size) {
-            let mut later = Walk::new(Reader::new(area.clone()), area.clone(), superblock.id, u32::MAX, lsn.0);
+            let mut later = Walk::new(Reader::new(area.clone()), area.clone(), superblock.id, 0..=u32::MAX, lsn.0);
             if later.record(lsn.0).await?.is_some() {
                 return damage(lsn, Witness::NewerMount(lsn));
             }

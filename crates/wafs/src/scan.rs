@@ -58,7 +58,7 @@ impl Inner {
     }
 
     fn walk(self: &Rc<Inner>, start: u64) -> Walk {
-        let mut walk = Walk::new(Reader::live(self.clone()), self.area.clone(), self.id, self.epoch, start);
+        let mut walk = Walk::new(Reader::live(self.clone()), self.area.clone(), self.id, 0..=self.epoch, start);
         walk.limit = self.state.borrow().end;
         walk
     }

@@ -39,7 +39,8 @@ struct Raw {
     low: U64,
     sure: U64,
     made: U64,
-    zero: [u8; 432],
+    start_epoch: U32,
+    zero: [u8; 428],
 }
 const _: () = assert!(size_of::<Raw>() == SUPERBLOCK);
 
@@ -64,6 +65,8 @@ pub(crate) struct Superblock {
     pub(crate) sure: Lsn,
     /// When the log was made, in nanoseconds since 1970.
     pub(crate) made: u64,
+    /// No record from `start` on is of an earlier mount (W4): an empty log has no other record to say so.
+    pub(crate) start_epoch: u32,
 }
 
 impl Superblock {
@@ -82,7 +85,8 @@ impl Superblock {
             low: self.low.0.into(),
             sure: self.sure.0.into(),
             made: self.made.into(),
-            zero: [0; 432],
+            start_epoch: self.start_epoch.into(),
+            zero: [0; 428],
         };
         raw.checksum = crc32c::crc32c(raw.as_bytes()).into();
         zerocopy::transmute!(raw)
@@ -111,6 +115,7 @@ impl Superblock {
             low: Lsn(raw.low.get()),
             sure: Lsn(raw.sure.get()),
             made: raw.made.get(),
+            start_epoch: raw.start_epoch.get(),
         };
         match superblock.nonsense() {
             Some(why) => Err(Error::Superblock { why }),
@@ -127,6 +132,7 @@ impl Superblock {
             (self.size < UNITS_LEAST * unit || self.size > LSN_MOST, "the size cannot be"),
             (!self.start.is_multiple_of(8) || self.start == 0, "the start is no place of a record"),
             (self.start > self.low.0 || self.low.0 > LSN_MOST, "the start lies behind what is kept"),
+            (self.start_epoch > self.epoch, "its records are of a mount to come"),
             (self.sure.0 >= self.start.saturating_add(self.size), "the last durable record is a lap away"),
         ];
         wrong.iter().find(|(is, _)| *is).map(|(_, why)| *why)
@@ -170,6 +176,7 @@ mod tests {
             low: Lsn(1032),
             sure: Lsn(2048),
             made: 5,
+            start_epoch: 1,
         }
     }
 
@@ -200,6 +207,7 @@ mod tests {
             Superblock { start: 2048, ..one() },
             Superblock { low: Lsn(u64::MAX), ..one() },
             Superblock { sure: Lsn(u64::MAX), ..one() },
+            Superblock { start_epoch: 3, ..one() },
         ];
         for wrong in wrong {
             assert!(matches!(Superblock::decode(&wrong.encode()), Err(Error::Superblock { .. })), "{wrong:?}");

@@ -9,14 +9,15 @@ use crate::planted::{Broken, has};
 use crate::read::Reader;
 use crate::record::{HEADER, Header};
 use crate::{Error, Lsn};
+use std::ops::RangeInclusive;
 
 /// Goes along the records of a log.
 pub(crate) struct Walk {
     pub(crate) reader: Reader,
     area: Area,
     id: u64,
-    /// No record is of a later mount.
-    epoch: u32,
+    /// Records are of these mounts.
+    epochs: RangeInclusive<u32>,
     /// Nothing at or behind this byte of the line belongs to the log.
     pub(crate) limit: u64,
     /// Where the first record is looked for.
@@ -25,9 +26,9 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    pub(crate) fn new(reader: Reader, area: Area, id: u64, epoch: u32, start: u64) -> Walk {
+    pub(crate) fn new(reader: Reader, area: Area, id: u64, epochs: RangeInclusive<u32>, start: u64) -> Walk {
         let limit = start + area.size;
-        Walk { reader, area, id, epoch, limit, start, last: None }
+        Walk { reader, area, id, epochs, limit, start, last: None }
     }
 
     /// Where the next record would be, if it was written together with the last one.
@@ -77,9 +78,9 @@ impl Walk {
     }
 
     fn follows(&self, header: &Header) -> bool {
-        let Some(last) = &self.last else { return header.epoch <= self.epoch };
-        let chained = header.prev == last.lsn;
-        let in_time = (last.epoch..=self.epoch).contains(&header.epoch);
+        let chained = self.last.is_none_or(|last| header.prev == last.lsn);
+        let since = self.last.map_or(*self.epochs.start(), |last| last.epoch);
+        let in_time = (since..=*self.epochs.end()).contains(&header.epoch);
         #[cfg(feature = "planted")]
         let (chained, in_time) = (chained || has(Broken::Chain), in_time || has(Broken::Epoch));
         chained && in_time
