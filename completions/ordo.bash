@@ -220,6 +220,9 @@ _ordo() {
             ordo__subcmd__help__subcmd__wafs,scan)
                 cmd="ordo__subcmd__help__subcmd__wafs__subcmd__scan"
                 ;;
+            ordo__subcmd__help__subcmd__wafs,serve)
+                cmd="ordo__subcmd__help__subcmd__wafs__subcmd__serve"
+                ;;
             ordo__subcmd__wafs,append)
                 cmd="ordo__subcmd__wafs__subcmd__append"
                 ;;
@@ -237,6 +240,9 @@ _ordo() {
                 ;;
             ordo__subcmd__wafs,scan)
                 cmd="ordo__subcmd__wafs__subcmd__scan"
+                ;;
+            ordo__subcmd__wafs,serve)
+                cmd="ordo__subcmd__wafs__subcmd__serve"
                 ;;
             *)
                 ;;
@@ -965,7 +971,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help__subcmd__wafs)
-            opts="mkfs append read scan info reclaim"
+            opts="mkfs append read scan info reclaim serve"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1049,6 +1055,20 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help__subcmd__wafs__subcmd__scan)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__wafs__subcmd__serve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1491,7 +1511,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__wafs)
-            opts="-h --help mkfs append read scan info reclaim"
+            opts="-h --help mkfs append read scan info reclaim serve"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1622,6 +1642,40 @@ _ordo() {
                     return 0
                     ;;
                 --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__wafs__subcmd__serve)
+            opts="-h --offset --socket --mode --linger --volatile-cache --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mode)
+                    COMPREPLY=($(compgen -W "sync group async" -- "${cur}"))
+                    return 0
+                    ;;
+                --linger)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --volatile-cache)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

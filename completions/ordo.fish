@@ -153,13 +153,14 @@ complete -c ordo -n "__fish_ordo_using_subcommand disks; and __fish_seen_subcomm
 complete -c ordo -n "__fish_ordo_using_subcommand disks; and __fish_seen_subcommand_from validate" -l trace -d 'What the real one did' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand disks; and __fish_seen_subcommand_from validate" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand disks; and __fish_seen_subcommand_from validate" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim" -f -a "mkfs" -d 'Makes a log'
-complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim" -f -a "append" -d 'Appends standard input as one record, and prints its number when it is durable'
-complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim" -f -a "read" -d 'Writes one record to standard output'
-complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim" -f -a "scan" -d 'Lists the records: number, bytes, time'
-complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim" -f -a "info" -d 'Shows what a log is and how full'
-complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim" -f -a "reclaim" -d 'Gives back the room of all records below one'
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "mkfs" -d 'Makes a log'
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "append" -d 'Appends standard input as one record, and prints its number when it is durable'
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "read" -d 'Writes one record to standard output'
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "scan" -d 'Lists the records: number, bytes, time'
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "info" -d 'Shows what a log is and how full'
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "reclaim" -d 'Gives back the room of all records below one'
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "serve" -d 'Serves a log to many programs at once, through a Unix socket'
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from mkfs" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from mkfs" -s s -l size -d 'Bytes of the log; the file is made with this size' -r
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from mkfs" -s u -l unit -d 'Bytes of a unit, in which each write begins: 512 to 64k [default: 4k]' -r
@@ -179,6 +180,14 @@ complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcomma
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from info" -s h -l help -d 'Print help'
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from reclaim" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from reclaim" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -l socket -d 'The socket; its file is made for this user alone' -r -F
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -l mode -d 'When a commit is durable' -r -f -a "sync\t'On return; each record by itself'
+group\t'On return; one write serves all who wait'
+async\t'Within a second'"
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -l linger -d 'How long a group waits for others to come, in microseconds' -r
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -l volatile-cache -d 'Whether a power cut empties the disk\'s cache; no for RAM that survives [default: as the disk says]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l scheme -d 'Schemes, between commas (ordo schemes); without effect on dir:PATH [default: all]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l workload -d 'Workloads, between commas (ordo workloads)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l disk -d 'Where: ram, file:PATH (made and removed), sim:NAME (a modelled drive in virtual time; ordo disks), or dir:PATH (a directory of any file system, to compare with)' -r
@@ -272,3 +281,4 @@ complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcomma
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "scan" -d 'Lists the records: number, bytes, time'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "info" -d 'Shows what a log is and how full'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "reclaim" -d 'Gives back the room of all records below one'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "serve" -d 'Serves a log to many programs at once, through a Unix socket'

@@ -45,6 +45,8 @@ mod reclaim;
 mod record;
 mod recover;
 mod scan;
+pub mod service;
+mod shared;
 mod superblock;
 mod walk;
 
@@ -55,3 +57,4 @@ pub use log::{Log, MakeOptions, Mode, MountOptions, Space};
 pub use lsn::Lsn;
 pub use recover::Recovery;
 pub use scan::{Scan, ScanBack};
+pub use shared::SharedLog;

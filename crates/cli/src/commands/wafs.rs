@@ -3,13 +3,18 @@
 use crate::image::{self, ImageArg};
 use crate::out::{Out, Outcome, Status, print};
 use crate::{size, text};
-use ::wafs::{FileError, Log, Lsn, MakeOptions, MountOptions, Place, Record};
+use ::wafs::service::{Server, Streams};
+use ::wafs::{FileError, Log, Lsn, MakeOptions, Mode, MountOptions, Place, Record, SharedLog};
 use anyhow::{Context, anyhow};
 use ordofs::ImageSpec;
 use ordofs::disk::{FileOptions, NbdDisk};
 use ordofs::rt::Rt;
 use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// The write-ahead file system by itself: a circular log of records
 ///
@@ -34,6 +39,7 @@ enum Command {
     Scan(Scan),
     Info(Info),
     Reclaim(Reclaim),
+    Serve(Serve),
 }
 
 /// Makes a log
@@ -119,6 +125,51 @@ struct Reclaim {
     lsn: Lsn,
 }
 
+/// Serves a log to many programs at once, through a Unix socket
+///
+/// Each client has a stream of its own, with a name, and gives back what it no longer needs. The protocol is told in
+/// docs/format/wafs.md. A signal (SIGTERM, SIGINT) ends it; what is under way is done first. A log that is served is used
+/// through the socket only.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ordo wafs serve log.wafs --socket log.socket\n  ordo wafs serve --mode async log.wafs \
+    --socket log.socket"
+)]
+struct Serve {
+    #[command(flatten)]
+    log: ImageArg,
+    /// The socket; its file is made for this user alone
+    #[arg(long, value_name = "PATH")]
+    socket: PathBuf,
+    /// When a commit is durable
+    #[arg(long, value_enum, default_value = "group")]
+    mode: ModeName,
+    /// How long a group waits for others to come, in microseconds
+    #[arg(long, value_name = "US", default_value_t = 0)]
+    linger: u64,
+    /// Whether a power cut empties the disk's cache; no for RAM that survives [default: as the disk says]
+    #[arg(long, value_name = "YES|NO", value_parser = yes_or_no)]
+    volatile_cache: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum ModeName {
+    /// On return; each record by itself
+    Sync,
+    /// On return; one write serves all who wait
+    Group,
+    /// Within a second
+    Async,
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(format!("{text:?} is neither yes nor no")),
+    }
+}
+
 /// Does what was asked for.
 pub(crate) fn run(args: &Args) -> Outcome {
     match &args.command {
@@ -128,6 +179,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         Command::Scan(asked) => scan(asked),
         Command::Info(asked) => info(asked),
         Command::Reclaim(asked) => reclaim(asked),
+        Command::Serve(asked) => serve(asked),
     }
 }
 
@@ -170,6 +222,31 @@ fn read(args: &ReadOne) -> Outcome {
 fn reclaim(args: &Reclaim) -> Outcome {
     change(&args.log, async |log| log.reclaim(args.lsn))?;
     Ok(Status::DONE)
+}
+
+fn serve(args: &Serve) -> Outcome {
+    let spec = args.log.spec()?;
+    let mode = match args.mode {
+        ModeName::Sync => Mode::Sync,
+        ModeName::Async => Mode::Async,
+        ModeName::Group => Mode::Group { linger: Duration::from_micros(args.linger) },
+    };
+    let (whole, volatile_cache) = (spec.clone(), args.volatile_cache);
+    let log = SharedLog::start(move |rt| async move {
+        let disk = ordofs::open(&rt, &whole, &FileOptions { volatile_cache, ..FileOptions::default() });
+        let disk = disk.map_err(|error| image::told(&whole.path, error))?;
+        Log::mount(Place::whole(&rt, disk), MountOptions { mode }).await.map_err(|error| told(&whole, error))
+    })?;
+    let streams = Streams::open(log).with_context(|| spec.to_string())?;
+    let socket = || args.socket.display().to_string();
+    let server = Server::bind(&args.socket, streams.clone()).with_context(socket)?;
+    let stopper = server.stopper();
+    let mut signals = Signals::new([SIGTERM, SIGINT]).context("signals")?;
+    std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
+    print(|out| out.line(format!("{spec}: served on {}", socket())))?;
+    let served = server.run().with_context(socket);
+    streams.log().sync().with_context(|| spec.to_string())?;
+    served.map(|()| Status::DONE)
 }
 
 #[derive(Serialize)]

@@ -1,8 +1,10 @@
 //! `ordo wafs`: a log from one command to the next.
 
 use crate::common::{Scratch, command, fails, ok, ordo};
-use std::io::Write;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
+use wafs::service::Client;
 
 fn append(log: &str, record: &[u8]) -> u64 {
     let mut child = command(["wafs", "append", log]);
@@ -58,4 +60,27 @@ fn damage_and_what_is_no_log_are_told() {
     assert!(fails(3, output).contains("the log is damaged at"));
     assert!(String::from_utf8(ordo(["wafs", "info", log]).stdout).unwrap().contains("damaged"));
     assert!(fails(3, ordo(["wafs", "append", log])).contains("damaged"));
+}
+
+#[test]
+fn a_served_log_takes_many_clients_until_a_signal() {
+    let scratch = Scratch::new();
+    let (log, socket) = (&scratch.path("log.wafs"), &scratch.path("log.socket"));
+    ok(ordo(["wafs", "mkfs", "--size", "1M", log]));
+    for mode in ["group", "async"] {
+        let mut served = command(["wafs", "serve", log, "--socket", socket, "--mode", mode]);
+        let mut served = served.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(served.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.contains("served on"), "{line}");
+        assert!(fails(3, ordo(["wafs", "append", log])).contains("in use"));
+        let (mut one, mut two) = (Client::connect(socket, "one").unwrap(), Client::connect(socket, "two").unwrap());
+        let lsn = one.commit(mode.as_bytes()).unwrap();
+        two.append(b"two").unwrap();
+        assert_eq!(one.read(lsn).unwrap().data, mode.as_bytes());
+        kill_process(Pid::from_child(&served), Signal::TERM).unwrap();
+        assert!(served.wait().unwrap().success());
+        assert!(one.commit(b"too late").is_err() && !std::path::Path::new(socket).exists());
+    }
+    assert_eq!(json(&["scan", log]).as_array().unwrap().len(), 2 + 4, "two streams, and what they appended");
 }
