@@ -142,12 +142,12 @@ impl Area {
     /// Bytes that may be appended and not durable: a record that was written so far behind a durable one says that it
     /// was. Recovery looks no farther.
     pub(crate) fn window(&self) -> u64 {
-        self.size.min(16 << 20)
+        self.size.min(64 << 20)
     }
 
     /// The longest record that the log takes, in bytes of the caller: it leaves room for another one.
     pub(crate) fn record_most(&self) -> usize {
-        (self.window() / 2) as usize - crate::record::HEADER
+        (self.window() / 2).min(8 << 20) as usize - crate::record::HEADER
     }
 
     /// The most bytes of one request.

@@ -11,6 +11,9 @@ use disk::{DiskError, Written};
 use rt::sync::Notify;
 use std::rc::{Rc, Weak};
 
+/// Bytes that [`Log::append_patiently`] lets be under way to the disk.
+const UNDER_WAY: usize = 8 << 20;
+
 /// A chunk on its way to the disk.
 pub(crate) struct Flight {
     /// When it and all before it are durable, records before this one are.
@@ -54,12 +57,38 @@ impl Log {
     /// # Errors
     /// As [`Log::commit`].
     pub async fn append_patiently(&self, data: &[u8]) -> Result<Lsn, Error> {
-        loop {
+        let shipped = self.0.state.borrow().shipped;
+        let outcome = loop {
+            let told = self.0.progress.notified();
             match self.append(data) {
-                Err(Error::Behind { .. }) => self.force(self.last()).await?,
+                Err(Error::Behind { .. }) => {
+                    // Not until all is durable: the disk would run empty.
+                    let shipped = self.0.state.borrow().shipped;
+                    self.0.want(&mut self.0.state.borrow_mut(), shipped);
+                    told.await;
+                }
                 Err(Error::Full { .. }) if self.space().reclaimable > 0 => self.checkpoint().await?,
-                outcome => return outcome,
+                outcome => break outcome,
             }
+        };
+        if self.0.state.borrow().shipped != shipped {
+            self.breathe().await;
+        }
+        outcome
+    }
+
+    /// After a chunk was shipped. The queue begins with it at the end of a turn, and a caller that never waits would have no
+    /// turns; and what the disk has not taken yet is memory, which is faster used again than anew.
+    async fn breathe(&self) {
+        if self.place().queue().info().immediate {
+            return;
+        }
+        self.place().rt().yield_now().await;
+        let behind = UNDER_WAY / self.0.chunk;
+        let earlier = self.0.state.borrow().flights.iter().rev().nth(behind).map(|flight| flight.written.clone());
+        for written in earlier.into_iter().flatten() {
+            // Whoever wants it to be durable is told what went wrong.
+            let _ = written.completed().await;
         }
     }
 

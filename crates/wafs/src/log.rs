@@ -20,7 +20,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 /// The most bytes of a chunk.
-const CHUNK: usize = 256 << 10;
+const CHUNK: usize = 1024 << 10;
 
 /// When a record is durable, for [`Log::commit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,7 +201,9 @@ impl Log {
         }
         // Of a log that is empty since all was reclaimed, the superblock knows the last record.
         let last = recovery.last.max(superblock.sure);
-        let chunk = area.transfer_most().min(area.down(CHUNK as u64).max(area.unit) as usize);
+        // A chunk and the longest record are less than the window: what is behind is then on its way.
+        let chunk = area.down((CHUNK as u64).min(area.window() / 4)).max(area.unit) as usize;
+        let chunk = chunk.min(area.transfer_most());
         let state = State {
             end,
             last,
