@@ -113,6 +113,7 @@ fn checksum(id: u64, header: &[u8], payload: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::mem::offset_of;
 
     const ONE: Header = Header { lsn: Lsn(512), prev: Lsn(40), time: 3, sure: Lsn(8), epoch: 1, length: 5 };
 
@@ -139,5 +140,24 @@ mod tests {
     fn a_record_of_another_lap_is_none() {
         assert_eq!(Header::decode(&ONE.encode(9, b"hello"), 512 + 4096), None);
         assert_eq!(Header::decode(b"short", 0), None);
+    }
+
+    #[test]
+    fn the_table_in_the_format_page_is_that_of_the_declaration() {
+        let page = include_str!("../../../docs/format/wafs.md");
+        let fields = [
+            ("magic", offset_of!(Raw, magic)),
+            ("checksum", offset_of!(Raw, checksum)),
+            ("lsn", offset_of!(Raw, lsn)),
+            ("prev", offset_of!(Raw, prev)),
+            ("time", offset_of!(Raw, time)),
+            ("sure", offset_of!(Raw, sure)),
+            ("epoch", offset_of!(Raw, epoch)),
+            ("length", offset_of!(Raw, length)),
+        ];
+        for (name, at) in fields {
+            let is_row = |line: &str| line.starts_with(&format!("| {at} |")) && line.contains(&format!("| {name} |"));
+            assert!(page.lines().any(is_row), "{name} at byte {at}");
+        }
     }
 }

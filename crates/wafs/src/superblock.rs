@@ -164,6 +164,7 @@ impl Superblock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::mem::offset_of;
 
     fn one() -> Superblock {
         Superblock {
@@ -225,5 +226,30 @@ mod tests {
         torn[40] ^= 1;
         assert_eq!(Superblock::choose([&old, &torn]), Ok(one()));
         assert!(matches!(Superblock::choose([&[0; 512], &torn]), Err(Error::Superblock { .. })));
+    }
+
+    #[test]
+    fn the_table_in_the_format_page_is_that_of_the_declaration() {
+        let page = include_str!("../../../docs/format/wafs.md");
+        let fields = [
+            ("magic", offset_of!(Raw, magic)),
+            ("version", offset_of!(Raw, version)),
+            ("checksum", offset_of!(Raw, checksum)),
+            ("id", offset_of!(Raw, id)),
+            ("sequence", offset_of!(Raw, sequence)),
+            ("size", offset_of!(Raw, size)),
+            ("unit", offset_of!(Raw, unit)),
+            ("epoch", offset_of!(Raw, epoch)),
+            ("start", offset_of!(Raw, start)),
+            ("low", offset_of!(Raw, low)),
+            ("sure", offset_of!(Raw, sure)),
+            ("made", offset_of!(Raw, made)),
+            ("start_epoch", offset_of!(Raw, start_epoch)),
+            ("zero", offset_of!(Raw, zero)),
+        ];
+        for (name, at) in fields {
+            let is_row = |line: &str| line.starts_with(&format!("| {at} |")) && line.contains(&format!("| {name} |"));
+            assert!(page.lines().any(is_row), "{name} at byte {at}");
+        }
     }
 }
