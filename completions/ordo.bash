@@ -97,6 +97,9 @@ _ordo() {
             ordo,umount)
                 cmd="ordo__subcmd__umount"
                 ;;
+            ordo,wafs)
+                cmd="ordo__subcmd__wafs"
+                ;;
             ordo,workloads)
                 cmd="ordo__subcmd__workloads"
                 ;;
@@ -187,6 +190,9 @@ _ordo() {
             ordo__subcmd__help,umount)
                 cmd="ordo__subcmd__help__subcmd__umount"
                 ;;
+            ordo__subcmd__help,wafs)
+                cmd="ordo__subcmd__help__subcmd__wafs"
+                ;;
             ordo__subcmd__help,workloads)
                 cmd="ordo__subcmd__help__subcmd__workloads"
                 ;;
@@ -196,6 +202,48 @@ _ordo() {
             ordo__subcmd__help__subcmd__disks,validate)
                 cmd="ordo__subcmd__help__subcmd__disks__subcmd__validate"
                 ;;
+            ordo__subcmd__help__subcmd__wafs,append)
+                cmd="ordo__subcmd__help__subcmd__wafs__subcmd__append"
+                ;;
+            ordo__subcmd__help__subcmd__wafs,info)
+                cmd="ordo__subcmd__help__subcmd__wafs__subcmd__info"
+                ;;
+            ordo__subcmd__help__subcmd__wafs,mkfs)
+                cmd="ordo__subcmd__help__subcmd__wafs__subcmd__mkfs"
+                ;;
+            ordo__subcmd__help__subcmd__wafs,read)
+                cmd="ordo__subcmd__help__subcmd__wafs__subcmd__read"
+                ;;
+            ordo__subcmd__help__subcmd__wafs,reclaim)
+                cmd="ordo__subcmd__help__subcmd__wafs__subcmd__reclaim"
+                ;;
+            ordo__subcmd__help__subcmd__wafs,scan)
+                cmd="ordo__subcmd__help__subcmd__wafs__subcmd__scan"
+                ;;
+            ordo__subcmd__help__subcmd__wafs,serve)
+                cmd="ordo__subcmd__help__subcmd__wafs__subcmd__serve"
+                ;;
+            ordo__subcmd__wafs,append)
+                cmd="ordo__subcmd__wafs__subcmd__append"
+                ;;
+            ordo__subcmd__wafs,info)
+                cmd="ordo__subcmd__wafs__subcmd__info"
+                ;;
+            ordo__subcmd__wafs,mkfs)
+                cmd="ordo__subcmd__wafs__subcmd__mkfs"
+                ;;
+            ordo__subcmd__wafs,read)
+                cmd="ordo__subcmd__wafs__subcmd__read"
+                ;;
+            ordo__subcmd__wafs,reclaim)
+                cmd="ordo__subcmd__wafs__subcmd__reclaim"
+                ;;
+            ordo__subcmd__wafs,scan)
+                cmd="ordo__subcmd__wafs__subcmd__scan"
+                ;;
+            ordo__subcmd__wafs,serve)
+                cmd="ordo__subcmd__wafs__subcmd__serve"
+                ;;
             *)
                 ;;
         esac
@@ -203,7 +251,7 @@ _ordo() {
 
     case "${cmd}" in
         ordo)
-            opts="-h -V --help --version mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks bench paper crash trace report demo man completions help"
+            opts="-h -V --help --version mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -503,7 +551,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help)
-            opts="mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks bench paper crash trace report demo man completions help"
+            opts="mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -911,6 +959,118 @@ _ordo() {
         ordo__subcmd__help__subcmd__umount)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__wafs)
+            opts="mkfs append read scan info reclaim serve"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__wafs__subcmd__append)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__wafs__subcmd__info)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__wafs__subcmd__mkfs)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__wafs__subcmd__read)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__wafs__subcmd__reclaim)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__wafs__subcmd__scan)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__wafs__subcmd__serve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1343,6 +1503,182 @@ _ordo() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__wafs)
+            opts="-h --help mkfs append read scan info reclaim serve"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__wafs__subcmd__append)
+            opts="-h --offset --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__wafs__subcmd__info)
+            opts="-h --offset --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__wafs__subcmd__mkfs)
+            opts="-s -u -h --offset --size --unit --force --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --unit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -u)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__wafs__subcmd__read)
+            opts="-h --offset --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__wafs__subcmd__reclaim)
+            opts="-h --offset --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__wafs__subcmd__scan)
+            opts="-h --offset --from --backward --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__wafs__subcmd__serve)
+            opts="-h --offset --socket --mode --linger --volatile-cache --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mode)
+                    COMPREPLY=($(compgen -W "sync group async" -- "${cur}"))
+                    return 0
+                    ;;
+                --linger)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --volatile-cache)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

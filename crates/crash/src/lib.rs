@@ -25,6 +25,8 @@ mod fate;
 pub mod faults;
 mod fingerprint;
 mod id;
+#[cfg(test)]
+mod log_by_itself;
 mod one_cut;
 mod oracle;
 mod plan;

@@ -291,6 +291,33 @@ fn changed(fresh: &RamDisk, base: &RamDisk, events: &[Event]) -> u128 {
 }
 
 impl Recording {
+    /// What happened at a disk that no file system is on. `marks` come as numbers of events, in order, and go as moments.
+    #[cfg(test)]
+    pub(crate) fn of_disk(
+        base: RamDisk,
+        recorder: &Recorder,
+        device: &Device,
+        marks: &mut [usize],
+    ) -> Result<Recording, Error> {
+        let call =
+            |at: &usize| Call { text: String::new(), op: None, done: true, began: *at, returned: *at, syncs: false };
+        let mut recording = Recording {
+            base,
+            fingerprint: 0,
+            writes: Vec::new(),
+            moments: Vec::new(),
+            times: Vec::new(),
+            flushes: 0,
+            setup: Vec::new(),
+            calls: marks.iter().map(call).collect(),
+            trees: Vec::new(),
+            engine_calls: (u64::MAX, Vec::new()),
+        };
+        recording.finish(0, recorder, device)?;
+        marks.iter_mut().zip(&recording.calls).for_each(|(mark, call)| *mark = call.returned);
+        Ok(recording)
+    }
+
     /// Adds the unmount, and turns the recorder's events, whose reads are of no interest, into moments.
     fn finish(&mut self, unmount_began: usize, recorder: &Recorder, device: &Device) -> Result<(), Error> {
         let events = recorder.take();

@@ -26,4 +26,5 @@ pub(crate) mod trace;
 pub(crate) mod tree;
 pub(crate) mod tune;
 pub(crate) mod umount;
+pub(crate) mod wafs;
 pub(crate) mod workloads;

@@ -7,6 +7,7 @@ mod explained;
 mod generated;
 mod inside;
 mod killed;
+mod logged;
 mod mounted;
 mod paper;
 mod report;

@@ -1,0 +1,168 @@
+//! What can go wrong with a log.
+
+use crate::Lsn;
+use disk::DiskError;
+
+/// Whose matter an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The caller's: another call, or another time, would do.
+    Caller,
+    /// The disk's: it could not read or write.
+    Disk,
+    /// The image's: what is on the disk is no log, or not a whole one.
+    Image,
+}
+
+/// What a log answers when it cannot.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No log fits.
+    #[error("a log needs at least {least} bytes, and there are {len}; give it more room")]
+    TooSmall {
+        /// Bytes that were given.
+        len: u64,
+        /// Bytes that are needed.
+        least: u64,
+    },
+    /// The unit cannot be used here.
+    #[error("units of {unit} bytes cannot be: take a power of two from {sector} (the disk's sector) to {most}")]
+    Unit {
+        /// Bytes that were asked for.
+        unit: u32,
+        /// The disk's sector in bytes.
+        sector: u32,
+        /// The largest unit in bytes.
+        most: u32,
+    },
+    /// The record is longer than this log can take.
+    #[error("a record of {len} bytes is too long for this log: at most {most}; split it, or make a larger log")]
+    TooLong {
+        /// Its bytes.
+        len: usize,
+        /// The most bytes.
+        most: usize,
+    },
+    /// There is no room until somebody reclaims.
+    #[error("the log is full: {wanted} bytes wanted, {free} free; reclaim below a later sequence number")]
+    Full {
+        /// Bytes of the log that the record takes.
+        wanted: u64,
+        /// Bytes that are free now.
+        free: u64,
+    },
+    /// Too much is appended and not durable.
+    #[error("{behind} bytes of the log wait to be durable; wait for that")]
+    Behind {
+        /// Bytes.
+        behind: u64,
+    },
+    /// No record has this number, or it was reclaimed.
+    #[error("no record has the sequence number {lsn}; the log holds {low} to {end}")]
+    NoRecord {
+        /// The number.
+        lsn: Lsn,
+        /// The first that may be read.
+        low: Lsn,
+        /// The one that comes next.
+        end: Lsn,
+    },
+    /// The log was opened for reading.
+    #[error("the log is open for reading only")]
+    ReadOnly,
+    /// The disk has refused.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A write or a flush failed before. Nothing more is appended: what follows would lie behind a hole.
+    #[error("the log is closed since a write failed; mount it again. The failure: {0}")]
+    Failed(DiskError),
+    /// There is no log.
+    #[error("no log is there: neither superblock has the magic number; make one with mkfs")]
+    NotALog,
+    /// Neither superblock can be believed.
+    #[error("both superblocks of the log are damaged ({why}); the records cannot be found without them")]
+    Superblock {
+        /// What is wrong with the better one.
+        why: &'static str,
+    },
+    /// A later version of the format.
+    #[error("the log has version {version} of the format, and this program knows version {known}")]
+    Version {
+        /// What the superblock says.
+        version: u32,
+        /// What is known.
+        known: u32,
+    },
+    /// The log is longer than the place it lies in.
+    #[error("the log has {size} bytes of records, and its place ends at {len} bytes; was it cut off?")]
+    CutOff {
+        /// Bytes of the area of records.
+        size: u64,
+        /// Bytes of the place.
+        len: u64,
+    },
+    /// A record that was durable is not there, or is not what it was.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+}
+
+/// A log with a hole: it goes on behind the place where it seems to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the log is damaged at {at}: {witness} says that records up to {sure} were durable; what lies before is whole and can \
+     be read, then make the log anew"
+)]
+pub struct Damage {
+    /// Where the record should be that cannot be read.
+    pub at: Lsn,
+    /// The last record that is known to have been durable.
+    pub sure: Lsn,
+    /// Who says so.
+    pub witness: Witness,
+}
+
+/// Who knows that there was more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Witness {
+    /// The superblock.
+    Superblock,
+    /// The program, which has the log mounted.
+    Mount,
+    /// A record behind the hole, with this number.
+    Record(Lsn),
+    /// A record of a mount that the superblock knows nothing of: a newer superblock is lost.
+    NewerMount(Lsn),
+}
+
+impl std::fmt::Display for Witness {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Witness::Superblock => f.write_str("the superblock"),
+            Witness::Mount => f.write_str("who has mounted it"),
+            Witness::Record(lsn) => write!(f, "the record {lsn} behind it"),
+            Witness::NewerMount(lsn) => write!(f, "the record {lsn}, of a mount whose superblock is lost,"),
+        }
+    }
+}
+
+impl Error {
+    /// Whose matter it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::TooSmall { .. }
+            | Error::Unit { .. }
+            | Error::TooLong { .. }
+            | Error::Full { .. }
+            | Error::Behind { .. }
+            | Error::NoRecord { .. }
+            | Error::ReadOnly => ErrorKind::Caller,
+            Error::Disk(_) | Error::Failed(_) => ErrorKind::Disk,
+            Error::NotALog
+            | Error::Superblock { .. }
+            | Error::Version { .. }
+            | Error::CutOff { .. }
+            | Error::Damaged(_) => ErrorKind::Image,
+        }
+    }
+}

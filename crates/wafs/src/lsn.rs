@@ -1,0 +1,28 @@
+//! Log sequence numbers.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Names a record: the byte, counted from the log's beginning for ever, at which the record starts. Later records have
+/// larger numbers. 0 names no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Lsn(pub u64);
+
+impl Lsn {
+    /// Names no record; before all others.
+    pub const NONE: Lsn = Lsn(0);
+}
+
+impl fmt::Display for Lsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Lsn {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Lsn, Self::Err> {
+        text.parse().map(Lsn)
+    }
+}

@@ -1,0 +1,52 @@
+//! Rules that are broken on purpose, for tests of the crash explorer only: the feature `planted`.
+//!
+//! The running log looks right with each of them. Only a power cut, or damage, shows them.
+//!
+//! A rule is off only in the thread that has switched it off. The feature can therefore be there in a build of the
+//! whole workspace, as cargo merges features, and changes nothing.
+
+use std::cell::Cell;
+
+/// A rule of the crate's own page that is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Broken {
+    /// W1: what the disk has completed counts as durable, without a flush.
+    Flush,
+    /// W2: a record is believed whatever its checksum is.
+    Checksum,
+    /// W3: a record is believed whatever record comes before it.
+    Chain,
+    /// W4: a record is believed whatever mount wrote it.
+    Epoch,
+    /// W5: reclaimed space is used before the superblock says so durably.
+    Reuse,
+    /// W6: a superblock is written over the one that counts.
+    Superblock,
+    /// W7: a write starts in the unit in which the one before it ended.
+    Unit,
+}
+
+thread_local! {
+    static BROKEN: Cell<Option<Broken>> = const { Cell::new(None) };
+}
+
+/// The rule is broken for as long as this is.
+#[derive(Debug)]
+pub struct Planted(());
+
+/// Breaks `rule` in this thread.
+#[must_use = "the rule is kept again when the answer goes"]
+pub fn plant(rule: Broken) -> Planted {
+    BROKEN.set(Some(rule));
+    Planted(())
+}
+
+pub(crate) fn has(rule: Broken) -> bool {
+    BROKEN.get() == Some(rule)
+}
+
+impl Drop for Planted {
+    fn drop(&mut self) {
+        BROKEN.set(None);
+    }
+}

@@ -1,0 +1,72 @@
+//! Reading the log's line of bytes, a megabyte at a time.
+
+use crate::Error;
+use crate::area::Area;
+use crate::log::Inner;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Bytes that are read at a time.
+const AHEAD: u64 = 1 << 20;
+
+/// A window on the line. On a mounted log it also sees what is still in memory.
+pub(crate) struct Reader {
+    area: Area,
+    live: Option<Rc<Inner>>,
+    /// The line's byte that the window begins with.
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl Reader {
+    /// Of what is on the disk.
+    pub(crate) fn new(area: Area) -> Reader {
+        Reader { area, live: None, at: 0, bytes: Vec::new() }
+    }
+
+    /// Of a mounted log.
+    pub(crate) fn live(log: Rc<Inner>) -> Reader {
+        Reader { area: log.area.clone(), live: Some(log), at: 0, bytes: Vec::new() }
+    }
+
+    /// Sees to it that `range` is in the window, and what follows it up to `limit`.
+    pub(crate) async fn load(&mut self, range: Range<u64>, limit: u64) -> Result<(), Error> {
+        if self.has(&range) {
+            return Ok(());
+        }
+        let from = self.area.down(range.start);
+        let to = self.area.up(range.end.max(from.saturating_add(AHEAD).min(limit)));
+        self.fill(from..to).await
+    }
+
+    /// The same, with what comes before it, down to `floor`.
+    pub(crate) async fn load_back(&mut self, range: Range<u64>, floor: u64) -> Result<(), Error> {
+        if self.has(&range) {
+            return Ok(());
+        }
+        let from = self.area.down(range.start.min(range.end.saturating_sub(AHEAD).max(floor)));
+        let to = self.area.up(range.end);
+        self.fill(from..to).await
+    }
+
+    /// As many bytes of `range` as are in the window.
+    pub(crate) fn get(&self, range: Range<u64>) -> &[u8] {
+        let index = |place: u64| (place.max(self.at) - self.at).min(self.bytes.len() as u64) as usize;
+        if range.start < self.at { &[] } else { &self.bytes[index(range.start)..index(range.end)] }
+    }
+
+    fn has(&self, range: &Range<u64>) -> bool {
+        self.at <= range.start && range.end <= self.at + self.bytes.len() as u64
+    }
+
+    async fn fill(&mut self, range: Range<u64>) -> Result<(), Error> {
+        self.at = range.start;
+        self.bytes.clear();
+        let Some(log) = &self.live else { return self.area.read(range, &mut self.bytes).await };
+        // What is shipped while the disk reads was in memory when this began: the copy is taken first.
+        let (open_at, open) = log.open_bytes(range.clone());
+        self.area.read(range.start..range.end.min(open_at).max(range.start), &mut self.bytes).await?;
+        self.bytes.extend_from_slice(&open);
+        Ok(())
+    }
+}

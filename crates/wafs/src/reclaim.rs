@@ -1,0 +1,80 @@
+//! Giving back room: the start of the log moves on.
+//!
+//! What is reclaimed may be written over only when a durable superblock says that reading starts behind it (W5). One
+//! superblock is on its way at a time, in the slot of the older one (W6).
+
+#[cfg(feature = "planted")]
+use crate::planted::{Broken, has};
+use crate::superblock::Superblock;
+use crate::{Error, Log, Lsn};
+
+/// A superblock is written by itself when it gives back one part in so many of the log.
+const WORTHWHILE: u64 = 8;
+
+impl Log {
+    /// Says that nobody will ask for records below `low` any more. Their room is used again some time later: by itself when
+    /// it is worth a superblock, at once with [`Log::checkpoint`]. A `low` that was passed already changes nothing. Until
+    /// then, and after a power cut, records below `low` may still be there for a scan.
+    ///
+    /// # Errors
+    /// [`Error::NoRecord`] beyond the end, [`Error::ReadOnly`], [`Error::Failed`].
+    pub fn reclaim(&self, low: Lsn) -> Result<(), Error> {
+        let log = &self.0;
+        let worthwhile = {
+            let mut state = log.state.borrow_mut();
+            log.writable(&state)?;
+            if low.0 > state.end {
+                return Err(Error::NoRecord { lsn: low, low: state.low, end: Lsn(state.end) });
+            }
+            state.low = state.low.max(low);
+            log.settle(&mut state);
+            // Reading starts at a record that is durable, or where the next one will be.
+            let kept = state.low.min(Lsn(state.durable - 1));
+            if state.low.0 == state.end && state.durable == state.end {
+                // What an earlier mount may have left there does not count.
+                (state.start, state.start_epoch) = (state.end, log.epoch);
+            } else if let Some(mark) = state.marks.reach(kept) {
+                state.start = state.start.max(mark.0);
+            }
+            state.start - state.free_to >= log.area.size / WORTHWHILE
+        };
+        if worthwhile && !log.checkpointing.replace(true) {
+            let log = self.clone();
+            self.place().rt().spawn(async move {
+                // An error is kept by the log, for the next caller.
+                let _ = log.checkpoint().await;
+                log.0.checkpointing.set(false);
+            });
+        }
+        Ok(())
+    }
+
+    /// Writes a superblock if one is due: the room of what was reclaimed is free when this returns.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::Failed`].
+    pub async fn checkpoint(&self) -> Result<(), Error> {
+        let log = &self.0;
+        let mut known = log.superblock.lock().await;
+        let next = {
+            let state = log.state.borrow();
+            log.writable(&state)?;
+            // What is not durable may be lost; the numbers after it are then given again, and are not reclaimed.
+            let low = state.low.min(Lsn(state.durable));
+            Superblock { start: state.start, start_epoch: state.start_epoch, low, sure: state.sure, ..known.next() }
+        };
+        if (next.start, next.low) == (known.start, known.low) {
+            return Ok(());
+        }
+        #[cfg(feature = "planted")]
+        let next = if has(Broken::Superblock) { next.next() } else { next };
+        if let Err(error) = log.area.place.write_superblock(&next).durable().await {
+            log.fail(error.clone());
+            return Err(Error::Failed(error));
+        }
+        log.state.borrow_mut().free_to = next.start;
+        *known = next;
+        log.progress.notify_all();
+        Ok(())
+    }
+}

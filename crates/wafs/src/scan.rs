@@ -1,0 +1,147 @@
+//! Reading a log that is open: by number, forward from one, backward from one.
+
+use crate::area::Record;
+use crate::error::{Damage, Witness};
+use crate::log::Inner;
+use crate::read::Reader;
+use crate::record::{HEADER, Header};
+use crate::walk::Walk;
+use crate::{Error, Log, Lsn};
+use std::rc::Rc;
+
+impl Log {
+    /// The record `lsn`.
+    ///
+    /// # Errors
+    /// [`Error::NoRecord`] if there is none of this number or it was reclaimed, [`Error::Disk`].
+    pub async fn read(&self, lsn: Lsn) -> Result<Record, Error> {
+        let log = &self.0;
+        log.holds(lsn)?;
+        let mut walk = log.walk(lsn.0);
+        match walk.record(lsn.0).await? {
+            Some(header) => Ok(record(&walk, &header)),
+            None => Err(log.no_record(lsn)),
+        }
+    }
+
+    /// The records from `from` on, oldest first; from the first one with that number or a later one. Records that are
+    /// appended meanwhile come too.
+    pub fn scan(&self, from: Lsn) -> Scan {
+        let state = self.0.state.borrow();
+        let from = from.max(state.low);
+        let start = state.marks.before(from).map_or(state.start, |mark| mark.0);
+        drop(state);
+        Scan { walk: self.0.walk(start), log: self.0.clone(), from }
+    }
+
+    /// The records from `from` back to the first that is kept, newest first. `from` must be a record's number:
+    /// [`Log::last`] is the last one's.
+    pub fn scan_back(&self, from: Lsn) -> ScanBack {
+        ScanBack { reader: Reader::live(self.0.clone()), log: self.0.clone(), next: from }
+    }
+}
+
+impl Inner {
+    /// The number lies between the first record that is kept and the end, and not where a mount began.
+    fn holds(&self, lsn: Lsn) -> Result<(), Error> {
+        let state = self.state.borrow();
+        let gap = |gap: &(u64, u64)| (gap.0..gap.1).contains(&lsn.0);
+        match lsn < state.low || lsn.0 >= state.end || state.gaps.iter().any(gap) {
+            true => Err(Error::NoRecord { lsn, low: state.low, end: Lsn(state.end) }),
+            false => Ok(()),
+        }
+    }
+
+    fn no_record(&self, lsn: Lsn) -> Error {
+        let state = self.state.borrow();
+        Error::NoRecord { lsn, low: state.low, end: Lsn(state.end) }
+    }
+
+    fn walk(self: &Rc<Inner>, start: u64) -> Walk {
+        let mut walk = Walk::new(Reader::live(self.clone()), self.area.clone(), self.id, 0..=self.epoch, start);
+        walk.limit = self.state.borrow().end;
+        walk
+    }
+}
+
+fn record(walk: &Walk, header: &Header) -> Record {
+    Record { lsn: header.lsn, time: header.time, data: walk.payload(header).to_vec() }
+}
+
+/// See [`Log::scan`].
+pub struct Scan {
+    log: Rc<Inner>,
+    walk: Walk,
+    from: Lsn,
+}
+
+impl Scan {
+    /// The next record; `None` at the end of the log, and a later call may find more.
+    ///
+    /// # Errors
+    /// [`Error::NoRecord`] if it was reclaimed under the scan, [`Error::Damaged`] if the disk has not kept it,
+    /// [`Error::Disk`].
+    pub async fn next(&mut self) -> Result<Option<Record>, Error> {
+        while let Some(header) = self.step().await? {
+            if header.lsn >= self.from {
+                return Ok(Some(record(&self.walk, &header)));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn step(&mut self) -> Result<Option<Header>, Error> {
+        let (end, last, start) = {
+            let state = self.log.state.borrow();
+            (state.end, state.last, state.start)
+        };
+        // The one that was read last, or before the first: the start is a record, or the log is empty.
+        if self.walk.last_lsn() >= last || start >= end {
+            return Ok(None);
+        }
+        self.walk.limit = end;
+        let at = Lsn(self.walk.at());
+        if at.0 < self.log.area.down(start) {
+            return Err(self.log.no_record(at));
+        }
+        match self.walk.next().await? {
+            Some(header) => Ok(Some(header)),
+            None => Err(Damage { at, sure: last, witness: Witness::Mount }.into()),
+        }
+    }
+}
+
+/// See [`Log::scan_back`].
+pub struct ScanBack {
+    log: Rc<Inner>,
+    reader: Reader,
+    next: Lsn,
+}
+
+impl ScanBack {
+    /// The record before; `None` before the first that is kept.
+    ///
+    /// # Errors
+    /// [`Error::NoRecord`] if the scan began where no record is, [`Error::Damaged`] if the disk has not kept one,
+    /// [`Error::Disk`].
+    pub async fn next(&mut self) -> Result<Option<Record>, Error> {
+        let (at, low) = (self.next.0, self.log.state.borrow().low);
+        if self.next < low || self.next == Lsn::NONE {
+            return Ok(None);
+        }
+        self.log.holds(self.next)?;
+        let floor = self.log.area.down(low.0);
+        self.reader.load_back(at..at + HEADER as u64, floor).await?;
+        let header = Header::decode(self.reader.get(at..at + HEADER as u64), at);
+        let header = header.filter(|header| header.length as usize <= self.log.area.record_most());
+        let Some(header) = header else { return Err(self.log.no_record(self.next)) };
+        let range = at..at + header.size() as u64;
+        self.reader.load_back(range.clone(), floor).await?;
+        let bytes = self.reader.get(range);
+        if !Header::is_whole(self.log.id, bytes) {
+            return Err(Damage { at: self.next, sure: self.log.state.borrow().sure, witness: Witness::Mount }.into());
+        }
+        self.next = header.prev;
+        Ok(Some(Record { lsn: header.lsn, time: header.time, data: bytes[HEADER..].to_vec() }))
+    }
+}

@@ -1,0 +1,109 @@
+//! From record to record, forward: what recovery and a scan have in common.
+//!
+//! A record that counts stands where the one before it says: right behind it, if both were written together, else at
+//! the next unit (W7). It names that record as the one before it (W3), and its mount is not older (W4).
+
+use crate::area::Area;
+#[cfg(feature = "planted")]
+use crate::planted::{Broken, has};
+use crate::read::Reader;
+use crate::record::{HEADER, Header};
+use crate::{Error, Lsn};
+use std::ops::RangeInclusive;
+
+/// Goes along the records of a log.
+pub(crate) struct Walk {
+    pub(crate) reader: Reader,
+    area: Area,
+    id: u64,
+    /// Records are of these mounts.
+    epochs: RangeInclusive<u32>,
+    /// Nothing at or behind this byte of the line belongs to the log.
+    pub(crate) limit: u64,
+    /// Where the first record is looked for.
+    start: u64,
+    pub(crate) last: Option<Header>,
+}
+
+impl Walk {
+    pub(crate) fn new(reader: Reader, area: Area, id: u64, epochs: RangeInclusive<u32>, start: u64) -> Walk {
+        let limit = start + area.size;
+        Walk { reader, area, id, epochs, limit, start, last: None }
+    }
+
+    /// Where the next record would be, if it was written together with the last one.
+    pub(crate) fn at(&self) -> u64 {
+        self.last.map_or(self.start, |last| last.next())
+    }
+
+    /// The next record that counts; its bytes are [`Walk::payload`].
+    pub(crate) async fn next(&mut self) -> Result<Option<Header>, Error> {
+        let near = self.at();
+        if near >= self.limit {
+            return Ok(None);
+        }
+        let far = self.area.up(near);
+        let found =
+            if near == far || self.last.is_none() { self.counts(near).await? } else { self.either(near, far).await? };
+        self.last = found.or(self.last);
+        Ok(found)
+    }
+
+    /// What was appended as the record that [`Walk::next`] has found.
+    pub(crate) fn payload(&self, header: &Header) -> &[u8] {
+        let from = header.lsn.0 + HEADER as u64;
+        self.reader.get(from..from + u64::from(header.length))
+    }
+
+    /// A mount goes on in the next unit. What it found torn right behind the last record it left there, and that does
+    /// not come back, even if the disk can read it again: the later mount's record goes first.
+    async fn either(&mut self, near: u64, far: u64) -> Result<Option<Header>, Error> {
+        self.reader.load(near..(far + HEADER as u64).min(self.limit).max(near), self.limit).await?;
+        let epoch = self.last.map(|last| last.epoch);
+        let later = Header::decode(self.reader.get(far..far + HEADER as u64), far);
+        if later.is_some_and(|header| Some(header.epoch) > epoch)
+            && let Some(found) = self.counts(far).await?
+        {
+            return Ok(Some(found));
+        }
+        match self.counts(near).await? {
+            Some(found) => Ok(Some(found)),
+            None => self.counts(far).await,
+        }
+    }
+
+    async fn counts(&mut self, at: u64) -> Result<Option<Header>, Error> {
+        let found = self.record(at).await?;
+        Ok(found.filter(|header| self.follows(header)))
+    }
+
+    fn follows(&self, header: &Header) -> bool {
+        let chained = self.last.is_none_or(|last| header.prev == last.lsn);
+        let since = self.last.map_or(*self.epochs.start(), |last| last.epoch);
+        let in_time = (since..=*self.epochs.end()).contains(&header.epoch);
+        #[cfg(feature = "planted")]
+        let (chained, in_time) = (chained || has(Broken::Chain), in_time || has(Broken::Epoch));
+        chained && in_time
+    }
+
+    /// The record at `at`, if one is there and whole.
+    pub(crate) async fn record(&mut self, at: u64) -> Result<Option<Header>, Error> {
+        if at.saturating_add(HEADER as u64) > self.limit {
+            return Ok(None);
+        }
+        self.reader.load(at..at + HEADER as u64, self.limit).await?;
+        let Some(header) = Header::decode(self.reader.get(at..at + HEADER as u64), at) else { return Ok(None) };
+        let end = at.saturating_add(header.size() as u64);
+        if header.length as usize > self.area.record_most() || end > self.limit {
+            return Ok(None);
+        }
+        self.reader.load(at..end, self.limit).await?;
+        let whole = Header::is_whole(self.id, self.reader.get(at..end));
+        Ok(whole.then_some(header))
+    }
+
+    /// The last record, or `NONE`.
+    pub(crate) fn last_lsn(&self) -> Lsn {
+        self.last.map_or(Lsn::NONE, |last| last.lsn)
+    }
+}
