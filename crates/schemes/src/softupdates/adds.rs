@@ -51,7 +51,7 @@ impl Deps {
         self.unlink_from_inode(id);
         let add = self.names.remove(id)?;
         if let PageKind::Directory(names) = &mut self.page_mut(add.page).kind {
-            names.adds.forget_one();
+            names.adds.forget(id);
         }
         Some(add)
     }

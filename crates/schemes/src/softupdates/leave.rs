@@ -65,7 +65,7 @@ impl Deps {
             PageKind::Directory(names) => {
                 let mut names = std::mem::take(names);
                 let frozen = self.leave_removals(page, &mut names.rems, image);
-                names.adds.sweep(&self.names);
+                names.adds.sweep(|id| self.names.get(id).is_some());
                 self.page_mut(page).kind = PageKind::Directory(names);
                 self.leave_names(page, &frozen, image, &mut undone);
             }
@@ -306,8 +306,7 @@ impl Deps {
         dep.state = state;
         if deed == Deed::Release {
             self.counters.released += 1;
-            let freed = self.remove_pointer(id).and_then(|dep| dep.freed);
-            Deps::ripen(cache, freed.map(|ticket| *ticket));
+            Deps::ripen(cache, self.remove_pointer(id));
         }
     }
 
@@ -359,7 +358,7 @@ impl Deps {
         match &self.page(no).kind {
             PageKind::Indirect(indirect) => {
                 for id in indirect.pointers.values().copied().collect::<Vec<_>>() {
-                    late.extend(self.remove_pointer(id).and_then(|dep| dep.freed).map(|ticket| *ticket));
+                    late.extend(self.remove_pointer(id));
                 }
             }
             PageKind::Directory(names) => {

@@ -174,41 +174,40 @@ impl Deps {
         std::iter::successors(newest, |id| self.pointers.get(*id)?.next)
     }
 
-    /// Takes a pending pointer out of where it hangs.
-    pub(super) fn remove_pointer(&mut self, id: Id<AllocDep>) -> Option<AllocDep> {
-        let dep = self.pointers.remove(id)?;
-        if let PointerSlot::Indirect(page, index) = dep.slot {
+    /// Takes a pending pointer out of where it hangs. Returns the ticket of what it replaced.
+    #[inline]
+    pub(super) fn remove_pointer(&mut self, id: Id<AllocDep>) -> Option<Ticket> {
+        let dep = self.pointers.get_mut(id)?;
+        let (ino, slot, next, freed) = (dep.ino, dep.slot, dep.next, dep.freed.take());
+        self.pointers.discard(id);
+        if let PointerSlot::Indirect(page, index) = slot {
             if let PageKind::Indirect(indirect) = &mut self.page_mut(page).kind
                 && indirect.pointers.get(&index) == Some(&id)
             {
                 indirect.pointers.remove(&index);
             }
-            return Some(dep);
-        }
-        let Some(inode) = self.id_of(dep.ino) else { return Some(dep) };
-        let mut at = self.inodes.get(inode).and_then(|inode| inode.pointers);
-        if at == Some(id) {
-            if let Some(inode) = self.inodes.get_mut(inode) {
-                inode.pointers = dep.next;
+        } else if let Some(inode) = self.inode_of_mut(ino) {
+            if inode.pointers == Some(id) {
+                inode.pointers = next;
+            } else {
+                let mut at = inode.pointers;
+                while let Some(other) = at.and_then(|at| self.pointers.get_mut(at)) {
+                    if other.next == Some(id) {
+                        other.next = next;
+                        break;
+                    }
+                    at = other.next;
+                }
             }
-            return Some(dep);
         }
-        while let Some(other) = at.and_then(|at| self.pointers.get_mut(at)) {
-            if other.next == Some(id) {
-                other.next = dep.next;
-                break;
-            }
-            at = other.next;
-        }
-        Some(dep)
+        freed.map(|ticket| *ticket)
     }
 
     fn take_pointer(&mut self, cache: &Cache, ino: Ino, slot: PointerSlot) {
         let of_slot =
             |id: &Id<AllocDep>| self.pointers.get(*id).is_some_and(|dep| dep.slot == slot && dep.state == State::Held);
         let found = self.pointers_of(ino).find(of_slot);
-        let freed = found.and_then(|id| self.remove_pointer(id)).and_then(|dep| dep.freed);
-        Deps::ripen(cache, freed.map(|ticket| *ticket));
+        Deps::ripen(cache, found.and_then(|id| self.remove_pointer(id)));
     }
 
     /// What the pointer depends on is durable.
@@ -277,8 +276,7 @@ impl Deps {
                 true => u64::from(dep.new.frags.saturating_sub(was)),
                 false => 0,
             };
-            let freed = self.remove_pointer(id).and_then(|dep| dep.freed).map(|ticket| *ticket);
-            return (never, freed);
+            return (never, self.remove_pointer(id));
         }
         if let Some((at, _)) = runs.iter().find(|(at, _)| dep.new.at < *at && *at < end) {
             let left = (at.0 - dep.new.at.0) as u32;
