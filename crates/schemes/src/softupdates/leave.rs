@@ -200,7 +200,7 @@ impl Deps {
 
     fn leave_names(&mut self, page: PageNo, frozen: &[Frozen], image: ImageNo, undone: &mut Undone<'_>) {
         let PageKind::Directory(names) = &self.page(page).kind else { return };
-        let mut adds = names.adds.ids().to_vec();
+        let adds = names.adds.ids().to_vec();
         let mut chunks = Vec::with_capacity(frozen.len());
         for frozen in frozen {
             chunks.extend(names.rems.get(frozen.rem).and_then(|rem| rem.before.clone()));
@@ -209,9 +209,8 @@ impl Deps {
             undone.undo(&Undo::Chunk(from, &bytes));
         }
         // Where two wait in one entry, the older one is undone last, and its older meaning stands.
-        adds.sort_by_key(|id| std::cmp::Reverse(self.names.get(*id).map_or(0, |add| add.seq)));
         let mut carried: Vec<u32> = Vec::new();
-        for id in adds {
+        for id in adds.into_iter().rev() {
             let Some(add) = self.names.get(id) else { continue };
             let (offset, was, seq, held) = (add.offset, add.was, add.seq, add.state == State::Held);
             let behind = frozen.iter().any(|frozen| is_in(frozen, offset) && frozen.seq < seq);
