@@ -245,6 +245,8 @@ pub(super) struct Deps {
     pub(super) moved: FxHashMap<Ino, u64>,
     /// By directory: how it grew, until that is durable.
     pub(super) grown: FxHashMap<Ino, Grown>,
+    /// One of them did so beyond its direct blocks.
+    pub(super) grows_beyond_direct: bool,
     /// Tickets that hung on bufs which were thrown away, by inode, until it is told where its pointers were cleared.
     pub(super) late: FxHashMap<Ino, Vec<Ticket>>,
     pub(super) seq: u64,
@@ -273,6 +275,7 @@ impl Deps {
             moved_from: FxHashMap::default(),
             moved: FxHashMap::default(),
             grown: FxHashMap::default(),
+            grows_beyond_direct: false,
             late: FxHashMap::default(),
             seq: 0,
             counters: Counters::default(),
@@ -360,8 +363,7 @@ impl Deps {
     /// The same, to be changed.
     #[inline]
     pub(super) fn page_mut(&mut self, no: PageNo) -> &mut Page {
-        // OK to expect: as above.
-        self.pages[no.0 as usize].as_mut().expect("a page with records is there")
+        page_in(&mut self.pages, no)
     }
 
     /// Hangs a name on the page of its directory's block.
@@ -413,4 +415,11 @@ impl Deps {
     pub(super) fn ripen(cache: &Cache, tickets: impl IntoIterator<Item = Ticket>) {
         tickets.into_iter().for_each(|ticket| cache.ripen(ticket));
     }
+}
+
+/// A page that something hangs on, beside other records.
+#[inline]
+pub(super) fn page_in(pages: &mut [Option<Page>], no: PageNo) -> &mut Page {
+    // OK to expect: whoever has the number hangs on the page, or has it from the buf's slot.
+    pages[no.0 as usize].as_mut().expect("a page with records is there")
 }

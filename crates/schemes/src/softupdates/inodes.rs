@@ -79,6 +79,21 @@ impl Deps {
         self.add_inode(ino, inode, State::Held, bit, true);
     }
 
+    /// A dinode was cleared, and the record goes, if no image had it (M2 of `state`): its number is free at once.
+    #[inline(never)]
+    pub(super) fn was_never_taken(&mut self, cache: &Cache, ino: Ino) -> bool {
+        let Some(dep) = self.inodes.of(ino).filter(|dep| dep.state == State::Held) else { return false };
+        let bare = dep.names.is_none() && dep.pointers.is_none();
+        let Some(id) = self.id_of(ino) else { return false };
+        if bare {
+            self.remove_inode(id);
+        } else {
+            self.forget_inode(cache, id);
+        }
+        self.counters.cancelled += 1;
+        true
+    }
+
     /// A dinode was cleared. The ticket comes back if its number is free at once.
     #[inline(never)]
     pub(super) fn inode_released(&mut self, cache: &Cache, ino: Ino, inode: &BufRef, ticket: Ticket) -> Option<Ticket> {
@@ -93,6 +108,7 @@ impl Deps {
     }
 
     /// Drops the record with all that hangs on it: the inode is gone.
+    #[inline(never)]
     fn forget_inode(&mut self, cache: &Cache, id: Id<InodeDep>) -> State {
         while let Some(name) = self.inodes.get(id).and_then(|dep| dep.names) {
             let add = self.remove_add(name);

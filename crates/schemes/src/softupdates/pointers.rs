@@ -37,6 +37,32 @@ struct Made {
 }
 
 impl Deps {
+    /// A pointer was set, in a dinode in which no other one is pending, where the disk has none: there is nothing that it
+    /// could be put in the place of. Such is the pointer of a small file. `false`: it is another one.
+    #[inline(never)]
+    pub(super) fn first_pointer_allocated(&mut self, set: &Allocated<'_>) -> bool {
+        let Slot::Inode(_, slot) = set.slot else { return false };
+        let (follows, awaits_contents) = (self.has(Rule::BlockAllocation), self.awaits_contents(set.block, set.role));
+        let Some(inode) = self.inodes.of_mut(set.ino).filter(|inode| inode.pointers.is_none()) else { return false };
+        if set.old.frags > 0 {
+            return false;
+        }
+        inode.has_body |= matches!(set.role, Role::Directory | Role::Symlink);
+        inode.pointers = Some(self.pointers.insert(AllocDep {
+            ino: set.ino,
+            slot: PointerSlot::Inode(slot),
+            old: set.old,
+            new: set.new,
+            contents: awaits_contents.then(|| Landing::of(set.block)),
+            bit: follows.then(|| Landing::of(set.cg)),
+            state: State::Held,
+            before: set.size_before.map_or(Before::Same, Before::Size),
+            freed: None,
+            next: None,
+        }));
+        true
+    }
+
     /// A pointer was set. `freed`, the ticket for the old run, is taken unless that is free at once.
     #[inline(never)]
     pub(super) fn block_allocated(&mut self, cache: &Cache, set: &Allocated<'_>, freed: &mut Option<Ticket>) {
@@ -91,6 +117,7 @@ impl Deps {
             },
         };
         grown.beyond_direct = true;
+        self.grows_beyond_direct = true;
         grown.pointers.push(id);
     }
 
@@ -225,13 +252,11 @@ impl Deps {
     pub(super) fn blocks_released(&mut self, cache: &Cache, ino: Ino, at: &BufRef, ticket: Ticket) -> Option<Ticket> {
         let page = self.page_of(at);
         let Freed::Blocks { runs, .. } = ticket.freed() else { return Some(ticket) };
-        let whole: u64 = runs.iter().map(|run| u64::from(run.1)).sum();
-        let inode = self.inode_of(ino);
-        let never_there = inode.is_some_and(|dep| dep.state == State::Held);
         let (in_tree, mut at) = match &self.page(page).kind {
             PageKind::Indirect(indirect) => (indirect.pointers.values().copied().collect(), None),
-            _ => (Vec::new(), inode.and_then(|dep| dep.pointers)),
+            _ => (Vec::new(), self.inode_of(ino).and_then(|dep| dep.pointers)),
         };
+        let whole: u64 = runs.iter().map(|run| u64::from(run.1)).sum();
         let (mut in_tree, mut never) = (in_tree.into_iter(), 0u64);
         let mut kept = self.late.remove(&ino).unwrap_or_default();
         while let Some(id) = in_tree.next().or(at) {
@@ -240,10 +265,7 @@ impl Deps {
             never = never.saturating_add(fresh);
             kept.extend(freed);
         }
-        // An indirect block stays where it is: an image that it left in before would be reached with the inode that is new,
-        // and lead to what another file owns by then.
-        let unreached = never_there && !matches!(self.page(page).kind, PageKind::Indirect(_));
-        if unreached || !self.has(Rule::BlockDeallocation) {
+        if !self.has(Rule::BlockDeallocation) {
             Deps::ripen(cache, kept);
             self.counters.cancelled += 1;
             return Some(ticket);
@@ -257,6 +279,28 @@ impl Deps {
         }
         self.wait_for_page(page, ticket);
         None
+    }
+
+    /// Pointers in `at` were cleared, and their records go, if the disk has never pointed to what they led to: they were in
+    /// a dinode that no image had. Not so where they were in an indirect block, which stays where it is: an image that it
+    /// left in before would be reached with the inode that is new, and lead to what another file owns by then.
+    #[inline(never)]
+    pub(super) fn were_never_reached(&mut self, cache: &Cache, ino: Ino, at: &BufRef, ticket: &Ticket) -> bool {
+        let Freed::Blocks { runs, .. } = ticket.freed() else { return false };
+        let Some(dep) = self.inode_of(ino) else { return false };
+        if dep.state != State::Held || self.find_page(at) != Some(dep.page) {
+            return false;
+        }
+        let mut pointer = dep.pointers;
+        if let Some(late) = self.late.remove(&ino) {
+            Deps::ripen(cache, late);
+        }
+        while let Some(id) = pointer {
+            pointer = self.pointers.get(id).and_then(|dep| dep.next);
+            Deps::ripen(cache, self.cut_pointer(id, runs).1);
+        }
+        self.counters.cancelled += 1;
+        true
     }
 
     /// A pending pointer, if it led to one of these runs, is dropped, or shortened to what is left. Returns how many of
