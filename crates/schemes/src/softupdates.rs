@@ -54,7 +54,7 @@ use deps::Deps;
 use names::Place;
 use ondisk::Ino;
 use pointers::Allocated;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 use vfs::Result;
@@ -63,10 +63,17 @@ use wait::{Patience, Standing};
 /// Records beyond which callers wait for the disk: about 32 MiB of them.
 const LIMIT: usize = 262_144;
 
+/// Records that a call is counted with before it has made any, and calls that are let in unasked at the most. Few make as
+/// many, and the limit may be passed by a little.
+const OF_A_CALL: usize = 64;
+const UNASKED: usize = 15;
+
 /// The scheme `softupdates`.
 pub struct SoftUpdates {
     alloc_init: AllocInit,
     limit: usize,
+    /// Calls that may begin before anybody asks again whether there are too many records.
+    unasked: Cell<usize>,
     deps: Rc<RefCell<Deps>>,
 }
 
@@ -75,7 +82,7 @@ impl SoftUpdates {
     pub fn without(alloc_init: AllocInit, dropped: Rules<Rule>) -> SoftUpdates {
         let follows = Rules::in_force(alloc_init).without(dropped);
         let deps = Rc::new(RefCell::new(Deps::new(alloc_init, follows)));
-        SoftUpdates { alloc_init, limit: LIMIT, deps }
+        SoftUpdates { alloc_init, limit: LIMIT, unasked: Cell::new(0), deps }
     }
 
     /// With this allocation initialisation.
@@ -86,6 +93,22 @@ impl SoftUpdates {
     /// The same, with callers waiting beyond `limit` records.
     pub fn with_limit(self, limit: usize) -> SoftUpdates {
         SoftUpdates { limit, ..self }
+    }
+
+    /// Lets a call begin if there are few enough records, and the next ones, unasked, if there is room for theirs as well.
+    #[inline(never)]
+    fn admit(&self, cache: &Rc<Cache>, op: Op) -> Must {
+        if matches!(op.kind, CallKind::Reclaim | CallKind::Upkeep) {
+            return Must::Nothing;
+        }
+        let mut deps = self.deps.borrow_mut();
+        let pending = deps.pending(cache);
+        deps.counters.most = deps.counters.most.max(pending as u64);
+        let Some(room) = self.limit.checked_sub(pending) else {
+            return Must::Wait(Box::pin(SoftUpdates::drain(self.deps.clone(), cache.clone(), self.limit / 2)));
+        };
+        self.unasked.set((room / OF_A_CALL).min(UNASKED));
+        Must::Nothing
     }
 
     /// Notes what depends on what, as far as the step's ticket, if it has one, is ripe at once. `false`: it is not, or not
@@ -213,16 +236,13 @@ impl Scheme for SoftUpdates {
     }
 
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
-        if matches!(op.kind, CallKind::Reclaim | CallKind::Upkeep) {
-            return Must::Nothing;
+        match self.unasked.get().checked_sub(1) {
+            Some(left) => {
+                self.unasked.set(left);
+                Must::Nothing
+            }
+            None => self.admit(cache, op),
         }
-        let mut deps = self.deps.borrow_mut();
-        let pending = deps.pending(cache);
-        deps.counters.most = deps.counters.most.max(pending as u64);
-        if pending <= self.limit {
-            return Must::Nothing;
-        }
-        Must::Wait(Box::pin(SoftUpdates::drain(self.deps.clone(), cache.clone(), self.limit / 2)))
     }
 
     fn step(&self, cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
