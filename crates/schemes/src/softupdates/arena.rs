@@ -59,8 +59,8 @@ pub(super) struct Arena<T> {
     len: usize,
 }
 
-/// Places in a chunk.
-const CHUNK: usize = 512;
+/// Places in a chunk: so few that a new one, which is made empty first, is still near when records are put into it.
+const CHUNK: usize = 64;
 
 /// Cache lines are fetched in pairs, and a record of 128 bytes is such a pair here.
 #[repr(align(128))]
