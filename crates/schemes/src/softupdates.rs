@@ -48,13 +48,13 @@ use crate::AllocInit;
 use crate::rules::Rules;
 use buf::{
     Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Held, ImageNo, Landing, Leave, Must, Op, Promises,
-    Ready, Role, Scheme, Step,
+    Ready, Role, Scheme, Step, Ticket,
 };
 use deps::Deps;
 use names::Place;
 use ondisk::Ino;
 use pointers::Allocated;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 use vfs::Result;
@@ -63,10 +63,17 @@ use wait::{Patience, Standing};
 /// Records beyond which callers wait for the disk: about 32 MiB of them.
 const LIMIT: usize = 262_144;
 
+/// Records that a call is counted with before it has made any, and calls that are let in unasked at the most. Few make as
+/// many, and the limit may be passed by a little.
+const OF_A_CALL: usize = 64;
+const UNASKED: usize = 15;
+
 /// The scheme `softupdates`.
 pub struct SoftUpdates {
     alloc_init: AllocInit,
     limit: usize,
+    /// Calls that may begin before anybody asks again whether there are too many records.
+    unasked: Cell<usize>,
     deps: Rc<RefCell<Deps>>,
 }
 
@@ -75,7 +82,7 @@ impl SoftUpdates {
     pub fn without(alloc_init: AllocInit, dropped: Rules<Rule>) -> SoftUpdates {
         let follows = Rules::in_force(alloc_init).without(dropped);
         let deps = Rc::new(RefCell::new(Deps::new(alloc_init, follows)));
-        SoftUpdates { alloc_init, limit: LIMIT, deps }
+        SoftUpdates { alloc_init, limit: LIMIT, unasked: Cell::new(0), deps }
     }
 
     /// With this allocation initialisation.
@@ -86,6 +93,78 @@ impl SoftUpdates {
     /// The same, with callers waiting beyond `limit` records.
     pub fn with_limit(self, limit: usize) -> SoftUpdates {
         SoftUpdates { limit, ..self }
+    }
+
+    /// Lets a call begin if there are few enough records, and the next ones, unasked, if there is room for theirs as well.
+    #[inline(never)]
+    fn admit(&self, cache: &Rc<Cache>, op: Op) -> Must {
+        if matches!(op.kind, CallKind::Reclaim | CallKind::Upkeep) {
+            return Must::Nothing;
+        }
+        let mut deps = self.deps.borrow_mut();
+        let pending = deps.pending(cache);
+        deps.counters.most = deps.counters.most.max(pending as u64);
+        let Some(room) = self.limit.checked_sub(pending) else {
+            return Must::Wait(Box::pin(SoftUpdates::drain(self.deps.clone(), cache.clone(), self.limit / 2)));
+        };
+        self.unasked.set((room / OF_A_CALL).min(UNASKED));
+        Must::Nothing
+    }
+
+    /// Notes what depends on what, as far as the step's ticket, if it has one, is ripe at once. `false`: it is not, or not
+    /// for sure, and nothing was done. The step stays where it is: it is large, and to hand it on would cost more than most.
+    #[inline(always)]
+    fn note(&self, cache: &Rc<Cache>, step: &Step<'_>) -> bool {
+        let mut deps = self.deps.borrow_mut();
+        match *step {
+            Step::InodesReady { cg } => deps.inodes_ready(cg),
+            Step::BlockReady { block, .. } => deps.fresh_inodes = Some(Landing::of(block)),
+            Step::InodeAllocated { ino, cg, inode, .. } => deps.inode_allocated(ino, cg, inode),
+            Step::BlockAllocated { ino, role, slot, old, new, block, cg, size_before, freed: None, .. } => {
+                let set = Allocated { ino, role, slot, old, new, block, cg, size_before };
+                if !deps.first_pointer_allocated(&set) {
+                    deps.block_allocated(cache, &set, &mut None);
+                }
+            }
+            Step::SizeGrown { ino, inode, block, size_before, .. } => {
+                deps.directory_grown(ino, inode, block, size_before);
+            }
+            Step::InodeChanged { ino, inode, .. } => deps.directory_has_grown(ino, inode),
+            Step::LinkAdded { dir, block, offset, ino, inode, mkdir } => {
+                let parent = mkdir.map(|(_, parent)| parent);
+                deps.link_added(Place { dir, block, offset }, ino, inode, parent);
+            }
+            Step::LinkRemoved { dir, block, offset, ref ticket, .. } => {
+                return deps.came_and_went(Place { dir, block, offset }, ticket);
+            }
+            Step::BlocksReleased { ino, at, ref ticket, .. } => return deps.were_never_reached(cache, ino, at, ticket),
+            Step::InodeReleased { ino, .. } => return deps.was_never_taken(cache, ino),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Notes what a ticket must wait for. It comes back if it is ripe at once.
+    #[inline(never)]
+    fn keep(&self, cache: &Rc<Cache>, step: Step<'_>) -> Option<Ticket> {
+        let mut deps = self.deps.borrow_mut();
+        match step {
+            Step::BlockAllocated { ino, role, slot, old, new, block, cg, size_before, mut freed, .. } => {
+                let set = Allocated { ino, role, slot, old, new, block, cg, size_before };
+                deps.block_allocated(cache, &set, &mut freed);
+                freed
+            }
+            Step::LinkChanged { dir, block, offset, ino, inode, kind_before, dotdot, ticket } => {
+                let at = Place { dir, block, offset };
+                deps.link_changed(cache, at, ino, inode, kind_before, dotdot, ticket)
+            }
+            Step::LinkRemoved { dir, block, offset, before, ticket } => {
+                deps.link_removed(cache, Place { dir, block, offset }, before, ticket)
+            }
+            Step::BlocksReleased { ino, at, ticket, .. } => deps.blocks_released(cache, ino, at, ticket),
+            Step::InodeReleased { ino, inode, ticket } => deps.inode_released(cache, ino, inode, ticket),
+            step => step.into_ticket(),
+        }
     }
 
     /// Writes in an order that needs no rollback, and lets the upkeep work, until few enough records are left.
@@ -117,6 +196,18 @@ const NAPS: u32 = 100_000;
 /// else is at work nothing is left then.
 const MORE: u32 = 16;
 
+/// Nothing depends on what the step tells: it is over at once. Half of all steps are such.
+#[inline(always)]
+fn is_no_news(step: &Step<'_>) -> bool {
+    match step {
+        Step::InodeChanged { fields, .. } => *fields != Fields::DirectorySize,
+        Step::BlockReady { role, .. } => *role != Role::InodeBlock,
+        Step::SizeGrown { directory, .. } => !directory,
+        Step::Links { .. } | Step::FragmentsTaken { .. } | Step::DataWritten { .. } => true,
+        _ => false,
+    }
+}
+
 impl Scheme for SoftUpdates {
     fn name(&self) -> &'static str {
         "softupdates"
@@ -145,66 +236,20 @@ impl Scheme for SoftUpdates {
     }
 
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
-        if matches!(op.kind, CallKind::Reclaim | CallKind::Upkeep) {
-            return Must::Nothing;
+        match self.unasked.get().checked_sub(1) {
+            Some(left) => {
+                self.unasked.set(left);
+                Must::Nothing
+            }
+            None => self.admit(cache, op),
         }
-        let mut deps = self.deps.borrow_mut();
-        let pending = deps.pending(cache);
-        deps.counters.most = deps.counters.most.max(pending as u64);
-        if pending <= self.limit {
-            return Must::Nothing;
-        }
-        Must::Wait(Box::pin(SoftUpdates::drain(self.deps.clone(), cache.clone(), self.limit / 2)))
     }
 
-    /// Takes each step apart here: a step is large, and handing it on as a whole would cost more than most of them.
     fn step(&self, cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
-        let deps = &self.deps;
-        let ripe = match step {
-            Step::InodesReady { cg } => {
-                deps.borrow_mut().inodes_ready(cg);
-                None
-            }
-            Step::BlockReady { block, role: Role::InodeBlock, .. } => {
-                deps.borrow_mut().fresh_inodes = Some(Landing::of(block));
-                None
-            }
-            Step::InodeAllocated { ino, cg, inode, .. } => {
-                deps.borrow_mut().inode_allocated(ino, cg, inode);
-                None
-            }
-            Step::BlockAllocated { ino, role, slot, old, new, block, cg, size_before, mut freed, .. } => {
-                let set = Allocated { ino, role, slot, old, new, block, cg, size_before };
-                deps.borrow_mut().block_allocated(cache, &set, &mut freed);
-                freed
-            }
-            Step::SizeGrown { ino, inode, directory: true, block, size_before } => {
-                deps.borrow_mut().directory_grown(ino, inode, block, size_before);
-                None
-            }
-            Step::InodeChanged { ino, inode, fields: Fields::DirectorySize } => {
-                deps.borrow_mut().directory_has_grown(ino, inode);
-                None
-            }
-            Step::LinkAdded { dir, block, offset, ino, inode, mkdir } => {
-                let parent = mkdir.map(|(_, parent)| parent);
-                deps.borrow_mut().link_added(Place { dir, block, offset }, ino, inode, parent);
-                None
-            }
-            Step::LinkChanged { dir, block, offset, ino, inode, kind_before, dotdot, ticket } => {
-                let at = Place { dir, block, offset };
-                deps.borrow_mut().link_changed(cache, at, ino, inode, kind_before, dotdot, ticket)
-            }
-            Step::LinkRemoved { dir, block, offset, before, ticket } => {
-                deps.borrow_mut().link_removed(cache, Place { dir, block, offset }, before, ticket)
-            }
-            Step::BlocksReleased { ino, at, ticket, .. } => deps.borrow_mut().blocks_released(cache, ino, at, ticket),
-            Step::InodeReleased { ino, inode, ticket } => deps.borrow_mut().inode_released(cache, ino, inode, ticket),
-            Step::InodeChanged { .. } | Step::BlockReady { .. } | Step::SizeGrown { .. } | Step::DataWritten { .. } => {
-                None
-            }
-            Step::Links { .. } | Step::FragmentsTaken { .. } => None,
-        };
+        if is_no_news(&step) {
+            return Must::Nothing.into();
+        }
+        let ripe = if self.note(cache, &step) { step.into_ticket() } else { self.keep(cache, step) };
         Answer { must: Must::Nothing, ripe }
     }
 

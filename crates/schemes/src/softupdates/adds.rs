@@ -9,7 +9,8 @@ use buf::{BufRef, Cache, Landing, Undo};
 use ondisk::Ino;
 
 impl Deps {
-    #[inline]
+    // The record is made where it stays, by each of the two that make one.
+    #[inline(always)]
     pub(super) fn hang_add(
         &mut self,
         at: Place<'_>,
@@ -21,6 +22,8 @@ impl Deps {
         extra: Option<Box<Extra>>,
     ) -> Id<DirAdd> {
         let page = self.page_of(at.block);
+        let (seq, claim) = (self.tick(), self.newest_claim(at.dir));
+        let mut dep = self.inodes.get_mut(named);
         let add = DirAdd {
             ino,
             named,
@@ -28,17 +31,17 @@ impl Deps {
             page,
             offset: at.offset,
             was,
-            seq: self.tick(),
+            seq,
             state: State::Held,
             inode_image: inode.current_image(),
             awaited: false,
             dotdot,
-            claim: self.newest_claim(at.dir),
-            next: self.inodes.get(named).and_then(|dep| dep.names),
+            claim,
+            next: dep.as_ref().and_then(|dep| dep.names),
             extra,
         };
         let id = self.names.insert(add);
-        if let Some(dep) = self.inodes.get_mut(named) {
+        if let Some(dep) = &mut dep {
             dep.names = Some(id);
         }
         self.hang_on_directory(page, id);
@@ -51,7 +54,7 @@ impl Deps {
         self.unlink_from_inode(id);
         let add = self.names.remove(id)?;
         if let PageKind::Directory(names) = &mut self.page_mut(add.page).kind {
-            names.adds.forget_one();
+            names.adds.forget(id);
         }
         Some(add)
     }
@@ -120,7 +123,11 @@ impl Deps {
     }
 
     /// The same, where its blocks hang on indirect ones.
+    #[inline(always)]
     pub(super) fn indirect_claim(&self, dir: Ino) -> Option<Grown> {
+        if !self.grows_beyond_direct {
+            return None;
+        }
         self.grown.get(&dir).filter(|grown| grown.beyond_direct).cloned()
     }
 
@@ -191,6 +198,7 @@ impl Deps {
         });
         let mut grown = std::mem::take(&mut self.grown);
         grown.retain(|_, grown| !self.has_grown(grown));
+        self.grows_beyond_direct = grown.values().any(|grown| grown.beyond_direct);
         self.grown = grown;
         let mut moved_from = std::mem::take(&mut self.moved_from);
         moved_from.retain(|_, removals| {

@@ -13,6 +13,25 @@ pub(super) struct Id<T> {
     of: PhantomData<fn() -> T>,
 }
 
+impl<T> Id<T> {
+    #[inline]
+    pub(super) fn new(place: u32, turn: NonZeroU32) -> Id<T> {
+        Id { place, turn, of: PhantomData }
+    }
+
+    /// Where its record is.
+    #[inline]
+    pub(super) fn place(self) -> u32 {
+        self.place
+    }
+
+    /// Which of the records that were there.
+    #[inline]
+    pub(super) fn turn(self) -> NonZeroU32 {
+        self.turn
+    }
+}
+
 impl<T> Clone for Id<T> {
     fn clone(&self) -> Self {
         *self
@@ -33,22 +52,32 @@ impl<T> std::fmt::Debug for Id<T> {
     }
 }
 
-/// Records of one kind. They come in chunks, so that none is ever moved: a volume that is busy has a hundred thousand.
+/// Records of one kind. The place that was left last is taken first: it is still near. They come in chunks, so that none is ever moved: a volume that is busy has a hundred thousand.
 pub(super) struct Arena<T> {
-    chunks: Vec<Vec<Place<T>>>,
+    chunks: Vec<Box<Chunk<T>>>,
     free: Vec<u32>,
     len: usize,
 }
 
-/// Places in a chunk.
-const CHUNK: usize = 512;
+/// Places in a chunk: so few that a new one, which is made empty first, is still near when records are put into it.
+const CHUNK: usize = 64;
+
+/// Cache lines are fetched in pairs, and a record of 128 bytes is such a pair here.
+#[repr(align(128))]
+struct Chunk<T>([Place<T>; CHUNK]);
 
 /// A place for a record. The records of a busy volume are more than a processor keeps near, and one that lies across two
-/// cache lines is fetched twice.
-#[repr(align(64))]
-struct Place<T> {
-    turn: NonZeroU32,
-    record: Option<T>,
+/// cache lines is fetched twice. The turn comes first, beside what a record has first.
+#[repr(C, align(64))]
+pub(super) struct Place<T> {
+    pub(super) turn: NonZeroU32,
+    pub(super) record: Option<T>,
+}
+
+impl<T> Place<T> {
+    pub(super) fn empty() -> Place<T> {
+        Place { turn: NonZeroU32::MIN, record: None }
+    }
 }
 
 /// Bytes that a record takes.
@@ -65,35 +94,34 @@ impl<T> Default for Arena<T> {
 impl<T> Arena<T> {
     #[inline]
     fn place(&self, place: u32) -> Option<&Place<T>> {
-        self.chunks.get(place as usize / CHUNK)?.get(place as usize % CHUNK)
+        Some(&self.chunks.get(place as usize / CHUNK)?.0[place as usize % CHUNK])
     }
 
     #[inline]
     fn place_mut(&mut self, place: u32) -> Option<&mut Place<T>> {
-        self.chunks.get_mut(place as usize / CHUNK)?.get_mut(place as usize % CHUNK)
+        Some(&mut self.chunks.get_mut(place as usize / CHUNK)?.0[place as usize % CHUNK])
     }
 
     /// A new record.
     #[inline(always)]
     pub(super) fn insert(&mut self, record: T) -> Id<T> {
+        let at = match self.free.pop() {
+            Some(at) => at,
+            None => self.grow(),
+        };
         self.len += 1;
-        if let Some(place) = self.free.pop()
-            && let Some(free) = self.place_mut(place)
-        {
-            free.record = Some(record);
-            return Id { place, turn: free.turn, of: PhantomData };
-        }
-        let turn = NonZeroU32::MIN;
-        let place = Place { turn, record: Some(record) };
-        match self.chunks.last_mut() {
-            Some(chunk) if chunk.len() < CHUNK => chunk.push(place),
-            _ => {
-                let mut chunk = Vec::with_capacity(CHUNK);
-                chunk.push(place);
-                self.chunks.push(chunk);
-            }
-        }
-        Id { place: (self.len + self.free.len() - 1) as u32, turn, of: PhantomData }
+        let place = &mut self.chunks[at as usize / CHUNK].0[at as usize % CHUNK];
+        place.record = Some(record);
+        Id::new(at, place.turn)
+    }
+
+    /// Puts a chunk of places on the list of those that are free, the first one uppermost, and takes that.
+    #[cold]
+    fn grow(&mut self) -> u32 {
+        let first = (self.chunks.len() * CHUNK) as u32;
+        self.chunks.push(Box::new(Chunk(std::array::from_fn(|_| Place::empty()))));
+        self.free.extend((first + 1..first + CHUNK as u32).rev());
+        first
     }
 
     /// The record, if it is still there.
@@ -119,16 +147,29 @@ impl<T> Arena<T> {
         Some(record)
     }
 
+    /// Drops the record; from then on `id` names nothing.
+    #[inline]
+    pub(super) fn discard(&mut self, id: Id<T>) {
+        let Some(place) = self.place_mut(id.place).filter(|place| place.turn == id.turn && place.record.is_some())
+        else {
+            return;
+        };
+        place.record = None;
+        place.turn = place.turn.checked_add(1).unwrap_or(NonZeroU32::MIN);
+        self.free.push(id.place);
+        self.len -= 1;
+    }
+
     /// The numbers of all records that are there.
     pub(super) fn ids(&self) -> impl Iterator<Item = Id<T>> {
-        let places = (0..).zip(self.chunks.iter().flatten());
+        let places = (0..).zip(self.chunks.iter().flat_map(|chunk| &chunk.0));
         let taken = places.filter(|(_, place)| place.record.is_some());
-        taken.map(|(at, place)| Id { place: at, turn: place.turn, of: PhantomData })
+        taken.map(|(at, place)| Id::new(at, place.turn))
     }
 
     /// All records that are there.
     pub(super) fn records_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.chunks.iter_mut().flatten().filter_map(|place| place.record.as_mut())
+        self.chunks.iter_mut().flat_map(|chunk| &mut chunk.0).filter_map(|place| place.record.as_mut())
     }
 
     /// Records that are there.
@@ -149,11 +190,14 @@ mod tests {
         assert_eq!(arena.remove(a), Some('a'));
         let b = arena.insert('b');
         assert_eq!(arena.remove(a), None);
+        arena.discard(a);
         assert_eq!((arena.get(a), arena.get(b), arena.len()), (None, Some(&'b'), 1));
         assert_eq!(arena.ids().collect::<Vec<_>>(), [b]);
         *arena.get_mut(b).unwrap() = 'c';
         assert_eq!(arena.get_mut(a), None);
         assert_eq!(arena.get(b), Some(&'c'));
+        arena.discard(b);
+        assert_eq!((arena.get(b), arena.len()), (None, 0));
     }
 
     #[test]

@@ -1,81 +1,167 @@
-//! Which inode has a record.
+//! Records of inodes, each found by its inode's number.
+//!
+//! Files that are made and removed one after the other have inodes side by side, and so have the records here: no index
+//! is read to find one, and the next one is beside it.
 
-use super::arena::Id;
+use super::arena::{Id, Place};
 use ondisk::Ino;
+use std::num::NonZeroU32;
 
-/// Inodes to a leaf.
-const LEAF: usize = 512;
+/// Inodes to a leaf. A record pins the buf of its inode, so that a leaf with one record is less than comes with it.
+const LEAF: usize = 128;
 
-type Leaf<T> = [Option<Id<T>>; LEAF];
+struct Leaf<T> {
+    /// Records in it.
+    used: usize,
+    places: [Place<T>; LEAF],
+}
 
-/// The numbers of records by inode. Files that are made and removed one after the other have inodes side by side, and
-/// find their records side by side here.
+/// Up to one record for each inode. As in an arena a number, once its record is gone, names nothing, even if the inode
+/// has another record.
 pub(super) struct ByIno<T> {
-    leaves: Vec<Option<(usize, Box<Leaf<T>>)>>,
+    leaves: Vec<Option<Box<Leaf<T>>>>,
+    /// Of the record that was put in last. Leaves come and go, so that they cannot count.
+    turn: NonZeroU32,
+    len: usize,
 }
 
 impl<T> Default for ByIno<T> {
     fn default() -> Self {
-        ByIno { leaves: Vec::new() }
+        ByIno { leaves: Vec::new(), turn: NonZeroU32::MIN, len: 0 }
     }
 }
 
-fn place(ino: Ino) -> (usize, usize) {
-    (ino.0 as usize / LEAF, ino.0 as usize % LEAF)
+fn split(ino: u32) -> (usize, usize) {
+    (ino as usize / LEAF, ino as usize % LEAF)
 }
 
 impl<T> ByIno<T> {
-    /// The record of this inode.
     #[inline]
-    pub(super) fn get(&self, ino: Ino) -> Option<Id<T>> {
-        let (leaf, at) = place(ino);
-        self.leaves.get(leaf)?.as_ref()?.1[at]
+    fn place(&self, ino: u32) -> Option<&Place<T>> {
+        let (leaf, at) = split(ino);
+        Some(&self.leaves.get(leaf)?.as_ref()?.places[at])
     }
 
-    /// It has this record from now on.
     #[inline]
-    pub(super) fn insert(&mut self, ino: Ino, id: Id<T>) {
-        let (leaf, at) = place(ino);
+    fn place_mut(&mut self, ino: u32) -> Option<&mut Place<T>> {
+        let (leaf, at) = split(ino);
+        Some(&mut self.leaves.get_mut(leaf)?.as_mut()?.places[at])
+    }
+
+    /// The number of this inode's record.
+    #[inline]
+    pub(super) fn id_of(&self, ino: Ino) -> Option<Id<T>> {
+        let place = self.place(ino.0).filter(|place| place.record.is_some())?;
+        Some(Id::new(ino.0, place.turn))
+    }
+
+    /// This inode's record.
+    #[inline]
+    pub(super) fn of(&self, ino: Ino) -> Option<&T> {
+        self.place(ino.0)?.record.as_ref()
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub(super) fn of_mut(&mut self, ino: Ino) -> Option<&mut T> {
+        self.place_mut(ino.0)?.record.as_mut()
+    }
+
+    /// The record, if it is still there.
+    #[inline]
+    pub(super) fn get(&self, id: Id<T>) -> Option<&T> {
+        self.place(id.place()).filter(|place| place.turn == id.turn())?.record.as_ref()
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub(super) fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
+        self.place_mut(id.place()).filter(|place| place.turn == id.turn())?.record.as_mut()
+    }
+
+    /// A new record, of an inode that has none.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, ino: Ino, record: T) -> Id<T> {
+        let (leaf, at) = split(ino.0);
+        self.turn = self.turn.checked_add(1).unwrap_or(NonZeroU32::MIN);
+        let turn = self.turn;
         if leaf >= self.leaves.len() {
             self.leaves.resize_with(leaf + 1, || None);
         }
-        let (used, ids) = self.leaves[leaf].get_or_insert_with(|| (0, Box::new([None; LEAF])));
-        *used += usize::from(ids[at].replace(id).is_none());
+        let leaf = self.leaves[leaf].get_or_insert_with(new_leaf);
+        debug_assert!(leaf.places[at].record.is_none(), "an inode has one record");
+        leaf.used += 1;
+        leaf.places[at] = Place { turn, record: Some(record) };
+        self.len += 1;
+        Id::new(ino.0, turn)
     }
 
-    /// It has none any more.
+    /// Drops the record; from then on `id` names nothing.
     #[inline]
-    pub(super) fn remove(&mut self, ino: Ino) {
-        let (leaf, at) = place(ino);
-        if let Some(Some((used, ids))) = self.leaves.get_mut(leaf) {
-            *used -= usize::from(ids[at].take().is_some());
+    pub(super) fn discard(&mut self, id: Id<T>) {
+        let (leaf, at) = split(id.place());
+        if let Some(Some(leaf)) = self.leaves.get_mut(leaf)
+            && leaf.places[at].turn == id.turn()
+            && leaf.places[at].record.is_some()
+        {
+            leaf.places[at].record = None;
+            leaf.used -= 1;
+            self.len -= 1;
         }
+    }
+
+    /// The numbers of all records that are there, in the order of their inodes.
+    pub(super) fn ids(&self) -> impl Iterator<Item = Id<T>> {
+        let leaves = (0..).step_by(LEAF).zip(&self.leaves);
+        let places = leaves.filter_map(|(first, leaf)| Some((first..).zip(&leaf.as_ref()?.places))).flatten();
+        places.filter(|(_, place)| place.record.is_some()).map(|(ino, place)| Id::new(ino, place.turn))
+    }
+
+    /// Records that are there.
+    pub(super) fn len(&self) -> usize {
+        self.len
     }
 
     /// Lets go of the leaves on which nothing is left.
     pub(super) fn drop_idle_leaves(&mut self) {
-        self.leaves.iter_mut().for_each(|leaf| drop(leaf.take_if(|(used, _)| *used == 0)));
+        self.leaves.iter_mut().for_each(|leaf| drop(leaf.take_if(|leaf| leaf.used == 0)));
         while self.leaves.pop_if(|leaf| leaf.is_none()).is_some() {}
     }
 }
 
+#[cold]
+fn new_leaf<T>() -> Box<Leaf<T>> {
+    Box::new(Leaf { used: 0, places: std::array::from_fn(|_| Place::empty()) })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::arena::Arena;
     use super::*;
 
     #[test]
     fn a_record_is_found_by_its_inode_until_it_is_taken_away() {
-        let (mut records, mut by_ino) = (Arena::default(), ByIno::default());
-        for ino in [2, 511, 512, 100_000] {
-            by_ino.insert(Ino(ino), records.insert(ino));
-        }
-        by_ino.remove(Ino(100_000));
-        by_ino.remove(Ino(3));
-        by_ino.drop_idle_leaves();
-        assert_eq!(by_ino.leaves.len(), 2, "two leaves have records, and none comes after them");
-        let found: Vec<_> = [2, 3, 511, 512, 100_000, u32::MAX].map(|ino| by_ino.get(Ino(ino))).to_vec();
-        let records = found.iter().map(|id| id.and_then(|id| records.get(id)).copied()).collect::<Vec<_>>();
-        assert_eq!(records, [Some(2), None, Some(511), Some(512), None, None]);
+        let mut records = ByIno::default();
+        let ids = [2, 127, 128, 100_000].map(|ino| records.insert(Ino(ino), ino));
+        assert_eq!(records.ids().collect::<Vec<_>>(), ids);
+        records.discard(ids[3]);
+        records.discard(ids[3]);
+        records.drop_idle_leaves();
+        assert_eq!((records.len(), records.leaves.len()), (3, 2), "two leaves have records, and none comes after them");
+        let found = [2, 3, 127, 128, 100_000, u32::MAX].map(|ino| records.of(Ino(ino)).copied());
+        assert_eq!(found, [Some(2), None, Some(127), Some(128), None, None]);
+        assert_eq!(ids.map(|id| records.get(id).copied()), [Some(2), Some(127), Some(128), None]);
+    }
+
+    #[test]
+    fn a_number_names_nothing_once_its_record_is_gone_and_its_leaf_with_it() {
+        let mut records = ByIno::default();
+        let first = records.insert(Ino(700), 'a');
+        records.discard(first);
+        records.drop_idle_leaves();
+        let second = records.insert(Ino(700), 'b');
+        records.discard(first);
+        assert_eq!((records.get(first), records.get(second)), (None, Some(&'b')));
+        assert_eq!(records.get_mut(first), None);
+        assert_eq!(records.id_of(Ino(700)), Some(second));
     }
 }

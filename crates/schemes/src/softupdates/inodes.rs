@@ -20,19 +20,19 @@ impl Deps {
     /// The number of an inode's record, if it has one.
     #[inline]
     pub(super) fn id_of(&self, ino: Ino) -> Option<Id<InodeDep>> {
-        self.by_ino.get(ino)
+        self.inodes.id_of(ino)
     }
 
     /// The record of an inode, if it has one.
     #[inline]
     pub(super) fn inode_of(&self, ino: Ino) -> Option<&InodeDep> {
-        self.inodes.get(self.id_of(ino)?)
+        self.inodes.of(ino)
     }
 
     /// The same, to be changed.
     #[inline]
     pub(super) fn inode_of_mut(&mut self, ino: Ino) -> Option<&mut InodeDep> {
-        self.inodes.get_mut(self.id_of(ino)?)
+        self.inodes.of_mut(ino)
     }
 
     #[inline]
@@ -56,9 +56,8 @@ impl Deps {
             pointers: None,
             names: None,
         };
-        let id = self.inodes.insert(dep);
+        let id = self.inodes.insert(ino, dep);
         self.hang_on_inodes(page, id);
-        self.by_ino.insert(ino, id);
         id
     }
 
@@ -75,9 +74,24 @@ impl Deps {
     /// A number was taken.
     #[inline(never)]
     pub(super) fn inode_allocated(&mut self, ino: Ino, cg: &BufRef, inode: &BufRef) {
-        debug_assert!(self.by_ino.get(ino).is_none(), "an inode that is free has nothing pending");
+        debug_assert!(self.inodes.of(ino).is_none(), "an inode that is free has nothing pending");
         let bit = self.has(Rule::InodeMarked).then(|| Landing::of(cg));
         self.add_inode(ino, inode, State::Held, bit, true);
+    }
+
+    /// A dinode was cleared, and the record goes, if no image had it (M2 of `state`): its number is free at once.
+    #[inline(never)]
+    pub(super) fn was_never_taken(&mut self, cache: &Cache, ino: Ino) -> bool {
+        let Some(dep) = self.inodes.of(ino).filter(|dep| dep.state == State::Held) else { return false };
+        let bare = dep.names.is_none() && dep.pointers.is_none();
+        let Some(id) = self.id_of(ino) else { return false };
+        if bare {
+            self.remove_inode(id);
+        } else {
+            self.forget_inode(cache, id);
+        }
+        self.counters.cancelled += 1;
+        true
     }
 
     /// A dinode was cleared. The ticket comes back if its number is free at once.
@@ -94,27 +108,27 @@ impl Deps {
     }
 
     /// Drops the record with all that hangs on it: the inode is gone.
+    #[inline(never)]
     fn forget_inode(&mut self, cache: &Cache, id: Id<InodeDep>) -> State {
         while let Some(name) = self.inodes.get(id).and_then(|dep| dep.names) {
             let add = self.remove_add(name);
             Deps::ripen(cache, add.and_then(|add| add.extra).into_iter().flat_map(|extra| extra.tickets));
         }
         while let Some(pointer) = self.inodes.get(id).and_then(|dep| dep.pointers) {
-            let freed = self.remove_pointer(pointer).and_then(|dep| dep.freed);
-            Deps::ripen(cache, freed.map(|ticket| *ticket));
+            Deps::ripen(cache, self.remove_pointer(pointer));
         }
         self.remove_inode(id)
     }
 
     /// Drops the record. Returns where its dinode stood.
-    #[inline]
+    #[inline(always)]
     fn remove_inode(&mut self, id: Id<InodeDep>) -> State {
-        let Some(dep) = self.inodes.remove(id) else { return State::Durable };
-        self.by_ino.remove(dep.ino);
-        if let PageKind::Inodes(row) = &mut self.page_mut(dep.page).kind {
-            row.forget_one();
+        let Some((page, state)) = self.inodes.get(id).map(|dep| (dep.page, dep.state)) else { return State::Durable };
+        self.inodes.discard(id);
+        if let PageKind::Inodes(row) = &mut self.page_mut(page).kind {
+            row.forget(id);
         }
-        dep.state
+        state
     }
 
     /// Drops the record of an inode with nothing pending.

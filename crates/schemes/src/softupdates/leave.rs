@@ -65,7 +65,7 @@ impl Deps {
             PageKind::Directory(names) => {
                 let mut names = std::mem::take(names);
                 let frozen = self.leave_removals(page, &mut names.rems, image);
-                names.adds.sweep(&self.names);
+                names.adds.sweep(|id| self.names.get(id).is_some());
                 self.page_mut(page).kind = PageKind::Directory(names);
                 self.leave_names(page, &frozen, image, &mut undone);
             }
@@ -200,7 +200,7 @@ impl Deps {
 
     fn leave_names(&mut self, page: PageNo, frozen: &[Frozen], image: ImageNo, undone: &mut Undone<'_>) {
         let PageKind::Directory(names) = &self.page(page).kind else { return };
-        let mut adds = names.adds.ids().to_vec();
+        let adds = names.adds.ids().to_vec();
         let mut chunks = Vec::with_capacity(frozen.len());
         for frozen in frozen {
             chunks.extend(names.rems.get(frozen.rem).and_then(|rem| rem.before.clone()));
@@ -209,9 +209,8 @@ impl Deps {
             undone.undo(&Undo::Chunk(from, &bytes));
         }
         // Where two wait in one entry, the older one is undone last, and its older meaning stands.
-        adds.sort_by_key(|id| std::cmp::Reverse(self.names.get(*id).map_or(0, |add| add.seq)));
         let mut carried: Vec<u32> = Vec::new();
-        for id in adds {
+        for id in adds.into_iter().rev() {
             let Some(add) = self.names.get(id) else { continue };
             let (offset, was, seq, held) = (add.offset, add.was, add.seq, add.state == State::Held);
             let behind = frozen.iter().any(|frozen| is_in(frozen, offset) && frozen.seq < seq);
@@ -306,8 +305,7 @@ impl Deps {
         dep.state = state;
         if deed == Deed::Release {
             self.counters.released += 1;
-            let freed = self.remove_pointer(id).and_then(|dep| dep.freed);
-            Deps::ripen(cache, freed.map(|ticket| *ticket));
+            Deps::ripen(cache, self.remove_pointer(id));
         }
     }
 
@@ -359,7 +357,7 @@ impl Deps {
         match &self.page(no).kind {
             PageKind::Indirect(indirect) => {
                 for id in indirect.pointers.values().copied().collect::<Vec<_>>() {
-                    late.extend(self.remove_pointer(id).and_then(|dep| dep.freed).map(|ticket| *ticket));
+                    late.extend(self.remove_pointer(id));
                 }
             }
             PageKind::Directory(names) => {

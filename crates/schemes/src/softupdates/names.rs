@@ -14,7 +14,7 @@
 //!     would lead nowhere. These removals are older, so that W1 holds for them, too.
 
 use super::arena::Id;
-use super::deps::{AllocDep, Deps, DirAdd, Extra, InodeDep, PointerSlot};
+use super::deps::{AllocDep, Deps, DirAdd, Extra, InodeDep, PageKind, PointerSlot, page_in};
 use super::rule::Rule;
 use super::state::{Deed, Event, State};
 use buf::{BufRef, Cache, Freed, Landing, Ticket, Undo};
@@ -174,6 +174,38 @@ impl Deps {
         ripe.and_then(|ticket| self.with_its_name(ino, parent.is_some(), ticket))
     }
 
+    /// A name went, and is cancelled, if that is all there is to do, as it is for most files that are removed soon: it is
+    /// the only pending name of a file, so that its removal waits for nobody; no image had it, so that nobody waits for its
+    /// removal (M2 of `state`); the disk has nothing in the entry; and no other removal keeps the bytes around it.
+    #[inline(never)]
+    pub(super) fn came_and_went(&mut self, at: Place<'_>, ticket: &Ticket) -> bool {
+        let Freed::DropLink { ino, parent: None, .. } = *ticket.freed() else { return false };
+        let Some(page) = self.find_page(at.block) else { return false };
+        let Some(dep) = self.inodes.of_mut(ino) else { return false };
+        let Some(id) = dep.names else { return false };
+        let Some(add) = self.names.get(id) else { return false };
+        let PageKind::Directory(names) = &mut page_in(&mut self.pages, page).kind else { return false };
+        let alone = add.state == State::Held
+            && add.next.is_none()
+            && add.extra.is_none()
+            && add.was.0 == Ino::NONE
+            && (add.page, add.offset) == (page, at.offset)
+            && names.rems.is_empty()
+            && !self.dotdots.contains_key(&ino);
+        if !alone {
+            return false;
+        }
+        dep.names = None;
+        let was_there = dep.state == State::Durable;
+        names.adds.forget(id);
+        self.names.discard(id);
+        self.counters.cancelled += 1;
+        if was_there {
+            self.id_of(ino).into_iter().for_each(|id| self.drop_inode_if_idle(id));
+        }
+        true
+    }
+
     /// The directory is new, and nobody needs the name that it is about to lose.
     fn is_movable(&self, dir: Ino) -> bool {
         let is_free = |id: Id<DirAdd>| {
@@ -237,9 +269,16 @@ impl Deps {
 
     /// What a new inode was made with must be durable before any of its names: its first blocks; and for a directory
     /// that is renamed where it is, what its first name there waits for, its parent's count or its `..`.
-    #[inline]
+    #[inline(always)]
     fn made_with(&self, id: Id<InodeDep>, dir: Ino, extra: &mut Option<Box<Extra>>) {
-        let Some(dep) = self.inodes.get(id).filter(|dep| dep.unnamed && self.has(Rule::LinkAddition)) else { return };
+        let Some(dep) = self.inodes.get(id).filter(|dep| dep.pointers.is_some() || dep.names.is_some()) else { return };
+        if dep.unnamed && self.has(Rule::LinkAddition) {
+            self.made_with_these(dep, dir, extra);
+        }
+    }
+
+    #[inline(never)]
+    fn made_with_these(&self, dep: &InodeDep, dir: Ino, extra: &mut Option<Box<Extra>>) {
         let is_body = |id: &Id<AllocDep>| {
             dep.has_body || self.pointers.get(*id).is_some_and(|dep| matches!(dep.slot, PointerSlot::ExtAttr(_)))
         };

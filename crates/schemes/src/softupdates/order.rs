@@ -18,13 +18,15 @@ struct Advance<'a> {
     bufs: Vec<BufRef>,
     /// The last group, or block of inodes, that was asked for: many wait for the same.
     last: Option<&'a Landing>,
+    /// The last page whose buf was taken, for the same reason.
+    last_page: Option<PageNo>,
     /// Names that were looked at, by their places in time.
     seen: Vec<u64>,
 }
 
 impl<'a> Advance<'a> {
     fn new(deps: &'a Deps) -> Advance<'a> {
-        Advance { deps, bufs: Vec::new(), last: None, seen: Vec::new() }
+        Advance { deps, bufs: Vec::new(), last: None, last_page: None, seen: Vec::new() }
     }
 
     fn write(&mut self, buf: Option<BufRef>) {
@@ -32,7 +34,9 @@ impl<'a> Advance<'a> {
     }
 
     fn write_page(&mut self, page: PageNo) {
-        self.write(Some(self.deps.page(page).buf.clone()));
+        if self.last_page.replace(page) != Some(page) {
+            self.write(Some(self.deps.page(page).buf.clone()));
+        }
     }
 
     /// That the landing happens.

@@ -37,6 +37,32 @@ struct Made {
 }
 
 impl Deps {
+    /// A pointer was set, in a dinode in which no other one is pending, where the disk has none: there is nothing that it
+    /// could be put in the place of. Such is the pointer of a small file. `false`: it is another one.
+    #[inline(never)]
+    pub(super) fn first_pointer_allocated(&mut self, set: &Allocated<'_>) -> bool {
+        let Slot::Inode(_, slot) = set.slot else { return false };
+        let (follows, awaits_contents) = (self.has(Rule::BlockAllocation), self.awaits_contents(set.block, set.role));
+        let Some(inode) = self.inodes.of_mut(set.ino).filter(|inode| inode.pointers.is_none()) else { return false };
+        if set.old.frags > 0 {
+            return false;
+        }
+        inode.has_body |= matches!(set.role, Role::Directory | Role::Symlink);
+        inode.pointers = Some(self.pointers.insert(AllocDep {
+            ino: set.ino,
+            slot: PointerSlot::Inode(slot),
+            old: set.old,
+            new: set.new,
+            contents: awaits_contents.then(|| Landing::of(set.block)),
+            bit: follows.then(|| Landing::of(set.cg)),
+            state: State::Held,
+            before: set.size_before.map_or(Before::Same, Before::Size),
+            freed: None,
+            next: None,
+        }));
+        true
+    }
+
     /// A pointer was set. `freed`, the ticket for the old run, is taken unless that is free at once.
     #[inline(never)]
     pub(super) fn block_allocated(&mut self, cache: &Cache, set: &Allocated<'_>, freed: &mut Option<Ticket>) {
@@ -91,6 +117,7 @@ impl Deps {
             },
         };
         grown.beyond_direct = true;
+        self.grows_beyond_direct = true;
         grown.pointers.push(id);
     }
 
@@ -174,41 +201,40 @@ impl Deps {
         std::iter::successors(newest, |id| self.pointers.get(*id)?.next)
     }
 
-    /// Takes a pending pointer out of where it hangs.
-    pub(super) fn remove_pointer(&mut self, id: Id<AllocDep>) -> Option<AllocDep> {
-        let dep = self.pointers.remove(id)?;
-        if let PointerSlot::Indirect(page, index) = dep.slot {
+    /// Takes a pending pointer out of where it hangs. Returns the ticket of what it replaced.
+    #[inline]
+    pub(super) fn remove_pointer(&mut self, id: Id<AllocDep>) -> Option<Ticket> {
+        let dep = self.pointers.get_mut(id)?;
+        let (ino, slot, next, freed) = (dep.ino, dep.slot, dep.next, dep.freed.take());
+        self.pointers.discard(id);
+        if let PointerSlot::Indirect(page, index) = slot {
             if let PageKind::Indirect(indirect) = &mut self.page_mut(page).kind
                 && indirect.pointers.get(&index) == Some(&id)
             {
                 indirect.pointers.remove(&index);
             }
-            return Some(dep);
-        }
-        let Some(inode) = self.id_of(dep.ino) else { return Some(dep) };
-        let mut at = self.inodes.get(inode).and_then(|inode| inode.pointers);
-        if at == Some(id) {
-            if let Some(inode) = self.inodes.get_mut(inode) {
-                inode.pointers = dep.next;
+        } else if let Some(inode) = self.inode_of_mut(ino) {
+            if inode.pointers == Some(id) {
+                inode.pointers = next;
+            } else {
+                let mut at = inode.pointers;
+                while let Some(other) = at.and_then(|at| self.pointers.get_mut(at)) {
+                    if other.next == Some(id) {
+                        other.next = next;
+                        break;
+                    }
+                    at = other.next;
+                }
             }
-            return Some(dep);
         }
-        while let Some(other) = at.and_then(|at| self.pointers.get_mut(at)) {
-            if other.next == Some(id) {
-                other.next = dep.next;
-                break;
-            }
-            at = other.next;
-        }
-        Some(dep)
+        freed.map(|ticket| *ticket)
     }
 
     fn take_pointer(&mut self, cache: &Cache, ino: Ino, slot: PointerSlot) {
         let of_slot =
             |id: &Id<AllocDep>| self.pointers.get(*id).is_some_and(|dep| dep.slot == slot && dep.state == State::Held);
         let found = self.pointers_of(ino).find(of_slot);
-        let freed = found.and_then(|id| self.remove_pointer(id)).and_then(|dep| dep.freed);
-        Deps::ripen(cache, freed.map(|ticket| *ticket));
+        Deps::ripen(cache, found.and_then(|id| self.remove_pointer(id)));
     }
 
     /// What the pointer depends on is durable.
@@ -226,13 +252,11 @@ impl Deps {
     pub(super) fn blocks_released(&mut self, cache: &Cache, ino: Ino, at: &BufRef, ticket: Ticket) -> Option<Ticket> {
         let page = self.page_of(at);
         let Freed::Blocks { runs, .. } = ticket.freed() else { return Some(ticket) };
-        let whole: u64 = runs.iter().map(|run| u64::from(run.1)).sum();
-        let inode = self.inode_of(ino);
-        let never_there = inode.is_some_and(|dep| dep.state == State::Held);
         let (in_tree, mut at) = match &self.page(page).kind {
             PageKind::Indirect(indirect) => (indirect.pointers.values().copied().collect(), None),
-            _ => (Vec::new(), inode.and_then(|dep| dep.pointers)),
+            _ => (Vec::new(), self.inode_of(ino).and_then(|dep| dep.pointers)),
         };
+        let whole: u64 = runs.iter().map(|run| u64::from(run.1)).sum();
         let (mut in_tree, mut never) = (in_tree.into_iter(), 0u64);
         let mut kept = self.late.remove(&ino).unwrap_or_default();
         while let Some(id) = in_tree.next().or(at) {
@@ -241,10 +265,7 @@ impl Deps {
             never = never.saturating_add(fresh);
             kept.extend(freed);
         }
-        // An indirect block stays where it is: an image that it left in before would be reached with the inode that is new,
-        // and lead to what another file owns by then.
-        let unreached = never_there && !matches!(self.page(page).kind, PageKind::Indirect(_));
-        if unreached || !self.has(Rule::BlockDeallocation) {
+        if !self.has(Rule::BlockDeallocation) {
             Deps::ripen(cache, kept);
             self.counters.cancelled += 1;
             return Some(ticket);
@@ -258,6 +279,28 @@ impl Deps {
         }
         self.wait_for_page(page, ticket);
         None
+    }
+
+    /// Pointers in `at` were cleared, and their records go, if the disk has never pointed to what they led to: they were in
+    /// a dinode that no image had. Not so where they were in an indirect block, which stays where it is: an image that it
+    /// left in before would be reached with the inode that is new, and lead to what another file owns by then.
+    #[inline(never)]
+    pub(super) fn were_never_reached(&mut self, cache: &Cache, ino: Ino, at: &BufRef, ticket: &Ticket) -> bool {
+        let Freed::Blocks { runs, .. } = ticket.freed() else { return false };
+        let Some(dep) = self.inode_of(ino) else { return false };
+        if dep.state != State::Held || self.find_page(at) != Some(dep.page) {
+            return false;
+        }
+        let mut pointer = dep.pointers;
+        if let Some(late) = self.late.remove(&ino) {
+            Deps::ripen(cache, late);
+        }
+        while let Some(id) = pointer {
+            pointer = self.pointers.get(id).and_then(|dep| dep.next);
+            Deps::ripen(cache, self.cut_pointer(id, runs).1);
+        }
+        self.counters.cancelled += 1;
+        true
     }
 
     /// A pending pointer, if it led to one of these runs, is dropped, or shortened to what is left. Returns how many of
@@ -277,8 +320,7 @@ impl Deps {
                 true => u64::from(dep.new.frags.saturating_sub(was)),
                 false => 0,
             };
-            let freed = self.remove_pointer(id).and_then(|dep| dep.freed).map(|ticket| *ticket);
-            return (never, freed);
+            return (never, self.remove_pointer(id));
         }
         if let Some((at, _)) = runs.iter().find(|(at, _)| dep.new.at < *at && *at < end) {
             let left = (at.0 - dep.new.at.0) as u32;

@@ -1,6 +1,6 @@
 //! The records that hang on one page.
 
-use super::arena::{Arena, Id};
+use super::arena::Id;
 
 /// Numbers of records, in the order in which they came. Taking one out costs nothing: it stays in the row, where it names
 /// nothing any more, until the row has more of these than others.
@@ -19,19 +19,23 @@ impl<T> Default for Row<T> {
 const SHORT: usize = 16;
 
 impl<T> Row<T> {
-    /// A new record.
+    /// A new record. `is_there`: it is not gone.
     #[inline]
-    pub(super) fn push(&mut self, id: Id<T>, records: &Arena<T>) {
+    pub(super) fn push(&mut self, id: Id<T>, is_there: impl Fn(Id<T>) -> bool) {
         if self.gone > SHORT.max(self.ids.len() / 2) {
-            self.sweep(records);
+            self.sweep(is_there);
         }
         self.ids.push(id);
     }
 
-    /// One of its records was removed.
+    /// One of its records was removed. The newest one, as where a file is made and removed again and again, leaves nothing.
     #[inline]
-    pub(super) fn forget_one(&mut self) {
-        self.gone += 1;
+    pub(super) fn forget(&mut self, id: Id<T>) {
+        if self.ids.last() == Some(&id) {
+            self.ids.pop();
+        } else {
+            self.gone += 1;
+        }
         if self.is_empty() {
             self.ids.clear();
             self.gone = 0;
@@ -39,8 +43,8 @@ impl<T> Row<T> {
     }
 
     /// Takes out what names nothing.
-    pub(super) fn sweep(&mut self, records: &Arena<T>) {
-        self.ids.retain(|id| records.get(*id).is_some());
+    pub(super) fn sweep(&mut self, is_there: impl Fn(Id<T>) -> bool) {
+        self.ids.retain(|id| is_there(*id));
         self.gone = 0;
     }
 
@@ -58,25 +62,30 @@ impl<T> Row<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::arena::Arena;
     use super::*;
 
     #[test]
     fn a_row_forgets_in_time_what_is_gone_and_nothing_else() {
         let (mut records, mut row) = (Arena::default(), Row::default());
         let kept: Vec<_> = (0..3).map(|n| records.insert(n)).collect();
-        kept.iter().for_each(|id| row.push(*id, &records));
-        for n in 3..1000 {
+        kept.iter().for_each(|id| row.push(*id, |id| records.get(id).is_some()));
+        let mut older = records.insert(3);
+        row.push(older, |id| records.get(id).is_some());
+        for n in 4..1000 {
             let id = records.insert(n);
-            row.push(id, &records);
-            records.remove(id);
-            row.forget_one();
+            row.push(id, |id| records.get(id).is_some());
+            // Now and then the newest goes, otherwise the one before it.
+            let gone = if n % 7 == 0 { id } else { std::mem::replace(&mut older, id) };
+            records.remove(gone);
+            row.forget(gone);
             assert!(row.ids().len() <= 2 * SHORT + 4, "{} numbers for three records", row.ids().len());
         }
         assert_eq!(row.ids()[..3], kept[..]);
-        for id in kept {
+        for id in kept.into_iter().chain([older]) {
             assert!(!row.is_empty());
             records.remove(id);
-            row.forget_one();
+            row.forget(id);
         }
         assert!(row.is_empty() && row.ids().is_empty());
     }
