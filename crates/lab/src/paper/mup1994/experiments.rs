@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::{Machine, Outcome, Run, Start};
 
 /// Repeated runs of each; the paper repeated until the deviation was small, and gives no count for most.
-pub(super) const RUNS: u64 = 5;
+pub(super) const RUNS: u64 = 3;
 
 /// Users of the throughput benchmarks. The paper names eight as the most that it speaks of.
 pub(super) const THROUGHPUT_USERS: [u32; 5] = [1, 2, 4, 6, 8];
