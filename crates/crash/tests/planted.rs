@@ -98,5 +98,6 @@ fn nobody_else_asks_for_the_planted_bugs() {
             }
         }
     }
-    assert_eq!(asking, ["\"ordo-crash\" [dev-dependencies]"; 2]);
+    // The layout and its front, and the log.
+    assert_eq!(asking, ["\"ordo-crash\" [dev-dependencies]"; 3]);
 }

@@ -14,15 +14,21 @@ fn demands(scheme: Rc<dyn Scheme>) -> Vec<(&'static str, (String, String))> {
 }
 
 #[test]
-fn each_sends_what_sync_waits_for_but_for_names_on_return() {
+fn each_sends_what_sync_waits_for_and_conventional_waits_for_all_but_names_on_return() {
     for init in [AllocInit::None, AllocInit::Directories, AllocInit::All] {
-        let waits = demands(Rc::new(Synchronous::without(init, [Rule::NameOnReturn].into_iter().collect())));
+        let all = demands(Rc::new(Synchronous::new(init)));
+        let order = demands(Rc::new(Synchronous::without(init, [Rule::NameOnReturn].into_iter().collect())));
+        assert_ne!(all, order, "some names are awaited for the return only");
         for known in ALL.iter().filter(|known| known.for_study) {
             let settings = Settings { alloc_init: Some(init), ..Settings::default() };
             let sends = demands(known.make(settings).expect("nothing is broken"));
-            for ((step, (waits, _)), (_, (sends, at_end))) in waits.iter().zip(sends) {
-                let sent = if waits.is_empty() { String::new() } else { format!("send {waits}") };
-                assert_eq!((sends, at_end), (sent, String::new()), "{}, {step}", known.name);
+            for (((step, (all, _)), (_, (order, _))), (_, (sends, at_end))) in all.iter().zip(&order).zip(sends) {
+                let wanted = match (known.name, all.as_str()) {
+                    ("conventional", _) if !order.is_empty() => order.clone(),
+                    (_, "") => String::new(),
+                    (_, block) => format!("send {block}"),
+                };
+                assert_eq!((sends, at_end), (wanted, String::new()), "{}, {step}", known.name);
             }
         }
     }
