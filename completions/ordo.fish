@@ -164,7 +164,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subc
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from mkfs" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from mkfs" -s s -l size -d 'Bytes of the log; the file is made with this size' -r
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from mkfs" -s u -l unit -d 'Bytes of a unit, in which each write begins: 512 to 64k [default: 4k]' -r
-complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from mkfs" -l force -d 'Overwrite a log'
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from mkfs" -l force -d 'Overwrite what is there'
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from mkfs" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from append" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from append" -s h -l help -d 'Print help'

@@ -84,17 +84,7 @@ impl Place {
 
     /// The unit for this disk, `asked` or the default, and the bytes for records, in whole units.
     pub(crate) fn geometry(&self, asked: Option<u32>) -> Result<(u32, u64), Error> {
-        let sector = self.queue.info().sector;
-        let unit = asked.unwrap_or(sector.max(SLOT as u32));
-        if !unit.is_power_of_two() || unit < UNIT_LEAST.max(sector) || unit > UNIT_MOST || u64::from(sector) > SLOT {
-            return Err(Error::Unit { unit, sector, most: UNIT_MOST });
-        }
-        let size = self.len.saturating_sub(RECORDS_AT) / u64::from(unit) * u64::from(unit);
-        let least = UNITS_LEAST * u64::from(unit);
-        if size < least {
-            return Err(Error::TooSmall { len: self.len, least: RECORDS_AT + least });
-        }
-        Ok((unit, size))
+        geometry(asked, self.queue.info().sector, self.len)
     }
 
     /// Refuses a superblock of a log that does not fit in here.
@@ -108,6 +98,20 @@ impl Place {
             false => Ok(()),
         }
     }
+}
+
+/// [`Place::geometry`] of `len` bytes on a disk with such sectors.
+pub(crate) fn geometry(asked: Option<u32>, sector: u32, len: u64) -> Result<(u32, u64), Error> {
+    let unit = asked.unwrap_or(sector.max(SLOT as u32));
+    if !unit.is_power_of_two() || unit < UNIT_LEAST.max(sector) || unit > UNIT_MOST || u64::from(sector) > SLOT {
+        return Err(Error::Unit { unit, sector, most: UNIT_MOST });
+    }
+    let size = len.saturating_sub(RECORDS_AT) / u64::from(unit) * u64::from(unit);
+    let least = UNITS_LEAST * u64::from(unit);
+    if size < least {
+        return Err(Error::TooSmall { len, least: RECORDS_AT + least });
+    }
+    Ok((unit, size))
 }
 
 /// The disk has lost what was there, as after a write that the power cut off; others of its errors say nothing about the

@@ -1,5 +1,7 @@
 //! A log in a file or on a device, by its path.
 
+use crate::area::geometry;
+use crate::superblock::UNIT_LEAST;
 use crate::{Error, Log, MakeOptions, MountOptions, Place};
 use disk::FileOptions;
 use rt::Rt;
@@ -32,8 +34,10 @@ impl Log {
     /// write to a hole would have to wait for the file system's own log each time.
     ///
     /// # Errors
-    /// When the file cannot be made or is in use, or no log fits.
+    /// When no log fits, and nothing is changed then; when the file cannot be made or is in use.
     pub fn create(path: impl AsRef<Path>, size: u64, options: MakeOptions) -> Result<(), FileError> {
+        // Before anything of what is there is lost. Files have the least sectors that there are; make looks again.
+        geometry(options.unit, UNIT_LEAST, size)?;
         let path = path.as_ref();
         let failed = |source| FileError::Create { path: path.into(), source };
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(failed)?;

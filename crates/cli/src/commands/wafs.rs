@@ -44,8 +44,8 @@ enum Command {
 
 /// Makes a log
 ///
-/// With --size, LOG is a file, which is made anew. Without it, LOG is a device, a partition, or a file that has its size
-/// already; a log that is there is not overwritten without --force.
+/// With --size, LOG is a file, which is made; one that holds anything is not overwritten without --force. Without it, LOG is
+/// a device, a partition, or a file that has its size already; a log that is there is not overwritten without --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo wafs mkfs --size 128M log.wafs\n  ordo wafs mkfs --unit 512 /dev/pmem0\n  \
     ordo wafs mkfs disk.img@p2")]
@@ -58,7 +58,7 @@ struct Mkfs {
     /// Bytes of a unit, in which each write begins: 512 to 64k [default: 4k]
     #[arg(long, short, value_parser = size::parse_u32)]
     unit: Option<u32>,
-    /// Overwrite a log
+    /// Overwrite what is there
     #[arg(long)]
     force: bool,
 }
@@ -189,6 +189,11 @@ fn mkfs(args: &Mkfs) -> Outcome {
     let file = !NbdDisk::is_url(&spec.path) && (!spec.path.exists() || spec.path.is_file());
     let plain = spec.part.is_none() && spec.offset.is_none() && file;
     if let (Some(size), true) = (args.size, plain) {
+        if !args.force && spec.path.metadata().is_ok_and(|file| file.len() > 0) {
+            return Err(anyhow!(
+                "{spec}: is a file that holds something; name another one, or give --force to lose what it holds"
+            ));
+        }
         Log::create(&spec.path, size, options).map_err(|error| told(&spec, error))?;
         return Ok(Status::DONE);
     }

@@ -49,8 +49,13 @@ fn damage_and_what_is_no_log_are_told() {
     ok(ordo(["wafs", "mkfs", empty]));
     assert!(fails(3, ordo(["wafs", "mkfs", empty])).contains("--force"));
     ok(ordo(["wafs", "mkfs", "--force", "--unit", "512", empty]));
-    assert!(fails(3, ordo(["wafs", "mkfs", "--unit", "100", "--size", "1M", log])).contains("power of two"));
-    ok(ordo(["wafs", "mkfs", "--size", "1M", log]));
+    std::fs::write(log, "the only copy").unwrap();
+    assert!(fails(3, ordo(["wafs", "mkfs", "--size", "1M", log])).contains("--force"));
+    for (unit, size, why) in [("100", "1M", "power of two"), ("4k", "9k", "at least")] {
+        assert!(fails(3, ordo(["wafs", "mkfs", "--force", "--unit", unit, "--size", size, log])).contains(why));
+    }
+    assert_eq!(std::fs::read(log).unwrap(), b"the only copy", "nothing is lost before a log can be made");
+    ok(ordo(["wafs", "mkfs", "--force", "--size", "1M", log]));
     let numbers: Vec<u64> = (0..4).map(|i| append(log, format!("record {i}").as_bytes())).collect();
     let mut bytes = std::fs::read(log).unwrap();
     bytes[8192 + numbers[1] as usize + 50] ^= 1;

@@ -52,7 +52,8 @@ impl<T> std::fmt::Debug for Id<T> {
     }
 }
 
-/// Records of one kind. The place that was left last is taken first: it is still near. They come in chunks, so that none is ever moved: a volume that is busy has a hundred thousand.
+/// Records of one kind. The place that was left last is taken first: it is still near. They come in chunks, so that none
+/// is ever moved: a volume that is busy has a hundred thousand.
 pub(super) struct Arena<T> {
     chunks: Vec<Box<Chunk<T>>>,
     free: Vec<u32>,

@@ -208,7 +208,8 @@ impl Deps {
         for (from, bytes) in chunks {
             undone.undo(&Undo::Chunk(from, &bytes));
         }
-        // Where two wait in one entry, the older one is undone last, and its older meaning stands.
+        // Where two wait in one entry, the older one is undone last, and its older meaning stands. A row is in the order of
+        // their making.
         let mut carried: Vec<u32> = Vec::new();
         for id in adds.into_iter().rev() {
             let Some(add) = self.names.get(id) else { continue };
