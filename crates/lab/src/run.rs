@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ordofs::disk::{Counted, Disk, Requests, Service, SimDisk, Stats};
 use ordofs::rt::{Rt, Time};
-use ordofs::{AllocInit, JournalChange, MountOptions, Mounted, Tuning, locate_on, schemes};
+use ordofs::{AllocInit, MountOptions, Mounted, Tuning, locate_on, schemes};
 use vfs::FileSystem;
 use workload::{Counts, Params, PhaseResult, Reading, Session, WorkloadError};
 
@@ -140,9 +140,8 @@ impl Run<'_> {
         let (disk, requests) = Counted::count(Rc::new(drive.clone()));
         let size = self.size.or(self.machine.volume).unwrap_or(u64::MAX).min(disk.info().size);
         self.machine.make(size).create_on(&rt, disk.clone(), true)?;
-        if schemes::by_name(self.scheme).is_some_and(schemes::Known::wants_log) {
-            let journal = Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() };
-            journal.apply_on(&rt, disk.clone())?;
+        if let Some(kind) = schemes::by_name(self.scheme).and_then(schemes::Known::wants_log) {
+            Tuning::for_log(kind).apply_on(&rt, disk.clone())?;
         }
         let outcome = self.on(&rt, &drive, disk, &requests);
         // Tasks hold the executor, and through it all that was in memory.
@@ -267,7 +266,7 @@ impl Run<'_> {
         let options = MountOptions {
             scheme: Some(self.scheme.to_owned()),
             cache: self.machine.memory,
-            alloc_init: self.alloc_init,
+            settings: schemes::Settings { alloc_init: self.alloc_init, ..schemes::Settings::default() },
             engine: self.machine.engine.clone(),
             ..MountOptions::default()
         };

@@ -62,7 +62,7 @@ impl Job {
         let outcome = lab::Run {
             machine: &machine,
             scheme: &scheme,
-            alloc_init: self.options.alloc_init,
+            alloc_init: self.options.settings.alloc_init,
             workload: &self.workload,
             params: self.params.clone(),
             users: self.users,
