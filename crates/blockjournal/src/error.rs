@@ -103,7 +103,8 @@ pub enum Error {
     NotAJournal,
     /// Neither superblock can be believed.
     #[error(
-        "both superblocks of the journal are damaged ({why}); transactions cannot be found: check the file system, and make the journal anew"
+        "both superblocks of the journal are damaged ({why}), and transactions cannot be found without them; check the whole \
+         file system, and make the journal anew"
     )]
     Superblock {
         /// What is wrong with the better one.

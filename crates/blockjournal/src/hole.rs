@@ -34,7 +34,7 @@ pub(crate) async fn hole(area: &Area, superblock: &Superblock, walk: &mut Walk) 
         let limit = walk.limit();
         let block = walk.reader.block(line, limit).await?;
         let Some(header) = Header::read(area.shape, block, line, area.size) else { continue };
-        match testimony(superblock, known, line, &header) {
+        match testimony(superblock, known, &header) {
             Some(witness) => return damage(header.sure, witness),
             None => continue,
         }
@@ -51,7 +51,7 @@ pub(crate) async fn lost_superblock(area: &Area, superblock: &Superblock) -> Res
     for line in from..to {
         let block = reader.block(line, to).await?;
         let Some(header) = Header::read(area.shape, block, line, area.size) else { continue };
-        if let Some(witness) = testimony(superblock, superblock.sure, line, &header) {
+        if let Some(witness) = testimony(superblock, superblock.sure, &header) {
             let (what, (at, _)) = ("nothing is known", area.run(from));
             return Ok(Some(Damage { seq: superblock.tail_seq, what, at, sure: header.sure, witness }));
         }
@@ -59,9 +59,10 @@ pub(crate) async fn lost_superblock(area: &Area, superblock: &Superblock) -> Res
     Ok(None)
 }
 
-/// What a block says that lies at `line` and is no part of a transaction that counts.
-fn testimony(superblock: &Superblock, known: Seq, line: u64, header: &Header) -> Option<Witness> {
-    if header.line > line || header.epoch > superblock.sequence {
+/// What a block says that is no part of a transaction that counts.
+fn testimony(superblock: &Superblock, known: Seq, header: &Header) -> Option<Witness> {
+    // So does one of a later lap: its room was free only since a newer superblock was durable (K6).
+    if header.epoch > superblock.sequence {
         return Some(Witness::LostSuperblock(header.seq));
     }
     (header.sure > known).then_some(Witness::Block(header.seq))

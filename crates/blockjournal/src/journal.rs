@@ -153,7 +153,7 @@ impl Journal {
 
     /// Opens a journal for writing, and tells the transactions that are not checkpointed. They are kept until they are:
     /// the caller writes their blocks home ([`Recovered::replay`]), flushes, and calls [`Journal::checkpoint`]. All of them
-    /// are in memory, at most the journal's own bytes.
+    /// are in memory, at most the journal's own bytes. A journal that was not closed is read once, all of it.
     ///
     /// # Errors
     /// [`Error::Damaged`], if transactions are missing that were durable: [`Journal::inspect`] reads those before.

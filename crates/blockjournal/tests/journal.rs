@@ -185,6 +185,16 @@ fn it_goes_round_and_round() {
 }
 
 #[test]
+fn a_place_that_has_grown_does_not_change_the_circle() {
+    let bed = Bed::new(24);
+    let mut bytes = bed.ram.to_vec();
+    bytes.resize(bytes.len() + 10 * 512, 0xee);
+    let grown = Bed { ram: RamDisk::from_bytes(&bytes), ..bed };
+    rounds(&grown.rt, || grown.place(), 512, 1, 300);
+    assert!(grown.ram.to_vec()[bytes.len() - 10 * 512..].iter().all(|byte| *byte == 0xee));
+}
+
+#[test]
 fn it_lies_in_extents_and_nothing_else_is_touched() {
     let (rt, ram) = (Rt::virtual_time(0), RamDisk::new(1 << 20).volatile(true));
     ram.poke(0, &vec![0xee; 1 << 20]);
