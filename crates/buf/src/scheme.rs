@@ -438,6 +438,8 @@ pub struct LogFile {
     pub extents: Vec<(DiskOff, u64)>,
     /// Bytes of a block of the volume.
     pub block: u32,
+    /// Bytes of a fragment of it.
+    pub frag: u32,
     /// What tells this mount from those before: the `fs_mtime` that it sets.
     pub stamp: i64,
     /// The byte order of the volume.

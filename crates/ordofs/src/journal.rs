@@ -41,6 +41,7 @@ pub(crate) struct PlaceForLog {
     at: LogAt,
     extents: Vec<(DiskOff, u64)>,
     block: u32,
+    frag: u32,
     /// The `fs_mtime` that the mount must set.
     stamp: Option<i64>,
     endian: Endian,
@@ -54,8 +55,8 @@ pub(crate) async fn place_for_log(
     scheme: &dyn Scheme,
 ) -> Result<Option<PlaceForLog>, OpenError> {
     let sb = &located.found.superblock;
-    let (block, endian) = (sb.geometry().bsize, sb.endian);
-    let place = |at, extents, stamp| Some(PlaceForLog { at, extents, block, stamp, endian });
+    let (block, frag, endian) = (sb.geometry().bsize, sb.geometry().fsize, sb.endian);
+    let place = |at, extents, stamp| Some(PlaceForLog { at, extents, block, frag, stamp, endian });
     match scheme.wants_log() {
         None => Ok(None),
         Some(_) if sb.dialect != Dialect::FreeBsd => Err(OpenError::NoLogThere(scheme.name(), sb.dialect)),
@@ -85,9 +86,9 @@ pub(crate) async fn begin_log(
     on: Queue,
     opening: &mut Opening,
 ) -> Result<(), OpenError> {
-    let PlaceForLog { at, extents, block, stamp, endian } = place;
+    let PlaceForLog { at, extents, block, frag, stamp, endian } = place;
     (opening.stamp, opening.keeper.log) = (stamp, at);
-    let file = LogFile { on, extents, block, stamp: stamp.unwrap_or(0), endian };
+    let file = LogFile { on, extents, block, frag, stamp: stamp.unwrap_or(0), endian };
     opening.keeper.id = scheme.begin_log(file).await?;
     Ok(())
 }

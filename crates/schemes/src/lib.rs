@@ -35,7 +35,7 @@ pub use conventional::Conventional;
 pub use flags::Flagged;
 pub use mutant::{Mutant, MutantSpec, mutants};
 pub use rules::{RuleNames, Rules};
-pub use settings::{DataMode, LogMode, Settings};
+pub use settings::{Checkpoint, DataMode, LogMode, Settings};
 pub use softupdates::SoftUpdates;
 pub use suj::Suj;
 pub use sync::Synchronous;
@@ -154,6 +154,12 @@ pub const ALL: &[Known] = &[
         about: "the same, in a log of its own here or on another disk, by choice durable on return (LFFS-wafs)",
         for_study: false,
         make: journal::in_wafs,
+    },
+    Known {
+        name: "block-journal",
+        about: "whole blocks are logged first, by choice file contents with them, as in ext3; replayed at a mount",
+        for_study: false,
+        make: journal::of_blocks,
     },
     Known {
         name: "async",

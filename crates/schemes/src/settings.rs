@@ -53,6 +53,16 @@ impl DataMode {
     }
 }
 
+/// When what a journal has goes home (`checkpoint=`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Checkpoint {
+    /// Directly after it is durable in the log.
+    AtOnce,
+    /// When the syncer comes to it, or the log runs short.
+    #[default]
+    Late,
+}
+
 /// What may be set about a scheme. `None` is what the scheme does by itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
@@ -64,6 +74,8 @@ pub struct Settings {
     pub data: Option<DataMode>,
     /// `commit=`: how long a change may be in memory only.
     pub commit: Option<Duration>,
+    /// `checkpoint=`
+    pub checkpoint: Option<Checkpoint>,
     /// Rules, by name, that the scheme shall break though it declares them: what the crash explorer must find out.
     pub without: BTreeSet<String>,
 }
@@ -83,6 +95,14 @@ impl Settings {
             "allocinit" => put(&mut self.alloc_init, AllocInit::by_name(value), "must be none, dirs or all"),
             "logmode" => put(&mut self.log_mode, LogMode::by_name(value), "must be sync, async or group"),
             "data" => put(&mut self.data, DataMode::by_name(value), "must be journal, ordered or writeback"),
+            "checkpoint" => {
+                let known = match value {
+                    "now" => Some(Checkpoint::AtOnce),
+                    "late" => Some(Checkpoint::Late),
+                    _ => None,
+                };
+                put(&mut self.checkpoint, known, "must be now or late")
+            }
             "commit" => put(&mut self.commit, seconds(), "must be seconds, 1 to 3600"),
             _ => None,
         }
@@ -106,7 +126,8 @@ impl Settings {
             DataMode::Writeback => "writeback",
         });
         let commit = self.commit.map(|commit| format!("commit={}", commit.as_secs()));
-        let named = [("allocinit", init), ("data", data), ("logmode", mode)];
+        let checkpoint = self.checkpoint.map(|when| if when == Checkpoint::AtOnce { "now" } else { "late" });
+        let named = [("allocinit", init), ("checkpoint", checkpoint), ("data", data), ("logmode", mode)];
         let named = named.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value?)));
         let mut said: Vec<String> = named.chain(commit).collect();
         said.sort();

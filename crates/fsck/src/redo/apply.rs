@@ -2,6 +2,7 @@
 
 use crate::dirty::Order;
 use crate::suj::{Kind, NotReplayed, Replay};
+use disk::{Block, DiskOff};
 use ondisk::redo::{Changed, Transaction, Waiting};
 use ondisk::{ByteOff, Cgx, FragNo, Geometry};
 use std::collections::BTreeMap;
@@ -17,6 +18,12 @@ impl Void {
             for waiting in &transaction.waiting {
                 let Waiting::Blocks(runs) = waiting else { continue };
                 let pieces = runs.iter().flat_map(|(at, frags)| by_block(geo, *at, *frags));
+                void.0.extend(pieces.map(|(at, frags)| (at.0, (at.0 + u64::from(frags), n))));
+            }
+            let fsize = u64::from(geo.fsize);
+            for (at, len) in &transaction.void {
+                let frags = u32::try_from(len.div_ceil(fsize)).unwrap_or(u32::MAX);
+                let pieces = by_block(geo, FragNo(at / fsize), frags);
                 void.0.extend(pieces.map(|(at, frags)| (at.0, (at.0 + u64::from(frags), n))));
             }
         }
@@ -43,7 +50,11 @@ fn by_block(geo: &Geometry, at: FragNo, frags: u32) -> impl Iterator<Item = (Fra
 
 impl Replay {
     /// All bytes that the log has.
-    pub(super) async fn redo(&mut self, transactions: &[Transaction]) -> Result<(), NotReplayed> {
+    pub(super) async fn redo(
+        &mut self,
+        transactions: &[Transaction],
+        blocks: Vec<(DiskOff, Block)>,
+    ) -> Result<(), NotReplayed> {
         let void = Void::of(transactions, &self.geo);
         let mut groups = Vec::new();
         for (n, transaction) in transactions.iter().enumerate() {
@@ -59,6 +70,18 @@ impl Replay {
                     groups.push(c);
                 }
             }
+        }
+        for (at, block) in blocks {
+            self.done.records += 1;
+            let len = block.len() as u32;
+            if at.0.checked_add(len.into()).is_none_or(|end| end > self.sb.volume_bytes()) {
+                return Err(NotReplayed::Outside { at: at.0, len });
+            }
+            self.image.write(ByteOff(at.0), &block, Order::Contents).await?;
+            let c = self.geo.dtog(FragNo(at.0 / u64::from(self.geo.fsize)));
+            let header = (c.0 < self.geo.ncg).then(|| self.geo.byte(self.geo.cgtod(c)).0);
+            let inside = |header: u64| (header..header + u64::from(self.geo.cgsize)).contains(&at.0);
+            groups.extend(header.filter(|header| inside(*header)).map(|_| c));
         }
         groups.sort_unstable();
         groups.dedup();

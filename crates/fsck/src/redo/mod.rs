@@ -25,7 +25,7 @@ use ondisk::superblock::fields::flag;
 use ondisk::superblock::{Keeper, LogAt};
 use ondisk::{Cgx, Superblock, csum};
 use rt::Rt;
-use source::Source;
+use source::{Held, Source};
 use std::rc::Rc;
 
 /// Whether a log must be replayed before this volume is worth anything, and where that is (P1).
@@ -60,10 +60,10 @@ pub(crate) async fn replay_opened(
         LogAt::File(ino) => source::Where::Within(disk, volume.log_extents(ino).await?),
         LogAt::Elsewhere | LogAt::Nowhere => source::Where::Elsewhere(elsewhere.ok_or(NotReplayed::LogElsewhere)?),
     };
-    let source = Source::open(rt, place, &keeper).await?;
-    let transactions = source.transactions().await?;
+    let mut source = Source::open(rt, place, &keeper).await?;
+    let Held { transactions, blocks } = source.held().await?;
     volume.done.segments = transactions.len() as u64;
-    volume.redo(&transactions).await?;
+    volume.redo(&transactions, blocks).await?;
     volume.free_what_waits(&transactions).await?;
     volume.free_the_nameless(&transactions, source).await?;
     volume.finish_redo(&keeper).await?;

@@ -3,7 +3,8 @@
 use super::source::Source;
 use crate::suj::{Kind, NotReplayed, Replay};
 use crate::walk::Walk;
-use ondisk::redo::{Changed, Transaction, differences};
+use disk::DiskOff;
+use ondisk::redo::Transaction;
 use ondisk::{ByteOff, Dinode, Ino};
 use std::collections::BTreeMap;
 
@@ -24,12 +25,10 @@ impl Replay {
         self.write_groups().await?;
         let mut blocks = Vec::new();
         for (at, old) in before {
-            let now = self.image.bytes(ByteOff(at), old.len()).await?;
-            let pieces = differences(&old, &now);
-            blocks.push(Changed { at, len: old.len() as u32, fresh: false, pieces });
+            let now = self.image.bytes(ByteOff(at), old.len()).await?.to_vec();
+            blocks.push((DiskOff(at), old, now));
         }
-        let waiting = last.waiting.clone();
-        log.add(&Transaction { blocks, waiting, nameless: Vec::new() }).await
+        log.add(blocks, last.waiting.clone()).await
     }
 
     async fn free_nameless(&mut self, ino: Ino, before: &mut BTreeMap<u64, Vec<u8>>) -> Result<(), NotReplayed> {

@@ -117,6 +117,9 @@ pub enum NotReplayed {
     /// The log cannot be read, or is damaged.
     #[error("the log: {0}")]
     Log(#[from] wafs::Error),
+    /// The journal of blocks cannot be read, or is damaged.
+    #[error("the log: {0}")]
+    Blocks(#[from] blockjournal::Error),
     /// A record of the log is no transaction.
     #[error("record {lsn} of the log is no transaction")]
     NoTransaction {

@@ -52,6 +52,11 @@ impl Transaction {
         }
         put(&mut to, self.nameless.len() as u64);
         self.nameless.iter().for_each(|ino| put(&mut to, ino.0.into()));
+        put(&mut to, self.void.len() as u64);
+        for (at, len) in &self.void {
+            put(&mut to, *at);
+            put(&mut to, *len);
+        }
         to
     }
 
@@ -77,6 +82,9 @@ impl Transaction {
         }
         for _ in 0..from.number()? {
             of.nameless.push(Ino(from.small()?));
+        }
+        for _ in 0..from.number()? {
+            of.void.push((from.number()?, from.number()?));
         }
         if from.at < bytes.len() { Err(from.wrong("more than a transaction")) } else { Ok(of) }
     }
@@ -157,6 +165,7 @@ mod tests {
             ],
             waiting: vec![Waiting::Blocks(vec![(FragNo(7), 8), (FragNo(1 << 33), 1)]), Waiting::Inode(Ino(9), true)],
             nameless: vec![Ino(3), Ino(u32::MAX)],
+            void: vec![(1 << 30, 4096)],
         }
     }
 

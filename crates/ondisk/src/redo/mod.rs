@@ -67,4 +67,6 @@ pub struct Transaction {
     pub waiting: Vec<Waiting>,
     /// All inodes that have no name: open files, which a crash frees.
     pub nameless: Vec<Ino>,
+    /// Places, in bytes, with their lengths, that were written past the log: what it has of them does not count any more.
+    pub void: Vec<(u64, u64)>,
 }

@@ -2,6 +2,7 @@
 
 use super::{Captured, Txn};
 use buf::{Boxed, LogFile};
+use disk::DiskOff;
 use ondisk::Ino;
 use ondisk::redo::Waiting;
 use vfs::Result;
@@ -12,6 +13,8 @@ pub(crate) struct Capture {
     pub(crate) blocks: Vec<Captured>,
     pub(crate) waiting: Vec<Waiting>,
     pub(crate) nameless: Vec<Ino>,
+    /// Contents that went home past the log: older copies of them in it do not count any more.
+    pub(crate) void: Vec<(DiskOff, u64)>,
 }
 
 /// A log of transactions.

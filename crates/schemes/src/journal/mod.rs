@@ -18,7 +18,10 @@
 //!     long as it lists anything.
 //! Q6. A call that changes little waits for nobody but the capture; one that finds the running transaction too long for
 //!     the log waits until it is captured.
+//! Q7. With `data=journal` contents are in the log as all else. Those of one call that the log has no room for go home
+//!     first, past it, and the transaction voids what the log has of their places. Of such a call a part may be there.
 
+mod blocks;
 mod gate;
 mod log;
 mod members;
@@ -27,13 +30,14 @@ mod redo;
 mod rule;
 mod work;
 
+use blocks::Blocks;
 use log::Log;
 pub(crate) use members::Captured;
 pub(crate) use redo::Redo;
 use rule::Rule;
 
 use crate::rules::RuleNames;
-use crate::{AllocInit, DataMode, LogMode, Rules, Settings};
+use crate::{AllocInit, Checkpoint, DataMode, LogMode, Rules, Settings};
 use buf::{
     Answer, Boxed, Buf, BufRef, Cache, CallKind, CrashLeaves, Durable, ImageNo, Leave, LogFile, LogKind, Must, Op,
     Promises, Ready, Role, Scheme, Step, Ticket,
@@ -77,10 +81,26 @@ pub(crate) struct Policy {
     pub(crate) calls: u32,
     /// The log says each second where it starts, so that a replay is short; else when that frees enough of it.
     pub(crate) restless: bool,
+    /// What is durable in the log goes home directly after, and not when the syncer or the log's end asks for it.
+    pub(crate) home_at_once: bool,
 }
 
 /// Calls of a transaction that nobody asks for: as many as make a cluster of 64 KiB in the log, or so.
 const CALLS: u32 = 256;
+
+/// The scheme `block-journal`.
+pub(crate) fn of_blocks(settings: &Settings) -> Rc<dyn Scheme> {
+    let policy = Policy {
+        name: "block-journal",
+        mode: settings.log_mode.unwrap_or(LogMode::Async),
+        data: settings.data.unwrap_or(DataMode::Ordered),
+        commit: settings.commit.unwrap_or(Duration::from_secs(5)),
+        calls: u32::MAX,
+        restless: false,
+        home_at_once: settings.checkpoint == Some(Checkpoint::AtOnce),
+    };
+    Rc::new(Journal::<Blocks>::new(policy, settings.dropped()))
+}
 
 /// The scheme `journal-file`.
 pub(crate) fn in_file(settings: &Settings) -> Rc<dyn Scheme> {
@@ -91,6 +111,7 @@ pub(crate) fn in_file(settings: &Settings) -> Rc<dyn Scheme> {
         commit: settings.commit.unwrap_or(Duration::from_secs(1)),
         calls: CALLS,
         restless: true,
+        home_at_once: settings.checkpoint == Some(Checkpoint::AtOnce),
     };
     Rc::new(Journal::<Redo>::new(policy, settings.dropped()))
 }
@@ -104,6 +125,7 @@ pub(crate) fn in_wafs(settings: &Settings) -> Rc<dyn Scheme> {
         commit: settings.commit.unwrap_or(Duration::from_secs(1)),
         calls: CALLS,
         restless: false,
+        home_at_once: settings.checkpoint == Some(Checkpoint::AtOnce),
     };
     Rc::new(Journal::<Redo>::new(policy, settings.dropped()))
 }
@@ -136,10 +158,15 @@ struct State {
     since: Option<Time>,
     /// Must be durable before it is (Q2).
     data: Vec<BufRef>,
+    /// Contents among these that the log would have had, and were too many for it (Q7).
+    past: Vec<BufRef>,
     /// Ripe when it is durable (Q3).
     tickets: Vec<Ticket>,
     /// All up to here are durable.
     durable: Txn,
+    /// The last one in the log, if it lists something: what it lists must stay there until another one says otherwise,
+    /// however little of it is left in memory (Q5).
+    lists: Option<Txn>,
     /// Somebody waits for all up to here.
     wanted: Txn,
     /// A task captures and writes.
@@ -168,8 +195,10 @@ impl<L: Log> Journal<L> {
             calls: 0,
             since: None,
             data: Vec::new(),
+            past: Vec::new(),
             tickets: Vec::new(),
             durable: Txn(0),
+            lists: None,
             wanted: Txn(0),
             at_work: false,
             checkpointing: false,
@@ -201,6 +230,12 @@ impl<L: Log> Journal<L> {
             Role::Data => self.shared.policy.data == DataMode::Journal,
             _ => true,
         }
+    }
+
+    /// Q7: the log has no room for these contents, and nothing newer of them than what is at home.
+    fn is_too_much(&self, members: &Members, buf: &BufRef) -> bool {
+        let most = self.shared.log.borrow().as_ref().map_or(usize::MAX, |log| log.most());
+        buf.slot() == 0 && members.running_bytes() + buf.len() > most / 2
     }
 
     /// Q2: contents that must be durable first.
@@ -277,9 +312,14 @@ impl<L: Log> Scheme for Journal<L> {
 
     fn will_change(&self, buf: &BufRef) {
         if self.logs(buf.kind()) && self.has_log() {
-            let members = &mut self.shared.state.borrow_mut().members;
-            if !members.has_joined(buf) {
-                members.join(buf);
+            let mut state = self.shared.state.borrow_mut();
+            if state.members.has_joined(buf) {
+                return;
+            }
+            if buf.kind() == Role::Data && self.is_too_much(&state.members, buf) {
+                state.past.push(buf.clone());
+            } else {
+                state.members.join(buf);
             }
         }
     }

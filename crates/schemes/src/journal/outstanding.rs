@@ -47,11 +47,6 @@ impl Outstanding {
         self.changed
     }
 
-    /// There is nothing: the log need not say so.
-    pub(super) fn is_empty(&self) -> bool {
-        self.blocks.is_empty() && self.inodes.is_empty() && self.nameless.is_empty()
-    }
-
     /// All of it, for a transaction.
     pub(super) fn take(&mut self) -> (Vec<Waiting>, Vec<Ino>) {
         self.changed = false;

@@ -47,7 +47,8 @@ impl Log for Redo {
     fn form(&self, capture: &Capture) -> Vec<u8> {
         let blocks = capture.blocks.iter().map(changed).collect();
         let (waiting, nameless) = (capture.waiting.clone(), capture.nameless.clone());
-        Transaction { blocks, waiting, nameless }.encode()
+        let void = capture.void.iter().map(|(at, len)| (at.0, *len)).collect();
+        Transaction { blocks, waiting, nameless, void }.encode()
     }
 
     fn is_full_for(&self, form: &Vec<u8>) -> bool {

@@ -118,11 +118,14 @@ impl<L: Log> Shared<L> {
             let blocks = state.members.capture(txn);
             let changed = state.outstanding.borrow().has_changed();
             let (waiting, nameless) = state.outstanding.borrow_mut().take();
-            let capture = Capture { txn, blocks, waiting, nameless };
-            let data = std::mem::take(&mut state.data);
+            let past = std::mem::take(&mut state.past);
+            let void = past.iter().filter_map(|buf| Some((buf.addr()?, buf.len() as u64))).collect();
+            let capture = Capture { txn, blocks, waiting, nameless, void };
+            let mut data = std::mem::take(&mut state.data);
+            data.extend(past);
             let tickets = std::mem::take(&mut state.tickets);
             state.gate.open();
-            let nothing = capture.blocks.is_empty() && !changed;
+            let nothing = capture.blocks.is_empty() && data.is_empty() && !changed;
             (if nothing { Err(txn) } else { Ok(capture) }, data, tickets)
         };
         self.changed.notify_all();
@@ -136,9 +139,11 @@ impl<L: Log> Shared<L> {
                     tickets.into_iter().for_each(|ticket| cache.keep_stuck(ticket));
                     return Err(error);
                 }
-                let counts = &mut self.state.borrow_mut().counts;
-                counts.transactions += 1;
-                counts.blocks += capture.blocks.len() as u64;
+                let mut state = self.state.borrow_mut();
+                let lists = !capture.waiting.is_empty() || !capture.nameless.is_empty();
+                state.lists = lists.then_some(capture.txn);
+                state.counts.transactions += 1;
+                state.counts.blocks += capture.blocks.len() as u64;
                 capture.txn
             }
         };
@@ -149,11 +154,12 @@ impl<L: Log> Shared<L> {
         }
         tickets.into_iter().for_each(|ticket| cache.ripen(ticket));
         let short = self.log.borrow().as_ref().is_some_and(|log| log.is_short());
-        if short && !std::mem::replace(&mut self.state.borrow_mut().checkpointing, true) {
+        let now = self.policy.home_at_once;
+        if (short || now) && !std::mem::replace(&mut self.state.borrow_mut().checkpointing, true) {
             let (shared, cache) = (self.clone(), cache.clone());
             cache.rt().clone().spawn(async move {
                 // An error is kept with the bufs; the log fills up then, and says so.
-                let _ = shared.checkpoint(&cache, false).await;
+                let _ = shared.checkpoint(&cache, now).await;
                 shared.state.borrow_mut().checkpointing = false;
             });
         }
@@ -194,8 +200,7 @@ impl<L: Log> Shared<L> {
             let state = shared.state.borrow();
             let behind = if shared.rules.has(Rule::HomeBeforeReclaim) { state.members.low() } else { None };
             let all = state.durable.next();
-            let lists = if state.outstanding.borrow().is_empty() { all } else { state.durable };
-            behind.unwrap_or(all).min(lists)
+            behind.unwrap_or(all).min(state.lists.unwrap_or(all))
         };
         log.reclaim(start, now).await
     }

@@ -21,7 +21,8 @@ pub(super) struct Set {
     exhaustive: Option<usize>,
 }
 
-const KEYS: &str = "allocinit, logmode, data, commit, log, size, bsize, fsize, format, pauses, recovery, exhaustive";
+const KEYS: &str =
+    "allocinit, logmode, data, commit, checkpoint, log, size, bsize, fsize, format, pauses, recovery, exhaustive";
 
 /// Writes of which every subset may be asked for: 2^20 states at one cut.
 const EXHAUSTIVE_MAX: usize = 20;
