@@ -101,6 +101,23 @@ impl Log for Blocks {
         })
     }
 
+    fn keep_last(&self) -> Boxed<'_, Result<()>> {
+        Box::pin(async move {
+            let before = {
+                let mut marks = self.marks.borrow_mut();
+                let last = marks.pop_back();
+                let before = marks.pop_back();
+                marks.clear();
+                marks.extend(last);
+                before
+            };
+            match before {
+                Some((_, seq)) => self.journal.checkpoint(seq).await.map_err(failed),
+                None => Ok(()),
+            }
+        })
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let counted = self.journal.counters();
         vec![

@@ -49,6 +49,12 @@ pub(crate) trait Log: Sized + 'static {
     /// `Io`.
     fn reclaim(&self, before: Txn, now: bool) -> Boxed<'_, Result<()>>;
 
+    /// Nothing but the last transaction is needed. The room of the others is free when this returns.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn keep_last(&self) -> Boxed<'_, Result<()>>;
+
     /// What it has counted, by name.
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }

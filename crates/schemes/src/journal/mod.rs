@@ -166,7 +166,7 @@ struct State {
     durable: Txn,
     /// The last one in the log, if it lists something: what it lists must stay there until another one says otherwise,
     /// however little of it is left in memory (Q5).
-    lists: Option<Txn>,
+    lists: Option<Lists>,
     /// Somebody waits for all up to here.
     wanted: Txn,
     /// A task captures and writes.
@@ -174,6 +174,14 @@ struct State {
     checkpointing: bool,
     failed: Option<String>,
     counts: Counts,
+}
+
+/// What a transaction in the log lists.
+#[derive(Clone)]
+struct Lists {
+    txn: Txn,
+    waiting: Vec<ondisk::redo::Waiting>,
+    nameless: Vec<ondisk::Ino>,
 }
 
 #[derive(Default, Clone, Copy)]
@@ -445,6 +453,9 @@ impl<L: Log> Scheme for Journal<L> {
         Must::Wait(Box::pin(async move {
             if shared.log.borrow().is_none() {
                 return cache.write_everything().await;
+            }
+            if !shared.rules.has(Rule::LogBeforeBuf) {
+                cache.write_everything().await?;
             }
             let contents = |buf: &BufRef| buf.kind() == Role::Data;
             cache.write_all(cache.unsettled().into_iter().filter(contents).collect()).await?;

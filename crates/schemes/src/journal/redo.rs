@@ -96,6 +96,20 @@ impl Log for Redo {
         })
     }
 
+    fn keep_last(&self) -> Boxed<'_, Result<()>> {
+        Box::pin(async move {
+            let last = {
+                let mut marks = self.marks.borrow_mut();
+                let last = marks.pop_back();
+                marks.clear();
+                marks.extend(last);
+                last
+            };
+            self.log.reclaim(last.map_or(self.log.end(), |(_, lsn)| lsn)).map_err(failed)?;
+            self.log.checkpoint().await.map_err(failed)
+        })
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let space = self.log.space();
         vec![("log_bytes", self.bytes.get()), ("log_bytes_in_use", space.size - space.free - space.reclaimable)]

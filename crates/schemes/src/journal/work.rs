@@ -1,7 +1,7 @@
 //! The work that no call does: capturing a transaction, writing it, and giving the log its room back.
 
 use super::log::Capture;
-use super::{Log, Rule, Shared, Txn};
+use super::{Lists, Log, Rule, Shared, Txn};
 use crate::LogMode;
 use buf::{Boxed, Cache, Op};
 use std::rc::Rc;
@@ -132,6 +132,7 @@ impl<L: Log> Shared<L> {
         let txn = match capture {
             Err(txn) => txn,
             Ok(capture) => {
+                let txn = capture.txn;
                 // A failure is the file's, whose next fsync tells it; the metadata goes on.
                 let _ = cache.write_all(data).await;
                 if let Err(error) = self.write_captured(cache, &capture).await {
@@ -140,11 +141,12 @@ impl<L: Log> Shared<L> {
                     return Err(error);
                 }
                 let mut state = self.state.borrow_mut();
-                let lists = !capture.waiting.is_empty() || !capture.nameless.is_empty();
-                state.lists = lists.then_some(capture.txn);
+                let Capture { waiting, nameless, .. } = &capture;
+                let lists = || Lists { txn, waiting: waiting.clone(), nameless: nameless.clone() };
+                state.lists = (!waiting.is_empty() || !nameless.is_empty()).then(lists);
                 state.counts.transactions += 1;
                 state.counts.blocks += capture.blocks.len() as u64;
-                capture.txn
+                txn
             }
         };
         {
@@ -172,7 +174,23 @@ impl<L: Log> Shared<L> {
         if log.is_full_for(&form) {
             self.checkpoint(cache, true).await?;
         }
+        if log.is_full_for(&form) {
+            self.repeat_lists(&log).await?;
+        }
         log.write(capture.txn, form).await
+    }
+
+    /// A long transaction at whose lists the log stops, though all homes have it, makes way for one that has nothing but
+    /// them.
+    async fn repeat_lists(&self, log: &Rc<L>) -> Result<()> {
+        let lists = {
+            let state = self.state.borrow();
+            state.lists.clone().filter(|_| state.members.behind(state.durable).is_empty())
+        };
+        let Some(Lists { txn, waiting, nameless }) = lists else { return Ok(()) };
+        let again = Capture { txn, blocks: Vec::new(), waiting, nameless, void: Vec::new() };
+        log.write(txn, log.form(&again)).await?;
+        log.keep_last().await
     }
 
     /// Sends home what the log holds, or the older half of it, and gives its room back. What cannot leave now, since only
@@ -200,7 +218,7 @@ impl<L: Log> Shared<L> {
             let state = shared.state.borrow();
             let behind = if shared.rules.has(Rule::HomeBeforeReclaim) { state.members.low() } else { None };
             let all = state.durable.next();
-            behind.unwrap_or(all).min(state.lists.unwrap_or(all))
+            behind.unwrap_or(all).min(state.lists.as_ref().map_or(all, |lists| lists.txn))
         };
         log.reclaim(start, now).await
     }
