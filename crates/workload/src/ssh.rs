@@ -59,8 +59,8 @@ impl Default for Ssh {
             temps: 1,
             transfer: 8192,
             process_us: 1_500,
-            unpack_ms: 850,
-            test_ms: 62,
+            unpack_ms: 800,
+            test_ms: 65,
             compile_ms: 155,
             link_ms: 400,
             seed: 42,
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(phase(0).0, [625, 35, 0]);
         assert_eq!(phase(1).0, [2 * 140 + 10, 0, 2 * 140]);
         assert_eq!(phase(2).0, [2 * 240 + 8, 0, 240]);
-        assert_eq!([phase(0).1, phase(1).1, phase(2).1], [853, 9_940, 42_225]);
+        assert_eq!([phase(0).1, phase(1).1, phase(2).1], [803, 10_360, 42_225]);
         assert_eq!(calls.fs.lookups(), 0);
     }
 
