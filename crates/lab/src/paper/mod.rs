@@ -4,6 +4,8 @@ mod claims;
 pub mod document;
 mod judge;
 mod mup1994;
+mod parallel;
+mod printed;
 
 pub use claims::{Claim, claims_of};
 pub use document::Document;
