@@ -70,6 +70,8 @@ pub struct Buf {
     /// Woken when the buf is filled, when an image has left, and when one has landed.
     pub(crate) changed: rt::sync::Notify,
     pub(crate) stored: Cell<Stored>,
+    /// It began as zeroes, and was not read.
+    pub(crate) born: Cell<bool>,
     slot: Cell<u32>,
 }
 
@@ -116,6 +118,7 @@ impl Buf {
             place_in_cache: Cell::new(u32::MAX),
             changed: rt::sync::Notify::new(),
             stored: Cell::new(if state == State::Loading { Stored::Here } else { Stored::Nothing }),
+            born: Cell::new(false),
             slot: Cell::new(0),
         })
     }
@@ -188,6 +191,11 @@ impl Buf {
     /// pointer to the new one that was durable first would lose what is safe now.
     pub fn has_moved(&self) -> bool {
         self.stored.get() == Stored::Elsewhere
+    }
+
+    /// It began as zeroes, and no image of it was sent: nothing of it is on the disk.
+    pub fn is_new(&self) -> bool {
+        self.born.get() && self.progress.sent.get() == ImageNo(0)
     }
 
     /// Says that a fresh buf lies over an older state of itself, which was not read since all of it changes.

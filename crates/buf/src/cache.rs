@@ -131,6 +131,8 @@ pub struct Cache {
     pub(crate) next_op: Cell<u64>,
     /// The call that runs now, as far as the cache knows; 0 for none (B7).
     pub(crate) running: Cell<u64>,
+    /// The scheme wants to be told of changes before they are made.
+    tells_changes: Cell<bool>,
 }
 
 #[derive(Default)]
@@ -174,11 +176,13 @@ impl Cache {
             stuck: RefCell::default(),
             next_op: Cell::new(1),
             running: Cell::new(0),
+            tells_changes: Cell::new(false),
         })
     }
 
     /// Says who decides what may leave, and who knows where things live. Once.
     pub fn attach(&self, scheme: Rc<dyn Scheme>, home: Rc<dyn Home>) {
+        self.tells_changes.set(scheme.wants_changes());
         let fresh = self.scheme.set(scheme).is_ok() && self.home.set(home).is_ok();
         assert!(fresh, "a cache has one scheme and one layout");
     }
@@ -302,6 +306,7 @@ impl Cache {
             self.discard(&old);
         }
         let buf = Buf::new(key, role, addr, Block::zeroed(len), State::Clean);
+        buf.born.set(true);
         self.insert(buf.clone());
         Ok(buf)
     }
@@ -380,10 +385,18 @@ impl Cache {
     #[inline]
     pub fn fill<R>(&self, buf: &BufRef, f: impl FnOnce(&mut [u8]) -> R) -> R {
         debug_assert!(!self.is_locked(buf), "{buf:?} is changed, and nobody waited for it");
+        self.tell_change(buf);
         if buf.leaving.get() && buf.is_shared() {
             self.count(|s| s.copies += 1);
         }
         buf.change(f)
+    }
+
+    #[inline]
+    fn tell_change(&self, buf: &BufRef) {
+        if self.tells_changes.get() {
+            self.scheme().will_change(buf);
+        }
     }
 
     /// Makes the buf dirty; the syncer will write it. The call that runs is the cause.
@@ -411,6 +424,7 @@ impl Cache {
             return;
         }
         debug_assert!(!self.is_locked(buf), "{buf:?} is changed, and nobody waited for it");
+        self.tell_change(buf);
         let mut block = Block::zeroed(len);
         let keep = old.min(len);
         block[..keep].copy_from_slice(&buf.bytes()[..keep]);
@@ -427,6 +441,7 @@ impl Cache {
 
     /// Says that the block lives elsewhere now.
     pub fn moved(&self, buf: &BufRef, addr: DiskOff) {
+        self.tell_change(buf);
         if buf.addr.replace(Some(addr)) != Some(addr) && buf.stored.get() == Stored::Here {
             buf.stored.set(Stored::Elsewhere);
         }

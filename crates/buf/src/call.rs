@@ -25,10 +25,6 @@ impl Cache {
     }
 
     async fn admit(self: &Rc<Self>, op: Op) -> Result<()> {
-        let must = self.scheme().begin(self, op);
-        if !matches!(must, Must::Nothing) {
-            self.obey(must).await?;
-        }
         if self.should_write_back() {
             self.write_back();
         }
@@ -38,7 +34,11 @@ impl Cache {
         if let Some(spare) = self.options.spare {
             self.room_for_copies(spare).await;
         }
-        Ok(())
+        // Last: a scheme may count the call as one that runs from here on, and wait for its end before anything leaves.
+        match self.scheme().begin(self, op) {
+            Must::Nothing => Ok(()),
+            must => self.obey(must).await,
+        }
     }
 
     /// How many calls that change the volume have begun: the [`Op::id`] of the last one.

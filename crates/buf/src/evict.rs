@@ -92,7 +92,10 @@ impl Cache {
                 if oldest.is_empty() || cache.health().sound().is_err() {
                     break;
                 }
-                cache.write_and_forget_errors(oldest).await;
+                if !cache.write_and_forget_errors(oldest).await {
+                    // The scheme holds back all of it. Asked again at once it would say the same, without end.
+                    break;
+                }
                 // What failed is dirty again: on a disk that takes nothing this would never end.
                 if cache.last_failure.borrow().is_some() && cache.inner.borrow().dirty.bytes() >= before {
                     break;
@@ -138,10 +141,13 @@ impl Cache {
         Ok(())
     }
 
-    /// Each failure is kept with its file and in the volume's health; whoever makes room is not the one to be told.
-    async fn write_and_forget_errors(self: &Rc<Self>, bufs: Vec<crate::BufRef>) {
+    /// Each failure is kept with its file and in the volume's health; whoever makes room is not the one to be told. `false`
+    /// where nothing could leave.
+    async fn write_and_forget_errors(self: &Rc<Self>, bufs: Vec<crate::BufRef>) -> bool {
         let sent = self.write_choosing(bufs, self.options.batch);
+        let some = sent.iter().any(|buf| buf.leaving.get());
         self.complete(&sent).await;
+        some
     }
 
     /// Waits until the device has what was sent of these.

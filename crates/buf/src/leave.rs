@@ -104,6 +104,25 @@ impl Cache {
         self.settled(outcome).await
     }
 
+    /// Writes those of these that may leave now, and waits until they are durable, and what is on its way of the others. What
+    /// the scheme holds back stays dirty.
+    ///
+    /// # Errors
+    /// The first failure; the others were still tried.
+    pub async fn write_ready(self: &Rc<Self>, bufs: Vec<BufRef>) -> Result<()> {
+        let leave = |buf: &BufRef| match self.attempt(buf) {
+            Attempt::Clean => None,
+            Attempt::Leaving(written) => Some(written),
+            Attempt::Blocked(_) => buf.in_flight.borrow().clone(),
+        };
+        let leaving: Vec<Written> = bufs.iter().filter_map(leave).collect();
+        let mut outcome = Ok(());
+        for written in &leaving {
+            outcome = outcome.and(written.durable().await.map_err(Error::io));
+        }
+        self.settled(outcome).await
+    }
+
     /// Writes everything that is dirty now, and waits until all that was written so far is durable.
     ///
     /// # Errors

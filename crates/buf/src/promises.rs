@@ -24,6 +24,9 @@ pub enum CrashLeaves {
     /// free. Link counts that are too high, and files without a name. `fsck -p` repairs it all without loss. It must run
     /// before the volume is written: an allocation by the old maps would give one fragment to two files.
     Counts,
+    /// A volume that is worth nothing by itself, and a log of all that it lacks. The next mount, or `fsck -p`, replays the
+    /// log; then there is nothing to repair.
+    Log,
     /// Anything. `fsck -y` may lose files.
     Anything,
 }

@@ -10,7 +10,7 @@
 //!     address, or knows how a bitmap is laid out.
 
 use crate::{Boxed, Buf, BufRef, Cache, Held, ImageNo, Promises, Role, Ticket};
-use disk::{Block, DiskOff, Flag, Written};
+use disk::{Block, DiskOff, Flag, Queue, Written};
 use ondisk::{FragNo, Ino, Lbn};
 use rt::Time;
 use std::rc::Rc;
@@ -420,13 +420,26 @@ pub struct Pointers<'a> {
     pub attributes: Option<([FragNo; 2], u64)>,
 }
 
-/// A file of the volume in which a scheme keeps a log of its own.
-#[derive(Debug, Clone)]
+/// Whose log a scheme keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogKind {
+    /// FreeBSD's, of intents: beside the order that soft updates keeps.
+    Intents,
+    /// A log of what is to be done again. After a crash the volume is worth nothing before that was done.
+    Redo,
+}
+
+/// Where a scheme keeps a log of its own: in a file of the volume, or on another disk.
+#[derive(Clone)]
 pub struct LogFile {
+    /// Before the disk on which it lies: the volume's own, or another one.
+    pub on: Queue,
     /// Where it lies, in its order: address and bytes.
     pub extents: Vec<(DiskOff, u64)>,
     /// Bytes of a block of the volume.
     pub block: u32,
+    /// Bytes of a fragment of it.
+    pub frag: u32,
     /// What tells this mount from those before: the `fs_mtime` that it sets.
     pub stamp: i64,
     /// The byte order of the volume.
@@ -450,13 +463,25 @@ pub trait Scheme {
     /// What it promises.
     fn declares(&self) -> Promises;
 
-    /// It keeps a log in a file of the volume, and cannot be mounted where there is none.
-    fn wants_log(&self) -> bool {
+    /// It keeps a log, and cannot be mounted where there is no place for one.
+    fn wants_log(&self) -> Option<LogKind> {
+        None
+    }
+
+    /// This is the place for the log of this mount. Told once, before the volume is in use; not where the volume cannot
+    /// have one. Returns what tells the log from all others, once it is there and empty.
+    fn begin_log(&self, _file: LogFile) -> Boxed<'static, Result<u64>> {
+        Box::pin(async { Ok(0) })
+    }
+
+    /// It wants to be told of every change in memory before it is made ([`Scheme::will_change`]). Asked once.
+    fn wants_changes(&self) -> bool {
         false
     }
 
-    /// This is the file for the log, empty. Told once, before the first call; not where the volume cannot have one.
-    fn log(&self, _file: LogFile) {}
+    /// The bytes, the length or the place of `buf` are about to change. Told only where it is wanted; often, so a scheme
+    /// that knows of the change already must know that at once.
+    fn will_change(&self, _buf: &BufRef) {}
 
     /// The log is so full that calls must wait until a sync has made it empty.
     fn wants_sync(&self) -> bool {

@@ -51,6 +51,7 @@ pub type Watch = Rc<dyn Fn(Told<'_>)>;
 #[derive(Default)]
 struct Sums {
     watch: RefCell<Option<Watch>>,
+    account: RefCell<Option<Watch>>,
     outstanding: Cell<u64>,
     frags: Cell<u64>,
     inodes: Cell<u64>,
@@ -98,10 +99,17 @@ impl Ledger {
         *self.0.watch.borrow_mut() = watch;
     }
 
+    /// Tells `account` of every ticket from now on, for good: for a scheme whose log says what waits to be freed.
+    pub fn keep_account(&self, account: Watch) {
+        *self.0.account.borrow_mut() = Some(account);
+    }
+
     fn tell(&self, told: Told<'_>) {
-        let watch = self.0.watch.borrow().clone();
-        if let Some(watch) = watch {
-            watch(told);
+        for who in [&self.0.account, &self.0.watch] {
+            let who = who.borrow().clone();
+            if let Some(who) = who {
+                who(told);
+            }
         }
     }
 

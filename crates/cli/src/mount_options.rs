@@ -58,8 +58,6 @@ const SWALLOWED: [&str; 32] = [
 ];
 /// The same, with a value.
 const SWALLOWED_WITH_VALUE: [&str; 6] = ["comment", "loop", "sizelimit", "user", "fsname", "subtype"];
-/// Options of schemes that keep a log.
-const OF_LOGS: [&str; 4] = ["log", "logmode", "data", "commit"];
 
 impl Wanted {
     /// Reads option lists; a `sloppy` mount passes over what it does not know.
@@ -132,10 +130,7 @@ impl Wanted {
                 let bytes = bytes()?;
                 self.volume.cache = usize::try_from(bytes).map_err(|_| wrong("more than this machine has".into()))?;
             }
-            "allocinit" => {
-                let known = AllocInit::by_name(value).ok_or_else(|| wrong("must be none, dirs or all".into()))?;
-                self.volume.alloc_init = Some(known);
-            }
+            "log" => self.volume.log = Some(value.into()),
             "volatile_cache" => {
                 self.volume.volatile_cache = match value {
                     "yes" => Some(true),
@@ -154,9 +149,7 @@ impl Wanted {
                 self.umask = mask.ok_or_else(|| wrong("must be octal, 0 to 777".into()))?;
             }
             "offset" => self.offset = Some(bytes()?),
-            _ if OF_LOGS.contains(&name) => {
-                return Err(wrong("belongs to schemes with a log, and there is none yet".into()));
-            }
+            _ if let Some(set) = self.volume.settings.set(name, value) => set.map_err(|right| wrong(right.into()))?,
             _ => return Ok(name.starts_with("x-") || name.starts_with("X-") || SWALLOWED_WITH_VALUE.contains(&name)),
         }
         Ok(true)
@@ -199,7 +192,7 @@ mod tests {
         assert!(volume.read_only && volume.force && volume.noatime && kernel.read_only && kernel.noatime);
         assert_eq!((volume.scheme.as_deref(), volume.cache), (Some("async"), 16 << 20));
         assert_eq!((wanted.uid, wanted.gid, wanted.umask, wanted.offset), (Some(5), Some(6), 0o27, Some(1 << 20)));
-        assert_eq!((volume.alloc_init, volume.volatile_cache), (Some(AllocInit::All), Some(false)));
+        assert_eq!((volume.settings.alloc_init, volume.volatile_cache), (Some(AllocInit::All), Some(false)));
         assert!(kernel.sync && kernel.dirsync && kernel.allow_other && kernel.noexec && !kernel.suid);
         assert!(!parse("ro,rw").unwrap().volume.read_only);
         assert_eq!(wanted.transport, TransportChoice::Uring);

@@ -1,6 +1,6 @@
 //! The name of one state: everything that it takes to make it again (X2).
 //!
-//! `scheme[+allocinit=X][!rule…]:script:device:volume:seed:cut:fates`, where the script is one that comes ready, or its
+//! `scheme[+set=X…][!rule…]:script:device:volume:seed:cut:fates`, where the script is one that comes ready, or its
 //! calls between brackets, and the fates are a letter for each undurable write, oldest first.
 
 use crate::device::Device;
@@ -9,7 +9,7 @@ use crate::plan::{Plan, Shape};
 use crate::report::Violation;
 use crate::{Error, one_cut};
 use ondisk::Format;
-use schemes::{AllocInit, Settings};
+use schemes::Settings;
 use std::fmt;
 use std::str::FromStr;
 use workload::script::{self, Script};
@@ -32,8 +32,11 @@ pub struct Id {
 impl Id {
     pub(crate) fn new(plan: &Plan, moments: usize, fates: Fates) -> Id {
         let mut scheme = plan.scheme.clone();
-        if let Some(init) = plan.settings.alloc_init {
-            scheme += &format!("+allocinit={}", alloc_init_name(init));
+        for set in plan.settings.said() {
+            scheme += &format!("+{set}");
+        }
+        if plan.separate_log {
+            scheme += "+log=separate";
         }
         for rule in plan.settings.without.iter() {
             scheme += &format!("!{rule}");
@@ -55,11 +58,18 @@ impl Id {
     pub fn plan(&self) -> Result<Plan, Error> {
         let bad = |why| Error::BadId(self.to_string(), why);
         let mut parts = self.scheme.split('!');
-        let (scheme, alloc_init) = match parts.next().unwrap_or_default().split_once("+allocinit=") {
-            Some((scheme, init)) => (scheme, Some(AllocInit::by_name(init).ok_or_else(|| bad("no such allocinit"))?)),
-            None => (self.scheme.split('!').next().unwrap_or_default(), None),
-        };
-        let settings = Settings { alloc_init, without: parts.map(str::to_owned).collect() };
+        let mut words = parts.next().unwrap_or_default().split('+');
+        let scheme = words.next().unwrap_or_default();
+        let (mut settings, mut separate_log) = (Settings::default(), false);
+        for set in words {
+            let (key, value) = set.split_once('=').unwrap_or((set, ""));
+            match settings.set(key, value) {
+                Some(set) => set.map_err(|_| bad("it sets something to what cannot be"))?,
+                None if set == "log=separate" => separate_log = true,
+                None => return Err(bad("it sets something that there is not")),
+            }
+        }
+        settings.without = parts.map(str::to_owned).collect();
         let script = match self.script.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
             Some(text) => {
                 let text = text.replace("%3a", ":").replace("; ", "\n");
@@ -69,7 +79,7 @@ impl Id {
         };
         let device = Device::by_name(&self.device).ok_or_else(|| bad("no such device"))?;
         let mut plan = Plan::new(scheme, script, device);
-        plan.settings = settings;
+        (plan.settings, plan.separate_log) = (settings, separate_log);
         plan.shape = shape(&self.volume).ok_or_else(|| bad("no such volume"))?;
         let (seed, trusts) = self.seed.strip_suffix('t').map_or((&*self.seed, false), |seed| (seed, true));
         let (seed, pauses) = seed.strip_suffix('p').map_or((seed, false), |seed| (seed, true));
@@ -92,14 +102,6 @@ impl Id {
 
     pub(crate) fn moments(&self) -> usize {
         self.moments
-    }
-}
-
-fn alloc_init_name(init: AllocInit) -> &'static str {
-    match init {
-        AllocInit::None => "none",
-        AllocInit::Directories => "dirs",
-        AllocInit::All => "all",
     }
 }
 
@@ -192,6 +194,7 @@ mod tests {
         for text in [
             "sync:create:sata:ufs2,8388608,4096,512:1:17:0110",
             "sync+allocinit=all!inode-before-name:create:nvme:ufs1,8388608,32768,4096:1p:17:1*30.0*1",
+            "wafs+data=ordered+logmode=sync+log=separate:rename:plp:ufs2,8388608,4096,512:1:17:0",
             "sync:rename:sata:ufs2,8388608,4096,512:1pt:17:0",
             "async:[create a 644; ---; rename a b replace]:plp:ufs2,8388608,4096,512:0:3:",
         ] {

@@ -76,6 +76,8 @@ pub struct Plan {
     pub scheme: String,
     /// What the user may set about it, and the rules that are switched off.
     pub settings: Settings,
+    /// The log of the scheme lies on a disk of its own.
+    pub separate_log: bool,
     /// Comes between the scheme and the engine.
     pub mutilate: Option<Mutilate>,
     /// What runs.
@@ -112,6 +114,7 @@ impl Plan {
         Plan {
             scheme: scheme.into(),
             settings: Settings::default(),
+            separate_log: false,
             mutilate: None,
             script,
             device: device.clone(),

@@ -123,7 +123,7 @@ pub(crate) fn mount(
     let found = ondisk::superblock::search::find_to_mount(&mut read, size);
     let found = found.map_err(|error| Error::Mount(error.to_string()))?;
     let options = MountOptions { cache: 64 << 20, noatime: true, read_only, ..MountOptions::default() };
-    rt.block_on(Mounted::mount_with(rt, Located { found, disk }, scheme, &options))
+    rt.block_on(Mounted::mount_with(rt, Located { found, disk, log: None }, scheme, &options))
         .map_err(|error| Error::Mount(error.to_string()))
 }
 

@@ -90,8 +90,7 @@ impl Disk for Traced {
 /// # Errors
 /// Those of the check.
 pub(crate) fn check(rt: &Rt, disk: Rc<dyn Disk>, mode: Mode) -> Result<Report, Error> {
-    rt.block_on(fsck::check(rt, disk, Options { mode, progress: None }))
-        .map_err(|error| Error::Check(error.to_string()))
+    rt.block_on(fsck::check(rt, disk, Options::new(mode))).map_err(|error| Error::Check(error.to_string()))
 }
 
 /// What `log` changes in the fingerprint of `before`.

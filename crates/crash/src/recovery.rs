@@ -4,8 +4,8 @@ use crate::Error;
 use crate::Plan;
 use crate::record::mount;
 use crate::recover::Traced;
-use crate::structure::Class;
-use buf::Promises;
+use crate::structure::{Class, allowed};
+use buf::{CrashLeaves, Promises};
 use disk::RamDisk;
 use ordofs::Mounted;
 use rt::Rt;
@@ -35,11 +35,12 @@ impl Recovery {
         }
     }
 
-    /// The worst that it can begin with, of what the scheme declares to leave.
-    pub(crate) fn limit(self, declared: Class) -> Class {
+    /// The worst that it can begin with, of what the scheme declares to leave. A log is replayed before anything is
+    /// written; what the volume was like before says nothing.
+    pub(crate) fn limit(self, declared: CrashLeaves) -> Class {
         match self {
-            Recovery::Fsck => declared,
-            Recovery::Mount => declared.min(Class::Leak),
+            Recovery::Mount if declared != CrashLeaves::Log => allowed(declared).min(Class::Leak),
+            _ => allowed(declared),
         }
     }
 }

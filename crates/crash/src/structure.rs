@@ -35,7 +35,7 @@ pub(crate) fn allowed(leaves: CrashLeaves) -> Class {
         CrashLeaves::Nothing => Class::Nothing,
         CrashLeaves::Leaks => Class::Leak,
         CrashLeaves::Counts => Class::Behind,
-        CrashLeaves::Anything => Class::Damage,
+        CrashLeaves::Log | CrashLeaves::Anything => Class::Damage,
     }
 }
 

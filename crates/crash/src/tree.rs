@@ -294,6 +294,11 @@ impl Tree {
     }
 }
 
+/// The file of a log, in the root directory.
+fn is_log(name: &[u8]) -> bool {
+    [ondisk::suj::NAME, ondisk::redo::FILE].iter().any(|log| log.as_bytes() == name)
+}
+
 async fn names<F: FileSystem>(fs: &F, node: NodeId) -> Result<Vec<Vec<u8>>> {
     let (mut names, mut cookie) = (Vec::new(), 0);
     loop {
@@ -302,7 +307,7 @@ async fn names<F: FileSystem>(fs: &F, node: NodeId) -> Result<Vec<Vec<u8>>> {
         let mut take = |entry: vfs::DirEntry<'_>| {
             (cookie, seen) = (entry.next, true);
             // The journal is the volume's own: no script made it.
-            if entry.name != b"." && entry.name != b".." && entry.name != ondisk::suj::NAME.as_bytes() {
+            if entry.name != b"." && entry.name != b".." && !is_log(entry.name) {
                 names.push(entry.name.to_vec());
             }
             true

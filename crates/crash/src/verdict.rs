@@ -12,7 +12,7 @@ use crate::plan::held_to;
 use crate::record::{honest, mount};
 use crate::recover::{Logged, Traced, changes, check, interruptions};
 use crate::recovery::{Recovery, guarded, mount_at_once};
-use crate::structure::{Class, allowed, classify};
+use crate::structure::{Class, classify};
 use crate::tree::Tree;
 use crate::works::works;
 use crate::{Error, Plan};
@@ -193,7 +193,7 @@ impl Memory {
                 report.findings.iter().filter(|f| wanted(f)).map(|f| f.finding.to_string()).collect();
             told.join("; ")
         };
-        let limit = how.limit(allowed(self.leaves));
+        let limit = how.limit(self.leaves);
         if (strict || how == Recovery::Mount) && worst > limit {
             let is = told(&|found| class(found) > limit);
             let should = format!("no worse than: {limit}");

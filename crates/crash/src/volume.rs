@@ -2,9 +2,9 @@
 
 use crate::record::{honest, mount};
 use crate::{Error, Shape};
-use buf::Scheme;
+use buf::{LogKind, Scheme};
 use disk::RamDisk;
-use ordofs::{JournalChange, Tuning};
+use ordofs::Tuning;
 use rt::{Rng, Rt};
 use schemes::Settings;
 use std::cell::RefCell;
@@ -25,7 +25,7 @@ struct Needs {
     /// The flag by which a system knows that a crash does not make it unfit to be written.
     mount_at_once: bool,
     /// A file for its log.
-    log: bool,
+    log: Option<LogKind>,
 }
 
 /// A new volume of a shape for a scheme, on a disk that was used before: what nobody initialises is garbage, as it is in life.
@@ -63,9 +63,9 @@ fn make(shape: &Shape, needs: Needs) -> Result<RamDisk, Error> {
     rt.block_on(async move { fs.rmdir(fs.root(), Name::new(b".snap")?).await }).map_err(failed)?;
     rt.block_on(mounted.unmount()).map_err(failed)?;
     rt.drop_tasks();
-    if needs.log {
-        let journal = Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() };
-        journal.apply_on(&rt, Rc::new(ram.clone())).map_err(|error| Error::Shape(error.to_string()))?;
+    if let Some(kind) = needs.log {
+        let made = Tuning::for_log(kind).apply_on(&rt, Rc::new(ram.clone()));
+        made.map_err(|error| Error::Shape(error.to_string()))?;
         rt.drop_tasks();
     }
     Ok(ram)

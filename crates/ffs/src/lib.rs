@@ -65,6 +65,8 @@ pub struct Ffs {
     at_rest: Cell<mount::AtRest>,
     /// What a crash may have left in use.
     suspects: leaks::Suspects,
+    /// Who keeps it (V5).
+    keeper: ondisk::superblock::Keeper,
 }
 
 impl Ffs {

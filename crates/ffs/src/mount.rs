@@ -11,6 +11,8 @@
 //!     another one is. An orderly unmount puts back what was there.
 //! V4. FreeBSD's journal of soft updates is valid for one `fs_mtime` only. A mount sets another, so that no old record
 //!     is ever replayed over what was written here.
+//! V5. The superblock names the scheme and its log, durably before it says that the volume is in use. A crash between would
+//!     leave a volume that asks for a log which nobody can find.
 
 use crate::alloc::{Memory, Optim};
 use crate::group::Checked;
@@ -18,10 +20,11 @@ use crate::home::FfsHome;
 use crate::leaks::Suspects;
 use crate::summary::Summary;
 use crate::{Ffs, corrupt};
-use buf::{BufRef, Cache, Key, Role, Scheme, Want};
+use buf::{BufRef, Cache, Key, LogKind, Role, Scheme, Want};
 use disk::DiskOff;
 use ondisk::superblock::fields::flag;
 use ondisk::superblock::search::{Copy, Found};
+use ondisk::superblock::{Keeper, LogAt};
 use ondisk::{Cgx, Dialect, FragNo, Geometry, Refused, Superblock};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -38,6 +41,8 @@ pub struct Opening {
     pub mount_point: String,
     /// The `fs_mtime` of this mount, which a journal of soft updates has got already (V4). `None` for the clock's.
     pub stamp: Option<i64>,
+    /// Who keeps it from now on, and where its log is.
+    pub keeper: Keeper,
 }
 
 /// Why a volume cannot be mounted, or not for writing.
@@ -104,6 +109,11 @@ fn left_by_softdep(sb: &Superblock) -> bool {
     !sb.is_clean() && on.softdep && !on.suj && !on.needs_fsck && on.dialect == Dialect::FreeBsd
 }
 
+/// It leaves a volume that every system may use at once, without a look at a log of ours.
+fn keeps_order(scheme: &dyn Scheme) -> bool {
+    scheme.declares().mount_at_once && scheme.wants_log() != Some(LogKind::Redo)
+}
+
 impl Ffs {
     /// Opens the volume behind `cache`, to which it attaches itself and the scheme. Unless the cache's health says that
     /// the volume is read-only, the superblock is durably marked as in use when this returns (V1).
@@ -131,7 +141,7 @@ impl Ffs {
         let optim = if sb.fields.optim == 1 { Optim::Space } else { Optim::Time };
         let cgrotor = Cgx(u32::try_from(sb.fields.cgrotor).unwrap_or(0).min(g.ncg - 1));
         let extattr = sb.features().extattr;
-        let keeps_order = cache.scheme().declares().mount_at_once;
+        let keeps_order = keeps_order(&**cache.scheme());
         let suspects = Suspects::new(writable && keeps_order && left_by_softdep(&sb) && !opening.force);
         let ffs = Ffs {
             cache: cache.clone(),
@@ -145,6 +155,7 @@ impl Ffs {
             extattr,
             at_rest: Cell::new(AtRest { clean: false, softdep: false }),
             suspects,
+            keeper: opening.keeper.clone(),
             g,
         };
         if writable {
@@ -162,14 +173,15 @@ impl Ffs {
         if !clean || !agrees {
             self.recount().await;
         }
-        let keeps_order = self.cache.scheme().declares().mount_at_once;
+        let keeps_order = keeps_order(&**self.cache.scheme());
         let softdep = self.superblock.borrow().fields.flags & flag::DOSOFTDEP != 0;
         if clean && keeps_order {
             self.set_softdep(true).await?;
         }
-        if let Some(stamp) = opening.stamp {
+        if opening.stamp.is_some() || self.keeper.log != LogAt::Nowhere {
             // While the volume is marked clean: torn with that mark, the journal would be of another mount than the volume.
-            self.superblock.borrow_mut().fields.mtime = stamp;
+            let mtime = self.superblock.borrow().fields.mtime;
+            self.superblock.borrow_mut().fields.mtime = opening.stamp.unwrap_or(mtime);
             self.put_superblock();
             self.cache.write(&self.superblock_buf).await?;
         }
@@ -207,7 +219,7 @@ impl Ffs {
             sb.set_totals(self.summary.total());
             sb.fields.optim = i32::from(self.memory.optim.get() == Optim::Space);
             sb.fields.cgrotor = self.memory.cgrotor.get().0 as i32;
-            sb.encode(self.now())
+            sb.encode_kept(self.now(), &self.keeper)
         };
         self.cache.modify(&self.superblock_buf, |block| block[..bytes.len()].copy_from_slice(&bytes));
     }

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 fn run(rt: &Rt, ram: &RamDisk, mode: Mode) -> Report {
     let (inner, disk): (Rt, Rc<dyn Disk>) = (rt.clone(), Rc::new(ram.clone()));
-    rt.block_on(async move { fsck::check(&inner, disk, Options { mode, progress: None }).await }).expect("a volume")
+    rt.block_on(async move { fsck::check(&inner, disk, Options::new(mode)).await }).expect("a volume")
 }
 
 /// Superblocks and groups as newfs writes them; the root directory comes from a repair.

@@ -25,7 +25,7 @@ const RECORDS: usize = 64 * 15;
 
 fn run(rt: &Rt, ram: &RamDisk, mode: Mode) -> Report {
     let (inner, disk): (Rt, Rc<dyn Disk>) = (rt.clone(), Rc::new(ram.clone()));
-    rt.block_on(async move { fsck::check(&inner, disk, Options { mode, progress: None }).await }).expect("a volume")
+    rt.block_on(async move { fsck::check(&inner, disk, Options::new(mode)).await }).expect("a volume")
 }
 
 fn replay(rt: &Rt, ram: &RamDisk) -> Replayed {

@@ -24,6 +24,7 @@ mod image;
 mod inodes;
 mod lost;
 mod names;
+mod redo;
 mod refs;
 mod report;
 mod run;
@@ -34,6 +35,7 @@ mod volume;
 mod walk;
 
 pub use finding::{Finding, Severity};
+pub use redo::{LogPlace, is_due as log_is_due, place_of_log, replay_log};
 pub use report::{FINDINGS_MAX, Found, Journal, Report, Usage};
 pub use run::check;
 pub use suj::{NotReplayed, Replayed, Session, begin_session, replay};
@@ -73,6 +75,15 @@ pub struct Options {
     pub mode: Mode,
     /// Who wants to know how far it is.
     pub progress: Progress,
+    /// The disk of the volume's log, where that is not a file of the volume.
+    pub log: Option<std::rc::Rc<dyn disk::Disk>>,
+}
+
+impl Options {
+    /// In this mode, with nobody to tell, and the log on the volume itself.
+    pub fn new(mode: Mode) -> Options {
+        Options { mode, progress: None, log: None }
+    }
 }
 
 /// Why a check could not be done. The exit status is 8.

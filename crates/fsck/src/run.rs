@@ -11,6 +11,7 @@
 
 use crate::dirty::Order;
 use crate::image::Image;
+use crate::redo;
 use crate::report::{Journal, Report};
 use crate::suj::{self, NotReplayed};
 use crate::volume::Volume;
@@ -29,9 +30,21 @@ const ROUNDS_MAX: u32 = 12;
 /// # Errors
 /// The disk fails, or nothing on it can be used as a superblock.
 pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Report, Error> {
-    let Options { mode, progress } = options;
+    let Options { mode, progress, log: elsewhere } = options;
     let mut opened = setup::open(&disk).await?;
+    let logged = redo::is_due(&opened.sb).is_some();
     let journal = match mode {
+        Mode::Check if logged => Some(Journal::Waits),
+        _ if logged => match redo::replay_opened(rt, disk.clone(), elsewhere, opened.clone()).await {
+            Ok(done) if mode == Mode::Preen => return Ok(Report::of_replay(done)),
+            Ok(done) => {
+                // What was asked for is a full check, of the volume that the log makes.
+                opened = setup::open(&disk).await?;
+                Some(Journal::Replayed(done))
+            }
+            Err(NotReplayed::Check(failure @ Error::Disk(_))) => return Err(failure),
+            Err(why) => Some(Journal::NotReplayed(why.to_string())),
+        },
         _ if !suj::is_due(&opened.sb) => None,
         Mode::Check => Some(Journal::Waits),
         Mode::Repair => Some(Journal::PassedOver),

@@ -263,6 +263,7 @@ fn graft(mut copy: Superblock, primary: &Superblock) -> Superblock {
             to.flags = from.flags;
         }
         to.mtime = from.mtime;
+        to.sparecon32 = from.sparecon32;
         if copy.dialect == Dialect::NetBsd {
             (to.unrefs, to.providersize, to.metaspace, to.sparecon64) =
                 (from.unrefs, from.providersize, from.metaspace, from.sparecon64);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ordofs::disk::{Counted, Disk, Requests, Service, SimDisk, Stats};
 use ordofs::rt::{Rt, Time};
-use ordofs::{AllocInit, JournalChange, MountOptions, Mounted, Tuning, locate_on, schemes};
+use ordofs::{AllocInit, MountOptions, Mounted, Tuning, locate_on, schemes};
 use vfs::FileSystem;
 use workload::{Counts, Params, PhaseResult, Reading, Session, WorkloadError};
 
@@ -144,9 +144,8 @@ impl Run<'_> {
         let (disk, requests) = Counted::count(Rc::new(drive.clone()));
         let size = self.size.or(self.machine.volume).unwrap_or(u64::MAX).min(disk.info().size);
         self.machine.make(size).create_on(&rt, disk.clone(), true)?;
-        if schemes::by_name(self.scheme).is_some_and(schemes::Known::wants_log) {
-            let journal = Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() };
-            journal.apply_on(&rt, disk.clone())?;
+        if let Some(kind) = schemes::by_name(self.scheme).and_then(schemes::Known::wants_log) {
+            Tuning::for_log(kind).apply_on(&rt, disk.clone())?;
         }
         let outcome = self.on(&rt, &drive, disk, &requests);
         // Tasks hold the executor, and through it all that was in memory.
@@ -269,13 +268,16 @@ impl Run<'_> {
     }
 
     fn mount(&self, rt: &Rt, disk: Rc<dyn Disk>) -> Result<Mounted> {
-        if let Some((key, value)) = self.settings.iter().find(|(key, value)| !can_set(self.scheme, key, value)) {
-            return Err(LabError::Setting { scheme: self.scheme.to_owned(), setting: format!("{key}={value}") });
+        let mut settings = schemes::Settings { alloc_init: self.alloc_init, ..schemes::Settings::default() };
+        for (key, value) in self.settings {
+            if settings.set(key, value) != Some(Ok(())) {
+                return Err(LabError::Setting { scheme: self.scheme.to_owned(), setting: format!("{key}={value}") });
+            }
         }
         let options = MountOptions {
             scheme: Some(self.scheme.to_owned()),
             cache: self.machine.memory,
-            alloc_init: self.alloc_init,
+            settings,
             engine: self.machine.engine.clone(),
             ..MountOptions::default()
         };
@@ -284,10 +286,9 @@ impl Run<'_> {
     }
 }
 
-/// Whether [`Run::settings`] can hold this for the scheme. Those that there are have nothing to set but `allocinit`, which
-/// has a field of its own.
-pub(crate) fn can_set(_scheme: &str, _key: &str, _value: &str) -> bool {
-    false
+/// Whether [`Run::settings`] can hold this. A log on a drive of its own needs a second drive, which no machine has yet.
+pub(crate) fn can_set(key: &str, value: &str) -> bool {
+    schemes::Settings::default().set(key, value) == Some(Ok(()))
 }
 
 /// All of them together, or the first failure.

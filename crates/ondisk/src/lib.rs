@@ -45,6 +45,7 @@ mod num;
     reason = "fields at constant places of whole sectors"
 )]
 pub mod partition;
+pub mod redo;
 pub mod suj;
 pub mod superblock;
 

@@ -36,6 +36,14 @@ pub enum OpenError {
     /// The scheme keeps a journal, and the volume has none.
     #[error("the scheme {0} needs a journal, and the volume has none; make one with `ordo tune -o journal=on`")]
     NoJournal(&'static str),
+    /// The scheme keeps a log, and the volume has no place for one.
+    #[error(
+        "the scheme {0} needs a log, and the volume has no file for one; make it with `ordo tune -o log=on`, or name another disk with log=PATH"
+    )]
+    NoLog(&'static str),
+    /// Volumes of this system have no place to say that they have a log.
+    #[error("the scheme {0} keeps a log, and a volume of {1} has no place that says so; take another scheme")]
+    NoLogThere(&'static str, ondisk::Dialect),
     /// The journal of the volume cannot be used.
     #[error("the journal cannot be used: {0}; make it anew with `ordo tune -o journal=off` and `-o journal=on`")]
     Journal(fsck::NotReplayed),

@@ -56,6 +56,8 @@ pub struct Located {
     pub disk: Rc<dyn Disk>,
     /// Where the superblock is, and what it says.
     pub found: Found,
+    /// The disk of its log, where that is not a file of the volume.
+    pub log: Option<Rc<dyn Disk>>,
 }
 
 /// Opens what `spec` names, whatever it holds: the image, or a part of it.
@@ -115,7 +117,7 @@ pub fn locate_on(rt: &Rt, disk: Rc<dyn Disk>) -> Result<Located, OpenError> {
 /// # Errors
 /// When it cannot be read, or is none.
 pub(crate) async fn located_again(located: Located) -> Result<Located, OpenError> {
-    let Located { disk, found } = located;
+    let Located { disk, found, log } = located;
     let at = found.superblock.at;
     let sector = u64::from(disk.info().sector);
     let start = at.0 - at.0 % sector;
@@ -125,7 +127,7 @@ pub(crate) async fn located_again(located: Located) -> Result<Located, OpenError
     let bytes: Vec<u8> =
         parts.iter().flat_map(|part| part.block.iter().copied()).skip((at.0 - start) as usize).collect();
     let superblock = Superblock::decode(&bytes, at).map_err(|why| vfs::Error::corrupt(why.to_string()))?;
-    Ok(Located { disk, found: Found { superblock, copy: Copy::Primary } })
+    Ok(Located { disk, found: Found { superblock, copy: Copy::Primary }, log })
 }
 
 type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, search::NotFound>;
@@ -172,7 +174,7 @@ pub fn partitions(rt: &Rt, disk: &Rc<dyn Disk>) -> Result<Table, OpenError> {
 fn find(rt: &Rt, disk: Rc<dyn Disk>, search: Search) -> Result<Located, OpenError> {
     let size = disk.info().size;
     let found = search(&mut |at: ByteOff, bytes: &mut [u8]| read_bytes(rt, &disk, at.0, bytes), size)?;
-    Ok(Located { disk, found })
+    Ok(Located { disk, found, log: None })
 }
 
 /// Reads any bytes, whatever the disk's sector.

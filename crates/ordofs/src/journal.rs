@@ -1,21 +1,28 @@
-//! The journal of soft updates at a mount: replayed where a crash left it, and begun anew for a scheme that keeps it.
+//! The logs of a volume at a mount: replayed where a crash left one, and begun anew for a scheme that keeps one.
 
 use crate::OpenError;
 use crate::image::{Located, located_again};
-use buf::{LogFile, Scheme};
-use ffs::MountError;
+use buf::{LogFile, LogKind, Scheme};
+use disk::{DiskOff, Queue};
+use ffs::{MountError, Opening};
 use fsck::NotReplayed;
+use ondisk::superblock::LogAt;
+use ondisk::{Dialect, Endian};
 use rt::Rt;
 
-/// A volume that a crash left with a journal, after its replay. The second is why there was none; the volume is as it was
+/// A volume that a crash left with a log, after its replay. The second is why there was none; the volume is as it was
 /// then.
 pub(crate) async fn replayed(rt: &Rt, located: Located) -> Result<(Located, Option<NotReplayed>), OpenError> {
     let sb = &located.found.superblock;
     let on = sb.features();
-    if sb.is_clean() || !on.suj || on.needs_fsck {
+    let outcome = if fsck::log_is_due(sb).is_some() {
+        fsck::replay_log(rt, located.disk.clone(), located.log.clone()).await
+    } else if !sb.is_clean() && on.suj && !on.needs_fsck {
+        fsck::replay(rt, located.disk.clone()).await
+    } else {
         return Ok((located, None));
-    }
-    match fsck::replay(rt, located.disk.clone()).await {
+    };
+    match outcome {
         Ok(_) => Ok((located_again(located).await?, None)),
         Err(why) => Ok((located, Some(why))),
     }
@@ -29,20 +36,59 @@ pub(crate) fn why(gate: &MountError, not_replayed: Option<NotReplayed>) -> Strin
     }
 }
 
-/// The file for the log of a scheme that keeps one, made ready for this mount. `None` where the scheme keeps none, and on
-/// a volume that was forced: what is wrong with it no record tells.
-pub(crate) async fn log_of(rt: &Rt, located: &Located, scheme: &dyn Scheme) -> Result<Option<LogFile>, OpenError> {
-    if !scheme.wants_log() {
-        return Ok(None);
-    }
+/// Where the log of this mount is to be.
+pub(crate) struct PlaceForLog {
+    at: LogAt,
+    extents: Vec<(DiskOff, u64)>,
+    block: u32,
+    frag: u32,
+    /// The `fs_mtime` that the mount must set.
+    stamp: Option<i64>,
+    endian: Endian,
+}
+
+/// The place for the log of a scheme that keeps one. `None` where the scheme keeps none, and on a volume that was forced:
+/// what is wrong with it no record tells.
+pub(crate) async fn place_for_log(
+    rt: &Rt,
+    located: &Located,
+    scheme: &dyn Scheme,
+) -> Result<Option<PlaceForLog>, OpenError> {
     let sb = &located.found.superblock;
-    if !sb.features().suj {
-        return Err(OpenError::NoJournal(scheme.name()));
+    let (block, frag, endian) = (sb.geometry().bsize, sb.geometry().fsize, sb.endian);
+    let place = |at, extents, stamp| Some(PlaceForLog { at, extents, block, frag, stamp, endian });
+    match scheme.wants_log() {
+        None => Ok(None),
+        Some(_) if sb.dialect != Dialect::FreeBsd => Err(OpenError::NoLogThere(scheme.name(), sb.dialect)),
+        Some(LogKind::Intents) if !sb.features().suj => Err(OpenError::NoJournal(scheme.name())),
+        Some(_) if !sb.is_clean() => Ok(None),
+        Some(LogKind::Intents) => {
+            let session = fsck::begin_session(rt, located.disk.clone(), sb).await.map_err(OpenError::Journal)?;
+            Ok(place(LogAt::Nowhere, session.extents, Some(session.stamp)))
+        }
+        Some(LogKind::Redo) => {
+            if let Some(disk) = &located.log {
+                let info = disk.info();
+                let whole = info.size / u64::from(info.sector) * u64::from(info.sector);
+                return Ok(place(LogAt::Elsewhere, vec![(DiskOff(0), whole)], None));
+            }
+            let found = fsck::place_of_log(rt, located.disk.clone(), sb).await.map_err(OpenError::Journal)?;
+            let found = found.ok_or(OpenError::NoLog(scheme.name()))?;
+            Ok(place(LogAt::File(found.ino), found.extents, None))
+        }
     }
-    if !sb.is_clean() {
-        return Ok(None);
-    }
-    let session = fsck::begin_session(rt, located.disk.clone(), sb).await.map_err(OpenError::Journal)?;
-    let fsck::Session { extents, block, stamp, endian } = session;
-    Ok(Some(LogFile { extents, block, stamp, endian }))
+}
+
+/// Begins the log, and says in `opening` what the superblock must say of it.
+pub(crate) async fn begin_log(
+    scheme: &dyn Scheme,
+    place: PlaceForLog,
+    on: Queue,
+    opening: &mut Opening,
+) -> Result<(), OpenError> {
+    let PlaceForLog { at, extents, block, frag, stamp, endian } = place;
+    (opening.stamp, opening.keeper.log) = (stamp, at);
+    let file = LogFile { on, extents, block, frag, stamp: stamp.unwrap_or(0), endian };
+    opening.keeper.id = scheme.begin_log(file).await?;
+    Ok(())
 }

@@ -71,7 +71,10 @@ impl Mounted {
             volatile_cache: options.volatile_cache,
             ..FileOptions::default()
         };
-        let located = locate(rt, spec, file)?;
+        let mut located = locate(rt, spec, file.clone())?;
+        if let Some(path) = &options.log {
+            located.log = Some(disk::open(rt, path, &file)?);
+        }
         rt.block_on(Mounted::mount(rt, located, options))
     }
 
@@ -102,17 +105,25 @@ impl Mounted {
             ..QueueOptions::default()
         };
         let read_only = options.read_only || located.disk.info().read_only;
-        let mut opening =
-            ffs::Opening { read_only, force: options.force, mount_point: options.mount_point.clone(), stamp: None };
+        let mut opening = ffs::Opening {
+            read_only,
+            force: options.force,
+            mount_point: options.mount_point.clone(),
+            ..ffs::Opening::default()
+        };
         let (located, not_replayed) = if read_only { (located, None) } else { journal::replayed(rt, located).await? };
         let gate = ffs::may_write(&located.found, &opening);
         let why_read_only = gate.as_ref().err().map(|why| journal::why(why, not_replayed)).filter(|_| !read_only);
-        let log = match gate {
-            Ok(()) if !read_only => journal::log_of(rt, &located, &*scheme).await?,
+        let place = match gate {
+            Ok(()) if !read_only => journal::place_for_log(rt, &located, &*scheme).await?,
             _ => None,
         };
-        opening.stamp = log.as_ref().map(|log| log.stamp);
-        let queue = Queue::new(rt, located.disk, queue_options);
+        let queue = Queue::new(rt, located.disk, queue_options.clone());
+        opening.keeper.scheme = scheme.name().into();
+        if let Some(place) = place {
+            let elsewhere = located.log.map(|disk| Queue::new(rt, disk, queue_options));
+            journal::begin_log(&*scheme, place, elsewhere.unwrap_or_else(|| queue.clone()), &mut opening).await?;
+        }
         let health = if read_only || gate.is_err() { Health::read_only() } else { Health::default() };
         let mut cache =
             CacheOptions { syncer: engine.syncer, batch: engine.batch.max(1), ..CacheOptions::of_size(options.cache) };
@@ -121,9 +132,6 @@ impl Mounted {
         let cache = Cache::new(rt.clone(), queue, health, cache);
         let acls = located.found.superblock.features().acls;
         let layout = Ffs::open(&cache, scheme.clone(), located.found, &opening).await?;
-        if let Some(log) = log {
-            scheme.log(log);
-        }
         let atime = if options.noatime { Atime::Never } else { Atime::Relative };
         let fs =
             Rc::new(Ufs::new(layout, ufs::Options { atime, read_ahead: engine.read_ahead, cluster: engine.cluster }));
@@ -198,5 +206,5 @@ impl Mounted {
 fn make_scheme(options: &MountOptions, default: &str) -> std::result::Result<Rc<dyn Scheme>, OpenError> {
     let name = options.scheme.as_deref().unwrap_or(default);
     let known = schemes::by_name(name).ok_or_else(|| OpenError::NoScheme(name.into()))?;
-    Ok(known.make(schemes::Settings { alloc_init: options.alloc_init, ..schemes::Settings::default() })?)
+    Ok(known.make(options.settings.clone())?)
 }

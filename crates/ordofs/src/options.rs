@@ -3,7 +3,8 @@
 use buf::{CacheOptions, Syncer};
 use disk::Scheduler;
 use ondisk::Superblock;
-use schemes::AllocInit;
+use schemes::Settings;
+use std::path::PathBuf;
 
 /// What may be chosen when a volume is mounted. The names are those of `ordo mount -o`.
 #[derive(Debug, Clone)]
@@ -16,8 +17,10 @@ pub struct MountOptions {
     pub scheme: Option<String>,
     /// Memory for the cache, in bytes.
     pub cache: usize,
-    /// What is initialised on the disk before it is pointed to; `None` for what the scheme does by itself.
-    pub alloc_init: Option<AllocInit>,
+    /// What is chosen about the scheme.
+    pub settings: Settings,
+    /// The disk of the scheme's log, where that is not a file of the volume.
+    pub log: Option<PathBuf>,
     /// Overrides what the disk says about its cache.
     pub volatile_cache: Option<bool>,
     /// Bypass the kernel's page cache of the image.
@@ -77,7 +80,8 @@ impl Default for MountOptions {
             force: false,
             scheme: None,
             cache: 256 << 20,
-            alloc_init: None,
+            settings: Settings::default(),
+            log: None,
             volatile_cache: None,
             direct: false,
             noatime: false,

@@ -36,7 +36,7 @@ impl Image {
         let spec = ImageSpec::parse(&self.path()).expect("a plain path");
         let options = FileOptions { read_only: true, ..FileOptions::default() };
         let disk = locate(&rt, &spec, options).expect("there is a volume").disk;
-        let options = fsck::Options { mode: fsck::Mode::Check, progress: None };
+        let options = fsck::Options::new(fsck::Mode::Check);
         rt.block_on(fsck::check(&rt, disk, options)).expect("the disk is well").count()
     }
 }
@@ -340,7 +340,7 @@ fn a_volume_that_is_dropped_is_one_after_a_crash() {
     let rt = Rt::real_time();
     let spec = ImageSpec::parse(&image.path()).expect("a plain path");
     let disk = locate(&rt, &spec, FileOptions::default()).expect("there is a volume").disk;
-    let preen = fsck::Options { mode: fsck::Mode::Preen, progress: None };
+    let preen = fsck::Options::new(fsck::Mode::Preen);
     let report = rt.block_on(fsck::check(&rt, disk, preen)).expect("the disk is well");
     assert!(!report.left && report.clean, "{report:#?}");
     rt.drop_tasks();

@@ -15,10 +15,12 @@ mod async_;
 mod chains;
 mod conventional;
 mod flags;
+mod journal;
 mod mutant;
 mod new_names;
 mod ordered;
 mod rules;
+mod settings;
 mod softupdates;
 mod suj;
 mod sync;
@@ -33,6 +35,7 @@ pub use conventional::Conventional;
 pub use flags::Flagged;
 pub use mutant::{Mutant, MutantSpec, mutants};
 pub use rules::{RuleNames, Rules};
+pub use settings::{Checkpoint, DataMode, LogMode, Settings};
 pub use softupdates::SoftUpdates;
 pub use suj::Suj;
 pub use sync::Synchronous;
@@ -40,7 +43,6 @@ pub use told::{Dependency, Heard, Piece, Teller, Told};
 pub use words::InWords;
 
 use buf::Scheme;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Whether a block that was just allocated must be initialised on the disk before a pointer to it is.
@@ -64,21 +66,6 @@ impl AllocInit {
             "all" => AllocInit::All,
             _ => return None,
         })
-    }
-}
-
-/// What may be set about a scheme.
-#[derive(Debug, Clone, Default)]
-pub struct Settings {
-    /// `allocinit=`; `None` for what the scheme does by itself.
-    pub alloc_init: Option<AllocInit>,
-    /// Rules, by name, that the scheme shall break though it declares them: what the crash explorer must find out.
-    pub without: BTreeSet<String>,
-}
-
-impl Settings {
-    fn dropped<R: RuleNames>(&self) -> Rules<R> {
-        self.without.iter().filter_map(|name| R::by_name(name)).collect()
     }
 }
 
@@ -124,8 +111,8 @@ impl Known {
         }
     }
 
-    /// Its volumes must have a journal.
-    pub fn wants_log(&self) -> bool {
+    /// Whose log its volumes must have a place for.
+    pub fn wants_log(&self) -> Option<buf::LogKind> {
         (self.make)(&Settings::default()).wants_log()
     }
 }
@@ -155,6 +142,24 @@ pub const ALL: &[Known] = &[
             let records_first = !settings.without.iter().any(|rule| Suj::is_records_first(rule));
             Rc::new(Suj::over(SoftUpdates::without(init, settings.dropped()), records_first))
         },
+    },
+    Known {
+        name: "journal-file",
+        about: "what changes is logged in a file of the volume first; a mount after a crash replays it (LFFS-file)",
+        for_study: false,
+        make: journal::in_file,
+    },
+    Known {
+        name: "wafs",
+        about: "the same, in a log of its own here or on another disk, by choice durable on return (LFFS-wafs)",
+        for_study: false,
+        make: journal::in_wafs,
+    },
+    Known {
+        name: "block-journal",
+        about: "whole blocks are logged first, by choice file contents with them, as in ext3; replayed at a mount",
+        for_study: false,
+        make: journal::of_blocks,
     },
     Known {
         name: "async",

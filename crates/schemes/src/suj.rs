@@ -27,8 +27,8 @@ mod tests;
 
 use crate::SoftUpdates;
 use buf::{
-    Answer, BufRef, Cache, Held, How, ImageNo, Leave, LogFile, Must, Op, Promises, Ready, Role, Scheme, Step,
-    WhileLeaving,
+    Answer, Boxed, BufRef, Cache, Held, How, ImageNo, Leave, LogFile, LogKind, Must, Op, Promises, Ready, Role, Scheme,
+    Step, WhileLeaving,
 };
 use log::Log;
 use ondisk::Ino;
@@ -163,12 +163,14 @@ impl Scheme for Suj {
         promises
     }
 
-    fn wants_log(&self) -> bool {
-        true
+    fn wants_log(&self) -> Option<LogKind> {
+        Some(LogKind::Intents)
     }
 
-    fn log(&self, file: LogFile) {
+    fn begin_log(&self, file: LogFile) -> Boxed<'static, vfs::Result<u64>> {
+        let id = file.stamp.unsigned_abs();
         self.state.borrow_mut().log = Some(Rc::new(RefCell::new(Log::new(file))));
+        Box::pin(async move { Ok(id) })
     }
 
     fn wants_sync(&self) -> bool {

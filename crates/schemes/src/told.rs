@@ -175,12 +175,20 @@ impl Scheme for Teller {
         self.inner.declares()
     }
 
-    fn wants_log(&self) -> bool {
+    fn wants_log(&self) -> Option<buf::LogKind> {
         self.inner.wants_log()
     }
 
-    fn log(&self, file: buf::LogFile) {
-        self.inner.log(file);
+    fn wants_changes(&self) -> bool {
+        self.inner.wants_changes()
+    }
+
+    fn will_change(&self, buf: &BufRef) {
+        self.inner.will_change(buf);
+    }
+
+    fn begin_log(&self, file: buf::LogFile) -> buf::Boxed<'static, vfs::Result<u64>> {
+        self.inner.begin_log(file)
     }
 
     fn wants_sync(&self) -> bool {

@@ -7,12 +7,13 @@ use rt::Rt;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The place of a log: a whole disk, or a part of the disk that a queue serves. A file system's log on its own disk
+/// The place of a log: a whole disk, or parts of the disk that a queue serves. A file system's log on its own disk
 /// shares that disk's queue, for only one may stand on a disk.
 #[derive(Clone)]
 pub struct Place {
     queue: Queue,
-    at: DiskOff,
+    /// In their order, none empty: address, bytes, and bytes of those before.
+    extents: Rc<[(DiskOff, u64, u64)]>,
     len: u64,
 }
 
@@ -20,7 +21,8 @@ impl Place {
     /// All of `disk`: a file, a device, RAM, a model.
     pub fn whole(rt: &Rt, disk: Rc<dyn Disk>) -> Place {
         let len = disk.info().size;
-        Place { queue: Queue::new(rt, disk, QueueOptions::default()), at: DiskOff(0), len }
+        let extents = [(DiskOff(0), len, 0)].into_iter().filter(|extent| extent.1 > 0).collect();
+        Place { queue: Queue::new(rt, disk, QueueOptions::default()), extents, len }
     }
 
     /// `len` bytes from `at` on of the disk of `queue`.
@@ -28,8 +30,42 @@ impl Place {
     /// # Errors
     /// [`Error::Disk`], if they are not on it or are not whole sectors.
     pub fn part(queue: &Queue, at: DiskOff, len: u64) -> Result<Place, Error> {
-        queue.info().check(disk::DiskOp::Read, at, len)?;
-        Ok(Place { queue: queue.clone(), at, len })
+        Place::parts(queue, &[(at, len)])
+    }
+
+    /// These extents of the disk of `queue`, one behind the other: a file's blocks.
+    ///
+    /// # Errors
+    /// As [`Place::part`].
+    pub fn parts(queue: &Queue, extents: &[(DiskOff, u64)]) -> Result<Place, Error> {
+        let (mut known, mut len) = (Vec::with_capacity(extents.len()), 0);
+        for &(at, bytes) in extents.iter().filter(|extent| extent.1 > 0) {
+            queue.info().check(disk::DiskOp::Read, at, bytes)?;
+            known.push((at, bytes, len));
+            len += bytes;
+        }
+        Ok(Place { queue: queue.clone(), extents: known.into(), len })
+    }
+
+    /// The places on the disk of `len` bytes from byte `from` of the log's own on.
+    fn runs(&self, from: u64, len: u64) -> Vec<(DiskOff, usize)> {
+        let first = self.extents.partition_point(|extent| extent.2 + extent.1 <= from);
+        let (mut runs, mut at, end) = (Vec::new(), from, from + len);
+        for &(place, bytes, before) in self.extents.iter().skip(first) {
+            if at >= end {
+                break;
+            }
+            let to = end.min(before + bytes);
+            runs.push((place + (at - before), (to - at) as usize));
+            at = to;
+        }
+        runs
+    }
+
+    /// Where a slot is. A superblock is no longer than a sector, and each extent is whole sectors. In a place that is too
+    /// short it is where the disk ends, so that the disk refuses it.
+    fn slot(&self, slot: u64) -> DiskOff {
+        self.runs(slot, self.superblock_len() as u64).first().map_or(DiskOff(self.queue.info().size), |run| run.0)
     }
 
     /// The queue through which everything goes.
@@ -55,8 +91,8 @@ impl Place {
     pub(crate) async fn superblock(&self) -> Result<Superblock, Error> {
         let mut slots = [Vec::new(), Vec::new()];
         for (slot, bytes) in slots.iter_mut().enumerate() {
-            let answer = self.queue.read(self.at + slot as u64 * SLOT, self.superblock_len(), Kind::Superblock.into());
-            match answer.await {
+            let at = self.slot(slot as u64 * SLOT);
+            match self.queue.read(at, self.superblock_len(), Kind::Superblock.into()).await {
                 Ok(block) => *bytes = block[..SUPERBLOCK].to_vec(),
                 Err(error) if is_bad_sector(&error) => {}
                 Err(error) => return Err(error.into()),
@@ -69,13 +105,13 @@ impl Place {
     pub(crate) fn write_superblock(&self, superblock: &Superblock) -> Written {
         let mut block = Block::zeroed(self.superblock_len());
         block[..SUPERBLOCK].copy_from_slice(&superblock.encode());
-        self.queue.write_fua(self.at + superblock.slot(), block.image(), Kind::Superblock.into())
+        self.queue.write_fua(self.slot(superblock.slot()), block.image(), Kind::Superblock.into())
     }
 
     /// Takes away what was in the slot after this one: of an older log, with a higher sequence perhaps.
     pub(crate) fn wipe_superblock(&self, slot: u64) -> Written {
         let image = Block::zeroed(self.superblock_len()).image();
-        self.queue.write_fua(self.at + slot, image, Kind::Superblock.into())
+        self.queue.write_fua(self.slot(slot), image, Kind::Superblock.into())
     }
 
     fn superblock_len(&self) -> usize {
@@ -159,15 +195,12 @@ impl Area {
         self.down(u64::from(self.place.queue.info().max_transfer).min(1 << 20)).max(self.unit) as usize
     }
 
-    /// The places on the disk of a range of the line: one, or two where it goes round.
+    /// The places on the disk of a range of the line: one, or more where it goes round or from extent to extent.
     fn runs(&self, range: Range<u64>) -> impl Iterator<Item = (DiskOff, usize)> + use<> {
         let (from, len) = (range.start % self.size, range.end - range.start);
         let first = len.min(self.size - from);
-        let base = self.place.at + RECORDS_AT;
-        [(base + from, first), (base, len - first)]
-            .into_iter()
-            .filter(|run| run.1 > 0)
-            .map(|(at, len)| (at, len as usize))
+        let ahead = self.place.runs(RECORDS_AT + from, first);
+        ahead.into_iter().chain(self.place.runs(RECORDS_AT, len - first))
     }
 
     /// Writes whole units. With `forced` they are durable when they are complete.

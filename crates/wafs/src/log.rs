@@ -139,6 +139,23 @@ impl Log {
     /// # Errors
     /// [`Error::Unit`], [`Error::TooSmall`], [`Error::Disk`].
     pub async fn make(place: &Place, options: MakeOptions) -> Result<(), Error> {
+        Log::lay_out(place, options, 0).await.map(|_| ())
+    }
+
+    /// Makes a log at `place` and mounts it: what [`Log::make`] and [`Log::mount`] would do, but nothing is looked for in a
+    /// log that is known to be empty.
+    ///
+    /// # Errors
+    /// As [`Log::make`].
+    pub async fn begin(place: Place, make: MakeOptions, options: MountOptions) -> Result<Log, Error> {
+        let superblock = Log::lay_out(&place, make, 1).await?;
+        let told = Recovery { records: 0, bytes: 0, last: Lsn::NONE, damage: None };
+        let found = Found { told, end: superblock.start, marks: Marks::new(superblock.size), gaps: Vec::new() };
+        Ok(Log::start(Area::new(place, &superblock), superblock, found, options.mode, false))
+    }
+
+    /// An empty log that was mounted so often.
+    async fn lay_out(place: &Place, options: MakeOptions, epoch: u32) -> Result<Superblock, Error> {
         let (unit, size) = place.geometry(options.unit)?;
         let before = place.superblock().await.map(|superblock| superblock.id).unwrap_or_default();
         let made = now(place);
@@ -149,20 +166,20 @@ impl Log {
             sequence: 0,
             size,
             unit,
-            epoch: 0,
+            epoch,
             // 0 names no record.
             start: u64::from(unit),
             low: Lsn(unit.into()),
             sure: Lsn::NONE,
             made,
-            start_epoch: 0,
+            start_epoch: epoch,
         };
         place.wipe_superblock(superblock.next().slot()).durable().await?;
         if options.zero {
             Area::new(place.clone(), &superblock).wipe().await?;
         }
         place.write_superblock(&superblock).durable().await?;
-        Ok(())
+        Ok(superblock)
     }
 
     /// Opens a log for appending: finds its end, and begins a mount of its own behind that.
@@ -306,6 +323,11 @@ impl Log {
     /// The longest record, in bytes.
     pub fn record_most(&self) -> usize {
         self.0.area.record_most()
+    }
+
+    /// What tells this log from all others.
+    pub fn id(&self) -> u64 {
+        self.0.id
     }
 
     /// The unit in bytes.

@@ -70,10 +70,15 @@ async fn hole(area: &Area, superblock: &Superblock, walk: &mut Walk) -> Result<O
     while at + HEADER as u64 <= to {
         walk.reader.load(at..at + HEADER as u64, to).await?;
         // Of this lap, or of a later one that a lost superblock knew of.
-        let Some(lsn) = Header::number(walk.reader.get(at..at + HEADER as u64)) else {
-            at += ALIGN;
+        let window = walk.reader.get(at..to);
+        let places = (0..window.len().saturating_sub(HEADER) + 1).step_by(ALIGN as usize);
+        let passed = places.len() as u64 * ALIGN;
+        let found = places.map(|from| (from, Header::number(&window[from..from + HEADER])));
+        let Some((from, lsn)) = found.filter_map(|(from, lsn)| Some((from as u64, lsn?))).next() else {
+            at += passed;
             continue;
         };
+        at += from;
         if lsn.0 > at && (lsn.0 - at).is_multiple_of(area.size) {
             let mut later = Walk::new(Reader::new(area.clone()), area.clone(), superblock.id, 0..=u32::MAX, lsn.0);
             if later.record(lsn.0).await?.is_some() {

@@ -73,9 +73,8 @@ impl Fresh {
         let told = |error| image::told(Path::new("the new volume"), error);
         NewVolume::new(size).create_on(rt, disk.clone(), true).map_err(told)?;
         let scheme = schemes::by_name(options.scheme.as_deref().unwrap_or(DEFAULT_SCHEME));
-        if scheme.is_some_and(schemes::Known::wants_log) {
-            let journal = Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() };
-            journal.apply_on(rt, disk.clone()).context("the new volume has no place for a journal")?;
+        if let Some(kind) = scheme.and_then(schemes::Known::wants_log) {
+            Tuning::for_log(kind).apply_on(rt, disk.clone()).context("the new volume has no place for a journal")?;
         }
         let (disk, requests) = Counted::count(disk);
         let located = locate_on(rt, disk).map_err(told)?;

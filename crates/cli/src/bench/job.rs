@@ -63,7 +63,7 @@ impl Job {
             machine: &machine,
             scheme: &scheme,
             settings: &[],
-            alloc_init: self.options.alloc_init,
+            alloc_init: self.options.settings.alloc_init,
             workload: &self.workload,
             params: self.params.clone(),
             users: self.users,

@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
 fn check(args: &Args, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Report> {
     let rt = Rt::real_time();
     let disk = disk(&rt, spec, mode)?;
-    let options = Options { mode, progress: progress(args, spec) };
+    let options = Options { progress: progress(args, spec), ..Options::new(mode) };
     rt.block_on(fsck::check(&rt, disk, options)).with_context(|| spec.to_string())
 }
 

@@ -209,13 +209,14 @@ fn play(
     let mut played = Played::default();
     let found = find(ram)?;
     let options = MountOptions { cache: CACHE, noatime: true, ..MountOptions::default() };
-    let mounted = match rt.block_on(Mounted::mount_with(rt, Located { found, disk }, plan.scheme()?, &options)) {
-        Ok(mounted) => mounted,
-        Err(error) => {
-            played.mount = Some(error.to_string());
-            return Ok(played);
-        }
-    };
+    let mounted =
+        match rt.block_on(Mounted::mount_with(rt, Located { found, disk, log: None }, plan.scheme()?, &options)) {
+            Ok(mounted) => mounted,
+            Err(error) => {
+                played.mount = Some(error.to_string());
+                return Ok(played);
+            }
+        };
     look(&mounted, None)?;
     let mut player = Player::new(&**mounted.fs(), root());
     for op in calls {

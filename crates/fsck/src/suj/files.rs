@@ -18,7 +18,7 @@ pub(super) fn name(pointer: &Pointer) -> Lbn {
 
 impl Replay {
     /// An inode. One that was never written is free, whatever is there.
-    pub(super) async fn dinode(&mut self, ino: u32) -> Result<Dinode, NotReplayed> {
+    pub(crate) async fn dinode(&mut self, ino: u32) -> Result<Dinode, NotReplayed> {
         if !self.is_initialised(ino).await? {
             return Ok(Dinode::default());
         }
@@ -32,7 +32,7 @@ impl Replay {
     }
 
     /// Writes an inode with its check hash.
-    pub(super) async fn put_dinode(&mut self, ino: u32, dinode: &Dinode) -> Result<(), NotReplayed> {
+    pub(crate) async fn put_dinode(&mut self, ino: u32, dinode: &Dinode) -> Result<(), NotReplayed> {
         let at = Dinode::place(&self.geo, Ino(ino));
         let mut bytes = vec![0; self.geo.dinode_size as usize];
         self.image.read(at, &mut bytes).await?;
@@ -101,7 +101,7 @@ impl Replay {
     }
 
     /// The next pointer of a walk, which may be followed.
-    pub(super) async fn step(&mut self, ino: u32, walk: &mut Walk) -> Result<Option<Pointer>, NotReplayed> {
+    pub(crate) async fn step(&mut self, ino: u32, walk: &mut Walk) -> Result<Option<Pointer>, NotReplayed> {
         self.spend()?;
         let Some(pointer) = walk.next_in_image(&mut self.image, &self.geo).await? else { return Ok(None) };
         self.in_range(ino, (pointer.frag, pointer.count))?;

@@ -10,7 +10,7 @@ use ondisk::cg::{self, Cg, CgMut, map};
 use ondisk::{CgLayout, Cgx, Corrupt, CsumTotal, Dinode, Format, FragNo, Ino, csum};
 use std::collections::BTreeMap;
 
-struct Group {
+pub(crate) struct Group {
     bytes: Vec<u8>,
     layout: CgLayout,
     inited: u32,
@@ -28,14 +28,14 @@ pub(super) struct Groups(BTreeMap<u32, Group>);
 
 /// What is known of an inode that may change its bit.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Directory,
     Other,
     Unknown,
 }
 
 impl Replay {
-    async fn group(&mut self, c: Cgx) -> Result<&mut Group, NotReplayed> {
+    pub(crate) async fn group(&mut self, c: Cgx) -> Result<&mut Group, NotReplayed> {
         if !self.groups.0.contains_key(&c.0) {
             let group = self.read_group(c).await?;
             self.groups.0.insert(c.0, group);
@@ -63,6 +63,11 @@ impl Replay {
         Ok(Group { bytes, layout, inited, ndir, uncertain, count_dirs: false, torn })
     }
 
+    /// Reads them again when they are asked for.
+    pub(crate) fn forget_groups(&mut self) {
+        self.groups = Groups::default();
+    }
+
     /// Whether an inode was ever written.
     pub(super) async fn is_initialised(&mut self, ino: u32) -> Result<bool, NotReplayed> {
         let (c, index) = (self.geo.ino_to_cg(Ino(ino)), self.geo.ino_in_cg(Ino(ino)));
@@ -77,7 +82,7 @@ impl Replay {
     }
 
     /// Marks fragments of the block at `base` as free and as in use, a bit for each; how many were in use and are free.
-    pub(super) async fn mark(&mut self, base: FragNo, free: u8, used: u8) -> Result<u32, NotReplayed> {
+    pub(crate) async fn mark(&mut self, base: FragNo, free: u8, used: u8) -> Result<u32, NotReplayed> {
         let (c, first, endian) = (self.geo.dtog(base), self.geo.dtogd(base).0, self.geo.endian);
         let group = self.group(c).await?;
         let Some(mut cg) = CgMut::new(&mut group.bytes, group.layout, endian) else { return Ok(0) };
@@ -95,7 +100,7 @@ impl Replay {
     }
 
     /// Marks an inode as free or in use; whether it was not so before.
-    pub(super) async fn mark_inode(&mut self, ino: u32, used: bool, kind: Kind) -> Result<bool, NotReplayed> {
+    pub(crate) async fn mark_inode(&mut self, ino: u32, used: bool, kind: Kind) -> Result<bool, NotReplayed> {
         let (c, bit, endian) = (self.geo.ino_to_cg(Ino(ino)), self.geo.ino_in_cg(Ino(ino)), self.geo.endian);
         let group = self.group(c).await?;
         // Of an uncertain group it is not known whether the count is from before or after the change of this bit.
@@ -114,7 +119,7 @@ impl Replay {
     }
 
     /// Step 10: counts and sums of all groups that the journal named, and of the volume.
-    pub(super) async fn write_groups(&mut self) -> Result<(), NotReplayed> {
+    pub(crate) async fn write_groups(&mut self) -> Result<(), NotReplayed> {
         let (geo, now) = (self.geo.clone(), self.now);
         let mut array = vec![0; geo.cssize as usize];
         self.image.read(geo.byte(geo.csaddr), &mut array).await?;

@@ -61,6 +61,11 @@ impl Replay {
     }
 
     pub(super) async fn journal_inode(&mut self) -> Result<u32, NotReplayed> {
+        self.file_in_root(suj::NAME).await?.ok_or(NotReplayed::Missing)
+    }
+
+    /// The inode that the root directory has under a name.
+    pub(crate) async fn file_in_root(&mut self, name: &str) -> Result<Option<u32>, NotReplayed> {
         let root = self.dinode(Ino::ROOT.0).await?;
         if !root.is_dir() {
             return Err(NotReplayed::Inode { ino: Ino::ROOT.0, what: "the root is no directory" });
@@ -70,15 +75,12 @@ impl Replay {
             let Some(block) = self.directory_block(Ino::ROOT.0, &root, at).await? else { continue };
             for entry in dirent::entries(&block, format, Ino::ROOT, at) {
                 let entry = entry?;
-                if entry.is_name() && entry.name == suj::NAME.as_bytes() {
-                    return match self.geo.is_valid_ino(entry.ino) {
-                        true => Ok(entry.ino.0),
-                        false => Err(NotReplayed::Missing),
-                    };
+                if entry.is_name() && entry.name == name.as_bytes() {
+                    return Ok(self.geo.is_valid_ino(entry.ino).then_some(entry.ino.0));
                 }
             }
         }
-        Err(NotReplayed::Missing)
+        Ok(None)
     }
 
     fn is_journal(&self, dinode: &Dinode) -> Result<(), NotReplayed> {
@@ -103,7 +105,7 @@ impl Replay {
     }
 
     /// The blocks of the journal in the order of the file, joined where they touch.
-    pub(super) async fn extents(&mut self, ino: u32, dinode: &Dinode) -> Result<Vec<(FragNo, usize)>, NotReplayed> {
+    pub(crate) async fn extents(&mut self, ino: u32, dinode: &Dinode) -> Result<Vec<(FragNo, usize)>, NotReplayed> {
         let mut extents: Vec<(FragNo, usize)> = vec![];
         for lbn in 0..dinode.size / u64::from(self.geo.bsize) {
             let run = self.mapped(ino, dinode, ondisk::Lbn(lbn as i64)).await?;

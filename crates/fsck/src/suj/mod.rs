@@ -36,7 +36,8 @@ use crate::image::Image;
 use crate::setup::{self, Opened};
 use blocks::{Claim, Run};
 use disk::Disk;
-use groups::{Groups, Kind};
+use groups::Groups;
+pub(crate) use groups::Kind;
 use links::Event;
 use ondisk::suj::Record;
 use ondisk::superblock::fields::flag;
@@ -97,7 +98,7 @@ pub(crate) async fn replay_opened(disk: Rc<dyn Disk>, opened: Opened, now: i64) 
 }
 
 /// Volumes that this program must not write, and those whose snapshots a replay would spoil.
-fn gate(sb: &Superblock) -> Result<(), NotReplayed> {
+pub(crate) fn gate(sb: &Superblock) -> Result<(), NotReplayed> {
     let mut clean = sb.clone();
     clean.fields.clean = 1;
     // What a mount cannot keep up a replay does not touch.
@@ -106,14 +107,14 @@ fn gate(sb: &Superblock) -> Result<(), NotReplayed> {
 }
 
 /// The volume during a replay. See the modules for what each does to it.
-struct Replay {
-    image: Image,
-    sb: Superblock,
-    geo: Geometry,
+pub(crate) struct Replay {
+    pub(crate) image: Image,
+    pub(crate) sb: Superblock,
+    pub(crate) geo: Geometry,
     /// Bytes of the disk's sector.
     sector: usize,
     /// Seconds since 1970.
-    now: i64,
+    pub(crate) now: i64,
     groups: Groups,
     /// Links, in the order of the journal.
     events: Vec<Event>,
@@ -135,11 +136,11 @@ struct Replay {
     late: BTreeMap<u64, usize>,
     /// Pointers that may still be followed.
     budget: u64,
-    done: Replayed,
+    pub(crate) done: Replayed,
 }
 
 impl Replay {
-    fn new(disk: Rc<dyn Disk>, sb: Superblock, now: i64) -> Replay {
+    pub(crate) fn new(disk: Rc<dyn Disk>, sb: Superblock, now: i64) -> Replay {
         let (geo, sector) = (sb.geometry(), disk.info().sector.max(512) as usize);
         Replay {
             image: Image::new(disk, sb.volume_bytes(), geo.bsize),

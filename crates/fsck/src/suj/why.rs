@@ -100,6 +100,43 @@ pub enum NotReplayed {
         /// The fragment.
         frag: u64,
     },
+    /// Nobody left a log that counts.
+    #[error("the volume has no log that counts")]
+    NoLog,
+    /// The log is on another disk.
+    #[error("its log is on another disk; name that with log=PATH")]
+    LogElsewhere,
+    /// The log is that of another volume, or of another mount.
+    #[error("the log is not the one of the last mount: it is {found:016x}, and that was {wanted:016x}")]
+    OtherLog {
+        /// The log's.
+        found: u64,
+        /// The volume's.
+        wanted: u64,
+    },
+    /// The log cannot be read, or is damaged.
+    #[error("the log: {0}")]
+    Log(#[from] wafs::Error),
+    /// The journal of blocks cannot be read, or is damaged.
+    #[error("the log: {0}")]
+    Blocks(#[from] blockjournal::Error),
+    /// A record of the log is no transaction.
+    #[error("record {lsn} of the log is no transaction")]
+    NoTransaction {
+        /// Its number.
+        lsn: u64,
+    },
+    /// A transaction of the log makes no sense.
+    #[error(transparent)]
+    Undecodable(#[from] ondisk::redo::Undecodable),
+    /// The log has bytes for a place that is not on the volume.
+    #[error("the log has {len} bytes for byte {at}, where no block can be")]
+    Outside {
+        /// The place.
+        at: u64,
+        /// The bytes.
+        len: u32,
+    },
     /// Two files have one fragment.
     #[error("fragment {frag} belongs to inode {first} and to inode {second}")]
     Shared {

@@ -33,7 +33,7 @@ fn cut(ram: &RamDisk, nth: u64, seed: u64) -> bool {
     let faulty = Faulty::new(Rc::new(ram.clone()), plan).on_power_cut(move |rng| cache.power_cut_at_random(rng));
     let rt = rt::Rt::virtual_time(seed);
     let (inner, disk): (rt::Rt, Rc<dyn Disk>) = (rt.clone(), Rc::new(faulty.clone()));
-    let options = fsck::Options { mode: Mode::Repair, progress: None };
+    let options = fsck::Options::new(Mode::Repair);
     let result = rt.block_on(async move { fsck::check(&inner, disk, options).await });
     assert_eq!(result.is_err(), faulty.power_is_off());
     faulty.power_is_off()

@@ -7,6 +7,7 @@
 
 mod features;
 pub mod fields;
+mod keeper;
 pub mod newfs;
 pub mod search;
 mod validate;
@@ -16,6 +17,7 @@ use crate::num::{bits64, index, len64, low32, narrow};
 use crate::{ByteOff, Corrupt, Endian, Rule, Structure, hash};
 pub use features::{Dialect, Features, Refused};
 use fields::{SbFields, ck, flag};
+pub use keeper::{Keeper, LogAt};
 
 /// UFS1.
 pub const MAGIC_UFS1: u32 = 0x0001_1954;

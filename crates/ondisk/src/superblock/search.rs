@@ -4,7 +4,7 @@
 //! primary; so UFS1 is never believed there. And a copy of UFS2's superblock names the place of its primary; so it is
 //! believed only there.
 
-use super::{Magic, SBLOCKSIZE, Superblock};
+use super::{LogAt, Magic, SBLOCKSIZE, Superblock};
 use crate::geometry::Format;
 use crate::num::len64;
 use crate::{ByteOff, Cgx, Corrupt, Dialect, Endian, Rule};
@@ -126,7 +126,7 @@ pub fn find(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound>
 /// neither. Every mixture is as good as one of the two, if it says that the volume is clean, or that a crash of soft
 /// updates left it (`FS_DOSOFTDEP`): before the mark is taken away nothing has changed, before it is set everything is
 /// durable, and between them only totals and times change, which a mount makes new. The flag itself changes only while
-/// the volume is marked clean. That nothing but such fields is wrong, a backup must say.
+/// the volume is marked clean. Nor does it matter where a log makes the volume anew. That nothing but such fields is wrong, a backup must say.
 ///
 /// # Errors
 /// As [`find`].
@@ -146,7 +146,8 @@ fn torn(read: &mut ReadAt<'_>, volume_bytes: u64, damage: &Corrupt) -> Option<Fo
     let (Magic::Volume(_, endian), Rule::IsHex(right)) = (Magic::of(&bytes)?, &damage.rule) else { return None };
     endian.put_u32(&mut bytes, super::CKHASH_AT, *right)?;
     let sb = Superblock::decode(&bytes, at).ok().filter(|sb| is_home(sb, at.0))?;
-    let harmless = sb.is_clean() || sb.features().softdep;
+    let logged = sb.keeper().is_some_and(|(keeper, untouched)| untouched && keeper.log != LogAt::Nowhere);
+    let harmless = sb.is_clean() || sb.features().softdep || logged;
     let backup = find_backup(read, volume_bytes).ok()?;
     let same = backup.superblock.geometry() == sb.geometry();
     (harmless && same).then(|| Found { superblock: with_label(sb, read, volume_bytes), copy: Copy::Primary })

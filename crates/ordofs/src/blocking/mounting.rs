@@ -65,7 +65,7 @@ impl OpenVolume {
 
     /// What is initialised on the disk before it is pointed to.
     pub fn alloc_init(mut self, init: AllocInit) -> Self {
-        self.options.alloc_init = Some(init);
+        self.options.settings.alloc_init = Some(init);
         self
     }
 

@@ -1,16 +1,20 @@
-//! The file of the journal, made and removed as any file is.
+//! The files of journals, made and removed as any file is.
 
 use super::TuneError;
 use crate::path::Held;
 use crate::{Fs, MountOptions, Mounted, locate_on};
 use disk::Disk;
-use ondisk::{Cgx, Superblock, suj};
+use ondisk::{Cgx, Superblock, redo, suj};
 use rt::Rt;
 use std::rc::Rc;
 use vfs::{Caller, Error, FileSystem, Kind, Mode, Name, Refusal, SetAttr};
 
 /// Bytes that one write takes: whole blocks of any volume.
 const PIECE: u64 = 1 << 20;
+/// Bytes of a log of transactions: at least, at most, and what a large volume gets that nobody asked more for.
+const LOG_MIN: u64 = 256 << 10;
+const LOG_MAX: u64 = 4 << 30;
+const LOG_USUAL: u64 = 128 << 20;
 
 /// Bytes of the journal: what was asked for, or as FreeBSD's tunefs has it, which multiplies the fragments of the volume
 /// with the bytes of a block; within a group, and within the limits.
@@ -30,15 +34,43 @@ pub(super) fn size(sb: &Superblock, asked: Option<u64>) -> Result<u64, TuneError
     if needed > free { Err(TuneError::NoRoom { needed: size, free }) } else { Ok(size) }
 }
 
-/// Removes the journal that there is, and makes one of `size` bytes.
-pub(super) fn change(rt: &Rt, disk: &Rc<dyn Disk>, size: Option<u64>) -> Result<(), TuneError> {
+/// Bytes of the log of transactions: what was asked for, or about one hundredth of the volume.
+pub(super) fn log_size(sb: &Superblock, asked: Option<u64>) -> Result<u64, TuneError> {
+    let g = sb.geometry();
+    let (least, most) = (g.blkroundup(LOG_MIN), LOG_MAX);
+    let size = g.blkroundup(asked.unwrap_or_else(|| (sb.volume_bytes() / 100).clamp(2 * LOG_MIN, LOG_USUAL)));
+    if !(least..=most).contains(&size) {
+        return Err(TuneError::JournalSize { found: asked.unwrap_or(size), least, most });
+    }
+    // Blocks of pointers, and a directory that may have to grow.
+    let needed = size + size / 512 + 5 * u64::from(g.bsize);
+    let free = u64::try_from(sb.totals().nbfree).unwrap_or(0) * u64::from(g.bsize);
+    if needed > free { Err(TuneError::NoRoom { needed: size, free }) } else { Ok(size) }
+}
+
+/// A file of the volume that is a log, and nobody's to write to.
+pub(super) struct LogFile {
+    name: &'static str,
+    mode: u16,
+    /// All of these are set, and it is known by those.
+    flags: (u32, u32),
+}
+
+/// FreeBSD's journal of soft updates.
+pub(super) const INTENTS: LogFile = LogFile { name: suj::NAME, mode: suj::MODE, flags: (suj::NEW_FLAGS, suj::FLAGS) };
+
+/// The log of transactions.
+pub(super) const REDO: LogFile = LogFile { name: redo::FILE, mode: redo::MODE, flags: (suj::NEW_FLAGS, redo::FLAGS) };
+
+/// Removes the file that there is, and makes one of `size` bytes.
+pub(super) fn change(rt: &Rt, disk: &Rc<dyn Disk>, what: &LogFile, size: Option<u64>) -> Result<(), TuneError> {
     let located = locate_on(rt, disk.clone())?;
     let options = MountOptions { scheme: Some("sync".into()), ..MountOptions::default() };
     let mounted = rt.block_on(Mounted::mount(rt, located, &options))?;
     let done = rt.block_on(async {
-        remove(mounted.fs()).await?;
+        what.remove(mounted.fs()).await?;
         match size {
-            Some(size) => make(mounted.fs(), size).await,
+            Some(size) => what.make(mounted.fs(), size).await,
             None => Ok(()),
         }
     });
@@ -48,41 +80,50 @@ pub(super) fn change(rt: &Rt, disk: &Rc<dyn Disk>, size: Option<u64>) -> Result<
     Ok(unmounted?)
 }
 
+/// Whether the volume has this file.
+pub(super) fn is_there(rt: &Rt, disk: &Rc<dyn Disk>, sb: &Superblock) -> Result<bool, TuneError> {
+    let found = rt.block_on(fsck::place_of_log(rt, disk.clone(), sb));
+    found.map(|place| place.is_some()).map_err(|why| crate::OpenError::Journal(why).into())
+}
+
 fn root() -> Caller {
     Caller { privileged: true, ..Caller::default() }
 }
 
-/// Removes the journal, if there is one.
-async fn remove(fs: &Rc<Fs>) -> Result<(), TuneError> {
-    let file = match Held::root(fs).await?.lookup(suj::NAME.as_bytes()).await {
-        Ok(file) => file,
-        Err(Error::Refused(Refusal::NotFound)) => return Ok(()),
-        Err(error) => return Err(error.into()),
-    };
-    let journal = file.attr().kind == Kind::Regular && file.attr().flags & suj::FLAGS == suj::FLAGS;
-    if !journal {
-        return Err(TuneError::NameTaken);
+impl LogFile {
+    /// Removes it, if it is there.
+    async fn remove(&self, fs: &Rc<Fs>) -> Result<(), TuneError> {
+        let name = self.name.as_bytes();
+        let file = match Held::root(fs).await?.lookup(name).await {
+            Ok(file) => file,
+            Err(Error::Refused(Refusal::NotFound)) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let known_by = self.flags.1;
+        if file.attr().kind != Kind::Regular || file.attr().flags & known_by != known_by {
+            return Err(TuneError::NameTaken(self.name));
+        }
+        fs.setattr(file.node(), &SetAttr { flags: Some(0), ..SetAttr::default() }).await?;
+        fs.unlink(fs.root(), Name::new(name)?).await?;
+        Ok(())
     }
-    fs.setattr(file.node(), &SetAttr { flags: Some(0), ..SetAttr::default() }).await?;
-    fs.unlink(fs.root(), Name::new(suj::NAME.as_bytes())?).await?;
-    Ok(())
-}
 
-/// Makes a journal of zeroes, in which no old segment is found.
-async fn make(fs: &Rc<Fs>, size: u64) -> Result<(), TuneError> {
-    let (who, name) = (root(), Name::new(suj::NAME.as_bytes())?);
-    let file = fs.mknod(&who, fs.root(), name, Kind::Regular, Mode::new((suj::MODE & 0o7777).into()), 0).await?;
-    let file = Held::new(fs, file);
-    let written = fill(fs, &file, size).await;
-    let flags = SetAttr { flags: Some(suj::NEW_FLAGS), ..SetAttr::default() };
-    let done = match written {
-        Ok(()) => fs.setattr(file.node(), &flags).await.map(|_| ()),
-        Err(error) => Err(error),
-    };
-    if done.is_err() {
-        fs.unlink(fs.root(), name).await?;
+    /// Makes one of zeroes, in which nothing of an older one is found.
+    async fn make(&self, fs: &Rc<Fs>, size: u64) -> Result<(), TuneError> {
+        let (who, name) = (root(), Name::new(self.name.as_bytes())?);
+        let mode = Mode::new((self.mode & 0o7777).into());
+        let file = Held::new(fs, fs.mknod(&who, fs.root(), name, Kind::Regular, mode, 0).await?);
+        let written = fill(fs, &file, size).await;
+        let flags = SetAttr { flags: Some(self.flags.0), ..SetAttr::default() };
+        let done = match written {
+            Ok(()) => fs.setattr(file.node(), &flags).await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        if done.is_err() {
+            fs.unlink(fs.root(), name).await?;
+        }
+        Ok(done?)
     }
-    Ok(done?)
 }
 
 async fn fill(fs: &Rc<Fs>, file: &Held<Fs>, size: u64) -> vfs::Result<()> {

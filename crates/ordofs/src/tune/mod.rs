@@ -8,10 +8,11 @@
 mod journal;
 
 use crate::{ImageSpec, Located, OpenError, locate, locate_on};
+use buf::LogKind;
 use disk::{Block, Disk, DiskOff, FileOptions, Kind, ReadPart, Tag, WritePart};
 use ondisk::superblock::fields::{SbFields, flag};
 use ondisk::superblock::search::Copy;
-use ondisk::{Dialect, Refused, Superblock, suj};
+use ondisk::{Dialect, Refused, Superblock};
 use rt::Rt;
 use std::rc::Rc;
 
@@ -44,6 +45,8 @@ pub struct Tuning {
     pub softupdates: Option<bool>,
     /// The journal of soft updates.
     pub journal: Option<JournalChange>,
+    /// The file for the log of transactions that `journal-file`, `wafs` and `block-journal` keep.
+    pub log: Option<JournalChange>,
     /// The name of the volume: at most 31 bytes, without NUL.
     pub label: Option<String>,
     /// Percent of the data space kept for the privileged: 0 to 99.
@@ -53,7 +56,7 @@ pub struct Tuning {
 /// Something that was asked for, as it was and as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuned {
-    /// `softupdates`, `journal`, `label` or `minfree`.
+    /// `softupdates`, `journal`, `log`, `label` or `minfree`.
     pub what: &'static str,
     /// Before.
     pub was: String,
@@ -105,8 +108,8 @@ pub enum TuneError {
         most: u64,
     },
     /// Somebody's file has the name of the journal.
-    #[error("the root directory has a file {} that is no journal; rename it first", suj::NAME)]
-    NameTaken,
+    #[error("the root directory has a file {0} that is no journal; rename it first")]
+    NameTaken(&'static str),
     /// The volume is too full.
     #[error("a journal of {needed} bytes does not fit: {free} bytes are free")]
     NoRoom {
@@ -161,11 +164,35 @@ impl Tuning {
         if let Some(change) = journal {
             // T2: off first, and the flag comes back when the file is there.
             change_superblock(rt, &disk, |f| f.flags &= !flag::SUJ)?;
-            journal::change(rt, &disk, change)?;
+            journal::change(rt, &disk, &journal::INTENTS, change)?;
+        }
+        let had_log = journal::is_there(rt, &disk, &before)?;
+        match self.log {
+            // One that is there and big enough for whoever asked for no size stays.
+            Some(JournalChange::On(None)) if had_log => {}
+            Some(JournalChange::On(size)) => {
+                journal::change(rt, &disk, &journal::REDO, Some(journal::log_size(&before, size)?))?;
+            }
+            Some(JournalChange::Off) => journal::change(rt, &disk, &journal::REDO, None)?,
+            None => {}
         }
         change_superblock(rt, &disk, |f| self.put(f))?;
-        let after = locate_on(rt, disk)?.found.superblock;
-        Ok(self.told(&before, &after))
+        let after = locate_on(rt, disk.clone())?.found.superblock;
+        let mut told = self.told(&before, &after);
+        if self.log.is_some() {
+            let on = |on: bool| if on { "on" } else { "off" }.to_owned();
+            let is = journal::is_there(rt, &disk, &after)?;
+            told.push(Tuned { what: "log", was: on(had_log), is: on(is) });
+        }
+        Ok(told)
+    }
+
+    /// What a scheme with such a log needs of a new volume.
+    pub fn for_log(kind: LogKind) -> Tuning {
+        match kind {
+            LogKind::Intents => Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() },
+            LogKind::Redo => Tuning { log: Some(JournalChange::On(None)), ..Tuning::default() },
+        }
     }
 
     /// Whether all of it can be done (T1); the size of the journal that is to be made, if one is.
@@ -176,6 +203,10 @@ impl Tuning {
         };
         of_freebsd("soft updates", self.softupdates == Some(true))?;
         of_freebsd("the journal of soft updates", matches!(self.journal, Some(JournalChange::On(_))))?;
+        of_freebsd("the superblock's place for what a log needs", matches!(self.log, Some(JournalChange::On(_))))?;
+        if let Some(JournalChange::On(size)) = self.log {
+            journal::log_size(sb, size)?;
+        }
         if let Some(label) = self.label.as_ref().filter(|label| label.len() > 31 || label.contains('\0')) {
             return Err(TuneError::Label(label.len()));
         }

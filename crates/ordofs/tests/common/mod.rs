@@ -38,7 +38,7 @@ pub fn located(ram: &RamDisk, disk: Rc<dyn Disk>) -> Located {
         ram.peek(at.0, bytes);
         Ok(())
     };
-    Located { found: search::find(&mut read, size).expect("there is a volume"), disk }
+    Located { found: search::find(&mut read, size).expect("there is a volume"), disk, log: None }
 }
 
 /// Mounted with this scheme.
@@ -60,7 +60,7 @@ pub fn judge(rt: &Rt, ram: &RamDisk) -> fsck::Report {
 /// Runs fsck.
 pub fn check(rt: &Rt, ram: &RamDisk, mode: fsck::Mode) -> fsck::Report {
     let disk: Rc<dyn Disk> = Rc::new(ram.clone());
-    rt.block_on(fsck::check(rt, disk, fsck::Options { mode, progress: None })).expect("the disk is well")
+    rt.block_on(fsck::check(rt, disk, fsck::Options::new(mode))).expect("the disk is well")
 }
 
 /// Asserts that fsck finds nothing.

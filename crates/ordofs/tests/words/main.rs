@@ -79,7 +79,7 @@ fn read(rt: &Rt, ram: &RamDisk) -> Option<Tree> {
 /// `false`: there is no superblock to begin with.
 fn check(rt: &Rt, ram: &RamDisk, mode: Mode) -> Option<fsck::Report> {
     let disk = Rc::new(Budget::new(Rc::new(ram.clone()), REQUESTS));
-    match rt.block_on(fsck::check(rt, disk, fsck::Options { mode, progress: None })) {
+    match rt.block_on(fsck::check(rt, disk, fsck::Options::new(mode))) {
         Ok(report) => Some(report),
         Err(fsck::Error::NoSuperblock { .. } | fsck::Error::TooShort { .. }) => None,
         Err(error) => panic!("fsck failed: {error}"),

@@ -27,8 +27,8 @@ impl Difference {
     }
 }
 
-/// The journal of a volume, in its root directory. No script makes it.
-pub(super) const OWN_FILE: &[u8] = b".sujournal";
+/// The journals of a volume, in its root directory. No script makes them.
+pub(super) const OWN_FILES: [&[u8]; 2] = [b".sujournal", b".ordofs-log"];
 
 type Compared<T> = std::result::Result<T, Difference>;
 
@@ -82,8 +82,8 @@ impl<'a, A: FileSystem, B: FileSystem> Pair<'a, A, B> {
         let (mut left, mut right) = both(path, "readdir", left, right)?;
         if path.is_empty() {
             // A file of the volume itself, which no script made.
-            left.retain(|(name, _)| name != OWN_FILE);
-            right.retain(|(name, _)| name != OWN_FILE);
+            left.retain(|(name, _)| !OWN_FILES.contains(&&name[..]));
+            right.retain(|(name, _)| !OWN_FILES.contains(&&name[..]));
         }
         left.sort_unstable();
         right.sort_unstable();

@@ -1,7 +1,7 @@
 //! Applies operations and says what came of each.
 
 use super::Op;
-use super::compare::OWN_FILE;
+use super::compare::OWN_FILES;
 use crate::paths::{self, Held, Session};
 use crate::rng;
 use std::hash::Hasher;
@@ -274,7 +274,7 @@ impl<'a, F: FileSystem> Player<'a, F> {
             Op::Readdir { .. } if attr.kind == Kind::Directory && attr.nlink == 0 => Err(Stop::Skip),
             Op::Readdir { batch, .. } => {
                 let mut names = self.session.list_by(file, (*batch).max(1) as usize).await?;
-                names.retain(|(name, _)| name != OWN_FILE);
+                names.retain(|(name, _)| !OWN_FILES.contains(&&name[..]));
                 names.sort_unstable();
                 let text = |(name, kind): (Vec<u8>, u8)| (String::from_utf8_lossy(&name).into_owned(), kind);
                 Ok(Outcome::Names(names.into_iter().map(text).collect()))

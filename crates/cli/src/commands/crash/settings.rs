@@ -3,13 +3,15 @@
 use crate::out::usage;
 use crate::size;
 use ::crash::Plan;
-use ordofs::AllocInit;
 use ordofs::ondisk::Format;
+use ordofs::schemes::Settings;
 
 /// What was set; the rest stays as it is usual.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Set {
-    alloc_init: Option<AllocInit>,
+    scheme: Settings,
+    /// The log on a disk of its own.
+    separate_log: bool,
     size: Option<u64>,
     bsize: Option<u32>,
     fsize: Option<u32>,
@@ -19,7 +21,8 @@ pub(super) struct Set {
     exhaustive: Option<usize>,
 }
 
-const KEYS: &str = "allocinit, size, bsize, fsize, format, pauses, recovery, exhaustive";
+const KEYS: &str =
+    "allocinit, logmode, data, commit, checkpoint, log, size, bsize, fsize, format, pauses, recovery, exhaustive";
 
 /// Writes of which every subset may be asked for: 2^20 states at one cut.
 const EXHAUSTIVE_MAX: usize = 20;
@@ -41,7 +44,13 @@ impl Set {
     fn one(&mut self, key: &str, value: &str) -> Result<(), String> {
         let number = || value.parse().map_err(|_| "must be a number".to_owned());
         match key {
-            "allocinit" => self.alloc_init = Some(AllocInit::by_name(value).ok_or("must be none, dirs or all")?),
+            "log" => {
+                self.separate_log = match value {
+                    "separate" => true,
+                    "volume" => false,
+                    _ => return Err("must be separate or volume".into()),
+                }
+            }
             "size" => self.size = Some(size::parse(value)?),
             "bsize" => self.bsize = Some(size::parse_u32(value)?),
             "fsize" => self.fsize = Some(size::parse_u32(value)?),
@@ -64,7 +73,10 @@ impl Set {
                 let writes = value.parse().ok().filter(|writes| *writes <= EXHAUSTIVE_MAX);
                 self.exhaustive = Some(writes.ok_or(format!("must be a number up to {EXHAUSTIVE_MAX}"))?);
             }
-            _ => return Err(format!("there is no {key:?}; there are: {KEYS}")),
+            _ => match self.scheme.set(key, value) {
+                Some(set) => set?,
+                None => return Err(format!("there is no {key:?}; there are: {KEYS}")),
+            },
         }
         Ok(())
     }
@@ -73,7 +85,9 @@ impl Set {
         fn put<T: Copy>(value: Option<T>, to: &mut T) {
             *to = value.unwrap_or(*to);
         }
-        plan.settings.alloc_init = self.alloc_init.or(plan.settings.alloc_init);
+        let without = std::mem::take(&mut plan.settings.without);
+        plan.settings = Settings { without, ..self.scheme.clone() };
+        plan.separate_log |= self.separate_log;
         put(self.size, &mut plan.shape.size);
         put(self.bsize, &mut plan.shape.bsize);
         put(self.fsize, &mut plan.shape.fsize);
@@ -92,6 +106,7 @@ impl Set {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ordofs::AllocInit;
 
     #[test]
     fn what_is_set_arrives_in_the_plan_and_nothing_else_changes() {
@@ -112,7 +127,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (option, named) in [
             ("allocinit=some", "none, dirs or all"),
-            ("fast=1", "there are: allocinit, size"),
+            ("fast=1", "there are: allocinit, logmode"),
             ("size=much", "much"),
             ("pauses", "yes or no"),
             ("exhaustive=60", "up to 20"),

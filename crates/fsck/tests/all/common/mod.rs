@@ -27,7 +27,7 @@ pub(crate) fn run(disk: &RamDisk, mode: Mode) -> Result<Report, Error> {
     let rt = rt::Rt::virtual_time(1);
     let disk: Rc<dyn disk::Disk> = Rc::new(disk.clone());
     let inner = rt.clone();
-    rt.block_on(async move { fsck::check(&inner, disk, Options { mode, progress: None }).await })
+    rt.block_on(async move { fsck::check(&inner, disk, Options::new(mode)).await })
 }
 
 /// The findings, a line each.

@@ -29,7 +29,7 @@ impl System {
 
     /// There is a scheme of this name, and it can be set so.
     pub(super) fn is_there(&self) -> bool {
-        let can_be_set = || self.settings.iter().all(|(key, value)| can_set(self.scheme, key, value));
+        let can_be_set = || self.settings.iter().all(|(key, value)| can_set(key, value));
         schemes::by_name(self.scheme).is_some() && can_be_set()
     }
 }

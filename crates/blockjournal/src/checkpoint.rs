@@ -1,0 +1,82 @@
+//! Giving back room: the tail moves on.
+//!
+//! Room may be written over only when a durable superblock says that reading starts behind it (K6). One superblock is on
+//! its way at a time, in the slot of the older one (K7).
+
+use crate::journal::Inner;
+#[cfg(feature = "planted")]
+use crate::planted::{Broken, has};
+use crate::superblock::Superblock;
+use crate::{Error, Journal, Seq};
+
+impl Journal {
+    /// All blocks of the transactions up to `upto` are home and durable, says the caller: recovery will start behind them.
+    /// Their room is free when this returns. An `upto` that was passed already changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::NoTransaction`] for one that is not durable; [`Error::Closed`], [`Error::Failed`].
+    pub async fn checkpoint(&self, upto: Seq) -> Result<(), Error> {
+        let journal = &self.0;
+        let mut known = journal.superblock.lock().await;
+        let next = {
+            let state = journal.state.borrow();
+            journal.usable(&state)?;
+            let last = state.next.before();
+            if upto > last {
+                return Err(Error::NoTransaction { seq: upto, last });
+            }
+            let tail_seq = upto.next();
+            if tail_seq <= known.tail_seq {
+                return Ok(());
+            }
+            let behind = (tail_seq.0 - known.tail_seq.0) as usize;
+            let tail = state.live.get(behind).copied().unwrap_or(state.end);
+            Superblock { tail, tail_seq, sure: last, ..known.next() }
+        };
+        #[cfg(feature = "planted")]
+        if has(Broken::Reuse) {
+            journal.state.borrow_mut().tail = next.tail;
+            journal.area.place.rt().yield_now().await;
+        }
+        journal.put(&mut known, next).await
+    }
+
+    /// Marks the journal clean: the next opening has nothing to look for. Every transaction has to be checkpointed before.
+    ///
+    /// # Errors
+    /// [`Error::Unfinished`]; [`Error::Closed`], [`Error::Failed`].
+    pub async fn close(&self) -> Result<(), Error> {
+        let journal = &self.0;
+        let _turn = journal.turn.lock().await;
+        let mut known = journal.superblock.lock().await;
+        let next = {
+            let mut state = journal.state.borrow_mut();
+            journal.usable(&state)?;
+            let last = state.next.before();
+            if known.tail_seq <= last {
+                return Err(Error::Unfinished { first: known.tail_seq, last });
+            }
+            state.closed = true;
+            Superblock { clean: true, sure: last, ..known.next() }
+        };
+        journal.put(&mut known, next).await
+    }
+}
+
+impl Inner {
+    /// Writes `next`, and takes note of it when it is durable.
+    async fn put(&self, known: &mut Superblock, next: Superblock) -> Result<(), Error> {
+        #[cfg(feature = "planted")]
+        let next = if has(Broken::Superblock) { next.next() } else { next };
+        if let Err(error) = self.area.place.write_superblock(&next).durable().await {
+            return Err(self.fail(error));
+        }
+        let mut state = self.state.borrow_mut();
+        let gone = (next.tail_seq.0 - known.tail_seq.0) as usize;
+        state.live.drain(..gone);
+        (state.tail, state.epoch) = (next.tail, next.sequence);
+        state.counters.superblocks += 1;
+        *known = next;
+        Ok(())
+    }
+}

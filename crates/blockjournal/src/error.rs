@@ -1,0 +1,196 @@
+//! What can go wrong with a journal.
+
+use crate::Seq;
+use disk::{DiskError, DiskOff};
+
+/// Whose matter an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The caller's: another call, or another time, would do.
+    Caller,
+    /// The disk's: it could not read or write.
+    Disk,
+    /// The image's: what is on the disk is no journal, or not a whole one.
+    Image,
+}
+
+/// What a journal answers when it cannot.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No journal can lie there.
+    #[error("no journal can lie in these extents: {why}")]
+    Extents {
+        /// What is wrong with them.
+        why: &'static str,
+    },
+    /// No journal fits.
+    #[error("a journal with such blocks needs at least {least} bytes, and there are {len}; give it more room")]
+    TooSmall {
+        /// Bytes that were given.
+        len: u64,
+        /// Bytes that are needed.
+        least: u64,
+    },
+    /// The block size cannot be used here.
+    #[error("blocks of {size} bytes cannot be: take a power of two from {least} to {most} that divides each extent")]
+    BlockSize {
+        /// Bytes that were asked for.
+        size: u32,
+        /// The fewest bytes: the disk's sector.
+        least: u32,
+        /// The most bytes.
+        most: u32,
+    },
+    /// An image or a revoked range is not made of whole blocks.
+    #[error("{len} bytes at {at} are not whole blocks of {block} bytes: a journal takes nothing else")]
+    Ragged {
+        /// Where it belongs.
+        at: DiskOff,
+        /// Its bytes.
+        len: u64,
+        /// Bytes of a block.
+        block: u32,
+    },
+    /// The transaction is longer than the journal.
+    #[error(
+        "a transaction of {blocks} blocks is too long for this journal of {most}; split it, or make a larger journal"
+    )]
+    TooLong {
+        /// Blocks of the journal that it takes.
+        blocks: u64,
+        /// All blocks of the journal.
+        most: u64,
+    },
+    /// There is no room until somebody checkpoints.
+    #[error("the journal is full: {wanted} blocks wanted, {free} free; write blocks home, then checkpoint")]
+    Full {
+        /// Blocks of the journal that the transaction takes.
+        wanted: u64,
+        /// Blocks that are free now.
+        free: u64,
+    },
+    /// No transaction that is durable has this number.
+    #[error("the transaction {seq} is not durable, and cannot be checkpointed; the last one that is is {last}")]
+    NoTransaction {
+        /// The number.
+        seq: Seq,
+        /// The last one that is durable.
+        last: Seq,
+    },
+    /// It cannot be closed yet.
+    #[error("the journal cannot be closed: the transactions {first} to {last} are not checkpointed")]
+    Unfinished {
+        /// The oldest.
+        first: Seq,
+        /// The newest.
+        last: Seq,
+    },
+    /// It was closed.
+    #[error("the journal is closed")]
+    Closed,
+    /// A commit was dropped half-way. Nobody knows what of it is on the disk.
+    #[error("the commit of the transaction {0} was dropped half-way: open the journal again")]
+    Abandoned(Seq),
+    /// The disk has refused.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A write or a flush failed before. Nothing more is committed: nobody knows what of that is on the disk.
+    #[error("the journal is closed since a write failed: open it again. The failure: {0}")]
+    Failed(DiskError),
+    /// There is no journal.
+    #[error("no journal is there: neither superblock has the magic number")]
+    NotAJournal,
+    /// Neither superblock can be believed.
+    #[error(
+        "both superblocks of the journal are damaged ({why}), and transactions cannot be found without them; check the whole \
+         file system, and make the journal anew"
+    )]
+    Superblock {
+        /// What is wrong with the better one.
+        why: &'static str,
+    },
+    /// A later version of the format.
+    #[error("the journal has version {version} of the format, and this program knows version {known}")]
+    Version {
+        /// What the superblock says.
+        version: u32,
+        /// What is known.
+        known: u32,
+    },
+    /// The journal is longer than the place it lies in.
+    #[error("the journal needs {needs} bytes, and its place ends at {len} bytes; was it cut off?")]
+    CutOff {
+        /// Bytes that the superblock speaks of.
+        needs: u64,
+        /// Bytes of the place.
+        len: u64,
+    },
+    /// A transaction that was durable is not there, or is not what it was.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+}
+
+/// A journal with a hole: it goes on behind the place where it seems to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the journal is damaged: of the transaction {seq} {what}, at {at}, and {witness} says that transactions up to {sure} \
+     were durable; replay those before it, check the whole file system, and make the journal anew"
+)]
+pub struct Damage {
+    /// The first transaction that cannot be read.
+    pub seq: Seq,
+    /// What is wrong with it.
+    pub what: &'static str,
+    /// Where on the disk.
+    pub at: DiskOff,
+    /// The newest transaction that is known to have been durable.
+    pub sure: Seq,
+    /// Who says so.
+    pub witness: Witness,
+}
+
+/// Who knows that there was more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Witness {
+    /// The superblock.
+    Superblock,
+    /// A block of the journal behind the hole, of the transaction with this number.
+    Block(Seq),
+    /// A block of the journal that names a superblock which is lost, of the transaction with this number.
+    LostSuperblock(Seq),
+}
+
+impl std::fmt::Display for Witness {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Witness::Superblock => f.write_str("the superblock"),
+            Witness::Block(seq) => write!(f, "a block of the transaction {seq} behind it"),
+            Witness::LostSuperblock(seq) => write!(f, "a block of the transaction {seq}, whose superblock is lost,"),
+        }
+    }
+}
+
+impl Error {
+    /// Whose matter it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Extents { .. }
+            | Error::TooSmall { .. }
+            | Error::BlockSize { .. }
+            | Error::Ragged { .. }
+            | Error::TooLong { .. }
+            | Error::Full { .. }
+            | Error::NoTransaction { .. }
+            | Error::Unfinished { .. }
+            | Error::Closed
+            | Error::Abandoned(_) => ErrorKind::Caller,
+            Error::Disk(_) | Error::Failed(_) => ErrorKind::Disk,
+            Error::NotAJournal
+            | Error::Superblock { .. }
+            | Error::Version { .. }
+            | Error::CutOff { .. }
+            | Error::Damaged(_) => ErrorKind::Image,
+        }
+    }
+}

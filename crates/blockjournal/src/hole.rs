@@ -1,0 +1,69 @@
+//! Telling a hole from an end (K8): somebody behind the last transaction that counts knows of more.
+//!
+//! One transaction is under way at a time. So a torn tail has nothing behind it that calls it durable, and the search goes
+//! through all that the circle has left.
+
+use crate::area::Area;
+use crate::blocks::Header;
+#[cfg(feature = "planted")]
+use crate::planted::{Broken, has};
+use crate::reader::Reader;
+use crate::recover::Walk;
+use crate::superblock::Superblock;
+use crate::{Damage, Error, Seq, Witness};
+
+/// Bytes that are looked at behind the tail of a journal that was closed.
+const AFTER_CLOSE: u64 = 1 << 20;
+
+/// The damage, if `walk` has ended before a transaction that was durable.
+pub(crate) async fn hole(area: &Area, superblock: &Superblock, walk: &mut Walk) -> Result<Option<Damage>, Error> {
+    #[cfg(feature = "planted")]
+    if has(Broken::Witness) {
+        return Ok(None);
+    }
+    let known = walk.seq.before();
+    let (line, what) = walk.stopped;
+    let damage = |sure, witness| {
+        let (at, _) = area.run(line);
+        Ok(Some(Damage { seq: walk.seq, what, at, sure, witness }))
+    };
+    if superblock.sure > known {
+        return damage(superblock.sure, Witness::Superblock);
+    }
+    for line in walk.line..walk.limit() {
+        let limit = walk.limit();
+        let block = walk.reader.block(line, limit).await?;
+        let Some(header) = Header::read(area.shape, block, line, area.size) else { continue };
+        match testimony(superblock, known, &header) {
+            Some(witness) => return damage(header.sure, witness),
+            None => continue,
+        }
+    }
+    Ok(None)
+}
+
+/// A journal that was closed is empty; but if the superblock that closed it is the older one of two, and the newer one is
+/// lost, the next transactions follow. The first of them begins at the tail.
+pub(crate) async fn lost_superblock(area: &Area, superblock: &Superblock) -> Result<Option<Damage>, Error> {
+    let block = area.shape.block as u64;
+    let (from, to) = (superblock.tail, superblock.tail + (AFTER_CLOSE / block).clamp(1, area.size));
+    let mut reader = Reader::new(area.clone()).at_most(to - from);
+    for line in from..to {
+        let block = reader.block(line, to).await?;
+        let Some(header) = Header::read(area.shape, block, line, area.size) else { continue };
+        if let Some(witness) = testimony(superblock, superblock.sure, &header) {
+            let (what, (at, _)) = ("nothing is known", area.run(from));
+            return Ok(Some(Damage { seq: superblock.tail_seq, what, at, sure: header.sure, witness }));
+        }
+    }
+    Ok(None)
+}
+
+/// What a block says that is no part of a transaction that counts.
+fn testimony(superblock: &Superblock, known: Seq, header: &Header) -> Option<Witness> {
+    // So does one of a later lap: its room was free only since a newer superblock was durable (K6).
+    if header.epoch > superblock.sequence {
+        return Some(Witness::LostSuperblock(header.seq));
+    }
+    (header.sure > known).then_some(Witness::Block(header.seq))
+}

@@ -1,0 +1,42 @@
+//! Reading the journal's line of blocks, some megabytes at a time.
+
+use crate::Error;
+use crate::area::Area;
+
+/// Bytes that are read at a time.
+const AHEAD: usize = 4 << 20;
+
+/// A window on the line.
+pub(crate) struct Reader {
+    area: Area,
+    /// The block of the line that the window begins with.
+    from: u64,
+    bytes: Vec<u8>,
+    /// Blocks at a time.
+    ahead: u64,
+}
+
+impl Reader {
+    pub(crate) fn new(area: Area) -> Reader {
+        let ahead = (AHEAD / area.shape.block) as u64;
+        Reader { area, from: 0, bytes: Vec::new(), ahead }
+    }
+
+    /// So many blocks at a time at the most.
+    pub(crate) fn at_most(self, ahead: u64) -> Reader {
+        Reader { ahead: self.ahead.min(ahead).max(1), ..self }
+    }
+
+    /// The block at `line`, which lies before `limit`. What follows it up to there may be read with it.
+    pub(crate) async fn block(&mut self, line: u64, limit: u64) -> Result<&mut [u8], Error> {
+        let block = self.area.shape.block;
+        let held = (self.bytes.len() / block) as u64;
+        if line < self.from || line >= self.from + held {
+            self.bytes.clear();
+            self.from = line;
+            self.area.read(line, self.ahead.min(limit - line), &mut self.bytes).await?;
+        }
+        let into = (line - self.from) as usize * block;
+        Ok(&mut self.bytes[into..into + block])
+    }
+}

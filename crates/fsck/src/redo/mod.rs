@@ -1,0 +1,110 @@
+//! Replay of a log of transactions: what calls have changed happens again, each call as a whole.
+//!
+//! Whatever the crash has left of the homes is written over with what the log has of them; it takes time as the log is
+//! long, and a look at each group's counts.
+//!
+//! P1. A log counts only on the volume that it was begun for, while nobody else has written that volume's superblock.
+//! P2. Nothing is written before the log was read to its end, and all of it makes sense: a log with damage in the middle
+//!     is left as it is, and so is the volume.
+//! P3. A replay that is cut is begun again, and comes to the same. What is freed by lists is the same each time (see
+//!     [`ondisk::redo`]). The files without a name are freed by a transaction that is added to the log: from then on they
+//!     are of those that happen again.
+//! P4. The log counts until the volume is marked clean, which is last and alone.
+
+mod apply;
+mod nameless;
+mod source;
+
+pub use source::{LogPlace, place_of_log};
+
+use crate::dirty::Order;
+use crate::setup::{self, Opened};
+use crate::suj::{NotReplayed, Replay, Replayed};
+use disk::Disk;
+use ondisk::superblock::fields::flag;
+use ondisk::superblock::{Keeper, LogAt};
+use ondisk::{Cgx, Superblock, csum};
+use rt::Rt;
+use source::{Held, Source};
+use std::rc::Rc;
+
+/// Whether a log must be replayed before this volume is worth anything, and where that is (P1).
+pub fn is_due(sb: &Superblock) -> Option<Keeper> {
+    let (keeper, untouched) = sb.keeper()?;
+    (untouched && !sb.is_clean() && keeper.log != LogAt::Nowhere).then_some(keeper)
+}
+
+/// Replays the log of the volume on `disk`, and marks the volume clean. `elsewhere` is the disk of the log, where it is
+/// not a file of the volume.
+///
+/// # Errors
+/// Why the log was not replayed; then nothing was written, but where a disk failed.
+pub async fn replay_log(rt: &Rt, disk: Rc<dyn Disk>, elsewhere: Option<Rc<dyn Disk>>) -> Result<Replayed, NotReplayed> {
+    let opened = setup::open(&disk).await?;
+    replay_opened(rt, disk, elsewhere, opened).await
+}
+
+/// The same, after the superblock was found.
+pub(crate) async fn replay_opened(
+    rt: &Rt,
+    disk: Rc<dyn Disk>,
+    elsewhere: Option<Rc<dyn Disk>>,
+    opened: Opened,
+) -> Result<Replayed, NotReplayed> {
+    let Some(keeper) = is_due(&opened.sb) else {
+        return Err(if opened.sb.is_clean() { NotReplayed::Clean } else { NotReplayed::NoLog });
+    };
+    crate::suj::gate(&opened.sb)?;
+    let mut volume = Replay::new(disk.clone(), opened.sb, rt.wall().0);
+    let place = match keeper.log {
+        LogAt::File(ino) => source::Where::Within(disk, volume.log_extents(ino).await?),
+        LogAt::Elsewhere | LogAt::Nowhere => source::Where::Elsewhere(elsewhere.ok_or(NotReplayed::LogElsewhere)?),
+    };
+    let mut source = Source::open(rt, place, &keeper).await?;
+    let Held { transactions, blocks } = source.held().await?;
+    volume.done.segments = transactions.len() as u64;
+    volume.redo(&transactions, blocks).await?;
+    volume.free_what_waits(&transactions).await?;
+    volume.free_the_nameless(&transactions, source).await?;
+    volume.finish_redo(&keeper).await?;
+    Ok(volume.done)
+}
+
+impl Replay {
+    /// P4.
+    async fn finish_redo(&mut self, keeper: &Keeper) -> Result<(), NotReplayed> {
+        self.sum_all_groups().await?;
+        self.write_groups().await?;
+        for order in [Order::Groups, Order::Fresh, Order::Contents, Order::Inodes] {
+            self.image.flush_order(order).await?;
+        }
+        let f = &mut self.sb.fields;
+        (f.pendingblocks, f.pendinginodes) = (0, 0);
+        self.put_kept(keeper).await?;
+        let f = &mut self.sb.fields;
+        f.clean = 1;
+        f.flags &= !(flag::UNCLEAN | flag::NEEDSFSCK);
+        self.put_kept(keeper).await
+    }
+
+    /// The superblock, still that of the log's keeper: torn or not, the log goes on to count until the mark.
+    async fn put_kept(&mut self, keeper: &Keeper) -> Result<(), NotReplayed> {
+        let (at, now) = (self.sb.at, self.now);
+        let bytes = self.sb.encode_kept(now, keeper);
+        self.image.write(at, &bytes, Order::Superblock).await?;
+        Ok(self.image.flush_superblock().await?)
+    }
+
+    /// The array of sums is written now and then only: all of it is taken from the groups.
+    async fn sum_all_groups(&mut self) -> Result<(), NotReplayed> {
+        let geo = self.geo.clone();
+        let mut array = vec![0; geo.cssize as usize];
+        self.image.read(geo.byte(geo.csaddr), &mut array).await?;
+        for c in (0..geo.ncg).map(Cgx) {
+            let cs = self.stored_sum(c).await?;
+            let done = csum::put(&mut array, c, cs, geo.endian);
+            debug_assert!(done.is_some(), "the array has an element for each group");
+        }
+        Ok(self.image.write(geo.byte(geo.csaddr), &array, Order::Groups).await?)
+    }
+}

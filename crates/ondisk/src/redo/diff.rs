@@ -1,0 +1,54 @@
+//! What changed between two states of a block.
+
+use super::Piece;
+
+/// Equal bytes between two pieces that cost less than a piece of their own.
+const GAP: usize = 6;
+/// Bytes compared at a time.
+const WORD: usize = 32;
+
+/// The pieces of `now` that differ from `before`; the two are of one length.
+pub fn differences(before: &[u8], now: &[u8]) -> Vec<Piece> {
+    let (mut pieces, mut open): (Vec<Piece>, Option<(usize, usize)>) = (Vec::new(), None);
+    let mut differs = |at: usize| match &mut open {
+        Some((_, end)) if at <= *end + GAP => *end = at + 1,
+        _ => {
+            let done = open.replace((at, at + 1));
+            pieces.extend(done.map(|(from, to)| piece(now, from, to)));
+        }
+    };
+    for (n, (old, new)) in before.chunks(WORD).zip(now.chunks(WORD)).enumerate() {
+        if old != new {
+            let unequal = old.iter().zip(new).enumerate().filter(|(_, (a, b))| a != b);
+            unequal.for_each(|(i, _)| differs(n * WORD + i));
+        }
+    }
+    pieces.extend(open.map(|(from, to)| piece(now, from, to)));
+    pieces
+}
+
+/// The pieces of `now` that are not zero.
+pub fn pieces_of(now: &[u8]) -> Vec<Piece> {
+    differences(&vec![0; now.len()], now)
+}
+
+fn piece(now: &[u8], from: usize, to: usize) -> Piece {
+    Piece { at: from as u32, bytes: now.get(from..to).unwrap_or_default().to_vec() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_what_differs_joined_over_short_gaps() {
+        let before = vec![0; 200];
+        let mut now = before.clone();
+        (now[3], now[9], now[31], now[32], now[199]) = (1, 2, 3, 4, 5);
+        let at = |pieces: Vec<Piece>| pieces.into_iter().map(|p| (p.at, p.bytes)).collect::<Vec<_>>();
+        let expected = vec![(3, vec![1, 0, 0, 0, 0, 0, 2]), (31, vec![3, 4]), (199, vec![5])];
+        assert_eq!(at(differences(&before, &now)), expected);
+        assert_eq!(at(pieces_of(&now)), expected);
+        assert_eq!(differences(&now, &now), []);
+    }
+}

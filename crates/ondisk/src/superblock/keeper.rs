@@ -1,0 +1,100 @@
+//! What the superblock says of who kept the volume last: the scheme, and where its log is.
+//!
+//! It lies in the first words of `fs_sparecon32`, which no system uses. Other systems write it back as they read it; so
+//! it carries the time of the superblock that it was written with. A superblock that another system has written since has
+//! another time, and a log from before that must not be replayed: it would undo what that system did.
+
+use super::{Dialect, Superblock};
+use crate::Ino;
+
+const MAGIC: u32 = 0x4f72_6446;
+/// Bytes of a scheme's name at most.
+const NAME: usize = 16;
+const WORDS: usize = 11;
+
+/// Where a log is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogAt {
+    /// There is none, or none that a crash would need.
+    #[default]
+    Nowhere,
+    /// In this file of the volume.
+    File(Ino),
+    /// On another disk.
+    Elsewhere,
+}
+
+/// Who kept the volume last.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Keeper {
+    /// The scheme, by its name: at most 16 bytes.
+    pub scheme: String,
+    /// Where its log is.
+    pub log: LogAt,
+    /// What tells the log from all others.
+    pub id: u64,
+}
+
+impl Keeper {
+    /// The words, as of a superblock written at `time`.
+    fn words(&self, time: i64) -> [u32; WORDS] {
+        let mut name = [0; NAME];
+        name.iter_mut().zip(self.scheme.bytes()).for_each(|(to, from)| *to = from);
+        let [a, b, c, d] = std::array::from_fn(|i| {
+            let at = |n: usize| u32::from(name.get(4 * i + n).copied().unwrap_or(0));
+            at(0) | at(1) << 8 | at(2) << 16 | at(3) << 24
+        });
+        let (kind, ino) = match self.log {
+            LogAt::Nowhere => (0, 0),
+            LogAt::File(ino) => (1, ino.0),
+            LogAt::Elsewhere => (2, 0),
+        };
+        let (id, time) = (halves(self.id), halves(time.cast_unsigned()));
+        let mut words = [MAGIC, kind, a, b, c, d, ino, id.0, id.1, time.0 ^ time.1.rotate_left(16), 0];
+        words[WORDS - 1] = sum(&words);
+        words
+    }
+}
+
+fn halves(n: u64) -> (u32, u32) {
+    (n as u32, (n >> 32) as u32)
+}
+
+/// The words are one sector's, which is never torn; the sum tells them from what somebody else may keep there.
+fn sum(words: &[u32; WORDS]) -> u32 {
+    let step = |sum: u32, word: &u32| sum.rotate_left(5).wrapping_mul(0x9e37_79b1) ^ word;
+    words.iter().take(WORDS - 1).fold(0x5eed, step)
+}
+
+impl Superblock {
+    /// Who kept the volume last, if anybody said so, and whether nobody else has written the superblock since.
+    pub fn keeper(&self) -> Option<(Keeper, bool)> {
+        let mut words = [0; WORDS];
+        words.iter_mut().zip(&self.fields.sparecon32).for_each(|(to, from)| *to = from.cast_unsigned());
+        let [magic, kind, a, b, c, d, ino, low, high, ..] = words;
+        if magic != MAGIC || words[WORDS - 1] != sum(&words) {
+            return None;
+        }
+        let name: Vec<u8> =
+            [a, b, c, d].iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0).collect();
+        let log = match kind {
+            0 => LogAt::Nowhere,
+            1 => LogAt::File(Ino(ino)),
+            2 => LogAt::Elsewhere,
+            _ => return None,
+        };
+        let keeper = Keeper { scheme: String::from_utf8(name).ok()?, log, id: u64::from(low) | u64::from(high) << 32 };
+        let untouched = keeper.words(self.fields.time) == words;
+        Some((keeper, untouched))
+    }
+
+    /// The bytes to write at `fs_sblockloc`, as [`Superblock::encode`] has them, and with this keeper. On the volumes of
+    /// other systems than FreeBSD without it.
+    pub fn encode_kept(&mut self, now: i64, keeper: &Keeper) -> Vec<u8> {
+        if self.dialect == Dialect::FreeBsd && self.wide {
+            let words = keeper.words(now);
+            self.fields.sparecon32.iter_mut().zip(words).for_each(|(to, word)| *to = word.cast_signed());
+        }
+        self.encode(now)
+    }
+}

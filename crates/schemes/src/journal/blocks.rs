@@ -1,0 +1,112 @@
+//! The log of `block-journal`: whole blocks, in a journal of [`blockjournal`].
+
+use super::Txn;
+use super::log::{Capture, Log};
+use blockjournal::{Commit, Journal, Options, Place, Seq, Transaction};
+use buf::{Boxed, LogFile};
+use disk::DiskOff;
+use ondisk::redo::{self, Waiting};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use vfs::{Error, Result};
+
+/// What is kept free of the journal, one part in so many, for replay's own transaction.
+const KEPT: u64 = 16;
+
+pub(crate) struct Blocks {
+    journal: Journal,
+    /// Bytes of a fragment: what places are counted in, and the journal's own block.
+    frag: u32,
+    /// Transactions that the journal still has, oldest first.
+    marks: RefCell<VecDeque<(Txn, Seq)>>,
+}
+
+fn failed(error: blockjournal::Error) -> Error {
+    Error::io(error)
+}
+
+impl Blocks {
+    /// What waits to be freed has no contents any more.
+    fn revoked(&self, capture: &Capture) -> Vec<(DiskOff, u64)> {
+        let frag = u64::from(self.frag);
+        let runs = capture.waiting.iter().flat_map(|waiting| match waiting {
+            Waiting::Blocks(runs) => runs.as_slice(),
+            Waiting::Inode(..) => &[],
+        });
+        let freed = runs.map(|(at, frags)| (DiskOff(at.0 * frag), u64::from(*frags) * frag));
+        freed.chain(capture.void.iter().copied()).collect()
+    }
+}
+
+impl Log for Blocks {
+    type Form = Transaction;
+
+    fn begin(file: LogFile) -> Boxed<'static, Result<(Blocks, u64)>> {
+        Box::pin(async move {
+            let place = Place::new(&file.on, &file.extents).map_err(failed)?;
+            let id = file.on.rt().rng().next_u64();
+            Journal::make(&place, file.frag, id).await.map_err(failed)?;
+            let (journal, _) = Journal::open(place, Options { commit: Commit::Together }).await.map_err(failed)?;
+            Ok((Blocks { journal, frag: file.frag, marks: RefCell::default() }, id))
+        })
+    }
+
+    fn form(&self, capture: &Capture) -> Transaction {
+        let (waiting, nameless) = (capture.waiting.clone(), capture.nameless.clone());
+        let note = redo::Transaction { waiting, nameless, ..redo::Transaction::default() }.encode();
+        let blocks = capture.blocks.iter().map(|block| (block.at, block.now.clone())).collect();
+        Transaction { blocks, revoked: self.revoked(capture), note }
+    }
+
+    fn is_full_for(&self, form: &Transaction) -> bool {
+        let block = self.frag as usize;
+        let images: usize = form.blocks.iter().map(|(_, image)| image.len() / block).sum();
+        let cost = self.journal.cost(images as u64, form.revoked.len() as u64, form.note.len() as u64);
+        !self.journal.fits(cost + self.journal.size() / KEPT)
+    }
+
+    fn write(&self, txn: Txn, form: Transaction) -> Boxed<'_, Result<()>> {
+        Box::pin(async move {
+            let seq = self.journal.commit(form).await.map_err(failed)?;
+            self.marks.borrow_mut().push_back((txn, seq));
+            Ok(())
+        })
+    }
+
+    fn most(&self) -> usize {
+        usize::try_from(self.journal.size() / 4 * u64::from(self.frag)).unwrap_or(usize::MAX)
+    }
+
+    fn is_short(&self) -> bool {
+        self.journal.room() < self.journal.size() / 2
+    }
+
+    fn reclaim(&self, before: Txn, now: bool) -> Boxed<'_, Result<()>> {
+        Box::pin(async move {
+            // Each tail is a write of the superblock: not for a little.
+            if !now && self.journal.room() > self.journal.size() * 3 / 4 {
+                return Ok(());
+            }
+            let mut last = None;
+            {
+                let mut marks = self.marks.borrow_mut();
+                while marks.front().is_some_and(|(txn, _)| *txn < before) {
+                    last = marks.pop_front();
+                }
+            }
+            match last {
+                Some((_, seq)) => self.journal.checkpoint(seq).await.map_err(failed),
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let counted = self.journal.counters();
+        vec![
+            ("log_bytes", counted.bytes),
+            ("log_bytes_in_use", (self.journal.size() - self.journal.room()) * u64::from(self.frag)),
+            ("log_superblocks", counted.superblocks),
+        ]
+    }
+}

@@ -1,0 +1,54 @@
+//! What a journal asks of its log.
+
+use super::{Captured, Txn};
+use buf::{Boxed, LogFile};
+use disk::DiskOff;
+use ondisk::Ino;
+use ondisk::redo::Waiting;
+use vfs::Result;
+
+/// A transaction, on its way into the log.
+pub(crate) struct Capture {
+    pub(crate) txn: Txn,
+    pub(crate) blocks: Vec<Captured>,
+    pub(crate) waiting: Vec<Waiting>,
+    pub(crate) nameless: Vec<Ino>,
+    /// Contents that went home past the log: older copies of them in it do not count any more.
+    pub(crate) void: Vec<(DiskOff, u64)>,
+}
+
+/// A log of transactions.
+pub(crate) trait Log: Sized + 'static {
+    /// A transaction as it lies in the log.
+    type Form;
+
+    /// Makes it, empty, and begins it. Returns what tells it from all others.
+    fn begin(file: LogFile) -> Boxed<'static, Result<(Self, u64)>>;
+
+    /// A transaction for this log.
+    fn form(&self, capture: &Capture) -> Self::Form;
+
+    /// There is no room for this one before [`Log::reclaim`] has made some.
+    fn is_full_for(&self, form: &Self::Form) -> bool;
+
+    /// Writes a transaction; it is durable when this returns.
+    ///
+    /// # Errors
+    /// `Io`, and then nothing more can be written.
+    fn write(&self, txn: Txn, form: Self::Form) -> Boxed<'_, Result<()>>;
+
+    /// Bytes of bufs that a transaction may have changed, at most.
+    fn most(&self) -> usize;
+
+    /// So little room is left that what the log holds should go home.
+    fn is_short(&self) -> bool;
+
+    /// The transactions before this one are not needed. With `now` their room is free when this returns.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn reclaim(&self, before: Txn, now: bool) -> Boxed<'_, Result<()>>;
+
+    /// What it has counted, by name.
+    fn counters(&self) -> Vec<(&'static str, u64)>;
+}

@@ -1,0 +1,499 @@
+//! Journals: what calls change is written to a log before it goes home.
+//!
+//! One machine, three logs. The calls of a while make a *transaction*; it is captured while none of them runs, made
+//! durable in the log as a whole, and only then may its bufs go home, lazily and in any order. After a crash the log is
+//! replayed: each transaction that is whole happens again. `wafs` and `journal-file` log the bytes that changed (Seltzer,
+//! Ganger, McKusick, Smith, Soules and Stein, "Journaling versus Soft Updates", USENIX 2000, sections 3.2 and 5),
+//! `block-journal` whole blocks, as ext3 does.
+//!
+//! Q1. A transaction holds whole calls (see `gate`). A crash so finds each call done or not begun, but for the contents of
+//!     files, and nothing has to be undone: what is not whole in the log never left memory. (The paper's systems write a
+//!     record for each step, and undo what has no end mark.)
+//! Q2. A buf goes home only with what is durable in the log ([`Rule::LogBeforeBuf`]). Changes of the running transaction
+//!     are held back: its image of the last one leaves instead (see `members`).
+//! Q3. What a transaction frees is free once it is durable ([`Rule::LogBeforeReuse`]). Until the maps say so in a
+//!     transaction of their own, each transaction lists what still waits, and replay frees that: nothing leaks.
+//! Q4. An inode without a name is listed in each transaction as long as somebody has it open: replay frees it.
+//! Q5. The log keeps a transaction until all homes have what it changed ([`Rule::HomeBeforeReclaim`]), and the last one as
+//!     long as it lists anything.
+//! Q6. A call that changes little waits for nobody but the capture; one that finds the running transaction too long for
+//!     the log waits until it is captured.
+//! Q7. With `data=journal` contents are in the log as all else. Those of one call that the log has no room for go home
+//!     first, past it, and the transaction voids what the log has of their places. Of such a call a part may be there.
+
+mod blocks;
+mod gate;
+mod log;
+mod members;
+mod outstanding;
+mod redo;
+mod rule;
+mod work;
+
+use blocks::Blocks;
+use log::Log;
+pub(crate) use members::Captured;
+pub(crate) use redo::Redo;
+use rule::Rule;
+
+use crate::rules::RuleNames;
+use crate::{AllocInit, Checkpoint, DataMode, LogMode, Rules, Settings};
+use buf::{
+    Answer, Boxed, Buf, BufRef, Cache, CallKind, CrashLeaves, Durable, ImageNo, Leave, LogFile, LogKind, Must, Op,
+    Promises, Ready, Role, Scheme, Step, Ticket,
+};
+use disk::Block;
+use members::{Going, Members};
+use outstanding::Outstanding;
+use rt::Time;
+use rt::sync::Notify;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+use vfs::Result;
+
+/// The number of a transaction; 1 is a mount's first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Txn(pub(crate) u64);
+
+impl Txn {
+    pub(crate) fn next(self) -> Txn {
+        Txn(self.0 + 1)
+    }
+
+    fn before(self) -> Txn {
+        Txn(self.0.saturating_sub(1))
+    }
+}
+
+/// How a journal of this kind is kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Policy {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// When a call returns.
+    pub(crate) mode: LogMode,
+    /// What of files' contents the log has, or waits for.
+    pub(crate) data: DataMode,
+    /// How long changes may be in memory only, where nobody asks for them.
+    pub(crate) commit: Duration,
+    /// Calls after which a transaction is captured, though nobody asks.
+    pub(crate) calls: u32,
+    /// The log says each second where it starts, so that a replay is short; else when that frees enough of it.
+    pub(crate) restless: bool,
+    /// What is durable in the log goes home directly after, and not when the syncer or the log's end asks for it.
+    pub(crate) home_at_once: bool,
+}
+
+/// Calls of a transaction that nobody asks for: as many as make a cluster of 64 KiB in the log, or so.
+const CALLS: u32 = 256;
+
+/// The scheme `block-journal`.
+pub(crate) fn of_blocks(settings: &Settings) -> Rc<dyn Scheme> {
+    let policy = Policy {
+        name: "block-journal",
+        mode: settings.log_mode.unwrap_or(LogMode::Async),
+        data: settings.data.unwrap_or(DataMode::Ordered),
+        commit: settings.commit.unwrap_or(Duration::from_secs(5)),
+        calls: u32::MAX,
+        restless: false,
+        home_at_once: settings.checkpoint == Some(Checkpoint::AtOnce),
+    };
+    Rc::new(Journal::<Blocks>::new(policy, settings.dropped()))
+}
+
+/// The scheme `journal-file`.
+pub(crate) fn in_file(settings: &Settings) -> Rc<dyn Scheme> {
+    let policy = Policy {
+        name: "journal-file",
+        mode: LogMode::Async,
+        data: settings.data.unwrap_or(DataMode::Writeback),
+        commit: settings.commit.unwrap_or(Duration::from_secs(1)),
+        calls: CALLS,
+        restless: true,
+        home_at_once: settings.checkpoint == Some(Checkpoint::AtOnce),
+    };
+    Rc::new(Journal::<Redo>::new(policy, settings.dropped()))
+}
+
+/// The scheme `wafs`.
+pub(crate) fn in_wafs(settings: &Settings) -> Rc<dyn Scheme> {
+    let policy = Policy {
+        name: "wafs",
+        mode: settings.log_mode.unwrap_or_default(),
+        data: settings.data.unwrap_or(DataMode::Writeback),
+        commit: settings.commit.unwrap_or(Duration::from_secs(1)),
+        calls: CALLS,
+        restless: false,
+        home_at_once: settings.checkpoint == Some(Checkpoint::AtOnce),
+    };
+    Rc::new(Journal::<Redo>::new(policy, settings.dropped()))
+}
+
+/// A journal.
+pub(crate) struct Journal<L> {
+    shared: Rc<Shared<L>>,
+}
+
+struct Shared<L> {
+    policy: Policy,
+    rules: Rules<Rule>,
+    state: RefCell<State>,
+    /// The log, once there is one. A volume that was forced has none, and then no order either.
+    log: RefCell<Option<Rc<L>>>,
+    /// Woken by everything that somebody may wait for.
+    changed: Notify,
+}
+
+struct State {
+    gate: gate::Gate,
+    members: Members,
+    outstanding: Rc<RefCell<Outstanding>>,
+    watched: bool,
+    /// The running transaction.
+    running: Txn,
+    /// Calls that have ended in it.
+    calls: u32,
+    /// Since when it has something.
+    since: Option<Time>,
+    /// Must be durable before it is (Q2).
+    data: Vec<BufRef>,
+    /// Contents among these that the log would have had, and were too many for it (Q7).
+    past: Vec<BufRef>,
+    /// Ripe when it is durable (Q3).
+    tickets: Vec<Ticket>,
+    /// All up to here are durable.
+    durable: Txn,
+    /// The last one in the log, if it lists something: what it lists must stay there until another one says otherwise,
+    /// however little of it is left in memory (Q5).
+    lists: Option<Txn>,
+    /// Somebody waits for all up to here.
+    wanted: Txn,
+    /// A task captures and writes.
+    at_work: bool,
+    checkpointing: bool,
+    failed: Option<String>,
+    counts: Counts,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Counts {
+    transactions: u64,
+    blocks: u64,
+    forced: u64,
+    checkpoints: u64,
+}
+
+impl<L: Log> Journal<L> {
+    pub(crate) fn new(policy: Policy, dropped: Rules<Rule>) -> Journal<L> {
+        let state = State {
+            gate: gate::Gate::default(),
+            members: Members::default(),
+            outstanding: Rc::default(),
+            watched: false,
+            running: Txn(1),
+            calls: 0,
+            since: None,
+            data: Vec::new(),
+            past: Vec::new(),
+            tickets: Vec::new(),
+            durable: Txn(0),
+            lists: None,
+            wanted: Txn(0),
+            at_work: false,
+            checkpointing: false,
+            failed: None,
+            counts: Counts::default(),
+        };
+        let shared = Shared {
+            policy,
+            rules: Rules::in_force(AllocInit::All).without(dropped),
+            state: RefCell::new(state),
+            log: RefCell::new(None),
+            changed: Notify::new(),
+        };
+        Journal { shared: Rc::new(shared) }
+    }
+
+    fn has(&self, rule: Rule) -> bool {
+        self.shared.rules.has(rule)
+    }
+
+    fn has_log(&self) -> bool {
+        self.shared.log.borrow().is_some()
+    }
+
+    /// Whether the log has what is in such a buf.
+    fn logs(&self, role: Role) -> bool {
+        match role {
+            Role::Superblock | Role::Summary | Role::Log => false,
+            Role::Data => self.shared.policy.data == DataMode::Journal,
+            _ => true,
+        }
+    }
+
+    /// Q7: the log has no room for these contents, and nothing newer of them than what is at home.
+    fn is_too_much(&self, members: &Members, buf: &BufRef) -> bool {
+        let most = self.shared.log.borrow().as_ref().map_or(usize::MAX, |log| log.most());
+        buf.slot() == 0 && members.running_bytes() + buf.len() > most / 2
+    }
+
+    /// Q2: contents that must be durable first.
+    fn note_data(&self, buf: &Buf, block: &BufRef) {
+        let first = buf.has_moved() || self.shared.policy.data == DataMode::Ordered;
+        if first && buf.kind() == Role::Data && !self.logs(Role::Data) && self.has(Rule::DataBeforeLog) {
+            self.shared.state.borrow_mut().data.push(block.clone());
+        }
+    }
+
+    /// All that has happened until now, durable in the log.
+    fn all_durable(&self, cache: &Rc<Cache>) -> Boxed<'static, Result<()>> {
+        let upto = self.shared.now();
+        Shared::durable(&self.shared, cache, upto)
+    }
+}
+
+impl<L: Log> Shared<L> {
+    /// The last transaction that has something of what has happened until now.
+    fn now(&self) -> Txn {
+        let state = self.state.borrow();
+        if state.has_something() { state.running } else { state.running.before() }
+    }
+}
+
+impl State {
+    fn has_something(&self) -> bool {
+        self.members.has_running() || !self.tickets.is_empty() || self.outstanding.borrow().has_changed()
+    }
+}
+
+impl<L: Log> Scheme for Journal<L> {
+    fn name(&self) -> &'static str {
+        self.shared.policy.name
+    }
+
+    fn declares(&self) -> Promises {
+        let Policy { mode, data, .. } = self.shared.policy;
+        let name = if mode == LogMode::Async { Durable::AfterFsync } else { Durable::OnReturn };
+        let rules = Rule::ALL.iter().map(|rule| rule.text()).collect();
+        Promises {
+            name_added: name,
+            name_removed: name,
+            data: Durable::AfterFsync,
+            attributes: Durable::AfterFsync,
+            fsync_covers_name: true,
+            rename_never_loses: true,
+            call_is_atomic: false,
+            prefix_order: false,
+            durable_stays: true,
+            crash_leaves: CrashLeaves::Log,
+            no_stale_data: data != DataMode::Writeback,
+            mount_at_once: true,
+            rules,
+        }
+    }
+
+    fn wants_log(&self) -> Option<LogKind> {
+        Some(LogKind::Redo)
+    }
+
+    fn begin_log(&self, file: LogFile) -> Boxed<'static, Result<u64>> {
+        let shared = self.shared.clone();
+        Box::pin(async move {
+            let (log, id) = L::begin(file).await?;
+            *shared.log.borrow_mut() = Some(Rc::new(log));
+            Ok(id)
+        })
+    }
+
+    fn wants_changes(&self) -> bool {
+        true
+    }
+
+    fn will_change(&self, buf: &BufRef) {
+        if self.logs(buf.kind()) && self.has_log() {
+            let mut state = self.shared.state.borrow_mut();
+            if state.members.has_joined(buf) {
+                return;
+            }
+            if buf.kind() == Role::Data && self.is_too_much(&state.members, buf) {
+                state.past.push(buf.clone());
+            } else {
+                state.members.join(buf);
+            }
+        }
+    }
+
+    fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
+        if !self.has_log() {
+            return Must::Nothing;
+        }
+        self.watch(cache);
+        match self.shared.enter(cache, op) {
+            true => Must::Nothing,
+            false => Must::Wait(Box::pin(Shared::entered(self.shared.clone(), cache.clone(), op))),
+        }
+    }
+
+    fn end(&self, cache: &Rc<Cache>, op: Op) -> Must {
+        let wait = {
+            let mut state = self.shared.state.borrow_mut();
+            if !state.gate.leave(op) {
+                return Must::Nothing;
+            }
+            state.calls += 1;
+            if state.has_something() {
+                let now = cache.rt().now();
+                state.since.get_or_insert(now);
+            }
+            let changes_names = !matches!(
+                op.kind,
+                CallKind::Write | CallKind::Allocate | CallKind::SetAttr | CallKind::Reclaim | CallKind::Upkeep
+            );
+            if state.calls >= self.shared.policy.calls && state.has_something() {
+                state.wanted = state.wanted.max(state.running);
+            }
+            changes_names && self.shared.policy.mode != LogMode::Async
+        };
+        self.shared.changed.notify_all();
+        if wait {
+            return Must::Wait(self.all_durable(cache));
+        }
+        Shared::work(&self.shared, cache);
+        Must::Nothing
+    }
+
+    fn step(&self, _cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
+        match &step {
+            Step::Links { ino, after, .. } => self.shared.state.borrow().outstanding.borrow_mut().links(*ino, *after),
+            Step::InodeReleased { ino, .. } => self.shared.state.borrow().outstanding.borrow_mut().links(*ino, 1),
+            Step::BlockAllocated { block, .. } => self.note_data(block, block),
+            Step::SizeGrown { block, directory: false, .. } => self.note_data(block, block),
+            _ => {}
+        }
+        let keeps =
+            matches!(step, Step::BlockAllocated { .. } | Step::BlocksReleased { .. } | Step::InodeReleased { .. });
+        let ticket = step.into_ticket();
+        if keeps && self.has_log() && self.has(Rule::LogBeforeReuse) {
+            self.shared.state.borrow_mut().tickets.extend(ticket);
+            return Must::Nothing.into();
+        }
+        Answer { must: Must::Nothing, ripe: ticket }
+    }
+
+    fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
+        if !self.has_log() || !self.has(Rule::LogBeforeBuf) {
+            return Leave::AsIs;
+        }
+        let going = {
+            let mut state = self.shared.state.borrow_mut();
+            let running = state.running;
+            state.members.leaving(buf, image, running)
+        };
+        match going {
+            Going::AsIs => Leave::AsIs,
+            Going::Stable(image) => Leave::Image(Block::copy_of(&image)),
+            Going::After(txn) => {
+                self.shared.state.borrow_mut().counts.forced += 1;
+                Leave::After(Shared::durable(&self.shared, cache, txn))
+            }
+        }
+    }
+
+    fn ready(&self, _cache: &Rc<Cache>, buf: &BufRef) -> Ready {
+        let stable = !self.has_log() || self.shared.state.borrow().members.is_stable(buf);
+        if stable { Ready::Yes } else { Ready::After(Vec::new()) }
+    }
+
+    fn landed(&self, _cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
+        self.shared.state.borrow_mut().members.landed(buf, image);
+    }
+
+    fn discarded(&self, _cache: &Rc<Cache>, buf: &BufRef) {
+        let mut state = self.shared.state.borrow_mut();
+        let running = state.running;
+        state.members.discarded(buf, running);
+    }
+
+    fn wants_flush(&self) -> bool {
+        self.shared.state.borrow().members.has_sent()
+    }
+
+    fn failed(&self, buf: &BufRef) {
+        self.shared.state.borrow_mut().members.failed(buf);
+    }
+
+    fn fsync(&self, cache: &Rc<Cache>, ino: ondisk::Ino, inode: &BufRef, _data_only: bool) -> Must {
+        let mut contents = cache.unsettled_of(ino);
+        if !self.has_log() {
+            contents.push(inode.clone());
+            let cache = cache.clone();
+            return Must::Wait(Box::pin(async move { cache.write_all(contents).await }));
+        }
+        contents.retain(|buf| !self.logs(buf.kind()));
+        // The log is asked only after the contents are there: a size over them must not be durable first.
+        let (shared, cache) = (self.shared.clone(), cache.clone());
+        Must::Wait(Box::pin(async move {
+            cache.write_all(contents).await?;
+            let upto = shared.now();
+            Shared::durable(&shared, &cache, upto).await
+        }))
+    }
+
+    fn sync(&self, cache: &Rc<Cache>) -> Must {
+        let (shared, cache) = (self.shared.clone(), cache.clone());
+        Must::Wait(Box::pin(async move {
+            if shared.log.borrow().is_none() {
+                return cache.write_everything().await;
+            }
+            let contents = |buf: &BufRef| buf.kind() == Role::Data;
+            cache.write_all(cache.unsettled().into_iter().filter(contents).collect()).await?;
+            let upto = shared.now();
+            Shared::durable(&shared, &cache, upto).await?;
+            cache.write_everything().await?;
+            Shared::reclaim(&shared).await
+        }))
+    }
+
+    fn tick(&self, cache: &Rc<Cache>, now: Time) {
+        if !self.has_log() {
+            return;
+        }
+        {
+            let mut state = self.shared.state.borrow_mut();
+            if state.has_something() && state.since.is_none_or(|since| since + self.shared.policy.commit <= now) {
+                state.wanted = state.wanted.max(state.running);
+            }
+        }
+        Shared::work(&self.shared, cache);
+        let shared = self.shared.clone();
+        cache.rt().spawn(async move {
+            // An error is kept, for the next caller.
+            let _ = Shared::reclaim(&shared).await;
+        });
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let Counts { transactions, blocks, forced, checkpoints } = self.shared.state.borrow().counts;
+        let mut counters = vec![
+            ("log_transactions", transactions),
+            ("log_blocks_changed", blocks),
+            ("log_waits_of_bufs", forced),
+            ("log_checkpoints", checkpoints),
+        ];
+        counters.extend(self.shared.log.borrow().iter().flat_map(|log| log.counters()));
+        counters
+    }
+}
+
+impl<L: Log> Journal<L> {
+    /// Q3: the ledger tells of what waits to be freed, from the first call on.
+    fn watch(&self, cache: &Rc<Cache>) {
+        let mut state = self.shared.state.borrow_mut();
+        if std::mem::replace(&mut state.watched, true) {
+            return;
+        }
+        let outstanding = state.outstanding.clone();
+        cache.ledger().keep_account(Rc::new(move |told| outstanding.borrow_mut().told(told)));
+    }
+}

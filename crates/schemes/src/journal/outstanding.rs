@@ -1,0 +1,57 @@
+//! What waits to be freed, and the inodes without a name: the part of a volume's state that is in no block (Q3, Q4).
+
+use buf::{Freed, Told};
+use ondisk::redo::Waiting;
+use ondisk::{FragNo, Ino};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Default)]
+pub(super) struct Outstanding {
+    /// By their first fragment, which no two share.
+    blocks: BTreeMap<FragNo, Vec<(FragNo, u32)>>,
+    inodes: BTreeMap<Ino, bool>,
+    nameless: BTreeSet<Ino>,
+    changed: bool,
+}
+
+impl Outstanding {
+    /// A ticket was written, or given back.
+    pub(super) fn told(&mut self, told: Told<'_>) {
+        match told {
+            Told::Issued(Freed::Blocks { runs, .. }) => {
+                let Some((first, _)) = runs.first() else { return };
+                self.blocks.insert(*first, runs.clone());
+            }
+            Told::Settled(Freed::Blocks { runs, .. }) => {
+                let Some((first, _)) = runs.first() else { return };
+                self.blocks.remove(first);
+            }
+            Told::Issued(Freed::Inode { ino, directory }) => {
+                self.inodes.insert(*ino, *directory);
+            }
+            Told::Settled(Freed::Inode { ino, .. }) => {
+                self.inodes.remove(ino);
+            }
+            Told::Issued(Freed::DropLink { .. }) | Told::Settled(Freed::DropLink { .. }) => return,
+        }
+        self.changed = true;
+    }
+
+    /// An inode has so many links now.
+    pub(super) fn links(&mut self, ino: Ino, links: u16) {
+        self.changed |= if links == 0 { self.nameless.insert(ino) } else { self.nameless.remove(&ino) };
+    }
+
+    /// Something is other than when it was taken last.
+    pub(super) fn has_changed(&self) -> bool {
+        self.changed
+    }
+
+    /// All of it, for a transaction.
+    pub(super) fn take(&mut self) -> (Vec<Waiting>, Vec<Ino>) {
+        self.changed = false;
+        let blocks = self.blocks.values().cloned().map(Waiting::Blocks);
+        let inodes = self.inodes.iter().map(|(ino, directory)| Waiting::Inode(*ino, *directory));
+        (blocks.chain(inodes).collect(), self.nameless.iter().copied().collect())
+    }
+}

@@ -1,0 +1,47 @@
+//! The rules of a journal, and which crash would go wrong without each.
+
+use crate::AllocInit;
+use crate::rules::RuleNames;
+
+/// A rule of the journals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Rule {
+    /// The transaction is durable before a buf that it changed goes home (the write-ahead rule). Otherwise the volume has
+    /// half of a call, and no log to say so.
+    LogBeforeBuf,
+    /// What was freed is free only after the transaction that freed it is durable. Otherwise its block is overwritten by
+    /// another file, and a crash brings back the old pointer to it.
+    LogBeforeReuse,
+    /// The log goes on to hold a transaction until all that it changed is at home. Otherwise a crash loses calls that were
+    /// acknowledged long ago.
+    HomeBeforeReclaim,
+    /// Contents that have moved are durable before the transaction with the pointer to their new place; with
+    /// `data=ordered` all new contents are. Otherwise a file shows what lay there before.
+    DataBeforeLog,
+}
+
+impl RuleNames for Rule {
+    const ALL: &'static [Rule] =
+        &[Rule::LogBeforeBuf, Rule::LogBeforeReuse, Rule::HomeBeforeReclaim, Rule::DataBeforeLog];
+
+    fn number(self) -> u32 {
+        self as u32
+    }
+
+    fn text(self) -> (&'static str, &'static str) {
+        match self {
+            Rule::LogBeforeBuf => {
+                ("log-before-buf", "a transaction is durable in the log before a buf with it goes home")
+            }
+            Rule::LogBeforeReuse => ("log-before-reuse", "what was freed is free when that is durable in the log"),
+            Rule::HomeBeforeReclaim => {
+                ("home-before-reclaim", "the log keeps a transaction until all that it changed is at home")
+            }
+            Rule::DataBeforeLog => ("data-before-log", "contents are durable before a pointer to their new place is"),
+        }
+    }
+
+    fn holds_with(self, _: AllocInit) -> bool {
+        true
+    }
+}

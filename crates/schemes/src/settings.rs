@@ -1,0 +1,157 @@
+//! What may be set about a scheme, by the names of the mount options.
+
+use crate::AllocInit;
+use crate::rules::{RuleNames, Rules};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// When a call returns that changed names (`logmode=`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogMode {
+    /// When the log has it durably; each call is written by itself.
+    Sync,
+    /// At once; the log has it a second later.
+    Async,
+    /// When the log has it durably; one write serves all who wait.
+    #[default]
+    Group,
+}
+
+impl LogMode {
+    /// By the name of the mount option `logmode=`.
+    pub fn by_name(name: &str) -> Option<LogMode> {
+        Some(match name {
+            "sync" => LogMode::Sync,
+            "async" => LogMode::Async,
+            "group" => LogMode::Group,
+            _ => return None,
+        })
+    }
+}
+
+/// What a journal does about the contents of files (`data=`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DataMode {
+    /// The log has them, too.
+    Journal,
+    /// They are at home before the log has the pointer to them.
+    #[default]
+    Ordered,
+    /// Nothing: after a crash a file may show what lay there before.
+    Writeback,
+}
+
+impl DataMode {
+    /// By the name of the mount option `data=`.
+    pub fn by_name(name: &str) -> Option<DataMode> {
+        Some(match name {
+            "journal" => DataMode::Journal,
+            "ordered" => DataMode::Ordered,
+            "writeback" => DataMode::Writeback,
+            _ => return None,
+        })
+    }
+}
+
+/// When what a journal has goes home (`checkpoint=`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Checkpoint {
+    /// Directly after it is durable in the log.
+    AtOnce,
+    /// When the syncer comes to it, or the log runs short.
+    #[default]
+    Late,
+}
+
+/// What may be set about a scheme. `None` is what the scheme does by itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// `allocinit=`
+    pub alloc_init: Option<AllocInit>,
+    /// `logmode=`
+    pub log_mode: Option<LogMode>,
+    /// `data=`
+    pub data: Option<DataMode>,
+    /// `commit=`: how long a change may be in memory only.
+    pub commit: Option<Duration>,
+    /// `checkpoint=`
+    pub checkpoint: Option<Checkpoint>,
+    /// Rules, by name, that the scheme shall break though it declares them: what the crash explorer must find out.
+    pub without: BTreeSet<String>,
+}
+
+impl Settings {
+    /// Sets the mount option `key`, if it is one of a scheme: `None` if not, `Err` with what its value must be.
+    pub fn set(&mut self, key: &str, value: &str) -> Option<Result<(), &'static str>> {
+        fn put<T>(to: &mut Option<T>, value: Option<T>, must: &'static str) -> Option<Result<(), &'static str>> {
+            *to = Some(match value {
+                Some(value) => value,
+                None => return Some(Err(must)),
+            });
+            Some(Ok(()))
+        }
+        let seconds = || value.parse().ok().filter(|seconds| (1..=3600).contains(seconds)).map(Duration::from_secs);
+        match key {
+            "allocinit" => put(&mut self.alloc_init, AllocInit::by_name(value), "must be none, dirs or all"),
+            "logmode" => put(&mut self.log_mode, LogMode::by_name(value), "must be sync, async or group"),
+            "data" => put(&mut self.data, DataMode::by_name(value), "must be journal, ordered or writeback"),
+            "checkpoint" => {
+                let known = match value {
+                    "now" => Some(Checkpoint::AtOnce),
+                    "late" => Some(Checkpoint::Late),
+                    _ => None,
+                };
+                put(&mut self.checkpoint, known, "must be now or late")
+            }
+            "commit" => put(&mut self.commit, seconds(), "must be seconds, 1 to 3600"),
+            _ => None,
+        }
+    }
+
+    /// All that is set, as `key=value`, in the order of the names.
+    pub fn said(&self) -> Vec<String> {
+        let init = self.alloc_init.map(|init| match init {
+            AllocInit::None => "none",
+            AllocInit::Directories => "dirs",
+            AllocInit::All => "all",
+        });
+        let mode = self.log_mode.map(|mode| match mode {
+            LogMode::Sync => "sync",
+            LogMode::Async => "async",
+            LogMode::Group => "group",
+        });
+        let data = self.data.map(|data| match data {
+            DataMode::Journal => "journal",
+            DataMode::Ordered => "ordered",
+            DataMode::Writeback => "writeback",
+        });
+        let commit = self.commit.map(|commit| format!("commit={}", commit.as_secs()));
+        let checkpoint = self.checkpoint.map(|when| if when == Checkpoint::AtOnce { "now" } else { "late" });
+        let named = [("allocinit", init), ("checkpoint", checkpoint), ("data", data), ("logmode", mode)];
+        let named = named.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value?)));
+        let mut said: Vec<String> = named.chain(commit).collect();
+        said.sort();
+        said
+    }
+
+    pub(crate) fn dropped<R: RuleNames>(&self) -> Rules<R> {
+        self.without.iter().filter_map(|name| R::by_name(name)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_set_is_said_again() {
+        let mut settings = Settings::default();
+        for (key, value) in [("logmode", "group"), ("data", "writeback"), ("commit", "7"), ("allocinit", "dirs")] {
+            assert_eq!(settings.set(key, value), Some(Ok(())));
+        }
+        assert_eq!(settings.said(), ["allocinit=dirs", "commit=7", "data=writeback", "logmode=group"]);
+        assert!(matches!(settings.set("commit", "0"), Some(Err(_))));
+        assert!(matches!(settings.set("data", "none"), Some(Err(_))));
+        assert_eq!(settings.set("speed", "fast"), None);
+    }
+}
