@@ -37,6 +37,8 @@ pub struct Costs {
     pub block_copy: Duration,
     /// Keeping the list of requests that one must follow.
     pub chain: Duration,
+    /// Looking through a KiB of a directory for a name, on a system that does so each time; zero where an index answers.
+    pub search_kib: Duration,
     /// Keeping track of a KiB of new contents until it is initialised, for a scheme that defers that.
     pub init_kib: Duration,
 }

@@ -40,6 +40,8 @@ pub struct Run<'a> {
     pub machine: &'a Machine,
     /// The scheme's name.
     pub scheme: &'a str,
+    /// What is set of the scheme, by the names of the mount options; `allocinit` has the field below.
+    pub settings: &'a [(&'a str, &'a str)],
     /// What is initialised on the disk before it is pointed to; `None` for what the scheme does by itself.
     pub alloc_init: Option<AllocInit>,
     /// The program's name.
@@ -76,6 +78,8 @@ pub struct Outcome {
     pub counts: Counts,
     /// Until all was on the disk.
     pub drained: Duration,
+    /// Until the last block was free, by the second; zero if none became free after the last call.
+    pub freed: Duration,
     /// The drive's requests one by one, if they were wanted.
     pub services: Vec<Service>,
     /// Cylinders of the drive.
@@ -219,7 +223,7 @@ impl Run<'_> {
         let results =
             together(users.map(|((base, params), share)| self.user(rt, &mounted, base, params, share, &so_far))).await;
         let elapsed = rt.now() - start;
-        drain(rt, &mounted).await;
+        let freed = drain(rt, &mounted).await.map_or(Duration::ZERO, |at| at - start);
         mounted.fs().syncfs().await?;
         let mut outcome = Outcome {
             elapsed,
@@ -227,6 +231,7 @@ impl Run<'_> {
             disk: mounted.cache().queue_stats().since(&queue),
             counts: so_far().since(&before),
             drained: rt.now() - start,
+            freed,
             services: drive.take_services(),
             cylinders: drive.cylinders(),
             ..Outcome::default()
@@ -263,16 +268,27 @@ impl Run<'_> {
     }
 
     fn mount(&self, rt: &Rt, disk: Rc<dyn Disk>) -> Result<Mounted> {
+        let mut settings = schemes::Settings { alloc_init: self.alloc_init, ..schemes::Settings::default() };
+        for (key, value) in self.settings {
+            if settings.set(key, value) != Some(Ok(())) {
+                return Err(LabError::Setting { scheme: self.scheme.to_owned(), setting: format!("{key}={value}") });
+            }
+        }
         let options = MountOptions {
             scheme: Some(self.scheme.to_owned()),
             cache: self.machine.memory,
-            settings: schemes::Settings { alloc_init: self.alloc_init, ..schemes::Settings::default() },
+            settings,
             engine: self.machine.engine.clone(),
             ..MountOptions::default()
         };
         let located = locate_on(rt, disk)?;
         Ok(rt.block_on(Mounted::mount(rt, located, &options))?)
     }
+}
+
+/// Whether [`Run::settings`] can hold this. A log on a drive of its own needs a second drive, which no machine has yet.
+pub(crate) fn can_set(key: &str, value: &str) -> bool {
+    schemes::Settings::default().set(key, value) == Some(Ok(()))
 }
 
 /// All of them together, or the first failure.
@@ -283,14 +299,21 @@ async fn all<E>(
 }
 
 /// Waits until the syncer has written what the users left (X3). A sync would send it all at once, and the wait behind it
-/// would count as the requests' own.
-async fn drain(rt: &Rt, mounted: &Mounted) {
+/// would count as the requests' own. Returns when the last block became free meanwhile.
+async fn drain(rt: &Rt, mounted: &Mounted) -> Option<Time> {
+    let free = || mounted.space().free_frags.saturating_sub(mounted.cache().ledger().frags());
+    let (mut before, mut freed) = (free(), None);
     for _ in 0..PATIENCE.as_secs() {
         if mounted.cache().stats().dirty_bytes == 0 && mounted.cache().queue_stats().depth == 0 {
-            return;
+            break;
         }
         rt.sleep(Duration::from_secs(1)).await;
+        if free() > before {
+            freed = Some(rt.now());
+        }
+        before = free();
     }
+    freed
 }
 
 /// A scheme may hold something back until it is asked for: then a sync asks.

@@ -55,6 +55,18 @@ impl<'a, F: FileSystem> User<'a, F> {
         self.costing(Duration::ZERO, call).await
     }
 
+    /// A call that looks for a name in the directory `dir`: through all of it for one that must not be there, else through
+    /// half of it on the mean.
+    async fn searching<T>(&self, dir: NodeId, all: bool, more: Duration, call: impl Future<Output = T>) -> T {
+        let per_kib = self.share.costs().search_kib;
+        let size = match per_kib.is_zero() {
+            true => 0,
+            false => self.fs.getattr(dir).await.map_or(0, |attr| attr.size),
+        };
+        let searched = if all { size } else { size / 2 };
+        self.costing(more + Duration::from_nanos((per_kib.as_nanos() * u128::from(searched) / 1024) as u64), call).await
+    }
+
     fn moving(&self, bytes: usize) -> Duration {
         Duration::from_nanos((self.share.costs().kib.as_nanos() * bytes as u128 / 1024) as u64)
     }
@@ -70,7 +82,7 @@ impl<F: FileSystem> FileSystem for User<'_, F> {
     }
 
     async fn lookup(&self, dir: NodeId, name: Name<'_>) -> Result<Entry> {
-        self.plain(self.fs.lookup(dir, name)).await
+        self.searching(dir, false, Duration::ZERO, self.fs.lookup(dir, name)).await
     }
 
     fn forget(&self, node: NodeId, lookups: u64) {
@@ -98,15 +110,15 @@ impl<F: FileSystem> FileSystem for User<'_, F> {
         mode: Mode,
         rdev: u64,
     ) -> Result<Entry> {
-        self.costing(self.share.costs().create, self.fs.mknod(who, dir, name, kind, mode, rdev)).await
+        self.searching(dir, true, self.share.costs().create, self.fs.mknod(who, dir, name, kind, mode, rdev)).await
     }
 
     async fn mkdir(&self, who: &Caller, dir: NodeId, name: Name<'_>, mode: Mode) -> Result<Entry> {
-        self.costing(self.share.costs().create, self.fs.mkdir(who, dir, name, mode)).await
+        self.searching(dir, true, self.share.costs().create, self.fs.mkdir(who, dir, name, mode)).await
     }
 
     async fn symlink(&self, who: &Caller, dir: NodeId, name: Name<'_>, target: &[u8]) -> Result<Entry> {
-        self.costing(self.share.costs().create, self.fs.symlink(who, dir, name, target)).await
+        self.searching(dir, true, self.share.costs().create, self.fs.symlink(who, dir, name, target)).await
     }
 
     async fn tmpfile(&self, who: &Caller, dir: NodeId, mode: Mode) -> Result<Entry> {
@@ -114,15 +126,15 @@ impl<F: FileSystem> FileSystem for User<'_, F> {
     }
 
     async fn link(&self, node: NodeId, dir: NodeId, name: Name<'_>) -> Result<Entry> {
-        self.plain(self.fs.link(node, dir, name)).await
+        self.searching(dir, true, Duration::ZERO, self.fs.link(node, dir, name)).await
     }
 
     async fn unlink(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
-        self.costing(self.share.costs().remove, self.fs.unlink(dir, name)).await
+        self.searching(dir, false, self.share.costs().remove, self.fs.unlink(dir, name)).await
     }
 
     async fn rmdir(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
-        self.costing(self.share.costs().remove, self.fs.rmdir(dir, name)).await
+        self.searching(dir, false, self.share.costs().remove, self.fs.rmdir(dir, name)).await
     }
 
     async fn rename(
@@ -133,7 +145,8 @@ impl<F: FileSystem> FileSystem for User<'_, F> {
         to_name: Name<'_>,
         mode: RenameMode,
     ) -> Result<()> {
-        self.costing(self.share.costs().remove, self.fs.rename(dir, name, to_dir, to_name, mode)).await
+        let call = self.fs.rename(dir, name, to_dir, to_name, mode);
+        self.searching(dir, false, self.share.costs().remove, call).await
     }
 
     async fn read(&self, node: NodeId, offset: u64, len: u32) -> Result<Segments> {

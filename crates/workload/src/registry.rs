@@ -5,8 +5,8 @@ use crate::meter::{Meter, PhaseResult};
 use crate::paths::Session;
 use crate::program::{Errand, Program, Stage};
 use crate::{
-    Andrew, CopyTree, CreateDelete, CreateFiles, CreateRemove, Postmark, RemoveFiles, RemoveTree, Sdet, Sequential,
-    SmallFiles,
+    Andrew, CopyTree, CreateDelete, CreateFiles, CreateRemove, Netnews, Postmark, RemoveFiles, RemoveTree, Sdet,
+    Sequential, SmallFiles, Ssh,
 };
 use vfs::FileSystem;
 
@@ -53,6 +53,8 @@ pub fn workloads() -> Vec<Workload> {
         described::<CreateRemove>(),
         described::<Andrew>(),
         described::<Sdet>(),
+        described::<Ssh>(),
+        described::<Netnews>(),
     ]
 }
 
@@ -206,6 +208,8 @@ async fn dispatch<F: FileSystem>(name: &str, params: &Params, errand: Errand<'_,
         CreateRemove::NAME => errand.of(CreateRemove::new(&values)).await,
         Andrew::NAME => errand.of(Andrew::new(&values)).await,
         Sdet::NAME => errand.of(Sdet::new(&values)).await,
+        Ssh::NAME => errand.of(Ssh::new(&values)).await,
+        Netnews::NAME => errand.of(Netnews::new(&values)).await,
         other => Err(WorkloadError::Unknown(other.to_owned())),
     }
 }
@@ -227,7 +231,8 @@ mod tests {
             "sequential" => "size=1M,transfer=33k",
             "postmark" => "subdirs=3",
             "create-files" | "remove-files" | "create-remove" => "files=30",
-            "andrew" | "sdet" => "transfer=4k",
+            "andrew" | "sdet" | "ssh" => "transfer=4k",
+            "netnews" => "scale=500",
             _ => "files=25,mean=3000",
         };
         for workload in workloads() {
@@ -287,7 +292,9 @@ mod tests {
         for workload in workloads().iter().filter(|workload| workload.parameters.iter().any(|p| p.key == "seed")) {
             let calls = |user| {
                 let calls = Calls::of(MemFs::timeless());
-                let params = Params::default().for_user(workload, user);
+                let small =
+                    if workload.name == "netnews" { Params::default().with("scale", 500) } else { Params::default() };
+                let params = small.for_user(workload, user);
                 ready(run(workload.name, &Session::new(&calls), "b", &params, &Reading::default)).unwrap();
                 calls.hash()
             };

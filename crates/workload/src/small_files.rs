@@ -2,6 +2,9 @@
 //!
 //! With its defaults it is the small-file benchmark of Seltzer et al. (USENIX 2000, section 8.1) at one size: 128 MB in
 //! all, at least 512 files, 50 in a directory. With 10,000 files of 1 KB it is Rosenblum and Ousterhout's (1992).
+//!
+//! Where each phase shall find a cold cache, as in the former, it is a run of its own: steps before `first` belong to the
+//! preparation, those after `last` are left out.
 
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
@@ -19,11 +22,15 @@ pub struct SmallFiles {
     pub files: u64,
     /// Files in one directory, at least 1.
     pub per_dir: u64,
+    /// The first step that is measured: 0 create, 1 read, 2 write, 3 delete.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
 }
 
 impl Default for SmallFiles {
     fn default() -> SmallFiles {
-        SmallFiles { size: 4096, files: 0, per_dir: 50 }
+        SmallFiles { size: 4096, files: 0, per_dir: 50, first: 0, last: 3 }
     }
 }
 
@@ -40,16 +47,42 @@ impl Program for SmallFiles {
             Parameter::new("size", d.size, "bytes of a file"),
             Parameter::new("files", d.files, "files; 0: as many as make 128 MiB, at least 512"),
             Parameter::new("per_dir", d.per_dir, "files in one directory"),
+            Parameter::new(
+                "first",
+                d.first,
+                "first step measured: 0 create, 1 read, 2 write, 3 delete; earlier ones prepare",
+            ),
+            Parameter::new("last", d.last, "last step"),
         ]
     }
 
     fn new(values: &Values) -> SmallFiles {
-        SmallFiles { size: values.get("size"), files: values.get("files"), per_dir: values.get("per_dir") }
+        SmallFiles {
+            size: values.get("size"),
+            files: values.get("files"),
+            per_dir: values.get("per_dir"),
+            first: values.get("first"),
+            last: values.get("last"),
+        }
     }
 
     fn check(&self) -> Result<()> {
+        let unusable = |why| Err(WorkloadError::Unusable { workload: Self::NAME, why });
         if self.per_dir == 0 {
-            return Err(WorkloadError::Unusable { workload: Self::NAME, why: "per_dir must be at least 1" });
+            return unusable("per_dir must be at least 1");
+        }
+        if self.first > self.last || self.last >= STEPS.len() as u64 {
+            return unusable("first must not be above last, nor that above 3");
+        }
+        Ok(())
+    }
+
+    async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {
+        for step in &STEPS[..self.first as usize] {
+            // What is only read leaves nothing behind.
+            if *step != Step::Read {
+                self.all(session, base, *step, &mut |_| ()).await?;
+            }
         }
         Ok(())
     }
@@ -61,20 +94,10 @@ impl Program for SmallFiles {
         base: &str,
         meter: Meter<'_>,
     ) -> Result<Vec<PhaseResult>> {
-        let data = paths::bytes(self.size.min(TRANSFER), 1);
         let mut results = Vec::new();
-        for step in [Step::Create, Step::Read, Step::Write, Step::Delete] {
+        for step in &STEPS[self.first as usize..=self.last as usize] {
             let mut phase = Phase::start(step.name(), meter);
-            for dir_no in 0..self.files().div_ceil(self.per_dir) {
-                // Each directory is looked up once, as a program that changes into it would.
-                let dir = format!("{base}/d{dir_no}");
-                let held = session.mkdir_all(&dir).await.map_err(at("mkdir", &dir))?;
-                for file_no in dir_no * self.per_dir..self.files().min((dir_no + 1) * self.per_dir) {
-                    let name = format!("f{file_no}");
-                    self.one(session, &held, &name, step, &data).await.map_err(at(step.name(), &name))?;
-                    phase.done(if step == Step::Delete { 0 } else { self.size });
-                }
-            }
+            self.all(session, base, *step, &mut |bytes| phase.done(bytes)).await?;
             results.push(phase.end());
         }
         Ok(results)
@@ -84,6 +107,28 @@ impl Program for SmallFiles {
 impl SmallFiles {
     fn files(&self) -> u64 {
         if self.files > 0 { self.files } else { (128_u64 << 20).checked_div(self.size).unwrap_or(0).max(512) }
+    }
+
+    /// One step for every file; `done` is told the bytes of each.
+    async fn all<F: FileSystem>(
+        &self,
+        session: &Session<'_, F>,
+        base: &str,
+        step: Step,
+        done: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        let data = paths::bytes(self.size.min(TRANSFER), 1);
+        for dir_no in 0..self.files().div_ceil(self.per_dir) {
+            // Each directory is looked up once, as a program that changes into it would.
+            let dir = format!("{base}/d{dir_no}");
+            let held = session.mkdir_all(&dir).await.map_err(at("mkdir", &dir))?;
+            for file_no in dir_no * self.per_dir..self.files().min((dir_no + 1) * self.per_dir) {
+                let name = format!("f{file_no}");
+                self.one(session, &held, &name, step, &data).await.map_err(at(step.name(), &name))?;
+                done(if step == Step::Delete { 0 } else { self.size });
+            }
+        }
+        Ok(())
     }
 
     async fn one<F: FileSystem>(
@@ -122,6 +167,8 @@ enum Step {
     Delete,
 }
 
+const STEPS: [Step; 4] = [Step::Create, Step::Read, Step::Write, Step::Delete];
+
 impl Step {
     fn name(self) -> &'static str {
         match self {
@@ -130,5 +177,39 @@ impl Step {
             Step::Write => "write",
             Step::Delete => "delete",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::Calls;
+    use crate::meter::Reading;
+    use model::{MemFs, ready};
+
+    #[test]
+    fn steps_before_the_first_prepare_and_those_after_the_last_are_left_out() {
+        let calls = Calls::of(MemFs::timeless());
+        let session = Session::new(&calls);
+        let program = SmallFiles { size: 1000, files: 120, first: 2, last: 2, ..SmallFiles::default() };
+        ready(session.mkdir_all("b")).unwrap();
+        let counts = || {
+            let counts = ["mknod", "read", "write", "unlink"].map(|call| calls.count(call));
+            calls.reset();
+            counts
+        };
+        ready(program.prepare(&session, "b")).unwrap();
+        assert_eq!(counts(), [120, 0, 120, 0]);
+        let results = ready(program.work(&session, "b", &Reading::default)).unwrap();
+        assert_eq!(counts(), [0, 0, 120, 0]);
+        assert_eq!((results.len(), results[0].phase, results[0].bytes), (1, "write", 120_000));
+    }
+
+    #[test]
+    fn files_are_those_of_the_paper_and_steps_in_their_order() {
+        let files = |size| SmallFiles { size, ..SmallFiles::default() }.files();
+        assert_eq!([files(1 << 10), files(64 << 10), files(1 << 20)], [131_072, 2_048, 512]);
+        assert!(SmallFiles { first: 2, last: 1, ..SmallFiles::default() }.check().is_err());
+        assert!(SmallFiles { last: 4, ..SmallFiles::default() }.check().is_err());
     }
 }

@@ -62,6 +62,7 @@ impl Job {
         let outcome = lab::Run {
             machine: &machine,
             scheme: &scheme,
+            settings: &[],
             alloc_init: self.options.settings.alloc_init,
             workload: &self.workload,
             params: self.params.clone(),

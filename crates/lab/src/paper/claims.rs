@@ -87,6 +87,7 @@ mod tests {
         assert_eq!(ids.len(), claims.len());
         let order = claims.iter().find(|claim| claim.id == "mup1994.f3.best_nr_cb").unwrap();
         assert_eq!(order.groups()[1], ["flag-part-nr", "flag-part-cb"]);
+        assert_eq!(claims_of("jsu2000").len(), 198);
         assert!(claims_of("nobody").is_empty());
     }
 }

@@ -104,6 +104,13 @@ pub struct Axis {
     pub unit: String,
 }
 
+impl Axis {
+    /// An axis that shows `label` in `unit`.
+    pub fn new(label: &str, unit: &str) -> Axis {
+        Axis { label: label.to_owned(), unit: unit.to_owned() }
+    }
+}
+
 /// A series: values by category, or points.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Series {

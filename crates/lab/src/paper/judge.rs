@@ -135,6 +135,36 @@ pub(crate) fn order(claim: &Claim, value_of: impl Fn(&str) -> Option<f64>) -> Op
     Some(Judged { holds, expected, ours, why: "each group on its side of the next".to_owned() })
 }
 
+/// Systems whose largest and smallest number are apart by the claim's tolerance at most.
+pub(crate) fn comparable(claim: &Claim, names: &[String], value_of: impl Fn(&str) -> Option<f64>) -> Option<Judged> {
+    let numbers: Option<Vec<(String, f64)>> = names.iter().map(|name| Some((name.clone(), value_of(name)?))).collect();
+    let (numbers, tolerance) = (numbers?, claim.number("tol_rel")?);
+    let values = numbers.iter().map(|(_, number)| *number);
+    let (least, most) = values.fold((f64::INFINITY, 0.0f64), |(a, b), value| (a.min(value), b.max(value)));
+    let shown = numbers.iter().map(|(name, number)| format!("{name} {}", short(*number))).collect::<Vec<_>>();
+    Some(Judged {
+        holds: most <= least * (1.0 + tolerance),
+        expected: format!("largest over smallest at most {}", short(1.0 + tolerance)),
+        ours: shown.join(", "),
+        why: "the claim's tolerance".to_owned(),
+    })
+}
+
+/// One rule that must hold everywhere, by the names of the places.
+pub(crate) fn each(judged: Vec<(String, Judged)>) -> Judged {
+    let (holds, first) = (judged.iter().all(|(_, one)| one.holds), judged.first().map(|(_, one)| one.clone()));
+    let shown = judged.iter().map(|(place, one)| {
+        let broken = if one.holds { "" } else { " (does not hold)" };
+        format!("{place}: {}{broken}", one.ours)
+    });
+    Judged {
+        holds: holds && first.is_some(),
+        expected: first.as_ref().map(|one| one.expected.clone()).unwrap_or_default(),
+        ours: shown.collect::<Vec<_>>().join("; "),
+        why: format!("{}, everywhere", first.map(|one| one.why).unwrap_or_default()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,5 +203,18 @@ mod tests {
         assert!(of([1.0, 3.0, 2.0, 4.0]) && of([1.0, 1.0, 1.0, 1.0]));
         assert!(!of([1.0, 3.0, 2.0, 2.5]) && !of([2.5, 3.0, 2.0, 4.0]));
         assert!(order(&claim, |_| None).is_none(), "what was not measured is not tested");
+    }
+
+    #[test]
+    fn systems_are_comparable_within_the_claims_tolerance_and_everywhere_is_every_place() {
+        let claim = claim("{ tol_rel = 0.1 }");
+        let of = |b: f64| {
+            let names = ["a".to_owned(), "b".to_owned()];
+            comparable(&claim, &names, |name| Some(if name == "a" { 10.0 } else { b })).unwrap()
+        };
+        assert!(of(10.9).holds && of(9.2).holds && !of(11.1).holds && !of(9.0).holds);
+        let places = |b| vec![("x".to_owned(), of(10.0)), ("y".to_owned(), of(b))];
+        assert!(each(places(10.5)).holds && !each(places(12.0)).holds && !each(Vec::new()).holds);
+        assert!(each(places(12.0)).ours.contains("b 12.0 (does not hold)"));
     }
 }

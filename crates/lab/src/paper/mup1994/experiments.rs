@@ -1,17 +1,12 @@
 //! What is run: systems by the paper's names, workloads, and their repeated runs.
-//!
-//! E1. Every run is independent and decided by its key and seed; runs share threads, not state, so that the number of
-//!     threads changes nothing but the time.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use ordofs::AllocInit;
 use workload::Params;
 
 use crate::error::Result;
+use crate::paper::parallel;
 use crate::{Machine, Outcome, Run, Start};
 
 /// Repeated runs of each; the paper repeated until the deviation was small, and gives no count for most.
@@ -160,6 +155,7 @@ pub(super) fn run_of<'a>(machine: &'a Machine, key: &Key, scheme: &'a str, init:
     Run {
         machine,
         scheme,
+        settings: &[],
         alloc_init: Some(init),
         workload,
         params,
@@ -185,41 +181,20 @@ fn sample(outcome: &Outcome) -> Sample {
     }
 }
 
-/// Runs everything, on as many threads as the machine has. `progress` is told how many of how many runs are done.
+/// Runs everything. `progress` is told how many of how many runs are done.
 ///
 /// # Errors
 /// The first failure of any run.
 pub(super) fn run_all(machine: &Machine, seed: u64, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Results> {
     let keys = keys();
     let jobs: Vec<(&Key, u64)> = keys.iter().flat_map(|key| (0..RUNS).map(move |run| (key, seed + run))).collect();
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let outcomes: Mutex<BTreeMap<usize, Result<Sample>>> = Mutex::default();
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let work = || {
-        while let Some((at, (key, seed))) = take(&next, &jobs) {
-            let (scheme, init) = system(&key.system);
-            let outcome = run_of(machine, key, &scheme, init, *seed).run();
-            if let Ok(mut outcomes) = outcomes.lock() {
-                outcomes.insert(at, outcome.map(|outcome| sample(&outcome)));
-            }
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(work);
-        }
-    });
+    let samples = parallel::run_all(&jobs, progress, |(key, seed)| {
+        let (scheme, init) = system(&key.system);
+        run_of(machine, key, &scheme, init, *seed).run().map(|outcome| sample(&outcome))
+    })?;
     let mut results = Results::default();
-    // A thread that panicked has ended the scope by its panic already.
-    let outcomes = outcomes.into_inner().unwrap_or_default();
-    for (at, outcome) in outcomes {
-        results.0.entry(jobs[at].0.clone()).or_default().push(outcome?);
+    for ((key, _), sample) in jobs.iter().zip(samples) {
+        results.0.entry((*key).clone()).or_default().push(sample);
     }
     Ok(results)
-}
-
-fn take<'a, T>(next: &AtomicUsize, jobs: &'a [T]) -> Option<(usize, &'a T)> {
-    let at = next.fetch_add(1, Ordering::Relaxed);
-    jobs.get(at).map(|job| (at, job))
 }

@@ -4,10 +4,6 @@ use super::experiments::{FIVE, Results, SDET_USERS, Sample, THROUGHPUT_USERS};
 use super::tables::{andrew_system, printed};
 use crate::paper::document::{Axis, Chart, Figure, Series};
 
-fn axis(label: &str, unit: &str) -> Axis {
-    Axis { label: label.to_owned(), unit: unit.to_owned() }
-}
-
 /// A bar for each system, in one series.
 fn bars(
     results: &Results,
@@ -22,7 +18,7 @@ fn bars(
         id: id.to_owned(),
         title: title.to_owned(),
         kind: Chart::Bar,
-        x: axis("", ""),
+        x: Axis::new("", ""),
         series: vec![Series {
             name: y.label.clone(),
             values: systems.iter().map(|system| results.mean(workload, users, system, what)).collect(),
@@ -48,7 +44,7 @@ fn lines(results: &Results, id: &str, title: &str, workload: &str, users: &[u32]
         id: id.to_owned(),
         title: title.to_owned(),
         kind: Chart::Line,
-        x: axis("Users", ""),
+        x: Axis::new("Users", ""),
         y,
         categories: Vec::new(),
         series: FIVE.iter().map(line).collect(),
@@ -70,14 +66,14 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let elapsed: fn(&Sample) -> f64 = |sample| sample.elapsed_s;
     let response: fn(&Sample) -> f64 = |sample| sample.response_ms / 1e3;
     let access: fn(&Sample) -> f64 = |sample| sample.service_ms;
-    let seconds = || axis("Elapsed", "s");
-    let waiting = || axis("Response of a request", "s");
-    let rate = || axis("Throughput", "files/s");
+    let seconds = || Axis::new("Elapsed", "s");
+    let waiting = || Axis::new("Response of a request", "s");
+    let rate = || Axis::new("Throughput", "files/s");
     let bar = |id, title, of, systems: &[&str], y, what| bars(results, id, title, of, systems, y, what);
     let line = |id, title, workload| lines(results, id, title, workload, &THROUGHPUT_USERS, rate(), 1.0);
     vec![
         bar("figure1a", "Meanings of the flag: four users copy", ("copy", 4), &FLAGS, seconds(), elapsed),
-        bar("figure1b", "The same: mean access of the disk", ("copy", 4), &FLAGS, axis("Access", "ms"), access),
+        bar("figure1b", "The same: mean access of the disk", ("copy", 4), &FLAGS, Axis::new("Access", "ms"), access),
         bar("figure2a", "Meanings of the flag: one user removes", ("remove", 1), &FLAGS, seconds(), elapsed),
         bar("figure2b", "The same: response of the driver", ("remove", 1), &FLAGS, waiting(), response),
         bar("figure3a", "What -NR and -CB gain: four users copy", ("copy", 4), &PARTS, seconds(), elapsed),
@@ -87,6 +83,6 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
         line("figure5a", "Files of 1 KB created", "create"),
         line("figure5b", "Files of 1 KB removed", "delete"),
         line("figure5c", "Files of 1 KB created and removed at once", "create-delete"),
-        lines(results, "figure6", "Sdet", "sdet", &SDET_USERS, axis("Throughput", "scripts/hour"), 3600.0),
+        lines(results, "figure6", "Sdet", "sdet", &SDET_USERS, Axis::new("Throughput", "scripts/hour"), 3600.0),
     ]
 }

@@ -1,7 +1,8 @@
 //! Tables 1 to 3, ours beside the print.
 
 use super::experiments::{Results, Sample};
-use crate::paper::document::{Column, Table, TableRow};
+use crate::paper::document::{Table, TableRow};
+use crate::paper::printed::{columns, lines, numbers};
 
 const NAMES: [(&str, &str); 5] = [
     ("Conventional", "conventional"),
@@ -24,15 +25,6 @@ const TABLE1: &str = include_str!("../../../data/mup1994_table1_copy4.csv");
 const TABLE2: &str = include_str!("../../../data/mup1994_table2_remove4.csv");
 const TABLE3: &str = include_str!("../../../data/mup1994_table3_andrew.csv");
 
-/// A printed table: its lines as fields, without the head.
-fn lines(text: &str) -> impl Iterator<Item = Vec<&str>> {
-    text.lines().skip(1).map(|line| line.split(',').collect())
-}
-
-fn columns(names: &[(&str, &str)]) -> Vec<Column> {
-    names.iter().map(|(name, unit)| Column { name: (*name).to_owned(), unit: (*unit).to_owned() }).collect()
-}
-
 const FIGURES_OF_RUN: [(&str, &str); 5] = [
     ("Elapsed", "s"),
     ("Elapsed, of No Order", "%"),
@@ -54,10 +46,6 @@ fn ours(results: &Results, workload: &str, system: &str) -> Vec<Option<f64>> {
         mean(|sample| sample.requests),
         mean(|sample| sample.response_ms),
     ]
-}
-
-fn numbers(fields: &[&str]) -> Vec<Option<f64>> {
-    fields.iter().map(|field| field.parse().ok()).collect()
 }
 
 pub(super) fn tables(results: &Results) -> Vec<Table> {

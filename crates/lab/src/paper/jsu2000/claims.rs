@@ -1,0 +1,406 @@
+//! Every claim of the paper, judged. What a claim's own fields say is judged by them; where its words name workloads or
+//! systems that no field does, the numbers are put together here, and those of figures 1 to 3 in [`super::micro`].
+//!
+//! C1. A claim that speaks of a system which was not run is not tested.
+//! C2. Performance is what a workload does in a second: more is better. Of ssh, Netnews and PostMark it is one over the
+//!     time.
+
+use super::experiments::{NEWS_SCALE, Results, SDET_USERS, Sample, Step, Work};
+use super::systems::{ASYNC_JOURNALS, NO_RULE, eight};
+use super::tables::seconds;
+use crate::paper::claims::{Claim, claims_of};
+use crate::paper::document::Verdict;
+use crate::paper::judge::{Judged, comparable, each, number, order, short, untested};
+
+/// Every claim, in the file's order.
+pub(super) fn verdicts(results: &Results) -> Vec<Verdict> {
+    claims_of("jsu2000").iter().map(|claim| Bench { results, claim }.verdict()).collect()
+}
+
+/// A claim, and what there is to judge it by.
+pub(super) struct Bench<'a> {
+    pub(super) results: &'a Results,
+    pub(super) claim: &'a Claim,
+}
+
+/// A workload and its phase, as a claim names them. Where it names none, or all, it is Netnews: the one on which the paper
+/// compares what it has only described.
+fn workload(text: &str) -> Option<(Work, &'static str)> {
+    Some(match text {
+        "ssh" | "ssh.total" => (Work::Ssh, "total"),
+        "ssh.unpack" => (Work::Ssh, "unpack"),
+        "ssh.config" => (Work::Ssh, "config"),
+        "ssh.build" => (Work::Ssh, "build"),
+        "any" | "netnews" | "netnews.total" => (Work::Netnews, "total"),
+        "netnews.unbatch" => (Work::Netnews, "unbatch"),
+        "netnews.expire" => (Work::Netnews, "expire"),
+        "postmark-small" => (Work::PostmarkSmall, "total"),
+        // Which of the two the paper means it does not say; the large one keeps the disk busy.
+        "postmark" | "postmark-large" => (Work::PostmarkLarge, "total"),
+        "micro.zero" => (Work::Zero(1), "total"),
+        "concurrent metadata streams" => (Work::Zero(8), "total"),
+        "single-threaded" => (Work::Zero(1), "total"),
+        "sdet" => (Work::Sdet(8), "total"),
+        "remove directory tree" => (Work::RemoveTree, "total"),
+        _ => return None,
+    })
+}
+
+/// The five large workloads.
+const MACRO: [&str; 5] = ["ssh", "netnews", "sdet", "postmark-small", "postmark-large"];
+
+/// What the claims call systems that have another name in our table.
+fn known_as(system: &str) -> &str {
+    match system {
+        "nvram" => "lffs-wafs-nvram",
+        "lffs-wafs" | "lffs-*" => "lffs-wafs-1sync",
+        // A property of the pool, the same under every system.
+        "workload" => "ffs-async",
+        other => other,
+    }
+}
+
+/// Why design, semantics and code size are not judged by runs of workloads.
+const OF_DESIGN: &str = "a property of the design, not a number of a run";
+const OF_CRASHES: &str = "what a crash leaves: a question for ordo crash, not for a run of a workload";
+
+impl Bench<'_> {
+    fn verdict(&self) -> Verdict {
+        let claim = self.claim;
+        if let Some(why) = self.not_to_be_measured() {
+            return untested(claim, why);
+        }
+        let there = self.results.systems();
+        let named = claim.systems.iter().map(|system| known_as(system));
+        let missing: Vec<&str> = named.filter(|system| !there.contains(system)).collect();
+        if !missing.is_empty() {
+            return untested(claim, format!("no scheme here yet for {}", missing.join(", ")));
+        }
+        match self.judged() {
+            Some(judged) => judged.verdict(claim),
+            None => untested(claim, "nothing was measured for it"),
+        }
+    }
+
+    fn id(&self) -> &str {
+        self.claim.id.strip_prefix("jsu2000.").unwrap_or(&self.claim.id)
+    }
+
+    fn not_to_be_measured(&self) -> Option<&'static str> {
+        match (self.claim.cls.as_str(), self.id()) {
+            ("semantics", _) | (_, "s5.recovery_time") => Some(OF_CRASHES),
+            ("complexity", _) => Some("the size of the authors' code, not of ours"),
+            (_, "s7.news_no_locality") => Some("how the workload is made; its own test holds it to that"),
+            (_, "s8.su_cache_residency_min" | "s8.su_two_lru_trips") => {
+                Some("a policy of the authors' cache; ours has none of the kind")
+            }
+            (_, "s5.wafs_2disk_no_seek") => Some("only the drive of the file system is watched"),
+            (
+                "design",
+                "s4.block_level_cycle"
+                | "s5.log_usually_ahead"
+                | "s5.lffs_file_sb_update"
+                | "s5.lffs_file_forced_checkpoint"
+                | "s5.wafs_create_two_records"
+                | "s9.lfs_needs_cleaner",
+            ) => Some(OF_DESIGN),
+            ("param", "s5.lffs_file_log_size" | "s5.lffs_file_syncer") => {
+                Some("a constant of the authors' system; ours is written in the code")
+            }
+            _ => None,
+        }
+    }
+
+    fn judged(&self) -> Option<Judged> {
+        let claim = self.claim;
+        if let Some(of_micro) = self.id().strip_prefix('f').filter(|rest| rest.starts_with(['1', '2', '3'])) {
+            return self.of_micro(of_micro);
+        }
+        match self.id() {
+            "abs.sync_journal_limited" => self
+                .on_each(&["micro.zero", "ssh.unpack", "netnews.expire"], |bench, workload| bench.order_of(workload)),
+            "abs.async_comparable" => self.comparable_in_most(),
+            "abs.su_excels_micro" => self.of_micro("2.su_best"),
+            "concl.sync_penalty_max" => Some(number(claim, &[self.largest_penalty()?])),
+            "concl.two_disk_still_penalised" => {
+                let workloads = ["micro.zero", "ssh.unpack", "netnews.unbatch", "netnews.expire", "postmark-small"];
+                self.numbers(&workloads, |bench, workload| bench.speed(workload, "lffs-wafs-2sync", "lffs-wafs-2async"))
+            }
+            "concl.architectures_comparable" => {
+                self.on_each(&MACRO, |bench, workload| bench.alike(workload, &claim.list("systems")))
+            }
+            "s3.async_beats_group_commit" => self.order_of("concurrent metadata streams"),
+            "s3.journal_extra_io" => self.log_in_order(),
+            "s3.log_replaces_repeated" => {
+                order(claim, |system| self.mean(Work::Micro(Step::Create, 1), system, |s| Some(s.metadata_writes)))
+            }
+            "s4.rollback_extra_writes" => order(claim, |system| self.mean(Work::Netnews, system, |s| Some(s.writes))),
+            "s4.delete_background_delay" => Some(number(
+                claim,
+                &[("freed".into(), self.mean(Work::OneRemove, "soft-updates", |s| Some(s.freed_s))?)],
+            )),
+            "s6.su_typical_latency" => self.durable_after(Work::OneCreate),
+            "s6.su_max_latency" => self.durable_after(Work::OneInNew),
+            "s6.stale_penalty_ssh" => self.rule_costs("ssh"),
+            "s6.stale_penalty_netnews" => self.rule_costs("netnews"),
+            "s7.build_cpu" => {
+                let share = self.mean(Work::Ssh, "ffs", |sample| {
+                    let build = sample.phases.get("build")?;
+                    Some(build.cpu_s / build.seconds)
+                });
+                Some(number(claim, &[("share".into(), share?)]))
+            }
+            "s7.build_least_diff" => order(claim, |workload| self.spread(workload)),
+            "s7.postmark_scale" => {
+                let rate = |work| self.mean(work, "ffs-async", |s| Some(s.phases.get("transactions")?.rate));
+                Some(number(claim, &[("transactions".into(), rate(Work::PostmarkSmall)? / rate(Work::PostmarkLarge)?)]))
+            }
+            "s7.postmark_data" => self.pool_bytes(),
+            "s8.ssh_cpu_phases" => {
+                self.cpu_phases(&["soft-updates", "lffs-file", "lffs-wafs-1async", "lffs-wafs-2async"])
+            }
+            "s8.ssh_sync_less_cpu_phase" => self.cpu_phases(&["lffs-wafs-1sync", "lffs-wafs-2sync"]),
+            "s8.news_disk_bound" => self.disk_bound(),
+            "s8.news_su_writes" => {
+                // FFS writes each change at once, so soft updates cannot write more than it does.
+                let writes = |system| self.mean(Work::Netnews, system, |s| Some(s.writes));
+                Some(number(claim, &[("of FFS-async's".into(), writes("soft-updates")? / writes("ffs-async")?)]))
+            }
+            "s8.news_extra_inode_share" => self.share_of_rollbacks(|inode| inode),
+            "s8.news_extra_other_share" => self.share_of_rollbacks(|inode| 1.0 - inode),
+            "s8.large_run_longer" => {
+                let time = |work| seconds(self.results, work, "total", "ffs-async");
+                Some(number(claim, &[("elapsed".into(), time(Work::PostmarkLarge)? / time(Work::PostmarkSmall)?)]))
+            }
+            "s8.netnews_files_per_s" => self.millis_per_article(),
+            "f4.sync_drop" => self.fewer_scripts(),
+            "f4.sync_minimal" => self
+                .numbers(&["lffs-wafs-1sync", "lffs-wafs-2sync"], |bench, system| bench.speed("sdet", system, "ffs")),
+            "f5.sync_disks" => {
+                self.on_each(&["postmark-small", "postmark-large"], |bench, workload| bench.order_of(workload))
+            }
+            "f5.async_disks" => self.on_each(&["postmark-small", "postmark-large"], |bench, workload| {
+                bench.alike(workload, &claim.list("systems"))
+            }),
+            "f5.delayed_delete_interferes" => {
+                order(claim, |workload| self.speed(workload, "soft-updates", "ffs-async"))
+            }
+            _ => self.plain(),
+        }
+    }
+
+    /// Judged by the claim's own fields.
+    pub(super) fn plain(&self) -> Option<Judged> {
+        let claim = self.claim;
+        match claim.text("kind")? {
+            "value" => {
+                let (work, phase) = workload(&claim.workload)?;
+                Some(number(claim, &[("ours".into(), seconds(self.results, work, phase, claim.text("of")?)?)]))
+            }
+            "ratio" => {
+                let mut ratios = Vec::new();
+                for a in self.members("a") {
+                    for b in self.members("b") {
+                        ratios.push((format!("{a}/{b}"), self.speed(&claim.workload, &a, &b)?));
+                    }
+                }
+                Some(number(claim, &ratios))
+            }
+            "order" => self.order_of(&claim.workload),
+            "comparable" => self.alike(&claim.workload, &claim.list("systems")),
+            _ => None,
+        }
+    }
+
+    /// The systems that a field of the claim names.
+    fn members(&self, key: &str) -> Vec<String> {
+        let named = self.claim.list(key);
+        match named.iter().any(|name| name == "async journaling") {
+            true => ASYNC_JOURNALS.iter().map(|name| (*name).to_owned()).collect(),
+            false => named,
+        }
+    }
+
+    pub(super) fn mean(&self, work: Work, system: &str, what: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+        self.results.mean(work, known_as(system), what)
+    }
+
+    /// The performance of a system (C2).
+    fn perf(&self, text: &str, system: &str) -> Option<f64> {
+        let (work, phase) = workload(text)?;
+        match work {
+            Work::Zero(_) | Work::Sdet(_) => self.mean(work, system, |sample| Some(sample.rate)),
+            _ => Some(1.0 / seconds(self.results, work, phase, known_as(system))?),
+        }
+    }
+
+    /// The performance of `a` over that of `b`.
+    fn speed(&self, workload: &str, a: &str, b: &str) -> Option<f64> {
+        Some(self.perf(workload, a)? / self.perf(workload, b)?)
+    }
+
+    fn order_of(&self, workload: &str) -> Option<Judged> {
+        order(self.claim, |system| self.perf(workload, system))
+    }
+
+    fn alike(&self, workload: &str, systems: &[String]) -> Option<Judged> {
+        comparable(self.claim, systems, |system| self.perf(workload, system))
+    }
+
+    /// The same rule on each of several workloads.
+    fn on_each(&self, workloads: &[&str], rule: impl Fn(&Self, &str) -> Option<Judged>) -> Option<Judged> {
+        let judged: Option<Vec<_>> =
+            workloads.iter().map(|workload| Some(((*workload).to_owned(), rule(self, workload)?))).collect();
+        Some(each(judged?))
+    }
+
+    /// A number of each of several workloads, or systems.
+    fn numbers(&self, names: &[&str], of: impl Fn(&Self, &str) -> Option<f64>) -> Option<Judged> {
+        let one = |name: &&str| Some(((*name).to_owned(), of(self, name)?));
+        Some(number(self.claim, &names.iter().map(one).collect::<Option<Vec<_>>>()?))
+    }
+
+    /// Soft updates and the asynchronous journals are within a tenth of each other: the measure of `f5.large_comparable`.
+    fn comparable_in_most(&self) -> Option<Judged> {
+        let systems = ["soft-updates", "lffs-file", "lffs-wafs-1async", "lffs-wafs-2async"];
+        let mut alike = Vec::new();
+        for workload in MACRO {
+            let all: Option<Vec<f64>> = systems.iter().map(|system| self.perf(workload, system)).collect();
+            let all = all?;
+            let (least, most) = all.iter().fold((f64::INFINITY, 0.0f64), |(a, b), &value| (a.min(value), b.max(value)));
+            if most / least <= 1.1 {
+                alike.push(workload);
+            }
+        }
+        Some(Judged {
+            holds: alike.len() as f64 >= self.claim.number("value")?,
+            expected: format!("at least {} of {}", short(self.claim.number("value")?), MACRO.len()),
+            ours: format!("{}: {}", alike.len(), alike.join(", ")),
+            why: "within a tenth of each other".to_owned(),
+        })
+    }
+
+    /// The most that FFS and the synchronous journals lose on any workload.
+    fn largest_penalty(&self) -> Option<(String, f64)> {
+        let mut all = Vec::new();
+        for system in ["ffs", "lffs-wafs-1sync", "lffs-wafs-2sync"] {
+            for workload in ["micro.zero", "ssh.unpack", "netnews.expire", "sdet", "postmark-small", "postmark-large"] {
+                all.push((format!("{workload} {system}"), 1.0 - self.speed(workload, system, "ffs-async")?));
+            }
+        }
+        all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    fn log_in_order(&self) -> Option<Judged> {
+        let (mut holds, mut shown) = (true, Vec::new());
+        for system in self.members("of") {
+            let log = |what: fn(&Sample) -> f64| self.mean(Work::Netnews, &system, |sample| Some(what(sample)));
+            let (writes, in_order) = (log(|s| s.log.writes)?, log(|s| s.log.in_order)?);
+            if writes == 0.0 {
+                // Its log is on a drive that is not watched.
+                continue;
+            }
+            holds &= in_order / writes >= 0.9;
+            shown.push(format!("{system} {} of {}", short(in_order), short(writes)));
+        }
+        if shown.is_empty() {
+            return None;
+        }
+        let expected = "nine of ten writes of the log follow the one before; the bound is ours".to_owned();
+        Some(Judged { holds, expected, ours: shown.join(", "), why: "logs on the same drive, Netnews".to_owned() })
+    }
+
+    /// What pointing only to contents that are on the disk costs soft updates.
+    fn rule_costs(&self, workload: &str) -> Option<Judged> {
+        let cost = 1.0 - self.speed(workload, "soft-updates", NO_RULE)?;
+        Some(number(self.claim, &[("cost".into(), cost)]))
+    }
+
+    /// From the call until the disk has all that it changed, under soft updates.
+    fn durable_after(&self, work: Work) -> Option<Judged> {
+        Some(number(self.claim, &[("durable after".into(), self.mean(work, "soft-updates", |s| Some(s.left_s))?)]))
+    }
+
+    /// How far the systems of the tables lie apart.
+    fn spread(&self, workload: &str) -> Option<f64> {
+        let all: Option<Vec<f64>> = eight().map(|system| self.speed(workload, system.key, "ffs-async")).collect();
+        let (least, most) = all?.iter().fold((f64::INFINITY, 0.0f64), |(a, b), &value| (a.min(value), b.max(value)));
+        Some(most - least)
+    }
+
+    fn pool_bytes(&self) -> Option<Judged> {
+        let bytes = self.mean(Work::PostmarkLarge, "ffs-async", |sample| {
+            let create = sample.phases.get("create")?;
+            Some(create.mb_s * create.seconds * 1e6)
+        });
+        Some(number(self.claim, &[("first files".into(), bytes? / f64::from(1 << 30))]))
+    }
+
+    fn cpu_phases(&self, systems: &[&str]) -> Option<Judged> {
+        let mut all = Vec::new();
+        for workload in ["ssh.config", "ssh.build"] {
+            for system in systems {
+                all.push((format!("{workload} {system}"), self.speed(workload, system, "ffs-async")?));
+            }
+        }
+        Some(number(self.claim, &all))
+    }
+
+    fn disk_bound(&self) -> Option<Judged> {
+        let (mut holds, mut shown) = (true, Vec::new());
+        for system in self.members("of") {
+            let share = self.mean(Work::Netnews, &system, |sample| Some(sample.cpu_s / sample.elapsed_s))?;
+            holds &= share <= 0.1;
+            shown.push(format!("{system} {}", short(share)));
+        }
+        let expected = "CPU time at most 0.1 of elapsed time; the bound is ours".to_owned();
+        Some(Judged { holds, expected, ours: shown.join(", "), why: "each system".to_owned() })
+    }
+
+    /// Of the times that soft updates wrote an older image, those that held back an inode or its pointers.
+    fn share_of_rollbacks(&self, share: fn(f64) -> f64) -> Option<Judged> {
+        let of = |names: &'static [&'static str]| {
+            let sum = move |sample: &Sample| {
+                let counts: Option<Vec<u64>> = names.iter().map(|name| sample.counters.get(name).copied()).collect();
+                Some(counts?.iter().sum::<u64>() as f64)
+            };
+            self.mean(Work::Netnews, "soft-updates", sum)
+        };
+        let inode = of(&["inodes_rolled_back", "pointers_rolled_back"])?;
+        let all = inode + of(&["names_rolled_back", "removals_rolled_back"])?;
+        let (ours, theirs) = (share(inode / all), self.claim.number("part")?);
+        Some(Judged {
+            holds: (ours - theirs).abs() <= 0.2 * theirs,
+            expected: short(theirs),
+            ours: short(ours),
+            why: "of all that was rolled back; within 20 per cent of the print".to_owned(),
+        })
+    }
+
+    fn millis_per_article(&self) -> Option<Judged> {
+        let millis = |phase: &str, articles: u64| {
+            Some(seconds(self.results, Work::Netnews, phase, "ffs-async")? * 1e3 / articles as f64)
+        };
+        let (unbatch, expire) = (millis("unbatch", 78_000)?, millis("expire", 91_000)?);
+        let (their_unbatch, their_expire) = (self.claim.number("value")?, self.claim.number("expire")?);
+        let near = |ours: f64, theirs: f64| (ours - theirs).abs() <= 0.2 * theirs;
+        Some(Judged {
+            holds: near(unbatch, their_unbatch) && near(expire, their_expire),
+            expected: format!("{} and {} ms", short(their_unbatch), short(their_expire)),
+            ours: format!("{} and {} ms", short(unbatch), short(expire)),
+            why: format!("one in {NEWS_SCALE} of the articles; within 20 per cent of the print"),
+        })
+    }
+
+    fn fewer_scripts(&self) -> Option<Judged> {
+        let (mut holds, mut shown) = (true, Vec::new());
+        for system in self.members("of") {
+            let rate = |users| self.mean(Work::Sdet(users), &system, |sample| Some(sample.rate * 3600.0));
+            let (few, many) = (rate(SDET_USERS[0])?, rate(SDET_USERS[SDET_USERS.len() - 1])?);
+            holds &= many < few;
+            shown.push(format!("{system} {} to {}", short(few), short(many)));
+        }
+        let expected = "fewer with most scripts at a time than with one".to_owned();
+        Some(Judged { holds, expected, ours: shown.join(", "), why: "ends of the curve".to_owned() })
+    }
+}

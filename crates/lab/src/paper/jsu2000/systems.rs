@@ -1,0 +1,88 @@
+//! The systems that the paper compares (its Table 1), and two that it only speaks of.
+
+use ordofs::{AllocInit, schemes};
+
+use crate::run::can_set;
+
+/// One of them, as a scheme of ours with its settings.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct System {
+    /// As the claims name it.
+    pub(super) key: &'static str,
+    /// As the tables do.
+    pub(super) printed: &'static str,
+    pub(super) scheme: &'static str,
+    /// By the names of the mount options.
+    pub(super) settings: &'static [(&'static str, &'static str)],
+    /// `None` for what the scheme does by itself.
+    pub(super) alloc_init: Option<AllocInit>,
+}
+
+impl System {
+    const fn new(key: &'static str, printed: &'static str, scheme: &'static str) -> System {
+        System { key, printed, scheme, settings: &[], alloc_init: None }
+    }
+
+    const fn set(self, settings: &'static [(&'static str, &'static str)]) -> System {
+        System { settings, ..self }
+    }
+
+    /// There is a scheme of this name, and it can be set so.
+    pub(super) fn is_there(&self) -> bool {
+        let can_be_set = || self.settings.iter().all(|(key, value)| can_set(key, value));
+        schemes::by_name(self.scheme).is_some() && can_be_set()
+    }
+}
+
+/// Soft updates that point to blocks before their contents are on the disk (section 6).
+pub(super) const NO_RULE: &str = "soft-updates, no data rule";
+
+/// A call returns when its records are in the log; or at once.
+const AT_ONCE: (&str, &str) = ("logmode", "sync");
+const LATER: (&str, &str) = ("logmode", "async");
+/// The paper's journals say nothing of contents (its section 5).
+const UNORDERED: (&str, &str) = ("data", "writeback");
+
+/// All of them. The first eight are those of the paper's tables and figures.
+pub(super) const SYSTEMS: [System; 11] = [
+    System::new("ffs-async", "FFS-async", "async"),
+    System::new("ffs", "FFS", "sync"),
+    System::new("soft-updates", "Soft-Updates", "softupdates"),
+    System::new("lffs-file", "LFFS-file", "journal-file").set(&[LATER, UNORDERED]),
+    System::new("lffs-wafs-1sync", "LFFS-wafs-1sync", "wafs").set(&[AT_ONCE, UNORDERED]),
+    System::new("lffs-wafs-1async", "LFFS-wafs-1async", "wafs").set(&[LATER, UNORDERED]),
+    System::new("lffs-wafs-2sync", "LFFS-wafs-2sync", "wafs").set(&[AT_ONCE, UNORDERED, ("log", "separate")]),
+    System::new("lffs-wafs-2async", "LFFS-wafs-2async", "wafs").set(&[LATER, UNORDERED, ("log", "separate")]),
+    System::new("lffs-wafs-nvram", "LFFS-wafs-nvram", "wafs").set(&[AT_ONCE, UNORDERED, ("log", "nvram")]),
+    System::new("group-commit", "LFFS-wafs, group commit", "wafs").set(&[("logmode", "group"), UNORDERED]),
+    System {
+        alloc_init: Some(AllocInit::Directories),
+        ..System::new(NO_RULE, "Soft-Updates, no data rule", "softupdates")
+    },
+];
+
+/// Those of the paper's tables and figures.
+pub(super) const EIGHT: usize = 8;
+
+/// The systems of the paper's tables and figures.
+pub(super) fn eight() -> impl Iterator<Item = &'static System> {
+    SYSTEMS.iter().take(EIGHT)
+}
+
+/// Those whose log is written while nobody waits.
+pub(super) const ASYNC_JOURNALS: [&str; 3] = ["lffs-file", "lffs-wafs-1async", "lffs-wafs-2async"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_a_name_of_its_own_and_the_first_schemes_are_there() {
+        let keys: std::collections::BTreeSet<&str> = SYSTEMS.iter().map(|system| system.key).collect();
+        assert_eq!(keys.len(), SYSTEMS.len());
+        assert!(["ffs", "ffs-async", "soft-updates", NO_RULE].iter().all(|key| {
+            let system = SYSTEMS.iter().find(|system| system.key == *key);
+            system.is_some_and(System::is_there)
+        }));
+    }
+}
