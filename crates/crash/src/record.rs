@@ -10,7 +10,7 @@ use crate::disks::{Disks, Side, Split};
 use crate::fingerprint::{Fingerprint, of_image, of_sector};
 use crate::tree::Tree;
 use crate::{Error, Plan};
-use disk::{Disk, DiskOp, Event, Image, Kind, RamDisk, Recorder, SECTOR};
+use disk::{DiskOp, Event, Image, Kind, RamDisk, Recorder, SECTOR};
 use model::MemFs;
 use ordofs::{Located, MountOptions, Mounted};
 use rt::{Rng, Rt, Time};
@@ -329,7 +329,7 @@ impl Recording {
         let call =
             |at: &usize| Call { text: String::new(), op: None, done: true, began: *at, returned: *at, syncs: false };
         let mut recording = Recording {
-            split: Split::none(base.info().size),
+            split: Split::none(disk::Disk::info(&base).size),
             base,
             fingerprint: 0,
             writes: Vec::new(),
