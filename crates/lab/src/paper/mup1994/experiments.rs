@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use ordofs::AllocInit;
+use ordofs::schemes::Settings;
 use workload::Params;
 
 use crate::error::Result;
@@ -160,6 +161,8 @@ pub(super) fn run_of<'a>(machine: &'a Machine, key: &Key, scheme: &'a str, init:
     Run {
         machine,
         scheme,
+        settings: Settings::default(),
+        separate_log: false,
         alloc_init: Some(init),
         workload,
         params,
