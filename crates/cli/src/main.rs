@@ -15,6 +15,7 @@ mod listing;
 mod mount_options;
 mod out;
 mod place;
+mod scheme_set;
 mod size;
 mod text;
 

@@ -3,7 +3,7 @@
 use crate::out::usage;
 use crate::size;
 use fuse::TransportChoice;
-use ordofs::{AllocInit, MountOptions, schemes};
+use ordofs::{MountOptions, schemes};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
@@ -168,6 +168,10 @@ pub(crate) fn scheme(name: &str) -> anyhow::Result<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ordofs::AllocInit;
+    use ordofs::schemes::{DataMode, LogMode};
+    use std::path::Path;
+    use std::time::Duration;
 
     fn parse(list: &str) -> anyhow::Result<Wanted> {
         Wanted::parse(OsStr::new("disk.img"), [OsStr::new(list)], false)
@@ -200,6 +204,15 @@ mod tests {
     }
 
     #[test]
+    fn options_of_a_log_arrive() {
+        let volume = parse("scheme=wafs,log=/dev/vdb,logmode=sync,data=ordered,commit=5").unwrap().volume;
+        assert_eq!((volume.scheme.as_deref(), volume.log.as_deref()), (Some("wafs"), Some(Path::new("/dev/vdb"))));
+        let set = &volume.settings;
+        assert_eq!((set.log_mode, set.data), (Some(LogMode::Sync), Some(DataMode::Ordered)));
+        assert_eq!(set.commit, Some(Duration::from_secs(5)));
+    }
+
+    #[test]
     fn unknown_options_and_values_are_named() {
         for (list, named) in [
             ("rw,fast", "\"fast\""),
@@ -211,7 +224,9 @@ mod tests {
             ("cache=lots", "cache=lots"),
             ("allocinit=some", "allocinit=some"),
             ("volatile_cache=maybe", "volatile_cache=maybe"),
-            ("logmode=group", "logmode=group"),
+            ("logmode=fast", "logmode=fast"),
+            ("data=none", "data=none"),
+            ("commit=0", "commit=0"),
             ("transport=fast", "transport=fast"),
         ] {
             let error = parse(list).unwrap_err();

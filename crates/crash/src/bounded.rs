@@ -1,6 +1,7 @@
 //! Soft updates hold their limit: whoever makes changes faster than the disk takes them waits for it.
 
 use crate::device::Device;
+use crate::disks::{Disks, Split};
 use crate::plan::Shape;
 use crate::record::mount;
 use crate::volume::fresh;
@@ -21,8 +22,8 @@ fn a_remove_of_many_files_holds_the_limit() {
     let (device, rt) = (Device::by_name("sata").unwrap(), Rt::virtual_time(9));
     let scheme = Rc::new(SoftUpdates::new(AllocInit::All).with_limit(LIMIT));
     let shape = Shape { size: 64 << 20, ..Shape::small(device) };
-    let ram = fresh(&shape, &*scheme).unwrap().snapshot();
-    let mounted = mount(&rt, &ram, device.on(&rt, &ram, 9), scheme.clone(), false).unwrap();
+    let ram = fresh(&shape, Split::none(shape.size), &*scheme).unwrap().snapshot();
+    let mounted = mount(&rt, &ram, Disks::one(device.on(&rt, &ram, 9)), scheme.clone(), false).unwrap();
     let count = |name| buf::Scheme::counters(&*scheme).iter().find(|(of, _)| *of == name).unwrap().1;
     let files: Vec<String> = (0..3000).map(|i| format!("d{}/f{i}", i % 20)).collect();
     let mut calls: Vec<String> = (0..20).map(|i| format!("mkdir d{i}")).collect();

@@ -5,6 +5,7 @@
 //! C2. Images share all chunks that they do not differ in: none is copied whole.
 
 use crate::device::Device;
+use crate::disks::Side;
 use crate::fate::{Fate, Fates, Unit};
 use crate::fingerprint::{Fingerprint, of_sector};
 use crate::record::{Moment, Recording};
@@ -99,6 +100,11 @@ impl<'a> Cuts<'a> {
     /// Atomic units of each pending write.
     pub(crate) fn units(&self) -> Vec<usize> {
         self.pending.iter().map(|write| self.units_of(*write)).collect()
+    }
+
+    /// The disk of each pending write.
+    pub(crate) fn sides(&self) -> Vec<Side> {
+        self.pending.iter().map(|write| self.recording.side(*write)).collect()
     }
 
     fn units_of(&self, write: usize) -> usize {

@@ -5,7 +5,9 @@
 //! D2. The recorded run sees a device as its driver would: its sector, its cache, how long it takes. A scheme that
 //!     waits for completion where it should wait for a flush is therefore caught on the device where that matters.
 
-use disk::{Disk, DiskFuture, DiskInfo, DiskOff, RamDisk, ReadPart, WritePart, read_len, write_len};
+#[cfg(test)]
+use disk::RamDisk;
+use disk::{Disk, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart, read_len, write_len};
 use rt::{Rng, Rt};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -134,17 +136,24 @@ impl Device {
         DEVICES.iter().find(|device| device.name == name)
     }
 
-    /// A disk in virtual time over `ram`. `seed` decides how requests overtake each other where the device reorders.
-    pub(crate) fn on(&self, rt: &Rt, ram: &RamDisk, seed: u64) -> Rc<dyn Disk> {
+    /// A disk in virtual time over one that answers at once. `seed` decides how requests overtake each other where the
+    /// device reorders.
+    pub(crate) fn over(&self, rt: &Rt, bytes: Rc<dyn Disk>, seed: u64) -> Rc<dyn Disk> {
         let rng = RefCell::new(Rng::new(seed ^ 0x6465_7669_6365));
-        Rc::new(Timed { rt: rt.clone(), ram: ram.clone(), device: self.clone(), rng })
+        Rc::new(Timed { rt: rt.clone(), bytes, device: self.clone(), rng })
+    }
+
+    /// The same over `ram`.
+    #[cfg(test)]
+    pub(crate) fn on(&self, rt: &Rt, ram: &RamDisk, seed: u64) -> Rc<dyn Disk> {
+        self.over(rt, Rc::new(ram.clone()), seed)
     }
 }
 
-/// A RAM disk that takes its time.
+/// A disk that takes its time.
 struct Timed {
     rt: Rt,
-    ram: RamDisk,
+    bytes: Rc<dyn Disk>,
     device: Device,
     rng: RefCell<Rng>,
 }
@@ -168,27 +177,27 @@ impl Disk for Timed {
             volatile_cache: self.device.volatile,
             depth: self.device.depth,
             immediate: false,
-            ..self.ram.info()
+            ..self.bytes.info()
         }
     }
 
     /// Reads take no time: they change nothing that a power cut could show.
     fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, disk::DiskError>> {
         match self.info().check(disk::DiskOp::Read, at, read_len(&parts)) {
-            Ok(()) => self.ram.read(at, parts),
+            Ok(()) => self.bytes.read(at, parts),
             Err(error) => DiskFuture::now(Err(error)),
         }
     }
 
     fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), disk::DiskError>> {
-        let (rt, ram, len) = (self.rt.clone(), self.ram.clone(), write_len(&parts));
+        let (rt, bytes, len) = (self.rt.clone(), self.bytes.clone(), write_len(&parts));
         if let Err(error) = self.info().check(disk::DiskOp::Write, at, len) {
             return DiskFuture::now(Err(error));
         }
         let takes = self.takes(self.device.write_us, len);
         DiskFuture::later(async move {
             rt.sleep(takes).await;
-            ram.write(at, parts, fua).await
+            bytes.write(at, parts, fua).await
         })
     }
 

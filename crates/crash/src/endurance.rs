@@ -10,6 +10,7 @@
 
 use crate::Error;
 use crate::cut::Cuts;
+use crate::disks::{Disks, Split};
 use crate::explore::{Counters, Exploration, counted};
 use crate::fate::{Fate, Fates, Futures};
 use crate::plan::Plan;
@@ -19,7 +20,6 @@ use crate::recover::check;
 use crate::recovery::Recovery;
 use crate::report::Report;
 use crate::verdict::Memory;
-use crate::volume::fresh;
 use disk::RamDisk;
 use fsck::Mode;
 use rt::{Rng, Rt};
@@ -69,7 +69,7 @@ pub fn endure(what: &Endurance, counters: &Counters) -> Result<Endured, Error> {
     let plan = Plan { pace: Some(PACE), ..what.plan.clone() };
     let promises = plan.promises()?;
     let mut life = Life {
-        disk: fresh(&plan.shape, &*plan.scheme()?)?,
+        disk: plan.fresh()?,
         rng: Rng::new(plan.seed ^ 0x656e_6475_7265),
         written: 0,
         counters,
@@ -125,9 +125,9 @@ impl Life<'_> {
         let (calls, done) = begun.fold((0, 0), |(calls, done), call| (calls + 1, done + u64::from(call.done)));
         (endured.calls, endured.done) = (endured.calls + calls, endured.done + done);
 
-        let units = cuts.units();
-        let futures =
-            Futures { device: &plan.device, units: &units, most: plan.states as usize, exhaustive: plan.exhaustive };
+        let (units, sides) = (cuts.units(), cuts.sides());
+        let (device, most, exhaustive) = (&plan.device, plan.states as usize, plan.exhaustive);
+        let futures = Futures { device, units: &units, sides: &sides, most, exhaustive };
         let list = futures.list(&mut self.rng);
         let mut report = counted(&mut Memory::default(), |memory| {
             let mut exploration = Exploration::new(&plan, &recording, &promises, memory, self.counters);
@@ -145,7 +145,7 @@ impl Life<'_> {
         }
         endured.report = std::mem::replace(&mut endured.report, Report::nothing(&plan)).and(report);
         if endured.report.violations_total == 0 {
-            self.live_on(&mut cuts, &list)?;
+            self.live_on(plan.split(), &mut cuts, &list)?;
         }
         Ok(())
     }
@@ -159,14 +159,15 @@ impl Life<'_> {
     }
 
     /// E2.
-    fn live_on(&mut self, cuts: &mut Cuts<'_>, list: &[Fates]) -> Result<(), Error> {
+    fn live_on(&mut self, split: Split, cuts: &mut Cuts<'_>, list: &[Fates]) -> Result<(), Error> {
         let readable: Vec<&Fates> = list.iter().filter(|fates| !fates.0.contains(&Fate::Unreadable)).collect();
         let chosen = readable.get(self.rng.below(readable.len().max(1) as u64) as usize);
         // OK to expect: that all is kept, or lost, is among the futures of every disk.
         let (disk, _) = cuts.image(chosen.expect("one future at least can be read"));
         if self.recovery == Recovery::Fsck {
-            check(&Rt::virtual_time(0), Rc::new(disk.clone()), Mode::Preen)?;
-            empty_lost_and_found(&disk)?;
+            let disks = split.disks(Rc::new(disk.clone()));
+            check(&Rt::virtual_time(0), disks.clone(), Mode::Preen)?;
+            empty_lost_and_found(&disk, disks)?;
         }
         self.disk = disk;
         Ok(())
@@ -174,10 +175,10 @@ impl Life<'_> {
 }
 
 /// What a repair has put aside goes, as whoever looks after a volume sees to: nobody promises anything of it.
-fn empty_lost_and_found(disk: &RamDisk) -> Result<(), Error> {
+fn empty_lost_and_found(disk: &RamDisk, disks: Disks) -> Result<(), Error> {
     let rt = Rt::virtual_time(0);
     let scheme = honest("async", &Settings::default())?;
-    let mounted = mount(&rt, disk, Rc::new(disk.clone()), scheme, false)?;
+    let mounted = mount(&rt, disk, disks, scheme, false)?;
     let fs = mounted.fs().clone();
     let emptied = rt.block_on(async {
         let session = Session::new(&*fs);

@@ -7,6 +7,9 @@ pub enum Error {
     /// There is no scheme of that name.
     #[error("no scheme is called {0:?} (ordo schemes lists them)")]
     NoScheme(String),
+    /// The scheme keeps no log of transactions.
+    #[error("log=separate: {0} has no log that could lie on a disk of its own")]
+    NoLog(String),
     /// The scheme cannot be made so.
     #[error(transparent)]
     Settings(#[from] schemes::NoRule),

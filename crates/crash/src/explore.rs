@@ -10,7 +10,6 @@ use crate::record::{Recording, record};
 use crate::report::{Report, Violation};
 use crate::structure::Class;
 use crate::verdict::{Memory, Verdict};
-use crate::volume::fresh;
 use crate::{Error, story};
 use buf::Promises;
 use rt::Rng;
@@ -49,7 +48,7 @@ pub fn explore(plan: &Plan) -> Result<Report, Error> {
 pub fn explore_with(plan: &Plan, memory: &mut Memory, counters: &Counters) -> Result<Report, Error> {
     memory.bound();
     let promises = plan.promises()?;
-    let recording = record(plan, &fresh(&plan.shape, &*plan.scheme()?)?)?;
+    let recording = record(plan, &plan.fresh()?)?;
     Ok(counted(memory, |memory| {
         let mut exploration = Exploration::new(plan, &recording, &promises, memory, counters);
         exploration.run();
@@ -114,7 +113,7 @@ impl<'a> Exploration<'a> {
         places
     }
 
-    fn run(&mut self) {
+    pub(crate) fn run(&mut self) {
         let places = self.places();
         self.report.cuts = places.len() as u64;
         let (mut cuts, mut promised) =
@@ -127,9 +126,10 @@ impl<'a> Exploration<'a> {
             promised.go_on(place.moments);
             self.right.clear();
             let most = (left / (places.len() - i) as u64).max(4);
-            let units = cuts.units();
+            let (units, sides) = (cuts.units(), cuts.sides());
             let exhaustive = self.plan.exhaustive;
-            let futures = Futures { device: &self.plan.device, units: &units, most: most as usize, exhaustive };
+            let (device, most) = (&self.plan.device, most as usize);
+            let futures = Futures { device, units: &units, sides: &sides, most, exhaustive };
             let list = futures.list(&mut Rng::new(self.plan.seed ^ (place.epoch as u64) << 20));
             left = left.saturating_sub(list.len() as u64);
             self.report.exist = self.report.exist.saturating_add(futures.exist());

@@ -6,7 +6,9 @@
 //! F3. A torn write is tried at its edges and in alternate units, each with all other writes kept and with all lost.
 
 use crate::device::{Device, Torn};
+use crate::disks::Side;
 use rt::Rng;
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -119,6 +121,8 @@ pub(crate) struct Futures<'a> {
     pub(crate) device: &'a Device,
     /// Atomic units of each undurable write, oldest first.
     pub(crate) units: &'a [usize],
+    /// The disk of each.
+    pub(crate) sides: &'a [Side],
     /// Most futures that are tried.
     pub(crate) most: usize,
     /// Undurable writes up to which every subset is tried.
@@ -127,13 +131,14 @@ pub(crate) struct Futures<'a> {
 
 impl Futures<'_> {
     /// How many there are: each write lost, kept, or with any set of its units; on a device that completes in order the
-    /// first one that is lost, and where it ends. The largest number stands for more.
+    /// first one that is lost of each disk, and where it ends. The largest number stands for more.
     pub(crate) fn exist(&self) -> u64 {
-        let units = self.units.iter().map(|units| if self.device.tears { *units } else { 1 });
+        let units = |write: usize| if self.device.tears { self.units[write] } else { 1 };
         if !self.device.reorders {
-            return 1 + units.sum::<usize>() as u64;
+            let ends = |side| 1 + self.on(side).into_iter().map(units).sum::<usize>() as u64;
+            return ends(Side::Volume).saturating_mul(ends(Side::Log));
         }
-        let bits: usize = units.sum();
+        let bits: usize = (0..self.units.len()).map(units).sum();
         if bits < 64 { 1 << bits } else { u64::MAX }
     }
 
@@ -148,28 +153,43 @@ impl Futures<'_> {
         list.fates
     }
 
-    /// A device that completes in order loses the newest writes, and tears the first one that it loses.
+    /// The writes to one disk, oldest first.
+    fn on(&self, side: Side) -> Vec<usize> {
+        (0..self.units.len()).filter(|write| self.sides[*write] == side).collect()
+    }
+
+    /// A device that completes in order loses the newest writes, and tears the first one that it loses; another disk beside
+    /// it loses its own.
     fn in_order(&self, list: &mut List) {
-        let n = self.units.len();
-        for kept in (0..=n).rev() {
-            let fates = |at: usize, fate| {
-                (0..n).map(move |i| {
-                    if i < at {
-                        Fate::Kept
-                    } else if i == at {
-                        fate
-                    } else {
-                        Fate::Lost
-                    }
-                })
-            };
-            list.add(fates(kept, Fate::Lost).collect());
-            if kept < n {
-                for fate in self.tears(kept).into_iter().filter(|fate| is_prefix(*fate)) {
-                    list.add(fates(kept, fate).collect());
-                }
+        let (volume, log) = (self.ends(Side::Volume), self.ends(Side::Log));
+        for of_volume in &volume {
+            for of_log in &log {
+                let mut fates = vec![Fate::Lost; self.units.len()];
+                of_volume.iter().chain(of_log).for_each(|(write, fate)| fates[*write] = *fate);
+                list.add(fates);
             }
         }
+    }
+
+    /// The ways in which a disk that completes in order can end, the last one first: what becomes of each of its writes.
+    fn ends(&self, side: Side) -> Vec<Vec<(usize, Fate)>> {
+        let writes = self.on(side);
+        let mut ends = Vec::new();
+        for kept in (0..=writes.len()).rev() {
+            let end = |torn: Fate| {
+                let fate = |place: usize| match place.cmp(&kept) {
+                    Ordering::Less => Fate::Kept,
+                    Ordering::Equal => torn,
+                    Ordering::Greater => Fate::Lost,
+                };
+                writes.iter().enumerate().map(|(place, write)| (*write, fate(place))).collect()
+            };
+            ends.push(end(Fate::Lost));
+            if let Some(write) = writes.get(kept) {
+                ends.extend(self.tears(*write).into_iter().filter(|fate| is_prefix(*fate)).map(end));
+            }
+        }
+        ends
     }
 
     fn reordered(&self, list: &mut List, rng: &mut Rng) {
@@ -278,8 +298,13 @@ mod tests {
     use super::*;
 
     fn list(device: &str, units: &[usize], most: usize) -> Vec<String> {
+        let sides = vec![Side::Volume; units.len()];
+        list_on(device, units, &sides, most)
+    }
+
+    fn list_on(device: &str, units: &[usize], sides: &[Side], most: usize) -> Vec<String> {
         let device = Device::by_name(device).unwrap();
-        let futures = Futures { device, units, most, exhaustive: 10 };
+        let futures = Futures { device, units, sides, most, exhaustive: 10 };
         futures.list(&mut Rng::new(1)).iter().map(ToString::to_string).collect()
     }
 
@@ -287,6 +312,17 @@ mod tests {
     fn a_disk_that_completes_in_order_loses_the_newest_and_tears_one() {
         assert_eq!(list("scsi94", &[4], 100), ["1", "0", "a", "y", "f"]);
         assert_eq!(list("scsi94", &[1, 1], 100), ["11", "10", "00"]);
+    }
+
+    #[test]
+    fn two_disks_that_complete_in_order_lose_the_newest_each_for_itself() {
+        let sides = [Side::Volume, Side::Log, Side::Volume];
+        assert_eq!(list_on("scsi94", &[1, 1, 1], &sides, 100), ["111", "101", "110", "100", "010", "000"]);
+        let torn = list_on("scsi94", &[1, 2], &sides[..2], 100);
+        assert_eq!(torn, ["11", "10", "1a", "1y", "01", "00", "0a", "0y"]);
+        let scsi = Device::by_name("scsi94").unwrap();
+        let futures = Futures { device: scsi, units: &[1, 2], sides: &sides[..2], most: 100, exhaustive: 10 };
+        assert_eq!(futures.exist(), 6);
     }
 
     #[test]

@@ -18,6 +18,7 @@
 mod bounded;
 mod cut;
 mod device;
+mod disks;
 mod endurance;
 mod error;
 mod explore;
@@ -35,6 +36,8 @@ mod record;
 mod recover;
 mod recovery;
 mod report;
+#[cfg(test)]
+mod separate;
 mod shrink;
 mod story;
 mod structure;

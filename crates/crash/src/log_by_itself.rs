@@ -10,6 +10,7 @@
 
 use crate::cut::Cuts;
 use crate::device::{Device, Torn};
+use crate::disks::{Side, Split};
 use crate::fate::{Fates, Futures};
 use crate::record::Recording;
 use crate::recover::{Logged, Traced, interruptions};
@@ -63,6 +64,11 @@ fn fresh(device: &Device, unit: u32) -> RamDisk {
     rt.block_on(Log::make(&place, MakeOptions { unit: Some(unit), zero: false })).unwrap();
     rt.drop_tasks();
     ram
+}
+
+fn on_its_own(ram: RamDisk, device: &Device, bad: &[u64]) -> Traced {
+    let split = Split::none(ram.info().size);
+    Traced::new(ram, device, split, bad)
 }
 
 /// Lives on `base`, which holds `known` from `low` on.
@@ -136,10 +142,10 @@ fn read(disk: Rc<dyn Disk>) -> Result<Records, String> {
 
 /// Reads the log, mounts it, cuts the mount's own writes off everywhere, and reads again (L3, L4).
 fn recover(image: &RamDisk, bad: &[u64], device: &Device) -> Result<Records, String> {
-    let found = read(Rc::new(Traced::new(image.snapshot(), device, bad)))?;
-    let traced = Traced::new(image.snapshot(), device, bad);
+    let found = read(on_its_own(image.snapshot(), device, bad).disks().volume)?;
+    let traced = on_its_own(image.snapshot(), device, bad);
     let rt = Rt::virtual_time(0);
-    let mounted = rt.block_on(Log::mount(Place::whole(&rt, Rc::new(traced.clone())), MountOptions::default()));
+    let mounted = rt.block_on(Log::mount(Place::whole(&rt, traced.disks().volume), MountOptions::default()));
     drop(mounted.map_err(|error| format!("it cannot be mounted: {error}"))?);
     rt.drop_tasks();
     let writes = traced.take_log();
@@ -147,7 +153,7 @@ fn recover(image: &RamDisk, bad: &[u64], device: &Device) -> Result<Records, Str
         let (ram, written): (_, Vec<u64>) = (image.snapshot(), writes.iter().map(|write| write.at / 512).collect());
         writes.iter().for_each(|write| ram.poke(write.at, &write.image));
         let bad: Vec<u64> = bad.iter().copied().filter(|sector| !written.contains(sector)).collect();
-        match read(Rc::new(Traced::new(ram, device, &bad))) {
+        match read(on_its_own(ram, device, &bad).disks().volume) {
             Ok(other) if other == found => Ok(()),
             other => Err(format!("a recovery cut after {} writes finds {other:?}", writes.len())),
         }
@@ -213,7 +219,8 @@ fn explore(
         let most = |of: fn(&Note) -> u64| now.iter().map(|note| of(note)).max().unwrap_or(0);
         let note = Note { at: cuts.at, durable: most(|note| note.durable), low: most(|note| note.low) };
         let units = cuts.units();
-        let futures = Futures { device, units: &units, most: MOST, exhaustive: 5 }.list(&mut rng);
+        let sides = vec![Side::Volume; units.len()];
+        let futures = Futures { sides: &sides, device, units: &units, most: MOST, exhaustive: 5 }.list(&mut rng);
         for fates in &futures {
             counts.states += 1;
             let told = |why: String| told(device, seed, depth, &note, fates, &why);

@@ -10,7 +10,6 @@ use crate::promise::Promised;
 use crate::record::record;
 use crate::report::Violation;
 use crate::verdict::Memory;
-use crate::volume::fresh;
 use crate::{Error, story};
 use std::rc::Rc;
 
@@ -26,7 +25,7 @@ fn at_cut(
     search: impl FnOnce(&mut Try<'_>) -> Option<(Fates, Rc<Breach>)>,
 ) -> Result<Option<Violation>, Error> {
     let (promises, counters, mut memory) = (plan.promises()?, Counters::default(), Memory::default());
-    let recording = record(plan, &fresh(&plan.shape, &*plan.scheme()?)?)?;
+    let recording = record(plan, &plan.fresh()?)?;
     let mut exploration = Exploration::new(plan, &recording, &promises, &mut memory, &counters);
     let (mut cuts, mut promised) = (Cuts::new(&recording, &plan.device), Promised::new(&recording, &promises));
     while cuts.at < moments.min(recording.moments.len()) {

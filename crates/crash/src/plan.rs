@@ -2,9 +2,11 @@
 
 use crate::Error;
 use crate::device::Device;
+use crate::disks::{Disks, Split};
 use crate::oracle::Oracle;
-use buf::{CrashLeaves, Promises, Scheme};
-use disk::{Disk, RamDisk};
+use crate::volume::fresh;
+use buf::{CrashLeaves, LogKind, Promises, Scheme};
+use disk::RamDisk;
 use ondisk::Format;
 use ordofs::NewVolume;
 use rt::Rt;
@@ -135,20 +137,33 @@ impl Plan {
     /// The scheme that is explored.
     ///
     /// # Errors
-    /// There is none of that name, or it has no such rule.
+    /// There is none of that name, or it has no such rule, or no log that could lie on a disk of its own.
     pub fn scheme(&self) -> Result<Rc<dyn Scheme>, Error> {
         let known = schemes::by_name(&self.scheme).ok_or_else(|| Error::NoScheme(self.scheme.clone()))?;
         let made = known.make(self.settings.clone())?;
+        if self.separate_log && made.wants_log() != Some(LogKind::Redo) {
+            return Err(Error::NoLog(self.scheme.clone()));
+        }
         Ok(match &self.mutilate {
             Some(mutilate) => mutilate(made),
             None => made,
         })
     }
 
-    /// The device as its driver sees it, over `ram`.
-    pub(crate) fn disk(&self, rt: &Rt, ram: &RamDisk) -> Rc<dyn Disk> {
+    /// How an image is divided among the disks.
+    pub(crate) fn split(&self) -> Split {
+        Split::of(&self.shape, self.separate_log)
+    }
+
+    /// The volume that the script begins with.
+    pub(crate) fn fresh(&self) -> Result<RamDisk, Error> {
+        fresh(&self.shape, self.split(), &*self.scheme()?)
+    }
+
+    /// The device as its driver sees it, over `ram`; two of them where the log has its own.
+    pub(crate) fn disks(&self, rt: &Rt, ram: &RamDisk) -> Disks {
         let volatile = self.device.volatile && !self.trusts_cache;
-        Device { volatile, ..self.device.clone() }.on(rt, ram, self.seed)
+        self.split().devices(&Device { volatile, ..self.device.clone() }, rt, ram, self.seed)
     }
 
     /// What the scheme declares.

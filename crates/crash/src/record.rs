@@ -6,6 +6,7 @@
 //! R2. The tree after each call is that of the model, or the recording fails: an oracle must not learn from a mistake.
 
 use crate::device::Device;
+use crate::disks::{Disks, Side, Split};
 use crate::fingerprint::{Fingerprint, of_image, of_sector};
 use crate::tree::Tree;
 use crate::{Error, Plan};
@@ -55,8 +56,8 @@ impl Write {
 pub(crate) enum Moment {
     Issued(usize),
     Completed(usize),
-    FlushBegan,
-    FlushEnded,
+    FlushBegan(Side),
+    FlushEnded(Side),
 }
 
 /// A call, and where it stands among the moments.
@@ -89,6 +90,8 @@ impl Call {
 
 /// A run of a script.
 pub(crate) struct Recording {
+    /// The disks that are in an image.
+    pub(crate) split: Split,
     /// The disk when the set-up was durable.
     pub(crate) base: RamDisk,
     /// What `base` differs in from the new volume.
@@ -107,14 +110,15 @@ pub(crate) struct Recording {
     engine_calls: (u64, Vec<u64>),
 }
 
-/// Mounts the volume on `ram` with `scheme`, through `disk`.
+/// Mounts the volume on `ram` with `scheme`, through `disks`.
 pub(crate) fn mount(
     rt: &Rt,
     ram: &RamDisk,
-    disk: Rc<dyn disk::Disk>,
+    disks: Disks,
     scheme: Rc<dyn buf::Scheme>,
     read_only: bool,
 ) -> Result<Mounted, Error> {
+    let Disks { volume: disk, log } = disks;
     let size = disk.info().size;
     let mut read = |at: ondisk::ByteOff, bytes: &mut [u8]| {
         ram.peek(at.0, bytes);
@@ -123,7 +127,7 @@ pub(crate) fn mount(
     let found = ondisk::superblock::search::find_to_mount(&mut read, size);
     let found = found.map_err(|error| Error::Mount(error.to_string()))?;
     let options = MountOptions { cache: 64 << 20, noatime: true, read_only, ..MountOptions::default() };
-    rt.block_on(Mounted::mount_with(rt, Located { found, disk, log: None }, scheme, &options))
+    rt.block_on(Mounted::mount_with(rt, Located { found, disk, log }, scheme, &options))
         .map_err(|error| Error::Mount(error.to_string()))
 }
 
@@ -132,7 +136,7 @@ pub(crate) fn mount(
 /// # Errors
 /// The engine and the model disagree, a call fails where it must not, or the plan cannot be carried out.
 pub(crate) fn record(plan: &Plan, fresh: &RamDisk) -> Result<Recording, Error> {
-    record_on(plan, fresh, false)
+    record_on(plan, fresh, false, |disks| disks)
 }
 
 /// The same on a volume that was used before, of which no model knows what is on it: calls may be refused there, and R2
@@ -141,15 +145,30 @@ pub(crate) fn record(plan: &Plan, fresh: &RamDisk) -> Result<Recording, Error> {
 /// # Errors
 /// A call fails where it must not, or the plan cannot be carried out.
 pub(crate) fn record_on_used(plan: &Plan, disk: &RamDisk) -> Result<Recording, Error> {
-    record_on(plan, disk, true)
+    record_on(plan, disk, true, |disks| disks)
 }
 
-fn record_on(plan: &Plan, fresh: &RamDisk, used: bool) -> Result<Recording, Error> {
+/// The same as [`record`], with something between the engine and its disks.
+#[cfg(test)]
+pub(crate) fn record_through(
+    plan: &Plan,
+    fresh: &RamDisk,
+    between: impl FnOnce(Disks) -> Disks,
+) -> Result<Recording, Error> {
+    record_on(plan, fresh, false, between)
+}
+
+fn record_on(
+    plan: &Plan,
+    fresh: &RamDisk,
+    used: bool,
+    between: impl FnOnce(Disks) -> Disks,
+) -> Result<Recording, Error> {
     let rt = Rt::virtual_time(plan.seed);
     let ram = fresh.snapshot();
-    let recorder = Recorder::new(&rt, plan.disk(&rt, &ram), true);
+    let (recorder, disks) = plan.disks(&rt, &ram).recorded(&rt, plan.split(), true);
     let scheme = plan.scheme()?;
-    let mounted = mount(&rt, &ram, Rc::new(recorder.clone()), scheme, false)?;
+    let mounted = mount(&rt, &ram, between(disks), scheme, false)?;
     let outcome = Run { plan, rt: &rt, mounted: &mounted, recorder: &recorder, stopped: used }.all(&ram, fresh);
     let recording = outcome.and_then(|mut recording| {
         let began = recorder.with_events(<[Event]>::len);
@@ -159,6 +178,13 @@ fn record_on(plan: &Plan, fresh: &RamDisk, used: bool) -> Result<Recording, Erro
     });
     rt.drop_tasks();
     recording
+}
+
+/// What a request is, by its number.
+enum Request {
+    /// Which write; and whether it is durable when complete.
+    Write(usize, bool),
+    Flush(Side),
 }
 
 struct Run<'a> {
@@ -186,6 +212,7 @@ impl Run<'_> {
         let before = self.recorder.take();
         let base = ram.snapshot();
         let mut recording = Recording {
+            split: self.plan.split(),
             fingerprint: changed(fresh, &base, &before),
             base,
             writes: Vec::new(),
@@ -302,6 +329,7 @@ impl Recording {
         let call =
             |at: &usize| Call { text: String::new(), op: None, done: true, began: *at, returned: *at, syncs: false };
         let mut recording = Recording {
+            split: Split::none(disk::Disk::info(&base).size),
             base,
             fingerprint: 0,
             writes: Vec::new(),
@@ -334,14 +362,15 @@ impl Recording {
             match event {
                 Event::Begin { request, time, op: DiskOp::Write, at, fua, parts } => {
                     self.times.push(time);
-                    of_request.insert(request, (self.writes.len(), fua));
+                    of_request.insert(request, Request::Write(self.writes.len(), fua));
                     self.moments.push(Moment::Issued(self.writes.len()));
                     self.add_write(at.0, parts);
                 }
-                Event::Begin { request, time, op: DiskOp::Flush, .. } => {
+                Event::Begin { request, time, op: DiskOp::Flush, at, .. } => {
                     self.times.push(time);
-                    of_request.insert(request, (usize::MAX, false));
-                    self.moments.push(Moment::FlushBegan);
+                    let side = self.split.side(at.0);
+                    of_request.insert(request, Request::Flush(side));
+                    self.moments.push(Moment::FlushBegan(side));
                     self.flushes += 1;
                 }
                 Event::Begin { .. } => {}
@@ -349,8 +378,8 @@ impl Recording {
                     outcome.map_err(|error| Error::Run(error.to_string()))?;
                     self.times.extend(of_request.contains_key(&request).then_some(time));
                     match of_request.get(&request) {
-                        Some((usize::MAX, _)) => self.moments.push(Moment::FlushEnded),
-                        Some((write, fua)) => {
+                        Some(Request::Flush(side)) => self.moments.push(Moment::FlushEnded(*side)),
+                        Some(Request::Write(write, fua)) => {
                             self.moments.push(Moment::Completed(*write));
                             if device.honest && (!device.volatile || *fua) {
                                 self.writes[*write].durable = self.moments.len();
@@ -366,27 +395,33 @@ impl Recording {
             (call.began, call.returned) = (index[call.began], index[call.returned]);
         }
         if device.honest && device.volatile {
-            self.flush();
+            self.flush(Side::Volume);
+            self.flush(Side::Log);
         }
         Ok(())
     }
 
-    /// A flush makes durable what had completed before it began (and no write that completed while it ran).
-    fn flush(&mut self) {
+    /// A flush makes durable what had completed on the same disk before it began (and no write that completed while it ran).
+    fn flush(&mut self, side: Side) {
         let (mut completed, mut covered) = (Vec::new(), Vec::new());
         for (i, moment) in self.moments.iter().enumerate() {
             match moment {
-                Moment::Completed(write) => completed.push(*write),
-                Moment::FlushBegan => covered = std::mem::take(&mut completed),
-                Moment::FlushEnded => {
+                Moment::Completed(write) if self.side(*write) == side => completed.push(*write),
+                Moment::FlushBegan(of) if *of == side => covered = std::mem::take(&mut completed),
+                Moment::FlushEnded(of) if *of == side => {
                     for write in covered.drain(..) {
                         let durable = &mut self.writes[write].durable;
                         *durable = (*durable).min(i + 1);
                     }
                 }
-                Moment::Issued(_) => {}
+                _ => {}
             }
         }
+    }
+
+    /// The disk that a write went to.
+    pub(crate) fn side(&self, write: usize) -> Side {
+        self.split.side(self.writes[write].at)
     }
 
     fn add_write(&mut self, at: u64, parts: Vec<disk::RecordedPart>) {

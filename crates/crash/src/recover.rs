@@ -1,8 +1,9 @@
 //! What a scheme does after a power cut, and what it writes meanwhile, so that the power can be cut again.
 
-use crate::Error;
 use crate::device::Device;
+use crate::disks::{Disks, Side, Split};
 use crate::fingerprint::{of_image, of_sector};
+use crate::{Error, Plan};
 use disk::{
     Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Image, RamDisk, ReadPart, SECTOR, WritePart,
 };
@@ -16,16 +17,29 @@ use std::rc::Rc;
 /// A write of a recovery.
 #[derive(Clone)]
 pub(crate) struct Logged {
-    /// Flushes that had ended when it was issued.
-    pub(crate) epoch: u32,
+    /// The disk that it went to.
+    side: Side,
+    /// Flushes that had ended when it was issued, of each disk.
+    epochs: Epochs,
     pub(crate) at: u64,
     pub(crate) image: Image,
 }
 
-/// A RAM disk that logs what is written to it, and has sectors that cannot be read until they are written.
+/// A number for each disk: the volume's and the log's.
+#[derive(Debug, Clone, Copy, Default)]
+struct Epochs([u32; 2]);
+
+impl Epochs {
+    fn of(self, side: Side) -> u32 {
+        self.0[side as usize]
+    }
+}
+
+/// Disks in memory that log what is written to them, and have sectors that cannot be read until they are written.
 #[derive(Clone)]
 pub(crate) struct Traced {
     ram: RamDisk,
+    split: Split,
     sector: u32,
     volatile: bool,
     log: Rc<RefCell<Log>>,
@@ -34,63 +48,97 @@ pub(crate) struct Traced {
 #[derive(Default)]
 struct Log {
     writes: Vec<Logged>,
-    epoch: u32,
+    epochs: Epochs,
     bad: FxHashSet<u64>,
 }
 
 impl Traced {
-    pub(crate) fn new(ram: RamDisk, device: &Device, bad: &[u64]) -> Traced {
+    /// The disks of a plan.
+    pub(crate) fn of(plan: &Plan, ram: RamDisk, bad: &[u64]) -> Traced {
+        Traced::new(ram, &plan.device, plan.split(), bad)
+    }
+
+    pub(crate) fn new(ram: RamDisk, device: &Device, split: Split, bad: &[u64]) -> Traced {
         let log = Log { bad: bad.iter().copied().collect(), ..Log::default() };
-        Traced { ram, sector: device.sector, volatile: device.volatile, log: Rc::new(RefCell::new(log)) }
+        let (sector, volatile) = (device.sector, device.volatile);
+        Traced { ram, split, sector, volatile, log: Rc::new(RefCell::new(log)) }
     }
 
     pub(crate) fn take_log(&self) -> Vec<Logged> {
         std::mem::take(&mut self.log.borrow_mut().writes)
     }
+
+    /// As the engine, or fsck, gets them.
+    pub(crate) fn disks(&self) -> Disks {
+        let windows = self.split.disks(Rc::new(self.ram.clone()));
+        let one = |side, bytes| -> Rc<dyn Disk> { Rc::new(One { of: self.clone(), side, bytes }) };
+        Disks { volume: one(Side::Volume, windows.volume), log: windows.log.map(|log| one(Side::Log, log)) }
+    }
 }
 
-impl Disk for Traced {
+/// One of them.
+struct One {
+    of: Traced,
+    side: Side,
+    bytes: Rc<dyn Disk>,
+}
+
+impl One {
+    /// Where a byte of the disk is in the image.
+    fn place(&self, at: DiskOff) -> u64 {
+        at.0 + self.of.split.base(self.side)
+    }
+
+    fn next_epoch(&self, log: &mut Log) {
+        log.epochs.0[self.side as usize] += 1;
+    }
+}
+
+impl Disk for One {
     fn info(&self) -> DiskInfo {
-        DiskInfo { sector: self.sector, volatile_cache: self.volatile, ..self.ram.info() }
+        DiskInfo { sector: self.of.sector, volatile_cache: self.of.volatile, ..self.bytes.info() }
     }
 
     fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
-        let (len, log) = (read_len(&parts), self.log.borrow());
+        let (len, log, place) = (read_len(&parts), self.of.log.borrow(), self.place(at));
         if !log.bad.is_empty() {
-            let sectors = at.0 / SECTOR as u64..(at.0 + len).div_ceil(SECTOR as u64);
+            let sectors = place / SECTOR as u64..(place + len).div_ceil(SECTOR as u64);
             if log.bad.iter().any(|bad| sectors.contains(bad)) {
                 return DiskFuture::now(Err(DiskError::new(DiskOp::Read, at, len, Cause::Io(5))));
             }
         }
-        self.ram.read(at, parts)
+        self.bytes.read(at, parts)
     }
 
     fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
-        let mut log = self.log.borrow_mut();
-        let (epoch, mut place) = (log.epoch, at.0);
-        let sectors = at.0 / SECTOR as u64..(at.0 + write_len(&parts)) / SECTOR as u64;
+        let mut log = self.of.log.borrow_mut();
+        let (epochs, side, mut place) = (log.epochs, self.side, self.place(at));
+        let sectors = place / SECTOR as u64..(place + write_len(&parts)) / SECTOR as u64;
         log.bad.retain(|bad| !sectors.contains(bad));
         for part in &parts {
-            log.writes.push(Logged { epoch, at: place, image: part.image.clone() });
+            log.writes.push(Logged { side, epochs, at: place, image: part.image.clone() });
             place += part.image.len() as u64;
         }
         // What is complete on a disk without a volatile cache is durable.
-        log.epoch += u32::from(fua || !self.volatile);
-        self.ram.write(at, parts, fua)
+        if fua || !self.of.volatile {
+            self.next_epoch(&mut log);
+        }
+        self.bytes.write(at, parts, fua)
     }
 
     fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
-        self.log.borrow_mut().epoch += 1;
-        self.ram.flush()
+        self.next_epoch(&mut self.of.log.borrow_mut());
+        self.bytes.flush()
     }
 }
 
-/// Runs fsck on `disk`. Nothing is awaited there that does not answer at once.
+/// Runs fsck on `disks`. Nothing is awaited there that does not answer at once.
 ///
 /// # Errors
 /// Those of the check.
-pub(crate) fn check(rt: &Rt, disk: Rc<dyn Disk>, mode: Mode) -> Result<Report, Error> {
-    rt.block_on(fsck::check(rt, disk, Options::new(mode))).map_err(|error| Error::Check(error.to_string()))
+pub(crate) fn check(rt: &Rt, disks: Disks, mode: Mode) -> Result<Report, Error> {
+    let options = Options { log: disks.log, ..Options::new(mode) };
+    rt.block_on(fsck::check(rt, disks.volume, options)).map_err(|error| Error::Check(error.to_string()))
 }
 
 /// What `log` changes in the fingerprint of `before`.
@@ -107,16 +155,25 @@ pub(crate) fn changes(before: &RamDisk, log: &[Logged]) -> u128 {
 }
 
 /// The prefixes of a recovery, and, of the writes that a volatile cache may hold back at its end, those that lose one or
-/// keep one: lists of writes that reached the disk, none of them the whole log.
+/// keep one, or all of one disk: lists of writes that reached their disks, none of them the whole log.
 pub(crate) fn interruptions(log: &[Logged], device: &Device) -> Vec<Vec<Logged>> {
     let mut all = Vec::new();
     for end in 0..log.len() {
         all.push(log[..end].to_vec());
-        let from = log[..=end].iter().position(|write| write.epoch == log[end].epoch).unwrap_or(end);
-        if device.reorders && from < end {
-            // The newest of its epoch alone, and all of its epoch but the oldest.
-            all.push([&log[..from], &log[end..=end]].concat());
-            all.push([&log[..from], &log[from + 1..=end]].concat());
+        let waits = |write: &Logged| write.epochs.of(write.side) == log[end].epochs.of(write.side);
+        let oldest = log[..=end].iter().position(waits).unwrap_or(end);
+        if device.reorders && oldest < end {
+            let all_but = |lost: &dyn Fn(usize) -> bool| {
+                let kept = (0..=end).filter(|at| !waits(&log[*at]) || !lost(*at));
+                kept.map(|at| log[at].clone()).collect()
+            };
+            // The newest that waits for a flush alone, and all but the oldest.
+            all.push(all_but(&|at| at != end));
+            all.push(all_but(&|at| at == oldest));
+            if (oldest..end).any(|at| waits(&log[at]) && log[at].side != log[end].side) {
+                all.push(all_but(&|at| log[at].side == Side::Volume));
+                all.push(all_but(&|at| log[at].side == Side::Log));
+            }
         }
         let torn = first_half(&log[end], device.atomic as usize);
         if device.tears && torn.image.len() < log[end].image.len() {

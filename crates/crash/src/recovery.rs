@@ -10,7 +10,6 @@ use disk::RamDisk;
 use ordofs::Mounted;
 use rt::Rt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
 
 /// The ways to bring a volume back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,7 +51,7 @@ impl Recovery {
 /// It is not mounted, or not writable, or not unmounted.
 pub(crate) fn mount_at_once(plan: &Plan, ram: &RamDisk, disk: &Traced) -> Result<Class, Error> {
     let rt = Rt::virtual_time(3);
-    let mounted = mount(&rt, ram, Rc::new(disk.clone()), plan.scheme()?, false)?;
+    let mounted = mount(&rt, ram, disk.disks(), plan.scheme()?, false)?;
     let refused = mounted.why_read_only().map(|why| Error::Mount(format!("only for reading: {why}")));
     let left = refused.map_or_else(|| Ok(rt.block_on(left_by(&mounted))), Err);
     let unmounted = rt.block_on(mounted.unmount()).map_err(|error| Error::Run(format!("unmount: {error}")));

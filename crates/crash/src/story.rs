@@ -1,5 +1,6 @@
 //! A violation as a story: the calls, the writes and what became of them, what should be, what is.
 
+use crate::disks::Side;
 use crate::fate::Fate;
 use crate::id::Id;
 use crate::oracle::{Breach, Oracle};
@@ -59,12 +60,14 @@ fn calls(recording: &Recording, cut: usize) -> Vec<String> {
 /// A write in words: what, where, and for which call.
 fn write(recording: &Recording, index: usize) -> String {
     let Write { at, parts, .. } = &recording.writes[index];
-    let mut place = *at;
+    let side = recording.split.side(*at);
+    let mut place = *at - recording.split.base(side);
+    let of = if side == Side::Log { " of the log's disk" } else { "" };
     let mut told = Vec::new();
     for part in parts {
         let call = part.call.and_then(|call| Some((call + 1, recording.calls.get(call)?.short())));
         let call = call.map_or_else(String::new, |(number, text)| format!(" for call {number}, {text}"));
-        told.push(format!("{} at byte {place}, {} bytes{call}", kind(part.kind), part.len));
+        told.push(format!("{} at byte {place}{of}, {} bytes{call}", kind(part.kind), part.len));
         place += part.len;
     }
     format!("write {index} ({})", told.join("; "))

@@ -2,6 +2,7 @@
 //! the disk then.
 
 use crate::device::Device;
+use crate::disks::{Disks, Split};
 use crate::plan::Shape;
 use crate::record::{honest, mount};
 use crate::tree::Tree;
@@ -37,8 +38,9 @@ fn a_sync_ends_though_others_never_stop() {
     for scheme in schemes::to_use().map(|scheme| scheme.name) {
         let (device, rt) = (Device::by_name("scsi94").unwrap(), Rt::virtual_time(5));
         let honest = |name| honest(name, &Settings::default()).unwrap();
-        let ram = fresh(&Shape::small(device), &*honest(scheme)).unwrap().snapshot();
-        let mounted = mount(&rt, &ram, device.on(&rt, &ram, 5), honest(scheme), false).unwrap();
+        let shape = Shape::small(device);
+        let ram = fresh(&shape, Split::none(shape.size), &*honest(scheme)).unwrap().snapshot();
+        let mounted = mount(&rt, &ram, Disks::one(device.on(&rt, &ram, 5)), honest(scheme), false).unwrap();
         let fs = mounted.fs().clone();
         let stop = Rc::new(Cell::new(false));
         rt.spawn(never_stop(fs.clone(), rt.clone(), stop.clone()));
@@ -61,7 +63,7 @@ fn a_sync_ends_though_others_never_stop() {
         rt.drop_tasks();
 
         let rt = Rt::virtual_time(6);
-        let mounted = mount(&rt, &synced, Rc::new(synced.clone()), honest("async"), true).unwrap();
+        let mounted = mount(&rt, &synced, Disks::one(Rc::new(synced.clone())), honest("async"), true).unwrap();
         let tree = rt.block_on(Tree::read(&**mounted.fs())).unwrap();
         let kept = tree.entry(tree.root, b"kept").unwrap_or_else(|| panic!("{scheme}: the name is lost"));
         assert_eq!(tree.files[&kept].size, 70_000, "{scheme}");

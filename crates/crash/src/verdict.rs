@@ -177,10 +177,10 @@ impl Memory {
         strict: bool,
     ) -> Result<Recovered, (Breach, Class)> {
         let before = disk.snapshot();
-        let traced = Traced::new(disk.clone(), &plan.device, bad);
+        let traced = Traced::of(plan, disk.clone(), bad);
         let recovers = |is: String| (Breach::new(Oracle::Recovers, "recovery", how.says(), is), Class::Damage);
         let mode = if how == Recovery::Fsck { Mode::Preen } else { Mode::Check };
-        let report = guarded(|| check(&self.rt, Rc::new(traced.clone()), mode)).map_err(recovers)?;
+        let report = guarded(|| check(&self.rt, traced.disks(), mode)).map_err(recovers)?;
         let mut worst = Class::Nothing;
         for found in &report.findings {
             worst = worst.max(class(found));
@@ -240,8 +240,8 @@ impl Memory {
 
     /// A second recovery finds nothing and writes nothing.
     fn again(&mut self, plan: &Plan, disk: &RamDisk) -> Option<Breach> {
-        let traced = Traced::new(disk.snapshot(), &plan.device, &[]);
-        let is = match guarded(|| check(&self.rt, Rc::new(traced.clone()), Mode::Repair)) {
+        let traced = Traced::of(plan, disk.snapshot(), &[]);
+        let is = match guarded(|| check(&self.rt, traced.disks(), Mode::Repair)) {
             Err(why) => why,
             Ok(report) if !report.findings.is_empty() => report.findings[0].finding.to_string(),
             Ok(_) if !traced.take_log().is_empty() => "it writes".into(),
@@ -252,8 +252,8 @@ impl Memory {
 
     /// A mount makes nothing worse.
     fn no_worse_than(&mut self, left: Class, plan: &Plan, disk: &RamDisk) -> Option<Breach> {
-        let traced = Traced::new(disk.snapshot(), &plan.device, &[]);
-        let is = match guarded(|| check(&self.rt, Rc::new(traced), Mode::Check)) {
+        let traced = Traced::of(plan, disk.snapshot(), &[]);
+        let is = match guarded(|| check(&self.rt, traced.disks(), Mode::Check)) {
             Err(why) => why,
             Ok(report) => report.findings.iter().find(|found| class(found) > left)?.finding.to_string(),
         };
@@ -262,8 +262,8 @@ impl Memory {
 
     fn tree(&mut self, how: Recovery, plan: &Plan, disk: &RamDisk) -> Result<Rc<Tree>, Error> {
         let rt = Rt::virtual_time(1);
-        let traced = Traced::new(disk.snapshot(), &plan.device, &[]);
-        let mounted = mount(&rt, disk, Rc::new(traced), honest("async", &plan.settings)?, true)?;
+        let traced = Traced::of(plan, disk.snapshot(), &[]);
+        let mounted = mount(&rt, disk, traced.disks(), honest("async", &plan.settings)?, true)?;
         let tree = rt.block_on(Tree::read(&**mounted.fs()));
         drop(mounted);
         rt.drop_tasks();

@@ -1,5 +1,6 @@
 //! The volume that every script begins with.
 
+use crate::disks::{Disks, Split};
 use crate::record::{honest, mount};
 use crate::{Error, Shape};
 use buf::{LogKind, Scheme};
@@ -16,7 +17,7 @@ const GARBAGE: usize = 32 * 1024;
 
 thread_local! {
     /// The last one that was made: scripts come in rows with the same.
-    static LAST: RefCell<Option<(Shape, Needs, RamDisk)>> = const { RefCell::new(None) };
+    static LAST: RefCell<Option<(Shape, Split, Needs, RamDisk)>> = const { RefCell::new(None) };
 }
 
 /// What a scheme needs of its volume.
@@ -28,43 +29,45 @@ struct Needs {
     log: Option<LogKind>,
 }
 
-/// A new volume of a shape for a scheme, on a disk that was used before: what nobody initialises is garbage, as it is in life.
+/// A new volume of a shape for a scheme, and the disk of its log where that is another, on a disk that was used before: what nobody initialises is garbage, as it is in life.
 ///
 /// # Errors
 /// There is no volume of this shape.
-pub(crate) fn fresh(shape: &Shape, scheme: &dyn Scheme) -> Result<RamDisk, Error> {
-    let needs = Needs { mount_at_once: scheme.declares().mount_at_once, log: scheme.wants_log() };
-    let known = |last: &Option<(Shape, Needs, RamDisk)>| {
-        let last = last.as_ref().filter(|(of, had, _)| of == shape && *had == needs);
+pub(crate) fn fresh(shape: &Shape, split: Split, scheme: &dyn Scheme) -> Result<RamDisk, Error> {
+    let needs =
+        Needs { mount_at_once: scheme.declares().mount_at_once, log: scheme.wants_log().filter(|_| !split.has_log()) };
+    let known = |last: &Option<(Shape, Split, Needs, RamDisk)>| {
+        let last = last.as_ref().filter(|(of, on, had, _)| of == shape && *on == split && *had == needs);
         last.map(|(.., ram)| ram.snapshot())
     };
     if let Some(ram) = LAST.with_borrow(known) {
         return Ok(ram);
     }
-    let ram = make(shape, needs)?;
-    LAST.set(Some((shape.clone(), needs, ram.snapshot())));
+    let ram = make(shape, split, needs)?;
+    LAST.set(Some((shape.clone(), split, needs, ram.snapshot())));
     Ok(ram)
 }
 
 /// newfs leaves a directory for snapshots, which the model knows nothing of: it goes.
-fn make(shape: &Shape, needs: Needs) -> Result<RamDisk, Error> {
-    let (rt, ram) = (Rt::virtual_time(0), RamDisk::new(shape.size));
+fn make(shape: &Shape, split: Split, needs: Needs) -> Result<RamDisk, Error> {
+    let (rt, ram, size) = (Rt::virtual_time(0), RamDisk::new(split.size()), split.size());
     let mut garbage = vec![0; GARBAGE];
     Rng::new(0x0067_6172_6261_6765).fill(&mut garbage);
-    for at in (0..shape.size).step_by(GARBAGE) {
-        ram.poke(at, &garbage[..GARBAGE.min((shape.size - at) as usize)]);
+    for at in (0..size).step_by(GARBAGE) {
+        ram.poke(at, &garbage[..GARBAGE.min((size - at) as usize)]);
     }
+    let Disks { volume: disk, .. } = split.disks(Rc::new(ram.clone()));
     let volume = shape.volume().with(|params| params.softdep = needs.mount_at_once);
-    let made = volume.create_on(&rt, Rc::new(ram.clone()), false);
+    let made = volume.create_on(&rt, disk.clone(), false);
     made.map_err(|error| Error::Shape(error.to_string()))?;
-    let mounted = mount(&rt, &ram, Rc::new(ram.clone()), honest("async", &Settings::default())?, false)?;
+    let mounted = mount(&rt, &ram, Disks::one(disk.clone()), honest("async", &Settings::default())?, false)?;
     let failed = |error: vfs::Error| Error::Shape(error.to_string());
     let fs = mounted.fs().clone();
     rt.block_on(async move { fs.rmdir(fs.root(), Name::new(b".snap")?).await }).map_err(failed)?;
     rt.block_on(mounted.unmount()).map_err(failed)?;
     rt.drop_tasks();
     if let Some(kind) = needs.log {
-        let made = Tuning::for_log(kind).apply_on(&rt, Rc::new(ram.clone()));
+        let made = Tuning::for_log(kind).apply_on(&rt, disk);
         made.map_err(|error| Error::Shape(error.to_string()))?;
         rt.drop_tasks();
     }

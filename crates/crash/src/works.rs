@@ -8,7 +8,6 @@ use crate::{Error, Plan};
 use disk::RamDisk;
 use fsck::Mode;
 use rt::Rt;
-use std::rc::Rc;
 use vfs::{Caller, FileSystem, Kind, Mode as Bits, Name};
 
 /// Directories in which the second program works, at most.
@@ -19,14 +18,14 @@ const DIRECTORIES: usize = 8;
 /// must be one that may write to such a volume.
 pub(crate) fn works(plan: &Plan, disk: &RamDisk, tree: &Tree, left: Class) -> Result<(), Error> {
     let (rt, disk) = (Rt::virtual_time(2), disk.snapshot());
-    let traced = Traced::new(disk.clone(), &plan.device, &[]);
+    let traced = Traced::of(plan, disk.clone(), &[]);
     let scheme = if left == Class::Nothing { honest("async", &plan.settings)? } else { plan.scheme()? };
-    let mounted = mount(&rt, &disk, Rc::new(traced.clone()), scheme, false)?;
+    let mounted = mount(&rt, &disk, traced.disks(), scheme, false)?;
     let worked = rt.block_on(work(&**mounted.fs(), tree));
     let unmounted = rt.block_on(mounted.unmount());
     rt.drop_tasks();
     worked.and(unmounted).map_err(|error| Error::Run(error.to_string()))?;
-    let report = check(&rt, Rc::new(traced), Mode::Check)?;
+    let report = check(&rt, traced.disks(), Mode::Check)?;
     match report.findings.iter().find(|found| classify(&found.finding, found.severity) > left) {
         Some(found) => Err(Error::Run(format!("fsck afterwards: {}", found.finding))),
         None => Ok(()),

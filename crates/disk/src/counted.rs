@@ -31,6 +31,11 @@ impl Counted {
         (Rc::new(Counted { disk, requests: requests.clone() }), requests)
     }
 
+    /// In front of another disk, of which the same counts are kept.
+    pub fn beside(disk: Rc<dyn Disk>, requests: &Rc<Cell<Requests>>) -> Rc<dyn Disk> {
+        Rc::new(Counted { disk, requests: requests.clone() })
+    }
+
     fn change(&self, change: impl FnOnce(&mut Requests)) {
         let mut requests = self.requests.get();
         change(&mut requests);

@@ -16,6 +16,8 @@ use crate::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Image, ReadP
 pub struct Recorder {
     rt: Rt,
     disk: Rc<dyn Disk>,
+    /// The place of the disk's first byte in the record.
+    base: u64,
     keep_images: bool,
     record: Rc<RefCell<Record>>,
 }
@@ -37,7 +39,7 @@ pub enum Event {
         time: Time,
         /// What.
         op: DiskOp,
-        /// Where it begins; zero for a flush.
+        /// Where it begins; for a flush, the place of the disk's first byte.
         at: DiskOff,
         /// The write is to be durable when it completes.
         fua: bool,
@@ -69,7 +71,12 @@ pub struct RecordedPart {
 impl Recorder {
     /// Records what `disk` is asked for; with `keep_images` also the bytes that are written.
     pub fn new(rt: &Rt, disk: Rc<dyn Disk>, keep_images: bool) -> Recorder {
-        Recorder { rt: rt.clone(), disk, keep_images, record: Rc::default() }
+        Recorder { rt: rt.clone(), disk, base: 0, keep_images, record: Rc::default() }
+    }
+
+    /// Records what another disk is asked for in the same record, where it lies behind this one: its byte 0 is `base`.
+    pub fn beside(&self, disk: Rc<dyn Disk>, base: u64) -> Recorder {
+        Recorder { disk, base, ..self.clone() }
     }
 
     /// Takes what was recorded since the last call.
@@ -86,7 +93,7 @@ impl Recorder {
         let mut record = self.record.borrow_mut();
         let request = record.requests;
         record.requests += 1;
-        record.events.push(Event::Begin { request, time: self.rt.now(), op, at, fua, parts });
+        record.events.push(Event::Begin { request, time: self.rt.now(), op, at: at + self.base, fua, parts });
         request
     }
 
@@ -185,5 +192,23 @@ mod tests {
             ]
         );
         assert!(recorder.take().is_empty());
+    }
+
+    #[test]
+    fn two_disks_in_one_record_are_told_apart_by_the_place() {
+        let rt = Rt::virtual_time(0);
+        let (first, second) = (RamDisk::new(8192), RamDisk::new(8192));
+        let recorder = Recorder::new(&rt, Rc::new(first.clone()), false);
+        let beside = recorder.beside(Rc::new(second.clone()), 65536);
+        let part = |byte| vec![WritePart { image: Block::copy_of(&[byte; 512]).image(), tag: Kind::Log.into() }];
+        rt.block_on(recorder.write(DiskOff(512), part(1), false)).unwrap();
+        rt.block_on(beside.write(DiskOff(512), part(2), false)).unwrap();
+        rt.block_on(beside.flush()).unwrap();
+        assert_eq!((first.to_vec()[512], second.to_vec()[512]), (1, 2));
+        let lines: Vec<String> = recorder.take().iter().step_by(2).map(line).collect();
+        assert_eq!(
+            lines,
+            ["0: write 512 fua false [Log]", "1: write 66048 fua false [Log]", "2: flush 65536 fua false []"]
+        );
     }
 }

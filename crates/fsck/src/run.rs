@@ -17,6 +17,7 @@ use crate::suj::{self, NotReplayed};
 use crate::volume::Volume;
 use crate::{Error, Mode, Options, setup};
 use disk::Disk;
+use ondisk::superblock::LogAt;
 use ondisk::superblock::fields::flag;
 use ondisk::{Dialect, Geometry, Refused, Superblock};
 use rt::Rt;
@@ -32,7 +33,8 @@ const ROUNDS_MAX: u32 = 12;
 pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Report, Error> {
     let Options { mode, progress, log: elsewhere } = options;
     let mut opened = setup::open(&disk).await?;
-    let logged = redo::is_due(&opened.sb).is_some();
+    let keeper = redo::is_due(&opened.sb);
+    let logged = keeper.is_some();
     let journal = match mode {
         Mode::Check if logged => Some(Journal::Waits),
         _ if logged => match redo::replay_opened(rt, disk.clone(), elsewhere, opened.clone()).await {
@@ -67,6 +69,13 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     report.scanned = true;
     let refused = if mode == Mode::Check { None } else { read_only_variant(&opened.sb) };
     report.refused = refused.map(|why| why.to_string());
+    if let (Mode::Preen, Some(LogAt::Elsewhere), Some(Journal::NotReplayed(why))) =
+        (mode, keeper.map(|keeper| keeper.log), &report.journal)
+    {
+        // What is in the log and nowhere else a repair would throw away, and nobody has asked for that.
+        report.refused = Some(format!("{why}; name the log's disk (--log), or give it up (-y)"));
+        report.left = true;
+    }
     let was_clean = opened.sb.is_clean();
     let image = Image::new(disk, opened.sb.volume_bytes(), opened.sb.geometry().bsize);
     let mut volume = Volume::new(image, opened.sb, mode, rt.wall().0, report, progress);

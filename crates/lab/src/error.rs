@@ -10,14 +10,6 @@ pub enum LabError {
     /// No paper of this key.
     #[error("no paper called {0:?}; ordo paper list names them")]
     NoPaper(String),
-    /// The scheme cannot be set so.
-    #[error("{scheme} takes no setting {setting}")]
-    Setting {
-        /// The scheme.
-        scheme: String,
-        /// As `key=value`.
-        setting: String,
-    },
     /// The drive.
     #[error(transparent)]
     Drive(#[from] drive::ProfileError),

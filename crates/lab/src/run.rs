@@ -10,9 +10,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ordofs::disk::{Counted, Disk, Requests, Service, SimDisk, Stats};
+use ordofs::disk::{Counted, Disk, Requests, Service, SimDisk, Slice, Stats};
 use ordofs::rt::{Rt, Time};
-use ordofs::{AllocInit, MountOptions, Mounted, Tuning, locate_on, schemes};
+use ordofs::schemes::Settings;
+use ordofs::{AllocInit, Located, LogKind, MountOptions, Mounted, OpenError, Tuning, locate_on, schemes};
 use vfs::FileSystem;
 use workload::{Counts, Params, PhaseResult, Reading, Session, WorkloadError};
 
@@ -21,6 +22,12 @@ use crate::error::{LabError, Result};
 use crate::join::together;
 use crate::machine::Machine;
 use crate::user::User;
+
+/// Bytes of a log on a drive of its own: what `ordo tune -o log=on` gives the largest volumes.
+const LOG: u64 = 128 << 20;
+
+/// The drive of the volume, and that of the log.
+type Disks = (Rc<dyn Disk>, Option<Rc<dyn Disk>>);
 
 /// What is in the cache when the measured part begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +47,10 @@ pub struct Run<'a> {
     pub machine: &'a Machine,
     /// The scheme's name.
     pub scheme: &'a str,
-    /// What is set of the scheme, by the names of the mount options; `allocinit` has the field below.
-    pub settings: &'a [(&'a str, &'a str)],
+    /// What is set of the scheme; `allocinit` has the field below.
+    pub settings: Settings,
+    /// The log of the scheme lies on a second drive of the same kind. Without effect where there is none.
+    pub separate_log: bool,
     /// What is initialised on the disk before it is pointed to; `None` for what the scheme does by itself.
     pub alloc_init: Option<AllocInit>,
     /// The program's name.
@@ -72,9 +81,9 @@ pub struct Outcome {
     pub user_elapsed: Vec<Duration>,
     /// CPU time charged to users, all together.
     pub cpu: Duration,
-    /// What the disk's queue was asked for, until all was on it (X3).
+    /// What the queue of the volume's disk was asked for, until all was on it (X3).
     pub disk: Stats,
-    /// Drive, cache and scheme: what a bench shows.
+    /// Drives, cache and scheme: what a bench shows.
     pub counts: Counts,
     /// Until all was on the disk.
     pub drained: Duration,
@@ -142,22 +151,39 @@ impl Run<'_> {
         let rt = Rt::virtual_time(self.seed);
         let drive = SimDisk::tagged(&rt, self.machine.profile()?, self.machine.tags);
         let (disk, requests) = Counted::count(Rc::new(drive.clone()));
+        let log = self.has_own_log().then(|| self.drive_for_log(&rt, &requests)).transpose()?;
         let size = self.size.or(self.machine.volume).unwrap_or(u64::MAX).min(disk.info().size);
         self.machine.make(size).create_on(&rt, disk.clone(), true)?;
-        if let Some(kind) = schemes::by_name(self.scheme).and_then(schemes::Known::wants_log) {
+        if let Some(kind) = self.wants_log().filter(|_| log.is_none()) {
             Tuning::for_log(kind).apply_on(&rt, disk.clone())?;
         }
-        let outcome = self.on(&rt, &drive, disk, &requests);
+        let outcome = self.on(&rt, &drive, (disk, log), &requests);
         // Tasks hold the executor, and through it all that was in memory.
         rt.drop_tasks();
         outcome
     }
 
-    fn on(&self, rt: &Rt, drive: &SimDisk, disk: Rc<dyn Disk>, requests: &Cell<Requests>) -> Result<Outcome> {
+    fn wants_log(&self) -> Option<LogKind> {
+        schemes::by_name(self.scheme).and_then(schemes::Known::wants_log)
+    }
+
+    fn has_own_log(&self) -> bool {
+        self.separate_log && self.wants_log() == Some(LogKind::Redo)
+    }
+
+    /// The beginning of a second drive, which spins by itself.
+    fn drive_for_log(&self, rt: &Rt, requests: &Rc<Cell<Requests>>) -> Result<Rc<dyn Disk>> {
+        let drive = SimDisk::tagged(rt, self.machine.profile()?, self.machine.tags);
+        let size = drive.info().size.min(LOG);
+        let log = Slice::new(Counted::beside(Rc::new(drive), requests), 0, size).map_err(OpenError::from)?;
+        Ok(Rc::new(log))
+    }
+
+    fn on(&self, rt: &Rt, drive: &SimDisk, disks: Disks, requests: &Cell<Requests>) -> Result<Outcome> {
         let bases: Vec<String> = (0..self.users).map(|user| format!("u{user}")).collect();
         let program = workload::find(self.workload)?;
         let params: Vec<Params> = (0..self.users).map(|user| self.params.for_user(&program, user.into())).collect();
-        let prepared = self.mount(rt, disk.clone())?;
+        let prepared = self.mount(rt, disks.clone())?;
         rt.block_on(async {
             let session = Session::new(&**prepared.fs());
             let users = bases.iter().zip(&params);
@@ -183,7 +209,7 @@ impl Run<'_> {
             Start::Warm | Start::Again => prepared,
             Start::Cold => {
                 rt.block_on(prepared.unmount())?;
-                self.mount(rt, disk)?
+                self.mount(rt, disks)?
             }
         };
         rt.block_on(self.measured(rt, drive, requests, Rc::new(mounted), &bases, &params))
@@ -267,28 +293,17 @@ impl Run<'_> {
         Ok((phases, rt.now() - start))
     }
 
-    fn mount(&self, rt: &Rt, disk: Rc<dyn Disk>) -> Result<Mounted> {
-        let mut settings = schemes::Settings { alloc_init: self.alloc_init, ..schemes::Settings::default() };
-        for (key, value) in self.settings {
-            if settings.set(key, value) != Some(Ok(())) {
-                return Err(LabError::Setting { scheme: self.scheme.to_owned(), setting: format!("{key}={value}") });
-            }
-        }
+    fn mount(&self, rt: &Rt, (disk, log): Disks) -> Result<Mounted> {
         let options = MountOptions {
             scheme: Some(self.scheme.to_owned()),
             cache: self.machine.memory,
-            settings,
+            settings: Settings { alloc_init: self.alloc_init, ..self.settings.clone() },
             engine: self.machine.engine.clone(),
             ..MountOptions::default()
         };
-        let located = locate_on(rt, disk)?;
+        let located = Located { log, ..locate_on(rt, disk)? };
         Ok(rt.block_on(Mounted::mount(rt, located, &options))?)
     }
-}
-
-/// Whether [`Run::settings`] can hold this. A log on a drive of its own needs a second drive, which no machine has yet.
-pub(crate) fn can_set(key: &str, value: &str) -> bool {
-    schemes::Settings::default().set(key, value) == Some(Ok(()))
 }
 
 /// All of them together, or the first failure.

@@ -31,6 +31,7 @@ pub(crate) async fn replayed(rt: &Rt, located: Located) -> Result<(Located, Opti
 /// Why the volume is mounted read-only, in words.
 pub(crate) fn why(gate: &MountError, not_replayed: Option<NotReplayed>) -> String {
     match not_replayed {
+        Some(why @ NotReplayed::LogElsewhere) => format!("{why}; name it with log=PATH, or mount the volume read-only"),
         Some(why) => format!("the journal was not replayed: {why}; run fsck, or mount the volume read-only"),
         None => gate.to_string(),
     }

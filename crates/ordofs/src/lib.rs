@@ -52,7 +52,7 @@ pub use mounted::{Fs, LeaksPhase, LeaksProgress, Mounted};
 pub use options::{DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
 pub use tune::{JournalChange, TuneError, Tuned, Tuning};
 
-pub use buf::Syncer;
+pub use buf::{LogKind, Syncer};
 pub use disk;
 pub use ffs;
 pub use ondisk;

@@ -4,7 +4,7 @@ use crate::image;
 use anyhow::{Context, bail};
 use ordofs::disk::{Counted, Disk, FileDisk, FileOptions, RamDisk, Requests};
 use ordofs::rt::Rt;
-use ordofs::{DEFAULT_SCHEME, JournalChange, MountOptions, Mounted, NewVolume, Tuning, locate_on, schemes};
+use ordofs::{DEFAULT_SCHEME, Located, LogKind, MountOptions, Mounted, NewVolume, Tuning, locate_on, schemes};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -49,39 +49,70 @@ impl std::fmt::Display for Bed {
     }
 }
 
-/// A fresh volume, mounted, with its disk's requests counted.
+/// Bytes of a log that has a disk of its own: what `ordo tune -o log=on` gives the largest volumes.
+const LOG: u64 = 128 << 20;
+
+/// What log the scheme of these options keeps.
+pub(crate) fn wants_log(options: &MountOptions) -> Option<LogKind> {
+    schemes::by_name(options.scheme.as_deref().unwrap_or(DEFAULT_SCHEME)).and_then(schemes::Known::wants_log)
+}
+
+/// A fresh volume, mounted, with its disks' requests counted.
 pub(crate) struct Fresh {
     pub(crate) mounted: Mounted,
     pub(crate) requests: Rc<Cell<Requests>>,
 }
 
 impl Fresh {
-    /// A volume of `size` bytes in memory.
-    pub(crate) fn in_ram(rt: &Rt, size: u64, options: &MountOptions) -> anyhow::Result<Fresh> {
-        Fresh::on(rt, Rc::new(RamDisk::new(size)), size, options)
+    /// A volume of `size` bytes in memory, and perhaps its log beside it.
+    pub(crate) fn in_ram(rt: &Rt, size: u64, options: &MountOptions, own_log: bool) -> anyhow::Result<Fresh> {
+        let log = own_log.then(|| -> Rc<dyn Disk> { Rc::new(RamDisk::new(LOG)) });
+        Fresh::on(rt, Rc::new(RamDisk::new(size)), log, size, options)
     }
 
     /// A volume of `size` bytes in the new file `path`.
     pub(crate) fn in_file(rt: &Rt, path: &Path, size: u64, options: &MountOptions) -> anyhow::Result<Fresh> {
-        let file = std::fs::File::create_new(path).with_context(|| format!("cannot make {}", path.display()))?;
-        file.set_len(size).with_context(|| path.display().to_string())?;
-        let disk = FileDisk::open(rt, path, &FileOptions::default())?;
-        Fresh::on(rt, Rc::new(disk), size, options)
+        Fresh::in_files(rt, path, None, size, options)
     }
 
-    fn on(rt: &Rt, disk: Rc<dyn Disk>, size: u64, options: &MountOptions) -> anyhow::Result<Fresh> {
+    /// The same, and perhaps its log in the new file `log`.
+    pub(crate) fn in_files(
+        rt: &Rt,
+        path: &Path,
+        log: Option<&Path>,
+        size: u64,
+        options: &MountOptions,
+    ) -> anyhow::Result<Fresh> {
+        let log = log.map(|log| new_file(rt, log, LOG)).transpose()?;
+        Fresh::on(rt, new_file(rt, path, size)?, log, size, options)
+    }
+
+    fn on(
+        rt: &Rt,
+        disk: Rc<dyn Disk>,
+        log: Option<Rc<dyn Disk>>,
+        size: u64,
+        options: &MountOptions,
+    ) -> anyhow::Result<Fresh> {
         let told = |error| image::told(Path::new("the new volume"), error);
         NewVolume::new(size).create_on(rt, disk.clone(), true).map_err(told)?;
-        let scheme = schemes::by_name(options.scheme.as_deref().unwrap_or(DEFAULT_SCHEME));
-        if let Some(kind) = scheme.and_then(schemes::Known::wants_log) {
+        if let Some(kind) = wants_log(options).filter(|_| log.is_none()) {
             Tuning::for_log(kind).apply_on(rt, disk.clone()).context("the new volume has no place for a journal")?;
         }
         let (disk, requests) = Counted::count(disk);
-        let located = locate_on(rt, disk).map_err(told)?;
+        let log = log.map(|log| Counted::beside(log, &requests));
+        let located = Located { log, ..locate_on(rt, disk).map_err(told)? };
         let mounted = rt.block_on(Mounted::mount(rt, located, options)).map_err(told)?;
         requests.set(Requests::default());
         Ok(Fresh { mounted, requests })
     }
+}
+
+/// A disk of `size` bytes in the new file `path`.
+fn new_file(rt: &Rt, path: &Path, size: u64) -> anyhow::Result<Rc<dyn Disk>> {
+    let file = std::fs::File::create_new(path).with_context(|| format!("cannot make {}", path.display()))?;
+    file.set_len(size).with_context(|| path.display().to_string())?;
+    Ok(Rc::new(FileDisk::open(rt, path, &FileOptions::default())?))
 }
 
 /// A file that is removed when the run is over, however it ends.
@@ -95,6 +126,16 @@ impl Scratch {
             bail!("{}: is there already; name a file that may be made and removed", path.display());
         }
         Ok(Scratch(path.to_owned()))
+    }
+
+    /// `PATH.log` beside `path`.
+    ///
+    /// # Errors
+    /// Those of [`Scratch::new`].
+    pub(crate) fn beside(path: &Path) -> anyhow::Result<Scratch> {
+        let mut log = path.as_os_str().to_owned();
+        log.push(".log");
+        Scratch::new(Path::new(&log))
     }
 }
 

@@ -1,11 +1,11 @@
 //! One run of one workload.
 
-use super::bed::{Bed, Fresh, Scratch};
+use super::bed::{Bed, Fresh, Scratch, wants_log};
 use crate::out::usage;
 use anyhow::Context;
 use lab::{Machine, Start, together};
-use ordofs::MountOptions;
 use ordofs::rt::Rt;
+use ordofs::{LogKind, MountOptions};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 use std::time::Duration;
@@ -22,6 +22,8 @@ pub(crate) struct Job {
     /// Bytes of the volume.
     pub(crate) size: u64,
     pub(crate) options: MountOptions,
+    /// The log of a scheme that keeps one of transactions is on a second disk.
+    pub(crate) separate_log: bool,
     /// Around a modelled drive.
     pub(crate) machine: MachineOf,
 }
@@ -41,15 +43,21 @@ impl Job {
     pub(crate) fn run(&self, bed: &Bed, run: u32) -> anyhow::Result<Vec<Row>> {
         let rt = Rt::real_time();
         let (scheme, phases) = match bed {
-            Bed::Ram => self.on_volume(&rt, Fresh::in_ram(&rt, self.size, &self.options)?)?,
+            Bed::Ram => self.on_volume(&rt, Fresh::in_ram(&rt, self.size, &self.options, self.has_own_log())?)?,
             Bed::File(path) => {
                 let scratch = Scratch::new(path)?;
-                self.on_volume(&rt, Fresh::in_file(&rt, &scratch.0, self.size, &self.options)?)?
+                let log = self.has_own_log().then(|| Scratch::beside(path)).transpose()?;
+                let log = log.as_ref().map(|log| &*log.0);
+                self.on_volume(&rt, Fresh::in_files(&rt, &scratch.0, log, self.size, &self.options)?)?
             }
             Bed::Dir(path) => self.in_directory(&rt, path)?,
             Bed::Sim(drive) => self.on_model(drive, run)?,
         };
         Ok(workload::rows(&scheme, &self.workload, &bed.to_string(), &phases))
+    }
+
+    fn has_own_log(&self) -> bool {
+        self.separate_log && wants_log(&self.options) == Some(LogKind::Redo)
     }
 
     /// In virtual time: the same run gives the same rows, to the last digit.
@@ -62,7 +70,8 @@ impl Job {
         let outcome = lab::Run {
             machine: &machine,
             scheme: &scheme,
-            settings: &[],
+            settings: self.options.settings.clone(),
+            separate_log: self.separate_log,
             alloc_init: self.options.settings.alloc_init,
             workload: &self.workload,
             params: self.params.clone(),
@@ -204,7 +213,8 @@ mod tests {
     fn job(users: u32) -> Job {
         let params = Params::parse("pairs=50").unwrap();
         let options = MountOptions { scheme: Some("async".into()), ..MountOptions::default() };
-        Job { workload: "create-delete".into(), params, users, size: 16 << 20, options, machine: MachineOf::Today }
+        let (workload, machine) = ("create-delete".to_owned(), MachineOf::Today);
+        Job { workload, params, users, size: 16 << 20, options, separate_log: false, machine }
     }
 
     #[test]
@@ -252,6 +262,29 @@ mod tests {
         let path = dir.path().join("v.img");
         assert_eq!(job(1).run(&Bed::File(path.clone()), 1).unwrap()[0].ops, 50);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_log_on_a_second_disk_leaves_the_volume_without_one() {
+        let run = |bed: &Bed, scheme: &str, separate_log| {
+            let options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
+            Job { options, separate_log, ..job(1) }.run(bed, 1).unwrap().remove(0)
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let (path, log) = (dir.path().join("v.img"), dir.path().join("v.img.log"));
+        for bed in [Bed::Ram, Bed::File(path.clone()), "sim:hp_c2447".parse().unwrap()] {
+            let row = run(&bed, "wafs", true);
+            assert_eq!((row.ops, row.scheme.as_str()), (50, "wafs"));
+            // The program waits for the log, so that was written.
+            assert!(row.disk_writes >= 50 && row.scheme_counters["log_bytes"] > 0, "{bed}: {row:?}");
+            assert_eq!(run(&bed, "sync", true).ops, 50, "{bed}: no log, nothing apart");
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "both files are removed");
+        std::fs::write(&log, "mine").unwrap();
+        let options = MountOptions { scheme: Some("wafs".into()), ..MountOptions::default() };
+        let refused = Job { options, separate_log: true, ..job(1) }.run(&Bed::File(path), 1).unwrap_err();
+        assert!(refused.to_string().contains("v.img.log"), "{refused}");
+        assert_eq!(std::fs::read_to_string(&log).unwrap(), "mine");
     }
 
     #[test]

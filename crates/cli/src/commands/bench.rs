@@ -3,12 +3,12 @@
 use crate::bench::bed::Bed;
 use crate::bench::job::{Job, MachineOf};
 use crate::bench::medians::{Median, medians};
-use crate::mount_options::{self, Wanted};
+use crate::mount_options;
 use crate::out::{Outcome, Status, print, usage};
+use crate::scheme_set::SchemeSet;
 use crate::{size, text};
 use indicatif::ProgressBar;
 use ordofs::MountOptions;
-use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::time::Duration;
 use workload::{Params, Row};
@@ -23,6 +23,7 @@ use workload::{Params, Row};
 #[command(after_help = "Examples:\n  ordo bench --scheme sync,async --workload postmark --runs 5\n  \
     ordo bench --scheme sync --workload create-delete --disk file:/tmp/bench.img\n  \
     ordo bench --scheme sync,softupdates --workload copy-tree --users 4 --disk sim:hp_c2447\n  \
+    ordo bench --scheme wafs --set logmode=sync,log=separate --workload create-files --disk sim:hp_c2447\n  \
     ordo bench --workload small-files --param size=1k --disk dir:/mnt")]
 pub(crate) struct Args {
     /// Schemes, between commas (ordo schemes); without effect on dir:PATH [default: all]
@@ -44,9 +45,11 @@ pub(crate) struct Args {
     /// The machine around a modelled drive [default: 1994 for hp_c2447, which that machine had; else today]
     #[arg(long, value_enum)]
     machine: Option<MachineOf>,
-    /// An option of the scheme, as mount -o has it (allocinit=all)
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<OsString>,
+    /// Options of the schemes, as mount -o has them: allocinit=, logmode=, data=, commit=; log=separate puts the log of a
+    /// scheme that keeps one of transactions on a second disk of the same kind: in memory, a modelled drive, or beside
+    /// file:PATH the file PATH.log, which is made and removed
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    set: Vec<String>,
     /// Parameters of the workload (ordo workloads -p)
     #[arg(long, value_name = "KEY=NUMBER,...")]
     param: Vec<String>,
@@ -90,8 +93,7 @@ fn is_first_of_several(jobs: &[Job], at: usize) -> bool {
 }
 
 fn jobs(args: &Args) -> anyhow::Result<Vec<Job>> {
-    let list = args.set.iter().map(OsString::as_os_str);
-    let options = Wanted::parse(OsStr::new(""), list, false)?.volume;
+    let SchemeSet { settings, separate_log } = SchemeSet::read(&args.set)?;
     let params = Params::parse(&args.param.join(",")).map_err(|error| usage(error.to_string()))?;
     let schemes = match (&args.disk, args.scheme.is_empty()) {
         // The kernel's file system has its own way.
@@ -109,9 +111,10 @@ fn jobs(args: &Args) -> anyhow::Result<Vec<Job>> {
     for name in &args.workload {
         let workload = workload::find(name).map_err(|error| usage(format!("{error}; ordo workloads lists them")))?;
         for scheme in &schemes {
-            let options = MountOptions { scheme: scheme.clone(), ..options.clone() };
+            let options =
+                MountOptions { scheme: scheme.clone(), settings: settings.clone(), ..MountOptions::default() };
             let (workload, params) = (workload.name.to_owned(), params.clone());
-            jobs.push(Job { workload, params, users: args.users, size: args.size, options, machine });
+            jobs.push(Job { workload, params, users: args.users, size: args.size, options, separate_log, machine });
         }
     }
     Ok(jobs)

@@ -13,6 +13,7 @@ use serde::Serialize;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -29,7 +30,8 @@ const CANCELLED: i32 = 32;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo fsck -n disk.img   (only look)\n  ordo fsck -p disk.img   (after a crash)\n  \
-    ordo fsck -y disk.img@s1a   (repair all)\n  ordo fsck -n --json disk.img"
+    ordo fsck -y disk.img@s1a   (repair all)\n  ordo fsck -p --log log.img disk.img   (its log is on another disk)\n  \
+    ordo fsck -n --json disk.img"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -43,6 +45,10 @@ pub(crate) struct Args {
     /// Repair everything
     #[arg(short)]
     yes: bool,
+    /// The disk of the volume's log, where a mount with log=PATH had it (ordo info says so); without it nothing that waits
+    /// there is replayed
+    #[arg(long, value_name = "PATH")]
+    log: Option<PathBuf>,
     /// Check a clean volume, too
     #[arg(short)]
     force: bool,
@@ -94,7 +100,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
 fn check(args: &Args, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Report> {
     let rt = Rt::real_time();
     let disk = disk(&rt, spec, mode)?;
-    let options = Options { progress: progress(args, spec), ..Options::new(mode) };
+    let log = args.log.as_ref().map(|path| ordofs::disk::open(&rt, path, &options(mode))).transpose()?;
+    let options = Options { progress: progress(args, spec), log, ..Options::new(mode) };
     rt.block_on(fsck::check(&rt, disk, options)).with_context(|| spec.to_string())
 }
 
@@ -108,13 +115,16 @@ fn preen_all(args: &Args, spec: &ImageSpec) -> anyhow::Result<Report> {
     }
 }
 
+fn options(mode: Mode) -> FileOptions {
+    FileOptions { read_only: mode == Mode::Check, ..FileOptions::default() }
+}
+
 /// The disk of the volume, which may be so damaged that only a backup of its superblock tells where it is.
 fn disk(rt: &Rt, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Rc<dyn Disk>> {
-    let options = || FileOptions { read_only: mode == Mode::Check, ..FileOptions::default() };
-    match locate_damaged(rt, spec, options()) {
+    match locate_damaged(rt, spec, options(mode)) {
         Ok(located) => Ok(located.disk),
         Err(OpenError::NotFound(_)) => {
-            ordofs::open(rt, spec, &options()).map_err(|error| image::told(&spec.path, error))
+            ordofs::open(rt, spec, &options(mode)).map_err(|error| image::told(&spec.path, error))
         }
         Err(error) => Err(image::told(&spec.path, error)),
     }
@@ -201,7 +211,7 @@ struct ReportJson<'a> {
     fragmentation_percent: f64,
 }
 
-/// What became of the soft updates journal: `waits`, `replayed`, `not_replayed` or `passed_over`.
+/// What became of the journal: `waits`, `replayed`, `not_replayed` or `passed_over`.
 #[derive(Serialize)]
 struct JournalJson<'a> {
     state: &'static str,
@@ -300,11 +310,9 @@ fn show(args: &Args, spec: &ImageSpec, mode: Mode, report: &Report) -> anyhow::R
 /// What there is to say of the journal before the findings; a replay is the summary itself.
 fn journal_text(journal: &Journal) -> Option<String> {
     match journal {
-        Journal::Waits => {
-            Some("the soft updates journal waits: fsck -p would replay it, and a full check finds".into())
-        }
-        Journal::NotReplayed(why) => Some(format!("the soft updates journal was not replayed: {why}; a full check")),
-        Journal::PassedOver => Some("the soft updates journal is not used; a full check".into()),
+        Journal::Waits => Some("the journal waits: fsck -p would replay it, and a full check finds".into()),
+        Journal::NotReplayed(why) => Some(format!("the journal was not replayed: {why}; a full check")),
+        Journal::PassedOver => Some("the journal is not used; a full check".into()),
         Journal::Replayed(_) => None,
     }
 }
@@ -312,7 +320,7 @@ fn journal_text(journal: &Journal) -> Option<String> {
 fn summary(report: &Report) -> String {
     if let Some(Journal::Replayed(done)) = &report.journal {
         return format!(
-            "the soft updates journal was replayed, clean; {} records in {} segments, {} fragments and {} inodes freed, {} \
+            "the journal was replayed, clean; {} records in {} segments, {} fragments and {} inodes freed, {} \
              link counts adjusted",
             done.records, done.segments, done.freed_frags, done.freed_inodes, done.links_adjusted
         );

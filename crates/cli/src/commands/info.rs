@@ -4,6 +4,7 @@ use crate::image::{self, ImageArg};
 use crate::listing::json_text;
 use crate::out::{Outcome, Status, print};
 use crate::{size, text};
+use ondisk::superblock::LogAt;
 use ondisk::superblock::search::Copy;
 use ondisk::{Endian, Format, Superblock};
 use ordofs::disk::FileOptions;
@@ -36,6 +37,41 @@ struct Part {
     label: String,
 }
 
+/// The log of the volume's last keeper.
+#[derive(Debug, Serialize)]
+struct Log {
+    /// `file`: the volume's own; `elsewhere`: on a disk that a mount names (`log=PATH`).
+    at: &'static str,
+    /// Of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inode: Option<u32>,
+    /// What tells it from all others, in hexadecimal.
+    id: String,
+    /// A crash left it, and nothing on the volume counts before it is replayed.
+    waits: bool,
+}
+
+impl Log {
+    fn of(sb: &Superblock) -> Option<Log> {
+        let (keeper, _) = sb.keeper()?;
+        let (at, inode) = match keeper.log {
+            LogAt::Nowhere => return None,
+            LogAt::File(ino) => ("file", Some(ino.0)),
+            LogAt::Elsewhere => ("elsewhere", None),
+        };
+        Some(Log { at, inode, id: format!("{:016x}", keeper.id), waits: fsck::log_is_due(sb).is_some() })
+    }
+
+    fn line(&self) -> String {
+        let at = match self.inode {
+            Some(ino) => format!("in the volume's own file, inode {ino}"),
+            None => "on another disk".to_owned(),
+        };
+        let due = if self.waits { "; it waits to be replayed" } else { "" };
+        format!("{at}, id {}{due}", self.id)
+    }
+}
+
 /// Everything that is shown of a volume. Sizes and places are in bytes, times in seconds since 1970.
 #[derive(Debug, Serialize)]
 pub(crate) struct Info {
@@ -61,6 +97,12 @@ pub(crate) struct Info {
     read_only: Option<String>,
     /// What `ordo mount` uses if nothing else is asked for.
     scheme: &'static str,
+    /// The scheme of the last mount for writing, if that said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_by: Option<String>,
+    /// Where that one's log is, if it kept one of transactions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log: Option<Log>,
     features: Vec<&'static str>,
     flags: u32,
     last_mount_point: String,
@@ -130,6 +172,8 @@ impl Info {
             clean: sb.is_clean(),
             read_only: ordofs::ffs::may_write(&located.found, &opening).err().map(|why| why.to_string()),
             scheme: default_scheme(sb),
+            kept_by: sb.keeper().map(|(keeper, _)| json_text(keeper.scheme.as_bytes()).0),
+            log: Log::of(sb),
             features: features(sb),
             flags: f.flags,
             last_mount_point: sb.last_mount_point(),
@@ -168,6 +212,8 @@ impl Info {
             ("clean", if self.clean { "yes" } else { "no" }.to_owned()),
             ("writing", self.read_only.clone().unwrap_or_else(|| "possible".to_owned())),
             ("scheme", format!("{} unless another is chosen", self.scheme)),
+            ("kept by", self.kept_by.clone().unwrap_or_default()),
+            ("log", self.log.as_ref().map(Log::line).unwrap_or_default()),
             ("features", self.features.join(", ")),
             ("last on", self.last_mount_point.clone()),
             ("written", format!("{} UTC", text::time(self.last_written))),

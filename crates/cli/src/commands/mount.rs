@@ -21,6 +21,14 @@ Options (-o), between commas:
   ro, rw                  read-only, or not (the default)
   scheme=NAME             how metadata is kept in order: see ordo schemes
   allocinit=none|dirs|all what is written before it is pointed to [dirs]
+  log=PATH                under wafs and journal-file: the log is on this disk, all of it [a file of the volume, which
+                          ordo tune -o log=on makes]
+  logmode=sync|async|group
+                          under wafs: a change of names is durable when it returns, each by itself; a second later;
+                          when it returns, one write for all who wait [group]
+  data=journal|ordered|writeback
+                          contents of files go to the log, too; are durable before what points to them; neither
+  commit=SECONDS          how long a change may be in memory only where nobody asks for it [1]
   cache=SIZE              memory for the cache [256M]
   volatile_cache=yes|no   whether a power cut empties the disk's cache [as the disk says]
   direct                  bypass the system's page cache of the image
@@ -39,6 +47,7 @@ A volume that was not unmounted in order is mounted read-only, with a line that 
 Examples:
   ordo mount disk.img /mnt
   ordo mount -o ro,scheme=sync disk.img@s1a /mnt
+  ordo mount -o scheme=wafs,log=/dev/vdb,logmode=group disk.img /mnt
   /etc/fstab, with mount.ordo linked to ordo in /sbin:
     /srv/disk.img  /mnt  ordo  scheme=sync,nofail,x-systemd.requires-mounts-for=/srv  0  0
   by hand: mount -t ordo disk.img /mnt";

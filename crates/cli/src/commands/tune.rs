@@ -15,11 +15,14 @@ use serde::Serialize;
 /// journal=on|off|SIZE: the journal of soft updates, in the file .sujournal, 4M to 32M; suj is the same. It switches
 /// soft updates on. FreeBSD repairs a crashed volume from it, and so does ordo fsck -p.
 ///
+/// log=on|off|SIZE: the file .ordofs-log, in which wafs, journal-file and block-journal keep their log of transactions
+/// where a mount names no other disk for it (log=PATH); from 256K on, without SIZE about one hundredth of the volume.
+///
 /// label=NAME: at most 31 bytes. minfree=PERCENT: the space that only root may use.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo tune -o journal=on disk.img\n  ordo tune -o label=home,minfree=5 disk.img\n  \
-    ordo tune -o journal=off,softupdates=off disk.img@s1a\n  ordo tune -o suj=16M --json disk.img"
+    ordo tune -o log=on disk.img\n  ordo tune -o journal=off,softupdates=off disk.img@s1a\n  ordo tune -o suj=16M --json disk.img"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -84,16 +87,23 @@ fn parse(options: &[String]) -> Result<Tuning, String> {
                     Err(_) => JournalChange::On(Some(size::parse(value)?)),
                 });
             }
+            "log" => {
+                tuning.log = Some(match switch(name, value) {
+                    Ok(true) => JournalChange::On(None),
+                    Ok(false) => JournalChange::Off,
+                    Err(_) => JournalChange::On(Some(size::parse(value)?)),
+                });
+            }
             "label" => tuning.label = Some(value.to_owned()),
             "minfree" => {
                 let percent = value.strip_suffix('%').unwrap_or(value).parse();
                 tuning.minfree = Some(percent.map_err(|_| format!("{value:?} is no percentage"))?);
             }
-            _ => return Err(format!("no option {name:?}; there are softupdates, journal, label, minfree")),
+            _ => return Err(format!("no option {name:?}; there are softupdates, journal, log, label, minfree")),
         }
     }
     match tuning == Tuning::default() {
-        true => Err("nothing to change; give -o softupdates=, journal=, label= or minfree=".into()),
+        true => Err("nothing to change; give -o softupdates=, journal=, log=, label= or minfree=".into()),
         false => Ok(tuning),
     }
 }
@@ -121,8 +131,13 @@ mod tests {
             journal: Some(JournalChange::Off),
             label: Some("a=b".into()),
             minfree: Some(5),
+            log: Some(JournalChange::On(None)),
         };
-        assert_eq!(said("softupdates=off,suj=off,label=a=b,minfree=5%"), Ok(all));
+        assert_eq!(said("softupdates=off,suj=off,label=a=b,minfree=5%,log=on"), Ok(all));
+        let log = |options| said(options).map(|tuning| tuning.log);
+        assert_eq!(log("log=off"), Ok(Some(JournalChange::Off)));
+        assert_eq!(log("log=1M"), Ok(Some(JournalChange::On(Some(1 << 20)))));
+        assert!(log("log=separate").is_err());
         let journal = |options| said(options).map(|tuning| tuning.journal);
         assert_eq!(journal("journal=on"), Ok(Some(JournalChange::On(None))));
         assert_eq!(journal("journal=8M"), Ok(Some(JournalChange::On(Some(8 << 20)))));

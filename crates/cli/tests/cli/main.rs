@@ -1,5 +1,6 @@
 //! The built program, end to end.
 
+mod apart;
 mod common;
 mod crash;
 mod disks;

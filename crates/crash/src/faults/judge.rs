@@ -11,7 +11,6 @@ use fsck::Mode;
 use rt::Rt;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
 use workload::random::Outcome;
 
 /// What came of a run.
@@ -147,15 +146,15 @@ impl Stage<'_> {
     fn after(&self, ram: &RamDisk) -> Result<After, String> {
         let ram = ram.snapshot();
         let rt = Rt::virtual_time(1);
-        let disk = || Rc::new(Traced::new(ram.clone(), &self.plan.device, &[]));
-        let tree = guarded(|| cold(self.plan, &rt, &ram, disk()));
+        let disks = || Traced::of(self.plan, ram.clone(), &[]).disks();
+        let tree = guarded(|| cold(self.plan, &rt, &ram, disks()));
         rt.drop_tasks();
         let tree = match tree {
             Ok(tree) => Ok(View::of(&tree)),
             Err(Stopped::Error(why)) => Err(why),
             Err(Stopped::Panic(what)) => return Err(format!("reading back: {what}")),
         };
-        let run = |mode, what: &str| match guarded(|| check(&Rt::virtual_time(2), disk(), mode)) {
+        let run = |mode, what: &str| match guarded(|| check(&Rt::virtual_time(2), disks(), mode)) {
             Ok(report) => Ok(report),
             Err(Stopped::Error(why) | Stopped::Panic(why)) => Err(format!("fsck {what}: {why}")),
         };
@@ -172,7 +171,7 @@ impl Stage<'_> {
                 let left = again.findings.first().map_or("no clean mark".into(), |found| found.finding.to_string());
                 return Err(format!("fsck -y leaves: {left}"));
             }
-            let tree = guarded(|| cold(self.plan, &rt, &ram, disk()));
+            let tree = guarded(|| cold(self.plan, &rt, &ram, disks()));
             rt.drop_tasks();
             repaired = match tree {
                 Ok(tree) => Some(View::of(&tree)),

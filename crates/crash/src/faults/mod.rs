@@ -20,6 +20,7 @@ mod view;
 pub use effect::Effect;
 pub use report::{Cell, Class, Lie, Report, Violation};
 
+use crate::disks::Disks;
 use crate::fate::Fates;
 use crate::{Counters, Error, Id, Plan};
 use disk::{Disk, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, SECTOR};
@@ -215,8 +216,8 @@ impl Stage<'_> {
             watch.sleep(HANG).await;
             panic!("a call never ended");
         });
-        let disk = self.failing(effect, n, request, self.plan.device.on(&rt, &ram, self.plan.seed));
-        let played = guarded(|| self.play(&rt, &ram, disk));
+        let disks = self.failing(effect, n, request, self.devices(&rt, &ram));
+        let played = guarded(|| self.play(&rt, &ram, disks));
         if played.is_ok() {
             rt.drop_tasks();
         }
@@ -235,7 +236,18 @@ impl Stage<'_> {
         self.judge_rest(&ram)
     }
 
-    fn failing(&self, effect: Effect, n: u64, request: &Request, disk: Rc<dyn Disk>) -> Rc<dyn Disk> {
+    /// The disks, of which that fails that gets the request.
+    fn failing(&self, effect: Effect, n: u64, request: &Request, disks: Disks) -> Disks {
+        let side = self.plan.split().side(request.at);
+        disks.with(side, |disk| self.failing_disk(effect, n, request, disk))
+    }
+
+    fn failing_disk(&self, effect: Effect, nth: u64, request: &Request, disk: Rc<dyn Disk>) -> Rc<dyn Disk> {
+        let split = self.plan.split();
+        let side = split.side(request.at);
+        let upto = || self.requests.iter().take_while(|other| !std::ptr::eq(*other, request));
+        // Each disk counts its own requests.
+        let n = 1 + upto().filter(|other| other.op == request.op && split.side(other.at) == side).count() as u64;
         let half = half_of(request.len(), self.plan.device.sector) / u64::from(self.plan.device.sector);
         let fault = match effect {
             Effect::ReadEio => Fault::error(DiskOp::Read, n),
@@ -247,19 +259,18 @@ impl Stage<'_> {
             Effect::Short => Fault::new(DiskOp::Write, n, disk::Effect::Short(half)),
             Effect::Torn => Fault::new(DiskOp::Write, n, disk::Effect::Torn),
             Effect::Lost => Fault::new(DiskOp::Write, n, disk::Effect::Lost),
-            Effect::Misdirected => Fault::new(DiskOp::Write, n, disk::Effect::Misdirected(self.detour(n))),
+            Effect::Misdirected => Fault::new(DiskOp::Write, n, disk::Effect::Misdirected(self.detour(nth))),
             Effect::Rot | Effect::ReadRot => {
-                let (byte, mask) = self.bit(effect, n, request);
+                let (byte, mask) = self.bit(effect, nth, request);
                 let touches =
                     |other: &&Request| other.op == request.op && (other.at..other.at + other.len()).contains(&byte);
-                let upto = self.requests.iter().take_while(|other| !std::ptr::eq(*other, request));
-                let nth = 1 + upto.filter(touches).count() as u64;
-                Fault::new(request.op, nth, disk::Effect::BitRotAt(DiskOff(byte), mask))
+                let nth = 1 + upto().filter(touches).count() as u64;
+                Fault::new(request.op, nth, disk::Effect::BitRotAt(DiskOff(byte - split.base(side)), mask))
             }
             Effect::Half | Effect::RestBit | Effect::RestSector => {
                 return Rc::new(Half { disk, nth: n, seen: Default::default() });
             }
         };
-        Rc::new(Faulty::new(disk, FaultPlan::new(self.plan.seed ^ n).with(fault)))
+        Rc::new(Faulty::new(disk, FaultPlan::new(self.plan.seed ^ nth).with(fault)))
     }
 }

@@ -5,11 +5,11 @@
 //! G2. What is right comes from the model, as long as the volume is not full; then from the run without a fault.
 
 use super::view::View;
+use crate::disks::Disks;
 use crate::record::honest;
 use crate::tree::Tree;
-use crate::volume::fresh;
 use crate::{Error, Plan};
-use disk::{Disk, DiskOp, Event, Kind, RamDisk, Recorder};
+use disk::{Disk, DiskOp, Event, Kind, RamDisk};
 use model::MemFs;
 use ondisk::{Cgx, Geometry};
 use ordofs::{Located, MountOptions, Mounted};
@@ -90,7 +90,7 @@ pub(super) struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     pub(super) fn new(plan: &'a Plan) -> Result<Stage<'a>, Error> {
-        let (memory, base) = (MemFs::timeless(), fresh(&plan.shape, &*plan.scheme()?)?);
+        let (memory, base) = (MemFs::timeless(), plan.fresh()?);
         let mut model = Model { player: Player::new(&memory, root()), full: false };
         model.set_up(plan, &base)?;
         let mut calls = plan.script.setup.clone();
@@ -114,7 +114,7 @@ impl<'a> Stage<'a> {
             views.push(tree(mounted)?);
             Ok(())
         };
-        play(plan, &calls, &rt, &ram, plan.device.on(&rt, &ram, plan.seed), &mut look)?;
+        play(plan, &calls, &rt, &ram, plan.split().devices(&plan.device, &rt, &ram, plan.seed), &mut look)?;
         rt.drop_tasks();
         let geometry = geometry(&base)?;
         let mut stage = Stage {
@@ -136,8 +136,8 @@ impl<'a> Stage<'a> {
     /// Plays as every run does, without looking on, and keeps the requests (G1).
     fn without_fault(&mut self) -> Result<(), Error> {
         let (rt, ram) = (Rt::virtual_time(self.plan.seed), self.base.snapshot());
-        let recorder = Recorder::new(&rt, self.plan.device.on(&rt, &ram, self.plan.seed), false);
-        let played = self.play(&rt, &ram, Rc::new(recorder.clone()))?;
+        let (recorder, disks) = self.devices(&rt, &ram).recorded(&rt, self.plan.split(), false);
+        let played = self.play(&rt, &ram, disks)?;
         rt.drop_tasks();
         let told = [&played.mount, &played.degraded, &played.unmount].into_iter().flatten().next();
         if let Some(why) = told {
@@ -152,20 +152,26 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Plays the calls on a disk over `ram`.
+    /// The disks without a fault, over `ram`.
+    pub(super) fn devices(&self, rt: &Rt, ram: &RamDisk) -> Disks {
+        self.plan.split().devices(&self.plan.device, rt, ram, self.plan.seed)
+    }
+
+    /// Plays the calls on disks over `ram`.
     ///
     /// # Errors
     /// The superblock cannot be found.
-    pub(super) fn play(&self, rt: &Rt, ram: &RamDisk, disk: Rc<dyn Disk>) -> Result<Played, Error> {
-        play(self.plan, &self.calls, rt, ram, disk, &mut |_, _| Ok(()))
+    pub(super) fn play(&self, rt: &Rt, ram: &RamDisk, disks: Disks) -> Result<Played, Error> {
+        play(self.plan, &self.calls, rt, ram, disks, &mut |_, _| Ok(()))
     }
 
     /// What lies where on a sound volume: what is read to read everything, and what the geometry says.
     fn look(&self, ram: &RamDisk) -> Result<Vec<(u64, u64, Kind)>, Error> {
         let g = &self.geometry;
         let rt = Rt::virtual_time(1);
-        let recorder = Recorder::new(&rt, Rc::new(ram.clone()), false);
-        let tree = cold(self.plan, &rt, ram, Rc::new(recorder.clone()));
+        let split = self.plan.split();
+        let (recorder, disks) = split.disks(Rc::new(ram.clone())).recorded(&rt, split, false);
+        let tree = cold(self.plan, &rt, ram, disks);
         rt.drop_tasks();
         tree?;
         let mut map = vec![(g.sblockloc.0, u64::from(g.sbsize), Kind::Superblock)];
@@ -186,8 +192,8 @@ impl<'a> Stage<'a> {
 ///
 /// # Errors
 /// Mounting or reading fails.
-pub(super) fn cold(plan: &Plan, rt: &Rt, ram: &RamDisk, disk: Rc<dyn Disk>) -> Result<Tree, Error> {
-    let mounted = crate::record::mount(rt, ram, disk, honest("async", &plan.settings)?, true)?;
+pub(super) fn cold(plan: &Plan, rt: &Rt, ram: &RamDisk, disks: Disks) -> Result<Tree, Error> {
+    let mounted = crate::record::mount(rt, ram, disks, honest("async", &plan.settings)?, true)?;
     rt.block_on(Tree::read(&**mounted.fs())).map_err(|error| Error::Run(error.to_string()))
 }
 
@@ -198,25 +204,17 @@ fn root() -> Caller {
 /// Is asked after the mount and after each call.
 type Look<'l> = &'l mut dyn FnMut(&Mounted, Option<&Outcome>) -> Result<(), Error>;
 
-fn play(
-    plan: &Plan,
-    calls: &[Op],
-    rt: &Rt,
-    ram: &RamDisk,
-    disk: Rc<dyn Disk>,
-    look: Look<'_>,
-) -> Result<Played, Error> {
+fn play(plan: &Plan, calls: &[Op], rt: &Rt, ram: &RamDisk, disks: Disks, look: Look<'_>) -> Result<Played, Error> {
     let mut played = Played::default();
-    let found = find(ram)?;
+    let (found, Disks { volume: disk, log }) = (find(ram)?, disks);
     let options = MountOptions { cache: CACHE, noatime: true, ..MountOptions::default() };
-    let mounted =
-        match rt.block_on(Mounted::mount_with(rt, Located { found, disk, log: None }, plan.scheme()?, &options)) {
-            Ok(mounted) => mounted,
-            Err(error) => {
-                played.mount = Some(error.to_string());
-                return Ok(played);
-            }
-        };
+    let mounted = match rt.block_on(Mounted::mount_with(rt, Located { found, disk, log }, plan.scheme()?, &options)) {
+        Ok(mounted) => mounted,
+        Err(error) => {
+            played.mount = Some(error.to_string());
+            return Ok(played);
+        }
+    };
     look(&mounted, None)?;
     let mut player = Player::new(&**mounted.fs(), root());
     for op in calls {
@@ -268,7 +266,8 @@ impl Model<'_> {
     /// Plays the set-up on `base` and unmounts it.
     fn set_up(&mut self, plan: &Plan, base: &RamDisk) -> Result<(), Error> {
         let rt = Rt::virtual_time(plan.seed);
-        let mounted = crate::record::mount(&rt, base, Rc::new(base.clone()), plan.scheme()?, false)?;
+        let mounted =
+            crate::record::mount(&rt, base, plan.split().disks(Rc::new(base.clone())), plan.scheme()?, false)?;
         let fs = mounted.fs().clone();
         let mut player = Player::new(&*fs, root());
         for op in &plan.script.setup {

@@ -3,10 +3,8 @@
 use super::scribe::Scribe;
 use super::{Trace, What};
 use crate::record::mount;
-use crate::volume::fresh;
-use crate::{Device, Error, Shape};
+use crate::{Device, Error, Plan};
 use buf::{CacheStats, Told};
-use disk::Recorder;
 use model::MemFs;
 use ordofs::Mounted;
 use rt::Rt;
@@ -15,6 +13,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use vfs::{Caller, FileSystem};
 use workload::random::{Op, Outcome, Player};
+use workload::script::Script;
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -23,6 +22,8 @@ pub struct Asked {
     pub scheme: String,
     /// What is set about it.
     pub settings: Settings,
+    /// The log of the scheme lies on a disk of its own.
+    pub separate_log: bool,
     /// On which disk.
     pub device: Device,
     /// Calls that are made, and made durable, before.
@@ -64,15 +65,19 @@ pub fn size_of(setup: &[Op], path: &str) -> u64 {
 /// # Errors
 /// There is no such scheme; a call of the set-up does not do what it was asked for; the volume fails.
 pub fn trace(asked: &Asked) -> Result<Trace, Error> {
-    let known = schemes::by_name(&asked.scheme).ok_or_else(|| Error::NoScheme(asked.scheme.clone()))?;
-    let scheme = known.make(asked.settings.clone())?;
-    let (rt, shape) = (Rt::virtual_time(asked.seed), Shape::small(&asked.device));
-    let ram = fresh(&shape, &*scheme)?.snapshot();
-    let recorder = Recorder::new(&rt, asked.device.on(&rt, &ram, asked.seed), false);
+    let plan = Plan {
+        settings: asked.settings.clone(),
+        separate_log: asked.separate_log,
+        seed: asked.seed,
+        ..Plan::new(&asked.scheme, Script::default(), &asked.device)
+    };
+    let (rt, scheme) = (Rt::virtual_time(asked.seed), plan.scheme()?);
+    let ram = plan.fresh()?.snapshot();
+    let (recorder, disks) = plan.disks(&rt, &ram).recorded(&rt, plan.split(), false);
     let scribe = Rc::new(Scribe::new(&rt, &recorder));
     let listener = scribe.clone();
     let teller = Rc::new(Teller::of_everything(scheme, move |heard| listener.hear(heard)));
-    let mounted = mount(&rt, &ram, Rc::new(recorder), teller, false)?;
+    let mounted = mount(&rt, &ram, disks, teller, false)?;
     let outcome = Run { asked, rt: &rt, mounted: &mounted, scribe: &scribe }.all();
     mounted.cache().ledger().watch(None);
     let unmounted = rt.block_on(mounted.unmount());

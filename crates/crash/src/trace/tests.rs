@@ -1,4 +1,5 @@
 use super::*;
+use crate::disks::{Disks, Split};
 use crate::record::mount;
 use crate::volume::fresh;
 use crate::{Device, Shape};
@@ -16,6 +17,7 @@ fn asked(scheme: &str, setup: &[Op], call: &Op) -> Asked {
     Asked {
         scheme: scheme.into(),
         settings: Settings::default(),
+        separate_log: false,
         device: Device::by_name("sata").unwrap().clone(),
         setup: setup.to_vec(),
         call: call.clone(),
@@ -107,7 +109,8 @@ fn compare(script: &Script, seed: u64) -> (u64, u64) {
     let seen = Rc::new(Cell::new((0, 0)));
     let (count, name) = (seen.clone(), script.name.clone());
     let scheme = schemes::by_name("softupdates").unwrap().make(Settings::default()).unwrap();
-    let ram = fresh(&Shape::small(device), &*scheme).unwrap().snapshot();
+    let shape = Shape::small(device);
+    let ram = fresh(&shape, Split::none(shape.size), &*scheme).unwrap().snapshot();
     let teller = Teller::of_everything(scheme, move |heard| {
         if let Heard::Leaves { buf, image, rolled_back, undone } = heard {
             assert_eq!(rolled_back, !undone.is_empty(), "{name}, {seed}: {} {image}: {undone:#?}", buf.name);
@@ -116,7 +119,7 @@ fn compare(script: &Script, seed: u64) -> (u64, u64) {
             count.set((images + 1, rollbacks + u64::from(rolled_back)));
         }
     });
-    let mounted = mount(&rt, &ram, device.on(&rt, &ram, seed), Rc::new(teller), false).unwrap();
+    let mounted = mount(&rt, &ram, Disks::one(device.on(&rt, &ram, seed)), Rc::new(teller), false).unwrap();
     let mut player = Player::new(&**mounted.fs(), Caller { privileged: true, ..Caller::default() });
     let mut rng = Rng::new(seed);
     for (op, _) in script.steps() {

@@ -104,7 +104,7 @@ pub enum NotReplayed {
     #[error("the volume has no log that counts")]
     NoLog,
     /// The log is on another disk.
-    #[error("its log is on another disk; name that with log=PATH")]
+    #[error("its log is on another disk, which nobody named")]
     LogElsewhere,
     /// The log is that of another volume, or of another mount.
     #[error("the log is not the one of the last mount: it is {found:016x}, and that was {wanted:016x}")]

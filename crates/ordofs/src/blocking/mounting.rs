@@ -3,8 +3,10 @@
 use super::Volume;
 use crate::{AllocInit, ImageSpec, MountOptions, Mounted, OpenError};
 use rt::Rt;
+use schemes::{DataMode, LogMode};
 use std::path::Path;
 use std::result::Result;
+use std::time::Duration;
 
 /// A volume that is about to be mounted: choose, then [`OpenVolume::mount`].
 ///
@@ -66,6 +68,30 @@ impl OpenVolume {
     /// What is initialised on the disk before it is pointed to.
     pub fn alloc_init(mut self, init: AllocInit) -> Self {
         self.options.settings.alloc_init = Some(init);
+        self
+    }
+
+    /// Where the scheme's log is, if not in a file of the volume: a file or a device, of which it takes all.
+    pub fn log(mut self, path: impl AsRef<Path>) -> Self {
+        self.options.log = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// When a call returns that changed names, under a scheme with a log (`logmode=`).
+    pub fn log_mode(mut self, mode: LogMode) -> Self {
+        self.options.settings.log_mode = Some(mode);
+        self
+    }
+
+    /// What a journal does about the contents of files (`data=`).
+    pub fn data(mut self, mode: DataMode) -> Self {
+        self.options.settings.data = Some(mode);
+        self
+    }
+
+    /// How long a change may be in memory only, where nobody asks for it (`commit=`).
+    pub fn commit(mut self, most: Duration) -> Self {
+        self.options.settings.commit = Some(most);
         self
     }
 

@@ -69,7 +69,7 @@ fn few(args: &Args, scripts: &[Script], device: &Device, counters: &Counters) ->
     for (script, number) in scripts.iter().zip(0..) {
         let plan = args.plan(script.clone(), device)?;
         let named = |error: Error| match error {
-            error @ (Error::Shape(_) | Error::NoScheme(_) | Error::Settings(_)) => error,
+            error @ (Error::Shape(_) | Error::NoScheme(_) | Error::NoLog(_) | Error::Settings(_)) => error,
             error => Error::Script(script.name.clone(), error.into()),
         };
         let mut report = explore_on(&plan, args.jobs(), counters).map_err(|error| told(named(error)))?;

@@ -1,6 +1,6 @@
 //! `--set`: what may be said about the scheme, the volume and the exploration.
 
-use crate::out::usage;
+use crate::scheme_set::{self, SchemeSet};
 use crate::size;
 use ::crash::Plan;
 use ordofs::ondisk::Format;
@@ -9,9 +9,7 @@ use ordofs::schemes::Settings;
 /// What was set; the rest stays as it is usual.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Set {
-    scheme: Settings,
-    /// The log on a disk of its own.
-    separate_log: bool,
+    scheme: SchemeSet,
     size: Option<u64>,
     bsize: Option<u32>,
     fsize: Option<u32>,
@@ -21,8 +19,8 @@ pub(super) struct Set {
     exhaustive: Option<usize>,
 }
 
-const KEYS: &str =
-    "allocinit, logmode, data, commit, checkpoint, log, size, bsize, fsize, format, pauses, recovery, exhaustive";
+/// Beside those of the scheme.
+const KEYS: &str = "size, bsize, fsize, format, pauses, recovery, exhaustive";
 
 /// Writes of which every subset may be asked for: 2^20 states at one cut.
 const EXHAUSTIVE_MAX: usize = 20;
@@ -34,23 +32,13 @@ impl Set {
     /// Wrong usage, with what there is.
     pub(super) fn read(lists: &[String]) -> anyhow::Result<Set> {
         let mut set = Set::default();
-        for option in lists.iter().flat_map(|list| list.split(',')).filter(|option| !option.is_empty()) {
-            let (key, value) = option.split_once('=').unwrap_or((option, ""));
-            set.one(key, value).map_err(|right| usage(format!("--set {option}: {right}")))?;
-        }
+        scheme_set::each(lists, |key, value| set.one(key, value))?;
         Ok(set)
     }
 
     fn one(&mut self, key: &str, value: &str) -> Result<(), String> {
         let number = || value.parse().map_err(|_| "must be a number".to_owned());
         match key {
-            "log" => {
-                self.separate_log = match value {
-                    "separate" => true,
-                    "volume" => false,
-                    _ => return Err("must be separate or volume".into()),
-                }
-            }
             "size" => self.size = Some(size::parse(value)?),
             "bsize" => self.bsize = Some(size::parse_u32(value)?),
             "fsize" => self.fsize = Some(size::parse_u32(value)?),
@@ -73,9 +61,9 @@ impl Set {
                 let writes = value.parse().ok().filter(|writes| *writes <= EXHAUSTIVE_MAX);
                 self.exhaustive = Some(writes.ok_or(format!("must be a number up to {EXHAUSTIVE_MAX}"))?);
             }
-            _ => match self.scheme.set(key, value) {
+            _ => match self.scheme.one(key, value) {
                 Some(set) => set?,
-                None => return Err(format!("there is no {key:?}; there are: {KEYS}")),
+                None => return Err(format!("there is no {key:?}; there are: {}, {KEYS}", scheme_set::KEYS)),
             },
         }
         Ok(())
@@ -86,8 +74,8 @@ impl Set {
             *to = value.unwrap_or(*to);
         }
         let without = std::mem::take(&mut plan.settings.without);
-        plan.settings = Settings { without, ..self.scheme.clone() };
-        plan.separate_log |= self.separate_log;
+        plan.settings = Settings { without, ..self.scheme.settings.clone() };
+        plan.separate_log |= self.scheme.separate_log;
         put(self.size, &mut plan.shape.size);
         put(self.bsize, &mut plan.shape.bsize);
         put(self.fsize, &mut plan.shape.fsize);

@@ -3,10 +3,9 @@
 use super::Args;
 use crate::mount_options;
 use crate::out::usage;
+use crate::scheme_set::SchemeSet;
 use ::crash::trace::{Asked, size_of};
 use ::crash::{Device, Error};
-use ordofs::AllocInit;
-use ordofs::schemes::Settings;
 use workload::random::Op;
 use workload::script::Script;
 
@@ -21,20 +20,9 @@ pub(super) fn read(args: &Args) -> anyhow::Result<Asked> {
     })?;
     let scheme = mount_options::scheme(&args.scheme)?.to_owned();
     let (setup, call) = calls(&args.setup, &args.call.join(" "))?;
-    let (settings, device, at_once) = (settings(&args.set)?, device.clone(), args.at_once);
-    Ok(Asked { scheme, settings, device, setup, call, at_once, seed: args.seed })
-}
-
-fn settings(lists: &[String]) -> anyhow::Result<Settings> {
-    let mut settings = Settings::default();
-    for option in lists.iter().flat_map(|list| list.split(',')).filter(|option| !option.is_empty()) {
-        let value = option.strip_prefix("allocinit=").and_then(AllocInit::by_name);
-        settings.alloc_init =
-            Some(value.ok_or_else(|| {
-                usage(format!("--set {option}: there is allocinit, which must be none, dirs or all"))
-            })?);
-    }
-    Ok(settings)
+    let SchemeSet { settings, separate_log } = SchemeSet::read(&args.set)?;
+    let (device, at_once) = (device.clone(), args.at_once);
+    Ok(Asked { scheme, settings, separate_log, device, setup, call, at_once, seed: args.seed })
 }
 
 /// The calls of the set-up, and the call. No two writes have the same contents, so that is read as one script.
@@ -73,7 +61,7 @@ fn exact(before: &[Op], line: &str) -> anyhow::Result<String> {
 /// What the user can mend is wrong usage.
 pub(super) fn told(error: Error) -> anyhow::Error {
     match error {
-        Error::NoScheme(_) | Error::Settings(_) => usage(error.to_string()),
+        Error::NoScheme(_) | Error::NoLog(_) | Error::Settings(_) => usage(error.to_string()),
         Error::Run(why) if why.starts_with("set-up: ") => usage(why),
         other => other.into(),
     }
@@ -102,7 +90,5 @@ mod tests {
         assert!(said(&[], "move /a /b").unwrap_err().contains("a call is one of"));
         assert!(said(&["rename /a"], "sync").unwrap_err().contains("rename FROM TO"));
         assert!(said(&[], "create /a{0..2}").unwrap_err().contains("must be one call"));
-        assert!(settings(&["allocinit=some".into()]).is_err());
-        assert_eq!(settings(&["allocinit=all".into()]).unwrap().alloc_init, Some(AllocInit::All));
     }
 }

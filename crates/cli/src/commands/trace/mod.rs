@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// The scheme (ordo schemes)
     #[arg(long, default_value = ordofs::DEFAULT_SCHEME)]
     scheme: String,
-    /// allocinit=none|dirs|all as mount -o has it
+    /// allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// The disk (ordo crash --list-disks)

@@ -1,8 +1,7 @@
 //! The systems that the paper compares (its Table 1), and two that it only speaks of.
 
-use ordofs::{AllocInit, schemes};
-
-use crate::run::can_set;
+use ordofs::AllocInit;
+use ordofs::schemes::{self, Settings};
 
 /// One of them, as a scheme of ours with its settings.
 #[derive(Debug, Clone, Copy)]
@@ -27,10 +26,22 @@ impl System {
         System { settings, ..self }
     }
 
+    /// What its scheme is set to, and whether its log lies on a drive of its own; `None` for what cannot be set. A log in
+    /// NVRAM needs a machine that has some.
+    pub(super) fn set_up(&self) -> Option<(Settings, bool)> {
+        let (mut settings, mut separate_log) = (Settings::default(), false);
+        for (key, value) in self.settings {
+            match (*key, *value) {
+                ("log", "separate") => separate_log = true,
+                _ => settings.set(key, value)?.ok()?,
+            }
+        }
+        Some((settings, separate_log))
+    }
+
     /// There is a scheme of this name, and it can be set so.
     pub(super) fn is_there(&self) -> bool {
-        let can_be_set = || self.settings.iter().all(|(key, value)| can_set(key, value));
-        schemes::by_name(self.scheme).is_some() && can_be_set()
+        schemes::by_name(self.scheme).is_some() && self.set_up().is_some()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ordofs::AllocInit;
+use ordofs::schemes::Settings;
 use workload::Params;
 
 use crate::error::Result;
@@ -155,7 +156,8 @@ pub(super) fn run_of<'a>(machine: &'a Machine, key: &Key, scheme: &'a str, init:
     Run {
         machine,
         scheme,
-        settings: &[],
+        settings: Settings::default(),
+        separate_log: false,
         alloc_init: Some(init),
         workload,
         params,

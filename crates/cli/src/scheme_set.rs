@@ -1,0 +1,81 @@
+//! `--set` of what is said about a scheme: its mount options, and where its log is.
+
+use crate::out::usage;
+use ordofs::schemes::Settings;
+
+/// The keys, for whoever names one that there is not.
+pub(crate) const KEYS: &str = "allocinit, logmode, data, commit, log";
+
+/// What was set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SchemeSet {
+    pub(crate) settings: Settings,
+    /// `log=separate`: the log on a disk of its own.
+    pub(crate) separate_log: bool,
+}
+
+impl SchemeSet {
+    /// Reads `KEY=VALUE`, several between commas.
+    ///
+    /// # Errors
+    /// Wrong usage, with what there is.
+    pub(crate) fn read(lists: &[String]) -> anyhow::Result<SchemeSet> {
+        let mut set = SchemeSet::default();
+        each(lists, |key, value| {
+            set.one(key, value).unwrap_or_else(|| Err(format!("there is no {key:?}; there are: {KEYS}")))
+        })?;
+        Ok(set)
+    }
+
+    /// Sets one: `None` if there is none of that name, `Err` with what its value must be.
+    pub(crate) fn one(&mut self, key: &str, value: &str) -> Option<Result<(), String>> {
+        if key != "log" {
+            return self.settings.set(key, value).map(|set| set.map_err(str::to_owned));
+        }
+        self.separate_log = match value {
+            "separate" => true,
+            "volume" => false,
+            _ => return Some(Err("must be separate or volume".into())),
+        };
+        Some(Ok(()))
+    }
+}
+
+/// Gives each `KEY=VALUE` of the lists to `set`, which says what would be right.
+///
+/// # Errors
+/// Wrong usage.
+pub(crate) fn each(lists: &[String], mut set: impl FnMut(&str, &str) -> Result<(), String>) -> anyhow::Result<()> {
+    for option in lists.iter().flat_map(|list| list.split(',')).filter(|option| !option.is_empty()) {
+        let (key, value) = option.split_once('=').unwrap_or((option, ""));
+        set(key, value).map_err(|right| usage(format!("--set {option}: {right}")))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ordofs::AllocInit;
+
+    fn read(list: &str) -> Result<SchemeSet, String> {
+        SchemeSet::read(&[list.to_owned()]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn options_of_a_scheme_and_the_place_of_its_log_are_read() {
+        let set = read("logmode=sync,data=ordered,log=separate,allocinit=all,commit=7").unwrap();
+        assert_eq!(set.settings.said(), ["allocinit=all", "commit=7", "data=ordered", "logmode=sync"]);
+        assert_eq!((set.settings.alloc_init, set.separate_log), (Some(AllocInit::All), true));
+        assert!(!read("log=separate,log=volume").unwrap().separate_log);
+        for (option, named) in [
+            ("allocinit=some", "none, dirs or all"),
+            ("log=disk", "separate or volume"),
+            ("logmode", "sync, async or group"),
+            ("cache=4M", "there are: allocinit, logmode"),
+        ] {
+            let error = read(option).unwrap_err();
+            assert!(error.contains(named) && error.contains(option), "{error}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `wafs` keeps what it declares with its log on a disk of its own: each honest device twice, with the power cut everywhere
+//! for both at once, and each disk's cache and flushes its own.
+
+mod common;
+
+use crash::{Counters, DEVICES, Device, Memory, Plan, Report, explore_with};
+use workload::script;
+
+const MODES: [&str; 3] = ["sync", "async", "group"];
+
+/// Every kind of call that changes names, and contents that move.
+const SCRIPTS: [&str; 8] = ["create", "remove", "rename", "mkdir-rmdir", "append", "truncate", "mixed", "overwrite"];
+
+fn plan(name: &str, mode: &str, device: &Device) -> Plan {
+    let script = script::find(name).unwrap_or_else(|| panic!("{name} does not come ready"));
+    let mut plan = Plan { states: 60, recovery_cuts: 12, ..Plan::new("wafs", script, device) };
+    plan.separate_log = true;
+    plan.settings.set("logmode", mode).expect("a setting").expect("a mode");
+    plan
+}
+
+fn explored(device: &Device, mode: &str) -> Vec<Report> {
+    let mut memory = Memory::default();
+    let explore = |name: &&str| {
+        let report = explore_with(&plan(name, mode, device), &mut memory, &Counters::default());
+        report.unwrap_or_else(|error| panic!("{name}, {mode}, on {}: {error}", device.name))
+    };
+    SCRIPTS.iter().map(explore).collect()
+}
+
+#[test]
+fn a_log_on_a_disk_of_its_own_loses_nothing_that_was_promised() {
+    let honest: Vec<&Device> = DEVICES.iter().filter(|device| device.honest).collect();
+    let all: Vec<_> = honest.iter().flat_map(|device| MODES.map(|mode| (*device, mode))).collect();
+    let mut violations = Vec::new();
+    for reports in common::by_two(all.len(), |at| explored(all[at].0, all[at].1)) {
+        let of = |count: fn(&Report) -> u64| reports.iter().map(count).sum::<u64>();
+        let (distinct, nested) = (of(|report| report.distinct), of(|report| report.nested));
+        println!("{}: {distinct} distinct images, {nested} recoveries cut", reports[0].disk);
+        assert!(distinct > 100 && nested > 10, "{distinct} images, {nested} recoveries cut");
+        violations.extend(reports.into_iter().flat_map(|report| report.violations));
+    }
+    let told: Vec<String> = violations.iter().map(|found| serde_json::to_string_pretty(found).unwrap()).collect();
+    assert!(told.is_empty(), "{} violations: {}", told.len(), told.join("\n"));
+}
+
+/// The write-ahead rule is one between two disks there.
+#[test]
+fn a_rule_that_is_dropped_is_missed() {
+    let sata = Device::by_name("sata").expect("it comes ready");
+    // With a log that is written late the syncer comes before it.
+    let dropped =
+        [("log-before-buf", "mixed", "300"), ("home-before-reclaim", "mixed", "1"), ("data-before-log", "append", "1")];
+    for (rule, name, commit) in dropped {
+        let mut plan = Plan { states: 1500, recovery_cuts: 0, enough: 1, pauses: true, ..plan(name, "async", sata) };
+        plan.settings.set("commit", commit).expect("a setting").expect("seconds");
+        plan.settings.without.insert(rule.into());
+        let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).expect("it can be explored");
+        let told = report.violations.first().unwrap_or_else(|| panic!("without {rule}: {name} shows nothing"));
+        assert!(told.id.contains("+log=separate!"), "{}", told.id);
+        let again = told.id.parse::<crash::Id>().and_then(|id| id.replay()).expect("the id leads to it");
+        assert_eq!(again.map(|found| found.oracle), Some(told.oracle));
+    }
+}
+
+#[test]
+fn a_scheme_without_such_a_log_is_refused() {
+    let sata = Device::by_name("sata").expect("it comes ready");
+    let plan = Plan { scheme: "suj".into(), ..plan("create", "sync", sata) };
+    let error = explore_with(&plan, &mut Memory::default(), &Counters::default()).expect_err("suj has a journal");
+    assert!(error.to_string().contains("log=separate"), "{error}");
+}
