@@ -525,13 +525,17 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__fsck)
-            opts="-n -p -y -f -C -V -T -l -t -h --offset --json --help"
+            opts="-n -p -y -f -C -V -T -l -t -h --offset --log --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

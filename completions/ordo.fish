@@ -81,6 +81,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand mount" -s h -l help -d 'Print 
 complete -c ordo -n "__fish_ordo_using_subcommand umount" -s l -l lazy -d 'Take it away now, even if it is in use; its server ends with its last user'
 complete -c ordo -n "__fish_ordo_using_subcommand umount" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand fsck" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -l log -d 'The disk of the volume\'s log, where a mount with log=PATH had it (ordo info says so); without it nothing that waits there is replayed' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s C -d 'Progress as numbers to this descriptor; 0 or less: a bar on the terminal' -r
 complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s t -d 'Of fsck(8); no effect' -r
 complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s n -d 'Change nothing, only tell'
@@ -195,7 +196,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand bench" -l users -d 'Programs a
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l runs -d 'Runs of each; the table shows medians' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l machine -d 'The machine around a modelled drive [default: 1994 for hp_c2447, which that machine had; else today]' -r -f -a "1994\t'A 33 MHz 486 with 44 MB and UNIX SVR4'
 today\t'One whose CPU costs next to nothing'"
-complete -c ordo -n "__fish_ordo_using_subcommand bench" -l set -d 'An option of the scheme, as mount -o has it (allocinit=all)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l set -d 'Options of the schemes, as mount -o has them: allocinit=, logmode=, data=, commit=; log=separate puts the log of a scheme that keeps one of transactions on a second disk of the same kind: in memory, a modelled drive, or beside file:PATH the file PATH.log, which is made and removed' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l param -d 'Parameters of the workload (ordo workloads -p)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l size -d 'Bytes of the volume' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l json -d 'One JSON list'
@@ -203,7 +204,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand bench" -s h -l help -d 'Print 
 complete -c ordo -n "__fish_ordo_using_subcommand paper" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand paper" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l scheme -d 'The scheme (ordo schemes)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l set -d 'allocinit=none|dirs|all as mount -o has it; the volume: size=, bsize=, fsize=, format=ufs1|ufs2; pauses=yes|no, so that the syncer writes between calls; recovery=N, the recovery of one image in N is cut, too (0: none); exhaustive=N, every subset is tried of up to N undurable writes' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l set -d 'allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk; the volume: size=, bsize=, fsize=, format=ufs1|ufs2; pauses=yes|no, so that the syncer writes between calls; recovery=N, the recovery of one image in N is cut, too (0: none); exhaustive=N, every subset is tried of up to N undurable writes' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l workload -d 'Scripts between commas, or a set: hand, bugs, ufs, all of these, seq1 to seq3, moves1 to moves3, random' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l script -d 'A script of your own, in the form that --list-workloads --json shows' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l sample -d 'Of a set of sequences or random scripts, so many by the seed [default: all; of seq3 2000, of random 100]' -r
@@ -226,7 +227,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-workloads -d 'L
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -l scheme -d 'The scheme (ordo schemes)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l set -d 'allocinit=none|dirs|all as mount -o has it' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace" -l set -d 'allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk' -r
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -l disk -d 'The disk (ordo crash --list-disks)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -l setup -d 'A call that is made, and made durable, before; several are made in their order' -r
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -l seed -d 'Where luck begins' -r

@@ -47,7 +47,10 @@ fn shards_together_are_the_whole() {
     let all = explore(&whole).unwrap();
     assert!(parts.iter().all(|part| part.states > 0 && part.states < all.states));
     assert_eq!(parts.iter().map(|part| part.states).sum::<u64>(), all.states);
-    assert_eq!(parts.iter().map(|part| part.distinct - part.nested).sum::<u64>(), all.distinct - all.nested);
+    // An image that a cut recovery left, too, is counted once where one shard meets both.
+    let here = |report: &Report| report.distinct - report.nested;
+    let apart = parts.iter().map(here).sum::<u64>();
+    assert!((here(&all)..=here(&all) + all.nested).contains(&apart), "{apart} and {}", here(&all));
     let merged = parts.into_iter().reduce(Report::merge).unwrap();
     assert_eq!(but_for_distinct(merged), but_for_distinct(all));
 }

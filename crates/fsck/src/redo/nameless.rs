@@ -7,6 +7,7 @@ use disk::DiskOff;
 use ondisk::redo::Transaction;
 use ondisk::{ByteOff, Dinode, Ino};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 impl Replay {
     /// Frees them, and adds to the log how (P3).
@@ -50,16 +51,16 @@ impl Replay {
         // The block of inodes as a whole: two of them may lie in one.
         let line = u64::from(self.geo.bsize);
         let at = Dinode::place(&self.geo, ino).0 / line * line;
-        if !before.contains_key(&at) {
-            before.insert(at, self.image.bytes(ByteOff(at), line as usize).await?.to_vec());
+        if let Entry::Vacant(place) = before.entry(at) {
+            place.insert(self.image.bytes(ByteOff(at), line as usize).await?.to_vec());
         }
         self.put_dinode(ino.0, &Dinode { gen_: dinode.gen_, ..Dinode::default() }).await
     }
 
     async fn remember_group(&mut self, c: ondisk::Cgx, before: &mut BTreeMap<u64, Vec<u8>>) -> Result<(), NotReplayed> {
         let at = self.geo.byte(self.geo.cgtod(c));
-        if !before.contains_key(&at.0) {
-            before.insert(at.0, self.image.bytes(at, self.geo.cgsize as usize).await?.to_vec());
+        if let Entry::Vacant(place) = before.entry(at.0) {
+            place.insert(self.image.bytes(at, self.geo.cgsize as usize).await?.to_vec());
         }
         Ok(())
     }

@@ -91,7 +91,7 @@ impl Source {
             let found = blockjournal::Journal::inspect(place.clone()).await?;
             is_the_one(found.id)?;
             if let Some(damage) = &found.damage {
-                return Err(blockjournal::Error::from(damage.clone()).into());
+                return Err(blockjournal::Error::from(*damage).into());
             }
             return Ok(Source::Blocks { place, found });
         }
@@ -99,7 +99,7 @@ impl Source {
         let log = wafs::Log::open(place.clone()).await?;
         is_the_one(log.id())?;
         if let Some(damage) = &log.recovery().damage {
-            return Err(wafs::Error::from(damage.clone()).into());
+            return Err(wafs::Error::from(*damage).into());
         }
         Ok(Source::Records { place, log })
     }

@@ -1,9 +1,14 @@
 //! A transaction as bytes: numbers of seven bits a byte, so that a small change is a small record.
 
 use super::{Changed, Piece, Transaction, Waiting};
+use crate::num::{index, len64};
 use crate::{FragNo, Ino};
 
 const VERSION: u64 = 1;
+/// What waits.
+const BLOCKS: u64 = 0;
+const INODE: u64 = 1;
+const DIRECTORY: u64 = 2;
 
 /// A record that is no transaction (X4).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,39 +25,39 @@ impl Transaction {
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Vec::with_capacity(256);
         put(&mut to, VERSION);
-        put(&mut to, self.blocks.len() as u64);
+        put(&mut to, len64(self.blocks.len()));
         for block in &self.blocks {
             put(&mut to, block.at);
-            put(&mut to, u64::from(block.len) << 1 | u64::from(block.fresh));
-            put(&mut to, block.pieces.len() as u64);
-            let mut end = 0;
+            put(&mut to, u64::from(block.len).wrapping_shl(1) | u64::from(block.fresh));
+            put(&mut to, len64(block.pieces.len()));
+            let mut end = 0_u64;
             for piece in &block.pieces {
-                put(&mut to, u64::from(piece.at - end));
-                put(&mut to, piece.bytes.len() as u64);
+                put(&mut to, u64::from(piece.at).saturating_sub(end));
+                put(&mut to, len64(piece.bytes.len()));
                 to.extend_from_slice(&piece.bytes);
-                end = piece.at + piece.bytes.len() as u32;
+                end = u64::from(piece.at).saturating_add(len64(piece.bytes.len()));
             }
         }
-        put(&mut to, self.waiting.len() as u64);
+        put(&mut to, len64(self.waiting.len()));
         for waiting in &self.waiting {
             match waiting {
                 Waiting::Blocks(runs) => {
-                    put(&mut to, 0);
-                    put(&mut to, runs.len() as u64);
+                    put(&mut to, BLOCKS);
+                    put(&mut to, len64(runs.len()));
                     for (at, frags) in runs {
                         put(&mut to, at.0);
                         put(&mut to, (*frags).into());
                     }
                 }
                 Waiting::Inode(ino, directory) => {
-                    put(&mut to, 1 + u64::from(*directory));
+                    put(&mut to, if *directory { DIRECTORY } else { INODE });
                     put(&mut to, ino.0.into());
                 }
             }
         }
-        put(&mut to, self.nameless.len() as u64);
+        put(&mut to, len64(self.nameless.len()));
         self.nameless.iter().for_each(|ino| put(&mut to, ino.0.into()));
-        put(&mut to, self.void.len() as u64);
+        put(&mut to, len64(self.void.len()));
         for (at, len) in &self.void {
             put(&mut to, *at);
             put(&mut to, *len);
@@ -75,8 +80,8 @@ impl Transaction {
         }
         for _ in 0..from.number()? {
             of.waiting.push(match from.number()? {
-                0 => Waiting::Blocks(from.runs()?),
-                kind @ 1..=2 => Waiting::Inode(Ino(from.small()?), kind == 2),
+                BLOCKS => Waiting::Blocks(from.runs()?),
+                kind @ (INODE | DIRECTORY) => Waiting::Inode(Ino(from.small()?), kind == DIRECTORY),
                 _ => return Err(from.wrong("an unknown kind of what waits")),
             });
         }
@@ -92,10 +97,10 @@ impl Transaction {
 
 fn put(to: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
-        to.push(number as u8 | 0x80);
+        to.push(number.to_le_bytes()[0] | 0x80);
         number >>= 7;
     }
-    to.push(number as u8);
+    to.push(number.to_le_bytes()[0]);
 }
 
 struct Reader<'a> {
@@ -108,12 +113,18 @@ impl Reader<'_> {
         Undecodable { at: self.at, what }
     }
 
+    fn take(&mut self, len: usize) -> Result<&[u8], Undecodable> {
+        let end = self.at.saturating_add(len);
+        let bytes = self.bytes.get(self.at..end).ok_or_else(|| self.wrong("it ends in the middle"))?;
+        self.at = end;
+        Ok(bytes)
+    }
+
     fn number(&mut self) -> Result<u64, Undecodable> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
-            let byte = *self.bytes.get(self.at).ok_or_else(|| self.wrong("it ends in the middle"))?;
-            self.at += 1;
-            number |= u64::from(byte & 0x7f) << shift;
+            let byte = self.take(1)?.first().copied().unwrap_or_default();
+            number |= u64::from(byte & 0x7f).wrapping_shl(shift);
             if byte & 0x80 == 0 {
                 return Ok(number);
             }
@@ -131,13 +142,10 @@ impl Reader<'_> {
         let (mut pieces, mut end) = (Vec::new(), 0_u32);
         for _ in 0..count {
             let (gap, long) = (self.small()?, self.small()?);
-            let from = end.checked_add(gap).filter(|from| from.checked_add(long).is_some_and(|to| to <= len));
-            let from = from.ok_or_else(|| self.wrong("bytes beyond their block"))?;
-            let bytes = self.bytes.get(self.at..self.at + long as usize);
-            let bytes = bytes.ok_or_else(|| self.wrong("it ends in the middle"))?.to_vec();
-            self.at += long as usize;
-            end = from + long;
-            pieces.push(Piece { at: from, bytes });
+            let from = end.saturating_add(gap);
+            end =
+                from.checked_add(long).filter(|to| *to <= len).ok_or_else(|| self.wrong("bytes beyond their block"))?;
+            pieces.push(Piece { at: from, bytes: self.take(index(long))?.to_vec() });
         }
         Ok(Changed { at, len, fresh: packed & 1 == 1, pieces })
     }

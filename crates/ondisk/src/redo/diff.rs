@@ -10,17 +10,20 @@ const WORD: usize = 32;
 /// The pieces of `now` that differ from `before`; the two are of one length.
 pub fn differences(before: &[u8], now: &[u8]) -> Vec<Piece> {
     let (mut pieces, mut open): (Vec<Piece>, Option<(usize, usize)>) = (Vec::new(), None);
-    let mut differs = |at: usize| match &mut open {
-        Some((_, end)) if at <= *end + GAP => *end = at + 1,
-        _ => {
-            let done = open.replace((at, at + 1));
-            pieces.extend(done.map(|(from, to)| piece(now, from, to)));
+    let mut differs = |at: usize| {
+        let after = at.saturating_add(1);
+        match &mut open {
+            Some((_, end)) if at <= end.saturating_add(GAP) => *end = after,
+            _ => {
+                let done = open.replace((at, after));
+                pieces.extend(done.map(|(from, to)| piece(now, from, to)));
+            }
         }
     };
-    for (n, (old, new)) in before.chunks(WORD).zip(now.chunks(WORD)).enumerate() {
+    for (start, (old, new)) in (0..).step_by(WORD).zip(before.chunks(WORD).zip(now.chunks(WORD))) {
         if old != new {
-            let unequal = old.iter().zip(new).enumerate().filter(|(_, (a, b))| a != b);
-            unequal.for_each(|(i, _)| differs(n * WORD + i));
+            let unequal = (start..).zip(old.iter().zip(new)).filter(|(_, (a, b))| a != b);
+            unequal.for_each(|(at, _)| differs(at));
         }
     }
     pieces.extend(open.map(|(from, to)| piece(now, from, to)));
@@ -33,7 +36,7 @@ pub fn pieces_of(now: &[u8]) -> Vec<Piece> {
 }
 
 fn piece(now: &[u8], from: usize, to: usize) -> Piece {
-    Piece { at: from as u32, bytes: now.get(from..to).unwrap_or_default().to_vec() }
+    Piece { at: u32::try_from(from).unwrap_or(u32::MAX), bytes: now.get(from..to).unwrap_or_default().to_vec() }
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ const LAST: u8 = 1;
 
 /// The records for a transaction's bytes, each of at most `most` bytes.
 pub fn parts(bytes: &[u8], most: usize) -> impl Iterator<Item = Vec<u8>> {
-    let pieces = bytes.chunks(most.max(2) - 1);
-    let count = pieces.len();
-    pieces.enumerate().map(move |(n, piece)| {
-        let kind = if n + 1 == count { LAST } else { MORE };
-        [&[kind], piece].concat()
+    let mut pieces = bytes.chunks(most.saturating_sub(1).max(1)).peekable();
+    std::iter::from_fn(move || {
+        let piece = pieces.next()?;
+        let kind = if pieces.peek().is_some() { MORE } else { LAST };
+        Some([&[kind], piece].concat())
     })
 }
 

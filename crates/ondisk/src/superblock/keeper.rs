@@ -6,6 +6,7 @@
 
 use super::{Dialect, Superblock};
 use crate::Ino;
+use crate::num::low32;
 
 const MAGIC: u32 = 0x4f72_6446;
 /// Bytes of a scheme's name at most.
@@ -38,12 +39,9 @@ pub struct Keeper {
 impl Keeper {
     /// The words, as of a superblock written at `time`.
     fn words(&self, time: i64) -> [u32; WORDS] {
-        let mut name = [0; NAME];
-        name.iter_mut().zip(self.scheme.bytes()).for_each(|(to, from)| *to = from);
-        let [a, b, c, d] = std::array::from_fn(|i| {
-            let at = |n: usize| u32::from(name.get(4 * i + n).copied().unwrap_or(0));
-            at(0) | at(1) << 8 | at(2) << 16 | at(3) << 24
-        });
+        let mut name = [[0; 4]; NAME / 4];
+        name.as_flattened_mut().iter_mut().zip(self.scheme.bytes()).for_each(|(to, from)| *to = from);
+        let [a, b, c, d] = name.map(u32::from_le_bytes);
         let (kind, ino) = match self.log {
             LogAt::Nowhere => (0, 0),
             LogAt::File(ino) => (1, ino.0),
@@ -57,7 +55,7 @@ impl Keeper {
 }
 
 fn halves(n: u64) -> (u32, u32) {
-    (n as u32, (n >> 32) as u32)
+    (low32(n & u64::from(u32::MAX)), low32(n >> 32))
 }
 
 /// The words are one sector's, which is never torn; the sum tells them from what somebody else may keep there.

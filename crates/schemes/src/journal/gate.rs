@@ -15,7 +15,7 @@ pub(super) struct Gate {
 impl Gate {
     /// The call runs, if it may begin now; one at a time where `alone`.
     pub(super) fn enter(&mut self, op: Op, alone: bool) -> bool {
-        let may = !self.closed && !(alone && !self.running.is_empty());
+        let may = !self.closed && (!alone || self.running.is_empty());
         may && self.running.insert(op.id)
     }
 
