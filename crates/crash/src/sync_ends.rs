@@ -7,6 +7,7 @@ use crate::plan::Shape;
 use crate::record::{honest, mount};
 use crate::tree::Tree;
 use crate::volume::fresh;
+use buf::CrashLeaves;
 use rt::Rt;
 use schemes::Settings;
 use std::cell::Cell;
@@ -63,6 +64,10 @@ fn a_sync_ends_though_others_never_stop() {
         rt.drop_tasks();
 
         let rt = Rt::virtual_time(6);
+        if honest(scheme).declares().crash_leaves == CrashLeaves::Log {
+            let replay = fsck::check(&rt, Rc::new(synced.clone()), fsck::Options::new(fsck::Mode::Preen));
+            assert!(!rt.block_on(replay).unwrap().left, "{scheme}");
+        }
         let mounted = mount(&rt, &synced, Disks::one(Rc::new(synced.clone())), honest("async"), true).unwrap();
         let tree = rt.block_on(Tree::read(&**mounted.fs())).unwrap();
         let kept = tree.entry(tree.root, b"kept").unwrap_or_else(|| panic!("{scheme}: the name is lost"));
