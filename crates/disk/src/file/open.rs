@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{
     AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, StatxFlags, flock, fstat, ioctl_blksszget, major, minor,
@@ -89,18 +90,65 @@ pub(super) fn size_of(file: &File) -> Result<u64, Errno> {
     seek(file, rustix::fs::SeekFrom::End(0))
 }
 
+/// How long the system may take to give back the lock of a process that has ended.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// A lock of the open file, not of the process: a second open by the same program is refused too.
+///
+/// A process that was killed may be gone before its lock is: the system closes what its io_uring had in use some time
+/// later. Nobody can be asked to unmount there, so that this is waited for.
 fn lock(file: File, path: &Path, shared: bool, stat: &Stat) -> Result<Locked, OpenError> {
     let how = if shared { FlockOperation::NonBlockingLockShared } else { FlockOperation::NonBlockingLockExclusive };
-    match flock(&file, how) {
-        Ok(()) => Ok(Locked(file)),
-        Err(Errno::WOULDBLOCK) => Err(OpenError::Locked { path: path.into(), who: holder(stat) }),
-        Err(errno) => Err(OpenError::Io { path: path.into(), source: errno.into() }),
+    let mut waited = Duration::ZERO;
+    loop {
+        match flock(&file, how) {
+            Ok(()) => return Ok(Locked(file)),
+            Err(Errno::WOULDBLOCK) => {}
+            Err(errno) => return Err(OpenError::Io { path: path.into(), source: errno.into() }),
+        }
+        let holder = holder(stat);
+        if holder.lives() || waited >= PATIENCE {
+            return Err(OpenError::Locked { path: path.into(), who: holder.to_string() });
+        }
+        pause(NAP);
+        waited += NAP;
     }
 }
 
-/// Who holds the lock, as far as the system tells: `/proc/locks` has a line for each lock, with process and inode.
-fn holder(stat: &Stat) -> String {
+const NAP: Duration = Duration::from_millis(10);
+
+#[expect(clippy::disallowed_methods, reason = "it is the system that is waited for, before there is a disk or a task")]
+fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// Who holds a lock, as far as the system tells.
+enum Holder {
+    Process {
+        pid: u32,
+        name: String,
+    },
+    /// It has ended, or is in a place that we cannot look into.
+    Unseen,
+}
+
+impl Holder {
+    fn lives(&self) -> bool {
+        matches!(self, Holder::Process { .. })
+    }
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Holder::Process { pid, name } => write!(f, "process {pid} ({name}) has locked it"),
+            Holder::Unseen => f.write_str("another program has locked it"),
+        }
+    }
+}
+
+/// `/proc/locks` has a line for each lock, with process and inode.
+fn holder(stat: &Stat) -> Holder {
     let (major, minor, inode) = (major(stat.st_dev), minor(stat.st_dev), stat.st_ino);
     let wanted = format!("{major:02x}:{minor:02x}:{inode}");
     let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
@@ -109,11 +157,16 @@ fn holder(stat: &Stat) -> String {
         let place = words.iter().position(|word| *word == wanted)?;
         words.get(place.checked_sub(1)?)?.parse::<u32>().ok()
     });
-    let Some(pid) = pid else { return "another program has locked it".into() };
-    match std::fs::read_to_string(format!("/proc/{pid}/comm")) {
-        Ok(name) => format!("process {pid} ({}) has locked it", name.trim_end()),
-        Err(_) => format!("process {pid} has locked it"),
-    }
+    pid.and_then(living).unwrap_or(Holder::Unseen)
+}
+
+/// The process of this number, unless it has ended and only waits for somebody to take note of that.
+fn living(pid: u32) -> Option<Holder> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // `17 (any name) R ...`
+    let (head, tail) = stat.rsplit_once(") ")?;
+    let (_, name) = head.split_once(" (")?;
+    (!tail.starts_with(['Z', 'X'])).then(|| Holder::Process { pid, name: name.into() })
 }
 
 /// The unit of addresses: what direct I/O wants, and 512 through the page cache.

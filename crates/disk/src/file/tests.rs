@@ -109,6 +109,19 @@ fn a_second_writer_is_refused_and_told_who_has_it() {
     assert!(matches!(open(false), Err(OpenError::Locked { .. })));
 }
 
+/// As a server that was killed leaves it behind: the one who took the lock is gone, and the lock not yet.
+#[test]
+fn the_lock_of_a_process_that_has_ended_is_waited_for() {
+    let (_dir, path) = image();
+    let rt = Rt::real_time();
+    for options in both() {
+        let left = "exec 9<>\"$1\"; flock -n 9 && { sleep 0.3 >/dev/null & }";
+        let mut shell = std::process::Command::new("sh");
+        assert!(shell.args(["-c", left, "sh"]).arg(&path).status().unwrap().success());
+        FileDisk::open(&rt, &path, &options).unwrap();
+    }
+}
+
 /// As a process does between fork and exec, whose parent drops the disk meanwhile.
 #[test]
 fn a_copy_of_the_open_file_does_not_keep_the_lock() {
