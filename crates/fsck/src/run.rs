@@ -44,8 +44,10 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
                 opened = setup::open(&disk).await?;
                 Some(Journal::Replayed(done))
             }
-            Err(NotReplayed::Check(failure @ Error::Disk(_))) => return Err(failure),
-            Err(why) => Some(Journal::NotReplayed(why.to_string())),
+            Err(why) => match why.of_disk() {
+                Some(failure) => return Err(failure.clone().into()),
+                None => Some(Journal::NotReplayed(why.to_string())),
+            },
         },
         _ if !suj::is_due(&opened.sb) => None,
         Mode::Check => Some(Journal::Waits),
@@ -69,11 +71,11 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     report.scanned = true;
     let refused = if mode == Mode::Check { None } else { read_only_variant(&opened.sb) };
     report.refused = refused.map(|why| why.to_string());
-    if let (Mode::Preen, Some(LogAt::Elsewhere), Some(Journal::NotReplayed(why))) =
-        (mode, keeper.map(|keeper| keeper.log), &report.journal)
-    {
+    if let (Mode::Preen, true, Some(Journal::NotReplayed(why))) = (mode, logged, &report.journal) {
         // What is in the log and nowhere else a repair would throw away, and nobody has asked for that.
-        report.refused = Some(format!("{why}; name the log's disk (--log), or give it up (-y)"));
+        let elsewhere = keeper.is_some_and(|keeper| keeper.log == LogAt::Elsewhere);
+        let name = if elsewhere { "name the log's disk (--log), or " } else { "" };
+        report.refused = Some(format!("{why}; {name}give the log up (-y)"));
         report.left = true;
     }
     let was_clean = opened.sb.is_clean();

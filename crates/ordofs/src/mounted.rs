@@ -55,6 +55,7 @@ pub struct Mounted {
     cache: Rc<Cache>,
     scheme: Rc<dyn Scheme>,
     why_read_only: Option<String>,
+    log_waits: bool,
     acls: bool,
 }
 
@@ -114,6 +115,7 @@ impl Mounted {
         let (located, not_replayed) = if read_only { (located, None) } else { journal::replayed(rt, located).await? };
         let gate = ffs::may_write(&located.found, &opening);
         let why_read_only = gate.as_ref().err().map(|why| journal::why(why, not_replayed)).filter(|_| !read_only);
+        let log_waits = fsck::log_is_due(&located.found.superblock).is_some();
         let place = match gate {
             Ok(()) if !read_only => journal::place_for_log(rt, &located, &*scheme).await?,
             _ => None,
@@ -141,7 +143,7 @@ impl Mounted {
         if !fs.leaks_progress().phase.is_over() {
             rt.spawn(Ufs::run_leaks(Rc::downgrade(&fs)));
         }
-        Ok(Mounted { fs, cache, scheme, why_read_only, acls })
+        Ok(Mounted { fs, cache, scheme, why_read_only, log_waits, acls })
     }
 
     /// The file system.
@@ -177,6 +179,12 @@ impl Mounted {
     /// Why the volume was mounted read-only although that was not asked for, and which command mends it.
     pub fn why_read_only(&self) -> Option<&str> {
         self.why_read_only.as_deref()
+    }
+
+    /// A crash has left the volume with a log that was not replayed: what is shown is old in parts, and parts may not fit
+    /// together.
+    pub fn log_waits(&self) -> bool {
+        self.log_waits
     }
 
     /// Why the volume turned read-only while it was mounted.

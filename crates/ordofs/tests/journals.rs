@@ -4,10 +4,9 @@
 mod common;
 
 use common::{assert_clean, fresh, located};
-use ordofs::disk::RamDisk;
+use ordofs::disk::{Disk, DiskOp, Fault, FaultPlan, Faulty, Kind as Content, RamDisk};
 use ordofs::path::Held;
 use ordofs::rt::{Rng, Rt};
-use ordofs::schemes::Settings;
 use ordofs::vfs::{Caller, FileSystem, Kind, Mode, Name, RenameMode, Result};
 use ordofs::{Fs, JournalChange, MountOptions, Mounted, Tuning};
 use std::cell::Cell;
@@ -28,13 +27,34 @@ const CASES: &[(&str, &str)] = &[
     ("block-journal", "data=writeback,checkpoint=now"),
 ];
 
-fn mount(rt: &Rt, ram: &RamDisk, (scheme, settings): (&str, &str), cache: usize) -> Mounted {
+fn mount(rt: &Rt, ram: &RamDisk, case: (&str, &str), cache: usize) -> Mounted {
+    mount_on(rt, ram, Rc::new(ram.clone()), case, cache)
+}
+
+fn mount_on(rt: &Rt, ram: &RamDisk, disk: Rc<dyn Disk>, (scheme, settings): (&str, &str), cache: usize) -> Mounted {
     let mut options = MountOptions { scheme: Some(scheme.into()), cache, ..MountOptions::default() };
     for (key, value) in settings.split(',').filter_map(|set| set.split_once('=')) {
-        let Settings { .. } = options.settings;
         options.settings.set(key, value).expect("it is a setting of a scheme").expect("it can be set so");
     }
-    rt.block_on(Mounted::mount(rt, located(ram, Rc::new(ram.clone())), &options)).expect("it can be mounted")
+    rt.block_on(Mounted::mount(rt, located(ram, disk), &options)).expect("it can be mounted")
+}
+
+fn give_log(rt: &Rt, ram: &RamDisk, size: Option<u64>) {
+    let log = Tuning { log: Some(JournalChange::On(size)), ..Tuning::default() };
+    log.apply_on(rt, Rc::new(ram.clone())).expect("there is room for a log");
+}
+
+/// A file of `len` bytes in the root directory.
+async fn put(fs: &Rc<Fs>, name: &str, len: usize) -> Result<()> {
+    let who = Caller { privileged: true, ..Caller::default() };
+    let name = Name::new(name.as_bytes())?;
+    let file = Held::new(fs, fs.mknod(&who, fs.root(), name, Kind::Regular, Mode::new(0o644), 0).await?);
+    let bytes = vec![0x55; len];
+    let mut at = 0;
+    while at < len {
+        at += fs.write(&who, file.node(), at as u64, &bytes[at..]).await? as usize;
+    }
+    Ok(())
 }
 
 /// Makes, writes, renames and removes files in a directory of its own; every fifth time with an fsync.
@@ -68,8 +88,7 @@ fn many_users_at_once_end_and_leave_a_sound_volume() {
     for case in CASES {
         let rt = Rt::virtual_time(7);
         let ram = fresh(&rt, common::SHAPES[0], 96 << 20);
-        let log = Tuning { log: Some(JournalChange::On(Some(1 << 20))), ..Tuning::default() };
-        log.apply_on(&rt, Rc::new(ram.clone())).expect("there is room for a log");
+        give_log(&rt, &ram, Some(1 << 20));
         // A cache that is far too small as well, so that bufs must leave while calls run.
         for (round, cache) in [64 << 20, 2 << 20].into_iter().enumerate() {
             let mounted = mount(&rt, &ram, *case, cache);
@@ -107,9 +126,7 @@ fn what_fsync_promised_is_there_after_a_cut_in_the_middle_of_many_users() {
     for case in CASES {
         let rt = Rt::virtual_time(9);
         let ram = fresh(&rt, common::SHAPES[2], 64 << 20);
-        Tuning { log: Some(JournalChange::On(None)), ..Tuning::default() }
-            .apply_on(&rt, Rc::new(ram.clone()))
-            .expect("there is room for a log");
+        give_log(&rt, &ram, None);
         let mounted = mount(&rt, &ram, *case, 64 << 20);
         let fs = mounted.fs().clone();
         for number in 0..USERS {
@@ -130,5 +147,154 @@ fn what_fsync_promised_is_there_after_a_cut_in_the_middle_of_many_users() {
         drop(fs);
         rt.block_on(mounted.unmount()).expect("it is unmounted in order");
         rt.drop_tasks();
+    }
+}
+
+/// A pointer to contents that are not there would show what lay there before.
+#[test]
+fn contents_that_cannot_be_written_end_the_log_before_it_has_the_pointer() {
+    for case in [("block-journal", "data=ordered"), ("wafs", "logmode=group,data=ordered"), ("wafs", "allocinit=all")] {
+        let rt = Rt::virtual_time(3);
+        let ram = fresh(&rt, common::SHAPES[2], 32 << 20);
+        give_log(&rt, &ram, None);
+        let fails = Fault::error(DiskOp::Write, 1).of(&[Content::Data]).for_ever();
+        let faulty = Faulty::new(Rc::new(ram.clone()), FaultPlan::new(0).with(fails));
+        let mounted = mount_on(&rt, &ram, Rc::new(faulty), case, 64 << 20);
+        let fs = mounted.fs().clone();
+        rt.block_on(async {
+            // Calls that are durable on return are told at once, the others by the sync.
+            let _ = put(&fs, "victim", 20_000).await;
+            let _ = put(&fs, "later", 10).await;
+            assert!(fs.syncfs().await.is_err(), "{case:?}");
+            // The log's own time comes, and it must not go on either.
+            rt.sleep(Duration::from_secs(10)).await;
+        });
+        assert!(mounted.degraded().is_some(), "{case:?}");
+        drop(fs);
+        assert!(rt.block_on(mounted.unmount()).is_err(), "{case:?}");
+        rt.drop_tasks();
+
+        let again = Rt::virtual_time(1);
+        assert!(!common::check(&again, &ram, fsck::Mode::Preen).left, "{case:?}");
+        assert_clean(&again, &ram, &format!("{case:?}"));
+        let mounted = common::mount(&again, &ram, "sync");
+        let fs = mounted.fs().clone();
+        let size = again.block_on(async {
+            match Held::root(&fs).await.expect("a root").lookup(b"victim").await {
+                Ok(file) => file.attr().size,
+                Err(_) => 0,
+            }
+        });
+        assert_eq!(size, 0, "{case:?}: a file of bytes that never came");
+    }
+}
+
+/// What only the log has is nobody's to throw away but the user's.
+#[test]
+fn a_damaged_log_is_left_alone_by_whoever_was_not_asked_to_give_it_up() {
+    for (case, unit) in [(("wafs", "logmode=sync"), 4096), (("block-journal", "logmode=sync"), 4096)] {
+        let rt = Rt::virtual_time(3);
+        let ram = fresh(&rt, common::SHAPES[0], 64 << 20);
+        give_log(&rt, &ram, None);
+        let superblock = located(&ram, Rc::new(ram.clone())).found.superblock;
+        let place = rt.block_on(fsck::place_of_log(&rt, Rc::new(ram.clone()), &superblock));
+        let begin = place.expect("it is well").expect("there is one").extents[0].0.0 + 8192;
+        let mounted = mount(&rt, &ram, case, 64 << 20);
+        let fs = mounted.fs().clone();
+        rt.block_on(async {
+            for n in 0..40 {
+                put(&fs, &format!("f{n}"), 0).await.expect("there is room");
+            }
+        });
+        let crashed = ram.snapshot();
+        drop(fs);
+        rt.block_on(mounted.unmount()).expect("it is unmounted in order");
+        rt.drop_tasks();
+        // Behind the first transactions, before the last ones.
+        for at in 2..6 {
+            crashed.poke(begin + at * unit, &[0xa5; 512]);
+        }
+
+        let again = Rt::virtual_time(1);
+        let before = crashed.snapshot();
+        let report = common::check(&again, &crashed, fsck::Mode::Preen);
+        assert!(report.left && report.refused.is_some(), "{case:?}: {report:#?}");
+        let same = |at: u64| {
+            let (mut old, mut new) = ([0; 4096], [0; 4096]);
+            before.peek(at, &mut old);
+            crashed.peek(at, &mut new);
+            old == new
+        };
+        assert!((0..64 << 20).step_by(4096).all(same), "{case:?}: fsck -p has written");
+        let mounted = mount(&again, &crashed, case, 64 << 20);
+        assert!(mounted.why_read_only().is_some_and(|why| why.contains("log")) && mounted.log_waits(), "{case:?}");
+        drop(mounted);
+        again.drop_tasks();
+        let report = common::check(&again, &crashed, fsck::Mode::Repair);
+        assert!(!report.left, "{case:?}: {report:#?}");
+        assert_clean(&again, &crashed, &format!("{case:?}, given up"));
+    }
+}
+
+/// Calls that fail for want of space leave nothing in the log that never goes home.
+#[test]
+fn a_volume_that_is_full_again_and_again_goes_on() {
+    for case in CASES {
+        let rt = Rt::virtual_time(5);
+        let ram = fresh(&rt, common::SHAPES[2], 16 << 20);
+        give_log(&rt, &ram, None);
+        let mounted = mount(&rt, &ram, *case, 64 << 20);
+        let fs = mounted.fs().clone();
+        rt.block_on(async {
+            for round in 0..4 {
+                let mut made = 0;
+                while put(&fs, &format!("f{round}-{made}"), 150_000).await.is_ok() {
+                    made += 1;
+                }
+                assert!(made > 20, "{case:?}: {made} files in round {round}");
+                for n in 0..=made {
+                    // The last one was perhaps made before there was no room.
+                    let name = format!("f{round}-{n}");
+                    let _ = fs.unlink(fs.root(), Name::new(name.as_bytes()).expect("a name")).await;
+                }
+                fs.syncfs().await.expect("the disk is well");
+                fs.syncfs().await.expect("the disk is well");
+            }
+        });
+        let counters = mounted.scheme().counters();
+        let of = |what: &str| counters.iter().find(|(name, _)| *name == what).map_or(0, |(_, n)| *n);
+        assert!(of("log_bytes_in_use") < 300_000, "{case:?}: the log fills up: {counters:?}");
+        drop(fs);
+        rt.block_on(mounted.unmount()).expect("it is unmounted in order");
+        rt.drop_tasks();
+        assert_clean(&rt, &ram, &format!("{case:?}"));
+    }
+}
+
+/// As after a crash, and no alarm of a ticket's.
+#[test]
+fn a_volume_that_is_dropped_in_the_middle_is_one_after_a_crash() {
+    for case in CASES {
+        let rt = Rt::virtual_time(5);
+        let ram = fresh(&rt, common::SHAPES[0], 64 << 20);
+        give_log(&rt, &ram, None);
+        let mounted = mount(&rt, &ram, *case, 64 << 20);
+        let fs = mounted.fs().clone();
+        rt.block_on(async {
+            for n in 0..20 {
+                put(&fs, &format!("f{n}"), 50_000).await.expect("there is room");
+            }
+            fs.syncfs().await.expect("the disk is well");
+            for n in 0..20 {
+                let name = format!("f{n}");
+                fs.unlink(fs.root(), Name::new(name.as_bytes()).expect("a name")).await.expect("it is there");
+            }
+        });
+        drop(fs);
+        drop(mounted);
+        rt.drop_tasks();
+        let again = Rt::virtual_time(1);
+        assert!(!common::check(&again, &ram, fsck::Mode::Preen).left, "{case:?}");
+        assert_clean(&again, &ram, &format!("{case:?}"));
     }
 }

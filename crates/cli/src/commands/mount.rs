@@ -120,6 +120,7 @@ fn serve(spec: &ImageSpec, args: &Args, mut wanted: Wanted, usable: impl FnOnce(
     let dir = args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone());
     wanted.volume.mount_point = dir.to_string_lossy().into_owned();
     let mounted = open(&rt, spec, &mut wanted).map_err(|error| image::told(&spec.path, error))?;
+    image::warn_of_log(spec, &mounted);
     if let Some(why) = mounted.why_read_only() {
         say(&format!("{spec}: mounted read-only: {why}"));
     }

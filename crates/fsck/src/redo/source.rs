@@ -111,9 +111,7 @@ impl Source {
             Source::Records { log, .. } => {
                 let (mut scan, mut joined) = (log.scan(log.low()), Joined::default());
                 while let Some(record) = scan.next().await? {
-                    let whole =
-                        joined.add(&record.data).map_err(|()| NotReplayed::NoTransaction { lsn: record.lsn.0 })?;
-                    if let Some(bytes) = whole {
+                    if let Some(bytes) = joined.add(&record.data)? {
                         held.transactions.push(Transaction::decode(&bytes)?);
                     }
                 }

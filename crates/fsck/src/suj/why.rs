@@ -120,12 +120,6 @@ pub enum NotReplayed {
     /// The journal of blocks cannot be read, or is damaged.
     #[error("the log: {0}")]
     Blocks(#[from] blockjournal::Error),
-    /// A record of the log is no transaction.
-    #[error("record {lsn} of the log is no transaction")]
-    NoTransaction {
-        /// Its number.
-        lsn: u64,
-    },
     /// A transaction of the log makes no sense.
     #[error(transparent)]
     Undecodable(#[from] ondisk::redo::Undecodable),
@@ -150,4 +144,16 @@ pub enum NotReplayed {
     /// The pointers of the files add up to more than the volume has.
     #[error("the files of the journal have more blocks than the volume")]
     Endless,
+}
+
+impl NotReplayed {
+    /// The disk's own failure, if that is why: another try may end otherwise, and nothing is known of the log.
+    pub(crate) fn of_disk(&self) -> Option<&disk::DiskError> {
+        match self {
+            NotReplayed::Check(Error::Disk(error))
+            | NotReplayed::Log(wafs::Error::Disk(error) | wafs::Error::Failed(error))
+            | NotReplayed::Blocks(blockjournal::Error::Disk(error) | blockjournal::Error::Failed(error)) => Some(error),
+            _ => None,
+        }
+    }
 }

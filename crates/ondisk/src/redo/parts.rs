@@ -1,5 +1,7 @@
 //! A transaction that is longer than a record of its log: cut into several, of which the last says so.
 
+use super::Undecodable;
+
 const MORE: u8 = 0;
 const LAST: u8 = 1;
 
@@ -18,15 +20,18 @@ pub fn parts(bytes: &[u8], most: usize) -> impl Iterator<Item = Vec<u8>> {
 pub struct Joined(Vec<u8>);
 
 impl Joined {
-    /// The next record; the bytes of a transaction when it is whole. `Err` for what is no record of a transaction.
-    #[allow(clippy::result_unit_err)]
-    pub fn add(&mut self, record: &[u8]) -> Result<Option<Vec<u8>>, ()> {
-        let (kind, piece) = record.split_first().ok_or(())?;
+    /// The next record; the bytes of a transaction when it is whole.
+    ///
+    /// # Errors
+    /// What is no record of a transaction.
+    pub fn add(&mut self, record: &[u8]) -> Result<Option<Vec<u8>>, Undecodable> {
+        let wrong = Undecodable { at: 0, what: "a record that is no part of one" };
+        let (kind, piece) = record.split_first().ok_or_else(|| wrong.clone())?;
         self.0.extend_from_slice(piece);
         match *kind {
             MORE => Ok(None),
             LAST => Ok(Some(std::mem::take(&mut self.0))),
-            _ => Err(()),
+            _ => Err(wrong),
         }
     }
 }

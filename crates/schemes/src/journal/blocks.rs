@@ -2,12 +2,11 @@
 
 use super::Txn;
 use super::log::{Capture, Log};
+use super::marks::Marks;
 use blockjournal::{Commit, Journal, Options, Place, Seq, Transaction};
 use buf::{Boxed, LogFile};
 use disk::DiskOff;
 use ondisk::redo::{self, Waiting};
-use std::cell::RefCell;
-use std::collections::VecDeque;
 use vfs::{Error, Result};
 
 /// What is kept free of the journal, one part in so many, for replay's own transaction.
@@ -17,8 +16,7 @@ pub(crate) struct Blocks {
     journal: Journal,
     /// Bytes of a fragment: what places are counted in, and the journal's own block.
     frag: u32,
-    /// Transactions that the journal still has, oldest first.
-    marks: RefCell<VecDeque<(Txn, Seq)>>,
+    marks: Marks<Seq>,
 }
 
 fn failed(error: blockjournal::Error) -> Error {
@@ -47,7 +45,7 @@ impl Log for Blocks {
             let id = file.on.rt().rng().next_u64();
             Journal::make(&place, file.frag, id).await.map_err(failed)?;
             let (journal, _) = Journal::open(place, Options { commit: Commit::Together }).await.map_err(failed)?;
-            Ok((Blocks { journal, frag: file.frag, marks: RefCell::default() }, id))
+            Ok((Blocks { journal, frag: file.frag, marks: Marks::default() }, id))
         })
     }
 
@@ -68,7 +66,7 @@ impl Log for Blocks {
     fn write(&self, txn: Txn, form: Transaction) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
             let seq = self.journal.commit(form).await.map_err(failed)?;
-            self.marks.borrow_mut().push_back((txn, seq));
+            self.marks.note(txn, seq);
             Ok(())
         })
     }
@@ -78,7 +76,7 @@ impl Log for Blocks {
     }
 
     fn is_short(&self) -> bool {
-        self.journal.room() < self.journal.size() / 2
+        self.journal.room() < self.journal.size() / 4
     }
 
     fn reclaim(&self, before: Txn, now: bool) -> Boxed<'_, Result<()>> {
@@ -87,34 +85,8 @@ impl Log for Blocks {
             if !now && self.journal.room() > self.journal.size() * 3 / 4 {
                 return Ok(());
             }
-            let mut last = None;
-            {
-                let mut marks = self.marks.borrow_mut();
-                while marks.front().is_some_and(|(txn, _)| *txn < before) {
-                    last = marks.pop_front();
-                }
-            }
-            match last {
-                Some((_, seq)) => self.journal.checkpoint(seq).await.map_err(failed),
-                None => Ok(()),
-            }
-        })
-    }
-
-    fn keep_last(&self) -> Boxed<'_, Result<()>> {
-        Box::pin(async move {
-            let before = {
-                let mut marks = self.marks.borrow_mut();
-                let last = marks.pop_back();
-                let before = marks.pop_back();
-                marks.clear();
-                marks.extend(last);
-                before
-            };
-            match before {
-                Some((_, seq)) => self.journal.checkpoint(seq).await.map_err(failed),
-                None => Ok(()),
-            }
+            let upto = self.marks.forget(before).map_or(self.journal.last(), |first| Seq(first.0.saturating_sub(1)));
+            self.journal.checkpoint(upto).await.map_err(failed)
         })
     }
 

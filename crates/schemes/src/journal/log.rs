@@ -31,7 +31,7 @@ pub(crate) trait Log: Sized + 'static {
     /// There is no room for this one before [`Log::reclaim`] has made some.
     fn is_full_for(&self, form: &Self::Form) -> bool;
 
-    /// Writes a transaction; it is durable when this returns.
+    /// Writes a transaction; it is durable when this returns. One with the number of the last one takes its place.
     ///
     /// # Errors
     /// `Io`, and then nothing more can be written.
@@ -48,12 +48,6 @@ pub(crate) trait Log: Sized + 'static {
     /// # Errors
     /// `Io`.
     fn reclaim(&self, before: Txn, now: bool) -> Boxed<'_, Result<()>>;
-
-    /// Nothing but the last transaction is needed. The room of the others is free when this returns.
-    ///
-    /// # Errors
-    /// `Io`.
-    fn keep_last(&self) -> Boxed<'_, Result<()>>;
 
     /// What it has counted, by name.
     fn counters(&self) -> Vec<(&'static str, u64)>;

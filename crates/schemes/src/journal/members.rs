@@ -10,6 +10,7 @@
 use super::Txn;
 use buf::{BufRef, ImageNo};
 use disk::{DiskOff, Image};
+use std::rc::Rc;
 
 /// A buf as a transaction left it.
 #[derive(Clone)]
@@ -35,6 +36,47 @@ struct Member {
 impl Member {
     fn is_over(&self) -> bool {
         self.running.is_none() && self.pending.is_none() && self.low.is_none()
+    }
+
+    /// It is newer than what is stable of it.
+    fn is_newer(&self) -> bool {
+        self.running.is_some() || self.pending.is_some()
+    }
+
+    /// The buf lies where, and is as long as, it was then.
+    fn is_in_place(&self, state: &State) -> bool {
+        (self.buf.addr(), self.buf.len()) == (state.at, state.image.len())
+    }
+
+    /// An image is at home; how many were on their way until then.
+    fn landed(&mut self, image: ImageNo) -> usize {
+        let before = self.sent.len();
+        let home = self.sent.iter().filter(|(number, _)| *number <= image).map(|(_, txn)| *txn).max();
+        self.sent.retain(|(number, _)| *number > image);
+        if let Some(txn) = home {
+            self.is_home(txn);
+        }
+        before - self.sent.len()
+    }
+
+    /// What was pending is durable in the log.
+    fn stabilise(&mut self) {
+        if let Some(state) = self.pending.take() {
+            self.low.get_or_insert(state.txn);
+            self.last = state.txn;
+            self.stable = Some(state);
+        }
+    }
+
+    /// The first transaction of which its home lacks something, or will (M3).
+    fn lacks(&self) -> Option<Txn> {
+        self.low.or(self.pending.as_ref().map(|state| state.txn))
+    }
+
+    /// Home has all of it up to `txn`.
+    fn is_home(&mut self, txn: Txn) {
+        let later = self.last > txn;
+        self.low = self.low.filter(|low| later || *low > txn).map(|low| low.max(txn.next()));
     }
 }
 
@@ -67,8 +109,8 @@ pub(super) struct Members {
     bytes: usize,
     /// Captured, not stable.
     pending: Vec<u32>,
-    /// Thrown away: what their homes lack, until a transaction is durable (M3).
-    gone: Vec<(Txn, Txn)>,
+    /// Thrown away by a transaction that is not durable yet (M3).
+    gone: Vec<(Member, Txn)>,
     on_their_way: usize,
 }
 
@@ -131,9 +173,9 @@ impl Members {
         for index in std::mem::take(&mut self.running) {
             let Some(member) = self.all.get_mut(index as usize).and_then(Option::as_mut) else { continue };
             let Some((before, was_at, new)) = member.running.take() else { continue };
-            let now = member.buf.image();
-            let Some(at) = member.buf.addr() else {
-                // No pointer leads to it yet.
+            let (now, placed) = (member.buf.image(), member.buf.addr().filter(|_| member.buf.is_dirty()));
+            let Some(at) = placed else {
+                // No pointer leads to it yet: it was filled, and whoever sets the pointer makes it dirty.
                 member.running = Some((before, was_at, new));
                 stay.push(index);
                 continue;
@@ -155,13 +197,14 @@ impl Members {
     pub(super) fn stabilise(&mut self, txn: Txn) {
         for index in std::mem::take(&mut self.pending) {
             let Some(member) = self.all.get_mut(index as usize).and_then(Option::as_mut) else { continue };
-            if let Some(state) = member.pending.take() {
-                member.low.get_or_insert(state.txn);
-                member.last = state.txn;
-                member.stable = Some(state);
-            }
+            member.stabilise();
         }
-        self.gone.retain(|(_, until)| *until > txn);
+        self.gone.retain(|(member, until)| {
+            let stays = *until > txn;
+            self.on_their_way -= if stays { 0 } else { member.sent.len() };
+            stays
+        });
+        self.gone.iter_mut().for_each(|(member, _)| member.stabilise());
     }
 
     /// M2: what of `buf` may leave, as its image number `image`.
@@ -171,8 +214,8 @@ impl Members {
             (Some(_), _) => Some(running),
             (None, pending) => pending.as_ref().map(|state| state.txn),
         };
-        let place = (buf.addr(), buf.len());
-        let stable = member.stable.take_if(|state| newer.is_none() || (state.at, state.image.len()) == place);
+        let stays = member.stable.as_ref().is_some_and(|state| newer.is_some() && !member.is_in_place(state));
+        let stable = if stays { None } else { member.stable.take() };
         let (going, txn) = match (newer, stable) {
             (None, _) => (Going::AsIs, member.last),
             (Some(_), Some(state)) => (Going::Stable(state.image), state.txn),
@@ -191,40 +234,40 @@ impl Members {
 
     /// An image is at home.
     pub(super) fn landed(&mut self, buf: &BufRef, image: ImageNo) {
-        let Some(member) = self.of(buf) else { return };
-        let before = member.sent.len();
-        let home = member.sent.iter().filter(|(number, _)| *number <= image).map(|(_, txn)| *txn).max();
-        member.sent.retain(|(number, _)| *number > image);
-        let landed = before - member.sent.len();
-        if let Some(home) = home {
-            let later = member.last > home;
-            member.low = member.low.filter(|low| later || *low > home).map(|low| low.max(home.next()));
-        }
+        let landed = self.each(buf, |member| member.landed(image));
         self.on_their_way -= landed;
-        let index = buf.slot() - 1;
-        self.end_if_over(index);
     }
 
     /// A write of `buf` failed: what left in it is not at home.
     pub(super) fn failed(&mut self, buf: &BufRef) {
-        let Some(member) = self.of(buf) else { return };
-        let lost = std::mem::take(&mut member.sent).len();
+        let lost = self.each(buf, |member| std::mem::take(&mut member.sent).len());
         self.on_their_way -= lost;
+    }
+
+    /// Does this to the member that `buf` is, and to what it was before it was thrown away; the sum of the answers.
+    fn each(&mut self, buf: &BufRef, with: impl Fn(&mut Member) -> usize) -> usize {
+        let gone = self.gone.iter_mut().filter(|(member, _)| Rc::ptr_eq(&member.buf, buf));
+        let mut sum: usize = gone.map(|(member, _)| with(member)).sum();
+        if let Some(member) = self.of(buf) {
+            sum += with(member);
+            self.end_if_over(buf.slot() - 1);
+        }
+        sum
     }
 
     /// `buf` was thrown away by a call of the transaction `running` (M3).
     pub(super) fn discarded(&mut self, buf: &BufRef, running: Txn) {
         let Some(index) = (buf.slot() as usize).checked_sub(1) else { return };
-        let Some(member) = self.all.get_mut(index).and_then(Option::take) else { return };
-        if let Some(low) = member.low.or(member.pending.as_ref().map(|state| state.txn)) {
-            self.gone.push((low, running));
-        }
-        if member.running.is_some() {
+        let Some(mut member) = self.all.get_mut(index).and_then(Option::take) else { return };
+        if member.running.take().is_some() {
             self.bytes = self.bytes.saturating_sub(buf.len());
             self.running.retain(|joined| *joined as usize != index);
         }
-        self.on_their_way -= member.sent.len();
         buf.set_slot(0);
+        match member.lacks() {
+            Some(_) => self.gone.push((member, running)),
+            None => self.on_their_way -= member.sent.len(),
+        }
         // A number that is still among the pending ones must not be another buf's before these are settled.
         self.pending.retain(|pending| *pending as usize != index);
         self.free.push(index as u32);
@@ -241,18 +284,38 @@ impl Members {
 
     /// The first transaction of which a home lacks something (M3).
     pub(super) fn low(&self) -> Option<Txn> {
-        let homes = self
-            .all
-            .iter()
-            .flatten()
-            .filter_map(|member| member.low.or(member.pending.as_ref().map(|state| state.txn)));
-        homes.chain(self.gone.iter().map(|(low, _)| *low)).min()
+        let gone = self.gone.iter().map(|(member, _)| member);
+        self.all.iter().flatten().chain(gone).filter_map(Member::lacks).min()
     }
 
     /// Bufs whose homes lack something of a transaction up to `upto`.
     pub(super) fn behind(&self, upto: Txn) -> Vec<BufRef> {
-        let behind = self.all.iter().flatten().filter(|member| member.low.is_some_and(|low| low <= upto));
+        let gone = self.gone.iter().map(|(member, _)| member);
+        let behind = self.all.iter().flatten().chain(gone).filter(|member| member.low.is_some_and(|low| low <= upto));
         behind.map(|member| member.buf.clone()).collect()
+    }
+
+    /// What is stable of bufs that have another place or length since, or were thrown away, so that it cannot leave in their
+    /// place (M2): where its home is. That is nobody else's before the next transaction is durable.
+    pub(super) fn left_behind(&self) -> Vec<(BufRef, Txn, DiskOff, Image)> {
+        let moved = |member: &&Member| {
+            member.is_newer() && member.stable.as_ref().is_some_and(|state| !member.is_in_place(state))
+        };
+        let left = |member: &Member| {
+            let state = member.stable.as_ref()?;
+            Some((member.buf.clone(), state.txn, state.at?, state.image.clone()))
+        };
+        let gone = self.gone.iter().map(|(member, _)| member);
+        self.all.iter().flatten().filter(moved).chain(gone).filter_map(left).collect()
+    }
+
+    /// What was left behind of `buf` by `txn` is at home.
+    pub(super) fn came_home(&mut self, buf: &BufRef, txn: Txn) {
+        self.each(buf, |member| {
+            member.stable.take_if(|state| state.txn == txn);
+            member.is_home(txn);
+            0
+        });
     }
 
     /// Images are on their way home.

@@ -24,6 +24,7 @@
 mod blocks;
 mod gate;
 mod log;
+mod marks;
 mod members;
 mod outstanding;
 mod redo;
@@ -39,7 +40,7 @@ use rule::Rule;
 use crate::rules::RuleNames;
 use crate::{AllocInit, Checkpoint, DataMode, LogMode, Rules, Settings};
 use buf::{
-    Answer, Boxed, Buf, BufRef, Cache, CallKind, CrashLeaves, Durable, ImageNo, Leave, LogFile, LogKind, Must, Op,
+    Answer, Boxed, BufRef, Cache, CallKind, CrashLeaves, Durable, ImageNo, Landing, Leave, LogFile, LogKind, Must, Op,
     Promises, Ready, Role, Scheme, Step, Ticket,
 };
 use disk::Block;
@@ -102,12 +103,18 @@ pub(crate) fn of_blocks(settings: &Settings) -> Rc<dyn Scheme> {
     Rc::new(Journal::<Blocks>::new(policy, settings.dropped()))
 }
 
+/// As in the paper, contents of files are in no order with the log, unless that or `allocinit=all` asks for one.
+fn unordered(settings: &Settings) -> DataMode {
+    let initialised = settings.alloc_init == Some(AllocInit::All);
+    settings.data.unwrap_or(if initialised { DataMode::Ordered } else { DataMode::Writeback })
+}
+
 /// The scheme `journal-file`.
 pub(crate) fn in_file(settings: &Settings) -> Rc<dyn Scheme> {
     let policy = Policy {
         name: "journal-file",
         mode: LogMode::Async,
-        data: settings.data.unwrap_or(DataMode::Writeback),
+        data: unordered(settings),
         commit: settings.commit.unwrap_or(Duration::from_secs(1)),
         calls: CALLS,
         restless: true,
@@ -121,7 +128,7 @@ pub(crate) fn in_wafs(settings: &Settings) -> Rc<dyn Scheme> {
     let policy = Policy {
         name: "wafs",
         mode: settings.log_mode.unwrap_or_default(),
-        data: settings.data.unwrap_or(DataMode::Writeback),
+        data: unordered(settings),
         commit: settings.commit.unwrap_or(Duration::from_secs(1)),
         calls: CALLS,
         restless: false,
@@ -156,12 +163,13 @@ struct State {
     calls: u32,
     /// Since when it has something.
     since: Option<Time>,
-    /// Must be durable before it is (Q2).
-    data: Vec<BufRef>,
+    /// Contents that must be durable before it is. They pin no buf: a file may be longer than the cache.
+    data: Vec<Landing>,
     /// Contents among these that the log would have had, and were too many for it (Q7).
     past: Vec<BufRef>,
-    /// Ripe when it is durable (Q3).
+    /// Ripe when it is durable (Q3), and those of the one that is being written.
     tickets: Vec<Ticket>,
+    ripening: Vec<Ticket>,
     /// All up to here are durable.
     durable: Txn,
     /// The last one in the log, if it lists something: what it lists must stay there until another one says otherwise,
@@ -205,6 +213,7 @@ impl<L: Log> Journal<L> {
             data: Vec::new(),
             past: Vec::new(),
             tickets: Vec::new(),
+            ripening: Vec::new(),
             durable: Txn(0),
             lists: None,
             wanted: Txn(0),
@@ -246,11 +255,11 @@ impl<L: Log> Journal<L> {
         buf.slot() == 0 && members.running_bytes() + buf.len() > most / 2
     }
 
-    /// Q2: contents that must be durable first.
-    fn note_data(&self, buf: &Buf, block: &BufRef) {
-        let first = buf.has_moved() || self.shared.policy.data == DataMode::Ordered;
-        if first && buf.kind() == Role::Data && !self.logs(Role::Data) && self.has(Rule::DataBeforeLog) {
-            self.shared.state.borrow_mut().data.push(block.clone());
+    /// Contents that must be durable first ([`Rule::DataBeforeLog`]).
+    fn note_data(&self, block: &BufRef) {
+        let first = block.has_moved() || self.shared.policy.data == DataMode::Ordered;
+        if first && block.kind() == Role::Data && !self.logs(Role::Data) && self.has(Rule::DataBeforeLog) {
+            self.shared.state.borrow_mut().data.push(Landing::of(block));
         }
     }
 
@@ -266,6 +275,14 @@ impl<L: Log> Shared<L> {
     fn now(&self) -> Txn {
         let state = self.state.borrow();
         if state.has_something() { state.running } else { state.running.before() }
+    }
+}
+
+/// A volume that failed, or was dropped without an unmount: what the tickets free stays taken in memory, and the log says
+/// what became of it.
+impl Drop for State {
+    fn drop(&mut self) {
+        self.tickets.drain(..).chain(self.ripening.drain(..)).for_each(|ticket| drop(ticket.redeem()));
     }
 }
 
@@ -354,11 +371,10 @@ impl<L: Log> Scheme for Journal<L> {
                 let now = cache.rt().now();
                 state.since.get_or_insert(now);
             }
-            let changes_names = !matches!(
-                op.kind,
-                CallKind::Write | CallKind::Allocate | CallKind::SetAttr | CallKind::Reclaim | CallKind::Upkeep
-            );
-            if state.calls >= self.shared.policy.calls && state.has_something() {
+            use CallKind::{Create, Link, Mkdir, Rename, Rmdir, Symlink, Unlink};
+            let changes_names = matches!(op.kind, Create | Mkdir | Symlink | Link | Unlink | Rmdir | Rename);
+            let full = state.calls >= self.shared.policy.calls || !state.past.is_empty();
+            if full && state.has_something() {
                 state.wanted = state.wanted.max(state.running);
             }
             changes_names && self.shared.policy.mode != LogMode::Async
@@ -375,8 +391,8 @@ impl<L: Log> Scheme for Journal<L> {
         match &step {
             Step::Links { ino, after, .. } => self.shared.state.borrow().outstanding.borrow_mut().links(*ino, *after),
             Step::InodeReleased { ino, .. } => self.shared.state.borrow().outstanding.borrow_mut().links(*ino, 1),
-            Step::BlockAllocated { block, .. } => self.note_data(block, block),
-            Step::SizeGrown { block, directory: false, .. } => self.note_data(block, block),
+            Step::BlockAllocated { block, .. } => self.note_data(block),
+            Step::SizeGrown { block, directory: false, .. } => self.note_data(block),
             _ => {}
         }
         let keeps =
@@ -462,7 +478,7 @@ impl<L: Log> Scheme for Journal<L> {
             let upto = shared.now();
             Shared::durable(&shared, &cache, upto).await?;
             cache.write_everything().await?;
-            Shared::reclaim(&shared).await
+            shared.reclaim().await
         }))
     }
 
@@ -480,7 +496,7 @@ impl<L: Log> Scheme for Journal<L> {
         let shared = self.shared.clone();
         cache.rt().spawn(async move {
             // An error is kept, for the next caller.
-            let _ = Shared::reclaim(&shared).await;
+            let _ = shared.reclaim().await;
         });
     }
 

@@ -1,11 +1,11 @@
 //! The log of `wafs` and `journal-file`: records of the bytes that changed, in a log of [`wafs`].
 
 use super::log::{Capture, Log};
+use super::marks::Marks;
 use super::{Captured, Txn};
 use buf::{Boxed, LogFile};
 use ondisk::redo::{self, Changed, Transaction};
-use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::cell::Cell;
 use vfs::{Error, Result};
 
 /// What is kept free of the log, one part in so many, for replay's own transaction.
@@ -13,9 +13,8 @@ const KEPT: u64 = 16;
 
 pub(crate) struct Redo {
     log: wafs::Log,
-    /// Where transactions begin that the log still has, oldest first.
-    marks: RefCell<VecDeque<(Txn, wafs::Lsn)>>,
-    bytes: std::cell::Cell<u64>,
+    marks: Marks<wafs::Lsn>,
+    bytes: Cell<u64>,
 }
 
 fn failed(error: wafs::Error) -> Error {
@@ -40,7 +39,7 @@ impl Log for Redo {
             let (make, mount) = (wafs::MakeOptions::default(), wafs::MountOptions { mode: wafs::Mode::Async });
             let log = wafs::Log::begin(place, make, mount).await.map_err(failed)?;
             let id = log.id();
-            Ok((Redo { log, marks: RefCell::default(), bytes: std::cell::Cell::new(0) }, id))
+            Ok((Redo { log, marks: Marks::default(), bytes: Cell::new(0) }, id))
         })
     }
 
@@ -68,7 +67,7 @@ impl Log for Redo {
             }
             self.log.force(self.log.last()).await.map_err(failed)?;
             self.bytes.set(self.bytes.get() + form.len() as u64);
-            self.marks.borrow_mut().extend(first.map(|lsn| (txn, lsn)));
+            first.into_iter().for_each(|lsn| self.marks.note(txn, lsn));
             Ok(())
         })
     }
@@ -84,29 +83,9 @@ impl Log for Redo {
 
     fn reclaim(&self, before: Txn, now: bool) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
-            let low = {
-                let mut marks = self.marks.borrow_mut();
-                while marks.front().is_some_and(|(txn, _)| *txn < before) {
-                    marks.pop_front();
-                }
-                marks.front().map_or(self.log.end(), |(_, lsn)| *lsn)
-            };
+            let low = self.marks.forget(before).unwrap_or(self.log.end());
             self.log.reclaim(low).map_err(failed)?;
             if now { self.log.checkpoint().await.map_err(failed) } else { Ok(()) }
-        })
-    }
-
-    fn keep_last(&self) -> Boxed<'_, Result<()>> {
-        Box::pin(async move {
-            let last = {
-                let mut marks = self.marks.borrow_mut();
-                let last = marks.pop_back();
-                marks.clear();
-                marks.extend(last);
-                last
-            };
-            self.log.reclaim(last.map_or(self.log.end(), |(_, lsn)| lsn)).map_err(failed)?;
-            self.log.checkpoint().await.map_err(failed)
         })
     }
 

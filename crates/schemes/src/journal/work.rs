@@ -4,6 +4,7 @@ use super::log::Capture;
 use super::{Lists, Log, Rule, Shared, Txn};
 use crate::LogMode;
 use buf::{Boxed, Cache, Op};
+use disk::Tag;
 use std::rc::Rc;
 use vfs::{Error, Result};
 
@@ -98,7 +99,9 @@ impl<L: Log> Shared<L> {
                 told.await;
             }
             if let Err(error) = shared.write_one(&cache).await {
-                let why = format!("{error}, writing the log; the volume is read-only now");
+                let why = format!(
+                    "{error}, writing the log or what must be on the disk before it; the volume is read-only now"
+                );
                 cache.health().degrade(why);
                 let mut state = shared.state.borrow_mut();
                 state.failed = Some(error.to_string());
@@ -110,7 +113,7 @@ impl<L: Log> Shared<L> {
 
     /// Captures the running transaction, lets calls begin the next one, and makes it durable.
     async fn write_one(self: &Rc<Self>, cache: &Rc<Cache>) -> Result<()> {
-        let (capture, data, tickets) = {
+        let (capture, data, nothing) = {
             let mut state = self.state.borrow_mut();
             let txn = state.running;
             state.running = txn.next();
@@ -121,40 +124,34 @@ impl<L: Log> Shared<L> {
             let past = std::mem::take(&mut state.past);
             let void = past.iter().filter_map(|buf| Some((buf.addr()?, buf.len() as u64))).collect();
             let capture = Capture { txn, blocks, waiting, nameless, void };
-            let mut data = std::mem::take(&mut state.data);
-            data.extend(past);
-            let tickets = std::mem::take(&mut state.tickets);
+            let unsettled = std::mem::take(&mut state.data).into_iter().filter(|landing| !landing.is_done());
+            let data: Vec<_> = unsettled.filter_map(|landing| landing.buf()).chain(past).collect();
+            state.ripening = std::mem::take(&mut state.tickets);
             state.gate.open();
-            let nothing = capture.blocks.is_empty() && data.is_empty() && !changed;
-            (if nothing { Err(txn) } else { Ok(capture) }, data, tickets)
+            let nothing = capture.blocks.is_empty() && capture.void.is_empty() && !changed;
+            (capture, data, nothing)
         };
         self.changed.notify_all();
-        let txn = match capture {
-            Err(txn) => txn,
-            Ok(capture) => {
-                let txn = capture.txn;
-                // A failure is the file's, whose next fsync tells it; the metadata goes on.
-                let _ = cache.write_all(data).await;
-                if let Err(error) = self.write_captured(cache, &capture).await {
-                    // Nobody frees this any more: the volume is read-only, and the log does not say that it may.
-                    tickets.into_iter().for_each(|ticket| cache.keep_stuck(ticket));
-                    return Err(error);
-                }
-                let mut state = self.state.borrow_mut();
-                let Capture { waiting, nameless, .. } = &capture;
-                let lists = || Lists { txn, waiting: waiting.clone(), nameless: nameless.clone() };
-                state.lists = (!waiting.is_empty() || !nameless.is_empty()).then(lists);
-                state.counts.transactions += 1;
-                state.counts.blocks += capture.blocks.len() as u64;
-                txn
-            }
-        };
-        {
+        let txn = capture.txn;
+        if !nothing {
+            // Contents that cannot be written end the log: a pointer to them would show what lay there before, and a
+            // fragment that has moved would be lost with its old place.
+            cache.write_all(data).await?;
+            self.write_captured(cache, &capture).await?;
+            let Capture { blocks, waiting, nameless, .. } = capture;
+            let mut state = self.state.borrow_mut();
+            state.counts.transactions += 1;
+            state.counts.blocks += blocks.len() as u64;
+            let lists = !waiting.is_empty() || !nameless.is_empty();
+            state.lists = lists.then_some(Lists { txn, waiting, nameless });
+        }
+        let ripe = {
             let mut state = self.state.borrow_mut();
             state.durable = txn;
             state.members.stabilise(txn);
-        }
-        tickets.into_iter().for_each(|ticket| cache.ripen(ticket));
+            std::mem::take(&mut state.ripening)
+        };
+        ripe.into_iter().for_each(|ticket| cache.ripen(ticket));
         let short = self.log.borrow().as_ref().is_some_and(|log| log.is_short());
         let now = self.policy.home_at_once;
         if (short || now) && !std::mem::replace(&mut self.state.borrow_mut().checkpointing, true) {
@@ -190,11 +187,11 @@ impl<L: Log> Shared<L> {
         let Some(Lists { txn, waiting, nameless }) = lists else { return Ok(()) };
         let again = Capture { txn, blocks: Vec::new(), waiting, nameless, void: Vec::new() };
         log.write(txn, log.form(&again)).await?;
-        log.keep_last().await
+        self.reclaim_now(true).await
     }
 
-    /// Sends home what the log holds, or the older half of it, and gives its room back. What cannot leave now, since only
-    /// a newer state of it can, stays: the transaction that is being written may be the one that it waits for.
+    /// Sends home what the log holds, or the older half of it, and gives its room back. What only a newer transaction would
+    /// let go is not waited for: that may be the one for which there is no room.
     async fn checkpoint(self: &Rc<Self>, cache: &Rc<Cache>, all: bool) -> Result<()> {
         let bufs = {
             let mut state = self.state.borrow_mut();
@@ -204,19 +201,25 @@ impl<L: Log> Shared<L> {
             state.members.behind(upto)
         };
         cache.write_ready(bufs).await?;
-        Shared::reclaim_now(self, all).await
+        let left = if all { self.state.borrow().members.left_behind() } else { Vec::new() };
+        for (buf, txn, at, image) in left {
+            let tag = Tag { kind: buf.kind(), cause: buf.cause() };
+            cache.queue().write(at, image, tag).durable().await.map_err(Error::io)?;
+            self.state.borrow_mut().members.came_home(&buf, txn);
+        }
+        self.reclaim_now(all).await
     }
 
     /// Q5: the log forgets what all homes have.
-    pub(super) async fn reclaim(shared: &Rc<Shared<L>>) -> Result<()> {
-        Shared::reclaim_now(shared, shared.policy.restless).await
+    pub(super) async fn reclaim(&self) -> Result<()> {
+        self.reclaim_now(self.policy.restless).await
     }
 
-    async fn reclaim_now(shared: &Rc<Shared<L>>, now: bool) -> Result<()> {
-        let Some(log) = shared.log.borrow().clone() else { return Ok(()) };
+    async fn reclaim_now(&self, now: bool) -> Result<()> {
+        let Some(log) = self.log.borrow().clone() else { return Ok(()) };
         let start = {
-            let state = shared.state.borrow();
-            let behind = if shared.rules.has(Rule::HomeBeforeReclaim) { state.members.low() } else { None };
+            let state = self.state.borrow();
+            let behind = if self.rules.has(Rule::HomeBeforeReclaim) { state.members.low() } else { None };
             let all = state.durable.next();
             behind.unwrap_or(all).min(state.lists.as_ref().map_or(all, |lists| lists.txn))
         };
