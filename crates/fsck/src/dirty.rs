@@ -55,12 +55,20 @@ impl Dirty {
         self.0.push((order, range));
     }
 
-    /// The ranges of an order, in the order of their places.
-    pub(crate) fn ranges(&self, order: Order) -> Vec<Range<usize>> {
+    /// What must be written of an order, in units of so many bytes: runs that do not touch, in the order of their places.
+    pub(crate) fn runs(&self, order: Order, unit: usize) -> Vec<Range<usize>> {
         let own = self.0.iter().filter(|(known, _)| *known == order);
-        let mut ranges: Vec<Range<usize>> = own.map(|(_, range)| range.clone()).collect();
+        let mut ranges: Vec<Range<usize>> =
+            own.map(|(_, range)| range.start / unit * unit..range.end.next_multiple_of(unit)).collect();
         ranges.sort_unstable_by_key(|range| range.start);
-        ranges
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for range in ranges {
+            match runs.last_mut() {
+                Some(run) if range.start <= run.end => run.end = run.end.max(range.end),
+                _ => runs.push(range),
+            }
+        }
+        runs
     }
 
     pub(crate) fn drop_order(&mut self, order: Order) {
@@ -84,9 +92,19 @@ mod tests {
         ] {
             dirty.add(order, range);
         }
-        assert_eq!(dirty.ranges(Order::Fresh), [512..1024, 1536..2560]);
-        assert_eq!(dirty.ranges(Order::Contents).first(), Some(&(1024..1536)));
+        assert_eq!(dirty.runs(Order::Fresh, 512), [512..1024, 1536..2560]);
+        assert_eq!(dirty.runs(Order::Contents, 512).first(), Some(&(1024..1536)));
         dirty.drop_order(Order::Fresh);
         assert!(!dirty.has(Order::Fresh) && dirty.has(Order::Contents) && !dirty.is_empty());
+    }
+
+    #[test]
+    fn what_lies_in_one_sector_or_in_two_that_touch_is_written_once() {
+        let mut dirty = Dirty::default();
+        for range in [1040..1044, 10..14, 100..104, 1000..1010, 2048..2049, 1700..1704] {
+            dirty.add(Order::Contents, range);
+        }
+        assert!(matches!(&dirty.runs(Order::Contents, 512)[..], [run] if *run == (0..2560)));
+        assert_eq!(dirty.runs(Order::Contents, 128), [0..128, 896..1152, 1664..1792, 2048..2176]);
     }
 }

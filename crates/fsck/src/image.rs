@@ -262,16 +262,16 @@ impl Image {
 
     /// Writes the changes of one order, and makes them durable.
     pub(crate) async fn flush_order(&mut self, order: Order) -> Result<(), Error> {
-        let indices = self.dirty_lines(order);
+        let (indices, sector) = (self.dirty_lines(order), self.sector());
         for index in &indices {
             let Some(line) = self.lines.get_mut(index) else { continue };
-            let (bytes, ranges) = (line.bytes.clone(), line.dirty.ranges(order));
+            let (bytes, runs) = (line.bytes.clone(), line.dirty.runs(order, sector));
             line.dirty.drop_order(order);
             if line.dirty.is_empty() {
                 self.clean.push_back(*index);
             }
-            for range in ranges {
-                self.put(*index, &bytes, range, order).await?;
+            for run in runs {
+                self.put(*index, &bytes, run, order).await?;
             }
         }
         if !indices.is_empty() {
@@ -313,9 +313,13 @@ impl Image {
         Ok(())
     }
 
+    fn sector(&self) -> usize {
+        self.disk.info().sector.max(512) as usize
+    }
+
     /// Writes a range of a line, in whole sectors.
     async fn put(&self, index: u64, bytes: &Leaving, range: Range<usize>, order: Order) -> Result<(), Error> {
-        let sector = self.disk.info().sector.max(512) as usize;
+        let sector = self.sector();
         let (from, to) = (range.start / sector * sector, range.end.next_multiple_of(sector).min(bytes.len()));
         let image = Block::copy_of(bytes.get(from..to).unwrap_or_default()).image();
         let at = index.saturating_mul(self.line_bytes as u64).saturating_add(from as u64);
