@@ -86,8 +86,12 @@ pub(crate) struct Policy {
     pub(crate) home_at_once: bool,
 }
 
-/// Calls of a transaction that nobody asks for: as many as make a cluster of 64 KiB in the log, or so.
+/// Calls of a transaction that nobody asks for, in `wafs`: of empty files made and removed so many make two blocks of 4 KiB
+/// in the log.
 const CALLS: u32 = 256;
+
+/// The same in `journal-file`, which writes its log in clusters of 64 KiB.
+const CALLS_OF_A_CLUSTER: u32 = 2048;
 
 /// The scheme `block-journal`.
 pub(crate) fn of_blocks(settings: &Settings) -> Rc<dyn Scheme> {
@@ -116,7 +120,7 @@ pub(crate) fn in_file(settings: &Settings) -> Rc<dyn Scheme> {
         mode: LogMode::Async,
         data: unordered(settings),
         commit: settings.commit.unwrap_or(Duration::from_secs(1)),
-        calls: CALLS,
+        calls: CALLS_OF_A_CLUSTER,
         restless: true,
         home_at_once: settings.checkpoint == Some(Checkpoint::AtOnce),
     };
