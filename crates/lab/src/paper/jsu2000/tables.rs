@@ -48,9 +48,11 @@ fn configurations() -> Vec<TableRow> {
     let row = |fields: Vec<&str>| {
         let system = SYSTEMS.iter().find(|system| system.printed == fields[0]);
         let ours = system.map_or_else(String::new, |system| {
-            let settings: Vec<_> = system.settings.iter().map(|(key, value)| format!(" {key}={value}")).collect();
+            let settings = system.settings.iter().map(|(key, value)| format!(" {key}={value}"));
+            let without = system.without.iter().map(|rule| format!(" without {rule}"));
+            let settings: String = settings.chain(without).collect();
             let there = if system.is_there() { "" } else { " (not there yet)" };
-            format!("{}{}{there}", system.scheme, settings.concat())
+            format!("{}{settings}{there}", system.scheme)
         });
         TableRow {
             labels: vec![fields[0].to_owned(), fields[3..].join(","), ours],
