@@ -2,7 +2,8 @@
 //!
 //! After Ganger and Patt (OSDI 1994, section 5.1): 10,000 files of 1 KB divided among the
 //! users, each of whom works in a directory of its own. In the third program each file is removed right after it was
-//! made. `files` are those of one user.
+//! made. `files` are those of one user. With `fsync` each new file is made durable before the next one is begun, as
+//! mail servers and databases do: what group commit is for.
 
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
@@ -62,11 +63,12 @@ struct AtWork<'s, 'a, F: FileSystem> {
 }
 
 impl<F: FileSystem> AtWork<'_, '_, F> {
-    async fn create(&self, file_no: u64) -> Result<u64> {
+    async fn create(&self, file_no: u64, fsync: bool) -> Result<u64> {
         let path = file_name(file_no);
         let made = async {
             let file = self.session.create(&self.dir, Name::new(path.as_bytes())?).await?;
-            self.session.write_at(&file, 0, &self.data).await
+            self.session.write_at(&file, 0, &self.data).await?;
+            if fsync { self.session.fs.fsync(file.node(), false).await } else { Ok(()) }
         };
         made.await.map_err(at("create", &path))?;
         Ok(self.data.len() as u64)
@@ -85,7 +87,12 @@ fn file_name(file_no: u64) -> String {
 
 /// Files made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CreateFiles(pub Files);
+pub struct CreateFiles {
+    /// How many, and how large.
+    pub files: Files,
+    /// Each is made durable before the next one.
+    pub fsync: bool,
+}
 
 /// Files removed in the order in which they were made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -100,15 +107,17 @@ impl Program for CreateFiles {
     const WHAT: &'static str = "small files made in one directory";
 
     fn parameters() -> Vec<Parameter> {
-        Files::parameters()
+        let mut all = Files::parameters();
+        all.push(Parameter::new("fsync", 0, "1: fsync each file before the next one"));
+        all
     }
 
     fn new(values: &Values) -> CreateFiles {
-        CreateFiles(Files::new(values))
+        CreateFiles { files: Files::new(values), fsync: values.get("fsync") != 0 }
     }
 
     fn check(&self) -> Result<()> {
-        self.0.check(Self::NAME)
+        self.files.check(Self::NAME)
     }
 
     /// The unit is the file.
@@ -118,10 +127,10 @@ impl Program for CreateFiles {
         base: &str,
         meter: Meter<'_>,
     ) -> Result<Vec<PhaseResult>> {
-        let user = self.0.at_work(session, base).await?;
+        let user = self.files.at_work(session, base).await?;
         let mut phase = Phase::start("create", meter);
-        for file_no in 0..self.0.files {
-            phase.done(user.create(file_no).await?);
+        for file_no in 0..self.files.files {
+            phase.done(user.create(file_no, self.fsync).await?);
         }
         Ok(vec![phase.end()])
     }
@@ -146,7 +155,7 @@ impl Program for RemoveFiles {
     async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {
         let user = self.0.at_work(session, base).await?;
         for file_no in 0..self.0.files {
-            user.create(file_no).await?;
+            user.create(file_no, false).await?;
         }
         Ok(())
     }
@@ -194,7 +203,7 @@ impl Program for CreateRemove {
         let user = self.0.at_work(session, base).await?;
         let mut phase = Phase::start("create-remove", meter);
         for file_no in 0..self.0.files {
-            let bytes = user.create(file_no).await?;
+            let bytes = user.create(file_no, false).await?;
             user.remove(file_no).await?;
             phase.done(bytes);
         }
@@ -210,12 +219,12 @@ mod tests {
     use model::{MemFs, ready};
 
     /// Makes, writes and unlinks of the preparation and of the work.
-    fn counted(program: &impl Program) -> [[u64; 3]; 2] {
+    fn counted(program: &impl Program) -> [[u64; 4]; 2] {
         let calls = Calls::of(MemFs::timeless());
         let session = Session::new(&calls);
         ready(session.mkdir_all("b")).unwrap();
         let counts = || {
-            let counts = ["mknod", "write", "unlink"].map(|call| calls.count(call));
+            let counts = ["mknod", "write", "unlink", "fsync"].map(|call| calls.count(call));
             calls.reset();
             counts
         };
@@ -229,8 +238,9 @@ mod tests {
     #[test]
     fn each_program_makes_and_removes_its_files_once() {
         let files = Files { files: 30, size: 1024 };
-        assert_eq!(counted(&CreateFiles(files)), [[0; 3], [30, 30, 0]]);
-        assert_eq!(counted(&RemoveFiles(files)), [[30, 30, 0], [0, 0, 30]]);
-        assert_eq!(counted(&CreateRemove(files)), [[0; 3], [30, 30, 30]]);
+        assert_eq!(counted(&CreateFiles { files, fsync: false }), [[0; 4], [30, 30, 0, 0]]);
+        assert_eq!(counted(&CreateFiles { files, fsync: true }), [[0; 4], [30, 30, 0, 30]]);
+        assert_eq!(counted(&RemoveFiles(files)), [[30, 30, 0, 0], [0, 0, 30, 0]]);
+        assert_eq!(counted(&CreateRemove(files)), [[0; 4], [30, 30, 30, 0]]);
     }
 }
