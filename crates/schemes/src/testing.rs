@@ -56,7 +56,7 @@ impl World {
         World { cache, scheme, rt, recorder, bufs, moved }
     }
 
-    fn buf(&self, role: Role) -> &BufRef {
+    pub(crate) fn buf(&self, role: Role) -> &BufRef {
         self.bufs.iter().find(|buf| buf.kind() == role).expect("one of each kind")
     }
 

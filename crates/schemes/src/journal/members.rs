@@ -323,3 +323,6 @@ impl Members {
         self.on_their_way > 0
     }
 }
+
+#[cfg(test)]
+mod tests;
