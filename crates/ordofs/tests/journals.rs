@@ -9,7 +9,7 @@ use ordofs::path::Held;
 use ordofs::rt::{Rng, Rt};
 use ordofs::vfs::{Caller, FileSystem, Kind, Mode, Name, RenameMode, Result};
 use ordofs::{Fs, JournalChange, MountOptions, Mounted, Tuning};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -57,8 +57,11 @@ async fn put(fs: &Rc<Fs>, name: &str, len: usize) -> Result<()> {
     Ok(())
 }
 
+/// Files that an fsync has made durable and nobody has removed since, or will: either name, length, and what is in each byte.
+type Kept = Rc<RefCell<Vec<([String; 2], usize, u8)>>>;
+
 /// Makes, writes, renames and removes files in a directory of its own; every fifth time with an fsync.
-async fn user(fs: Rc<Fs>, rt: Rt, number: u64) -> Result<()> {
+async fn user(fs: Rc<Fs>, rt: Rt, number: u64, kept: Kept) -> Result<()> {
     let (who, mut rng) = (Caller { privileged: true, ..Caller::default() }, Rng::new(number));
     let home = format!("u{number}");
     let dir = Held::new(&fs, fs.mkdir(&who, fs.root(), Name::new(home.as_bytes())?, Mode::new(0o755)).await?);
@@ -71,6 +74,10 @@ async fn user(fs: Rc<Fs>, rt: Rt, number: u64) -> Result<()> {
         fs.write(&who, file.node(), 0, &bytes).await?;
         if n % 5 == 0 {
             fs.fsync(file.node(), false).await?;
+            if n % 3 != 1 {
+                let names = [&this, &moved].map(|name| format!("{home}/{name}"));
+                kept.borrow_mut().push((names, bytes.len(), n as u8));
+            }
         }
         if n % 3 == 0 {
             let to = Name::new(moved.as_bytes())?;
@@ -81,6 +88,15 @@ async fn user(fs: Rc<Fs>, rt: Rt, number: u64) -> Result<()> {
         rt.sleep(Duration::from_millis(rng.below(40))).await;
     }
     Ok(())
+}
+
+/// What is in the file of this path.
+async fn contents(fs: &Rc<Fs>, path: &str) -> Result<Vec<u8>> {
+    let mut file = Held::root(fs).await?;
+    for name in path.split('/') {
+        file = file.lookup(name.as_bytes()).await?;
+    }
+    Ok(fs.read(file.node(), 0, file.attr().size as u32).await?.concat())
 }
 
 #[test]
@@ -96,7 +112,7 @@ fn many_users_at_once_end_and_leave_a_sound_volume() {
             for number in 0..USERS {
                 let (ended, fs, inner) = (ended.clone(), fs.clone(), rt.clone());
                 rt.spawn(async move {
-                    user(fs, inner, number + USERS * round as u64).await.expect("nothing fails");
+                    user(fs, inner, number + USERS * round as u64, Kept::default()).await.expect("nothing fails");
                     ended.set(ended.get() + 1);
                 });
             }
@@ -129,21 +145,35 @@ fn what_fsync_promised_is_there_after_a_cut_in_the_middle_of_many_users() {
         give_log(&rt, &ram, None);
         let mounted = mount(&rt, &ram, *case, 64 << 20);
         let fs = mounted.fs().clone();
+        let kept = Kept::default();
         for number in 0..USERS {
-            let (fs, inner) = (fs.clone(), rt.clone());
+            let (fs, inner, kept) = (fs.clone(), rt.clone(), kept.clone());
             rt.spawn(async move {
                 // The cut ends it.
-                let _ = user(fs, inner, number).await;
+                let _ = user(fs, inner, number, kept).await;
             });
         }
         for _ in 0..20 {
             rt.block_on(rt.sleep(Duration::from_millis(137)));
-            let cut = ram.snapshot();
+            let (cut, kept) = (ram.snapshot(), kept.borrow().clone());
             let again = Rt::virtual_time(1);
             let report = common::check(&again, &cut, fsck::Mode::Preen);
             assert!(!report.left, "{case:?}: {report:#?}");
             assert_clean(&again, &cut, &format!("{case:?}, after the replay"));
+            let mounted = common::mount(&again, &cut, "sync");
+            for (names, len, byte) in kept {
+                let found = again.block_on(async {
+                    match contents(mounted.fs(), &names[0]).await {
+                        Ok(bytes) => Ok(bytes),
+                        Err(_) => contents(mounted.fs(), &names[1]).await,
+                    }
+                });
+                assert_eq!(found.ok(), Some(vec![byte; len]), "{case:?}: {names:?}");
+            }
+            drop(mounted);
+            again.drop_tasks();
         }
+        assert!(kept.borrow().len() > 20, "{case:?}");
         drop(fs);
         rt.block_on(mounted.unmount()).expect("it is unmounted in order");
         rt.drop_tasks();
