@@ -92,7 +92,7 @@ full() {
   volume
   "$ordo" mount -f -o "$1" "$work/v.img" "$work/m" & server=$!
   until mountpoint -q "$work/m"; do sleep 0.05; done
-  "${@:2}" >/dev/null 2>&1 || true
+  "${@:2}" >/dev/null
   kill -9 "$server"; wait "$server" 2>/dev/null || true
   umount -l "$work/m" 2>/dev/null || true
   sync -f "$work"; echo 3 >/proc/sys/vm/drop_caches
