@@ -104,4 +104,4 @@ full() {
 }
 full scheme=block-journal,data=journal,commit=1 dd if=/dev/urandom of="$work/m/big" bs=1M count=88
 full scheme=wafs,logmode=async,data=journal dd if=/dev/urandom of="$work/m/big" bs=1M count=60
-full scheme=wafs,logmode=async "$ordo" bench --workload create-files --param files=400000,size=0 --disk "dir:$work/m"
+full scheme=wafs,logmode=async "$ordo" bench --workload create-files --param files=250000,size=0 --disk "dir:$work/m"
