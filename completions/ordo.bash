@@ -1195,7 +1195,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__mkfs)
-            opts="-t -s -b -f -i -L -m -q -h --offset --type --size --block-size --frag-size --inode-density --endian --label --maxcontig --rotdelay --minfree --force --quiet --json --help"
+            opts="-t -s -b -f -i -L -m -q -h --offset --type --size --block-size --frag-size --inode-density --endian --label --maxcontig --rotdelay --minfree --log-size --force --quiet --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1270,6 +1270,10 @@ _ordo() {
                     return 0
                     ;;
                 -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-size)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -8,7 +8,7 @@ use ondisk::superblock::newfs::{NewfsParams, Rotation};
 use ondisk::{Endian, Format};
 use ordofs::disk::{Disk, FileOptions};
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, NewVolume, locate_on, partitions};
+use ordofs::{ImageSpec, JournalChange, NewVolume, TuneError, Tuning, locate_on, partitions};
 use std::hash::{BuildHasher, Hasher};
 use std::rc::Rc;
 
@@ -18,12 +18,12 @@ const SECTORS_OF_A_TRACK: u32 = 32;
 
 /// Makes a volume
 ///
-/// With --size, IMAGE is a file, which is made anew. Without it, IMAGE is a device, a partition, or a file that has its
-/// size already; a volume that is there is not overwritten without --force.
+/// With --size, IMAGE is a file, which is made; one that is there and not empty is not overwritten without --force. Without
+/// it, IMAGE is a device, a partition, or a file that has its size already; the same holds for a volume that is there.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo mkfs --size 1G disk.img\n  ordo mkfs --type ufs1 --endian big --block-size 8k \
-    --frag-size 1k --size 100M old.img\n  ordo mkfs --label home /dev/sdb2\n  ordo mkfs disk.img@p2"
+    --frag-size 1k --size 100M old.img\n  ordo mkfs --size 10G --log-size 128M logged.img\n  ordo mkfs --label home /dev/sdb2\n  ordo mkfs disk.img@p2"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -58,7 +58,10 @@ pub(crate) struct Args {
     /// Percent of the space that is kept free
     #[arg(long, short, value_name = "PERCENT", default_value_t = 8)]
     minfree: u32,
-    /// Overwrite a volume, or a disk with partitions
+    /// Make a log of so many bytes in the volume, too, for wafs, journal-file and block-journal (ordo tune -o log=)
+    #[arg(long, value_parser = size::parse, value_name = "SIZE")]
+    log_size: Option<u64>,
+    /// Overwrite a file, a volume, or a disk with partitions
     #[arg(long)]
     force: bool,
     /// Print nothing
@@ -124,6 +127,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
             // What is refused is the shape, not the file: the user must change the arguments.
             let new = NewVolume { params: args.params(size, 512) };
             new.params.superblock().map_err(|error| usage(error.to_string()))?;
+            if !args.force && spec.path.metadata().is_ok_and(|file| file.len() > 0) {
+                bail!("{spec}: exists and is not empty; give --force to make it anew, or no --size to use it as it is");
+            }
             new.create(&spec.path).map_err(told)?;
         }
         (size, _) => {
@@ -140,6 +146,14 @@ pub(crate) fn run(args: &Args) -> Outcome {
             new.params.superblock().map_err(|error| usage(format!("{spec}: {error}")))?;
             new.create_on(&rt, disk, false).map_err(told)?;
         }
+    }
+    if let Some(bytes) = args.log_size {
+        let tuning = Tuning { log: Some(JournalChange::On(Some(bytes))), ..Tuning::default() };
+        // The volume is there all the same, and can be given another log.
+        tuning.apply(&spec).map_err(|error| match error {
+            TuneError::JournalSize { .. } => usage(format!("{spec}: was made, without a log: {error}")),
+            error => anyhow!(error).context(format!("{spec}: was made, without a log")),
+        })?;
     }
     match args.quiet {
         true => Ok(Status::DONE),

@@ -15,9 +15,12 @@ fn a_volume_is_made_and_shown() {
     }
     assert!(shown.contains("\"label\": \"home\"") && shown.contains("\"clean\": true"), "{shown}");
     ok(ordo(["fsck", "-n", &image]));
+    let said = fails(3, ordo(["mkfs", "--size", "16M", &image]));
+    assert!(said.contains("is not empty") && said.contains("--force"), "{said}");
     ok(ordo([
         "mkfs",
         "-q",
+        "--force",
         "--type",
         "ufs1",
         "--endian",
@@ -46,6 +49,20 @@ fn a_volume_without_a_size_is_not_overwritten() {
     ok(ordo(["mkfs", "-q", &scratch.path("empty")]));
     fails(2, ordo(["mkfs", "--size", "16M", "--block-size", "5000", &scratch.path("x.img")]));
     assert!(!fs::exists(scratch.path("x.img")).unwrap());
+}
+
+#[test]
+fn a_new_volume_has_a_log_of_the_size_that_is_asked_for() {
+    let scratch = Scratch::new();
+    let image = scratch.path("v.img");
+    ok(ordo(["mkfs", "-q", "--size", "64M", "--log-size", "2M", &image]));
+    let log = ok(ordo(["stat", "--json", &format!("{image}:/.ordofs-log")]));
+    let log: serde_json::Value = serde_json::from_str(&log).unwrap();
+    assert_eq!(log.get(0).unwrap_or(&log)["size"], 2 << 20, "{log}");
+    ok(ordo(["fsck", "-n", &image]));
+    let said = fails(2, ordo(["mkfs", "--size", "16M", "--log-size", "4k", &scratch.path("small.img")]));
+    assert!(said.contains("without a log"), "{said}");
+    ok(ordo(["fsck", "-n", &scratch.path("small.img")]));
 }
 
 #[test]
