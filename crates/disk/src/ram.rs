@@ -1,8 +1,8 @@
 //! A disk in memory: for tests, for the crash explorer, and under the drive model.
 //!
-//! It is sparse (a chunk is allocated when something else than zeros is written to it), its snapshots share chunks
-//! until one side writes, and it can have a volatile cache: then it remembers what was not flushed, and a power cut
-//! takes that back, wholly or in part, sector by sector.
+//! It is sparse (a chunk is allocated when something else than zeros is written to it, and freed when it is all zeros
+//! again), its snapshots share chunks until one side writes, and it can have a volatile cache: then it remembers what was
+//! not flushed, and a power cut takes that back, wholly or in part, sector by sector.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,6 +17,8 @@ use crate::{Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, ReadP
 
 /// Bytes of a chunk.
 const CHUNK: usize = 32 * 1024;
+/// What a chunk that is missing reads as.
+static ZEROS: [u8; CHUNK] = [0; CHUNK];
 /// Chunks of a page: what a snapshot shares whole.
 const PAGE: usize = 64;
 
@@ -192,9 +194,14 @@ impl State {
         while !bytes.is_empty() {
             let (chunk, from) = (at / CHUNK as u64, (at % CHUNK as u64) as usize);
             let (head, tail) = bytes.split_at(bytes.len().min(CHUNK - from));
-            if self.chunk(chunk).is_some() || head.iter().any(|&byte| byte != 0) {
-                let kept = self.slot(chunk).get_or_insert_with(|| Block::zeroed(CHUNK).image());
+            let zeros = head == &ZEROS[..head.len()];
+            if self.chunk(chunk).is_some() || !zeros {
+                let slot = self.slot(chunk);
+                let kept = slot.get_or_insert_with(|| Block::zeroed(CHUNK).image());
                 Arc::make_mut(kept)[from..from + head.len()].copy_from_slice(head);
+                if zeros && kept[..] == ZEROS[..] {
+                    *slot = None;
+                }
             }
             at += head.len() as u64;
             bytes = tail;
@@ -316,6 +323,11 @@ mod tests {
         write(&disk, (1 << 39) - 512, 9, 1024, false);
         assert_eq!(disk.allocated(), 2 * CHUNK as u64);
         assert_eq!((byte(&disk, (1 << 39) - 513), byte(&disk, (1 << 39) + 511)), (0, 9));
+        // One chunk is all zeros again; the snapshot keeps what was there.
+        let before = disk.snapshot();
+        write(&disk, 1 << 39, 0, 4096, false);
+        assert_eq!((disk.allocated(), before.allocated()), (CHUNK as u64, 2 * CHUNK as u64));
+        assert_eq!((byte(&disk, (1 << 39) - 512), byte(&disk, 1 << 39), byte(&before, 1 << 39)), (9, 0, 9));
     }
 
     #[test]
