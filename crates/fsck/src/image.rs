@@ -26,9 +26,10 @@ use std::task::{Context, Poll};
 const CLEAN_BYTES_MAX: usize = 24 << 20;
 /// Bytes that one read-ahead asks for at a time.
 const AHEAD_BYTES_MAX: usize = 4 << 20;
-/// Bytes of a piece that is read past the lines, and how many of them are asked for at a time.
+/// Bytes of a piece that is read past the lines, and how many of them are asked for at a time: enough to keep a disk busy, and
+/// so few that they are still near when they are looked at.
 const STREAM_BYTES: u64 = 128 << 10;
-const STREAM_PIECES: usize = 16;
+const STREAM_PIECES: usize = 4;
 
 struct Line {
     bytes: Leaving,

@@ -4,6 +4,7 @@
 //! for have done their work; those behind a gap were never acknowledged, as each waits for the ones before it.
 
 use super::{NotReplayed, Replay};
+use crate::walk::{Pointer, Slot, Walk};
 use ondisk::suj::{self, Record};
 use ondisk::{Dinode, FragNo, Ino, dirent};
 
@@ -107,12 +108,22 @@ impl Replay {
     /// The blocks of the journal in the order of the file, joined where they touch.
     pub(crate) async fn extents(&mut self, ino: u32, dinode: &Dinode) -> Result<Vec<(FragNo, usize)>, NotReplayed> {
         let mut extents: Vec<(FragNo, usize)> = vec![];
-        for lbn in 0..dinode.size / u64::from(self.geo.bsize) {
-            let run = self.mapped(ino, dinode, ondisk::Lbn(lbn as i64)).await?;
-            let Some((frag, _)) = run else { return Err(NotReplayed::Hole { lbn }) };
+        let (mut walk, mut lbn) = (Walk::of(&self.geo, dinode), 0);
+        while lbn < dinode.size / u64::from(self.geo.bsize) {
+            // The first pointer that leads elsewhere than to the next block passes over it.
+            let leads_on = |pointer: &Pointer| pointer.lbn == lbn && !matches!(pointer.slot, Slot::Ext(_));
+            let Some(pointer) = self.step(ino, &mut walk).await?.filter(leads_on) else {
+                return Err(NotReplayed::Hole { lbn });
+            };
+            if pointer.level > 0 {
+                continue;
+            }
+            lbn += 1;
             match extents.last_mut() {
-                Some((first, blocks)) if first.0 + *blocks as u64 * u64::from(self.geo.frag) == frag.0 => *blocks += 1,
-                _ => extents.push((frag, 1)),
+                Some((first, blocks)) if first.0 + *blocks as u64 * u64::from(self.geo.frag) == pointer.frag.0 => {
+                    *blocks += 1;
+                }
+                _ => extents.push((pointer.frag, 1)),
             }
         }
         Ok(extents)
