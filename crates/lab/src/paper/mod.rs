@@ -8,6 +8,7 @@ mod judge;
 mod mup1994;
 mod parallel;
 mod printed;
+mod recovery;
 
 pub use claims::{Claim, claims_of};
 pub use document::Document;
@@ -26,12 +27,13 @@ pub struct Paper {
 }
 
 /// All of them.
-pub const PAPERS: [Paper; 2] = [
+pub const PAPERS: [Paper; 3] = [
     Paper { key: "mup1994", what: "Ganger, Patt: Metadata Update Performance in File Systems (OSDI 1994)" },
     Paper {
         key: "jsu2000",
         what: "Seltzer, Ganger, McKusick, Smith, Soules, Stein: Journaling versus Soft Updates (USENIX 2000)",
     },
+    recovery::RECOVERY,
 ];
 
 /// What `ordo paper` finds without a workload: the features of the systems of jsu2000, and of others.
@@ -83,6 +85,7 @@ pub fn run(key: &str, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Docume
     match key {
         "mup1994" => mup1994::run(progress),
         "jsu2000" => jsu2000::run(progress),
+        "recovery" => recovery::run(progress),
         other => Err(LabError::NoPaper(other.to_owned())),
     }
 }
