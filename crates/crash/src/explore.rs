@@ -160,6 +160,7 @@ impl<'a> Exploration<'a> {
         let verdict = self.verdict(cuts, fingerprint, fates);
         self.report.leaks_only &= verdict.worst <= Class::Leak;
         self.judge(promised, &verdict)
+            .filter(|breach| self.plan.question.is_none_or(|asked| asked.is_about(breach.oracle)))
     }
 
     fn verdict(&mut self, cuts: &mut Cuts<'_>, fingerprint: u128, fates: &Fates) -> Verdict {

@@ -1,11 +1,12 @@
 //! The name of one state: everything that it takes to make it again (X2).
 //!
-//! `scheme[+set=X…][!rule…]:script:device:volume:seed:cut:fates`, where the script is one that comes ready, or its
+//! `scheme[+set=X…][+ask=QUESTION][!rule…]:script:device:volume:seed:cut:fates`, where the script is one that comes ready, or its
 //! calls between brackets, and the fates are a letter for each undurable write, oldest first.
 
 use crate::device::Device;
 use crate::fate::Fates;
 use crate::plan::{Plan, Shape};
+use crate::question::Question;
 use crate::report::Violation;
 use crate::{Error, one_cut};
 use ondisk::Format;
@@ -38,6 +39,9 @@ impl Id {
         if plan.separate_log {
             scheme += "+log=separate";
         }
+        if let Some(question) = plan.question {
+            scheme += &format!("+ask={}", question.name());
+        }
         for rule in plan.settings.without.iter() {
             scheme += &format!("!{rule}");
         }
@@ -60,12 +64,15 @@ impl Id {
         let mut parts = self.scheme.split('!');
         let mut words = parts.next().unwrap_or_default().split('+');
         let scheme = words.next().unwrap_or_default();
-        let (mut settings, mut separate_log) = (Settings::default(), false);
+        let (mut settings, mut separate_log, mut question) = (Settings::default(), false, None);
         for set in words {
             let (key, value) = set.split_once('=').unwrap_or((set, ""));
             match settings.set(key, value) {
                 Some(set) => set.map_err(|_| bad("it sets something to what cannot be"))?,
                 None if set == "log=separate" => separate_log = true,
+                None if key == "ask" => {
+                    question = Some(Question::by_name(value).ok_or_else(|| bad("it asks what nobody asks"))?);
+                }
                 None => return Err(bad("it sets something that there is not")),
             }
         }
@@ -79,7 +86,7 @@ impl Id {
         };
         let device = Device::by_name(&self.device).ok_or_else(|| bad("no such device"))?;
         let mut plan = Plan::new(scheme, script, device);
-        (plan.settings, plan.separate_log) = (settings, separate_log);
+        (plan.settings, plan.separate_log, plan.question) = (settings, separate_log, question);
         plan.shape = shape(&self.volume).ok_or_else(|| bad("no such volume"))?;
         let (seed, trusts) = self.seed.strip_suffix('t').map_or((&*self.seed, false), |seed| (seed, true));
         let (seed, pauses) = seed.strip_suffix('p').map_or((seed, false), |seed| (seed, true));
@@ -196,6 +203,7 @@ mod tests {
             "sync+allocinit=all!inode-before-name:create:nvme:ufs1,8388608,32768,4096:1p:17:1*30.0*1",
             "wafs+data=ordered+logmode=sync+log=separate:rename:plp:ufs2,8388608,4096,512:1:17:0",
             "sync:rename:sata:ufs2,8388608,4096,512:1pt:17:0",
+            "wafs+logmode=sync+log=separate+ask=atomic:rename:sata:ufs2,8388608,4096,512:1:17:0",
             "async:[create a 644; ---; rename a b replace]:plp:ufs2,8388608,4096,512:0:3:",
         ] {
             let id: Id = text.parse().unwrap();

@@ -4,6 +4,7 @@ use crate::Error;
 use crate::device::Device;
 use crate::disks::{Disks, Split};
 use crate::oracle::Oracle;
+use crate::question::Question;
 use crate::volume::fresh;
 use buf::{CrashLeaves, LogKind, Promises, Scheme};
 use disk::RamDisk;
@@ -80,6 +81,8 @@ pub struct Plan {
     pub settings: Settings,
     /// The log of the scheme lies on a disk of its own.
     pub separate_log: bool,
+    /// What is asked of it, in the place of what it declares.
+    pub question: Option<Question>,
     /// Comes between the scheme and the engine.
     pub mutilate: Option<Mutilate>,
     /// What runs.
@@ -117,6 +120,7 @@ impl Plan {
             scheme: scheme.into(),
             settings: Settings::default(),
             separate_log: false,
+            question: None,
             mutilate: None,
             script,
             device: device.clone(),
@@ -166,12 +170,13 @@ impl Plan {
         self.split().devices(&Device { volatile, ..self.device.clone() }, rt, ram, self.seed)
     }
 
-    /// What the scheme declares.
+    /// What the scheme declares, or what it is asked for.
     ///
     /// # Errors
     /// Those of [`Plan::scheme`].
     pub fn promises(&self) -> Result<Promises, Error> {
-        Ok(self.scheme()?.declares())
+        let declared = self.scheme()?.declares();
+        Ok(self.question.map_or_else(|| declared.clone(), |question| question.promises(&declared)))
     }
 
     pub(crate) fn cuts_recovery_of(&self, fingerprint: u128) -> bool {

@@ -23,7 +23,10 @@ pub(crate) fn tell(
         pending.iter().zip(fates).map(|(index, fate)| (*fate, write(recording, *index))).collect();
     let cut = id.moments();
     let running = recording.calls.iter().rev().find(|call| call.began <= cut);
-    let (promised, promise) = promise(breach.oracle, promises);
+    let (promised, promise) = match plan.question {
+        Some(question) => (false, format!("declares nothing of the kind; asked for: {}", question.says())),
+        None => promise(breach.oracle, promises),
+    };
     Violation {
         id: id.to_string(),
         oracle: breach.oracle,

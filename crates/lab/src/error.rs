@@ -25,6 +25,12 @@ pub enum LabError {
     /// The file system.
     #[error(transparent)]
     Call(#[from] vfs::Error),
+    /// fsck could not run.
+    #[error(transparent)]
+    Check(#[from] fsck::Error),
+    /// A call of a program of the laboratory's own.
+    #[error("{0}")]
+    Program(String),
     /// The volume turned read-only while it was measured.
     #[error("the volume turned read-only: {0}")]
     Degraded(String),

@@ -77,6 +77,7 @@ pub(crate) struct Paper {
     pub(crate) tables: Vec<Table>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) claims: Vec<Claim>,
+    pub(crate) features: Option<Features>,
     pub(crate) timelines: Vec<Timeline>,
     pub(crate) stories: Vec<Story>,
 }
@@ -95,6 +96,43 @@ pub(crate) struct Table {
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) unit: String,
+}
+
+/// Which features systems have.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Features {
+    pub(crate) title: String,
+    pub(crate) doubt: String,
+    pub(crate) asked: Vec<Asked>,
+    pub(crate) systems: Vec<System>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Asked {
+    pub(crate) name: String,
+    pub(crate) says: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct System {
+    pub(crate) name: String,
+    pub(crate) scheme: String,
+    pub(crate) recovery: String,
+    pub(crate) answers: Vec<Answer>,
+}
+
+/// An answer to a question: how many states were asked, and how many said no.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Answer {
+    pub(crate) yes: bool,
+    pub(crate) states: u64,
+    pub(crate) against: u64,
+    pub(crate) witness: String,
+    pub(crate) shows: String,
 }
 
 /// A row of a paper's table: our numbers and the paper's.

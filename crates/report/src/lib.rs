@@ -28,6 +28,7 @@ mod claims;
 mod compared;
 mod crash;
 mod document;
+mod features;
 mod number;
 mod page;
 mod paper;

@@ -2,7 +2,7 @@
 
 use crate::bars::{self, Bar, Group};
 use crate::document::{Figure, Paper, Story};
-use crate::{claims, compared, plot, tabs, timeline};
+use crate::{claims, compared, features, plot, tabs, timeline};
 use maud::{Markup, html};
 use std::fmt::Write;
 
@@ -27,6 +27,9 @@ pub(crate) fn of(id: &str, paper: &Paper) -> Markup {
                 (compared::key())
                 @for table in &paper.tables { (compared::of(table)) }
             }
+        }
+        @if let Some(found) = &paper.features {
+            section.part { h3 { (found.title) } (features::of(found)) }
         }
         @if !paper.figures.is_empty() {
             section.part { h3 { "Figures" } div.many { @for figure in &paper.figures { (drawn(figure)) } } }

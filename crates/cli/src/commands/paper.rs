@@ -1,11 +1,13 @@
 //! `ordo paper`
 
+mod features;
+
 use crate::commands::trace::a_create;
 use crate::out::{Outcome, Status, print, usage};
 use crate::text;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::paper::document::{Figure, Story, Table, Verdict};
-use lab::paper::{Document, PAPERS, run as run_paper, systems};
+use lab::paper::{Document, FEATURES, PAPERS, Paper, features_alone, judge_features, run as run_paper, systems};
 use std::io::IsTerminal;
 
 /// Runs the experiments of a paper again and shows ours beside theirs
@@ -15,7 +17,7 @@ use std::io::IsTerminal;
 /// does not hold, unless --json asks for the document alone.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ordo paper list\n  ordo paper mup1994\n  ordo paper mup1994 --json > mup1994.json"
+    after_help = "Examples:\n  ordo paper list\n  ordo paper features\n  ordo paper recovery\n  ordo paper mup1994\n  ordo paper mup1994 --json > mup1994.json"
 )]
 pub(crate) struct Args {
     /// Papers, or list
@@ -32,7 +34,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         return list(args.json);
     }
     for key in &args.keys {
-        if !PAPERS.iter().any(|paper| paper.key == key) {
+        if !all().any(|paper| paper.key == key) {
             return Err(usage(format!("no paper called {key:?}; ordo paper list names them")));
         }
     }
@@ -46,13 +48,18 @@ pub(crate) fn run(args: &Args) -> Outcome {
     Ok(if broken && !args.json { Status(1) } else { Status::DONE })
 }
 
+/// All that can be run.
+fn all() -> impl Iterator<Item = &'static Paper> {
+    PAPERS.iter().chain([&FEATURES])
+}
+
 fn list(json: bool) -> Outcome {
     print(|out| {
         if json {
-            let pairs = PAPERS.iter().map(|paper| serde_json::json!({ "key": paper.key, "about": paper.what }));
+            let pairs = all().map(|paper| serde_json::json!({ "key": paper.key, "about": paper.what }));
             return out.json(&pairs.collect::<Vec<_>>());
         }
-        let rows: Vec<_> = PAPERS.iter().map(|paper| vec![paper.key.to_owned(), paper.what.to_owned()]).collect();
+        let rows: Vec<_> = all().map(|paper| vec![paper.key.to_owned(), paper.what.to_owned()]).collect();
         out.bytes(text::table(2, &rows).as_bytes())
     })?;
     Ok(Status::DONE)
@@ -71,7 +78,15 @@ fn document(key: &str) -> anyhow::Result<Document> {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
     };
+    if key == FEATURES.key {
+        let document = features_alone(features::found(&progress)?);
+        bar.finish_and_clear();
+        return Ok(document);
+    }
     let mut document = run_paper(key, &progress)?;
+    if key == "jsu2000" {
+        judge_features(&mut document, features::found(&progress)?);
+    }
     bar.finish_and_clear();
     document.stories = stories(key)?;
     Ok(document)
@@ -88,11 +103,13 @@ fn stories(key: &str) -> anyhow::Result<Vec<Story>> {
 
 /// A document for people at a terminal.
 fn shown(document: &Document) -> String {
-    let Document { title, reference, disk, tables, figures, claims, notes, .. } = document;
-    let mut text = format!("{title}\n{reference}; on the model of {disk}\n");
+    let Document { title, reference, disk, tables, figures, claims, notes, features, .. } = document;
+    let on = if disk.is_empty() { String::new() } else { format!("; on the model of {disk}") };
+    let mut text = format!("{title}\n{reference}{on}\n");
     notes.iter().for_each(|note| text.push_str(&format!("{note}\n")));
     tables.iter().for_each(|table| text.push_str(&shown_table(table)));
     figures.iter().for_each(|figure| text.push_str(&shown_figure(figure)));
+    text.extend(features.iter().map(features::shown));
     text.push_str(&shown_claims(claims));
     text
 }

@@ -1,9 +1,10 @@
 //! What a re-run of a paper is written down as: the document that `ordo paper --json` prints and `ordo report` shows.
 
+use super::features::Features;
 use serde::{Deserialize, Serialize};
 
 /// A paper's results beside ours.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Document {
     /// The paper's key.
     pub paper: String,
@@ -23,6 +24,9 @@ pub struct Document {
     pub figures: Vec<Figure>,
     /// Every claim of the paper.
     pub claims: Vec<Verdict>,
+    /// Which features systems have, as far as power cuts show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<Features>,
     /// What the drive did, scheme by scheme.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timelines: Vec<Timeline>,

@@ -2,16 +2,20 @@
 
 mod claims;
 pub mod document;
+pub mod features;
 mod jsu2000;
 mod judge;
 mod mup1994;
 mod parallel;
 mod printed;
+mod recovery;
 
 pub use claims::{Claim, claims_of};
 pub use document::Document;
 
 use crate::error::{LabError, Result};
+use features::Features;
+use ordofs::schemes::Settings;
 
 /// A paper that can be run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,13 +27,46 @@ pub struct Paper {
 }
 
 /// All of them.
-pub const PAPERS: [Paper; 2] = [
+pub const PAPERS: [Paper; 3] = [
     Paper { key: "mup1994", what: "Ganger, Patt: Metadata Update Performance in File Systems (OSDI 1994)" },
     Paper {
         key: "jsu2000",
         what: "Seltzer, Ganger, McKusick, Smith, Soules, Stein: Journaling versus Soft Updates (USENIX 2000)",
     },
+    recovery::RECOVERY,
 ];
+
+/// What `ordo paper` finds without a workload: the features of the systems of jsu2000, and of others.
+pub const FEATURES: Paper =
+    Paper { key: "features", what: "The features of Seltzer and others (2000, Table 2), found by power cuts" };
+
+/// A system that a paper compares, as a scheme of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetUp {
+    /// As the claims name it.
+    pub name: &'static str,
+    /// The scheme.
+    pub scheme: &'static str,
+    /// What is set of it, and the rules that the paper's system does not keep.
+    pub settings: Settings,
+    /// Its log lies on a disk of its own.
+    pub separate_log: bool,
+}
+
+/// The systems of jsu2000 of which features can be found.
+pub fn set_ups() -> Vec<SetUp> {
+    jsu2000::set_ups()
+}
+
+/// Adds to a re-run of jsu2000 which features its systems were found to have, and judges the claims that this decides.
+pub fn judge_features(document: &mut Document, found: Features) {
+    jsu2000::judge(document, found);
+}
+
+/// A document of the features alone, with the claims that they decide.
+pub fn features_alone(found: Features) -> Document {
+    jsu2000::features_alone(found)
+}
 
 /// The systems that a paper compares: its name for each, and the scheme's here. None of a paper that is not there.
 pub fn systems(key: &str) -> Vec<(&'static str, String)> {
@@ -48,6 +85,7 @@ pub fn run(key: &str, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Docume
     match key {
         "mup1994" => mup1994::run(progress),
         "jsu2000" => jsu2000::run(progress),
+        "recovery" => recovery::run(progress),
         other => Err(LabError::NoPaper(other.to_owned())),
     }
 }

@@ -5,6 +5,7 @@
 
 mod claims;
 mod experiments;
+mod features;
 mod figures;
 mod micro;
 mod systems;
@@ -15,6 +16,7 @@ mod tests;
 use super::document::Document;
 use crate::Machine;
 use crate::error::Result;
+pub(super) use features::{document as features_alone, judge, set_ups};
 use systems::SYSTEMS;
 
 /// The first seed.
@@ -56,7 +58,6 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
         tables: tables::tables(&results),
         figures: figures::figures(&results),
         claims: claims::verdicts(&results),
-        timelines: Vec::new(),
-        stories: Vec::new(),
+        ..Document::default()
     })
 }

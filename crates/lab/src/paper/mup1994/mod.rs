@@ -42,6 +42,6 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
         figures: figures::figures(&results),
         claims: claims::verdicts(&results),
         timelines: timelines::timelines(&machine, SEED)?,
-        stories: Vec::new(),
+        ..Document::default()
     })
 }

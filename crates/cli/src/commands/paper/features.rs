@@ -1,0 +1,173 @@
+//! Which features the systems of a paper and others have: put to the states that power cuts leave.
+
+use crate::text;
+use ::crash::features::{Answer, Freed, ask_all, freed};
+use ::crash::{DEFAULT_DEVICE, Device, Plan, Question};
+use anyhow::anyhow;
+use lab::paper::features::{self, Asked, Features, Recovery, System};
+use lab::paper::set_ups;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use workload::script::Script;
+
+/// Schemes of ours that the paper has not, or has otherwise, and what is set of them.
+const OURS: &[(&str, &[(&str, &str)])] = &[
+    ("sync", &[]),
+    ("conventional", &[]),
+    ("flag-part-nr-cb", &[]),
+    ("chains", &[]),
+    ("suj", &[]),
+    ("journal-file", &[("data", "ordered")]),
+    ("wafs", &[("data", "ordered")]),
+    ("block-journal", &[("data", "journal")]),
+    ("block-journal", &[("data", "ordered")]),
+    ("block-journal", &[("data", "writeback")]),
+];
+
+/// The question that the maps answer.
+const FREED: &str = "freed-later";
+
+/// Finds out. `progress` is told how many of how many systems have answered.
+///
+/// # Errors
+/// A scheme cannot be made, or a script does not run on it.
+pub(super) fn found(progress: &(dyn Fn(usize, usize) + Sync)) -> anyhow::Result<Features> {
+    let subjects = subjects()?;
+    let questions = Question::ALL.iter().map(|question| (question.name(), question.says()));
+    let questions = questions.chain([(FREED, "blocks of a removed file become free after the call")]);
+    let asked: Vec<Asked> =
+        questions.map(|(name, says)| Asked { name: name.to_owned(), says: says.to_owned() }).collect();
+    let mut systems = Vec::new();
+    for ((name, plan), answers) in subjects.iter().zip(answered(&subjects, progress)?) {
+        let yes = |question: Question| {
+            asked.iter().zip(&answers).any(|(asked, answer)| asked.name == question.name() && answer.yes)
+        };
+        let by_mount = plan.promises()?.mount_at_once;
+        let recovery = Recovery::of(yes(Question::AsItIs), yes(Question::Recovers), by_mount);
+        systems.push(System { name: name.clone(), scheme: said(plan), recovery, answers });
+    }
+    Ok(Features {
+        title: "Features, found by power cuts".to_owned(),
+        doubt: format!(
+            "A no has a state that shows it (ordo crash --replay ID), and no script after that one was played. A yes has \
+             none among those that were asked, on a disk of the kind {DEFAULT_DEVICE:?} and a volume of 8 MiB: that is \
+             no proof."
+        ),
+        asked,
+        systems,
+    })
+}
+
+/// The systems by name, each with a plan that has no script yet.
+fn subjects() -> anyhow::Result<Vec<(String, Plan)>> {
+    let device = Device::by_name(DEFAULT_DEVICE).ok_or_else(|| anyhow!("no disk is called {DEFAULT_DEVICE:?}"))?;
+    let plan = |scheme: &str| Plan::new(scheme, Script::default(), device);
+    let mut subjects = Vec::new();
+    for system in set_ups() {
+        let (settings, separate_log) = (system.settings, system.separate_log);
+        subjects.push((system.name.to_owned(), Plan { settings, separate_log, ..plan(system.scheme) }));
+    }
+    for (scheme, sets) in OURS {
+        let mut plan = plan(scheme);
+        for (key, value) in *sets {
+            match plan.settings.set(key, value) {
+                Some(Ok(())) => {}
+                _ => return Err(anyhow!("{scheme} cannot be set to {key}={value}")),
+            }
+        }
+        let name = std::iter::once((*scheme).to_owned()).chain(sets.iter().map(|(_, value)| (*value).to_owned()));
+        subjects.push((name.collect::<Vec<_>>().join(" "), plan));
+    }
+    Ok(subjects)
+}
+
+/// A scheme, and what is set of it.
+fn said(plan: &Plan) -> String {
+    let mut said = vec![plan.scheme.clone()];
+    said.extend(plan.settings.said());
+    said.extend(plan.separate_log.then(|| "log=separate".to_owned()));
+    said.extend(plan.settings.without.iter().map(|rule| format!("without {rule}")));
+    said.join(" ")
+}
+
+/// What each system has answered, whatever the number of threads is: none depends on another.
+fn answered(
+    subjects: &[(String, Plan)],
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> anyhow::Result<Vec<Vec<features::Answer>>> {
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let answers = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some((_, plan)) = subjects.get(at) else { return };
+            let answer = answers_of(plan);
+            if let Ok(mut answers) = answers.lock() {
+                answers.push((at, answer));
+            }
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, subjects.len());
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    // A thread that panicked has ended the scope by its panic already.
+    let mut answers = answers.into_inner().unwrap_or_default();
+    answers.sort_by_key(|(at, _)| *at);
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}
+
+fn answers_of(plan: &Plan) -> anyhow::Result<Vec<features::Answer>> {
+    let asked = ask_all(plan)?.into_iter().map(told);
+    Ok(asked.chain([by_the_maps(freed(plan)?)]).collect())
+}
+
+fn told(answer: Answer) -> features::Answer {
+    let (yes, Answer { states, against, witness, .. }) = (answer.holds(), answer);
+    let (witness, shows) = witness.map_or_else(Default::default, |found| (found.id, found.detail));
+    features::Answer { yes, states, against, witness, shows }
+}
+
+fn by_the_maps(freed: Freed) -> features::Answer {
+    let shows = format!("{} bytes free when the call returned, {} later", freed.at_return, freed.later);
+    features::Answer { yes: freed.in_background(), states: 0, against: 0, witness: String::new(), shows }
+}
+
+/// The table, and a witness for each no.
+pub(super) fn shown(features: &Features) -> String {
+    let Features { title, doubt, asked, systems } = features;
+    let heads = asked.iter().map(|asked| asked.name.clone());
+    let mut rows = vec![["".to_owned(), "recovery".to_owned()].into_iter().chain(heads).collect::<Vec<_>>()];
+    for system in systems {
+        let cells = system.answers.iter().map(|answer| match (answer.yes, answer.states) {
+            (yes, 0) => word(yes).to_owned(),
+            (true, states) => format!("yes ({states})"),
+            (false, states) => format!("no ({} of {states})", answer.against),
+        });
+        let recovery = system.recovery.says().to_owned();
+        rows.push([system.name.clone(), recovery].into_iter().chain(cells).collect());
+    }
+    let mut text =
+        format!("\n{title}: states that were asked, and how many of them said no\n{}", text::table(2, &rows));
+    text.push_str(&format!("{doubt}\n"));
+    for asked in asked {
+        text.push_str(&format!("  {}: {}\n", asked.name, asked.says));
+    }
+    text.push_str("\nA state for each no:\n");
+    for system in systems {
+        text.push_str(&format!("{} ({})\n", system.name, system.scheme));
+        for (asked, answer) in asked.iter().zip(&system.answers).filter(|(_, answer)| !answer.shows.is_empty()) {
+            text.push_str(&format!("  {}: {}\n", asked.name, text::one_line(&answer.shows)));
+            if !answer.witness.is_empty() {
+                text.push_str(&format!("    {}\n", answer.witness));
+            }
+        }
+    }
+    text
+}
+
+fn word(yes: bool) -> &'static str {
+    if yes { "yes" } else { "no" }
+}
