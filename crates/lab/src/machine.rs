@@ -64,6 +64,8 @@ impl Machine {
             chain: micro(1),
             search_kib: Duration::ZERO,
             init_kib: Duration::ZERO,
+            log_record: Duration::ZERO,
+            log_call: Duration::ZERO,
         };
         let shape =
             Shape { format: Format::Ufs2, block: 32768, frag: 4096, density: None, maxcontig: None, rotation: None };
@@ -94,6 +96,8 @@ impl Machine {
             chain: micro(250),
             search_kib: Duration::ZERO,
             init_kib: micro(180),
+            log_record: Duration::ZERO,
+            log_call: Duration::ZERO,
         };
         let engine = Engine {
             scheduler: Scheduler::CLook,
@@ -136,6 +140,8 @@ impl Machine {
             chain: micro(10),
             search_kib: micro(2),
             init_kib: micro(1),
+            log_record: micro(12),
+            log_call: micro(26),
         };
         let engine = Engine {
             scheduler: Scheduler::CLook,
