@@ -90,8 +90,8 @@ pub(crate) struct Policy {
 /// in the log.
 const CALLS: u32 = 256;
 
-/// The same in `journal-file`, which writes its log in clusters of 64 KiB.
-const CALLS_OF_A_CLUSTER: u32 = 2048;
+/// The same in `journal-file`, which writes its log in clusters of 64 KiB: so many make one.
+const CALLS_OF_A_CLUSTER: u32 = 3200;
 
 /// The scheme `block-journal`.
 pub(crate) fn of_blocks(settings: &Settings) -> Rc<dyn Scheme> {
