@@ -6,7 +6,7 @@ use drive::{Profile, ProfileError};
 use ordofs::disk::Scheduler;
 use ordofs::ondisk::superblock::newfs::{NewfsParams, Rotation};
 use ordofs::ondisk::{Endian, Format};
-use ordofs::{Engine, NewVolume, Syncer};
+use ordofs::{Engine, NewVolume, Spread, Syncer};
 
 use crate::cpu::Costs;
 
@@ -108,6 +108,7 @@ impl Machine {
             spare: Some(2 << 20),
             read_ahead: 4096,
             cluster: 0,
+            spread: Spread::default(),
         };
         let rotation = Some(Rotation { rotdelay_ms: 4, rps: 90, nsect: 64 });
         let shape =
@@ -152,6 +153,7 @@ impl Machine {
             spare: None,
             read_ahead: 64 << 10,
             cluster: 64 << 10,
+            spread: Spread::InOrder,
         };
         let shape =
             Shape { format: Format::Ufs1, block: 8192, frag: 1024, density: None, maxcontig: Some(8), rotation: None };
