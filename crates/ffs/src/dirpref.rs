@@ -3,11 +3,23 @@
 //! Two policies, after the age of the volume's system. Since 2001 a directory stays near its parent as long as there is
 //! room for its files, and only those in the root are spread at random. Since 2023 FreeBSD keeps each directory's depth
 //! in its inode, and places the children of one directory at 1/2, 1/4, 3/4, 1/8, ... of a range of groups around it
-//! that halves with every level: siblings lie far apart and families together.
+//! that halves with every level: siblings lie far apart and families together. What is drawn can be left out
+//! ([`Spread::InOrder`]).
 
 use crate::Ffs;
 use ondisk::{Cgx, Dialect, Ino};
 use ufs::Inode;
+
+/// How directories are spread over the groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Spread {
+    /// As the system would that made the volume.
+    #[default]
+    OfVolume,
+    /// The same, but a directory in the root goes to the first of the emptiest groups, and not to one that is sought from a
+    /// random group on. Runs that are compared so have their files at the same place of the drive, which is faster outside.
+    InOrder,
+}
 
 /// What a group must offer for a new directory.
 struct Wants {
@@ -33,7 +45,7 @@ impl Ffs {
             let more = 1i64.checked_shl(depth).filter(|_| depth < 32).unwrap_or(ipg);
             (self.family_group(parent, depth), (avgndir + more).min(ipg))
         } else if parent.ino() == Ino::ROOT {
-            return self.random_group(avgifree, avgbfree);
+            return self.emptiest_group(avgifree, avgbfree);
         } else {
             (self.g.ino_to_cg(parent.ino()), (avgndir + ipg / 16).min(ipg))
         };
@@ -73,9 +85,13 @@ impl Ffs {
         fit.min(i64::from(g.ipg / g.avgfpdir.max(1))).max(1)
     }
 
-    /// A group with at least the average of room and the fewest directories, sought from a random one on.
-    fn random_group(&self, avgifree: i64, avgbfree: i64) -> Cgx {
-        let start = Cgx(self.rng.borrow_mut().below(self.g.ncg.into()) as u32);
+    /// A group with at least the average of room and the fewest directories, sought from a random one on where something may
+    /// be drawn.
+    fn emptiest_group(&self, avgifree: i64, avgbfree: i64) -> Cgx {
+        let start = match self.spread {
+            Spread::OfVolume => Cgx(self.rng.borrow_mut().below(self.g.ncg.into()) as u32),
+            Spread::InOrder => Cgx(0),
+        };
         let roomy = |c: &Cgx| {
             let cs = self.summary.cs(*c);
             i64::from(cs.nifree) >= avgifree && i64::from(cs.nbfree) >= avgbfree && !self.summary.is_bad(*c)

@@ -37,6 +37,7 @@ mod tests;
 mod truncate;
 mod undo;
 
+pub use dirpref::Spread;
 pub use mount::{MountError, Opening, may_write};
 pub use newfs::{NewfsError, newfs};
 
@@ -57,6 +58,7 @@ pub struct Ffs {
     checked: group::Checked,
     memory: alloc::Memory,
     rng: RefCell<rt::Rng>,
+    spread: Spread,
     /// Held while a block of inodes is written for the first time.
     preparing: rt::sync::Mutex<()>,
     /// Inodes may have extended attributes.

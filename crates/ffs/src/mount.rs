@@ -43,6 +43,8 @@ pub struct Opening {
     pub stamp: Option<i64>,
     /// Who keeps it from now on, and where its log is.
     pub keeper: Keeper,
+    /// Where new directories go.
+    pub spread: crate::Spread,
 }
 
 /// Why a volume cannot be mounted, or not for writing.
@@ -151,6 +153,7 @@ impl Ffs {
             checked: Checked::default(),
             memory: Memory { optim: Cell::new(optim), cgrotor: Cell::new(cgrotor) },
             rng: RefCell::new(cache.rt().rng()),
+            spread: opening.spread,
             preparing: rt::sync::Mutex::new(()),
             extattr,
             at_rest: Cell::new(AtRest { clean: false, softdep: false }),

@@ -41,6 +41,10 @@ pub struct Costs {
     pub search_kib: Duration,
     /// Keeping track of a KiB of new contents until it is initialised, for a scheme that defers that.
     pub init_kib: Duration,
+    /// Making a record of a change and putting it into the log.
+    pub log_record: Duration,
+    /// What is added to that where the log is a file system of its own (`wafs`), asked by calls.
+    pub log_call: Duration,
 }
 
 /// The scheme keeps the initialisation of a block in memory until it is written anyway.
@@ -54,6 +58,8 @@ pub(crate) struct Prices {
     pub(crate) costs: Costs,
     write: Duration,
     new_kib: Duration,
+    /// A record of a change; zero where there is no log of them.
+    record: Duration,
 }
 
 impl Prices {
@@ -66,7 +72,13 @@ impl Prices {
         if scheme.starts_with("chains") {
             write += costs.chain;
         }
-        Prices { costs, write, new_kib: if defers(scheme) && init_all { costs.init_kib } else { Duration::ZERO } }
+        let record = match scheme {
+            "journal-file" => costs.log_record,
+            "wafs" => costs.log_record + costs.log_call,
+            _ => Duration::ZERO,
+        };
+        let new_kib = if defers(scheme) && init_all { costs.init_kib } else { Duration::ZERO };
+        Prices { costs, write, new_kib, record }
     }
 }
 
@@ -77,6 +89,8 @@ struct Done {
     writes: u64,
     /// Fragments that are free in the maps.
     free: u64,
+    /// Changes that a log has records of; counted where they cost something.
+    records: u64,
 }
 
 /// The CPU of a machine with one mounted volume.
@@ -89,6 +103,9 @@ pub(crate) struct Cpu {
     /// Counted to users; the rest is the system's.
     counted: Cell<Done>,
 }
+
+/// The scheme's counter of the changes that its log has.
+const RECORDS: &str = "log_changes";
 
 /// How long the system's own work is gathered before it is charged (M3).
 const GATHER: Duration = Duration::from_millis(50);
@@ -119,11 +136,17 @@ impl Cpu {
     fn done(&self) -> Done {
         let queue = self.mounted.cache().queue_stats();
         let free = self.mounted.space().free_frags.saturating_sub(self.mounted.cache().ledger().frags());
-        Done { reads: queue.reads, writes: queue.writes, free }
+        let records = if self.prices.record.is_zero() { 0 } else { self.records() };
+        Done { reads: queue.reads, writes: queue.writes, free, records }
+    }
+
+    fn records(&self) -> u64 {
+        let counters = self.mounted.scheme().counters();
+        counters.iter().find(|(name, _)| *name == RECORDS).map_or(0, |(_, count)| *count)
     }
 
     fn price(&self, before: Done, now: Done) -> Duration {
-        let Prices { costs, write, new_kib } = self.prices;
+        let Prices { costs, write, new_kib, record } = self.prices;
         let times = |cost: Duration, count: u64| cost * count.min(u64::from(u32::MAX)) as u32;
         let (reads, writes) = (now.reads.saturating_sub(before.reads), now.writes.saturating_sub(before.writes));
         let freed = now.free.saturating_sub(before.free).div_ceil(self.frags_of_block);
@@ -132,6 +155,7 @@ impl Cpu {
             + times(costs.request + write, writes)
             + times(costs.free_block, freed)
             + times(new_kib, taken)
+            + times(record, now.records.saturating_sub(before.records))
     }
 
     /// Uses the CPU without anybody's waiting for it: whoever computes next does.
@@ -196,6 +220,7 @@ impl Done {
             reads: plus(self.reads, before.reads, after.reads),
             writes: plus(self.writes, before.writes, after.writes),
             free: plus(self.free, before.free, after.free),
+            records: plus(self.records, before.records, after.records),
         }
     }
 }

@@ -19,7 +19,7 @@ pub use cpu::Costs;
 pub use error::{LabError, Result};
 pub use join::together;
 pub use machine::{Machine, Shape};
-pub use run::{Outcome, Run, Start};
+pub use run::{LogPlace, Outcome, Run, Start};
 
 /// The drives that a machine can have.
 pub fn drives() -> Vec<&'static str> {

@@ -6,7 +6,7 @@ use drive::{Profile, ProfileError};
 use ordofs::disk::Scheduler;
 use ordofs::ondisk::superblock::newfs::{NewfsParams, Rotation};
 use ordofs::ondisk::{Endian, Format};
-use ordofs::{Engine, NewVolume, Syncer};
+use ordofs::{Engine, NewVolume, Spread, Syncer};
 
 use crate::cpu::Costs;
 
@@ -64,6 +64,8 @@ impl Machine {
             chain: micro(1),
             search_kib: Duration::ZERO,
             init_kib: Duration::ZERO,
+            log_record: Duration::ZERO,
+            log_call: Duration::ZERO,
         };
         let shape =
             Shape { format: Format::Ufs2, block: 32768, frag: 4096, density: None, maxcontig: None, rotation: None };
@@ -94,6 +96,8 @@ impl Machine {
             chain: micro(250),
             search_kib: Duration::ZERO,
             init_kib: micro(180),
+            log_record: Duration::ZERO,
+            log_call: Duration::ZERO,
         };
         let engine = Engine {
             scheduler: Scheduler::CLook,
@@ -104,6 +108,7 @@ impl Machine {
             spare: Some(2 << 20),
             read_ahead: 4096,
             cluster: 0,
+            spread: Spread::default(),
         };
         let rotation = Some(Rotation { rotdelay_ms: 4, rps: 90, nsect: 64 });
         let shape =
@@ -136,6 +141,8 @@ impl Machine {
             chain: micro(10),
             search_kib: micro(2),
             init_kib: micro(1),
+            log_record: micro(12),
+            log_call: micro(26),
         };
         let engine = Engine {
             scheduler: Scheduler::CLook,
@@ -146,6 +153,7 @@ impl Machine {
             spare: None,
             read_ahead: 64 << 10,
             cluster: 64 << 10,
+            spread: Spread::InOrder,
         };
         let shape =
             Shape { format: Format::Ufs1, block: 8192, frag: 1024, density: None, maxcontig: Some(8), rotation: None };

@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use drive::Profile;
 use ordofs::disk::{Counted, Disk, Requests, Service, SimDisk, Slice, Stats};
 use ordofs::rt::{Rt, Time};
 use ordofs::schemes::Settings;
@@ -23,8 +24,23 @@ use crate::join::together;
 use crate::machine::Machine;
 use crate::user::User;
 
-/// Bytes of a log on a drive of its own: what `ordo tune -o log=on` gives the largest volumes.
+/// Bytes of a log outside of the volume: what `ordo tune -o log=on` gives the largest volumes.
 const LOG: u64 = 128 << 20;
+
+/// Where the log of a scheme lies. Without effect where there is none, and on `suj`, whose log is a file of the volume always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogPlace {
+    /// In a file of the volume.
+    #[default]
+    Volume,
+    /// On a second drive of the same kind.
+    Drive,
+    /// In memory that survives: the drive `nvram`.
+    Nvram,
+}
+
+/// The drive of the profiles that is such memory.
+const NVRAM: &str = "nvram";
 
 /// The drive of the volume, and that of the log.
 type Disks = (Rc<dyn Disk>, Option<Rc<dyn Disk>>);
@@ -49,8 +65,8 @@ pub struct Run<'a> {
     pub scheme: &'a str,
     /// What is set of the scheme; `allocinit` has the field below.
     pub settings: Settings,
-    /// The log of the scheme lies on a second drive of the same kind. Without effect where there is none.
-    pub separate_log: bool,
+    /// Where the scheme's log lies.
+    pub log: LogPlace,
     /// What is initialised on the disk before it is pointed to; `None` for what the scheme does by itself.
     pub alloc_init: Option<AllocInit>,
     /// The program's name.
@@ -151,8 +167,13 @@ impl Run<'_> {
         let rt = Rt::virtual_time(self.seed);
         let drive = SimDisk::tagged(&rt, self.machine.profile()?, self.machine.tags);
         let (disk, requests) = Counted::count(Rc::new(drive.clone()));
-        let log = self.has_own_log().then(|| self.drive_for_log(&rt, &requests)).transpose()?;
+        let place = if self.wants_log() == Some(LogKind::Redo) { self.log } else { LogPlace::Volume };
         let size = self.size.or(self.machine.volume).unwrap_or(u64::MAX).min(disk.info().size);
+        let log: Option<Rc<dyn Disk>> = match place {
+            LogPlace::Volume => None,
+            LogPlace::Drive => Some(self.drive_for_log(&rt, &self.machine.drive, self.machine.tags, &requests)?),
+            LogPlace::Nvram => Some(self.drive_for_log(&rt, NVRAM, 1, &requests)?),
+        };
         self.machine.make(size).create_on(&rt, disk.clone(), true)?;
         if let Some(kind) = self.wants_log().filter(|_| log.is_none()) {
             Tuning::for_log(kind).apply_on(&rt, disk.clone())?;
@@ -167,13 +188,9 @@ impl Run<'_> {
         schemes::by_name(self.scheme).and_then(schemes::Known::wants_log)
     }
 
-    fn has_own_log(&self) -> bool {
-        self.separate_log && self.wants_log() == Some(LogKind::Redo)
-    }
-
-    /// The beginning of a second drive, which spins by itself.
-    fn drive_for_log(&self, rt: &Rt, requests: &Rc<Cell<Requests>>) -> Result<Rc<dyn Disk>> {
-        let drive = SimDisk::tagged(rt, self.machine.profile()?, self.machine.tags);
+    /// The beginning of another drive, which works by itself.
+    fn drive_for_log(&self, rt: &Rt, name: &str, tags: u32, requests: &Rc<Cell<Requests>>) -> Result<Rc<dyn Disk>> {
+        let drive = SimDisk::tagged(rt, Profile::named(name)?, tags);
         let size = drive.info().size.min(LOG);
         let log = Slice::new(Counted::beside(Rc::new(drive), requests), 0, size).map_err(OpenError::from)?;
         Ok(Rc::new(log))

@@ -1,6 +1,6 @@
 //! Runs on the machine of 1994: they repeat, and the right one pays.
 
-use lab::{Machine, Outcome, Run, Start};
+use lab::{LogPlace, Machine, Outcome, Run, Start};
 use ordofs::AllocInit;
 use ordofs::schemes::Settings;
 use workload::Params;
@@ -14,7 +14,7 @@ fn run(scheme: &str, init: AllocInit, workload: &str, params: &str, users: u32, 
         machine: &machine,
         scheme,
         settings: Settings::default(),
-        separate_log: false,
+        log: LogPlace::Volume,
         alloc_init,
         workload,
         params,
@@ -80,7 +80,7 @@ fn a_program_that_runs_again_finds_its_inodes_and_nothing_else() {
             machine: &machine,
             scheme,
             settings: Settings::default(),
-            separate_log: false,
+            log: LogPlace::Volume,
             alloc_init: None,
             workload,
             params,
@@ -104,7 +104,7 @@ fn on_2000(scheme: &str, workload: &str, params: &str) -> Outcome {
         machine: &machine,
         scheme,
         settings: Settings::default(),
-        separate_log: false,
+        log: LogPlace::Volume,
         alloc_init: None,
         workload,
         params: Params::parse(params).unwrap(),
@@ -146,7 +146,7 @@ fn a_part_of_a_machine_has_a_part_of_its_memory() {
 #[test]
 fn a_log_on_a_drive_of_its_own_spares_the_way_there_and_back() {
     let machine = Machine::of_1994();
-    let run = |scheme, mode: &str, separate_log| {
+    let run = |scheme, mode: &str, log| {
         let mut settings = Settings::default();
         settings.set("logmode", mode).unwrap().unwrap();
         let (params, workload) = (Params::parse("files=200").unwrap(), "create-files");
@@ -154,7 +154,7 @@ fn a_log_on_a_drive_of_its_own_spares_the_way_there_and_back() {
             machine: &machine,
             scheme,
             settings,
-            separate_log,
+            log,
             alloc_init: None,
             workload,
             params,
@@ -166,13 +166,20 @@ fn a_log_on_a_drive_of_its_own_spares_the_way_there_and_back() {
         };
         run.run().unwrap()
     };
-    let (beside, apart) = (run("wafs", "sync", false), run("wafs", "sync", true));
+    let (beside, apart) = (run("wafs", "sync", LogPlace::Volume), run("wafs", "sync", LogPlace::Drive));
     assert_eq!((beside.ops(), apart.ops()), (200, 200));
     assert!(apart.elapsed < beside.elapsed, "{:?} and {:?}", apart.elapsed, beside.elapsed);
     assert!(apart.counts.disk_writes >= 200, "the log's drive is counted, too: {:?}", apart.counts);
     assert!(apart.disk.writes < beside.disk.writes, "and not for the volume's");
-    let later = run("wafs", "async", true);
+    let kept = run("wafs", "sync", LogPlace::Nvram);
+    assert!(
+        kept.elapsed < apart.elapsed,
+        "memory has no turns to wait for: {:?} and {:?}",
+        kept.elapsed,
+        apart.elapsed
+    );
+    let later = run("wafs", "async", LogPlace::Drive);
     assert!(later.elapsed < apart.elapsed, "what is set of the scheme arrives there");
-    let (without, with) = (run("softupdates", "sync", false), run("softupdates", "sync", true));
+    let (without, with) = (run("softupdates", "sync", LogPlace::Volume), run("softupdates", "sync", LogPlace::Drive));
     assert_eq!((without.elapsed, without.disk), (with.elapsed, with.disk), "no log, nothing apart");
 }

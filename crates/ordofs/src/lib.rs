@@ -55,6 +55,7 @@ pub use tune::{JournalChange, TuneError, Tuned, Tuning};
 pub use buf::{LogKind, Syncer};
 pub use disk;
 pub use ffs;
+pub use ffs::Spread;
 pub use ondisk;
 pub use rt;
 pub use schemes;

@@ -110,6 +110,7 @@ impl Mounted {
             read_only,
             force: options.force,
             mount_point: options.mount_point.clone(),
+            spread: engine.spread,
             ..ffs::Opening::default()
         };
         let (located, not_replayed) = if read_only { (located, None) } else { journal::replayed(rt, located).await? };

@@ -2,6 +2,7 @@
 
 use buf::{CacheOptions, Syncer};
 use disk::Scheduler;
+use ffs::Spread;
 use ondisk::Superblock;
 use schemes::Settings;
 use std::path::PathBuf;
@@ -54,6 +55,8 @@ pub struct Engine {
     pub read_ahead: u64,
     /// What a sequential writer fills before it leaves, in bytes; 0: contents wait for the syncer.
     pub cluster: u32,
+    /// Where new directories go.
+    pub spread: Spread,
 }
 
 impl Default for Engine {
@@ -69,6 +72,7 @@ impl Default for Engine {
             spare: None,
             read_ahead,
             cluster,
+            spread: Spread::default(),
         }
     }
 }

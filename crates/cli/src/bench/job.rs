@@ -71,7 +71,7 @@ impl Job {
             machine: &machine,
             scheme: &scheme,
             settings: self.options.settings.clone(),
-            separate_log: self.separate_log,
+            log: if self.separate_log { lab::LogPlace::Drive } else { lab::LogPlace::Volume },
             alloc_init: self.options.settings.alloc_init,
             workload: &self.workload,
             params: self.params.clone(),

@@ -40,8 +40,8 @@ use rule::Rule;
 use crate::rules::RuleNames;
 use crate::{AllocInit, Checkpoint, DataMode, LogMode, Rules, Settings};
 use buf::{
-    Answer, Boxed, BufRef, Cache, CallKind, CrashLeaves, Durable, ImageNo, Landing, Leave, LogFile, LogKind, Must, Op,
-    Promises, Ready, Role, Scheme, Step, Ticket,
+    Answer, Boxed, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, ImageNo, Landing, Leave, LogFile, LogKind,
+    Must, Op, Promises, Ready, Role, Scheme, Step, Ticket,
 };
 use disk::Block;
 use members::{Going, Members};
@@ -90,8 +90,8 @@ pub(crate) struct Policy {
 /// in the log.
 const CALLS: u32 = 256;
 
-/// The same in `journal-file`, which writes its log in clusters of 64 KiB.
-const CALLS_OF_A_CLUSTER: u32 = 2048;
+/// The same in `journal-file`, which writes its log in clusters of 64 KiB: so many make one.
+const CALLS_OF_A_CLUSTER: u32 = 3200;
 
 /// The scheme `block-journal`.
 pub(crate) fn of_blocks(settings: &Settings) -> Rc<dyn Scheme> {
@@ -198,6 +198,8 @@ struct Lists {
 
 #[derive(Default, Clone, Copy)]
 struct Counts {
+    /// See [`changes_of`].
+    changes: u64,
     transactions: u64,
     blocks: u64,
     forced: u64,
@@ -293,6 +295,23 @@ impl Drop for State {
 impl State {
     fn has_something(&self) -> bool {
         self.members.has_running() || !self.tickets.is_empty() || self.outstanding.borrow().has_changed()
+    }
+}
+
+/// How many changes a step is of which a log of logical records, as those of the paper, has one each: an inode, a name or a
+/// link made or removed, a block taken or freed. What a size or a time becomes is no change of names or maps; a new block has
+/// its record with the pointer.
+fn changes_of(step: &Step<'_>) -> u64 {
+    match step {
+        Step::BlocksReleased { blocks, .. } => blocks.len() as u64,
+        Step::InodeChanged { fields: Fields::LinksUp | Fields::LinksDown, .. }
+        | Step::InodeAllocated { .. }
+        | Step::InodeReleased { .. }
+        | Step::BlockAllocated { .. }
+        | Step::LinkAdded { .. }
+        | Step::LinkChanged { .. }
+        | Step::LinkRemoved { .. } => 1,
+        _ => 0,
     }
 }
 
@@ -392,6 +411,7 @@ impl<L: Log> Scheme for Journal<L> {
     }
 
     fn step(&self, _cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
+        self.shared.state.borrow_mut().counts.changes += changes_of(&step);
         match &step {
             Step::Links { ino, after, .. } => self.shared.state.borrow().outstanding.borrow_mut().links(*ino, *after),
             Step::InodeReleased { ino, .. } => self.shared.state.borrow().outstanding.borrow_mut().links(*ino, 1),
@@ -505,8 +525,9 @@ impl<L: Log> Scheme for Journal<L> {
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let Counts { transactions, blocks, forced, checkpoints } = self.shared.state.borrow().counts;
+        let Counts { changes, transactions, blocks, forced, checkpoints } = self.shared.state.borrow().counts;
         let mut counters = vec![
+            ("log_changes", changes),
             ("log_transactions", transactions),
             ("log_blocks_changed", blocks),
             ("log_waits_of_bufs", forced),

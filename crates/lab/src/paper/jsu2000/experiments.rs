@@ -224,12 +224,12 @@ fn run_of(machine: &Machine, work: Work, system: &System, seed: u64) -> Result<S
         _ => machine.clone(),
     };
     let (workload, params, users) = program(work);
-    let (settings, separate_log) = system.set_up().unwrap_or_default();
+    let settings = system.set_up().unwrap_or_default();
     let run = Run {
         machine: &machine,
         scheme: system.scheme,
         settings,
-        separate_log,
+        log: system.log,
         alloc_init: system.alloc_init,
         workload,
         params,

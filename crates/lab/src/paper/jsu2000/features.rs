@@ -5,6 +5,7 @@
 //! T2. Nothing is judged of a system that was not asked.
 
 use super::systems::{SYSTEMS, eight};
+use crate::LogPlace;
 use crate::paper::claims::{Claim, claims_of};
 use crate::paper::document::Document;
 use crate::paper::features::{Features, Recovery};
@@ -16,8 +17,9 @@ use ordofs::schemes::Settings;
 pub(in crate::paper) fn set_ups() -> Vec<SetUp> {
     let there = SYSTEMS.iter().filter(|system| system.is_there());
     let set_up = |system: &super::systems::System| {
-        let (settings, separate_log) = system.set_up()?;
-        let settings = Settings { alloc_init: system.alloc_init, ..settings };
+        let settings = Settings { alloc_init: system.alloc_init, ..system.set_up()? };
+        // A power cut spares NVRAM as it spares what a drive has.
+        let separate_log = system.log != LogPlace::Volume;
         Some(SetUp { name: system.key, scheme: system.scheme, settings, separate_log })
     };
     there.filter_map(set_up).collect()

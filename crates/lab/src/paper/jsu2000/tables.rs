@@ -2,6 +2,7 @@
 
 use super::experiments::{NEWS_SCALE, Results, Work};
 use super::systems::SYSTEMS;
+use crate::LogPlace;
 use crate::paper::document::{Table, TableRow};
 use crate::paper::printed::{columns, lines, numbers};
 
@@ -50,7 +51,12 @@ fn configurations() -> Vec<TableRow> {
         let ours = system.map_or_else(String::new, |system| {
             let settings = system.settings.iter().map(|(key, value)| format!(" {key}={value}"));
             let without = system.without.iter().map(|rule| format!(" without {rule}"));
-            let settings: String = settings.chain(without).collect();
+            let log = match system.log {
+                LogPlace::Volume => None,
+                LogPlace::Drive => Some(" log on a second drive".to_owned()),
+                LogPlace::Nvram => Some(" log in NVRAM".to_owned()),
+            };
+            let settings: String = settings.chain(log).chain(without).collect();
             let there = if system.is_there() { "" } else { " (not there yet)" };
             format!("{}{settings}{there}", system.scheme)
         });

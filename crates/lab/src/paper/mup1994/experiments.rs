@@ -157,7 +157,7 @@ pub(super) fn run_of<'a>(machine: &'a Machine, key: &Key, scheme: &'a str, init:
         machine,
         scheme,
         settings: Settings::default(),
-        separate_log: false,
+        log: crate::LogPlace::Volume,
         alloc_init: Some(init),
         workload,
         params,
