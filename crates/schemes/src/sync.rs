@@ -200,7 +200,7 @@ impl Scheme for Synchronous {
                 then_free(self.named(op, block, &[Rule::NameGoneBeforeLink]), ticket)
             }
             Step::BlocksReleased { at, ticket, .. } => then_free(self.by(Rule::LinkBeforeFree, at), ticket),
-            Step::InodeReleased { inode, ticket, .. } => then_free(self.by(Rule::InodeGone, inode), ticket),
+            Step::InodeReleased { inode, ticket, .. } => then_free(self.by(Rule::LinkBeforeFree, inode), ticket),
         }
     }
 }

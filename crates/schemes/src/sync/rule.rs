@@ -17,12 +17,9 @@ pub enum Rule {
     NewNameBeforeOld,
     /// The directory's block without the name, before the link count goes down. Otherwise the name outlives its inode.
     NameGoneBeforeLink,
-    /// The inode with its lowered count or cleared pointers, before its blocks are free again. Otherwise two files own one
-    /// block.
+    /// The inode with its lowered count or cleared pointers, before its blocks and its number are free again. Otherwise
+    /// two files own one block.
     LinkBeforeFree,
-    /// The cleared inode, before its number is free again. Otherwise it is on the disk without a name until the number has
-    /// another file, and fsck frees it.
-    InodeGone,
     /// The inode of a directory that grew, and the indirect block that leads to its new end, before the call goes on;
     /// names beyond are not there.
     DirectorySize,
@@ -56,7 +53,6 @@ impl RuleNames for Rule {
         Rule::NewNameBeforeOld,
         Rule::NameGoneBeforeLink,
         Rule::LinkBeforeFree,
-        Rule::InodeGone,
         Rule::DirectorySize,
         Rule::InodesInitialised,
         Rule::IndirectInitialised,
@@ -83,7 +79,6 @@ impl RuleNames for Rule {
             Rule::LinkBeforeFree => {
                 ("link-before-free", "cleared pointers are durable before what they pointed to is free")
             }
-            Rule::InodeGone => ("inode-gone", "a cleared inode is durable before its number is free"),
             Rule::DirectorySize => (
                 "directory-size",
                 "the size of a directory that grew, and the way to its end, are durable before it is used",
