@@ -157,6 +157,9 @@ fn shown_figure(figure: &Figure) -> String {
 }
 
 fn shown_claims(claims: &[Verdict]) -> String {
+    if claims.is_empty() {
+        return String::new();
+    }
     let tested = claims.iter().filter(|claim| claim.tested).count();
     let held = claims.iter().filter(|claim| claim.tested && claim.holds).count();
     let mut text = format!("\nClaims: {} in all, {tested} measured, {held} hold\n", claims.len());
