@@ -9,7 +9,7 @@ pub(crate) fn of(found: &Features) -> Markup {
     html! {
         p { (found.doubt) }
         div.scroll tabindex="0" role="region" aria-label=(found.title) {
-            table {
+            table.numbers.answers {
                 caption.hidden { (found.title) }
                 thead { tr {
                     th scope="col" { "system" }
@@ -17,7 +17,10 @@ pub(crate) fn of(found: &Features) -> Markup {
                     @for asked in &found.asked { th scope="col" { (asked.name) } }
                 } }
                 tbody { @for system in &found.systems { tr {
-                    th scope="row" { (system.name) small { (system.scheme) } }
+                    th scope="row" {
+                        (system.name)
+                        @if system.scheme != system.name { br; small { (system.scheme) } }
+                    }
                     td { (system.recovery.replace('-', " ")) }
                     @for answer in &system.answers { td { (cell(answer)) } }
                 } } }
@@ -61,6 +64,7 @@ mod tests {
         let shown = of(&serde_json::from_str(text).unwrap()).into_string();
         assert!(shown.contains("no <small>2 of 9</small>") && shown.contains("<td>yes</td>"), "{shown}");
         assert!(shown.contains("<code>the:id</code>") && shown.contains("no proof"), "{shown}");
+        assert!(shown.contains("s<br><small>sync</small>"), "a name and its scheme are two words: {shown}");
         assert!(shown.contains("maybe impossible") && shown.contains("both names"), "{shown}");
     }
 }
