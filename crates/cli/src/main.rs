@@ -24,10 +24,6 @@ use clap::Parser;
 use out::{ReaderGone, Usage, describe, say};
 use std::process::ExitCode;
 
-/// Why not the system's: the workspace's manifest says.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let (role, arguments) = Role::of(std::env::args_os().collect());
     let cli = match Cli::try_parse_from(arguments) {
