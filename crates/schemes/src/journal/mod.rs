@@ -90,7 +90,8 @@ pub(crate) struct Policy {
 /// in the log.
 const CALLS: u32 = 256;
 
-/// The same in `journal-file`, which writes its log in clusters of 64 KiB: so many make one.
+/// The same in `journal-file`, which writes its log in clusters of 64 KiB: of calls on empty files so many fill
+/// 60 of them.
 const CALLS_OF_A_CLUSTER: u32 = 3200;
 
 /// The scheme `block-journal`.
