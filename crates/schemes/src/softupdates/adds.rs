@@ -19,25 +19,28 @@ impl Deps {
         inode: &BufRef,
         was: (Ino, u8),
         dotdot: bool,
-        extra: Option<Box<Extra>>,
+        mut extra: Option<Box<Extra>>,
     ) -> Id<DirAdd> {
         let page = self.page_of(at.block);
+        debug_assert_eq!(self.page(page).owner(), at.dir, "an entry is in a block of its directory");
         let (seq, claim) = (self.tick(), self.newest_claim(at.dir));
         let mut dep = self.inodes.get_mut(named);
+        let next = dep.as_ref().and_then(|dep| dep.names);
+        if was.0 != Ino::NONE || next.is_some() {
+            let extra = extra.get_or_insert_default();
+            (extra.was, extra.next) = (was, next);
+        }
         let add = DirAdd {
             ino,
-            named,
-            dir: at.dir,
+            turn: named.turn(),
             page,
             offset: at.offset,
-            was,
-            seq,
             state: State::Held,
             inode_image: inode.current_image(),
             awaited: false,
             dotdot,
             claim,
-            next: dep.as_ref().and_then(|dep| dep.names),
+            seq,
             extra,
         };
         let id = self.names.insert(add);
@@ -62,7 +65,7 @@ impl Deps {
     /// Takes a pending name out of its inode's row.
     #[inline]
     pub(super) fn unlink_from_inode(&mut self, id: Id<DirAdd>) {
-        let Some((named, next)) = self.names.get(id).map(|add| (add.named, add.next)) else { return };
+        let Some((named, next)) = self.names.get(id).map(|add| (add.named(), add.next())) else { return };
         let Some(dep) = self.inodes.get_mut(named) else { return };
         if dep.names == Some(id) {
             dep.names = next;
@@ -70,11 +73,12 @@ impl Deps {
         }
         let mut at = dep.names;
         while let Some(other) = at.and_then(|at| self.names.get_mut(at)) {
-            if other.next == Some(id) {
-                other.next = next;
+            let Some(extra) = &mut other.extra else { break };
+            if extra.next == Some(id) {
+                extra.next = next;
                 break;
             }
-            at = other.next;
+            at = extra.next;
         }
     }
 
@@ -87,7 +91,7 @@ impl Deps {
                 if let Some((from, bytes)) = &mut rem.before
                     && let Some(offset) = add.offset.checked_sub(*from).filter(|at| (*at as usize) < bytes.len())
                 {
-                    cache.undo(bytes, &Undo::Entry { offset, ino: add.was.0, kind: add.was.1 });
+                    cache.undo(bytes, &Undo::Entry { offset, ino: add.was().0, kind: add.was().1 });
                 }
             }
         }
@@ -106,7 +110,7 @@ impl Deps {
 
     /// A pending name and the older ones of the same inode, newest first.
     pub(super) fn names_from(&self, newest: Option<Id<DirAdd>>) -> impl Iterator<Item = Id<DirAdd>> + '_ {
-        std::iter::successors(newest, |id| self.names.get(*id)?.next)
+        std::iter::successors(newest, |id| self.names.get(*id)?.next())
     }
 
     /// Pending names of an inode, newest first.
@@ -137,9 +141,9 @@ impl Deps {
 
     /// What the name depends on is durable.
     pub(super) fn is_name_safe(&self, add: &DirAdd) -> bool {
-        let inode = !self.has(Rule::LinkAddition) || self.is_inode_durable(add.named, add.inode_image);
+        let inode = !self.has(Rule::LinkAddition) || self.is_inode_durable(add.named(), add.inode_image);
         let Some(extra) = &add.extra else { return inode };
-        let parent = extra.parent.as_ref().is_none_or(|parent| match self.inode_of(add.dir) {
+        let parent = extra.parent.as_ref().is_none_or(|parent| match self.inode_of(self.directory_of(add)) {
             Some(dep) => dep.state != State::Held && parent.is_done_after(dep.held_in),
             None => parent.is_done(),
         });
@@ -152,10 +156,16 @@ impl Deps {
             && extra.after.iter().all(|removal| self.is_gone(*removal))
     }
 
+    /// The directory that the name is in.
+    #[inline]
+    pub(super) fn directory_of(&self, add: &DirAdd) -> Ino {
+        self.page(add.page).owner()
+    }
+
     /// After a crash the name would be found, from the root down; or it is none any more.
     pub(super) fn is_settled(&self, id: Id<DirAdd>) -> bool {
         let Some(add) = self.names.get(id) else { return true };
-        if add.state != State::Durable || !self.is_reachable(add.dir) {
+        if add.state != State::Durable || !self.is_reachable(self.directory_of(add)) {
             return false;
         }
         self.is_claimed(add)
@@ -179,11 +189,11 @@ impl Deps {
                 }
                 let Some(add) = self.remove_add(id) else { continue };
                 if !add.dotdot
-                    && let Some(dep) = self.inodes.get_mut(add.named)
+                    && let Some(dep) = self.inodes.get_mut(add.named())
                 {
                     dep.unnamed = false;
                 }
-                self.drop_inode_if_idle(add.named);
+                self.drop_inode_if_idle(add.named());
                 self.drop_page_if_idle(add.page);
             }
             if self.unreached.is_empty() || self.unreached.len() == before {

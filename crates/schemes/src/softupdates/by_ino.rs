@@ -48,6 +48,12 @@ impl<T> ByIno<T> {
         Some(&mut self.leaves.get_mut(leaf)?.as_mut()?.places[at])
     }
 
+    /// The number of the record that this inode had, or has, at a turn.
+    #[inline]
+    pub(super) fn id(ino: Ino, turn: NonZeroU32) -> Id<T> {
+        Id::new(ino.0, turn)
+    }
+
     /// The number of this inode's record.
     #[inline]
     pub(super) fn id_of(&self, ino: Ino) -> Option<Id<T>> {

@@ -15,10 +15,11 @@ use super::rule::Rule;
 use super::state::State;
 use crate::AllocInit;
 use crate::rules::Rules;
-use buf::{BufRef, Cache, ImageNo, Landing, Role, Run, Ticket};
+use buf::{BufRef, Cache, ImageNo, Key, Landing, Role, Run, Ticket};
 use ondisk::{FragNo, Ino};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU32;
 
 /// A page's place; a buf keeps it, plus one, in its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,17 @@ pub(super) struct Page {
     pub(super) kind: PageKind,
     /// Tickets that ripen when this image, or a later one, has landed.
     pub(super) waiting: VecDeque<(ImageNo, Ticket)>,
+}
+
+impl Page {
+    /// The file that it is a block of; of the volume's own blocks, nobody.
+    #[inline]
+    pub(super) fn owner(&self) -> Ino {
+        match self.buf.key() {
+            Key::File(ino, _) => ino,
+            Key::Device(_) => Ino::NONE,
+        }
+    }
 }
 
 /// What hangs on it, by what it is.
@@ -122,40 +134,58 @@ pub(super) enum Before {
     Area(Box<([FragNo; 2], u64)>),
 }
 
-/// A name that came, or came to mean another inode (`diradd`). What is needed to take a name away that no image had comes
-/// first, in one cache line: so most names of a busy volume go.
-#[repr(C)]
+/// A name that came, or came to mean another inode (`diradd`). It takes one cache line: a volume that is busy has more of
+/// them than a processor keeps near, and most of them are looked at only once more, when they go.
 pub(super) struct DirAdd {
     /// What it names.
     pub(super) ino: Ino,
+    /// Which of that inode's records: it outlives this one.
+    pub(super) turn: NonZeroU32,
+    /// The block of the directory that it is in.
     pub(super) page: PageNo,
     /// Offset of the entry in its block, in bytes.
     pub(super) offset: u32,
-    /// What the entry meant before, as far as the disk may know, and its type there.
-    pub(super) was: (Ino, u8),
     pub(super) state: State,
-    /// The next older one of the same inode.
-    pub(super) next: Option<Id<DirAdd>>,
-    pub(super) extra: Option<Box<Extra>>,
-    /// The record of what it names, which outlives this one.
-    pub(super) named: Id<InodeDep>,
-    /// Its place in time among names that come and go.
-    pub(super) seq: u64,
-    /// The directory.
-    pub(super) dir: Ino,
     /// The first image of the inode's block with the raised link count.
     pub(super) inode_image: ImageNo,
-    /// What the directory must have pointed to for the entry to be found (`newdirblk`).
-    pub(super) claim: Option<Id<AllocDep>>,
     /// The removal of another name waits for this one, or did.
     pub(super) awaited: bool,
     /// It is a `..`, and gives nobody a name.
     pub(super) dotdot: bool,
+    /// What the directory must have pointed to for the entry to be found (`newdirblk`).
+    pub(super) claim: Option<Id<AllocDep>>,
+    /// Its place in time among names that come and go.
+    pub(super) seq: u64,
+    pub(super) extra: Option<Box<Extra>>,
+}
+
+impl DirAdd {
+    /// The record of what it names.
+    #[inline]
+    pub(super) fn named(&self) -> Id<InodeDep> {
+        ByIno::id(self.ino, self.turn)
+    }
+
+    /// What the entry meant before, as far as the disk may know, and its type there.
+    #[inline]
+    pub(super) fn was(&self) -> (Ino, u8) {
+        self.extra.as_ref().map_or((Ino::NONE, 0), |extra| extra.was)
+    }
+
+    /// The next older one of the same inode.
+    #[inline]
+    pub(super) fn next(&self) -> Option<Id<DirAdd>> {
+        self.extra.as_ref()?.next
+    }
 }
 
 /// What only some names need.
 #[derive(Default)]
 pub(super) struct Extra {
+    /// What the entry meant before, as far as the disk may know, and its type there.
+    pub(super) was: (Ino, u8),
+    /// The next older name of the same inode.
+    pub(super) next: Option<Id<DirAdd>>,
     /// What the inode was made with.
     pub(super) bodies: Vec<Id<AllocDep>>,
     /// The parent's raised link count.
@@ -255,7 +285,7 @@ pub(super) struct Deps {
 
 const _: () = assert!(size_of::<DirRem>() <= 128);
 const _: () =
-    assert!(place_size::<InodeDep>() == 64 && place_size::<AllocDep>() == 128 && place_size::<DirAdd>() == 128);
+    assert!(place_size::<InodeDep>() == 64 && place_size::<DirAdd>() == 64 && place_size::<AllocDep>() == 128);
 
 impl Deps {
     pub(super) fn new(alloc_init: AllocInit, follows: Rules<Rule>) -> Deps {

@@ -141,7 +141,7 @@ impl Deps {
             }
             if !until.is_empty() {
                 held.push(rolled_back(format!("entry at byte {} -> inode {}", add.offset, add.ino.0), until));
-            } else if add.was.0 != Ino::NONE {
+            } else if add.was().0 != Ino::NONE {
                 carried.push(add.offset);
             }
         }
@@ -165,14 +165,14 @@ impl Deps {
     fn until_named(&self, add: &DirAdd) -> Until {
         let mut until = Until::new();
         if self.has(Rule::LinkAddition)
-            && !self.is_inode_durable(add.named, add.inode_image)
+            && !self.is_inode_durable(add.named(), add.inode_image)
             && let Some(dep) = self.inode_of(add.ino)
         {
             until.push((self.page(dep.page).buf.clone(), Rule::LinkAddition.text().0));
         }
         let Some(extra) = &add.extra else { return until };
         if let Some(parent) = &extra.parent {
-            match self.inode_of(add.dir) {
+            match self.inode_of(self.directory_of(add)) {
                 Some(dep) if dep.state == State::Held || !parent.is_done_after(dep.held_in) => {
                     until.push((self.page(dep.page).buf.clone(), Rule::LinkAddition.text().0));
                 }

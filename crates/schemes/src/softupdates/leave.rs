@@ -192,7 +192,7 @@ impl Deps {
         let together = add.page == page
             && add.state == State::Held
             && chunk.is_some_and(|chunk| chunk.contains(&add.offset))
-            && self.is_reachable(add.dir)
+            && self.is_reachable(self.directory_of(add))
             && self.is_claimed(add)
             && self.is_name_safe(add);
         together || self.is_settled(id)
@@ -213,7 +213,7 @@ impl Deps {
         let mut carried: Vec<u32> = Vec::new();
         for id in adds.into_iter().rev() {
             let Some(add) = self.names.get(id) else { continue };
-            let (offset, was, seq, held) = (add.offset, add.was, add.seq, add.state == State::Held);
+            let (offset, was, seq, held) = (add.offset, add.was(), add.seq, add.state == State::Held);
             let behind = frozen.iter().any(|frozen| is_in(frozen, offset) && frozen.seq < seq);
             if held && carried.contains(&offset) {
                 // A newer meaning of the entry is in the image, and needed nobody to wait for this one any more.
@@ -249,7 +249,7 @@ impl Deps {
     fn drop_add_record(&mut self, id: Id<DirAdd>) {
         self.unlink_from_inode(id);
         if let Some(add) = self.names.remove(id) {
-            self.drop_inode_if_idle(add.named);
+            self.drop_inode_if_idle(add.named());
         }
     }
 
@@ -364,8 +364,9 @@ impl Deps {
             PageKind::Directory(names) => {
                 for id in names.adds.ids().to_vec() {
                     let Some(add) = self.remove_add(id) else { continue };
+                    let named = add.named();
                     late.extend(add.extra.into_iter().flat_map(|extra| extra.tickets));
-                    self.drop_inode_if_idle(add.named);
+                    self.drop_inode_if_idle(named);
                 }
             }
             PageKind::Group(_) | PageKind::Inodes(_) => return,

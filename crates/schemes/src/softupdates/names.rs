@@ -81,7 +81,7 @@ impl Deps {
         match replaces.and_then(|id| self.cancel_add(cache, id)) {
             // It was never on the disk (M2 of `state`).
             Some(add) => {
-                meant = add.was;
+                meant = add.was();
                 // What the disk has there is what the older one was to replace.
                 let older = add.extra.map(|extra| *extra).unwrap_or_default();
                 extra.tickets = older.tickets;
@@ -142,14 +142,14 @@ impl Deps {
             let gone = if state == State::Held { self.cancel_add(cache, id) } else { self.remove_add(id) };
             let cancelled = state.next(Event::TakenBack).1 == Deed::Cancel;
             self.counters.cancelled += u64::from(cancelled);
-            if cancelled && gone.as_ref().is_none_or(|add| add.was.0 == Ino::NONE) {
+            if cancelled && gone.as_ref().is_none_or(|add| add.was().0 == Ino::NONE) {
                 named.into_iter().for_each(|id| self.drop_inode_if_idle(id));
                 return self.with_its_name(ino, parent.is_some(), ticket);
             }
             if let Some(add) = gone.as_ref().filter(|_| cancelled) {
                 // While the removal is held the entry leaves with what the disk has there, and not with the cancelled name.
                 let offset = at.offset - before.0;
-                cache.undo(bytes.to_mut(), &Undo::Entry { offset, ino: add.was.0, kind: add.was.1 });
+                cache.undo(bytes.to_mut(), &Undo::Entry { offset, ino: add.was().0, kind: add.was().1 });
             }
             let below = gone.and_then(|add| add.extra).map(|extra| *extra).unwrap_or_default();
             if cancelled {
@@ -186,9 +186,7 @@ impl Deps {
         let Some(add) = self.names.get(id) else { return false };
         let PageKind::Directory(names) = &mut page_in(&mut self.pages, page).kind else { return false };
         let alone = add.state == State::Held
-            && add.next.is_none()
             && add.extra.is_none()
-            && add.was.0 == Ino::NONE
             && (add.page, add.offset) == (page, at.offset)
             && names.rems.is_empty()
             && !self.dotdots.contains_key(&ino);
@@ -243,7 +241,7 @@ impl Deps {
             if !add.dotdot && waits_for(id) {
                 others.push(id);
             }
-            at = add.next;
+            at = add.next();
         }
         others.extend(self.dotdots.get(&ino).copied().filter(|id| waits_for(*id)));
         others
@@ -254,8 +252,9 @@ impl Deps {
         let mut marked = names.to_vec();
         while let Some(id) = marked.pop() {
             let Some(add) = self.names.get_mut(id) else { continue };
-            let dir = add.dir;
-            if !std::mem::replace(&mut add.awaited, true) && !self.is_reachable(dir) {
+            let (page, was) = (add.page, std::mem::replace(&mut add.awaited, true));
+            let dir = self.page(page).owner();
+            if !was && !self.is_reachable(dir) {
                 marked.extend(self.names_of(dir).filter(|id| self.names.get(*id).is_some_and(|add| !add.dotdot)));
             }
         }
@@ -285,8 +284,8 @@ impl Deps {
         for body in self.pointers_from(dep.pointers).filter(is_body) {
             extra.get_or_insert_default().bodies.push(body);
         }
-        let names = std::iter::successors(dep.names, |id| self.names.get(*id)?.next);
-        let older = names.filter_map(|id| self.names.get(id)).find(|add| !add.dotdot && add.dir == dir);
+        let names = std::iter::successors(dep.names, |id| self.names.get(*id)?.next());
+        let older = names.filter_map(|id| self.names.get(id)).find(|add| !add.dotdot && self.directory_of(add) == dir);
         if let Some(older) = older.and_then(|add| add.extra.as_ref()) {
             let extra = extra.get_or_insert_default();
             extra.parent = extra.parent.take().or_else(|| older.parent.clone());

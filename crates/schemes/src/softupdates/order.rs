@@ -105,15 +105,16 @@ impl<'a> Advance<'a> {
         if add.state != State::Held || self.deps.is_name_safe(add) {
             return false;
         }
-        if !self.deps.is_inode_durable(add.named, add.inode_image) {
+        if !self.deps.is_inode_durable(add.named(), add.inode_image) {
             self.inode(add.ino);
         }
         let Some(extra) = &add.extra else { return true };
         if extra.parent.as_ref().is_some_and(|parent| !parent.is_done()) {
             self.landing(extra.parent.as_ref());
         }
-        if self.deps.was_never_there(add.dir) {
-            self.inode(add.dir);
+        let dir = self.deps.directory_of(add);
+        if self.deps.was_never_there(dir) {
+            self.inode(dir);
         }
         for body in &extra.bodies {
             self.pointer(*body);
@@ -161,8 +162,9 @@ impl<'a> Advance<'a> {
             grown.pointers.iter().for_each(|id| self.pointer(*id));
             self.landing(grown.size.as_ref());
         }
-        if !deps.is_reachable(add.dir) {
-            for above in deps.names_of(add.dir) {
+        let dir = deps.directory_of(add);
+        if !deps.is_reachable(dir) {
+            for above in deps.names_of(dir) {
                 self.name(above);
             }
         }
@@ -274,8 +276,9 @@ impl Deps {
         while let Some(ino) = above.get(at).copied() {
             at += 1;
             for add in self.names_of(ino).filter_map(|id| self.names.get(id)).filter(|add| !add.dotdot) {
-                if !above.contains(&add.dir) {
-                    above.push(add.dir);
+                let dir = self.directory_of(add);
+                if !above.contains(&dir) {
+                    above.push(dir);
                 }
             }
         }
