@@ -12,6 +12,7 @@ mod recovery;
 
 pub use claims::{Claim, claims_of};
 pub use document::Document;
+pub use parallel::run_all;
 
 use crate::error::{LabError, Result};
 use features::Features;

@@ -8,19 +8,17 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::error::Result;
-
 /// What `one` makes of each of `jobs`, in their order. `progress` is told how many of how many are done.
 ///
 /// # Errors
 /// The first failure, in the order of the jobs.
-pub(super) fn run_all<J: Sync, T: Send>(
+pub fn run_all<J: Sync, T: Send, E: Send>(
     jobs: &[J],
     progress: &(dyn Fn(usize, usize) + Sync),
-    one: impl Fn(&J) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
+    one: impl Fn(&J) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let outcomes: Mutex<BTreeMap<usize, Result<T>>> = Mutex::default();
+    let outcomes: Mutex<BTreeMap<usize, Result<T, E>>> = Mutex::default();
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let work = || {
         while let Some((at, job)) = take(&next, jobs) {
@@ -58,7 +56,8 @@ mod tests {
             assert_eq!(all, 50);
             last.fetch_max(done, Ordering::Relaxed);
         };
-        assert_eq!(run_all(&jobs, &progress, |job| Ok(job * 2)).unwrap(), (0..50).map(|n| n * 2).collect::<Vec<_>>());
+        let twice = run_all(&jobs, &progress, |job| Ok::<_, LabError>(job * 2));
+        assert_eq!(twice.unwrap(), (0..50).map(|n| n * 2).collect::<Vec<_>>());
         assert_eq!(last.into_inner(), 50);
         let odd = |job: &u32| if job.is_multiple_of(2) { Ok(()) } else { Err(LabError::NoPaper(job.to_string())) };
         let failed = run_all(&jobs, &|_, _| (), odd);

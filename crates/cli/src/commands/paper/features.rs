@@ -5,9 +5,7 @@ use ::crash::features::{Answer, Freed, ask_all, freed};
 use ::crash::{DEFAULT_DEVICE, Device, Plan, Question};
 use anyhow::anyhow;
 use lab::paper::features::{self, Asked, Features, Recovery, System};
-use lab::paper::set_ups;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use lab::paper::{run_all, set_ups};
 use workload::script::Script;
 
 /// Schemes of ours that the paper has not, or has otherwise, and what is set of them.
@@ -38,7 +36,8 @@ pub(super) fn found(progress: &(dyn Fn(usize, usize) + Sync)) -> anyhow::Result<
     let asked: Vec<Asked> =
         questions.map(|(name, says)| Asked { name: name.to_owned(), says: says.to_owned() }).collect();
     let mut systems = Vec::new();
-    for ((name, plan), answers) in subjects.iter().zip(answered(&subjects, progress)?) {
+    let answered = run_all(&subjects, progress, |(_, plan)| answers_of(plan))?;
+    for ((name, plan), answers) in subjects.iter().zip(answered) {
         let yes = |question: Question| {
             asked.iter().zip(&answers).any(|(asked, answer)| asked.name == question.name() && answer.yes)
         };
@@ -88,35 +87,6 @@ fn said(plan: &Plan) -> String {
     said.extend(plan.separate_log.then(|| "log=separate".to_owned()));
     said.extend(plan.settings.without.iter().map(|rule| format!("without {rule}")));
     said.join(" ")
-}
-
-/// What each system has answered, whatever the number of threads is: none depends on another.
-fn answered(
-    subjects: &[(String, Plan)],
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> anyhow::Result<Vec<Vec<features::Answer>>> {
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let answers = Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some((_, plan)) = subjects.get(at) else { return };
-            let answer = answers_of(plan);
-            if let Ok(mut answers) = answers.lock() {
-                answers.push((at, answer));
-            }
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, subjects.len());
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(work);
-        }
-    });
-    // A thread that panicked has ended the scope by its panic already.
-    let mut answers = answers.into_inner().unwrap_or_default();
-    answers.sort_by_key(|(at, _)| *at);
-    answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
 fn answers_of(plan: &Plan) -> anyhow::Result<Vec<features::Answer>> {
