@@ -136,6 +136,44 @@ fn many_users_at_once_end_and_leave_a_sound_volume() {
     }
 }
 
+/// `mkdir -p` and files that are overwritten: no call of them has to wait for the log, or fills a transaction.
+#[test]
+fn what_changes_no_name_forces_no_log() {
+    for case in CASES {
+        let rt = Rt::virtual_time(3);
+        let ram = fresh(&rt, common::SHAPES[0], 64 << 20);
+        give_log(&rt, &ram, None);
+        let mounted = mount(&rt, &ram, *case, 16 << 20);
+        let fs = mounted.fs().clone();
+        let transactions = || {
+            let counters = mounted.scheme().counters();
+            counters.iter().find(|(name, _)| *name == "log_transactions").map_or(0, |(_, n)| *n)
+        };
+        let forced = rt.block_on(async {
+            let who = Caller { privileged: true, ..Caller::default() };
+            let dir = Name::new(b"dir").unwrap();
+            drop(Held::new(&fs, fs.mkdir(&who, fs.root(), dir, Mode::new(0o755)).await.unwrap()));
+            put(&fs, "file", 4096).await.unwrap();
+            fs.syncfs().await.unwrap();
+            let file = Held::root(&fs).await.unwrap().lookup(b"file").await.unwrap();
+            let before = transactions();
+            for _ in 0..500 {
+                // Its times change.
+                rt.sleep(Duration::from_millis(1)).await;
+                fs.write(&who, file.node(), 0, b"again").await.unwrap();
+                let again = fs.mkdir(&who, fs.root(), dir, Mode::new(0o755)).await;
+                assert!(again.is_err(), "it is there");
+            }
+            transactions() - before
+        });
+        assert!(forced <= 1, "{case:?}: {forced} transactions");
+        drop(fs);
+        rt.block_on(mounted.unmount()).expect("it is unmounted in order");
+        rt.drop_tasks();
+        assert_clean(&rt, &ram, &format!("{case:?}"));
+    }
+}
+
 /// The same power cut many times over: what was made durable by fsync is there, and fsck -p leaves nothing to find.
 #[test]
 fn what_fsync_promised_is_there_after_a_cut_in_the_middle_of_many_users() {

@@ -164,7 +164,7 @@ struct State {
     watched: bool,
     /// The running transaction.
     running: Txn,
-    /// Calls that have ended in it.
+    /// Calls that have ended in it, and had changed more than times.
     calls: u32,
     /// Since when it has something.
     since: Option<Time>,
@@ -387,16 +387,15 @@ impl<L: Log> Scheme for Journal<L> {
     fn end(&self, cache: &Rc<Cache>, op: Op) -> Must {
         let wait = {
             let mut state = self.shared.state.borrow_mut();
-            if !state.gate.leave(op) {
-                return Must::Nothing;
-            }
-            state.calls += 1;
+            let Some(changed) = state.gate.leave(op) else { return Must::Nothing };
+            state.calls += u32::from(changed);
             if state.has_something() {
                 let now = cache.rt().now();
                 state.since.get_or_insert(now);
             }
             use CallKind::{Create, Link, Mkdir, Rename, Rmdir, Symlink, Unlink};
-            let changes_names = matches!(op.kind, Create | Mkdir | Symlink | Link | Unlink | Rmdir | Rename);
+            // Not one that was refused, as `mkdir` is of what is there: it would force what others left.
+            let changes_names = changed && matches!(op.kind, Create | Mkdir | Symlink | Link | Unlink | Rmdir | Rename);
             let full = state.calls >= self.shared.policy.calls || !state.past.is_empty();
             if full && state.has_something() {
                 state.wanted = state.wanted.max(state.running);
@@ -411,8 +410,16 @@ impl<L: Log> Scheme for Journal<L> {
         Must::Nothing
     }
 
-    fn step(&self, _cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
-        self.shared.state.borrow_mut().counts.changes += changes_of(&step);
+    fn step(&self, _cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
+        {
+            let mut state = self.shared.state.borrow_mut();
+            // Files are read and overwritten often, and nothing but their times changes with that: it goes with what
+            // comes next.
+            if !matches!(step, Step::InodeChanged { fields: Fields::Times, .. } | Step::DataWritten { .. }) {
+                state.gate.changes(op);
+            }
+            state.counts.changes += changes_of(&step);
+        }
         match &step {
             Step::Links { ino, after, .. } => self.shared.state.borrow().outstanding.borrow_mut().links(*ino, *after),
             Step::InodeReleased { ino, .. } => self.shared.state.borrow().outstanding.borrow_mut().links(*ino, 1),
