@@ -6,10 +6,22 @@
 use buf::Op;
 use std::collections::BTreeMap;
 
+/// The most that a call has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Done {
+    /// Nothing, as one that was refused; or only what changes as often as files are read and overwritten: times, and
+    /// contents in place.
+    Little,
+    /// Something else.
+    Much,
+    /// A name came, went, or means another inode.
+    Names,
+}
+
 #[derive(Default)]
 pub(super) struct Gate {
-    /// By the call's number: whether it has changed more than times.
-    running: BTreeMap<u64, bool>,
+    /// By the call's number.
+    running: BTreeMap<u64, Done>,
     closed: bool,
 }
 
@@ -17,18 +29,18 @@ impl Gate {
     /// The call runs, if it may begin now; one at a time where `alone`.
     pub(super) fn enter(&mut self, op: Op, alone: bool) -> bool {
         let may = !self.closed && (!alone || self.running.is_empty());
-        may && self.running.insert(op.id, false).is_none()
+        may && self.running.insert(op.id, Done::Little).is_none()
     }
 
-    /// A call has changed more than times.
-    pub(super) fn changes(&mut self, op: Op) {
-        if let Some(changed) = self.running.get_mut(&op.id) {
-            *changed = true;
+    /// A running call has done this.
+    pub(super) fn does(&mut self, op: Op, done: Done) {
+        if let Some(most) = self.running.get_mut(&op.id) {
+            *most = done.max(*most);
         }
     }
 
-    /// A call has ended, and had changed more than times or not. `None` for one that never began.
-    pub(super) fn leave(&mut self, op: Op) -> Option<bool> {
+    /// A call has ended. `None` for one that never began.
+    pub(super) fn leave(&mut self, op: Op) -> Option<Done> {
         self.running.remove(&op.id)
     }
 

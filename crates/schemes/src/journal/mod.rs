@@ -32,6 +32,7 @@ mod rule;
 mod work;
 
 use blocks::Blocks;
+use gate::{Done, Gate};
 use log::Log;
 pub(crate) use members::Captured;
 pub(crate) use redo::Redo;
@@ -40,8 +41,8 @@ use rule::Rule;
 use crate::rules::RuleNames;
 use crate::{AllocInit, Checkpoint, DataMode, LogMode, Rules, Settings};
 use buf::{
-    Answer, Boxed, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, ImageNo, Landing, Leave, LogFile, LogKind,
-    Must, Op, Promises, Ready, Role, Scheme, Step, Ticket,
+    Answer, Boxed, BufRef, Cache, CrashLeaves, Durable, Fields, ImageNo, Landing, Leave, LogFile, LogKind, Must, Op,
+    Promises, Ready, Role, Scheme, Step, Ticket,
 };
 use disk::Block;
 use members::{Going, Members};
@@ -158,13 +159,13 @@ struct Shared<L> {
 }
 
 struct State {
-    gate: gate::Gate,
+    gate: Gate,
     members: Members,
     outstanding: Rc<RefCell<Outstanding>>,
     watched: bool,
     /// The running transaction.
     running: Txn,
-    /// Calls that have ended in it, and had changed more than times.
+    /// Calls that have ended in it and had done more than [`Done::Little`]. What those do is bounded by its bytes and its age.
     calls: u32,
     /// Since when it has something.
     since: Option<Time>,
@@ -210,7 +211,7 @@ struct Counts {
 impl<L: Log> Journal<L> {
     pub(crate) fn new(policy: Policy, dropped: Rules<Rule>) -> Journal<L> {
         let state = State {
-            gate: gate::Gate::default(),
+            gate: Gate::default(),
             members: Members::default(),
             outstanding: Rc::default(),
             watched: false,
@@ -316,6 +317,14 @@ fn changes_of(step: &Step<'_>) -> u64 {
     }
 }
 
+fn done_by(step: &Step<'_>) -> Done {
+    match step {
+        Step::LinkAdded { .. } | Step::LinkChanged { .. } | Step::LinkRemoved { .. } => Done::Names,
+        Step::InodeChanged { fields: Fields::Times, .. } | Step::DataWritten { .. } => Done::Little,
+        _ => Done::Much,
+    }
+}
+
 impl<L: Log> Scheme for Journal<L> {
     fn name(&self) -> &'static str {
         self.shared.policy.name
@@ -387,20 +396,17 @@ impl<L: Log> Scheme for Journal<L> {
     fn end(&self, cache: &Rc<Cache>, op: Op) -> Must {
         let wait = {
             let mut state = self.shared.state.borrow_mut();
-            let Some(changed) = state.gate.leave(op) else { return Must::Nothing };
-            state.calls += u32::from(changed);
+            let Some(done) = state.gate.leave(op) else { return Must::Nothing };
+            state.calls += u32::from(done > Done::Little);
             if state.has_something() {
                 let now = cache.rt().now();
                 state.since.get_or_insert(now);
             }
-            use CallKind::{Create, Link, Mkdir, Rename, Rmdir, Symlink, Unlink};
-            // Not one that was refused, as `mkdir` is of what is there: it would force what others left.
-            let changes_names = changed && matches!(op.kind, Create | Mkdir | Symlink | Link | Unlink | Rmdir | Rename);
             let full = state.calls >= self.shared.policy.calls || !state.past.is_empty();
             if full && state.has_something() {
                 state.wanted = state.wanted.max(state.running);
             }
-            changes_names && self.shared.policy.mode != LogMode::Async
+            done == Done::Names && self.shared.policy.mode != LogMode::Async
         };
         self.shared.changed.notify_all();
         if wait {
@@ -413,11 +419,7 @@ impl<L: Log> Scheme for Journal<L> {
     fn step(&self, _cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
         {
             let mut state = self.shared.state.borrow_mut();
-            // Files are read and overwritten often, and nothing but their times changes with that: it goes with what
-            // comes next.
-            if !matches!(step, Step::InodeChanged { fields: Fields::Times, .. } | Step::DataWritten { .. }) {
-                state.gate.changes(op);
-            }
+            state.gate.does(op, done_by(&step));
             state.counts.changes += changes_of(&step);
         }
         match &step {

@@ -221,7 +221,9 @@ impl Deps {
 
 impl Extra {
     pub(super) fn is_empty(&self) -> bool {
-        self.bodies.is_empty()
+        self.was.0 == Ino::NONE
+            && self.next.is_none()
+            && self.bodies.is_empty()
             && self.parent.is_none()
             && self.grown.is_none()
             && self.awaits.is_empty()
