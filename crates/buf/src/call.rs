@@ -1,15 +1,35 @@
 //! Calls that change the volume: begun, told step by step, ended. Here the engine waits for what the scheme demands.
+//!
+//! A call whose future is dropped before its end ([`Cache::call`]) has done a part of what it was to do: an inode was taken
+//! and has no name. The volume is read-only from then on, as after a write that failed, and the next mount finds what a
+//! crash would have left. A journal would otherwise make that part durable, or wait for the end of the call for ever.
 
-use crate::{Answer, Cache, Must, Op, Step, Ticket};
+use crate::{Answer, Cache, CallKind, Must, Op, Step, Ticket};
+use std::pin::pin;
 use std::rc::Rc;
 use vfs::Result;
 
 impl Cache {
+    /// A call that changes the volume: begun, done, ended. See the module's head for one that is dropped before its end.
+    ///
+    /// # Errors
+    /// `ReadOnly` when nothing can be changed; what `work` or the scheme's waits end with.
+    pub async fn call<T>(self: &Rc<Self>, kind: CallKind, work: impl AsyncFnOnce(Op) -> Result<T>) -> Result<T> {
+        let op = self.begin(kind).await?;
+        let mut work = pin!(work(op));
+        // After `work`, and so dropped before it: it shall know of tickets that go with the call.
+        let mut unended = Unended { cache: self, op: Some(op) };
+        let outcome = work.as_mut().await;
+        unended.op = None;
+        self.end(op).await?;
+        outcome
+    }
+
     /// Begins a call that changes the volume.
     ///
     /// # Errors
     /// `ReadOnly` when nothing can be changed; what the scheme's wait ends with.
-    pub async fn begin(self: &Rc<Self>, kind: crate::CallKind) -> Result<Op> {
+    pub(crate) async fn begin(self: &Rc<Self>, kind: CallKind) -> Result<Op> {
         self.health.writable()?;
         self.running.set(0);
         let id = self.next_op.get();
@@ -50,7 +70,7 @@ impl Cache {
     ///
     /// # Errors
     /// What the scheme's wait ends with.
-    pub async fn end(self: &Rc<Self>, op: Op) -> Result<()> {
+    pub(crate) async fn end(self: &Rc<Self>, op: Op) -> Result<()> {
         self.running.set(0);
         let must = self.scheme().end(self, op);
         if let Must::Nothing = must {
@@ -134,5 +154,23 @@ impl Cache {
     /// Keeps a ticket that cannot be redeemed any more because the volume failed: its space stays taken.
     pub fn keep_stuck(&self, ticket: Ticket) {
         self.stuck.borrow_mut().push(ticket);
+    }
+}
+
+/// A call that runs. Dropped with it, the call was given up.
+struct Unended<'a> {
+    cache: &'a Rc<Cache>,
+    op: Option<Op>,
+}
+
+impl Drop for Unended<'_> {
+    fn drop(&mut self) {
+        let Some(op) = self.op else { return };
+        self.cache
+            .health
+            .degrade("a call was given up before its end; the volume is read-only until it is mounted again");
+        self.cache.running.set(0);
+        self.cache.ledger().let_go();
+        self.cache.scheme().give_up(self.cache, op);
     }
 }

@@ -504,6 +504,12 @@ pub trait Scheme {
         Must::Nothing
     }
 
+    /// A call was given up before its end, and the volume is read-only from now on. Nothing may be started here: the executor
+    /// may be about to go.
+    fn give_up(&self, cache: &Rc<Cache>, op: Op) {
+        drop(self.end(cache, op));
+    }
+
     /// A step of a call has happened in memory.
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer;
 

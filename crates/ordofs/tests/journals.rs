@@ -1,16 +1,21 @@
-//! The journals with many users at once, and with a log that is short: nobody waits for ever, nothing is lost, the log goes
-//! round. In virtual time.
+//! The journals with many users at once, with a log that is short, and with calls that are given up: nobody waits for ever,
+//! nothing is lost, the log goes round. In virtual time.
 
 mod common;
 
 use common::{assert_clean, fresh, located};
-use ordofs::disk::{Disk, DiskOp, Fault, FaultPlan, Faulty, Kind as Content, RamDisk};
+use ordofs::disk::{
+    Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind as Content, RamDisk,
+    ReadPart, WritePart,
+};
 use ordofs::path::Held;
 use ordofs::rt::{Rng, Rt};
 use ordofs::vfs::{Caller, FileSystem, Kind, Mode, Name, RenameMode, Result};
 use ordofs::{Fs, JournalChange, MountOptions, Mounted, Tuning};
 use std::cell::{Cell, RefCell};
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 const USERS: u64 = 8;
@@ -366,5 +371,157 @@ fn a_volume_that_is_dropped_in_the_middle_is_one_after_a_crash() {
         let again = Rt::virtual_time(1);
         assert!(!common::check(&again, &ram, fsck::Mode::Preen).left, "{case:?}");
         assert_clean(&again, &ram, &format!("{case:?}"));
+    }
+}
+
+/// Each request takes a millisecond.
+struct Slow(RamDisk, Rt);
+
+impl Slow {
+    fn late<T: Unpin + 'static>(&self, answer: DiskFuture<T>) -> DiskFuture<T> {
+        let wait = self.1.sleep(Duration::from_millis(1));
+        DiskFuture::later(async move {
+            wait.await;
+            answer.await
+        })
+    }
+}
+
+impl Disk for Slow {
+    fn info(&self) -> DiskInfo {
+        self.0.info()
+    }
+
+    fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<std::result::Result<Vec<ReadPart>, DiskError>> {
+        self.late(self.0.read(at, parts))
+    }
+
+    fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<std::result::Result<(), DiskError>> {
+        self.late(self.0.write(at, parts, fua))
+    }
+
+    fn flush(&self) -> DiskFuture<std::result::Result<(), DiskError>> {
+        self.late(self.0.flush())
+    }
+}
+
+/// Ends with the future, or with the `left`th time that it has to wait.
+struct GivenUp<F> {
+    call: Pin<Box<F>>,
+    left: u32,
+}
+
+impl<F: Future> Future for GivenUp<F> {
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<F::Output>> {
+        match self.call.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if self.left == 0 => Poll::Ready(None),
+            Poll::Pending => {
+                self.left -= 1;
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// A directory in a group of its own, a file in it that needs indirect blocks, moved out of it; an older file is removed.
+async fn changes(fs: &Rc<Fs>) -> Result<()> {
+    let who = Caller { privileged: true, ..Caller::default() };
+    let name = |name: &'static str| Name::new(name.as_bytes());
+    let dir = Held::new(fs, fs.mkdir(&who, fs.root(), name("dir")?, Mode::new(0o755)).await?);
+    let made = fs.mknod(&who, dir.node(), name("file")?, Kind::Regular, Mode::new(0o644), 0).await?;
+    let file = Held::new(fs, made);
+    fs.write(&who, file.node(), 1 << 20, &[0x66; 50_000]).await?;
+    fs.rename(dir.node(), name("file")?, fs.root(), name("moved")?, RenameMode::Replace).await?;
+    fs.unlink(fs.root(), name("older")?).await
+}
+
+/// Given up wherever it waits, a call of which a part was done turns the volume read-only. Without that the part would be in
+/// the next transaction, or the next transaction would wait for its end.
+#[test]
+fn a_call_that_is_given_up_leaves_a_volume_as_after_a_crash() {
+    for case in CASES.iter().chain(&[("sync", ""), ("softupdates", "")]) {
+        let (mut before, mut within) = (0, 0);
+        let mut ended = [false; 12];
+        for (waits, late) in (0..).flat_map(|waits| (0..12).map(move |late| (waits, late))) {
+            let rt = Rt::virtual_time(9);
+            let ram = fresh(&rt, common::SHAPES[0], 32 << 20);
+            give_log(&rt, &ram, None);
+            let mounted = mount(&rt, &ram, *case, 64 << 20);
+            let fs = mounted.fs().clone();
+            for name in ["kept", "older"] {
+                rt.block_on(put(&fs, name, 500_000)).expect("there is room");
+            }
+            rt.block_on(fs.syncfs()).expect("the disk is well");
+            let mounted = match rt.block_on(mounted.unmount()) {
+                Ok(()) => mount_on(&rt, &ram, Rc::new(Slow(ram.clone(), rt.clone())), *case, 64 << 20),
+                Err(error) => panic!("{case:?}: {error}"),
+            };
+            let fs = mounted.fs().clone();
+            rt.block_on(put(&fs, "other", 10)).expect("there is room");
+            // Somebody else, who waits for a transaction when the call is given up.
+            let other = Rc::new(RefCell::new((false, None)));
+            rt.spawn({
+                let (fs, other, rt) = (fs.clone(), other.clone(), rt.clone());
+                async move {
+                    rt.sleep(Duration::from_micros(300 * late as u64)).await;
+                    let mut outcome = fs.syncfs().await;
+                    for n in 1.. {
+                        if outcome.is_err() || other.borrow().0 {
+                            break;
+                        }
+                        outcome = put(&fs, &format!("other-{n}"), 10 * n).await;
+                        if outcome.is_ok() {
+                            outcome = fs.syncfs().await;
+                        }
+                    }
+                    other.borrow_mut().1 = Some(outcome.is_ok());
+                }
+            });
+            let given_up = rt.block_on(GivenUp { call: Box::pin(changes(&fs)), left: waits }).is_none();
+            let read_only = mounted.degraded().is_some();
+            (before, within) = (before + u32::from(given_up && !read_only), within + u32::from(given_up && read_only));
+            other.borrow_mut().0 = !read_only;
+            rt.block_on(rt.sleep(Duration::from_secs(60)));
+            assert_eq!(
+                other.borrow().1,
+                Some(!read_only),
+                "{case:?}, after {waits} waits, late by {late}: the other one"
+            );
+            assert_eq!(
+                rt.block_on(put(&fs, "next", 10)).is_err(),
+                read_only,
+                "{case:?}, after {waits} waits, late by {late}"
+            );
+            drop(fs);
+            assert_eq!(
+                rt.block_on(mounted.unmount()).is_err(),
+                read_only,
+                "{case:?}, after {waits} waits, late by {late}"
+            );
+            rt.drop_tasks();
+
+            let again = Rt::virtual_time(1);
+            if !CASES.contains(case) {
+                assert!(
+                    !common::check(&again, &ram, fsck::Mode::Preen).left,
+                    "{case:?}, after {waits} waits, late by {late}"
+                );
+            }
+            let mounted = mount(&again, &ram, *case, 64 << 20);
+            let fs = mounted.fs().clone();
+            let kept = again.block_on(contents(&fs, "kept")).expect("it was synced");
+            assert_eq!(kept, vec![0x55; 500_000], "{case:?}, after {waits} waits, late by {late}");
+            drop(fs);
+            again.block_on(mounted.unmount()).expect("the disk is well");
+            assert_clean(&again, &ram, &format!("{case:?}, after {waits} waits, late by {late}"));
+            ended[late] |= !given_up;
+            if ended == [true; 12] {
+                break;
+            }
+        }
+        assert!(within > 0, "{case:?}: given up {before} times before it began and {within} times within");
     }
 }

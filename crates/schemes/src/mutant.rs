@@ -255,6 +255,11 @@ impl Scheme for Mutant {
         one_by_one(cache, held)
     }
 
+    fn give_up(&self, cache: &Rc<Cache>, op: Op) {
+        drop(self.take_held(op));
+        self.inner.give_up(cache, op);
+    }
+
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
         let place = Place::of(&step);
         let answer = self.inner.step(cache, op, step);

@@ -211,6 +211,10 @@ impl Scheme for Teller {
         must
     }
 
+    fn give_up(&self, cache: &Rc<Cache>, op: Op) {
+        self.inner.give_up(cache, op);
+    }
+
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
         let (words, changed) = (Words(&step).to_string(), changed_by(&step));
         let before = self.held(cache, &changed);

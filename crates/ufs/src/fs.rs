@@ -140,13 +140,11 @@ impl<L: Layout> Ufs<L> {
         if !matches!(kind, CallKind::Reclaim | CallKind::Upkeep) && self.cache().scheme().wants_sync() {
             self.empty_log().await?;
         }
-        let op = self.cache().begin(kind).await?;
-        let outcome = {
+        let work = async |op| {
             let _shared = if changes_links(kind) { Some(self.leaks.gate.read().await) } else { None };
             work(op).await
         };
-        self.cache().end(op).await?;
-        outcome
+        self.cache().call(kind, work).await
     }
 
     /// A call that takes space. Where there is none it is made once more after a sync: space that only waits to be freed

@@ -6,9 +6,9 @@
 //! Ganger, McKusick, Smith, Soules and Stein, "Journaling versus Soft Updates", USENIX 2000, sections 3.2 and 5),
 //! `block-journal` whole blocks, as ext3 does.
 //!
-//! Q1. A transaction holds whole calls (see `gate`). A crash so finds each call done or not begun, but for the contents of
-//!     files, and nothing has to be undone: what is not whole in the log never left memory. (The paper's systems write a
-//!     record for each step, and undo what has no end mark.)
+//! Q1. A transaction holds whole calls (see `gate`); one with a call that was given up is never written. A crash so finds
+//!     each call done or not begun, but for the contents of files, and nothing has to be undone: what is not whole in the
+//!     log never left memory. (The paper's systems write a record for each step, and undo what has no end mark.)
 //! Q2. A buf goes home only with what is durable in the log ([`Rule::LogBeforeBuf`]). Changes of the running transaction
 //!     are held back: its image of the last one leaves instead (see `members`).
 //! Q3. What a transaction frees is free once it is durable ([`Rule::LogBeforeReuse`]). Until the maps say so in a
@@ -414,6 +414,17 @@ impl<L: Log> Scheme for Journal<L> {
         }
         Shared::work(&self.shared, cache);
         Must::Nothing
+    }
+
+    /// What it has changed is in the running transaction, which is never captured then (Q1).
+    fn give_up(&self, _cache: &Rc<Cache>, op: Op) {
+        {
+            let mut state = self.shared.state.borrow_mut();
+            if state.gate.leave(op).is_some() {
+                state.failed.get_or_insert_with(|| "a call was given up before its end".to_owned());
+            }
+        }
+        self.shared.changed.notify_all();
     }
 
     fn step(&self, _cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {

@@ -98,6 +98,11 @@ impl<L: Log> Shared<L> {
                 }
                 told.await;
             }
+            // A call was given up while the gate was closed: what would be captured holds a part of it.
+            if shared.sound().is_err() {
+                shared.state.borrow_mut().gate.open();
+                continue;
+            }
             if let Err(error) = shared.write_one(&cache).await {
                 let why = format!(
                     "{error}, writing the log or what must be on the disk before it; the volume is read-only now"

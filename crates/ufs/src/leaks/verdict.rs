@@ -28,13 +28,11 @@ impl<L: Recover> Ufs<L> {
             self.leaks.next.set(Some(Next::Verdict { dirs: true, c: Cgx(0), from: 0 }));
             return Ok(());
         };
-        let op = self.cache().begin(CallKind::Reclaim).await?;
-        let outcome = {
+        let keep = async |op| {
             let _alone = self.leaks.gate.write().await;
             self.keep_one_name(op, ino, places).await
         };
-        self.cache().end(op).await?;
-        outcome
+        self.cache().call(CallKind::Reclaim, keep).await
     }
 
     async fn keep_one_name(&self, op: buf::Op, ino: Ino, places: Vec<Place>) -> Result<()> {
@@ -141,10 +139,7 @@ impl<L: Recover> Ufs<L> {
 
     /// Directories that nobody names are kept for [`Ufs::settle_directories`]; files go at once.
     async fn judge_all(&self, inodes: &[Ino], dirs: bool) -> Result<()> {
-        let op = self.cache().begin(CallKind::Reclaim).await?;
-        let judged = self.judge(op, inodes).await;
-        self.cache().end(op).await?;
-        for inode in judged? {
+        for inode in self.cache().call(CallKind::Reclaim, async |op| self.judge(op, inodes).await).await? {
             if dirs {
                 let names = self.named_in(&inode).await?;
                 self.leaks.scan(|scan| scan.nameless.push(Nameless { inode, names }));
