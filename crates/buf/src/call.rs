@@ -17,10 +17,10 @@ impl Cache {
     pub async fn call<T>(self: &Rc<Self>, kind: CallKind, work: impl AsyncFnOnce(Op) -> Result<T>) -> Result<T> {
         let op = self.begin(kind).await?;
         let mut work = pin!(work(op));
-        // After `work`, and so dropped before it: it shall know of tickets that go with the call.
-        let mut unended = Unended { cache: self, op: Some(op) };
+        // After `work`, and so dropped before it: it lets go of the tickets that go with the call.
+        let mut bracket = Bracket { cache: self, op, at: At::Within };
         let outcome = work.as_mut().await;
-        unended.op = None;
+        bracket.at = At::Through;
         self.end(op).await?;
         outcome
     }
@@ -35,11 +35,9 @@ impl Cache {
         let id = self.next_op.get();
         self.next_op.set(id + 1);
         let op = Op { id, kind };
-        if let Err(error) = self.admit(op).await {
-            // The scheme was told of the call, and shall not wait for its end. The call has done nothing to wait for.
-            drop(self.scheme().end(self, op));
-            return Err(error);
-        }
+        let mut bracket = Bracket { cache: self, op, at: At::Door };
+        self.admit(op).await?;
+        bracket.at = At::Through;
         self.running.set(id);
         Ok(op)
     }
@@ -157,20 +155,35 @@ impl Cache {
     }
 }
 
-/// A call that runs. Dropped with it, the call was given up.
-struct Unended<'a> {
-    cache: &'a Rc<Cache>,
-    op: Option<Op>,
+/// How far a call has come.
+enum At {
+    /// The scheme may have been told of it, and it has done nothing.
+    Door,
+    Within,
+    Through,
 }
 
-impl Drop for Unended<'_> {
+/// What must be done of a call that goes no further, because it was refused or its future was dropped.
+struct Bracket<'a> {
+    cache: &'a Rc<Cache>,
+    op: Op,
+    at: At,
+}
+
+impl Drop for Bracket<'_> {
     fn drop(&mut self) {
-        let Some(op) = self.op else { return };
-        self.cache
-            .health
-            .degrade("a call was given up before its end; the volume is read-only until it is mounted again");
-        self.cache.running.set(0);
-        self.cache.ledger().let_go();
-        self.cache.scheme().give_up(self.cache, op);
+        let Bracket { cache, op, at } = self;
+        match at {
+            // The scheme shall not wait for its end.
+            At::Door => drop(cache.scheme().end(cache, *op)),
+            At::Within => {
+                let reason = "a call was given up before its end; the volume is read-only until it is mounted again";
+                cache.health.degrade(reason);
+                cache.running.set(0);
+                cache.ledger().let_go();
+                cache.scheme().give_up(cache, *op);
+            }
+            At::Through => {}
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod causes;
 mod choosing;
+mod given_up;
 mod leaving;
 
 use crate::{
