@@ -30,7 +30,8 @@
 //!
 //! [`Mounted`] is the async face: the file system behind [`vfs::FileSystem`], on an executor of the caller's. This is
 //! the only crate that knows both layouts and schemes. Nothing here can be sent to another thread: a volume and its
-//! files live where it was mounted.
+//! files live where it was mounted. Poll a call that changes the volume to its end: one whose future is dropped in the
+//! middle makes the volume read-only, and what was not synced before is then as after a crash.
 
 #![forbid(unsafe_code)]
 
