@@ -108,7 +108,7 @@ impl Machine {
             spare: Some(2 << 20),
             read_ahead: 4096,
             cluster: 0,
-            spread: Spread::Evenly,
+            spread: Spread::default(),
         };
         let rotation = Some(Rotation { rotdelay_ms: 4, rps: 90, nsect: 64 });
         let shape =
@@ -119,7 +119,7 @@ impl Machine {
             costs,
             memory: 36 << 20,
             engine,
-            volume: Some(720 << 20),
+            volume: Some(640 << 20),
             shape,
             zeroes_first: true,
         }

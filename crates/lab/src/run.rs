@@ -147,11 +147,11 @@ impl Outcome {
 }
 
 impl Start {
-    /// How the papers began this program: what is removed was made just before, as was Andrew's tree (its first phase is
-    /// the printed one only so), throughput was measured again and again, everything else comes from the disk.
+    /// How the papers began this program: what is removed was made just before, throughput was measured again and again,
+    /// everything else comes from the disk.
     pub fn of(workload: &str) -> Start {
         match workload {
-            "andrew" | "remove-tree" | "remove-files" => Start::Warm,
+            "remove-tree" | "remove-files" => Start::Warm,
             "create-files" | "create-remove" => Start::Again,
             _ => Start::Cold,
         }
