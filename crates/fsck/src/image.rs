@@ -87,7 +87,8 @@ impl Image {
         if let Some(line) = self.lines.get(&index) {
             return Ok((line.bytes.clone(), within));
         }
-        self.fetch(vec![index]).await?;
+        // Boxed: a future is moved before it is polled, and most lines are there.
+        Box::pin(self.fetch(vec![index])).await?;
         match self.lines.get(&index) {
             Some(line) => Ok((line.bytes.clone(), within)),
             None => Err(Error::Beyond { at: at.0, end: self.end }),

@@ -89,9 +89,8 @@ impl Walk {
     /// The same in an image without a volume around it.
     pub(crate) async fn next_in_image(&mut self, image: &mut Image, geo: &Geometry) -> Result<Option<Pointer>, Error> {
         if let Some(pointer) = self.below.take() {
-            let at = geo.byte(pointer.frag);
-            let (line, within) = image.line(at).await?;
-            self.stack.push(Frame { at, level: pointer.level - 1, lbn: pointer.lbn, next: 0, line, within });
+            // Boxed: a future is moved before it is polled, and only one pointer in a thousand needs this one.
+            Box::pin(self.descend(pointer, image, geo)).await?;
         }
         while let Some(frame) = self.stack.last_mut() {
             match Walk::next_in(frame, geo, self.snapshot) {
@@ -100,6 +99,13 @@ impl Walk {
             };
         }
         Ok(self.next_root(geo).map(|pointer| self.remember(pointer)))
+    }
+
+    async fn descend(&mut self, pointer: Pointer, image: &mut Image, geo: &Geometry) -> Result<(), Error> {
+        let at = geo.byte(pointer.frag);
+        let (line, within) = image.line(at).await?;
+        self.stack.push(Frame { at, level: pointer.level - 1, lbn: pointer.lbn, next: 0, line, within });
+        Ok(())
     }
 
     fn remember(&mut self, pointer: Pointer) -> Pointer {
