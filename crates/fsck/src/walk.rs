@@ -89,7 +89,7 @@ impl Walk {
     /// The same in an image without a volume around it.
     pub(crate) async fn next_in_image(&mut self, image: &mut Image, geo: &Geometry) -> Result<Option<Pointer>, Error> {
         if let Some(pointer) = self.below.take() {
-            // Boxed: a future is moved before it is polled, and only one pointer in a thousand needs this one.
+            // Boxed: a future is moved before it is polled, and only the first pointer of an indirect block needs this one.
             Box::pin(self.descend(pointer, image, geo)).await?;
         }
         while let Some(frame) = self.stack.last_mut() {

@@ -442,13 +442,18 @@ async fn changes(fs: &Rc<Fs>) -> Result<()> {
 /// the next transaction, or the next transaction would wait for its end.
 #[test]
 fn a_call_that_is_given_up_leaves_a_volume_as_after_a_crash() {
-    for case in CASES.iter().chain(&[("sync", ""), ("softupdates", "")]) {
+    for case in CASES.iter().chain(&[("sync", ""), ("softupdates", ""), ("suj", "")]) {
         let (mut before, mut within) = (0, 0);
         let mut ended = [false; 12];
         for (waits, late) in (0..).flat_map(|waits| (0..12).map(move |late| (waits, late))) {
             let rt = Rt::virtual_time(9);
             let ram = fresh(&rt, common::SHAPES[0], 32 << 20);
-            give_log(&rt, &ram, None);
+            if case.0 == "suj" {
+                let journal = Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() };
+                journal.apply_on(&rt, Rc::new(ram.clone())).expect("there is room for a journal");
+            } else {
+                give_log(&rt, &ram, None);
+            }
             let mounted = mount(&rt, &ram, *case, 64 << 20);
             let fs = mounted.fs().clone();
             for name in ["kept", "older"] {
