@@ -140,7 +140,7 @@ impl Ffs {
             let first = block * self.g.frag;
             let at = self.g.cgfrag(c, CgFrag(first));
             let free = group.look(self, |cg| ondisk::cg::map::all(cg.free(), first, len * self.g.frag, true));
-            let ours = (0..len).all(|k| self.g.is_data_range(at.plus(k * self.g.frag), self.g.frag));
+            let ours = self.g.is_data_run(at, len * self.g.frag);
             if !free || !ours {
                 self.summary.condemn(c);
                 continue;

@@ -11,15 +11,11 @@ impl Bits {
         Bits { words: vec![0; len.div_ceil(64) as usize], len }
     }
 
-    #[inline]
-    pub(crate) fn get(&self, bit: u64) -> bool {
-        bit >= self.len || self.words.get((bit >> 6) as usize).is_none_or(|word| word >> (bit & 63) & 1 == 1)
-    }
-
     /// Whether any of `n` bits is set.
     #[inline]
     pub(crate) fn any(&self, bit: u64, n: u64) -> bool {
-        (bit..bit.saturating_add(n)).any(|bit| self.get(bit))
+        let end = bit.saturating_add(n);
+        n > 0 && end > self.len || (bit..end).step_by(64).any(|at| self.run(at, (end - at).min(64) as u32) != 0)
     }
 
     pub(crate) fn set(&mut self, bit: u64, n: u64) {
@@ -61,12 +57,19 @@ impl Bits {
 mod tests {
     use super::*;
 
+    impl Bits {
+        fn get(&self, bit: u64) -> bool {
+            self.any(bit, 1)
+        }
+    }
+
     #[test]
     fn ranges_cross_words() {
         let mut bits = Bits::new(200);
         bits.set(60, 80);
         assert!(!bits.get(59) && bits.get(60) && bits.get(139) && !bits.get(140));
-        assert!(bits.any(0, 61) && !bits.any(0, 60));
+        assert!(bits.any(0, 61) && !bits.any(0, 60) && !bits.any(61, 0));
+        assert!(bits.any(130, 70) && !bits.any(140, 60) && bits.any(140, 61));
         bits.clear(64, 64);
         assert!(bits.get(63) && !bits.get(64) && !bits.get(127) && bits.get(128));
         assert_eq!(bits.run(60, 8), 0x0f);

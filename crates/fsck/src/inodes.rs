@@ -6,7 +6,7 @@
 
 use crate::dirty::Order;
 use crate::volume::{Dir, Dup, Kind, Known, Volume};
-use crate::walk::{Slot, Walk, is_snapshot};
+use crate::walk::{Pointer, Slot, Walk, is_snapshot};
 use crate::{Error, Finding, Phase, Severity};
 use ondisk::dinode::{flags, mode};
 use ondisk::{ByteOff, Cgx, Dinode, FragNo, Ino};
@@ -179,7 +179,12 @@ impl Volume {
         while let Some(pointer) = walk.next(self).await? {
             let keep = self.claim_one(ino, dinode, pointer, &mut tally);
             match keep {
-                Claim::Owned => {}
+                Claim::Owned => {
+                    let blocks = walk.ahead(&self.geo, &pointer);
+                    if self.claim_more(dinode, pointer, blocks, &mut tally) {
+                        walk.pass(blocks);
+                    }
+                }
                 Claim::Shared => walk.skip(),
                 Claim::Wrong(finding) => {
                     walk.skip();
@@ -191,8 +196,8 @@ impl Volume {
         Ok(tally)
     }
 
-    fn claim_one(&mut self, ino: u32, dinode: &Dinode, pointer: crate::walk::Pointer, tally: &mut Tally) -> Claim {
-        let crate::walk::Pointer { slot, lbn, level, frag, count } = pointer;
+    fn claim_one(&mut self, ino: u32, dinode: &Dinode, pointer: Pointer, tally: &mut Tally) -> Claim {
+        let Pointer { slot, lbn, level, frag, count } = pointer;
         let is_file = !matches!(slot, Slot::Ext(_));
         let (size, blocks) = (dinode.size, dinode.size.div_ceil(self.geo.bsize.into()));
         if is_file && lbn >= blocks {
@@ -220,6 +225,21 @@ impl Volume {
         }
         self.used.set(frag.0, count.into());
         Claim::Owned
+    }
+
+    /// Claims the `blocks` that follow on a pointer's, if there is nothing to say of any of them. Metadata is taken from
+    /// the start, and so is what is beyond the volume.
+    fn claim_more(&mut self, dinode: &Dinode, last: Pointer, blocks: u32, tally: &mut Tally) -> bool {
+        let (first, frags) = (last.frag.plus(self.geo.frag), blocks * self.geo.frag);
+        let end = last.lbn.saturating_add(1 + u64::from(blocks));
+        let beyond = end > dinode.size.div_ceil(self.geo.bsize.into());
+        if blocks == 0 || beyond || self.used.any(first.0, frags.into()) {
+            return false;
+        }
+        self.used.set(first.0, frags.into());
+        tally.frags += u64::from(frags);
+        tally.end = tally.end.max(end);
+        true
     }
 
     /// What pointers that are all owned add up to.

@@ -34,6 +34,9 @@ pub(crate) struct Pointer {
     pub(crate) count: u32,
 }
 
+/// Pointers that [`Walk::ahead`] looks at. Bounded, as one that may not take a run looks again behind each pointer.
+const RUN_MAX: u32 = 64;
+
 struct Frame {
     at: ByteOff,
     /// Pointers of this block are of this level.
@@ -79,6 +82,27 @@ impl Walk {
     /// Does not follow the pointer that came last.
     pub(crate) fn skip(&mut self) {
         self.below = None;
+    }
+
+    /// How many of the pointers that come next lead to the blocks that follow on that of `last`, the one that came last,
+    /// both in the file and on the disk. Large files lie so: who can take all of them at once may [`Walk::pass`] them.
+    pub(crate) fn ahead(&self, geo: &Geometry, last: &Pointer) -> u32 {
+        let Some(frame) = self.stack.last().filter(|_| last.level == 0 && matches!(last.slot, Slot::Block(_))) else {
+            return 0;
+        };
+        let block = frame.line.get(frame.within..).unwrap_or_default();
+        let leads_on = |&ahead: &u32| {
+            let follows = last.frag.0.checked_add(u64::from(geo.frag) * u64::from(ahead + 1));
+            geo.pointer(block, frame.next + ahead).map(|frag| frag.0) == follows
+        };
+        (0..RUN_MAX.min(geo.nindir - frame.next)).take_while(leads_on).count() as u32
+    }
+
+    /// Passes over the next `pointers`, which [`Walk::ahead`] has counted.
+    pub(crate) fn pass(&mut self, pointers: u32) {
+        if let Some(frame) = self.stack.last_mut() {
+            frame.next += pointers;
+        }
     }
 
     /// The next pointer. Follows the one before, unless it was skipped.

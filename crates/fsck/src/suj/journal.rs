@@ -108,8 +108,8 @@ impl Replay {
     /// The blocks of the journal in the order of the file, joined where they touch.
     pub(crate) async fn extents(&mut self, ino: u32, dinode: &Dinode) -> Result<Vec<(FragNo, usize)>, NotReplayed> {
         let mut extents: Vec<(FragNo, usize)> = vec![];
-        let (mut walk, mut lbn) = (Walk::of(&self.geo, dinode), 0);
-        while lbn < dinode.size / u64::from(self.geo.bsize) {
+        let (mut walk, mut lbn, end) = (Walk::of(&self.geo, dinode), 0, dinode.size / u64::from(self.geo.bsize));
+        while lbn < end {
             // The first pointer that leads elsewhere than to the next block passes over it.
             let leads_on = |pointer: &Pointer| pointer.lbn == lbn && !matches!(pointer.slot, Slot::Ext(_));
             let Some(pointer) = self.step(ino, &mut walk).await?.filter(leads_on) else {
@@ -118,12 +118,15 @@ impl Replay {
             if pointer.level > 0 {
                 continue;
             }
-            lbn += 1;
+            let run = (1 + walk.ahead(&self.geo, &pointer)).min(u32::try_from(end - lbn).unwrap_or(u32::MAX));
+            let blocks = if self.geo.is_data_run(pointer.frag, run * self.geo.frag) { run } else { 1 };
+            walk.pass(blocks - 1);
+            lbn += u64::from(blocks);
             match extents.last_mut() {
-                Some((first, blocks)) if first.0 + *blocks as u64 * u64::from(self.geo.frag) == pointer.frag.0 => {
-                    *blocks += 1;
+                Some((first, before)) if first.0 + *before as u64 * u64::from(self.geo.frag) == pointer.frag.0 => {
+                    *before += blocks as usize;
                 }
-                _ => extents.push((pointer.frag, 1)),
+                _ => extents.push((pointer.frag, blocks as usize)),
             }
         }
         Ok(extents)

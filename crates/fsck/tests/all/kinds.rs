@@ -24,6 +24,14 @@ const fn ufs2(finding: &'static str, damage: fn(&Volume)) -> Case {
     Case { finding, ufs2_only: true, damage }
 }
 
+/// Gives the large file a block at `to`, and the one behind it.
+fn extend_big(v: &Volume, to: FragNo) {
+    v.inode(BIG, |d| (d.size, d.blocks) = (16 * 8192, 17 * 16));
+    let indirect = v.get(BIG).ib[0];
+    v.set_pointer(indirect, 2, to);
+    v.set_pointer(indirect, 3, to.plus(8));
+}
+
 const SUPERBLOCK: &[Case] = &[
     case("SuperblockRestored", |v| v.put_u32(v.sb.at.0 + 1372, 0)),
     case("SuperblockRestored", |v| v.put_u32(v.sb.at.0 + 48, 12345)),
@@ -77,6 +85,17 @@ const INODES: &[Case] = &[
     case("DuplicatePointer", |v| {
         let big = v.get(BIG);
         v.inode(INNER, |d| (d.db, d.ib, d.size, d.blocks) = (big.db, big.ib, big.size, big.blocks));
+    }),
+    // Behind a block that there is nothing to say of, in the file and on the disk.
+    case("BadPointer", |v| extend_big(v, FragNo(v.g.size / 8 * 8 - 8))),
+    case("BadPointer", |v| extend_big(v, FragNo(v.g.cgsblock(Cgx(2)).0 - 8))),
+    case("DuplicatePointer", |v| {
+        let second = v.get(BIG).ib[0].plus(16);
+        v.inode(FILE, |d| d.db[0] = second);
+    }),
+    case("IndirectBeyondSize", |v| {
+        let indirect = v.get(BIG).ib[0];
+        v.set_pointer(indirect, 2, indirect.plus(24));
     }),
     case("IndirectBeyondSize", |v| {
         let indirect = v.get(BIG).ib[0];

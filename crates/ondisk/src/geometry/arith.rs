@@ -174,16 +174,20 @@ impl Geometry {
 
     /// Whether a pointer to `n` fragments may be followed: within the volume and one block, and free of metadata.
     pub fn is_data_range(&self, frag: FragNo, n: u32) -> bool {
-        let in_block = n >= 1 && self.fragnum(frag).saturating_add(n) <= self.frag;
-        if frag.is_hole() || !in_block || frag.plus(n).0 > self.size {
+        self.fragnum(frag).saturating_add(n) <= self.frag && self.is_data_run(frag, n)
+    }
+
+    /// Whether `n` fragments, of however many blocks, are within one group of the volume and free of metadata.
+    pub fn is_data_run(&self, frag: FragNo, n: u32) -> bool {
+        let end = frag.plus(n);
+        if frag.is_hole() || n == 0 || end.0 > self.size {
             return false;
         }
         let c = self.dtog(frag);
-        let before_metadata = c.0 > 0 && frag.plus(n) <= self.cgsblock(c);
-        // A block cannot reach into the next group: a group is a whole number of blocks.
-        let after_metadata = frag >= self.cgdmin(c);
+        let before_metadata = c.0 > 0 && end <= self.cgsblock(c);
+        let after_metadata = frag >= self.cgdmin(c) && end <= self.cgbase(c).plus(self.fpg);
         let summary_end = self.csaddr.plus(self.csfrags());
-        let summary = frag < summary_end && self.csaddr < frag.plus(n);
+        let summary = frag < summary_end && self.csaddr < end;
         (before_metadata || after_metadata) && !summary
     }
 
@@ -260,6 +264,9 @@ mod tests {
         assert!(data(c1, 8) && !data(g.cgsblock(Cgx(1)), 1));
         assert!(data(FragNo(g.cgsblock(Cgx(1)).0 - 8), 8));
         assert!(!data(g.cgtod(Cgx(1)), 8) && !data(g.cgimin(Cgx(1)), 8) && data(g.cgdmin(Cgx(1)), 8));
+        let (one, all) = (g.cgdmin(Cgx(1)), g.fpg - g.dtogd(g.cgdmin(Cgx(1))).0);
+        assert!(g.is_data_run(one, all) && !g.is_data_run(one, all + 8), "a run ends with its group");
+        assert!(!g.is_data_run(FragNo(g.cgsblock(Cgx(1)).0 - 8), 16) && !g.is_data_run(one, 0));
         assert!(data(FragNo(g.size - 8), 8) && !data(FragNo(g.size), 1) && !data(FragNo(g.size - 4), 5));
     }
 

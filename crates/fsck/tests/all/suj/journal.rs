@@ -7,7 +7,8 @@ use crate::common::build::*;
 use fsck::{Journal, Mode, NotReplayed};
 use ondisk::suj::{self, Record};
 use ondisk::superblock::fields::flag;
-use ondisk::{Endian, Format, FragNo};
+use ondisk::{Cgx, Endian, Format, FragNo};
+use std::rc::Rc;
 
 fn volume() -> Journaled {
     Journaled::new(Format::Ufs2, Endian::Little)
@@ -80,6 +81,12 @@ fn journal_that_is_none_is_told_and_the_full_check_runs() {
         }),
         ("cylinder group 0", |v| v.group(0, |bytes, _| bytes[4] ^= 1)),
         ("where no data can be", |v| {
+            // Behind a block that may be the journal's.
+            let (indirect, metadata) = (v.get(JOURNAL).ib[0], v.g.cgsblock(Cgx(2)));
+            v.set_pointer(indirect, 20, FragNo(metadata.0 - 8));
+            v.set_pointer(indirect, 21, metadata);
+        }),
+        ("where no data can be", |v| {
             v.inode(INNER, |d| d.db[0] = FragNo(8));
             v.segment(0, 0, &[new(INNER, 0, v.block(0), 1, 0)]);
         }),
@@ -109,6 +116,26 @@ fn fields(v: &Journaled) -> ondisk::superblock::fields::SbFields {
     let mut fields = None;
     v.superblock(|sb| fields = Some(sb.fields.clone()));
     fields.expect("a superblock")
+}
+
+#[test]
+fn journal_ends_where_the_file_does() {
+    let v = volume();
+    let (indirect, blocks) = (v.get(JOURNAL).ib[0], (suj::SUJ_MIN / 8192) as u32);
+    let mut block = vec![0; 8192];
+    v.disk.peek(v.byte(indirect).0, &mut block);
+    let last = v.g.pointer(&block, blocks - 13).expect("a pointer");
+    // It leads on, and nothing but the size says that it is not the journal's.
+    v.set_pointer(indirect, blocks - 12, last.plus(8));
+    let mut clean = None;
+    v.superblock(|sb| {
+        sb.fields.clean = 1;
+        clean = Some(sb.clone());
+    });
+    let rt = rt::Rt::virtual_time(1);
+    let (inner, disk, sb) = (rt.clone(), Rc::new(v.disk.clone()), clean.expect("a superblock"));
+    let session = rt.block_on(async move { fsck::begin_session(&inner, disk, &sb).await }).expect("a journal");
+    assert_eq!(session.extents.iter().map(|(_, bytes)| bytes).sum::<u64>(), suj::SUJ_MIN);
 }
 
 #[test]
