@@ -51,8 +51,8 @@ pub use held::{Held, How};
 pub use landing::Landing;
 pub use promises::{CrashLeaves, Durable, Promises};
 pub use scheme::{
-    Answer, CallKind, Fields, Home, Leave, LogFile, LogKind, Must, Op, Pointers, Ready, Run, Scheme, Sequence, Slot,
-    Step, Undo, WhileLeaving,
+    Ahead, Answer, CallKind, Fields, Home, Leave, LogFile, LogKind, Must, Op, Pointers, Ready, Run, Scheme, Sequence,
+    Slot, Step, Undo, WhileLeaving,
 };
 pub use ticket::{Freed, Ledger, Ticket, Told, Watch};
 

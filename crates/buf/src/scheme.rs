@@ -455,6 +455,15 @@ pub enum WhileLeaving {
     Copy,
 }
 
+/// How far a call is that takes a name away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ahead {
+    /// The name was found. What it names is read next.
+    Found,
+    /// The inode was read. Its name goes next.
+    Read,
+}
+
 /// A way to keep metadata in order.
 pub trait Scheme {
     /// Its name on the command line.
@@ -509,6 +518,10 @@ pub trait Scheme {
     fn give_up(&self, cache: &Rc<Cache>, op: Op) {
         drop(self.end(cache, op));
     }
+
+    /// A call is about to take a name of an inode away. Nothing follows from it: a scheme with records of inodes may ask
+    /// memory for them, which comes while the call does something else.
+    fn look_ahead(&self, _ino: Ino, _ahead: Ahead) {}
 
     /// A step of a call has happened in memory.
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer;

@@ -47,8 +47,8 @@ use rule::Rule;
 use crate::AllocInit;
 use crate::rules::Rules;
 use buf::{
-    Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Held, ImageNo, Landing, Leave, Must, Op, Promises,
-    Ready, Role, Scheme, Step, Ticket,
+    Ahead, Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Held, ImageNo, Landing, Leave, Must, Op,
+    Promises, Ready, Role, Scheme, Step, Ticket,
 };
 use deps::Deps;
 use names::Place;
@@ -243,6 +243,10 @@ impl Scheme for SoftUpdates {
             }
             None => self.admit(cache, op),
         }
+    }
+
+    fn look_ahead(&self, ino: Ino, ahead: Ahead) {
+        self.deps.borrow().prefetch(ino, ahead);
     }
 
     fn step(&self, cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {

@@ -27,8 +27,8 @@ mod tests;
 
 use crate::SoftUpdates;
 use buf::{
-    Answer, Boxed, BufRef, Cache, Held, How, ImageNo, Leave, LogFile, LogKind, Must, Op, Promises, Ready, Role, Scheme,
-    Step, WhileLeaving,
+    Ahead, Answer, Boxed, BufRef, Cache, Held, How, ImageNo, Leave, LogFile, LogKind, Must, Op, Promises, Ready, Role,
+    Scheme, Step, WhileLeaving,
 };
 use log::Log;
 use ondisk::Ino;
@@ -197,6 +197,10 @@ impl Scheme for Suj {
             state.running.remove(&op.id);
         }
         self.inner.end(cache, op)
+    }
+
+    fn look_ahead(&self, ino: Ino, ahead: Ahead) {
+        self.inner.look_ahead(ino, ahead);
     }
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {

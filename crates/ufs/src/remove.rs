@@ -1,7 +1,7 @@
 //! Calls that take names away: unlink and rmdir.
 
 use crate::{Layout, Ufs, attr};
-use buf::{CallKind, Freed};
+use buf::{Ahead, CallKind, Freed};
 use vfs::{Name, NodeId, Refusal, Result};
 
 impl<L: Layout> Ufs<L> {
@@ -15,7 +15,9 @@ impl<L: Layout> Ufs<L> {
             let _alone = dir.lock.write().await;
             let now = self.now();
             let found = self.must_find(&dir, name.bytes()).await?;
+            self.cache().scheme().look_ahead(found.ino, Ahead::Found);
             let inode = self.inode(found.ino).await?;
+            self.cache().scheme().look_ahead(found.ino, Ahead::Read);
             attr::may_unlink(&dir, &inode)?;
             if inode.is_dir() {
                 return Err(Refusal::IsDirectory.into());

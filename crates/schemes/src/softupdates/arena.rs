@@ -3,6 +3,7 @@
 //! A number stays with its record: once the record is gone, the number names nothing, even if its place is used again.
 //! Whoever waits for a record so finds out, without being told, that there is nothing left to wait for.
 
+use prefetch_index::prefetch_index;
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
 
@@ -52,16 +53,19 @@ impl<T> std::fmt::Debug for Id<T> {
     }
 }
 
-/// Records of one kind. The place that was left last is taken first: it is still near. They come in chunks, so that none
-/// is ever moved: a volume that is busy has a hundred thousand.
+/// Records of one kind. The place that was left last is taken first: it is still near. They come in slabs, so that none is
+/// ever moved, and so that there are few slabs to look through: a volume that is busy has a hundred thousand records.
 pub(super) struct Arena<T> {
-    chunks: Vec<Box<Chunk<T>>>,
+    slabs: Vec<Vec<Chunk<T>>>,
     free: Vec<u32>,
     len: usize,
 }
 
 /// Places in a chunk: so few that a new one, which is made empty first, is still near when records are put into it.
-const CHUNK: usize = 64;
+const CHUNK: usize = 8;
+
+/// Chunks in a slab: 32 KiB of the smallest records.
+const SLAB: usize = 64;
 
 /// Cache lines are fetched in pairs, and a record of 128 bytes is such a pair here.
 #[repr(align(128))]
@@ -88,19 +92,21 @@ pub(super) const fn place_size<T>() -> usize {
 
 impl<T> Default for Arena<T> {
     fn default() -> Self {
-        Arena { chunks: Vec::new(), free: Vec::new(), len: 0 }
+        Arena { slabs: Vec::new(), free: Vec::new(), len: 0 }
     }
 }
 
 impl<T> Arena<T> {
     #[inline]
     fn place(&self, place: u32) -> Option<&Place<T>> {
-        Some(&self.chunks.get(place as usize / CHUNK)?.0[place as usize % CHUNK])
+        let (chunk, at) = (place as usize / CHUNK, place as usize % CHUNK);
+        Some(&self.slabs.get(chunk / SLAB)?.get(chunk % SLAB)?.0[at])
     }
 
     #[inline]
     fn place_mut(&mut self, place: u32) -> Option<&mut Place<T>> {
-        Some(&mut self.chunks.get_mut(place as usize / CHUNK)?.0[place as usize % CHUNK])
+        let (chunk, at) = (place as usize / CHUNK, place as usize % CHUNK);
+        Some(&mut self.slabs.get_mut(chunk / SLAB)?.get_mut(chunk % SLAB)?.0[at])
     }
 
     /// A new record.
@@ -111,7 +117,8 @@ impl<T> Arena<T> {
             None => self.grow(),
         };
         self.len += 1;
-        let place = &mut self.chunks[at as usize / CHUNK].0[at as usize % CHUNK];
+        let (chunk, at_in_chunk) = (at as usize / CHUNK, at as usize % CHUNK);
+        let place = &mut self.slabs[chunk / SLAB][chunk % SLAB].0[at_in_chunk];
         place.record = Some(record);
         Id::new(at, place.turn)
     }
@@ -119,8 +126,13 @@ impl<T> Arena<T> {
     /// Puts a chunk of places on the list of those that are free, the first one uppermost, and takes that.
     #[cold]
     fn grow(&mut self) -> u32 {
-        let first = (self.chunks.len() * CHUNK) as u32;
-        self.chunks.push(Box::new(Chunk(std::array::from_fn(|_| Place::empty()))));
+        if self.slabs.last().is_none_or(|slab| slab.len() == SLAB) {
+            self.slabs.push(Vec::with_capacity(SLAB));
+        }
+        let slabs = self.slabs.len() - 1;
+        let slab = &mut self.slabs[slabs];
+        let first = ((slabs * SLAB + slab.len()) * CHUNK) as u32;
+        slab.push(Chunk(std::array::from_fn(|_| Place::empty())));
         self.free.extend((first + 1..first + CHUNK as u32).rev());
         first
     }
@@ -129,6 +141,15 @@ impl<T> Arena<T> {
     #[inline]
     pub(super) fn get(&self, id: Id<T>) -> Option<&T> {
         self.place(id.place).filter(|place| place.turn == id.turn)?.record.as_ref()
+    }
+
+    /// Asks memory for a record that will be wanted soon.
+    #[inline]
+    pub(super) fn prefetch(&self, id: Id<T>) {
+        let (chunk, at) = (id.place as usize / CHUNK, id.place as usize % CHUNK);
+        if let Some(chunk) = self.slabs.get(chunk / SLAB).and_then(|slab| slab.get(chunk % SLAB)) {
+            prefetch_index(&chunk.0, at);
+        }
     }
 
     /// The same, to be changed.
@@ -163,14 +184,14 @@ impl<T> Arena<T> {
 
     /// The numbers of all records that are there.
     pub(super) fn ids(&self) -> impl Iterator<Item = Id<T>> {
-        let places = (0..).zip(self.chunks.iter().flat_map(|chunk| &chunk.0));
+        let places = (0..).zip(self.slabs.iter().flatten().flat_map(|chunk| &chunk.0));
         let taken = places.filter(|(_, place)| place.record.is_some());
         taken.map(|(at, place)| Id::new(at, place.turn))
     }
 
     /// All records that are there.
     pub(super) fn records_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.chunks.iter_mut().flat_map(|chunk| &mut chunk.0).filter_map(|place| place.record.as_mut())
+        self.slabs.iter_mut().flatten().flat_map(|chunk| &mut chunk.0).filter_map(|place| place.record.as_mut())
     }
 
     /// Records that are there.
@@ -204,12 +225,12 @@ mod tests {
     #[test]
     fn many_records_are_found_by_their_numbers_and_places_are_used_again() {
         let mut arena = Arena::default();
-        let mut ids: Vec<_> = (0..3 * CHUNK).map(|n| arena.insert(n)).collect();
+        let mut ids: Vec<_> = (0..3 * SLAB * CHUNK).map(|n| arena.insert(n)).collect();
         for n in (0..ids.len()).step_by(3) {
             assert_eq!(arena.remove(ids[n]), Some(n));
             ids[n] = arena.insert(n + 100_000);
         }
-        assert_eq!((arena.len(), arena.chunks.len()), (3 * CHUNK, 3));
+        assert_eq!((arena.len(), arena.slabs.len()), (3 * SLAB * CHUNK, 3));
         for (n, id) in ids.iter().enumerate() {
             assert_eq!(arena.get(*id), Some(&(if n % 3 == 0 { n + 100_000 } else { n })));
         }

@@ -5,6 +5,7 @@
 
 use super::arena::{Id, Place};
 use ondisk::Ino;
+use prefetch_index::prefetch_index;
 use std::num::NonZeroU32;
 
 /// Inodes to a leaf. A record pins the buf of its inode, so that a leaf with one record is less than comes with it.
@@ -65,6 +66,15 @@ impl<T> ByIno<T> {
     #[inline]
     pub(super) fn of(&self, ino: Ino) -> Option<&T> {
         self.place(ino.0)?.record.as_ref()
+    }
+
+    /// Asks memory for this inode's record, which will be wanted soon.
+    #[inline]
+    pub(super) fn prefetch(&self, ino: Ino) {
+        let (leaf, at) = split(ino.0);
+        if let Some(Some(leaf)) = self.leaves.get(leaf) {
+            prefetch_index(&leaf.places, at);
+        }
     }
 
     /// The same, to be changed.

@@ -4,10 +4,23 @@ use super::arena::Id;
 use super::deps::{Deps, InodeDep, PageKind};
 use super::rule::Rule;
 use super::state::{Deed, Event, State};
-use buf::{BufRef, Cache, ImageNo, Landing, Ticket};
+use buf::{Ahead, BufRef, Cache, ImageNo, Landing, Ticket};
 use ondisk::Ino;
 
 impl Deps {
+    /// Asks memory for the records of a file that is about to lose a name. On a busy volume they are far away, and each is
+    /// found through the one before.
+    pub(super) fn prefetch(&self, ino: Ino, ahead: Ahead) {
+        match ahead {
+            Ahead::Found => self.inodes.prefetch(ino),
+            Ahead::Read => {
+                let Some(dep) = self.inodes.of(ino) else { return };
+                dep.names.into_iter().for_each(|name| self.names.prefetch(name));
+                dep.pointers.into_iter().for_each(|pointer| self.pointers.prefetch(pointer));
+            }
+        }
+    }
+
     /// The record of an inode that was there before, or is known already.
     #[inline]
     pub(super) fn inode_dep(&mut self, ino: Ino, inode: &BufRef) -> Id<InodeDep> {
