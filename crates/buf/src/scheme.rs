@@ -455,7 +455,7 @@ pub enum WhileLeaving {
     Copy,
 }
 
-/// How far a call is that takes a name away.
+/// How far an unlink is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ahead {
     /// The name was found. What it names is read next.
@@ -519,7 +519,7 @@ pub trait Scheme {
         drop(self.end(cache, op));
     }
 
-    /// A call is about to take a name of an inode away. Nothing follows from it: a scheme with records of inodes may ask
+    /// An unlink is about to take a name of an inode away. Nothing follows from it: a scheme with records of inodes may ask
     /// memory for them, which comes while the call does something else.
     fn look_ahead(&self, _ino: Ino, _ahead: Ahead) {}
 

@@ -90,6 +90,12 @@ pub(super) const fn place_size<T>() -> usize {
     size_of::<Place<T>>()
 }
 
+/// The slab, the chunk in it, and the place in that.
+fn split(place: u32) -> (usize, usize, usize) {
+    let (chunk, at) = (place as usize / CHUNK, place as usize % CHUNK);
+    (chunk / SLAB, chunk % SLAB, at)
+}
+
 impl<T> Default for Arena<T> {
     fn default() -> Self {
         Arena { slabs: Vec::new(), free: Vec::new(), len: 0 }
@@ -99,14 +105,14 @@ impl<T> Default for Arena<T> {
 impl<T> Arena<T> {
     #[inline]
     fn place(&self, place: u32) -> Option<&Place<T>> {
-        let (chunk, at) = (place as usize / CHUNK, place as usize % CHUNK);
-        Some(&self.slabs.get(chunk / SLAB)?.get(chunk % SLAB)?.0[at])
+        let (slab, chunk, at) = split(place);
+        Some(&self.slabs.get(slab)?.get(chunk)?.0[at])
     }
 
     #[inline]
     fn place_mut(&mut self, place: u32) -> Option<&mut Place<T>> {
-        let (chunk, at) = (place as usize / CHUNK, place as usize % CHUNK);
-        Some(&mut self.slabs.get_mut(chunk / SLAB)?.get_mut(chunk % SLAB)?.0[at])
+        let (slab, chunk, at) = split(place);
+        Some(&mut self.slabs.get_mut(slab)?.get_mut(chunk)?.0[at])
     }
 
     /// A new record.
@@ -117,8 +123,8 @@ impl<T> Arena<T> {
             None => self.grow(),
         };
         self.len += 1;
-        let (chunk, at_in_chunk) = (at as usize / CHUNK, at as usize % CHUNK);
-        let place = &mut self.slabs[chunk / SLAB][chunk % SLAB].0[at_in_chunk];
+        let (slab, chunk, at_in_chunk) = split(at);
+        let place = &mut self.slabs[slab][chunk].0[at_in_chunk];
         place.record = Some(record);
         Id::new(at, place.turn)
     }
@@ -146,8 +152,8 @@ impl<T> Arena<T> {
     /// Asks memory for a record that will be wanted soon.
     #[inline]
     pub(super) fn prefetch(&self, id: Id<T>) {
-        let (chunk, at) = (id.place as usize / CHUNK, id.place as usize % CHUNK);
-        if let Some(chunk) = self.slabs.get(chunk / SLAB).and_then(|slab| slab.get(chunk % SLAB)) {
+        let (slab, chunk, at) = split(id.place);
+        if let Some(chunk) = self.slabs.get(slab).and_then(|slab| slab.get(chunk)) {
             prefetch_index(&chunk.0, at);
         }
     }

@@ -239,15 +239,11 @@ impl Deps {
                 fresh.iter().for_each(|landing| advance.landing(Some(landing)));
                 fresh.iter().any(|landing| !landing.is_done())
             }
-            PageKind::Inodes(row) => {
-                let pending = || row.ids().iter().filter_map(|id| self.inodes.get(*id));
-                pending().filter_map(|dep| dep.pointers).for_each(|id| self.pointers.prefetch(id));
-                pending().fold(false, |held, dep| {
-                    let bit = dep.bit.as_ref().filter(|bit| dep.state == State::Held && !bit.is_done());
-                    advance.landing(bit);
-                    advance.under_pointers_from(dep.pointers) || bit.is_some() || held
-                })
-            }
+            PageKind::Inodes(row) => row.ids().iter().filter_map(|id| self.inodes.get(*id)).fold(false, |held, dep| {
+                let bit = dep.bit.as_ref().filter(|bit| dep.state == State::Held && !bit.is_done());
+                advance.landing(bit);
+                advance.under_pointers_from(dep.pointers) || bit.is_some() || held
+            }),
             PageKind::Indirect(indirect) => {
                 let pending = indirect.pointers.values().filter_map(|id| self.pointers.get(*id));
                 pending.filter(|dep| advance.under_pointer(dep)).count() > 0
