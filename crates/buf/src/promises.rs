@@ -45,16 +45,14 @@ pub struct Promises {
     /// fsync of a new file makes its name durable, too.
     pub fsync_covers_name: bool,
     /// After a crash a renamed file has its old name or its new one, never neither. While two names are
-    /// exchanged one of the files has a third one beside it, which a crash may leave, unless calls are atomic.
+    /// exchanged one of the files has a third one beside it, which a crash may leave unless the names are of one moment.
     /// A directory that takes the place of an empty one has two names for a while, which no directory may have: a crash
     /// then leaves it its old name, and the empty directory is gone.
     pub rename_never_loses: bool,
-    /// After a crash each call has happened as a whole, or not at all: never a rename with both names, or a write of
-    /// which the first half is there.
-    pub call_is_atomic: bool,
-    /// What a crash leaves is what the volume was after some call of its history: if a call is there, then so are all
-    /// that returned before it began, and none has overtaken another.
-    pub prefix_order: bool,
+    /// After a crash all names are those of one moment of the volume's history. A call that makes, moves or removes
+    /// names has happened as a whole, or not at all: never a rename with both names. If one is there, then so are all that
+    /// returned before it began. It says nothing of contents and attributes.
+    pub names_of_a_moment: bool,
     /// What was durable stays, whatever is done to the same file afterwards. Without order a block that moves, or an
     /// inode that is ahead of its blocks, takes old contents along.
     pub durable_stays: bool,

@@ -153,14 +153,14 @@ impl Judge<'_> {
         None
     }
 
-    /// The name that a file has while it is exchanged with another one: two entries do not change at once. Unless calls
-    /// are atomic, a crash may leave it.
+    /// The name that a file has while it is exchanged with another one: two entries do not change at once. Unless the
+    /// names are of one moment, a crash may leave it.
     fn is_aside(&self, name: &[u8]) -> bool {
         let exchanges = |call: &crate::record::Call| {
             matches!(call.op, Some(workload::random::Op::Rename { mode: vfs::RenameMode::Exchange, .. }))
         };
         let begun = &self.recording.calls[..self.floors.top.min(self.recording.calls.len())];
-        !self.promises.call_is_atomic && name.starts_with(b".exchange-") && begun.iter().any(exchanges)
+        !self.promises.names_of_a_moment && name.starts_with(b".exchange-") && begun.iter().any(exchanges)
     }
 
     /// A name's meaning, in words.
@@ -204,7 +204,7 @@ impl Judge<'_> {
 
     /// The names are those of one moment.
     fn moment(&self, found: &Tree) -> Option<Breach> {
-        if !self.promises.prefix_order && !self.promises.call_is_atomic {
+        if !self.promises.names_of_a_moment {
             return None;
         }
         fn names(tree: &Tree) -> impl Iterator<Item = (&FileId, &BTreeMap<Vec<u8>, FileId>)> {

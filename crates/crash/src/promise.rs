@@ -121,12 +121,12 @@ impl<'a> Promised<'a> {
         changed
     }
 
-    /// What a crash may take from renames that need not be durable yet, unless calls are atomic
+    /// What a crash may take from renames that need not be durable yet, unless the names are of one moment
     /// (`Promises::rename_never_loses`). A directory that takes the place of an empty one, or is exchanged, has two names
     /// for a while; no directory may, and the repair leaves it the old one. The empty one is gone then; one that is
     /// exchanged has its third name.
     fn endangered(&self) -> Vec<(Place, Option<FileId>)> {
-        if self.promises.call_is_atomic {
+        if self.promises.names_of_a_moment {
             return Vec::new();
         }
         let on_return = self.promises.name_added == Durable::OnReturn;

@@ -13,7 +13,7 @@ use buf::{CrashLeaves, Durable, Promises};
 pub enum Question {
     /// Is a change of names durable when its call returns?
     OnReturn,
-    /// Has a call happened wholly after recovery, or not at all?
+    /// Has a call that changes names happened wholly after recovery, or not at all?
     Atomic,
     /// Is a file with a durable name never without one?
     Named,
@@ -82,8 +82,7 @@ impl Question {
             attributes: Durable::AfterSync,
             fsync_covers_name: false,
             rename_never_loses: false,
-            call_is_atomic: false,
-            prefix_order: false,
+            names_of_a_moment: false,
             durable_stays: false,
             crash_leaves: CrashLeaves::Log,
             no_stale_data: false,
@@ -92,7 +91,7 @@ impl Question {
         };
         match self {
             Question::OnReturn => Promises { name_added: Durable::OnReturn, name_removed: Durable::OnReturn, ..least },
-            Question::Atomic => Promises { call_is_atomic: true, ..least },
+            Question::Atomic => Promises { names_of_a_moment: true, ..least },
             Question::Named => Promises { rename_never_loses: true, ..least },
             // Files that change are looked at only where what was durable stays.
             Question::DataFirst => Promises { no_stale_data: true, durable_stays: true, ..least },
