@@ -221,6 +221,8 @@ pub enum Step<'a> {
         ino: Ino,
         /// The buf with the named inode.
         inode: &'a BufRef,
+        /// That is a directory.
+        directory: bool,
         /// For a new directory: its first block, and the buf with its parent's inode, whose link count went up.
         mkdir: Option<(&'a BufRef, &'a BufRef)>,
     },
@@ -236,6 +238,8 @@ pub enum Step<'a> {
         ino: Ino,
         /// The buf with the inode that it names now.
         inode: &'a BufRef,
+        /// That is a directory.
+        directory: bool,
         /// The type in the entry before: that of what it named.
         kind_before: u8,
         /// The entry is `..` of a directory that moved, and gives nobody a name.

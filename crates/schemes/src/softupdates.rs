@@ -51,7 +51,7 @@ use buf::{
     Promises, Ready, Role, Scheme, Step, Ticket,
 };
 use deps::Deps;
-use names::Place;
+use names::{Named, Place};
 use ondisk::Ino;
 use pointers::Allocated;
 use std::cell::{Cell, RefCell};
@@ -130,9 +130,9 @@ impl SoftUpdates {
                 deps.directory_grown(ino, inode, block, size_before);
             }
             Step::InodeChanged { ino, inode, .. } => deps.directory_has_grown(ino, inode),
-            Step::LinkAdded { dir, block, offset, ino, inode, mkdir } => {
-                let parent = mkdir.map(|(_, parent)| parent);
-                deps.link_added(Place { dir, block, offset }, ino, inode, parent);
+            Step::LinkAdded { dir, block, offset, ino, inode, directory, mkdir } => {
+                let named = Named { ino, inode, moves: directory && mkdir.is_none() };
+                deps.link_added(Place { dir, block, offset }, named, mkdir.map(|(_, parent)| parent));
             }
             Step::LinkRemoved { dir, block, offset, ref ticket, .. } => {
                 return deps.came_and_went(Place { dir, block, offset }, ticket);
@@ -154,9 +154,9 @@ impl SoftUpdates {
                 deps.block_allocated(cache, &set, &mut freed);
                 freed
             }
-            Step::LinkChanged { dir, block, offset, ino, inode, kind_before, dotdot, ticket } => {
-                let at = Place { dir, block, offset };
-                deps.link_changed(cache, at, ino, inode, kind_before, dotdot, ticket)
+            Step::LinkChanged { dir, block, offset, ino, inode, directory, kind_before, dotdot, ticket } => {
+                let (at, named) = (Place { dir, block, offset }, Named { ino, inode, moves: directory && !dotdot });
+                deps.link_changed(cache, at, named, kind_before, dotdot, ticket)
             }
             Step::LinkRemoved { dir, block, offset, before, ticket } => {
                 deps.link_removed(cache, Place { dir, block, offset }, before, ticket)
@@ -171,7 +171,7 @@ impl SoftUpdates {
     async fn drain(deps: Rc<RefCell<Deps>>, cache: Rc<Cache>, enough: usize) -> Result<()> {
         deps.borrow_mut().counters.slowed += 1;
         for _ in 0..ROUNDS {
-            deps.borrow_mut().settle();
+            deps.borrow_mut().settle(&cache);
             if deps.borrow().pending(&cache) <= enough {
                 break;
             }
@@ -280,14 +280,15 @@ impl Scheme for SoftUpdates {
         let (cache, deps) = (cache.clone(), self.deps.clone());
         let inode = Landing::of(inode);
         let since: Vec<Landing> = cache.unsettled_of(ino).iter().map(|buf| Landing::of(buf)).collect();
-        let above = deps.borrow().above(ino);
+        let (above, began) = (deps.borrow().above(ino), deps.borrow().seq);
         let gone = deps.borrow().removals_of(&above);
         Must::Wait(Box::pin(async move {
             let mut patience = Patience::default();
             loop {
-                deps.borrow_mut().settle();
+                deps.borrow_mut().settle(&cache);
                 let round = deps.borrow().fsync_round(ino, &since, &inode, &above, &gone);
                 if round.is_empty() {
+                    deps.borrow_mut().renamed_until(began);
                     return Ok(());
                 }
                 cache.write_all(round).await?;
@@ -311,7 +312,7 @@ impl Scheme for SoftUpdates {
                 } else {
                     cache.write_in_order().await?
                 };
-                deps.borrow_mut().settle();
+                deps.borrow_mut().settle(&cache);
                 let standing = standing.left(&deps.borrow());
                 more -= u32::from(standing == 0);
                 if standing == 0 {
@@ -327,12 +328,13 @@ impl Scheme for SoftUpdates {
         }))
     }
 
-    fn tick(&self, _cache: &Rc<Cache>, _now: rt::Time) {
+    fn tick(&self, cache: &Rc<Cache>, _now: rt::Time) {
         let mut deps = self.deps.borrow_mut();
-        deps.settle();
+        deps.settle(cache);
         deps.drop_idle();
         if !deps.is_busy() {
             deps.moved.clear();
+            deps.renamed.clear();
         }
     }
 

@@ -164,10 +164,11 @@ impl<L: Layout> Ufs<L> {
         }
         let Target { ino, kind, inode, mkdir } = target;
         let entry = Entry { dir: dir.ino(), offset, ino };
-        self.leaks.entered(entry, kind == Kind::Directory, mkdir.is_some());
+        let directory = kind == Kind::Directory;
+        self.leaks.entered(entry, directory, mkdir.is_some());
         let none = self
             .cache()
-            .step(op, Step::LinkAdded { dir: dir.ino(), block: &block, offset: within, ino, inode, mkdir })
+            .step(op, Step::LinkAdded { dir: dir.ino(), block: &block, offset: within, ino, inode, directory, mkdir })
             .await?;
         debug_assert!(none.is_none());
         self.touch_dir(op, dir, now).await
@@ -252,9 +253,11 @@ impl<L: Layout> Ufs<L> {
         });
         let (Target { ino, kind, inode, .. }, offset) = (target, within as u32);
         let entry = Entry { dir: dir.ino(), offset: found.offset, ino };
-        self.leaks.redirected(found.ino, entry, kind == Kind::Directory, ticket.freed());
-        let dir_ino = dir.ino();
-        let step = Step::LinkChanged { dir: dir_ino, block: &block, offset, ino, inode, kind_before, dotdot, ticket };
+        let directory = kind == Kind::Directory;
+        self.leaks.redirected(found.ino, entry, directory, ticket.freed());
+        let (dir_ino, block) = (dir.ino(), &block);
+        let step =
+            Step::LinkChanged { dir: dir_ino, block, offset, ino, inode, directory, kind_before, dotdot, ticket };
         let ripe = self.cache().step(op, step).await?;
         self.touch_dir_before(op, dir, ripe, now).await
     }

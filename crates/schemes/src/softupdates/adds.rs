@@ -1,7 +1,7 @@
 //! The records of names that come, and when a name can be found.
 
 use super::arena::Id;
-use super::deps::{AllocDep, Deps, DirAdd, Extra, Grown, InodeDep, PageDep, PageKind, PageNo, PointerSlot};
+use super::deps::{AllocDep, Deps, DirAdd, Extra, Grown, InodeDep, PageDep, PageKind, PageNo, PointerSlot, page_in};
 use super::names::Place;
 use super::rule::Rule;
 use super::state::State;
@@ -126,6 +126,29 @@ impl Deps {
         self.pointers_of(dir).find(grows)
     }
 
+    /// The newest pointer to a place where a block of the directory moved, if it is not durable.
+    pub(super) fn newest_move(&self, dir: Ino) -> Option<Id<AllocDep>> {
+        let moved = |id: &Id<AllocDep>| {
+            let dep = self.pointers.get(*id).filter(|dep| !matches!(dep.slot, PointerSlot::ExtAttr(_)));
+            dep.is_some_and(|dep| dep.old.frags > 0 && dep.old.at != dep.new.at)
+        };
+        self.pointers_of(dir).filter(|_| self.has(Rule::MovedEntry)).find(moved)
+    }
+
+    /// A block of a directory moved. What comes and goes in it is found in the new place, and so with the pointer to it;
+    /// an image that lands there before brings nobody a name, and takes none.
+    #[inline(never)]
+    pub(super) fn directory_moved(&mut self, block: &BufRef, pointer: Id<AllocDep>) {
+        let Some(page) = self.find_page(block).filter(|_| self.has(Rule::MovedEntry)) else { return };
+        let PageKind::Directory(names) = &mut page_in(&mut self.pages, page).kind else { return };
+        names.rems.iter_mut().for_each(|rem| rem.claim = Some(pointer));
+        for id in names.adds.ids() {
+            if let Some(add) = self.names.get_mut(*id) {
+                add.claim = Some(pointer);
+            }
+        }
+    }
+
     /// The same, where its blocks hang on indirect ones.
     #[inline(always)]
     pub(super) fn indirect_claim(&self, dir: Ino) -> Option<Grown> {
@@ -150,7 +173,7 @@ impl Deps {
         inode
             && parent
             && !extra.doomed
-            && extra.dotdot.and_then(|id| self.names.get(id)).is_none_or(|dotdot| dotdot.state == State::Durable)
+            && extra.dotdot.and_then(|id| self.names.get(id)).is_none_or(|dotdot| self.is_entered(dotdot))
             && extra.bodies.iter().all(|id| self.is_pointer_durable(*id))
             && extra.awaits.iter().all(|id| self.is_settled(*id))
             && extra.after.iter().all(|removal| self.is_gone(*removal))
@@ -165,10 +188,23 @@ impl Deps {
     /// After a crash the name would be found, from the root down; or it is none any more.
     pub(super) fn is_settled(&self, id: Id<DirAdd>) -> bool {
         let Some(add) = self.names.get(id) else { return true };
-        if add.state != State::Durable || !self.is_reachable(self.directory_of(add)) {
-            return false;
+        self.is_entered(add) && self.is_reachable(self.directory_of(add))
+    }
+
+    /// The directory on the disk has the entry.
+    pub(super) fn is_entered(&self, add: &DirAdd) -> bool {
+        add.state == State::Durable && self.is_claimed(add)
+    }
+
+    /// What the entry meant before is released, if the disk has the entry.
+    fn release_of(&mut self, cache: &Cache, id: Id<DirAdd>) {
+        let has_tickets = |add: &&DirAdd| add.extra.as_ref().is_some_and(|extra| !extra.tickets.is_empty());
+        if !self.names.get(id).filter(has_tickets).is_some_and(|add| self.is_entered(add)) {
+            return;
         }
-        self.is_claimed(add)
+        let extra = self.names.get_mut(id).and_then(|add| add.extra.as_mut());
+        let tickets = extra.map(|extra| std::mem::take(&mut extra.tickets)).unwrap_or_default();
+        self.release(cache, tickets);
     }
 
     /// The directory leads to the entry.
@@ -177,12 +213,15 @@ impl Deps {
         add.claim.is_none_or(|id| self.is_pointer_durable(id)) && grown.is_none_or(|grown| self.has_grown(grown))
     }
 
-    /// Drops the names that can be reached now; what was without a name has one then.
-    pub(super) fn settle(&mut self) {
+    /// Drops the names that can be reached now; what was without a name has one then. What entries that the disk has now
+    /// meant before is released.
+    pub(super) fn settle(&mut self, cache: &Cache) {
+        self.settle_removals(cache);
         loop {
             let waiting = std::mem::take(&mut self.unreached);
             let before = waiting.len();
             for id in waiting {
+                self.release_of(cache, id);
                 if !self.is_settled(id) {
                     self.unreached.push(id);
                     continue;

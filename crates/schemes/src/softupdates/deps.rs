@@ -134,6 +134,18 @@ pub(super) enum Before {
     Area(Box<([FragNo; 2], u64)>),
 }
 
+impl Before {
+    /// What both go back to. The file may have been cut between them: it then goes back to where it was cut, since what
+    /// lay beyond is freed once an image has landed, whether or not that is rolled back.
+    pub(super) fn or_earlier(self, other: Before) -> Before {
+        match (self, other) {
+            (Before::Same, other) => other,
+            (Before::Size(one), Before::Size(other)) => Before::Size(one.min(other)),
+            (first, _) => first,
+        }
+    }
+}
+
 /// A name that came, or came to mean another inode (`diradd`). It takes one cache line: a volume that is busy has more of
 /// them than a processor keeps near, and most of them are looked at only once more, when they go.
 pub(super) struct DirAdd {
@@ -152,7 +164,8 @@ pub(super) struct DirAdd {
     pub(super) awaited: bool,
     /// It is a `..`, and gives nobody a name.
     pub(super) dotdot: bool,
-    /// What the directory must have pointed to for the entry to be found (`newdirblk`).
+    /// What the directory must have pointed to for the entry to be found (`newdirblk`): its growth over the entry, and the
+    /// block's last move.
     pub(super) claim: Option<Id<AllocDep>>,
     /// Its place in time among names that come and go.
     pub(super) seq: u64,
@@ -225,13 +238,16 @@ pub(super) struct DirRem {
     pub(super) seq: u64,
     pub(super) state: State,
     /// Names that must be reachable first.
-    pub(super) awaits: Vec<Id<DirAdd>>,
+    pub(super) awaits: Box<[Id<DirAdd>]>,
     /// Older names of a directory that goes for good: they must be gone first (W4 of `names`).
-    pub(super) after: Vec<RemId>,
+    pub(super) after: Box<[RemId]>,
     /// Where the bytes around the entry begin, and what they were: they leave so while the removal is held.
     pub(super) before: Option<(u32, Box<[u8]>)>,
     /// The same entry's coming, if no image had it yet and somebody waits for it.
     pub(super) add: Option<Id<DirAdd>>,
+    /// What the directory must have pointed to for the removal to be seen: the block's last move. Before, the disk has the
+    /// name, in the old place.
+    pub(super) claim: Option<Id<AllocDep>>,
     /// What is done when the removal is durable.
     pub(super) tickets: Vec<Ticket>,
 }
@@ -265,12 +281,16 @@ pub(super) struct Deps {
     pub(super) fresh_inodes: Option<Landing>,
     /// Names that are durable in their block, and cannot be reached yet.
     pub(super) unreached: Vec<Id<DirAdd>>,
+    /// Removals that are durable in a block which the disk does not have in its new place yet.
+    pub(super) unclaimed: Vec<RemId>,
     /// Pending `..`, by the directory that they are in.
     pub(super) dotdots: FxHashMap<Ino, Id<DirAdd>>,
     /// By directory: what removals in it were waiting for. Its own name must not go before.
     pub(super) moved_out: FxHashMap<Ino, Vec<Id<DirAdd>>>,
     /// By directory: the removals of its names in other directories, which it was renamed out of.
     pub(super) moved_from: FxHashMap<Ino, Vec<RemId>>,
+    /// Directories that got other names since all was durable, and their places in time.
+    pub(super) renamed: FxHashMap<Ino, u64>,
     /// Directories that moved to other ones since all was durable, and their places in time.
     pub(super) moved: FxHashMap<Ino, u64>,
     /// By directory: how it grew, until that is durable.
@@ -300,9 +320,11 @@ impl Deps {
             free_pages: Vec::new(),
             fresh_inodes: None,
             unreached: Vec::new(),
+            unclaimed: Vec::new(),
             dotdots: FxHashMap::default(),
             moved_out: FxHashMap::default(),
             moved_from: FxHashMap::default(),
+            renamed: FxHashMap::default(),
             moved: FxHashMap::default(),
             grown: FxHashMap::default(),
             grows_beyond_direct: false,

@@ -9,7 +9,7 @@
 //!     came and went in these bytes since then leaves later.
 
 use super::arena::Id;
-use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageKind, PageNo, PointerSlot};
+use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageKind, PageNo, PointerSlot, RemId};
 use super::state::{Deed, Event, State};
 use buf::{BufRef, Cache, Freed, ImageNo, Leave, Pointers, Ticket, Undo};
 use disk::Block;
@@ -210,14 +210,14 @@ impl Deps {
         }
         // Where two wait in one entry, the older one is undone last, and its older meaning stands. A row is in the order of
         // their making.
-        let mut carried: Vec<u32> = Vec::new();
+        let mut carried: Vec<(u32, Id<DirAdd>)> = Vec::new();
         for id in adds.into_iter().rev() {
             let Some(add) = self.names.get(id) else { continue };
             let (offset, was, seq, held) = (add.offset, add.was(), add.seq, add.state == State::Held);
             let behind = frozen.iter().any(|frozen| is_in(frozen, offset) && frozen.seq < seq);
-            if held && carried.contains(&offset) {
+            if held && let Some((_, newer)) = carried.iter().find(|(at, _)| *at == offset) {
                 // A newer meaning of the entry is in the image, and needed nobody to wait for this one any more.
-                self.supersede(id, page);
+                self.supersede(id, *newer);
                 continue;
             }
             let safe = !behind && self.is_name_safe(add);
@@ -230,19 +230,17 @@ impl Deps {
                     undone.undo(&Undo::Entry { offset, ino: was.0, kind: was.1 });
                 }
             } else if was.0 != Ino::NONE {
-                carried.push(offset);
+                carried.push((offset, id));
             }
         }
     }
 
-    /// A name that no image had, under a newer one that this image has: what it kept waits for the newer one.
-    fn supersede(&mut self, id: Id<DirAdd>, page: PageNo) {
-        let Some(add) = self.remove_add(id) else { return };
-        let page = self.page_mut(page);
-        // It ripens with the image that is leaving now, or a later one.
-        let image = page.buf.next_image();
-        let tickets = add.extra.into_iter().flat_map(|extra| extra.tickets);
-        page.waiting.extend(tickets.map(|ticket| (image, ticket)));
+    /// A name that no image had, under a newer one that this image has: what it kept is released with the newer one.
+    fn supersede(&mut self, id: Id<DirAdd>, newer: Id<DirAdd>) {
+        let Some(extra) = self.remove_add(id).and_then(|add| add.extra) else { return };
+        if let Some(newer) = self.names.get_mut(newer) {
+            newer.extra.get_or_insert_default().tickets.extend(extra.tickets);
+        }
     }
 
     /// Takes a name out of the inode's row; its page's row is being rebuilt.
@@ -281,8 +279,8 @@ impl Deps {
         }
         self.release(cache, ripe);
         self.drop_page_if_idle(page);
-        if !self.unreached.is_empty() {
-            self.settle();
+        if !self.unreached.is_empty() || !self.unclaimed.is_empty() {
+            self.settle(cache);
         }
     }
 
@@ -318,7 +316,6 @@ impl Deps {
             add.state = state;
             if deed == Deed::Release {
                 self.counters.released += 1;
-                ripe.extend(add.extra.iter_mut().flat_map(|extra| std::mem::take(&mut extra.tickets)));
                 self.unreached.push(id);
             }
         }
@@ -328,11 +325,14 @@ impl Deps {
             rem.state = state;
             if deed == Deed::Release {
                 self.counters.released += 1;
-                self.removals -= 1;
-                ripe.extend(rem.tickets);
-            } else {
-                left.push(rem);
+                if rem.claim.is_none_or(|id| self.is_pointer_durable(id)) {
+                    self.removals -= 1;
+                    ripe.extend(rem.tickets);
+                    continue;
+                }
+                self.unclaimed.push(RemId(page, rem.seq));
             }
+            left.push(rem);
         }
         if let PageKind::Directory(names) = &mut self.page_mut(page).kind {
             names.rems = left;
@@ -341,7 +341,7 @@ impl Deps {
     }
 
     /// What these waited for has landed.
-    fn release(&mut self, cache: &Cache, tickets: Vec<Ticket>) {
+    pub(super) fn release(&mut self, cache: &Cache, tickets: Vec<Ticket>) {
         for ticket in tickets {
             let ripe = match *ticket.freed() {
                 Freed::DropLink { ino, parent: Some(_), .. } => self.after_its_names(ino, ticket),

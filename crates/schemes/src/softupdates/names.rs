@@ -12,6 +12,8 @@
 //! W4. The last name of a directory goes only after those that it had in other directories: with one of them it would come
 //!     back there, and with a `..` that leads elsewhere. So does the directory in which such a name waits to go: the `..`
 //!     would lead nowhere. These removals are older, so that W1 holds for them, too.
+//! W5. A directory that moves to another one while its older name is not on the disk, and cannot be cancelled, gets the
+//!     new name after the older one. With the new name alone it would be where its `..` does not lead.
 
 use super::arena::Id;
 use super::deps::{AllocDep, Deps, DirAdd, Extra, InodeDep, PageKind, PointerSlot, page_in};
@@ -29,10 +31,21 @@ pub(super) struct Place<'a> {
     pub(super) offset: u32,
 }
 
+/// What an entry names.
+#[derive(Clone, Copy)]
+pub(super) struct Named<'a> {
+    pub(super) ino: Ino,
+    /// The buf with its inode.
+    pub(super) inode: &'a BufRef,
+    /// It is a directory that had another name.
+    pub(super) moves: bool,
+}
+
 impl Deps {
     /// A name came.
     #[inline(never)]
-    pub(super) fn link_added(&mut self, at: Place<'_>, ino: Ino, inode: &BufRef, parent: Option<&BufRef>) {
+    pub(super) fn link_added(&mut self, at: Place<'_>, to: Named<'_>, parent: Option<&BufRef>) {
+        let Named { ino, inode, moves } = to;
         let parent = parent.filter(|_| self.has(Rule::LinkAddition)).map(|buf| Landing::of(buf));
         let named = self.inode_dep(ino, inode);
         let mut extra = self.extra_of(at.dir);
@@ -40,6 +53,9 @@ impl Deps {
             extra.get_or_insert_default().parent = parent;
         }
         self.made_with(named, at.dir, &mut extra);
+        if moves {
+            self.directory_renamed(ino, named, at.dir, &mut extra);
+        }
         self.hang_add(at, ino, named, inode, (Ino::NONE, 0), false, extra);
     }
 
@@ -50,13 +66,13 @@ impl Deps {
         &mut self,
         cache: &Cache,
         at: Place<'_>,
-        ino: Ino,
-        inode: &BufRef,
+        to: Named<'_>,
         kind_before: u8,
         dotdot: bool,
         ticket: Ticket,
     ) -> Option<Ticket> {
         let Freed::DropLink { ino: was, parent, .. } = *ticket.freed() else { return Some(ticket) };
+        let Named { ino, inode, moves } = to;
         let page = self.page_of(at.block);
         let named = self.inode_dep(ino, inode);
         let mut extra = self.extra_of(at.dir);
@@ -93,7 +109,10 @@ impl Deps {
             None => ripe = Some(ticket),
         }
         self.mark_awaited(&extra.awaits);
-        let extra = Some(extra).filter(|extra| !extra.is_empty());
+        let mut extra = Some(extra).filter(|extra| !extra.is_empty());
+        if moves {
+            self.directory_renamed(ino, named, at.dir, &mut extra);
+        }
         let id = self.hang_add(at, ino, named, inode, meant, dotdot, extra);
         if dotdot {
             self.dotdots.insert(at.dir, id);
@@ -273,6 +292,24 @@ impl Deps {
         let Some(dep) = self.inodes.get(id).filter(|dep| dep.pointers.is_some() || dep.names.is_some()) else { return };
         if dep.unnamed && self.has(Rule::LinkAddition) {
             self.made_with_these(dep, dir, extra);
+        }
+    }
+
+    /// A directory got another name, in `dir`. W5: it waits for the older ones elsewhere. They are not marked as awaited:
+    /// one that is cancelled is not waited for.
+    #[cold]
+    fn directory_renamed(&mut self, ino: Ino, id: Id<InodeDep>, dir: Ino, extra: &mut Option<Box<Extra>>) {
+        if self.has(Rule::RenamedAbove) {
+            self.renamed.insert(ino, self.seq + 1);
+        }
+        let names = self.inodes.get(id).and_then(|dep| dep.names).filter(|_| self.has(Rule::MovedDirectory));
+        let elsewhere = |id: &Id<DirAdd>| {
+            let add = self.names.get(*id);
+            add.is_some_and(|add| !add.dotdot && self.directory_of(add) != dir) && !self.is_settled(*id)
+        };
+        let older: Vec<_> = self.names_from(names).filter(elsewhere).collect();
+        if !older.is_empty() {
+            extra.get_or_insert_default().awaits.extend(older);
         }
     }
 

@@ -126,10 +126,13 @@ impl<'a> Advance<'a> {
             self.removal(*older);
         }
         if let Some(dotdot) =
-            extra.dotdot.and_then(|id| self.deps.names.get(id)).filter(|add| add.state != State::Durable)
+            extra.dotdot.and_then(|id| self.deps.names.get(id)).filter(|add| !self.deps.is_entered(add))
             && !self.under_name(dotdot)
         {
-            self.write_page(dotdot.page);
+            match dotdot.claim.filter(|_| dotdot.state == State::Durable) {
+                Some(claim) => self.pointer(claim),
+                None => self.write_page(dotdot.page),
+            }
         }
         true
     }
@@ -181,8 +184,12 @@ impl<'a> Advance<'a> {
         for rem in deps.removals_to(removal).iter().filter(|rem| rem.state == State::Held) {
             held |= self.under_removal(rem, |id| deps.is_settled(id));
         }
-        if !held {
-            self.write_page(removal.0);
+        if held {
+            return;
+        }
+        match deps.removals_to(removal).last().filter(|rem| rem.state == State::Durable).and_then(|rem| rem.claim) {
+            Some(claim) => self.pointer(claim),
+            None => self.write_page(removal.0),
         }
     }
 
@@ -270,9 +277,11 @@ impl Deps {
         })
     }
 
-    /// A file with pending names, and the directories above it, as far up as they have pending names themselves.
+    /// A file with pending names, and the directories above it, as far up as they have pending names themselves; and those
+    /// that were renamed. One of them may be above it, too, where those between have their names on the disk.
     pub(super) fn above(&self, ino: Ino) -> Vec<Ino> {
         let (mut above, mut at) = (vec![ino], 0);
+        above.extend(self.renamed.keys().filter(|renamed| **renamed != ino));
         while let Some(ino) = above.get(at).copied() {
             at += 1;
             for add in self.names_of(ino).filter_map(|id| self.names.get(id)).filter(|add| !add.dotdot) {

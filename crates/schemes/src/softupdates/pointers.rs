@@ -92,6 +92,9 @@ impl Deps {
         if let PointerSlot::Indirect(..) = slot {
             self.grown_beyond_direct(set.ino, set.role, id);
         }
+        if set.role == Role::Directory && set.old.frags > 0 && set.old.at != set.new.at {
+            self.directory_moved(set.block, id);
+        }
     }
 
     /// A directory's size went up over names in a block that it had.
@@ -144,7 +147,7 @@ impl Deps {
     // The record is made where it stays: it is large, and this is the most frequent of all.
     #[inline(always)]
     fn put_pointer(&mut self, holder: &BufRef, made: Made, freed: &mut Option<Ticket>) -> Id<AllocDep> {
-        let keeps = self.has(Rule::MovedFragment);
+        let (keeps, follows_cuts) = (self.has(Rule::MovedFragment), self.has(Rule::CutRun));
         let inode = match made.slot {
             PointerSlot::Indirect(..) => None,
             _ => Some(self.inode_dep(made.ino, holder)),
@@ -155,8 +158,8 @@ impl Deps {
         {
             let grew_in_place = older.old.frags > 0 && older.old.at == older.new.at;
             (older.new, older.contents, older.bit) = (made.new, made.contents, made.bit);
-            if older.before == Before::Same {
-                older.before = made.before;
+            if follows_cuts || older.before == Before::Same {
+                older.before = std::mem::replace(&mut older.before, Before::Same).or_earlier(made.before);
             }
             // The first fragments of what it replaces are still what the disk points to; or it was never on the disk, and is
             // free at once (M2 of `state`).
@@ -306,6 +309,7 @@ impl Deps {
     /// A pending pointer, if it led to one of these runs, is dropped, or shortened to what is left. Returns how many of
     /// the fragments the disk has never pointed to (all, for the root of a tree), and the ticket of what it replaced.
     fn cut_pointer(&mut self, id: Id<AllocDep>, runs: &[(FragNo, u32)]) -> (u64, Option<Ticket>) {
+        let follows_cuts = self.has(Rule::CutRun);
         let Some(dep) = self.pointers.get_mut(id) else { return (0, None) };
         if dep.slot == PointerSlot::Size {
             return (0, None);
@@ -327,6 +331,9 @@ impl Deps {
             let was = if dep.old.at == dep.new.at { dep.old.frags } else { 0 };
             let never = if cancels { dep.new.frags.saturating_sub(left.max(was)) } else { 0 };
             dep.new.frags = left;
+            if follows_cuts && dep.old.at == dep.new.at {
+                dep.old.frags = dep.old.frags.min(left);
+            }
             return (never.into(), None);
         }
         (0, None)

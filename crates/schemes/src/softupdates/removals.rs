@@ -26,7 +26,9 @@ impl Deps {
         self.counters.deferred += tickets.len() as u64;
         self.removals += 1;
         let seq = self.tick();
-        let rem = DirRem { offset: at.offset, seq, state: State::Held, awaits, after, before, add, tickets };
+        let claim = self.newest_move(at.dir);
+        let (awaits, after) = (awaits.into(), after.into());
+        let rem = DirRem { offset: at.offset, seq, state: State::Held, awaits, after, before, add, claim, tickets };
         if let PageKind::Directory(names) = &mut self.page_mut(page).kind {
             names.rems.push(rem);
         }
@@ -70,6 +72,12 @@ impl Deps {
     /// All that moved up to this place in time is where it belongs.
     pub(super) fn moved_until(&mut self, seq: u64) {
         self.moved.retain(|_, moved| *moved > seq);
+        self.renamed_until(seq);
+    }
+
+    /// All directories that were renamed up to this place in time have their names.
+    pub(super) fn renamed_until(&mut self, seq: u64) {
+        self.renamed.retain(|_, renamed| *renamed > seq);
     }
 
     pub(super) fn moved_out_of(&mut self, dir: Ino) -> Vec<Id<DirAdd>> {
@@ -127,6 +135,22 @@ impl Deps {
     /// The removals in a page that are not durable, oldest first.
     pub(super) fn removals_in(&self, page: PageNo) -> &[DirRem] {
         rems_of(self.pages.get(page.0 as usize).and_then(Option::as_ref))
+    }
+
+    /// Drops the removals that the disk has now, where their blocks had moved.
+    pub(super) fn settle_removals(&mut self, cache: &Cache) {
+        for RemId(page, seq) in std::mem::take(&mut self.unclaimed) {
+            let Some(at) = self.removals_in(page).iter().position(|rem| rem.seq == seq) else { continue };
+            if self.removals_in(page)[at].claim.is_some_and(|id| !self.is_pointer_durable(id)) {
+                self.unclaimed.push(RemId(page, seq));
+                continue;
+            }
+            let PageKind::Directory(names) = &mut self.page_mut(page).kind else { continue };
+            let tickets = names.rems.remove(at).tickets;
+            self.removals -= 1;
+            self.release(cache, tickets);
+            self.drop_page_if_idle(page);
+        }
     }
 
     /// A removal is durable.

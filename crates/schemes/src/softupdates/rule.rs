@@ -26,6 +26,19 @@ pub enum Rule {
     BlockDeallocation,
     /// The pointer to the new place of a fragment, before the old place is free. Otherwise two files own it.
     MovedFragment,
+    /// The pointer to the new place of a directory's block, before names that came or went in it count as on the disk.
+    /// Otherwise an fsync returns and the name is in a place that no pointer leads to, or a link is dropped whose name is
+    /// still in the old place.
+    MovedEntry,
+    /// A new directory's name where it was made, before its name where it moved to. Otherwise it is found in the new place
+    /// alone, and its `..` leads to the old one.
+    MovedDirectory,
+    /// A file that is cut within its last block, before the pointer to that can be rolled back to all of its fragments.
+    /// Otherwise an image that is rolled back leads to those that were freed since, and another file gets them.
+    CutRun,
+    /// The names of directories that were renamed, before an fsync returns. Otherwise a new file is found where a directory
+    /// above it was before, and not where it was made.
+    RenamedAbove,
 }
 
 impl RuleNames for Rule {
@@ -37,6 +50,10 @@ impl RuleNames for Rule {
         Rule::LinkRemoval,
         Rule::BlockDeallocation,
         Rule::MovedFragment,
+        Rule::MovedEntry,
+        Rule::MovedDirectory,
+        Rule::CutRun,
+        Rule::RenamedAbove,
     ];
 
     fn number(self) -> u32 {
@@ -65,6 +82,15 @@ impl RuleNames for Rule {
             Rule::MovedFragment => {
                 ("moved-fragment", "a moved fragment's new address is written before the old place is free")
             }
+            Rule::MovedEntry => (
+                "moved-entry",
+                "a directory block's new address is written before what came and went in it counts as durable",
+            ),
+            Rule::MovedDirectory => {
+                ("moved-directory", "a new directory's first name is written before one in another directory")
+            }
+            Rule::CutRun => ("cut-run", "a pointer is not rolled back to fragments that were cut off"),
+            Rule::RenamedAbove => ("renamed-above", "renamed directories have their new names before an fsync returns"),
         }
     }
 
