@@ -9,11 +9,11 @@ use crate::plan::{Plan, Shape};
 use crate::question::Question;
 use crate::report::Violation;
 use crate::{Error, one_cut};
-use ondisk::Format;
+use ondisk::{Endian, Format};
 use schemes::Settings;
 use std::fmt;
 use std::str::FromStr;
-use workload::script::{self, Script};
+use workload::script::{self, Script, random};
 
 /// Fates beyond which runs of the same letter are counted.
 const PLAIN_MAX: usize = 24;
@@ -45,11 +45,12 @@ impl Id {
         for rule in plan.settings.without.iter() {
             scheme += &format!("!{rule}");
         }
-        let known = script::find(&plan.script.name).is_some_and(|known| known == plan.script);
+        let known = ready(&plan.script.name, &plan.shape).is_some_and(|known| known == plan.script);
         let script = if known { plan.script.name.clone() } else { inline(&plan.script) };
-        let Shape { format, size, bsize, fsize } = plan.shape;
+        let Shape { format, size, bsize, fsize, endian } = plan.shape;
         let format = if format == Format::Ufs1 { "ufs1" } else { "ufs2" };
-        let volume = format!("{format},{size},{bsize},{fsize}");
+        let order = if endian == Endian::Big { ",big" } else { "" };
+        let volume = format!("{format},{size},{bsize},{fsize}{order}");
         let flag = |is, letter| if is { letter } else { "" };
         let seed = format!("{}{}{}", plan.seed, flag(plan.pauses, "p"), flag(plan.trusts_cache, "t"));
         Id { scheme, script, device: plan.device.name.into(), volume, seed, moments, fates }
@@ -77,17 +78,18 @@ impl Id {
             }
         }
         settings.without = parts.map(str::to_owned).collect();
+        let shape = shape(&self.volume).ok_or_else(|| bad("no such volume"))?;
         let script = match self.script.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
             Some(text) => {
                 let text = text.replace("%3a", ":").replace("; ", "\n");
                 Script::parse("script", &text).map_err(|_| bad("its script cannot be read"))?
             }
-            None => script::find(&self.script).ok_or_else(|| bad("no such script"))?,
+            None => ready(&self.script, &shape).ok_or_else(|| bad("no such script"))?,
         };
         let device = Device::by_name(&self.device).ok_or_else(|| bad("no such device"))?;
         let mut plan = Plan::new(scheme, script, device);
         (plan.settings, plan.separate_log, plan.question) = (settings, separate_log, question);
-        plan.shape = shape(&self.volume).ok_or_else(|| bad("no such volume"))?;
+        plan.shape = shape;
         let (seed, trusts) = self.seed.strip_suffix('t').map_or((&*self.seed, false), |seed| (seed, true));
         let (seed, pauses) = seed.strip_suffix('p').map_or((seed, false), |seed| (seed, true));
         (plan.trusts_cache, plan.pauses) = (trusts, pauses);
@@ -112,6 +114,12 @@ impl Id {
     }
 }
 
+/// A script that comes ready for any volume, or is made for this one.
+fn ready(name: &str, shape: &Shape) -> Option<Script> {
+    let random = || random::named(name).map(|(profile, seed)| random::on(shape.ground(), profile, seed));
+    script::find(name).or_else(random)
+}
+
 /// A script in one line.
 fn inline(script: &Script) -> String {
     let mut text: Vec<String> = script.setup.iter().map(ToString::to_string).collect();
@@ -128,8 +136,13 @@ fn shape(text: &str) -> Option<Shape> {
         _ => return None,
     };
     let mut number = || parts.next()?.parse::<u64>().ok();
-    let (size, bsize, fsize) = (number()?, number()?, number()?);
-    Some(Shape { format, size, bsize: bsize.try_into().ok()?, fsize: fsize.try_into().ok()? })
+    let (size, bsize, fsize) = (number()?, number()?.try_into().ok()?, number()?.try_into().ok()?);
+    let endian = match parts.next() {
+        None => Endian::Little,
+        Some("big") => Endian::Big,
+        Some(_) => return None,
+    };
+    Some(Shape { format, size, bsize, fsize, endian })
 }
 
 impl fmt::Display for Id {
@@ -204,6 +217,7 @@ mod tests {
             "wafs+data=ordered+logmode=sync+log=separate:rename:plp:ufs2,8388608,4096,512:1:17:0",
             "sync:rename:sata:ufs2,8388608,4096,512:1pt:17:0",
             "wafs+logmode=sync+log=separate+ask=atomic:rename:sata:ufs2,8388608,4096,512:1:17:0",
+            "softupdates:random-sizes-17:sata:ufs1,8388608,4096,512,big:0:3:",
             "async:[create a 644; ---; rename a b replace]:plp:ufs2,8388608,4096,512:0:3:",
         ] {
             let id: Id = text.parse().unwrap();
@@ -211,9 +225,13 @@ mod tests {
             let plan = id.plan().unwrap();
             assert_eq!(Id::new(&plan, id.moments, id.fates.clone()), id);
         }
-        for text in
-            ["", "sync:create", "sync:create:sata:ufs3,1,2,3:1:1:0", "sync:create:sata:ufs2,8388608,4096,512:1:1:q"]
-        {
+        for text in [
+            "",
+            "sync:create",
+            "sync:create:sata:ufs3,1,2,3:1:1:0",
+            "sync:create:sata:ufs2,1,2,3,middle:1:1:0",
+            "sync:create:sata:ufs2,8388608,4096,512:1:1:q",
+        ] {
             assert!(text.parse::<Id>().and_then(|id| id.plan()).is_err(), "{text}");
         }
     }

@@ -64,5 +64,5 @@ pub use question::Question;
 pub use report::{Report, Violation};
 pub use shrink::shrink;
 pub use structure::Class;
-pub use sweep::{explore_on, sweep};
+pub use sweep::{Case, explore_on, sweep};
 pub use verdict::Memory;

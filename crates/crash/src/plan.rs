@@ -8,7 +8,7 @@ use crate::question::Question;
 use crate::volume::fresh;
 use buf::{CrashLeaves, LogKind, Promises, Scheme};
 use disk::RamDisk;
-use ondisk::Format;
+use ondisk::{Endian, Format};
 use ordofs::NewVolume;
 use rt::Rt;
 use schemes::Settings;
@@ -16,6 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use workload::script::Script;
+use workload::script::random::Ground;
 
 /// The volume on which a script runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct Shape {
     pub bsize: u32,
     /// Bytes of a fragment.
     pub fsize: u32,
+    /// Byte order of its integers.
+    pub endian: Endian,
 }
 
 impl Shape {
@@ -35,14 +38,35 @@ impl Shape {
     /// after a few calls.
     pub fn small(device: &Device) -> Shape {
         let fsize = device.sector.max(512);
-        Shape { format: Format::Ufs2, size: 8 << 20, bsize: (fsize * 8).max(4096), fsize }
+        let bsize = (fsize * 8).max(4096);
+        Shape { format: Format::Ufs2, size: 8 << 20, bsize, fsize, endian: Endian::Little }
+    }
+
+    /// What random scripts are made for.
+    pub fn ground(&self) -> Ground {
+        let Shape { format, size, bsize, fsize, endian } = *self;
+        let (ufs1, big_endian) = (format == Format::Ufs1, endian == Endian::Big);
+        Ground { ufs1, big_endian, size, block: bsize.into(), frag: fsize.into() }
     }
 
     pub(crate) fn volume(&self) -> NewVolume {
         NewVolume::new(self.size).with(|params| {
-            params.format = self.format;
+            (params.format, params.endian) = (self.format, self.endian);
             (params.bsize, params.fsize) = (self.bsize, self.fsize);
         })
+    }
+}
+
+impl From<Ground> for Shape {
+    fn from(ground: Ground) -> Shape {
+        let Ground { ufs1, big_endian, size, block, frag } = ground;
+        Shape {
+            format: if ufs1 { Format::Ufs1 } else { Format::Ufs2 },
+            size,
+            bsize: block as u32,
+            fsize: frag as u32,
+            endian: if big_endian { Endian::Big } else { Endian::Little },
+        }
     }
 }
 

@@ -263,6 +263,9 @@ impl Run<'_> {
         real: &mut Player<'_, ordofs::Fs>,
         model: &mut Player<'_, F>,
     ) -> Result<Outcome, Error> {
+        if let Op::Pause { millis } = op {
+            self.rt.block_on(self.rt.sleep(Duration::from_millis(*millis)));
+        }
         let outcome = self.rt.block_on(real.apply(op));
         match &outcome {
             Outcome::Failed(why) => return Err(Error::Run(format!("{op}: {why}"))),

@@ -7,13 +7,28 @@
 //!     threads.
 
 use crate::explore::explore_with;
-use crate::plan::{Plan, Shard};
+use crate::plan::{Plan, Shape, Shard};
 use crate::report::Report;
 use crate::verdict::Memory;
 use crate::{Counters, Error};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use workload::script::Script;
+
+/// A script of a sweep.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// What runs.
+    pub script: Script,
+    /// On which volume, where it is made for one; that of the plan otherwise.
+    pub shape: Option<Shape>,
+}
+
+impl From<Script> for Case {
+    fn from(script: Script) -> Case {
+        Case { script, shape: None }
+    }
+}
 
 /// Scripts that go to one part in a row.
 const ROW: u64 = 32;
@@ -30,36 +45,41 @@ pub fn explore_on(plan: &Plan, jobs: u32, counters: &Counters) -> Result<Report,
     Ok(reports.fold(first, Report::merge))
 }
 
-/// Explores the scripts of `range` with `jobs` threads; the plan's shard takes its rows of them. `None` if that leaves
+/// Explores the cases of `range` with `jobs` threads; the plan's shard takes its rows of them. `None` if that leaves
 /// none.
 ///
 /// # Errors
 /// The first of any script, which is named.
 pub fn sweep(
     plan: &Plan,
-    scripts: &(dyn Fn(u64) -> Script + Sync),
+    cases: &(dyn Fn(u64) -> Case + Sync),
     range: Range<u64>,
     jobs: u32,
     counters: &Counters,
 ) -> Result<Option<Report>, Error> {
     counters.scripts_expected.fetch_add((range.end - range.start) / u64::from(plan.shard.of), Ordering::Relaxed);
-    let parts = in_parts(plan.shard, jobs, |shard| rows(plan, scripts, range.clone(), shard, counters))?;
+    let parts = in_parts(plan.shard, jobs, |shard| rows(plan, cases, range.clone(), shard, counters))?;
     Ok(parts.into_iter().flatten().reduce(Report::and))
 }
 
 fn rows(
     plan: &Plan,
-    scripts: &(dyn Fn(u64) -> Script + Sync),
+    cases: &(dyn Fn(u64) -> Case + Sync),
     range: Range<u64>,
     shard: Shard,
     counters: &Counters,
 ) -> Result<Option<Report>, Error> {
-    let (mut memory, mut row, mut whole) = (Memory::default(), u64::MAX, None::<Report>);
+    let (mut memory, mut row, mut last, mut whole) = (Memory::default(), u64::MAX, None, None::<Report>);
     for at in range.filter(|at| shard.takes(u128::from(at / ROW))) {
         if row != at / ROW {
             (memory, row) = (Memory::default(), at / ROW);
         }
-        let plan = Plan { script: scripts(at), shard: Shard::WHOLE, ..plan.clone() };
+        let Case { script, shape } = cases(at);
+        let plan = Plan { script, shape: shape.unwrap_or(plan.shape.clone()), shard: Shard::WHOLE, ..plan.clone() };
+        // Images of volumes that differ have nothing in common, and their fingerprints could be the same.
+        if last.as_ref() != Some(&plan.shape) {
+            (memory, last) = (Memory::default(), Some(plan.shape.clone()));
+        }
         let name = plan.script.name.clone();
         let mut report =
             explore_with(&plan, &mut memory, counters).map_err(|error| Error::Script(name, error.into()))?;

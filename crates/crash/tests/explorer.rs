@@ -57,7 +57,7 @@ fn shards_together_are_the_whole() {
 
 #[test]
 fn a_sweep_says_the_same_with_any_number_of_threads() {
-    let some = |at: u64| script::ace::nth(&script::ace::Bounds::length(1), at * 3).unwrap();
+    let some = |at: u64| script::ace::nth(&script::ace::Bounds::length(1), at * 3).unwrap().into();
     let mut plan = Plan::new("async", Script::default(), Device::by_name("nvme").unwrap());
     plan.states = 60;
     let on = |jobs| but_for_distinct(sweep(&plan, &some, 0..100, jobs, &Counters::default()).unwrap().unwrap());

@@ -218,6 +218,9 @@ fn play(plan: &Plan, calls: &[Op], rt: &Rt, ram: &RamDisk, disks: Disks, look: L
     look(&mounted, None)?;
     let mut player = Player::new(&**mounted.fs(), root());
     for op in calls {
+        if let Op::Pause { millis } = op {
+            rt.block_on(rt.sleep(Duration::from_millis(*millis)));
+        }
         let outcome = rt.block_on(player.apply(op));
         look(&mounted, Some(&outcome))?;
         played.outcomes.push(outcome);

@@ -147,6 +147,10 @@ pub enum Op {
         data_only: bool,
     },
     Sync,
+    /// Lets time pass, so that the syncer writes in between. What has no clock goes on at once.
+    Pause {
+        millis: u64,
+    },
 }
 
 /// A line that is no operation.
@@ -231,6 +235,7 @@ impl fmt::Display for Op {
             Op::RemoveXattr { path, name } => write!(f, "removexattr {path} {name}"),
             Op::Fsync { path, data_only } => write!(f, "fsync {path} {}", if *data_only { "data" } else { "all" }),
             Op::Sync => write!(f, "sync"),
+            Op::Pause { millis } => write!(f, "pause {millis}"),
         }
     }
 }
@@ -281,7 +286,7 @@ impl Op {
             | Op::ListXattr { path }
             | Op::RemoveXattr { path, .. }
             | Op::Fsync { path, .. } => vec![path],
-            Op::Close { .. } | Op::Sync => Vec::new(),
+            Op::Close { .. } | Op::Sync | Op::Pause { .. } => Vec::new(),
         }
     }
 }
@@ -362,6 +367,7 @@ fn parse_contents(words: &[&str]) -> Option<Op> {
         ["removexattr", path, name] => Op::RemoveXattr { path: own(path), name: own(name) },
         ["fsync", path, which @ ("data" | "all")] => Op::Fsync { path: own(path), data_only: *which == "data" },
         ["sync"] => Op::Sync,
+        ["pause", millis] => Op::Pause { millis: millis.parse().ok()? },
         _ => return None,
     })
 }

@@ -4,7 +4,7 @@
 //! no usual value: who reads many lines gives each its own.
 
 /// The verb, what may follow it, and the usual values of what may be left out at the end.
-const FORMS: [(&str, &str, &[&str]); 31] = [
+const FORMS: [(&str, &str, &[&str]); 32] = [
     ("create", "FILE [MODE]", &["644"]),
     ("mknod", "FILE file|fifo|socket|char|block [MODE [DEVICE]]", &["644", "0"]),
     ("mkdir", "DIR [MODE]", &["755"]),
@@ -36,6 +36,7 @@ const FORMS: [(&str, &str, &[&str]); 31] = [
     ("fsync", "PATH [all|data]", &["all"]),
     ("fdatasync", "PATH", &[]),
     ("sync", "", &[]),
+    ("pause", "MILLISECONDS", &[]),
 ];
 
 /// Stands for a seed, which the reader gives.

@@ -48,7 +48,8 @@ fn whole(args: &Args, work: &Work, devices: &[&Device], counters: &Counters) -> 
             Work::Few(scripts) => few(args, scripts, device, counters)?,
             Work::Many { count, nth } => {
                 let plan = args.plan(Script::default(), device)?;
-                let swept = sweep(&plan, &**nth, 0..*count, args.jobs(), counters).map_err(told)?;
+                let cases = |at| nth(at, device);
+                let swept = sweep(&plan, &cases, 0..*count, args.jobs(), counters).map_err(told)?;
                 swept.unwrap_or_else(|| Report::nothing(&plan))
             }
         };
@@ -103,7 +104,9 @@ fn shrink_first(args: &Args, violations: &mut [Violation]) -> anyhow::Result<()>
 fn shrink_one(args: &Args, violation: &mut Violation) -> anyhow::Result<()> {
     // The plan of the id is that of the script and the disk of this violation.
     let mut plan = violation.id.parse::<Id>().and_then(|id| id.plan()).map_err(told)?;
+    let shape = plan.shape.clone();
     Set::read(&args.set)?.apply(&mut plan);
+    plan.shape = shape;
     let shrunk = shrink(&plan, violation).map_err(told)?;
     violation.shrunk = Some(Box::new(Violation { script: violation.script, ..shrunk }));
     Ok(())

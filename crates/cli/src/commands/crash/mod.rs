@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// The scheme (ordo schemes)
     #[arg(long, default_value = ordofs::DEFAULT_SCHEME)]
     scheme: String,
-    /// allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk; the volume: size=, bsize=, fsize=, format=ufs1|ufs2; pauses=yes|no, so
+    /// allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk; the volume: size=, bsize=, fsize=, format=ufs1|ufs2, endian=little|big; profile=NAME, what random scripts are about, or all; pauses=yes|no, so
     /// that the syncer writes between calls; recovery=N, the recovery of one image in N is cut, too (0: none);
     /// exhaustive=N, every subset is tried of up to N undurable writes
     #[arg(long, value_name = "KEY=VALUE")]

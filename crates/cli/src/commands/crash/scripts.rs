@@ -1,12 +1,16 @@
 //! What `--workload` and `--script` name.
 
-use super::Args;
 use super::settings::Set;
+use super::{Args, disks};
 use crate::out::usage;
+use ::crash::{Case, Device};
 use anyhow::Context;
 use workload::random::Op;
 use workload::script::ace::{self, Bounds, Space};
 use workload::script::{self, Script, moves, random};
+
+/// Makes a case by its number, for a disk.
+type Nth = Box<dyn Fn(u64, &Device) -> Case + Sync>;
 
 /// Scripts, and how they are shared out.
 pub(super) enum Work {
@@ -17,7 +21,7 @@ pub(super) enum Work {
         /// How many.
         count: u64,
         /// One by its number.
-        nth: Box<dyn Fn(u64) -> Script + Sync>,
+        nth: Nth,
     },
 }
 
@@ -33,7 +37,7 @@ pub(super) const SETS: [(&str, &str); 11] = [
     ("moves1", "all calls that make, move, exchange or remove one of five directories, or make it durable"),
     ("moves2", "sequences of two of them"),
     ("moves3", "of three"),
-    ("random", "random calls by the seed"),
+    ("random", "random calls by the seed, each script on a volume of its own; --set profile=NAME for one kind"),
 ];
 
 /// Sequences of three calls that are a sample when nothing is said.
@@ -84,7 +88,7 @@ fn few(names: &[String], args: &Args) -> anyhow::Result<Vec<Script>> {
             "ufs" => script::ufs(),
             "all" => [script::all(), script::bugs(), script::ufs()].concat(),
             name => {
-                scripts.push(one(name)?);
+                scripts.push(one(name, args)?);
                 continue;
             }
         };
@@ -100,9 +104,18 @@ fn uses_attributes(script: &Script) -> bool {
     script.steps().any(|(op, _)| matches!(op, Op::SetXattr { .. } | Op::RemoveXattr { .. } | Op::SetAcl { .. }))
 }
 
-fn one(name: &str) -> anyhow::Result<Script> {
-    let found =
-        script::find(name).or_else(|| ace::find(name)).or_else(|| moves::find(name)).or_else(|| random::find(name));
+fn one(name: &str, args: &Args) -> anyhow::Result<Script> {
+    let found = script::find(name).or_else(|| ace::find(name)).or_else(|| moves::find(name));
+    let found = match random::named(name) {
+        // On the volume that is explored: a sweep over random scripts has its own for each.
+        Some((profile, seed)) => {
+            let [device] = disks::find(&args.disk)?[..] else {
+                return Err(usage(format!("{name} is made for one disk: --disk names one")));
+            };
+            Some(random::on(args.plan(Script::default(), device)?.shape.ground(), profile, seed))
+        }
+        None => found,
+    };
     found.ok_or_else(|| usage(format!("no script is called {name:?}; there are: {}", known())))
 }
 
@@ -122,10 +135,15 @@ fn sampled(set: &str, args: &Args) -> anyhow::Result<Option<Work>> {
         "moves2" => moves_of(2, args.sample, args.seed),
         "moves3" => moves_of(3, args.sample, args.seed),
         "random" => {
-            let attributes = Set::read(&args.set)?.has_attributes();
+            let set = Set::read(&args.set)?;
             let seeds = random::seeds(args.seed, args.sample.unwrap_or(RANDOM_SAMPLE));
             let count = seeds.len() as u64;
-            Work::Many { count, nth: Box::new(move |at| random::script(seeds[at as usize], attributes)) }
+            let nth = move |at: u64, device: &Device| {
+                let (seed, profile) = (seeds[at as usize], set.profile().unwrap_or(random::by_turns(at)));
+                let ground = set.ground(seed, device);
+                Case { script: random::on(ground, profile, seed), shape: Some(ground.into()) }
+            };
+            Work::Many { count, nth: Box::new(nth) }
         }
         _ => return Ok(None),
     }))
@@ -138,7 +156,7 @@ fn sequences(length: usize, sample: Option<u64>, seed: u64) -> Work {
         None => {
             let space = Space::new(&bounds);
             // OK to unwrap: a space has a sequence for every number below its count.
-            Work::Many { count: space.count(), nth: Box::new(move |at| space.nth(at).unwrap_or_default()) }
+            Work::Many { count: space.count(), nth: Box::new(move |at, _| space.nth(at).unwrap_or_default().into()) }
         }
     }
 }
@@ -148,10 +166,12 @@ fn moves_of(length: usize, sample: Option<u64>, seed: u64) -> Work {
     match sample {
         Some(n) => listed(space.sample(seed, n).collect()),
         // OK to unwrap: as above.
-        None => Work::Many { count: space.count(), nth: Box::new(move |at| space.nth(at).unwrap_or_default()) },
+        None => {
+            Work::Many { count: space.count(), nth: Box::new(move |at, _| space.nth(at).unwrap_or_default().into()) }
+        }
     }
 }
 
 fn listed(scripts: Vec<Script>) -> Work {
-    Work::Many { count: scripts.len() as u64, nth: Box::new(move |at| scripts[at as usize].clone()) }
+    Work::Many { count: scripts.len() as u64, nth: Box::new(move |at, _| scripts[at as usize].clone().into()) }
 }

@@ -2,9 +2,10 @@
 
 use crate::scheme_set::{self, SchemeSet};
 use crate::size;
-use ::crash::Plan;
-use ordofs::ondisk::Format;
+use ::crash::{Device, Plan, Shape};
+use ordofs::ondisk::{Endian, Format};
 use ordofs::schemes::Settings;
+use workload::script::random::{Ground, PROFILES, Profile};
 
 /// What was set; the rest stays as it is usual.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -14,13 +15,15 @@ pub(super) struct Set {
     bsize: Option<u32>,
     fsize: Option<u32>,
     format: Option<Format>,
+    endian: Option<Endian>,
+    profile: Option<Profile>,
     pauses: Option<bool>,
     recovery: Option<u32>,
     exhaustive: Option<usize>,
 }
 
 /// Beside those of the scheme.
-const KEYS: &str = "size, bsize, fsize, format, pauses, recovery, exhaustive";
+const KEYS: &str = "size, bsize, fsize, format, endian, profile, pauses, recovery, exhaustive";
 
 /// Writes of which every subset may be asked for: 2^20 states at one cut.
 const EXHAUSTIVE_MAX: usize = 20;
@@ -49,6 +52,14 @@ impl Set {
                     _ => return Err("must be ufs1 or ufs2".into()),
                 });
             }
+            "endian" => {
+                self.endian = Some(match value {
+                    "little" => Endian::Little,
+                    "big" => Endian::Big,
+                    _ => return Err("must be little or big".into()),
+                });
+            }
+            "profile" => self.profile = profile(value)?,
             "pauses" => {
                 self.pauses = Some(match value {
                     "yes" => true,
@@ -80,14 +91,43 @@ impl Set {
         put(self.bsize, &mut plan.shape.bsize);
         put(self.fsize, &mut plan.shape.fsize);
         put(self.format, &mut plan.shape.format);
+        put(self.endian, &mut plan.shape.endian);
         put(self.pauses, &mut plan.pauses);
         put(self.recovery, &mut plan.recovery_cuts);
         put(self.exhaustive, &mut plan.exhaustive);
     }
 
+    /// The profile that random scripts shall have; all by turns without one.
+    pub(super) fn profile(&self) -> Option<Profile> {
+        self.profile
+    }
+
+    /// The volume of a random script: what is said of it here, and the rest by the script's seed.
+    pub(super) fn ground(&self, seed: u64, device: &Device) -> Ground {
+        let usual = Shape::small(device);
+        let mut ground = Ground::of(seed, device.sector.into());
+        if self.bsize.is_some() || self.fsize.is_some() {
+            ground.block = self.bsize.unwrap_or(usual.bsize).into();
+            ground.frag = self.fsize.unwrap_or(usual.fsize).into();
+        }
+        ground.size = self.size.unwrap_or(ground.size);
+        ground.ufs1 = self.format.map_or(ground.ufs1, |format| format == Format::Ufs1);
+        ground.big_endian = self.endian.map_or(ground.big_endian, |endian| endian == Endian::Big);
+        ground
+    }
+
     /// UFS1 has no extended attributes.
     pub(super) fn has_attributes(&self) -> bool {
         self.format != Some(Format::Ufs1)
+    }
+}
+
+/// A profile by name, or `all`.
+fn profile(name: &str) -> Result<Option<Profile>, String> {
+    let known = || PROFILES.map(|(_, name, _)| name).join(", ");
+    match Profile::by_name(name) {
+        None if name != "all" => Err(format!("must be one of: all, {}", known())),
+        found => Ok(found),
     }
 }
 

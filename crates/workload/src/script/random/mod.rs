@@ -1,12 +1,23 @@
 //! Random scripts: what comes of a seed, for calls that nobody thought of.
 //!
-//! A script's calls are those of the [`Generator`] that change something. Each is tried on the model first, and only what
-//! is done there stays: a script has no refused and no skipped calls (S3). Now and then something is made durable, far
-//! more often than the generator does so: that is where a promise begins.
+//! Each call is tried on the model first, and only what is done there stays: a script has no refused and no skipped calls
+//! (S3). Now and then something is made durable: that is where a promise begins. A script has a [`Profile`], which says what
+//! it is about, and a [`Ground`], the volume that it is made for; those of [`Profile::Any`] are made for any volume, of calls
+//! of the [`Generator`] that change something.
+//!
+//! A1. A profile, a seed and a ground name one script. Where nothing else is said, the seed says on which ground.
+
+mod author;
+mod ground;
+mod profile;
+
+pub use ground::Ground;
+pub use profile::{PROFILES, Profile};
 
 use super::Script;
 use crate::random::{Features, Generator, Op, Outcome, Player, Shape};
 use crate::rng::Rng;
+use author::Author;
 use model::{MemFs, ready};
 use vfs::Caller;
 
@@ -18,6 +29,9 @@ const CALLS: (u64, u64) = (8, 12);
 
 /// Of a hundred calls, after how many something is made durable.
 const DURABLE: u64 = 30;
+
+/// Calls that are drawn for one that is done, at most.
+const DRAWN: u64 = 30;
 
 /// The script of a seed. `attributes` says whether the volume can have extended attributes; UFS1 has none.
 pub fn script(seed: u64, attributes: bool) -> Script {
@@ -37,6 +51,41 @@ pub fn script(seed: u64, attributes: bool) -> Script {
         calls: writer.calls,
         ..Script::default()
     }
+}
+
+/// The script of a profile and a seed for a volume.
+pub fn on(ground: Ground, profile: Profile, seed: u64) -> Script {
+    if profile == Profile::Any {
+        return script(seed, !ground.ufs1);
+    }
+    let fs = MemFs::timeless();
+    let player = Player::new(&fs, Caller { privileged: true, ..Caller::default() });
+    let mut writer = Writer { player, rng: Rng::new(seed ^ 0x7772_6974_6572), calls: Vec::new(), seeds: 0 };
+    let mut author = Author::new(profile, seed, ground);
+    let (setup, calls) = author.lengths();
+    for op in author.fill() {
+        writer.add(op);
+    }
+    writer.compose(&mut author, &fs, setup, false);
+    let setup = std::mem::take(&mut writer.calls);
+    writer.compose(&mut author, &fs, calls, true);
+    Script { name: format!("random-{}-{seed}", profile.name()), setup, calls: writer.calls, ..Script::default() }
+}
+
+/// Profile and seed of the script with this name: `random-sizes-17`; `random-17` has any calls.
+pub fn named(name: &str) -> Option<(Profile, u64)> {
+    let rest = name.strip_prefix("random-")?;
+    let (profile, seed) = match rest.split_once('-') {
+        Some((profile, seed)) => (Profile::by_name(profile).filter(|profile| *profile != Profile::Any)?, seed),
+        None => (Profile::Any, rest),
+    };
+    let number = seed.parse().ok()?;
+    (seed == u64::to_string(&number)).then_some((profile, number))
+}
+
+/// The profile of script number `at` where all take turns.
+pub fn by_turns(at: u64) -> Profile {
+    PROFILES[(at % PROFILES.len() as u64) as usize].0
 }
 
 /// So many calls for a volume of which nobody knows what is on it: some will be refused. `written` counts what the calls
@@ -67,12 +116,6 @@ pub fn seeds(seed: u64, n: u64) -> Vec<u64> {
     (0..n).map(|_| rng.below(1 << 32)).collect()
 }
 
-/// The script with this name, for a volume with extended attributes: `random-17`.
-pub fn find(name: &str) -> Option<Script> {
-    let found = script(name.strip_prefix("random-")?.parse().ok()?, true);
-    (found.name == name).then_some(found)
-}
-
 /// Few names, so that calls meet; sizes that a small volume holds.
 fn shape() -> Shape {
     Shape {
@@ -86,9 +129,9 @@ fn shape() -> Shape {
 }
 
 /// Access control lists have to be asked for at mount, flags would stop what comes next, and of `trusted.` volumes have
-/// but one part.
+/// but one part. A volume without attributes is of UFS1, which has no room for large numbers of devices either.
 fn features(attributes: bool) -> Features {
-    Features { acls: false, flags: 0, xattrs: attributes, trusted: false, ..Features::all() }
+    Features { acls: false, flags: 0, devices: attributes, xattrs: attributes, trusted: false, ..Features::all() }
 }
 
 struct Writer<'a> {
@@ -113,6 +156,32 @@ impl Writer<'_> {
                     self.make_durable();
                 }
             }
+        }
+    }
+
+    /// Adds `count` calls that the author draws, or fewer where hardly any is done; with `durable` also what makes them so,
+    /// and pauses.
+    fn compose(&mut self, author: &mut Author, fs: &MemFs, count: u64, durable: bool) {
+        let mut written = 0;
+        for _ in 0..count * DRAWN {
+            if written == count {
+                break;
+            }
+            let Some(op) = author.draw() else { continue };
+            if !self.add(op) {
+                continue;
+            }
+            written += 1;
+            author.look(fs);
+            if durable && author.is_durable_now() {
+                let last = self.calls.last_mut().and_then(|op| op.paths_mut().pop().cloned());
+                let op = author.make_durable(last);
+                if !self.add(op) {
+                    self.add(Op::Sync);
+                }
+            }
+            let pause = if durable { author.pause() } else { None };
+            self.calls.extend(pause);
         }
     }
 
@@ -162,8 +231,9 @@ mod tests {
     /// S2, S3.
     #[test]
     fn every_call_does_something_and_no_two_writes_are_alike() {
-        for seed in 0..200 {
-            let script = script(seed, seed % 2 == 0);
+        for seed in 0..700 {
+            let ground = Ground::of(seed, 512);
+            let script = on(ground, by_turns(seed), seed);
             let fs = MemFs::timeless();
             let mut player = Player::new(&fs, Caller { privileged: true, ..Caller::default() });
             let mut seeds = BTreeSet::new();
@@ -171,23 +241,27 @@ mod tests {
                 let outcome = ready(player.apply(op));
                 assert!(matches!(outcome, Outcome::Done | Outcome::Attr(_) | Outcome::Time(_)), "{op}: {outcome:?}");
                 assert!(changes(op), "{op}");
-                assert!(seed % 2 == 0 || !op.to_string().contains("xattr"), "{op}");
+                assert!(!ground.ufs1 || !op.to_string().contains("xattr"), "{op}");
                 if let Op::Write { seed, .. } | Op::SetXattr { seed, .. } = op {
                     assert!(seeds.insert(*seed), "{op}");
                 }
             }
-            assert_eq!(script.setup.len() as u64, SETUP);
-            assert!((8..=24).contains(&script.calls.len()), "{}", script.calls.len());
+            assert!((4..=250).contains(&script.calls.len()), "{}: {}", script.name, script.calls.len());
             assert_eq!(Script::parse(&script.name, &script.to_string()).as_ref(), Ok(&script));
         }
     }
 
     #[test]
     fn a_seed_names_its_script_and_gives_it_again() {
-        let one = find("random-17").unwrap();
-        assert_eq!((&one, one.name.as_str()), (&script(17, true), "random-17"));
-        assert_ne!(one.calls, script(18, true).calls);
-        assert_eq!(find("random-017"), None);
+        for (at, (profile, ..)) in (0..).zip(PROFILES) {
+            let (ground, other) = (Ground::of(at, 512), Ground::of(at, 512));
+            let one = on(ground, profile, 17);
+            assert_eq!((named(&one.name), &one), (Some((profile, 17)), &on(other, profile, 17)));
+            assert_ne!(one.calls, on(ground, profile, 18).calls);
+        }
+        for name in ["random-017", "random-any-17", "random-sizes", "random-", "sizes-1"] {
+            assert_eq!(named(name), None, "{name}");
+        }
         let (a, b) = (seeds(1, 50), seeds(2, 50));
         assert_eq!(a[..20], seeds(1, 20));
         assert!(a.iter().all(|seed| !b.contains(seed)));

@@ -1,0 +1,218 @@
+//! What random scripts are about: each profile is drawn to the places where one kind of dependency is thick.
+
+/// The kinds of random scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Profile {
+    /// Any call, few names: calls of the [`Generator`](crate::random::Generator).
+    Any,
+    /// Sizes at the edges of fragments, blocks and indirect blocks.
+    Sizes,
+    /// Names of 1 to 255 bytes, so that directories grow.
+    Names,
+    /// Directories that move while they are filled.
+    Moves,
+    /// Extended attributes at their sizes.
+    Attributes,
+    /// Many small changes in a row, so that a log fills.
+    Busy,
+    /// All of these in one script.
+    Mixed,
+}
+
+/// All profiles: the name, and what it is for.
+pub const PROFILES: [(Profile, &str, &str); 7] = [
+    (Profile::Sizes, "sizes", "sizes at the edges of fragments, blocks and indirect blocks"),
+    (Profile::Names, "names", "names of 1 to 255 bytes, so that directories grow by fragments and blocks"),
+    (Profile::Moves, "moves", "directories that move while they are filled and emptied"),
+    (Profile::Attributes, "attributes", "extended attributes at their sizes; UFS2 only"),
+    (Profile::Busy, "busy", "many small changes in a row, so that a log fills"),
+    (Profile::Mixed, "mixed", "all of these in one script"),
+    (Profile::Any, "any", "any call, few names"),
+];
+
+impl Profile {
+    /// By its name.
+    pub fn by_name(name: &str) -> Option<Profile> {
+        PROFILES.iter().find(|(_, known, _)| *known == name).map(|(profile, ..)| *profile)
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        PROFILES.iter().find(|(profile, ..)| *profile == self).map_or("any", |(_, name, _)| name)
+    }
+
+    /// What its scripts are made of.
+    pub(super) fn ways(self) -> Ways {
+        use What::*;
+        let ways = |weights, calls| Ways { weights, setup: (0, 7), calls, durable: 25, pauses: 12, long_names: 0 };
+        match self {
+            Profile::Any | Profile::Mixed => Ways { long_names: 40, ..ways(MIXED, LENGTHS) },
+            Profile::Sizes => ways(
+                &[
+                    (12, Create),
+                    (6, Unlink),
+                    (28, Write),
+                    (8, Append),
+                    (34, Truncate),
+                    (12, Fallocate),
+                    (4, Rename),
+                    (3, Tmpfile),
+                ],
+                LENGTHS,
+            ),
+            Profile::Names => Ways {
+                long_names: 92,
+                ..ways(
+                    &[
+                        (26, Create),
+                        (9, Mkdir),
+                        (8, Symlink),
+                        (10, Link),
+                        (14, Unlink),
+                        (3, Rmdir),
+                        (18, Rename),
+                        (5, Exchange),
+                        (4, Write),
+                        (3, OldName),
+                    ],
+                    LENGTHS,
+                )
+            },
+            Profile::Moves => Ways {
+                long_names: 10,
+                ..ways(
+                    &[
+                        (20, Mkdir),
+                        (10, Create),
+                        (7, Symlink),
+                        (4, Link),
+                        (6, Unlink),
+                        (8, Rmdir),
+                        (34, RenameDir),
+                        (10, Rename),
+                        (10, Exchange),
+                        (4, OldName),
+                    ],
+                    LENGTHS,
+                )
+            },
+            Profile::Attributes => ways(
+                &[
+                    (12, Create),
+                    (6, Mkdir),
+                    (50, SetXattr),
+                    (12, RemoveXattr),
+                    (6, Unlink),
+                    (8, Rename),
+                    (8, Write),
+                    (4, Truncate),
+                ],
+                LENGTHS,
+            ),
+            Profile::Busy => Ways {
+                durable: 35,
+                pauses: 3,
+                setup: (0, 16),
+                ..ways(
+                    &[
+                        (12, Create),
+                        (3, Mkdir),
+                        (1, Symlink),
+                        (8, Unlink),
+                        (1, Rmdir),
+                        (5, Rename),
+                        (1, Exchange),
+                        (45, Append),
+                        (4, Write),
+                        (9, Truncate),
+                        (3, Fallocate),
+                        (2, Tmpfile),
+                        (3, Open),
+                        (1, Close),
+                        (3, SetXattr),
+                        (1, Chmod),
+                    ],
+                    [(30, 45), (45, 60), (60, 80)],
+                )
+            },
+        }
+    }
+}
+
+/// Fewest and most calls, by a third each.
+const LENGTHS: [(u64, u64); 3] = [(5, 9), (8, 14), (12, 22)];
+
+const MIXED: &[(u64, What)] = &[
+    (14, What::Create),
+    (2, What::Mknod),
+    (9, What::Mkdir),
+    (4, What::Symlink),
+    (5, What::Link),
+    (7, What::Unlink),
+    (4, What::Rmdir),
+    (9, What::Rename),
+    (8, What::RenameDir),
+    (4, What::Exchange),
+    (2, What::OldName),
+    (1, What::Tmpfile),
+    (1, What::LinkTmpfile),
+    (2, What::Open),
+    (1, What::Close),
+    (9, What::Write),
+    (5, What::Append),
+    (9, What::Truncate),
+    (4, What::Fallocate),
+    (5, What::SetXattr),
+    (2, What::RemoveXattr),
+    (2, What::Chmod),
+];
+
+/// What scripts of a profile are made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ways {
+    /// What is done, and how often.
+    pub(super) weights: &'static [(u64, What)],
+    /// Fewest and most calls that are made durable before the power may go.
+    pub(super) setup: (u64, u64),
+    /// Fewest and most while it may, those that make something durable and pauses not counted.
+    pub(super) calls: [(u64, u64); 3],
+    /// Of a hundred calls, after how many something is made durable.
+    pub(super) durable: u64,
+    /// Of a hundred calls, after how many time passes.
+    pub(super) pauses: u64,
+    /// Of a hundred names, how many are long.
+    pub(super) long_names: u64,
+}
+
+/// A thing to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    Create,
+    Mknod,
+    Mkdir,
+    Symlink,
+    Link,
+    Unlink,
+    Rmdir,
+    /// Of anything, anywhere.
+    Rename,
+    /// Of a directory, mostly into another one.
+    RenameDir,
+    Exchange,
+    /// Something new under the name that a rename has just left.
+    OldName,
+    Tmpfile,
+    LinkTmpfile,
+    Open,
+    Close,
+    /// Anywhere near an edge.
+    Write,
+    /// At the end of a file, small.
+    Append,
+    /// Mostly within the run of fragments or the block that the file ends in.
+    Truncate,
+    Fallocate,
+    SetXattr,
+    RemoveXattr,
+    Chmod,
+}
