@@ -56,6 +56,14 @@ impl Endian {
         i64 i64_bytes get_i64 put_i64 8
     }
 
+    /// The order that this one is not.
+    pub const fn other(self) -> Endian {
+        match self {
+            Endian::Little => Endian::Big,
+            Endian::Big => Endian::Little,
+        }
+    }
+
     /// The order of the machine that this program runs on.
     pub const fn native() -> Endian {
         if cfg!(target_endian = "big") { Endian::Big } else { Endian::Little }

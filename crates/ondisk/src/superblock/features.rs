@@ -48,10 +48,13 @@ impl Dialect {
             f.metackhash = 0;
             return Dialect::OpenBsd;
         }
-        if f.magic == MAGIC_UFS2EA || Wapbl::of(f, endian).is_some() || quota_magic(f, endian) {
+        let logged = Wapbl::of(f, endian).is_some() || Wapbl::is_asked_for(f, endian);
+        if f.magic == MAGIC_UFS2EA || logged || quota_magic(f, endian) {
             return Dialect::NetBsd;
         }
-        let freebsd = f.metackhash != 0 || f.mtime != 0 || f.sblockactualloc != 0 || f.providersize != 0;
+        // Where a damaged log of NetBSD's is, FreeBSD has the size of the device.
+        let sized = f.providersize != 0 && !Wapbl::may_be(f, endian);
+        let freebsd = f.metackhash != 0 || f.mtime != 0 || f.sblockactualloc != 0 || sized;
         let home = format == Format::Ufs1 || f.sblockloc == 65536;
         if freebsd && home { Dialect::FreeBsd } else { Dialect::NetBsd }
     }
@@ -68,27 +71,52 @@ pub struct Wapbl {
     pub blocks: u64,
     /// Bytes of a block of the log.
     pub block_bytes: u64,
+    /// The byte order of these fields. A NetBSD machine of the other order than the volume's swaps every field of the
+    /// superblock but these: they are in the order of the machine that made the log.
+    pub order: Endian,
 }
 
 // NetBSD's journal and quota fields lie where FreeBSD has 64-bit fields and spares.
 impl Wapbl {
-    fn of(f: &SbFields, endian: Endian) -> Option<Wapbl> {
-        let [version, location, ..] = endian.i64_bytes(f.unrefs);
-        if version != 1 || !(1..=2).contains(&location) {
-            return None;
-        }
+    /// `fs_journal_flags`: make a log, or take it away, at the next mount with one.
+    const FLAGS: u32 = 3;
+    /// Bytes of a block of the log: a sector of the disk.
+    const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 512..=65536;
+
+    /// The log, in the first order in which its fields make sense. No log makes sense in both: a sector's size that is
+    /// read in the wrong order is no sector's size.
+    fn of(f: &SbFields, volume: Endian) -> Option<Wapbl> {
+        [volume, volume.other()].into_iter().find_map(|order| Wapbl::read(f, volume, order))
+    }
+
+    /// `fs_journal_location`, where version, location and flags are NetBSD's; and the flags.
+    fn head(f: &SbFields, volume: Endian, order: Endian) -> Option<(u8, u32)> {
+        let bytes = volume.i64_bytes(f.unrefs);
+        let ([version, location, ..], flags) = (bytes, order.get_u32(&bytes, 4)?);
+        let known = version == 1 && (1..=2).contains(&location) && flags <= Wapbl::FLAGS;
+        known.then_some((location, flags))
+    }
+
+    fn read(f: &SbFields, volume: Endian, order: Endian) -> Option<Wapbl> {
+        let (location, _) = Wapbl::head(f, volume, order)?;
+        let number = |field| order.u64(volume.i64_bytes(field));
         let [block_bytes, ..] = f.sparecon64;
-        let (first_block, blocks) = (f.providersize, f.metaspace);
-        if blocks <= 0 || first_block <= 0 {
-            return None;
-        }
-        let number = |n: i64| u64::try_from(n).ok();
-        Some(Wapbl {
-            within: location == 2,
-            first_block: number(first_block)?,
-            blocks: number(blocks)?,
-            block_bytes: number(block_bytes)?,
-        })
+        let (first_block, blocks, block_bytes) = (number(f.providersize), number(f.metaspace), number(block_bytes));
+        let end = first_block.checked_add(blocks)?.checked_mul(block_bytes)?;
+        let sector = block_bytes.is_power_of_two() && Wapbl::BLOCK_BYTES.contains(&block_bytes);
+        let place = first_block > 0 && blocks > 0 && i64::try_from(end).is_ok();
+        (sector && place).then_some(Wapbl { within: location == 2, first_block, blocks, block_bytes, order })
+    }
+
+    /// The fields begin as those of a log.
+    fn may_be(f: &SbFields, volume: Endian) -> bool {
+        [volume, volume.other()].into_iter().any(|order| Wapbl::head(f, volume, order).is_some())
+    }
+
+    /// `tunefs -l` of NetBSD has asked for a log, which the next mount there makes.
+    fn is_asked_for(f: &SbFields, volume: Endian) -> bool {
+        let asked = |order| Wapbl::head(f, volume, order).is_some_and(|(_, flags)| flags != 0);
+        asked(volume) || asked(volume.other())
     }
 }
 
@@ -282,7 +310,7 @@ mod tests {
                 }),
             };
             assert_eq!((sb.dialect, sb.write_gate()), (Dialect::NetBsd, Err(Refused::Wapbl)));
-            let at = Wapbl { within: true, first_block: 1000, blocks: 64, block_bytes: 512 };
+            let at = Wapbl { within: true, first_block: 1000, blocks: 64, block_bytes: 512, order: endian };
             assert_eq!(sb.features().wapbl_at, Some(at));
             assert_eq!(sb.geometry().metaspace, 0);
         }
@@ -291,6 +319,64 @@ mod tests {
             f.sparecon64[2] = 0xb746_915e;
         });
         assert_eq!((sb.dialect, sb.write_gate()), (Dialect::NetBsd, Err(Refused::Quota2)));
+    }
+
+    #[test]
+    fn a_log_that_a_machine_of_the_other_order_made_is_seen_and_its_bytes_are_kept() {
+        for (volume_order, order) in [(Endian::Big, Endian::Little), (Endian::Little, Endian::Big)] {
+            for location in [1, 2] {
+                let mut bytes = volume(Format::Ufs2, volume_order, of_netbsd).encode_copy(ByteOff(65536));
+                bytes[864..866].copy_from_slice(&[1, location]);
+                for (at, number) in [(872, 1000), (880, 64), (888, 512), (896, 17)] {
+                    order.put_u64(&mut bytes, at, number).unwrap();
+                }
+                volume_order.put_u32(&mut bytes, 1312, flag::NETBSD_WAPBL).unwrap();
+                let mut sb = Superblock::decode(&bytes, ByteOff(65536)).unwrap();
+                let at = Wapbl { within: location == 2, first_block: 1000, blocks: 64, block_bytes: 512, order };
+                assert_eq!((sb.dialect, sb.features().wapbl_at), (Dialect::NetBsd, Some(at)));
+                assert_eq!(sb.write_gate(), Err(Refused::Wapbl));
+                assert!(sb.features().wapbl && !sb.features().nfs4acls);
+                sb.fields.clean = 0;
+                assert_eq!(sb.encode(5)[860..992], bytes[860..992]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_log_makes_sense_or_there_is_none() {
+        let log = |head: [u8; 8], first: i64, blocks: i64, unit: i64| {
+            let fields = SbFields {
+                unrefs: i64::from_be_bytes(head),
+                providersize: first,
+                metaspace: blocks,
+                sparecon64: {
+                    let mut spare = [0; 13];
+                    spare[0] = unit;
+                    spare
+                },
+                ..volume(Format::Ufs2, Endian::Big, of_netbsd).fields
+            };
+            (Wapbl::of(&fields, Endian::Big).is_some(), Wapbl::is_asked_for(&fields, Endian::Big))
+        };
+        let head = [1, 2, 0, 0, 0, 0, 0, 0];
+        assert_eq!(log(head, 1000, 64, 512), (true, false));
+        assert_eq!(log(head, 1000, 64, 4096), (true, false));
+        for (head, first, blocks, unit) in [
+            ([2, 2, 0, 0, 0, 0, 0, 0], 1000, 64, 512),
+            ([1, 0, 0, 0, 0, 0, 0, 0], 1000, 64, 512),
+            ([1, 3, 0, 0, 0, 0, 0, 0], 1000, 64, 512),
+            ([1, 2, 0, 0, 0, 0, 1, 0], 1000, 64, 512),
+            (head, 0, 64, 512),
+            (head, 1000, 0, 512),
+            (head, 1000, 64, 0),
+            (head, 1000, 64, 513),
+            (head, -1, 64, 512),
+            (head, 1000, i64::MAX, 512),
+        ] {
+            assert_eq!(log(head, first, blocks, unit), (false, false), "{head:?} {first} {blocks} {unit}");
+        }
+        assert_eq!(log([1, 2, 0, 0, 0, 0, 0, 1], 0, 4 << 20, 0), (false, true));
+        assert_eq!(log([1, 2, 0, 0, 1, 0, 0, 0], 0, 4 << 20, 0), (false, true));
     }
 
     #[test]
