@@ -1195,7 +1195,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__mkfs)
-            opts="-t -s -b -f -i -L -m -q -h --offset --type --size --block-size --frag-size --inode-density --endian --label --maxcontig --rotdelay --minfree --log-size --force --quiet --json --help"
+            opts="-t -s -b -f -i -L -m -q -h --offset --type --size --block-size --frag-size --inode-density --endian --for --label --maxcontig --rotdelay --minfree --log-size --force --quiet --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1247,6 +1247,10 @@ _ordo() {
                     ;;
                 --endian)
                     COMPREPLY=($(compgen -W "little big" -- "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -W "freebsd netbsd" -- "${cur}"))
                     return 0
                     ;;
                 --label)

@@ -64,6 +64,8 @@ complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s f -l frag-size -d 'By
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s i -l inode-density -d 'An inode for each so many bytes [default: two fragments]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l endian -d 'Byte order' -r -f -a "little\t''
 big\t''"
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l for -d 'The system that is to write the volume, too' -r -f -a "freebsd\t''
+netbsd\t''"
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s L -l label -d 'Name of the volume, at most 31 bytes' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l maxcontig -d 'Most blocks in one transfer' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l rotdelay -d 'Milliseconds between two blocks on the disk (ufs1)' -r

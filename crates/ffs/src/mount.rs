@@ -195,10 +195,9 @@ impl Ffs {
             let f = &mut sb.fields;
             self.at_rest.set(AtRest { clean: clean && f.flags & flag::NEEDSFSCK == 0, softdep });
             f.flags &= !flag::UNCLEAN;
-            if !clean {
-                f.flags |= flag::UNCLEAN;
-            }
             if freebsd {
+                // NetBSD mounts no volume with this flag.
+                f.flags |= if clean { 0 } else { flag::UNCLEAN };
                 f.flags &= !flag::DOSOFTDEP;
                 f.flags |= if (softdep || clean) && keeps_order { flag::DOSOFTDEP } else { 0 };
                 // A second mount within a second is another one, too.

@@ -1,4 +1,5 @@
-//! Making a volume, as FreeBSD's newfs leaves it.
+//! Making a volume, as FreeBSD's newfs leaves it; for NetBSD without the directory for snapshots, which it makes
+//! nowhere, and without the record of the backups, which would lie in its boot code.
 //!
 //! F1. The first write says that the volume is unfinished and the last one, after everything else is durable, that it is
 //!     there. A crash in between leaves nothing that anybody takes for a volume.
@@ -13,8 +14,8 @@ use ondisk::superblock::newfs::{NewfsError as Shape, NewfsParams};
 use ondisk::superblock::search::{PLACES, Recovery};
 use ondisk::superblock::{Magic, SBLOCKSIZE};
 use ondisk::{
-    ByteOff, CgFrag, CgLayout, Cgx, Csum, CsumTotal, Dinode, Format, FragNo, Geometry, Ino, Superblock, Timestamp,
-    csum, dirent,
+    ByteOff, CgFrag, CgLayout, Cgx, Csum, CsumTotal, Dialect, Dinode, Format, FragNo, Geometry, Ino, Superblock,
+    Timestamp, csum, dirent,
 };
 use rt::{Rng, Rt};
 use std::collections::VecDeque;
@@ -100,7 +101,7 @@ impl Maker {
         }
         let summary = self.g.byte(self.g.csaddr);
         self.put(summary, &array, Kind::Summary).await?;
-        if self.g.format == Format::Ufs2 {
+        if self.g.format == Format::Ufs2 && self.of_freebsd() {
             self.recovery_record().await?;
         }
         self.settle().await?;
@@ -243,20 +244,29 @@ impl Maker {
         Ok(())
     }
 
-    /// Makes the root directory and `.snap` in the first group, and returns the first inodes.
+    fn of_freebsd(&self) -> bool {
+        self.g.dialect == Dialect::FreeBsd
+    }
+
+    /// Makes the root directory and FreeBSD's `.snap` in the first group, and returns the first inodes.
     async fn root(&mut self, block: &mut [u8]) -> Result<Vec<u8>, NewfsError> {
         let format = self.g.dir_format();
         let mut root = dirent::new_directory(format, Ino::ROOT, Ino::ROOT);
-        // The root directory has one entry more, which takes the free part of its last one.
-        let (dot, dotdot) = (dirent::min_reclen(1), dirent::min_reclen(2));
-        let rest = root.len() - dot - dotdot;
-        // OK to ignore: the block is one that was just made, and the entry fits into it.
-        let _ = dirent::set_reclen(&mut root, dot, format, dotdot as u16);
-        let _ = dirent::write(&mut root, dot + dotdot, format, rest as u16, SNAP, 4, b".snap");
+        let has_snap = self.of_freebsd();
+        if has_snap {
+            // The root directory has one entry more, which takes the free part of its last one.
+            let (dot, dotdot) = (dirent::min_reclen(1), dirent::min_reclen(2));
+            let rest = root.len() - dot - dotdot;
+            // OK to ignore: the block is one that was just made, and the entry fits into it.
+            let _ = dirent::set_reclen(&mut root, dot, format, dotdot as u16);
+            let _ = dirent::write(&mut root, dot + dotdot, format, rest as u16, SNAP, 4, b".snap");
+        }
         let snap = dirent::new_directory(format, SNAP, Ino::ROOT);
+        let directories = [(Ino::ROOT, &root), (SNAP, &snap)];
+        let directories = &directories[..1 + usize::from(has_snap)];
         let mut cg = self.view(Cgx(0), block);
         let mut places = Vec::new();
-        for ino in [Ino::ROOT, SNAP] {
+        for &(ino, _) in directories {
             let free = find_run(&cg.view(), self.g.frag, self.g.dblkno);
             let made =
                 free.and_then(|first| mark(&mut cg, first, 1, false).zip(mark_inode(&mut cg, ino.0, true, true)));
@@ -264,7 +274,7 @@ impl Maker {
             places.push(self.g.cgfrag(Cgx(0), CgFrag(free.unwrap_or(self.g.dblkno))));
         }
         cg.set_irotor(0);
-        for (at, directory) in places.iter().zip([&root, &snap]) {
+        for (at, (_, directory)) in places.iter().zip(directories) {
             let mut fragment = vec![0; self.g.fsize as usize];
             fragment[..directory.len()].copy_from_slice(directory);
             self.put(self.g.byte(*at), &fragment, Kind::Directory).await?;
@@ -273,8 +283,8 @@ impl Maker {
         let mut inodes = vec![0; size * 4];
         for (i, inode) in inodes.chunks_mut(size).enumerate() {
             let dinode = match i {
-                2 => self.directory(0o755, 3, 0, root.len(), places[0], 0),
-                3 => self.directory(0o775, 2, OPERATOR, snap.len(), places[1], 1),
+                2 => self.directory(0o755, 2 + u16::from(has_snap), 0, root.len(), places[0], 0),
+                3 if has_snap => self.directory(0o775, 2, OPERATOR, snap.len(), places[1], 1),
                 _ => Dinode::free((self.rng.next_u64() as u32).max(1)),
             };
             // OK to ignore: each piece is as long as an inode.
@@ -309,6 +319,7 @@ mod tests {
     use super::*;
     use crate::testing::shapes;
     use disk::RamDisk;
+    use ondisk::superblock::newfs::System;
     use ondisk::superblock::search;
 
     fn make(disk: &RamDisk, shape: &NewfsParams, zeroed: bool) -> Superblock {
@@ -351,8 +362,28 @@ mod tests {
     }
 
     #[test]
+    fn volume_for_netbsd_has_no_snap_and_no_record_of_the_backups() {
+        let disk = RamDisk::new(4 << 20);
+        let wanted = NewfsParams { now: 1, system: System::NetBsd, ..NewfsParams::new(Format::Ufs2, 4 << 20) };
+        let sb = make(&disk, &wanted, true);
+        let inodes = 40 * 4096;
+        let raw: [u8; 256] = bytes(&disk, inodes + 2 * 256);
+        let root = Dinode::decode(&raw, &sb.geometry(), Ino(2)).unwrap();
+        assert_eq!((root.mode, root.nlink, root.db[0]), (0o40755, 2, FragNo(64)));
+        assert_eq!(bytes::<2>(&disk, inodes + 3 * 256), [0, 0], "inode 3 is free");
+        assert_eq!(bytes::<1>(&disk, 32 * 4096 + 168), [0x07]);
+        // Reclen of `..` reaches to the end of the block: no entry behind it.
+        assert_eq!(bytes::<2>(&disk, 64 * 4096 + 16), 500u16.to_le_bytes());
+        assert_eq!(bytes::<20>(&disk, 65516), [0; 20]);
+        // FreeBSD's counters and hash in the group, which NetBSD's fsck wants to be zero.
+        assert_eq!(bytes::<12>(&disk, 32 * 4096 + 124), [0; 12]);
+        assert_eq!((sb.totals().ndir, find(&disk).unwrap().superblock.dialect), (1, Dialect::NetBsd));
+    }
+
+    #[test]
     fn every_group_is_what_init_makes_and_every_backup_is_good() {
-        for shape in shapes() {
+        let for_netbsd = |shape| NewfsParams { system: System::NetBsd, ..shape };
+        for shape in shapes().into_iter().chain(shapes().into_iter().map(for_netbsd)) {
             let disk = RamDisk::new(shape.volume_bytes);
             let sb = make(&disk, &shape, true);
             let g = sb.geometry();
@@ -371,7 +402,8 @@ mod tests {
             }
             let found = find(&disk).unwrap().superblock;
             assert!(found.is_clean());
-            assert_eq!((found.totals(), found.totals().ndir), (sb.totals(), 2));
+            let directories = 1 + i64::from(shape.system == System::FreeBsd);
+            assert_eq!((found.totals(), found.totals().ndir), (sb.totals(), directories));
         }
     }
 

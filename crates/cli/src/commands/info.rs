@@ -72,6 +72,25 @@ impl Log {
     }
 }
 
+/// A system that is not to write to the volume.
+#[derive(Debug, Serialize)]
+struct Unfit {
+    system: &'static str,
+    why: String,
+}
+
+/// The systems that may write to a volume, by their names on the command line, and those that may not.
+fn fit(sb: &Superblock) -> (Vec<&'static str>, Vec<Unfit>) {
+    let (mut fit, mut unfit) = (vec![], vec![]);
+    for (system, said) in [("freebsd", sb.fit_for_freebsd()), ("netbsd", sb.fit_for_netbsd())] {
+        match said {
+            Ok(()) => fit.push(system),
+            Err(why) => unfit.push(Unfit { system, why: why.to_string() }),
+        }
+    }
+    (fit, unfit)
+}
+
 /// Everything that is shown of a volume. Sizes and places are in bytes, times in seconds since 1970.
 #[derive(Debug, Serialize)]
 pub(crate) struct Info {
@@ -95,6 +114,10 @@ pub(crate) struct Info {
     /// Why it would not be mounted for writing.
     #[serde(skip_serializing_if = "Option::is_none")]
     read_only: Option<String>,
+    /// The systems that may write to it, and why another may not.
+    fit_for: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unfit_for: Vec<Unfit>,
     /// What `ordo mount` uses if nothing else is asked for.
     scheme: &'static str,
     /// The scheme of the last mount for writing, if that said so.
@@ -147,6 +170,7 @@ impl Info {
         let sb = &located.found.superblock;
         let (g, f) = (sb.geometry(), &sb.fields);
         let opening = ordofs::ffs::Opening::default();
+        let (fit_for, unfit_for) = fit(sb);
         Info {
             image: json_text(image.as_bytes()).0,
             kind: match sb.format {
@@ -171,6 +195,8 @@ impl Info {
             minfree: g.minfree,
             clean: sb.is_clean(),
             read_only: ordofs::ffs::may_write(&located.found, &opening).err().map(|why| why.to_string()),
+            fit_for,
+            unfit_for,
             scheme: default_scheme(sb),
             kept_by: sb.keeper().map(|(keeper, _)| json_text(keeper.scheme.as_bytes()).0),
             log: Log::of(sb),
@@ -186,6 +212,14 @@ impl Info {
             warnings: sb.warnings.iter().map(ToString::to_string).collect(),
             partitions: Vec::new(),
         }
+    }
+
+    fn fit_line(&self) -> String {
+        let named = |system: &str| if system == "netbsd" { "NetBSD" } else { "FreeBSD" };
+        let fit: Vec<&str> = self.fit_for.iter().map(|system| named(system)).collect();
+        let fit = if fit.is_empty() { vec!["no BSD".to_owned()] } else { vec![fit.join(" and ")] };
+        let unfit = self.unfit_for.iter().map(|unfit| format!("not {}: {}", named(unfit.system), unfit.why));
+        fit.into_iter().chain(unfit).collect::<Vec<_>>().join("; ")
     }
 
     fn lines(&self) -> Vec<(&'static str, String)> {
@@ -211,6 +245,7 @@ impl Info {
             ("inodes", format!("{}, {} free; {} directories", self.inodes, self.free_inodes, self.directories)),
             ("clean", if self.clean { "yes" } else { "no" }.to_owned()),
             ("writing", self.read_only.clone().unwrap_or_else(|| "possible".to_owned())),
+            ("fit for", self.fit_line()),
             ("scheme", format!("{} unless another is chosen", self.scheme)),
             ("kept by", self.kept_by.clone().unwrap_or_default()),
             ("log", self.log.as_ref().map(Log::line).unwrap_or_default()),

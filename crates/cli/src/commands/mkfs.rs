@@ -4,7 +4,7 @@ use crate::image::{self, ImageArg};
 use crate::out::{Outcome, Status, usage};
 use crate::size;
 use anyhow::{anyhow, bail};
-use ondisk::superblock::newfs::{NewfsParams, Rotation};
+use ondisk::superblock::newfs::{NewfsParams, Rotation, System};
 use ondisk::{Endian, Format};
 use ordofs::disk::{Disk, FileOptions};
 use ordofs::rt::Rt;
@@ -20,10 +20,16 @@ const SECTORS_OF_A_TRACK: u32 = 32;
 ///
 /// With --size, IMAGE is a file, which is made; one that is there and not empty is not overwritten without --force. Without
 /// it, IMAGE is a device, a partition, or a file that has its size already; the same holds for a volume that is there.
+///
+/// FreeBSD and NetBSD give the same bits different meanings: NetBSD takes FreeBSD's check hashes for quotas, and does
+/// not mount the volume for writing. --for netbsd makes one that NetBSD writes, and its fsck finds clean: without
+/// check hashes and .snap, and with nothing where NetBSD keeps its log and quotas. Files on it get no extended
+/// attributes, and a scheme that keeps a log of its own (suj, wafs, journal-file, block-journal) does not mount it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo mkfs --size 1G disk.img\n  ordo mkfs --type ufs1 --endian big --block-size 8k \
-    --frag-size 1k --size 100M old.img\n  ordo mkfs --size 10G --log-size 128M logged.img\n  ordo mkfs --label home /dev/sdb2\n  ordo mkfs disk.img@p2"
+    --frag-size 1k --size 100M old.img\n  ordo mkfs --size 10G --log-size 128M logged.img\n  \
+    ordo mkfs --for netbsd --size 1G shared.img\n  ordo mkfs --label home /dev/sdb2\n  ordo mkfs disk.img@p2"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -46,6 +52,9 @@ pub(crate) struct Args {
     /// Byte order
     #[arg(long, value_enum, default_value = "little")]
     endian: Order,
+    /// The system that is to write the volume, too
+    #[arg(long = "for", value_enum, default_value = "freebsd", value_name = "SYSTEM")]
+    system: For,
     /// Name of the volume, at most 31 bytes
     #[arg(long, short = 'L', default_value = "")]
     label: String,
@@ -78,6 +87,14 @@ enum Kind {
     Ufs2,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum For {
+    #[value(name = "freebsd")]
+    FreeBsd,
+    #[value(name = "netbsd")]
+    NetBsd,
+}
+
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Order {
     Little,
@@ -104,6 +121,10 @@ impl Args {
             minfree: self.minfree,
             maxcontig: self.maxcontig,
             label: self.label.clone(),
+            system: match self.system {
+                For::FreeBsd => System::FreeBsd,
+                For::NetBsd => System::NetBsd,
+            },
             rotation: self.rotdelay.map(rotation),
             now: Rt::real_time().wall().0,
             id: luck(),
@@ -119,6 +140,9 @@ fn luck() -> u32 {
 
 /// Makes the volume and shows what it is.
 pub(crate) fn run(args: &Args) -> Outcome {
+    if args.system == For::NetBsd && args.log_size.is_some() {
+        return Err(usage("a volume for NetBSD has no place that says that it has a log; leave out --log-size"));
+    }
     let spec = args.image.spec()?;
     let told = |error| image::told(&spec.path, error);
     let plain = !spec.path.exists() || spec.path.is_file();

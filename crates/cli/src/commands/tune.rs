@@ -18,11 +18,16 @@ use serde::Serialize;
 /// log=on|off|SIZE: the file .ordofs-log, in which wafs, journal-file and block-journal keep their log of transactions
 /// where a mount names no other disk for it (log=PATH); from 256K on, without SIZE about one hundredth of the volume.
 ///
+/// check-hashes=on|off: the hashes by which FreeBSD tells that a UFS2's superblock, groups and inodes are as it wrote
+/// them. All are computed, or cleared. NetBSD takes their flag for that of quotas: without them it can write to the
+/// volume, too (ordo info says for which systems a volume is fit).
+///
 /// label=NAME: at most 31 bytes. minfree=PERCENT: the space that only root may use.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo tune -o journal=on disk.img\n  ordo tune -o label=home,minfree=5 disk.img\n  \
-    ordo tune -o log=on disk.img\n  ordo tune -o journal=off,softupdates=off disk.img@s1a\n  ordo tune -o suj=16M --json disk.img"
+    ordo tune -o log=on disk.img\n  ordo tune -o check-hashes=off disk.img\n  \
+    ordo tune -o journal=off,softupdates=off disk.img@s1a\n  ordo tune -o suj=16M --json disk.img"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -94,16 +99,23 @@ fn parse(options: &[String]) -> Result<Tuning, String> {
                     Err(_) => JournalChange::On(Some(size::parse(value)?)),
                 });
             }
+            "check-hashes" => tuning.check_hashes = Some(switch(name, value)?),
             "label" => tuning.label = Some(value.to_owned()),
             "minfree" => {
                 let percent = value.strip_suffix('%').unwrap_or(value).parse();
                 tuning.minfree = Some(percent.map_err(|_| format!("{value:?} is no percentage"))?);
             }
-            _ => return Err(format!("no option {name:?}; there are softupdates, journal, log, label, minfree")),
+            _ => {
+                return Err(format!(
+                    "no option {name:?}; there are softupdates, journal, log, check-hashes, label, minfree"
+                ));
+            }
         }
     }
     match tuning == Tuning::default() {
-        true => Err("nothing to change; give -o softupdates=, journal=, log=, label= or minfree=".into()),
+        true => {
+            Err("nothing to change; give -o softupdates=, journal=, log=, check-hashes=, label= or minfree=".into())
+        }
         false => Ok(tuning),
     }
 }
@@ -132,8 +144,9 @@ mod tests {
             label: Some("a=b".into()),
             minfree: Some(5),
             log: Some(JournalChange::On(None)),
+            check_hashes: Some(true),
         };
-        assert_eq!(said("softupdates=off,suj=off,label=a=b,minfree=5%,log=on"), Ok(all));
+        assert_eq!(said("softupdates=off,suj=off,label=a=b,minfree=5%,log=on,check-hashes=on"), Ok(all));
         let log = |options| said(options).map(|tuning| tuning.log);
         assert_eq!(log("log=off"), Ok(Some(JournalChange::Off)));
         assert_eq!(log("log=1M"), Ok(Some(JournalChange::On(Some(1 << 20)))));
@@ -141,7 +154,7 @@ mod tests {
         let journal = |options| said(options).map(|tuning| tuning.journal);
         assert_eq!(journal("journal=on"), Ok(Some(JournalChange::On(None))));
         assert_eq!(journal("journal=8M"), Ok(Some(JournalChange::On(Some(8 << 20)))));
-        for wrong in ["", "journal", "journal=maybe", "softupdates=1", "minfree=x", "size=3"] {
+        for wrong in ["", "journal", "journal=maybe", "softupdates=1", "check-hashes=yes", "minfree=x", "size=3"] {
             assert!(said(wrong).is_err(), "{wrong}");
         }
     }

@@ -7,5 +7,6 @@ mod images;
 mod interrupted;
 mod keeps;
 mod kinds;
+mod moved;
 mod repairs;
 mod suj;

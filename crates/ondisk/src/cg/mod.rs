@@ -167,6 +167,17 @@ pub fn seal(bytes: &mut [u8], g: &Geometry, now: i64) -> Option<()> {
     Some(())
 }
 
+/// Computes the check hash of a group's block, or clears it on a volume without; nothing else changes. `None`, and
+/// nothing done, where `bytes` are fewer than `cgsize`. A volume of which NetBSD's fsck must find nothing wrong has
+/// zero there.
+pub fn rehash(bytes: &mut [u8], g: &Geometry) -> Option<()> {
+    let bytes = bytes.get_mut(..index(g.cgsize))?;
+    match g.cg_hash {
+        true => hash::store_hash(bytes, CKHASH_AT, g.endian).map(|_| ()),
+        false => g.endian.put_u32(bytes, CKHASH_AT, 0),
+    }
+}
+
 /// The header of a new group `c`, with all counts 0. `initediblk` is how many inodes are written beside it (UFS2).
 pub fn header(g: &Geometry, c: Cgx, initediblk: u32) -> CgHeader {
     let layout = CgLayout::computed(g, c);

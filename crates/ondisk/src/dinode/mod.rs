@@ -141,6 +141,17 @@ impl Dinode {
         }
     }
 
+    /// Computes the check hash of the inode in `bytes` (UFS2), or clears it on a volume without; nothing else
+    /// changes. A free inode has none that counts. `None`, and nothing done, where `bytes` are fewer than an inode's.
+    pub fn rehash(bytes: &mut [u8], g: &Geometry) -> Option<()> {
+        let bytes = bytes.get_mut(..RawDinode2::SIZE)?;
+        let in_use = g.endian.get_u16(bytes, 0)? != 0;
+        match g.inode_hash && in_use {
+            true => hash::store_hash(bytes, CKHASH_AT, g.endian).map(|_| ()),
+            false => g.endian.put_u32(bytes, CKHASH_AT, 0),
+        }
+    }
+
     /// First byte of an inode in the volume.
     pub fn place(g: &Geometry, ino: Ino) -> crate::ByteOff {
         let (block, within) = g.inode_at(ino);

@@ -7,6 +7,7 @@
 
 mod features;
 pub mod fields;
+mod fit;
 mod keeper;
 pub mod newfs;
 pub mod search;
@@ -17,6 +18,7 @@ use crate::num::{bits64, index, len64, low32, narrow};
 use crate::{ByteOff, Corrupt, Endian, Rule, Structure, hash};
 pub use features::{Dialect, Features, Refused};
 use fields::{SbFields, ck, flag};
+pub use fit::Unfit;
 pub use keeper::{Keeper, LogAt};
 
 /// UFS1.

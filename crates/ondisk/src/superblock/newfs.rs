@@ -1,4 +1,5 @@
 //! The geometry of a new volume, computed as FreeBSD's newfs does, so that its kernel and its fsck accept the result.
+//! One for NetBSD has the same geometry, and nothing in the fields that NetBSD gives another meaning.
 //!
 //! Only the superblock is made here. Whoever writes the volume writes it unfinished first
 //! ([`Superblock::encode_unfinished`]), then groups, inodes and the root directory, then the totals, then this.
@@ -43,14 +44,26 @@ pub struct NewfsParams {
     pub label: String,
     /// Set the flag that says: managed with soft updates.
     pub softdep: bool,
-    /// Carry check hashes (UFS2).
+    /// Carry check hashes (UFS2 for FreeBSD).
     pub check_hashes: bool,
+    /// The system that is to write the volume.
+    pub system: System,
     /// Rotation of the disk, for the placement of 4.2BSD (UFS1).
     pub rotation: Option<Rotation>,
     /// Seconds since 1970.
     pub now: i64,
     /// A random number, which tells volumes made in the same second apart.
     pub id: u32,
+}
+
+/// The system for which a volume is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum System {
+    /// FreeBSD: check hashes on UFS2, a directory for snapshots, a record of where the backups of the superblock are.
+    FreeBsd,
+    /// NetBSD, which would take the flag of check hashes for that of quotas, and FreeBSD's size of the device for the
+    /// place of a log.
+    NetBsd,
 }
 
 /// What the allocator spares.
@@ -160,6 +173,7 @@ impl NewfsParams {
             label: String::new(),
             softdep: false,
             check_hashes: true,
+            system: System::FreeBsd,
             rotation: None,
             now: 0,
             id: 0,
@@ -183,11 +197,17 @@ impl NewfsParams {
             Format::Ufs2 => {
                 f.magic = MAGIC_UFS2;
                 f.maxsymlinklen = 120;
-                if self.check_hashes {
+                if self.check_hashes && self.system == System::FreeBsd {
                     f.flags |= flag::METACKHASH;
                     f.metackhash = ck::SUPPORTED;
                 }
             }
+        }
+        if self.system == System::NetBsd {
+            // Spare there, or the place of a log; and NetBSD mounts no volume with a flag that it does not know.
+            (f.mtime, f.metaspace, f.providersize, f.sblockactualloc, f.flags) = (0, 0, 0, 0, 0);
+            // Its newfs says of UFS2, too, that the inodes are those of 4.4BSD.
+            f.old_inodefmt = 2;
         }
         f.maxfilesize = super::validate::pointers_reach(&f);
         Ok(Superblock::fresh(&f, self.endian, ByteOff(primary))?)
@@ -407,6 +427,34 @@ mod tests {
         assert!(matches!(wrong(dense), NewfsError::Density { .. }));
         let rotation = Some(Rotation { rotdelay_ms: 4, rps: 60, nsect: 32 });
         assert_eq!(wrong(NewfsParams { rotation, ..base }), NewfsError::Rotation);
+    }
+
+    #[test]
+    fn volume_for_netbsd_has_nothing_where_netbsd_reads_something_else() {
+        for format in [Format::Ufs1, Format::Ufs2] {
+            for endian in [Endian::Little, Endian::Big] {
+                let wanted = NewfsParams {
+                    system: System::NetBsd,
+                    endian,
+                    softdep: true,
+                    now: 7,
+                    ..NewfsParams::new(format, 64 * MIB)
+                };
+                let sb = wanted.superblock().unwrap();
+                assert_eq!((sb.dialect, sb.write_gate(), sb.hashes()), (crate::Dialect::NetBsd, Ok(()), 0));
+                let bytes = sb.encode_copy(sb.at);
+                let zero = |range: std::ops::Range<usize>| bytes[range].iter().all(|&byte| byte == 0);
+                // Journal and quotas; what was FreeBSD's at the end of the spares; flags.
+                assert!(zero(864..1000) && zero(1208..1316), "{format:?}, {endian:?}");
+                let same = NewfsParams { system: System::FreeBsd, ..wanted }.superblock().unwrap().fields;
+                let f = &sb.fields;
+                assert_eq!(f.old_inodefmt, 2);
+                assert_eq!(
+                    (f.fpg, f.ipg, f.ncg, f.dsize, f.maxfilesize, f.sblockloc, f.maxsymlinklen),
+                    (same.fpg, same.ipg, same.ncg, same.dsize, same.maxfilesize, same.sblockloc, same.maxsymlinklen)
+                );
+            }
+        }
     }
 
     #[test]

@@ -1,18 +1,21 @@
-//! What a volume carries, changed while nobody has it mounted: label, reserve, soft updates and their journal.
+//! What a volume carries, changed while nobody has it mounted: label, reserve, soft updates and their journal, check
+//! hashes.
 //!
 //! T1. Only a clean volume is changed, and it is clean again afterwards. All is checked before anything is written.
 //! T2. The superblock says that there is a journal only while its file is there and whole: on after the file was made,
 //!     off before it is removed. A crash between leaves a file without a meaning, which the next change takes away.
 //! T3. Files are made and removed by the file system itself, in the order of the scheme `sync`.
+//! T4. The superblock says that there are check hashes only while all of them are right (`hashes`).
 
+mod hashes;
 mod journal;
 
 use crate::{ImageSpec, Located, OpenError, locate, locate_on};
 use buf::LogKind;
-use disk::{Block, Disk, DiskOff, FileOptions, Kind, ReadPart, Tag, WritePart};
+use disk::{Block, Disk, DiskError, DiskOff, FileOptions, Kind, ReadPart, Tag, WritePart};
 use ondisk::superblock::fields::{SbFields, flag};
 use ondisk::superblock::search::Copy;
-use ondisk::{Dialect, Refused, Superblock};
+use ondisk::{ByteOff, Dialect, Format, Refused, Superblock};
 use rt::Rt;
 use std::rc::Rc;
 
@@ -51,12 +54,14 @@ pub struct Tuning {
     pub label: Option<String>,
     /// Percent of the data space kept for the privileged: 0 to 99.
     pub minfree: Option<u32>,
+    /// The check hashes of FreeBSD's UFS2. Without them NetBSD can write to the volume, too.
+    pub check_hashes: Option<bool>,
 }
 
 /// Something that was asked for, as it was and as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuned {
-    /// `softupdates`, `journal`, `log`, `label` or `minfree`.
+    /// `softupdates`, `journal`, `log`, `label`, `minfree` or `check-hashes`.
     pub what: &'static str,
     /// Before.
     pub was: String,
@@ -88,6 +93,12 @@ pub enum TuneError {
         /// Whose volume it is.
         dialect: Dialect,
     },
+    /// Check hashes are of UFS2.
+    #[error("check hashes are UFS2's, and the volume is a UFS1")]
+    HashesOfUfs1,
+    /// A group's block is damaged, and a hash would call it right.
+    #[error("{0}; run ordo fsck -y first")]
+    Damaged(#[from] ondisk::Corrupt),
     /// A label that does not fit.
     #[error("a label of {0} bytes: at most 31, without NUL")]
     Label(usize),
@@ -177,6 +188,9 @@ impl Tuning {
             None => {}
         }
         change_superblock(rt, &disk, |f| self.put(f))?;
+        if let Some(on) = self.check_hashes {
+            hashes::switch(rt, &disk, on)?;
+        }
         let after = locate_on(rt, disk.clone())?.found.superblock;
         let mut told = self.told(&before, &after);
         if self.log.is_some() {
@@ -204,6 +218,10 @@ impl Tuning {
         of_freebsd("soft updates", self.softupdates == Some(true))?;
         of_freebsd("the journal of soft updates", matches!(self.journal, Some(JournalChange::On(_))))?;
         of_freebsd("the superblock's place for what a log needs", matches!(self.log, Some(JournalChange::On(_))))?;
+        of_freebsd("check hashes", self.check_hashes == Some(true))?;
+        if self.check_hashes == Some(true) && sb.format == Format::Ufs1 {
+            return Err(TuneError::HashesOfUfs1);
+        }
         if let Some(JournalChange::On(size)) = self.log {
             journal::log_size(sb, size)?;
         }
@@ -258,6 +276,7 @@ impl Tuning {
             one("journal", self.journal.is_some(), &|sb| on(sb.features().suj)),
             one("label", self.label.is_some(), &Superblock::label),
             one("minfree", self.minfree.is_some(), &|sb| sb.fields.minfree.to_string()),
+            one("check-hashes", self.check_hashes.is_some(), &|sb| on(sb.features().hashes)),
         ];
         all.into_iter().flatten().collect()
     }
@@ -271,22 +290,31 @@ fn change_superblock(rt: &Rt, disk: &Rc<dyn Disk>, change: impl FnOnce(&mut SbFi
     if sb.fields == before {
         return Ok(());
     }
-    let (at, bytes) = (sb.at.0, sb.encode(rt.wall().0));
-    let sector = u64::from(disk.info().sector.max(512));
-    let from = at / sector * sector;
-    let len = (at + bytes.len() as u64).next_multiple_of(sector) - from;
+    let (at, bytes) = (sb.at, sb.encode(rt.wall().0));
     let disk = disk.clone();
     rt.block_on(async move {
-        // The bytes around it stay.
-        let part = ReadPart { block: Block::zeroed(len as usize), tag: Tag::of(Kind::Superblock) };
-        let parts = disk.read(DiskOff(from), vec![part]).await?;
-        let mut around: Vec<u8> = parts.into_iter().flat_map(|part| part.block.to_vec()).collect();
-        if let Some(place) = around.get_mut((at - from) as usize..).and_then(|rest| rest.get_mut(..bytes.len())) {
-            place.copy_from_slice(&bytes);
-        }
-        let image = Block::copy_of(&around).image();
-        disk.write(DiskOff(from), vec![WritePart { image, tag: Tag::of(Kind::Superblock) }], false).await?;
+        put(&disk, at, &bytes, Kind::Superblock).await?;
         disk.flush().await
     })?;
     Ok(())
+}
+
+/// Bytes of the disk.
+async fn get(disk: &Rc<dyn Disk>, at: ByteOff, len: usize, kind: Kind) -> Result<Vec<u8>, DiskError> {
+    let part = ReadPart { block: Block::zeroed(len), tag: Tag::of(kind) };
+    let parts = disk.read(DiskOff(at.0), vec![part]).await?;
+    Ok(parts.into_iter().flat_map(|part| part.block.to_vec()).collect())
+}
+
+/// Writes bytes; those of the same sectors around them stay.
+async fn put(disk: &Rc<dyn Disk>, at: ByteOff, bytes: &[u8], kind: Kind) -> Result<(), DiskError> {
+    let sector = u64::from(disk.info().sector.max(512));
+    let from = at.0 / sector * sector;
+    let len = (at.0 + bytes.len() as u64).next_multiple_of(sector) - from;
+    let mut around = get(disk, ByteOff(from), len as usize, kind).await?;
+    if let Some(place) = around.get_mut((at.0 - from) as usize..).and_then(|rest| rest.get_mut(..bytes.len())) {
+        place.copy_from_slice(bytes);
+    }
+    let image = Block::copy_of(&around).image();
+    disk.write(DiskOff(from), vec![WritePart { image, tag: Tag::of(kind) }], false).await
 }
