@@ -3,6 +3,10 @@
 use crate::common::{Scratch, fails, ok, ordo};
 use ondisk::superblock::SBLOCKSIZE;
 use ondisk::{ByteOff, Cgx, Dialect, Dinode, Geometry, Ino, Superblock};
+use ordofs::Tuning;
+use ordofs::disk::{Disk, DiskOp, Effect, Fault, FaultPlan, Faulty, RamDisk};
+use ordofs::rt::Rt;
+use std::rc::Rc;
 
 fn tune(options: &str, image: &str) -> std::process::Output {
     ordo(["tune", "-o", options, image])
@@ -279,4 +283,106 @@ fn volume_for_netbsd_gets_nothing_of_freebsds() {
     assert!(mounted.set_xattr("/file", "user.a", b"b").is_err(), "NetBSD's fsck would count its block for nothing");
     mounted.unmount().unwrap();
     is_right_for_netbsd(&std::fs::read(&image).unwrap(), 65536);
+}
+
+/// A volume that FreeBSD's kernel wrote, unpacked.
+fn real(name: &str) -> Option<Vec<u8>> {
+    let packed = format!("{}/../../../shared/images/{name}.img.zst", env!("CARGO_MANIFEST_DIR"));
+    let unpacked = std::process::Command::new("zstd").args(["-dqc", &packed]).output().ok()?;
+    let there = unpacked.status.success();
+    if !there {
+        eprintln!("skipped: {packed} is not there, or cannot be unpacked");
+    }
+    there.then_some(unpacked.stdout)
+}
+
+#[test]
+fn hashes_that_are_computed_are_those_of_freebsds_kernel() {
+    for name in ["ufs-little", "ufs-big"] {
+        let Some(bytes) = real(name) else { continue };
+        let scratch = Scratch::new();
+        let image = scratch.path("v.img");
+        std::fs::write(&image, &bytes).unwrap();
+        let g = superblock(&bytes, 65536).geometry();
+        ok(tune("check-hashes=off", &image));
+        is_whole(&image);
+        assert!(hashes(&std::fs::read(&image).unwrap(), &g) != hashes(&bytes, &g));
+        ok(tune("check-hashes=on", &image));
+        is_whole(&image);
+        let after = std::fs::read(&image).unwrap();
+        assert!(hashes(&after, &g) == hashes(&bytes, &g), "{name}");
+        // Nothing but superblocks changed, and hashes of free inodes.
+        let backups: Vec<usize> = (0..g.ncg).map(|c| g.byte(g.cgsblock(Cgx(c))).0 as usize).chain([65536]).collect();
+        let in_superblock = |at: usize| backups.iter().any(|&backup| (backup..backup + 1376).contains(&at));
+        let differs = (0..bytes.len()).filter(|&at| bytes[at] != after[at] && !in_superblock(at));
+        let of_inodes = |at: usize| {
+            (0..g.ncg).map(Cgx).any(|c| {
+                let first = g.byte(g.cgimin(c)).0 as usize;
+                (first..first + g.ipg as usize * 256).contains(&at) && (244..248).contains(&((at - first) % 256))
+            })
+        };
+        assert_eq!(differs.into_iter().find(|&at| !of_inodes(at)), None, "{name}");
+    }
+}
+
+#[test]
+fn a_power_cut_while_hashes_are_switched_leaves_a_whole_volume() {
+    let rt = Rt::virtual_time(1);
+    let new = || {
+        let ram = RamDisk::new(8 << 20);
+        ordofs::NewVolume::new(8 << 20).create_on(&rt, Rc::new(ram.clone()), true).unwrap();
+        ram
+    };
+    let switch = |on| Tuning { check_hashes: Some(on), ..Tuning::default() };
+    let with = new();
+    let without = with.snapshot();
+    switch(false).apply_on(&rt, Rc::new(without.clone())).unwrap();
+    for (on, from) in [(false, &with), (true, &without)] {
+        let mut cuts = 0;
+        for nth in 1.. {
+            let mut power_failed = false;
+            for seed in 0..4 {
+                let ram = from.snapshot().volatile(true);
+                let (plan, cut) = (FaultPlan::new(seed), ram.clone());
+                let disk =
+                    Faulty::new(Rc::new(ram.clone()), plan.with(Fault::new(DiskOp::Write, nth, Effect::PowerCut)))
+                        .on_power_cut(move |rng| cut.power_cut_at_random(rng));
+                let done = switch(on).apply_on(&rt, Rc::new(disk.clone()));
+                power_failed |= disk.power_is_off();
+                assert_eq!(done.is_err(), disk.power_is_off());
+                let left: Rc<dyn Disk> = Rc::new(RamDisk::from_bytes(&ram.to_vec()));
+                let judge = rt.clone();
+                let report =
+                    rt.block_on(async move { fsck::check(&judge, left, fsck::Options::new(fsck::Mode::Check)).await });
+                let report = report.unwrap();
+                assert!(report.findings.is_empty(), "{on}, write {nth}, seed {seed}: {:?}", report.findings);
+                // What was cut can be done again.
+                let again = RamDisk::from_bytes(&ram.to_vec());
+                let tuned = switch(on).apply_on(&rt, Rc::new(again)).unwrap();
+                assert_eq!(tuned[0].is, if on { "on" } else { "off" });
+            }
+            if !power_failed {
+                break;
+            }
+            cuts += 1;
+        }
+        assert!(cuts > 8, "{cuts} writes");
+    }
+}
+
+#[test]
+fn a_forced_mount_leaves_no_flag_that_netbsd_does_not_know() {
+    for (system, flags) in [("netbsd", 0), ("freebsd", 1)] {
+        let scratch = Scratch::new();
+        let image = scratch.path("v.img");
+        ok(ordo(["mkfs", "-q", "--type", "ufs1", "--for", system, "--size", "16M", &image]));
+        let mut bytes = std::fs::read(&image).unwrap();
+        bytes[8192 + 209] = 0;
+        std::fs::write(&image, &bytes).unwrap();
+        let volume = ordofs::Volume::open(&image).unwrap().force().mount().unwrap();
+        volume.write("/file", b"x").unwrap();
+        volume.unmount().unwrap();
+        let sb = superblock(&std::fs::read(&image).unwrap(), 8192);
+        assert_eq!((sb.fields.flags & 1, sb.is_clean()), (flags, false), "{system}");
+    }
 }
