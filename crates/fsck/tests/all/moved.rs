@@ -16,7 +16,7 @@ enum Preen {
     /// FreeBSD today: of two names the one that `..` agrees with stays, and a `..` is put right.
     FreeBsd,
     /// FreeBSD 8: of two names the first stays; a wrong `..` is for a human.
-    OldFreeBsd,
+    FreeBsd8,
     /// NetBSD: both names stay, and the last one counts; a wrong `..` is for a human.
     NetBsd,
 }
@@ -34,7 +34,7 @@ fn stop(v: &Volume, preen: Preen) -> Option<&'static str> {
             if dinodes[&ino].is_dir() && name != "." && name != ".." {
                 match (parent.get(&ino).copied(), preen) {
                     (None, _) | (_, Preen::NetBsd) => {}
-                    (Some(_), Preen::OldFreeBsd) => continue,
+                    (Some(_), Preen::FreeBsd8) => continue,
                     (Some(first), Preen::FreeBsd) if first == dir || dotdot(ino) != dir => continue,
                     // The first name goes.
                     (Some(_), Preen::FreeBsd) => *links.entry(ino).or_default() += 1,
@@ -101,7 +101,7 @@ fn cut(format: Format, endian: Endian, old_first: bool, done: &[Write]) -> Volum
 
 fn stops(old_first: bool, done: &[Write]) -> [bool; 3] {
     let v = cut(Format::Ufs2, Endian::Little, old_first, done);
-    [Preen::FreeBsd, Preen::OldFreeBsd, Preen::NetBsd].map(|preen| stop(&v, preen).is_some())
+    [Preen::FreeBsd, Preen::FreeBsd8, Preen::NetBsd].map(|preen| stop(&v, preen).is_some())
 }
 
 #[test]
