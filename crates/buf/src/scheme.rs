@@ -213,6 +213,8 @@ pub enum Step<'a> {
     LinkAdded {
         /// The directory.
         dir: Ino,
+        /// The name.
+        name: &'a [u8],
         /// The directory's block with the entry.
         block: &'a BufRef,
         /// Offset of the entry in that block, in bytes.
@@ -251,6 +253,8 @@ pub enum Step<'a> {
     LinkRemoved {
         /// The directory.
         dir: Ino,
+        /// The name.
+        name: &'a [u8],
         /// The directory's block that held the entry.
         block: &'a BufRef,
         /// Offset where the entry was, in bytes.

@@ -166,6 +166,10 @@ impl Ffs {
                 dinode.extb[k] = taken.get(k).map_or(FragNo::HOLE, |taken| taken.run.at);
             }
         }
+        // Written later, a block that the new area does not have would go to what another file has by then.
+        for k in taken.len()..BLOCKS {
+            self.cache.discard_key(Key::File(ino, Geometry::extattr_lbn(k)));
+        }
         let at = self.put_inode(inode).await?;
         for (k, (taken, block)) in taken.iter().zip(&blocks).enumerate() {
             // The old area goes as a whole, with the first pointer.

@@ -29,6 +29,7 @@ mod arena;
 mod by_ino;
 mod deps;
 mod explain;
+mod gone;
 mod inodes;
 mod leave;
 mod names;
@@ -130,12 +131,12 @@ impl SoftUpdates {
                 deps.directory_grown(ino, inode, block, size_before);
             }
             Step::InodeChanged { ino, inode, .. } => deps.directory_has_grown(ino, inode),
-            Step::LinkAdded { dir, block, offset, ino, inode, directory, mkdir } => {
+            Step::LinkAdded { dir, name, block, offset, ino, inode, directory, mkdir } => {
                 let named = Named { ino, inode, moves: directory && mkdir.is_none() };
-                deps.link_added(Place { dir, block, offset }, named, mkdir.map(|(_, parent)| parent));
+                deps.link_added(Place { dir, name, block, offset }, named, mkdir.map(|(_, parent)| parent));
             }
-            Step::LinkRemoved { dir, block, offset, ref ticket, .. } => {
-                return deps.came_and_went(Place { dir, block, offset }, ticket);
+            Step::LinkRemoved { dir, name, block, offset, ref ticket, .. } => {
+                return deps.came_and_went(Place { dir, name, block, offset }, ticket);
             }
             Step::BlocksReleased { ino, at, ref ticket, .. } => return deps.were_never_reached(cache, ino, at, ticket),
             Step::InodeReleased { ino, .. } => return deps.was_never_taken(cache, ino),
@@ -155,11 +156,12 @@ impl SoftUpdates {
                 freed
             }
             Step::LinkChanged { dir, block, offset, ino, inode, directory, kind_before, dotdot, ticket } => {
-                let (at, named) = (Place { dir, block, offset }, Named { ino, inode, moves: directory && !dotdot });
+                let at = Place { dir, name: &[], block, offset };
+                let named = Named { ino, inode, moves: directory && !dotdot };
                 deps.link_changed(cache, at, named, kind_before, dotdot, ticket)
             }
-            Step::LinkRemoved { dir, block, offset, before, ticket } => {
-                deps.link_removed(cache, Place { dir, block, offset }, before, ticket)
+            Step::LinkRemoved { dir, name, block, offset, before, ticket } => {
+                deps.link_removed(cache, Place { dir, name, block, offset }, before, ticket)
             }
             Step::BlocksReleased { ino, at, ticket, .. } => deps.blocks_released(cache, ino, at, ticket),
             Step::InodeReleased { ino, inode, ticket } => deps.inode_released(cache, ino, inode, ticket),
@@ -282,11 +284,12 @@ impl Scheme for SoftUpdates {
         let since: Vec<Landing> = cache.unsettled_of(ino).iter().map(|buf| Landing::of(buf)).collect();
         let (above, began) = (deps.borrow().above(ino), deps.borrow().seq);
         let gone = deps.borrow().removals_of(&above);
+        let replaced = deps.borrow().replacements_of(&above);
         Must::Wait(Box::pin(async move {
             let mut patience = Patience::default();
             loop {
                 deps.borrow_mut().settle(&cache);
-                let round = deps.borrow().fsync_round(ino, &since, &inode, &above, &gone);
+                let round = deps.borrow().fsync_round(ino, &since, &inode, &above, (&gone, &replaced));
                 if round.is_empty() {
                     deps.borrow_mut().renamed_until(began);
                     return Ok(());

@@ -158,11 +158,12 @@ impl World {
     fn name_steps(&self) -> Vec<Told<'_>> {
         let (dir, ino, offset) = (Ino(2), Ino(5), 24);
         let (block, inode) = (self.buf(Role::Directory), self.buf(Role::InodeBlock));
-        let added = || Step::LinkAdded { dir, block, offset, ino, inode, directory: false, mkdir: None };
+        let added = || Step::LinkAdded { dir, name: b"name", block, offset, ino, inode, directory: false, mkdir: None };
         let (ticket, kind_before, dotdot) = (self.ticket(), 8, false);
         let changed =
             Step::LinkChanged { dir, block, offset, ino, inode, directory: dotdot, kind_before, dotdot, ticket };
-        let removed = || Step::LinkRemoved { dir, block, offset, before: (0, &[]), ticket: self.ticket() };
+        let ticket = || self.ticket();
+        let removed = || Step::LinkRemoved { dir, name: b"name", block, offset, before: (0, &[]), ticket: ticket() };
         vec![
             ("name created", CallKind::Create, added()),
             ("name linked", CallKind::Link, added()),

@@ -166,10 +166,9 @@ impl<L: Layout> Ufs<L> {
         let entry = Entry { dir: dir.ino(), offset, ino };
         let directory = kind == Kind::Directory;
         self.leaks.entered(entry, directory, mkdir.is_some());
-        let none = self
-            .cache()
-            .step(op, Step::LinkAdded { dir: dir.ino(), block: &block, offset: within, ino, inode, directory, mkdir })
-            .await?;
+        let (ino_of_dir, block) = (dir.ino(), &block);
+        let step = Step::LinkAdded { dir: ino_of_dir, name, block, offset: within, ino, inode, directory, mkdir };
+        let none = self.cache().step(op, step).await?;
         debug_assert!(none.is_none());
         self.touch_dir(op, dir, now).await
     }
@@ -297,9 +296,8 @@ impl<L: Layout> Ufs<L> {
         }
         let entry = Entry { dir: dir.ino(), offset: found.offset, ino: found.ino };
         self.leaks.cleared(entry, ticket.freed());
-        let before = (within as u32, &before[..]);
-        let step =
-            Step::LinkRemoved { dir: dir.ino(), block: &block, offset: (within + offset) as u32, before, ticket };
+        let (offset, before) = ((within + offset) as u32, (within as u32, &before[..]));
+        let step = Step::LinkRemoved { dir: dir.ino(), name, block: &block, offset, before, ticket };
         let ripe = self.cache().step(op, step).await?;
         self.touch_dir_before(op, dir, ripe, now).await
     }

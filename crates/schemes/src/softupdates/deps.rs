@@ -10,6 +10,7 @@
 
 use super::arena::{Arena, Id, place_size};
 use super::by_ino::ByIno;
+use super::gone::GoneNames;
 use super::row::Row;
 use super::rule::Rule;
 use super::state::State;
@@ -207,7 +208,8 @@ pub(super) struct Extra {
     pub(super) grown: Option<Grown>,
     /// Names that must be reachable first.
     pub(super) awaits: Vec<Id<DirAdd>>,
-    /// Older names of what the entry named before, a directory that goes for good: they must be gone first (W4 of `names`).
+    /// Names that must be gone first: older ones of what the entry named before, a directory that goes for good (W4 of
+    /// `names`); the same name elsewhere in the directory (G1 of `gone`).
     pub(super) after: Vec<RemId>,
     /// A `..` that must be durable first: that of a new directory which moved before it had a name.
     pub(super) dotdot: Option<Id<DirAdd>>,
@@ -289,6 +291,8 @@ pub(super) struct Deps {
     pub(super) moved_out: FxHashMap<Ino, Vec<Id<DirAdd>>>,
     /// By directory: the removals of its names in other directories, which it was renamed out of.
     pub(super) moved_from: FxHashMap<Ino, Vec<RemId>>,
+    /// Names that went, by directory and name.
+    pub(super) gone: GoneNames,
     /// Directories that got other names since all was durable, and their places in time.
     pub(super) renamed: FxHashMap<Ino, u64>,
     /// Directories that moved to other ones since all was durable, and their places in time.
@@ -324,6 +328,7 @@ impl Deps {
             dotdots: FxHashMap::default(),
             moved_out: FxHashMap::default(),
             moved_from: FxHashMap::default(),
+            gone: GoneNames::default(),
             renamed: FxHashMap::default(),
             moved: FxHashMap::default(),
             grown: FxHashMap::default(),

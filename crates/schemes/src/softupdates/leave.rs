@@ -9,7 +9,7 @@
 //!     came and went in these bytes since then leaves later.
 
 use super::arena::Id;
-use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageKind, PageNo, PointerSlot, RemId};
+use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageKind, PageNo, PointerSlot, RemId, page_in};
 use super::state::{Deed, Event, State};
 use buf::{BufRef, Cache, Freed, ImageNo, Leave, Pointers, Ticket, Undo};
 use disk::Block;
@@ -62,11 +62,11 @@ impl Deps {
                     self.leave_inode(id, image, &mut undone);
                 }
             }
-            PageKind::Directory(names) => {
-                let mut names = std::mem::take(names);
-                let frozen = self.leave_removals(page, &mut names.rems, image);
-                names.adds.sweep(|id| self.names.get(id).is_some());
-                self.page_mut(page).kind = PageKind::Directory(names);
+            PageKind::Directory(_) => {
+                let frozen = self.leave_removals(page, image);
+                if let PageKind::Directory(names) = &mut page_in(&mut self.pages, page).kind {
+                    names.adds.sweep(|id| self.names.get(id).is_some());
+                }
                 self.leave_names(page, &frozen, image, &mut undone);
             }
             PageKind::Indirect(indirect) => {
@@ -155,30 +155,33 @@ impl Deps {
     }
 
     /// Removals that are not held are in this image; those that are freeze the bytes around them (L4).
-    fn leave_removals(&mut self, page: PageNo, rems: &mut [DirRem], image: ImageNo) -> Vec<Frozen> {
-        let mut frozen: Vec<Frozen> = Vec::new();
-        for (at, rem) in rems.iter_mut().enumerate() {
-            if rem.state != State::Held {
-                continue;
-            }
+    fn leave_removals(&mut self, page: PageNo, image: ImageNo) -> Vec<Frozen> {
+        let (mut frozen, mut carried): (Vec<Frozen>, Vec<usize>) = (Vec::new(), Vec::new());
+        let mut held = 0;
+        for (at, rem) in self.removals_in(page).iter().enumerate().filter(|(_, rem)| rem.state == State::Held) {
             let behind = frozen.iter().any(|frozen| is_in(frozen, rem.offset));
-            let held = behind
-                || !rem.awaits.iter().all(|id| self.can_go_together(*id, page, rem))
-                || !rem.after.iter().all(|removal| self.is_gone(*removal));
-            let (state, deed) = rem.state.next(Event::Leaves { image, safe: !held });
-            rem.state = state;
-            if deed == Deed::RollBack {
-                self.counters.removals_held += 1;
-                if let Some((from, bytes)) = rem.before.as_ref().filter(|_| !behind) {
-                    frozen.push(Frozen { from: *from, len: bytes.len() as u32, seq: rem.seq, rem: at });
-                }
+            let safe = !behind
+                && rem.awaits.iter().all(|id| self.can_go_together(*id, page, rem))
+                && rem.after.iter().all(|removal| self.is_gone(*removal));
+            if safe {
+                carried.push(at);
                 continue;
             }
-            // The entry came and went, and no image had it: nobody needs it any more (W2 of `names`).
-            if let Some(id) = rem.add.filter(|id| self.names.get(*id).is_some_and(|add| add.state == State::Held)) {
-                let below = self.names.get_mut(id).and_then(|add| add.extra.as_mut());
-                rem.tickets.extend(below.into_iter().flat_map(|extra| std::mem::take(&mut extra.tickets)));
-                self.drop_add_record(id);
+            held += 1;
+            if let Some((from, bytes)) = rem.before.as_ref().filter(|_| !behind) {
+                frozen.push(Frozen { from: *from, len: bytes.len() as u32, seq: rem.seq, rem: at });
+            }
+        }
+        self.counters.removals_held += held;
+        let PageKind::Directory(names) = &mut page_in(&mut self.pages, page).kind else { return frozen };
+        for at in carried {
+            let rem = &mut names.rems[at];
+            rem.state = rem.state.next(Event::Leaves { image, safe: true }).0;
+            // The entry came and went, and no image had it (W2 of `names`). Who waits for it can go on when the file has
+            // its newer name, which may be in this image only: the name is taken for carried with it.
+            if let Some(add) = rem.add.and_then(|id| self.names.get_mut(id)).filter(|add| add.state == State::Held) {
+                add.state = State::Carried(image);
+                rem.tickets.extend(add.extra.iter_mut().flat_map(|extra| std::mem::take(&mut extra.tickets)));
             }
         }
         frozen
@@ -240,14 +243,6 @@ impl Deps {
         let Some(extra) = self.remove_add(id).and_then(|add| add.extra) else { return };
         if let Some(newer) = self.names.get_mut(newer) {
             newer.extra.get_or_insert_default().tickets.extend(extra.tickets);
-        }
-    }
-
-    /// Takes a name out of the inode's row; its page's row is being rebuilt.
-    fn drop_add_record(&mut self, id: Id<DirAdd>) {
-        self.unlink_from_inode(id);
-        if let Some(add) = self.names.remove(id) {
-            self.drop_inode_if_idle(add.named());
         }
     }
 

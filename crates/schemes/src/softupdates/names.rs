@@ -16,7 +16,7 @@
 //!     new name after the older one. With the new name alone it would be where its `..` does not lead.
 
 use super::arena::Id;
-use super::deps::{AllocDep, Deps, DirAdd, Extra, InodeDep, PageKind, PointerSlot, page_in};
+use super::deps::{AllocDep, Deps, DirAdd, Extra, InodeDep, PageKind, PointerSlot, RemId, page_in};
 use super::rule::Rule;
 use super::state::{Deed, Event, State};
 use buf::{BufRef, Cache, Freed, Landing, Ticket, Undo};
@@ -27,6 +27,8 @@ use std::borrow::Cow;
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) dir: Ino,
+    /// The name, where it comes or goes.
+    pub(super) name: &'a [u8],
     pub(super) block: &'a BufRef,
     pub(super) offset: u32,
 }
@@ -55,6 +57,9 @@ impl Deps {
         self.made_with(named, at.dir, &mut extra);
         if moves {
             self.directory_renamed(ino, named, at.dir, &mut extra);
+        }
+        if let Some(older) = self.same_name_before(at) {
+            extra.get_or_insert_default().after.push(older);
         }
         self.hang_add(at, ino, named, inode, (Ino::NONE, 0), false, extra);
     }
@@ -105,7 +110,10 @@ impl Deps {
                 extra.after = older.after;
                 ripe = Some(ticket);
             }
-            None if self.has(Rule::LinkRemoval) => extra.tickets.push(ticket),
+            None if self.has(Rule::LinkRemoval) => {
+                self.not_before_below(older, &mut extra.awaits, &mut extra.after);
+                extra.tickets.push(ticket);
+            }
             None => ripe = Some(ticket),
         }
         self.mark_awaited(&extra.awaits);
@@ -149,14 +157,7 @@ impl Deps {
         let state = add.and_then(|id| self.names.get(id)).map_or(State::Durable, |add| add.state);
         let kept = add.filter(|id| !awaits.is_empty() && self.names.get(*id).is_some_and(|add| add.awaited));
         let (mut tickets, mut bytes) = (vec![], Cow::Borrowed(before.1));
-        if let Some(below) = kept.and_then(|id| self.names.get(id)).filter(|add| add.state == State::Held)
-            && let Some(extra) = &below.extra
-        {
-            // The removal may overtake that name, and must not overtake what that waits for: the disk has there what the
-            // entry meant before both.
-            awaits.extend(extra.awaits.iter().filter(|id| !self.is_settled(**id)));
-            after.extend(extra.after.iter().filter(|removal| !self.is_gone(**removal)));
-        }
+        self.not_before_below(kept, &mut awaits, &mut after);
         if let (Some(id), None) = (add, kept) {
             let gone = if state == State::Held { self.cancel_add(cache, id) } else { self.remove_add(id) };
             let cancelled = state.next(Event::TakenBack).1 == Deed::Cancel;
@@ -186,7 +187,9 @@ impl Deps {
         };
         named.into_iter().for_each(|id| self.drop_inode_if_idle(id));
         let moves = parent.is_none() && self.dotdots.contains_key(&ino);
+        let sector = (before.0, before.1.len() as u32);
         let removal = self.hang_rem(page, at, (awaits, after), (before.0, &bytes), kept, tickets);
+        self.name_goes(at, removal, sector);
         if moves {
             self.moved_from.entry(ino).or_default().push(removal);
         }
@@ -221,6 +224,15 @@ impl Deps {
             self.id_of(ino).into_iter().for_each(|id| self.drop_inode_if_idle(id));
         }
         true
+    }
+
+    /// A change of an entry may overtake an older one that no image had, and must not overtake what that waits for: the
+    /// disk has there what the entry meant before both.
+    fn not_before_below(&self, below: Option<Id<DirAdd>>, awaits: &mut Vec<Id<DirAdd>>, after: &mut Vec<RemId>) {
+        let below = below.and_then(|id| self.names.get(id)).filter(|add| add.state == State::Held);
+        let Some(extra) = below.and_then(|add| add.extra.as_ref()) else { return };
+        awaits.extend(extra.awaits.iter().filter(|id| !self.is_settled(**id)));
+        after.extend(extra.after.iter().filter(|removal| !self.is_gone(**removal)));
     }
 
     /// The directory is new, and nobody needs the name that it is about to lose.
@@ -266,12 +278,16 @@ impl Deps {
         others
     }
 
-    /// Notes that somebody waits for these to be reached, and so for the names of the new directories above them (W2).
+    /// Notes that somebody waits for these to be reached, and so for the names of the new directories above them, and for
+    /// the `..` that goes with each (W2).
     pub(super) fn mark_awaited(&mut self, names: &[Id<DirAdd>]) {
         let mut marked = names.to_vec();
         while let Some(id) = marked.pop() {
             let Some(add) = self.names.get_mut(id) else { continue };
             let (page, was) = (add.page, std::mem::replace(&mut add.awaited, true));
+            if !was && let Some(dotdot) = add.extra.as_ref().and_then(|extra| extra.dotdot) {
+                marked.push(dotdot);
+            }
             let dir = self.page(page).owner();
             if !was && !self.is_reachable(dir) {
                 marked.extend(self.names_of(dir).filter(|id| self.names.get(*id).is_some_and(|add| !add.dotdot)));

@@ -296,14 +296,15 @@ impl Deps {
 
     /// The next round of an fsync of `ino`: what can leave now of what it needs. `since`: what its bufs held when fsync
     /// began; `inode`: the same of its inode's block; `above`: whose names shall be found; `gone`: which of their older
-    /// names shall not. Two names of a directory would be there after a crash, and the new one might be taken away.
+    /// names shall not, those in the place of which others came included. Two names of a directory would be there after a
+    /// crash, and the new one might be taken away.
     pub(super) fn fsync_round(
         &self,
         ino: Ino,
         since: &[Landing],
         inode: &Landing,
         above: &[Ino],
-        gone: &[RemId],
+        (gone, replaced): (&[RemId], &[Id<DirAdd>]),
     ) -> Vec<BufRef> {
         let mut advance = Advance::new(self);
         self.contents_round(&mut advance, ino, since);
@@ -316,6 +317,7 @@ impl Deps {
         }
         if advance.is_empty() {
             gone.iter().for_each(|at| advance.removal(*at));
+            replaced.iter().for_each(|id| advance.name(*id));
         }
         advance.bufs()
     }

@@ -126,6 +126,20 @@ impl Deps {
         rems.filter(|(_, rem)| rem.tickets.iter().any(of_them)).map(|(no, rem)| RemId(no, rem.seq)).collect()
     }
 
+    /// Names that came in the place of names of these files, where a directory was renamed. As long as the disk has the
+    /// older one, it has two names of that directory.
+    pub(super) fn replacements_of(&self, files: &[Ino]) -> Vec<Id<DirAdd>> {
+        if self.renamed.is_empty() {
+            return Vec::new();
+        }
+        let of_them = |ticket: &Ticket| matches!(ticket.freed(), Freed::DropLink { ino, .. } if files.contains(ino));
+        let replaces = |id: &Id<DirAdd>| {
+            let extra = self.names.get(*id).and_then(|add| add.extra.as_ref());
+            extra.is_some_and(|extra| extra.tickets.iter().any(of_them))
+        };
+        self.names.ids().filter(replaces).collect()
+    }
+
     /// The removals in a page up to this place in time, if that one is not durable yet.
     pub(super) fn removals_to(&self, RemId(no, seq): RemId) -> &[DirRem] {
         let rems = self.removals_in(no);

@@ -39,6 +39,9 @@ pub enum Rule {
     /// The names of directories that were renamed, before an fsync returns. Otherwise a new file is found where a directory
     /// above it was before, and not where it was made.
     RenamedAbove,
+    /// A name that went, before the same name in another sector of the directory. Otherwise it stands there twice, and what
+    /// the second one leads to cannot be reached.
+    SameName,
 }
 
 impl RuleNames for Rule {
@@ -54,6 +57,7 @@ impl RuleNames for Rule {
         Rule::MovedDirectory,
         Rule::CutRun,
         Rule::RenamedAbove,
+        Rule::SameName,
     ];
 
     fn number(self) -> u32 {
@@ -90,6 +94,7 @@ impl RuleNames for Rule {
                 ("moved-directory", "a new directory's first name is written before one in another directory")
             }
             Rule::CutRun => ("cut-run", "a pointer is not rolled back to fragments that were cut off"),
+            Rule::SameName => ("same-name", "a name is gone before it comes again in another sector"),
             Rule::RenamedAbove => ("renamed-above", "renamed directories have their new names before an fsync returns"),
         }
     }
