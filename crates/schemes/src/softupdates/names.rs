@@ -7,7 +7,9 @@
 //! W1. Each removal that is held waits for names that came before it, never for later ones. The oldest of all that are
 //!     held so waits for nothing but inodes and pointers, which never wait for names: nobody waits for ever.
 //! W2. A name that a held removal waits for is not cancelled by a second rename: the removal would then have to wait for a
-//!     later name, against W1. It is written, in its turn. Where the file goes for good it is cancelled.
+//!     later name, against W1. It is written, in its turn; so is the `..` that it needs. Where the entry changes or goes
+//!     before that, the later change waits for what the name waits for, and counts for it once it is durable. Where the
+//!     file goes for good the name is cancelled.
 //! W3. A directory's own name goes only after what moved out of it can be reached elsewhere.
 //! W4. The last name of a directory goes only after those that it had in other directories: with one of them it would come
 //!     back there, and with a `..` that leads elsewhere. So does the directory in which such a name waits to go: the `..`
