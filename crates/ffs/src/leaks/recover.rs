@@ -148,6 +148,7 @@ impl Ffs {
         while let Some((name, at, level, base)) = todo.pop() {
             let block = self.indirect(ino, name, at).await?;
             self.refer_run(extent, at, self.g.frag);
+            self.bounded(ino, extent)?;
             for i in 0..self.g.nindir {
                 let to = self.pointer(&block, i);
                 if to.is_hole() {
@@ -164,5 +165,15 @@ impl Ffs {
             }
         }
         Ok(())
+    }
+
+    /// No file has more than the volume. Blocks of pointers that lead in circles would keep the scan, and who waits for the
+    /// inode, for as long as three levels of pointers last.
+    fn bounded(&self, ino: Ino, extent: &Extent) -> Result<()> {
+        let all = self.g.size.saturating_mul(u64::from(self.g.fsize / 512));
+        match extent.sectors <= all {
+            true => Ok(()),
+            false => Err(Error::corrupt(format_args!("inode {} has more blocks than the volume", ino.0))),
+        }
     }
 }

@@ -4,7 +4,6 @@ use super::{NotReplayed, Replay};
 use crate::dirty::Order;
 use crate::walk::{Pointer, Slot, Walk};
 use disk::Image as Leaving;
-use ondisk::dinode::mode;
 use ondisk::{ByteOff, Dinode, FragNo, Geometry, Ino, Lbn, Root, dirent};
 
 /// The number under which the journal knows a block.
@@ -17,18 +16,15 @@ pub(super) fn name(pointer: &Pointer) -> Lbn {
 }
 
 impl Replay {
-    /// An inode. One that was never written is free, whatever is there.
+    /// An inode whose sizes can be (R7). One that was never written is free, whatever is there.
     pub(crate) async fn dinode(&mut self, ino: u32) -> Result<Dinode, NotReplayed> {
         if !self.is_initialised(ino).await? {
             return Ok(Dinode::default());
         }
         let (line, within) = self.image.line(Dinode::place(&self.geo, Ino(ino))).await?;
         let dinode = Dinode::decode(line.get(within..).unwrap_or_default(), &self.geo, Ino(ino))?;
-        match dinode.kind() {
-            mode::REG | mode::DIR | mode::LNK | mode::CHR | mode::BLK | mode::FIFO | mode::SOCK => Ok(dinode),
-            _ if dinode.mode == 0 => Ok(dinode),
-            _ => Err(NotReplayed::Inode { ino, what: "it is no kind of file" }),
-        }
+        dinode.check_size(&self.geo, Ino(ino))?;
+        Ok(dinode)
     }
 
     /// Writes an inode with its check hash.
@@ -102,8 +98,8 @@ impl Replay {
 
     /// The next pointer of a walk, which may be followed.
     pub(crate) async fn step(&mut self, ino: u32, walk: &mut Walk) -> Result<Option<Pointer>, NotReplayed> {
-        self.spend()?;
         let Some(pointer) = walk.next_in_image(&mut self.image, &self.geo).await? else { return Ok(None) };
+        self.spend(pointer.count.into())?;
         self.in_range(ino, (pointer.frag, pointer.count))?;
         Ok(Some(pointer))
     }
@@ -159,20 +155,34 @@ impl Replay {
         Ok(Some(block))
     }
 
-    /// The names of a directory: byte, inode.
-    pub(super) async fn all_names(&mut self, ino: u32, dinode: &Dinode) -> Result<Vec<(u64, u32)>, NotReplayed> {
-        let (format, chunk) = (self.geo.dir_format(), self.geo.dirblksiz as usize);
-        let mut names = vec![];
-        for at in (0..dinode.size).step_by(chunk) {
-            let Some(block) = self.directory_block(ino, dinode, at).await? else { continue };
-            for entry in dirent::entries(&block, format, Ino(ino), at) {
-                let entry = entry?;
-                if entry.is_name() {
-                    names.push((at + entry.offset as u64, entry.ino.0));
+    /// Shows the names of a directory, each with its byte, until `look` has seen enough: what it then returns. Goes by the
+    /// blocks that are there, not by the size (R7).
+    pub(super) async fn look_at_names<T>(
+        &mut self,
+        ino: u32,
+        dinode: &Dinode,
+        mut look: impl FnMut(u64, &dirent::Dirent<'_>) -> Option<T>,
+    ) -> Result<Option<T>, NotReplayed> {
+        let (format, chunk, bsize) = (self.geo.dir_format(), self.geo.dirblksiz as usize, u64::from(self.geo.bsize));
+        let mut walk = Walk::of(&self.geo, dinode);
+        while let Some(pointer) = self.step(ino, &mut walk).await? {
+            if pointer.level > 0 || matches!(pointer.slot, Slot::Ext(_)) {
+                continue;
+            }
+            let from = pointer.lbn.saturating_mul(bsize);
+            for at in (from..dinode.size.min(from.saturating_add(bsize))).step_by(chunk) {
+                let Some(block) = self.directory_block(ino, dinode, at).await? else { continue };
+                for entry in dirent::entries(&block, format, Ino(ino), at) {
+                    let entry = entry?;
+                    if entry.is_name()
+                        && let Some(found) = look(at + entry.offset as u64, &entry)
+                    {
+                        return Ok(Some(found));
+                    }
                 }
             }
         }
-        Ok(names)
+        Ok(None)
     }
 
     /// A block of pointers.

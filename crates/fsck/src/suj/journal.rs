@@ -71,17 +71,9 @@ impl Replay {
         if !root.is_dir() {
             return Err(NotReplayed::Inode { ino: Ino::ROOT.0, what: "the root is no directory" });
         }
-        let (format, chunk) = (self.geo.dir_format(), u64::from(self.geo.dirblksiz));
-        for at in (0..root.size).step_by(chunk as usize) {
-            let Some(block) = self.directory_block(Ino::ROOT.0, &root, at).await? else { continue };
-            for entry in dirent::entries(&block, format, Ino::ROOT, at) {
-                let entry = entry?;
-                if entry.is_name() && entry.name == name.as_bytes() {
-                    return Ok(self.geo.is_valid_ino(entry.ino).then_some(entry.ino.0));
-                }
-            }
-        }
-        Ok(None)
+        let named = |_, entry: &dirent::Dirent<'_>| (entry.name == name.as_bytes()).then_some(entry.ino);
+        let found = self.look_at_names(Ino::ROOT.0, &root, named).await?;
+        Ok(found.filter(|ino| self.geo.is_valid_ino(*ino)).map(|ino| ino.0))
     }
 
     fn is_journal(&self, dinode: &Dinode) -> Result<(), NotReplayed> {
@@ -120,6 +112,7 @@ impl Replay {
             }
             let run = (1 + walk.ahead(&self.geo, &pointer)).min(u32::try_from(end - lbn).unwrap_or(u32::MAX));
             let blocks = if self.geo.is_data_run(pointer.frag, run * self.geo.frag) { run } else { 1 };
+            self.spend(u64::from((blocks - 1) * self.geo.frag))?;
             walk.pass(blocks - 1);
             lbn += u64::from(blocks);
             match extents.last_mut() {

@@ -14,6 +14,10 @@
 //!     it becomes free only after the disk has all that it leads to as free, or a replay that was cut would lose that.
 //! R5. Which inodes had no name is known from their list alone, so the list goes last.
 //! R6. The journal stays valid until the volume is marked clean.
+//! R7. No loop runs up to a number that the disk holds. An inode's sizes are checked when it is read, a loop goes from
+//!     pointer to pointer or from record to record, and each pointer costs the fragments that it leads to, of as many as
+//!     all passes over the whole volume take. Else a damaged size, or blocks of pointers that lead in circles, would keep a
+//!     mount or a boot for ever.
 
 mod blocks;
 mod files;
@@ -45,6 +49,10 @@ use ondisk::{ByteOff, Geometry, Superblock};
 use rt::Rt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+
+/// How often a replay meets a fragment at most, and a little more: its names are looked at, its file is counted, its end
+/// looked for, what lies behind that cut; or it goes with a file, or with a block of pointers.
+const PASSES: u64 = 8;
 
 /// What a replay did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,7 +142,7 @@ pub(crate) struct Replay {
     reclaimed: BTreeSet<u32>,
     /// Blocks of pointers that must become free late (R4), by how far they are from data.
     late: BTreeMap<u64, usize>,
-    /// Pointers that may still be followed.
+    /// Fragments that pointers may still lead to (R7).
     budget: u64,
     pub(crate) done: Replayed,
 }
@@ -144,8 +152,7 @@ impl Replay {
         let (geo, sector) = (sb.geometry(), disk.info().sector.max(512) as usize);
         Replay {
             image: Image::new(disk, sb.volume_bytes(), geo.bsize),
-            // Each fragment is met as a file's, and once more as what a record frees.
-            budget: geo.size.saturating_mul(4),
+            budget: geo.size.saturating_mul(PASSES),
             sb,
             geo,
             sector,
@@ -196,9 +203,9 @@ impl Replay {
         }
     }
 
-    /// One more pointer was followed: on a volume where they go in circles that ends.
-    fn spend(&mut self) -> Result<(), NotReplayed> {
-        self.budget = self.budget.checked_sub(1).ok_or(NotReplayed::Endless)?;
+    /// A pointer leads to so many fragments: on a volume where they go in circles that ends (R7).
+    fn spend(&mut self, frags: u64) -> Result<(), NotReplayed> {
+        self.budget = self.budget.checked_sub(frags).ok_or(NotReplayed::Endless)?;
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use super::groups::Kind;
 use super::links::{DOTDOT, Links, Node, Place, is_name};
 use super::{NotReplayed, Replay};
 use crate::walk::Walk;
-use ondisk::Dinode;
+use ondisk::{Dinode, dirent};
 
 impl Replay {
     pub(super) async fn settle_links(&mut self) -> Result<(), NotReplayed> {
@@ -156,19 +156,19 @@ impl Replay {
 
     /// Every name in a directory that dies is one that the records of its inode tell of. Else its count cannot be right.
     async fn leads_nowhere(&mut self, links: &Links, ino: u32, dinode: &Dinode) -> Result<(), NotReplayed> {
-        for (at, named) in self.all_names(ino, dinode).await? {
+        let untold = |at: u64, entry: &dirent::Dirent<'_>| {
             let place = u32::try_from(at).ok().and_then(|at| links.place(ino, at));
             let told = place.is_some_and(|place| {
-                links.touching(place).any(|node| links.nodes.get(node).is_some_and(|node| node.ino == named))
+                links.touching(place).any(|node| links.nodes.get(node).is_some_and(|node| node.ino == entry.ino.0))
             });
-            if !told && named != ino {
-                return Err(NotReplayed::Inode {
-                    ino,
-                    what: "it dies, and has a name that the journal does not tell of",
-                });
+            (!told && entry.ino.0 != ino).then_some(())
+        };
+        match self.look_at_names(ino, dinode, untold).await? {
+            Some(()) => {
+                Err(NotReplayed::Inode { ino, what: "it dies, and has a name that the journal does not tell of" })
             }
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -46,13 +46,16 @@ impl Replay {
         let per_block = self.geo.frag;
         let mut waiting = vec![(name, frag, level)];
         while let Some((name, frag, level)) = waiting.pop() {
-            self.late.insert(frag.0, level + 1);
+            // Met twice, what it leads to would be gone through twice, and so on for each level.
+            if self.late.insert(frag.0, level + 1).is_some() {
+                return Err(NotReplayed::Endless);
+            }
             let (line, within) = self.pointers(frag).await?;
             let block = line.get(within..).unwrap_or_default();
             for index in 0..self.geo.nindir {
                 let child = self.geo.pointer(block, index).unwrap_or_default();
                 let Some((child, count)) = self.in_range(ino, (child, per_block))? else { continue };
-                self.spend()?;
+                self.spend(count.into())?;
                 let lbn = self.geo.indirect_child(name, level, index);
                 self.implied.push(Run { ino, lbn: lbn.0, frag: child.0, count });
                 if level > 0 && !recorded(claims, child, per_block) && self.in_use(child, count).await? {

@@ -11,30 +11,15 @@ impl Dinode {
     /// # Errors
     /// The first rule that it breaks.
     pub fn check(&self, g: &Geometry, ino: Ino) -> Result<(), Corrupt> {
+        self.check_size(g, ino)?;
+        if self.mode == 0 || self.is_snapshot() {
+            return Ok(());
+        }
         let damaged = |field, found: u64, rule| {
             Err(Corrupt::new(Structure::Inode(ino), field, found, rule).at(Dinode::place(g, ino)))
         };
-        if self.mode == 0 {
-            return Ok(());
-        }
-        match self.kind() {
-            mode::REG | mode::LNK | mode::FIFO | mode::CHR | mode::BLK | mode::SOCK => {}
-            mode::DIR if self.size > 0x7fff_ffff => return damaged("di_size", self.size, Rule::AtMost(0x7fff_ffff)),
-            mode::DIR => {}
-            _ => return damaged("di_mode", self.mode.into(), Rule::Words("which is no kind of file")),
-        }
-        // A snapshot is as large as the volume and a bit, and its pointers have meanings of their own.
-        if self.flags & flags::SF_SNAPSHOT != 0 && self.kind() == mode::REG {
-            return Ok(());
-        }
-        if self.size > g.maxfilesize {
-            return damaged("di_size", self.size, Rule::AtMost(g.maxfilesize.into()));
-        }
         if self.is_device() || matches!(self.kind(), mode::FIFO | mode::SOCK) {
             return self.check_special(g, damaged);
-        }
-        if g.format == Format::Ufs2 && u64::from(self.extsize) > u64::from(g.bsize).saturating_mul(2) {
-            return damaged("di_extsize", self.extsize.into(), Rule::AtMost(i128::from(g.bsize).saturating_mul(2)));
         }
         if self.is_short_link(g) {
             return self.check_short_link(g, damaged);
@@ -56,6 +41,42 @@ impl Dinode {
             Some(p) => damaged("di_ib", p.0, Rule::Zero("beyond the end of the file")),
             None => Ok(()),
         }
+    }
+
+    /// Of these rules those about kind and sizes. They hold in every state that a crash leaves, where pointers may lead
+    /// beyond a size; and a loop up to a size that breaks them might never end.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn check_size(&self, g: &Geometry, ino: Ino) -> Result<(), Corrupt> {
+        let damaged = |field, found: u64, rule| {
+            Err(Corrupt::new(Structure::Inode(ino), field, found, rule).at(Dinode::place(g, ino)))
+        };
+        if self.mode == 0 {
+            return Ok(());
+        }
+        match self.kind() {
+            mode::REG | mode::LNK | mode::FIFO | mode::CHR | mode::BLK | mode::SOCK => {}
+            mode::DIR if self.size > 0x7fff_ffff => return damaged("di_size", self.size, Rule::AtMost(0x7fff_ffff)),
+            mode::DIR => {}
+            _ => return damaged("di_mode", self.mode.into(), Rule::Words("which is no kind of file")),
+        }
+        if self.is_snapshot() {
+            return Ok(());
+        }
+        if self.size > g.maxfilesize {
+            return damaged("di_size", self.size, Rule::AtMost(g.maxfilesize.into()));
+        }
+        let special = self.is_device() || matches!(self.kind(), mode::FIFO | mode::SOCK);
+        if g.format == Format::Ufs2 && !special && u64::from(self.extsize) > u64::from(g.bsize).saturating_mul(2) {
+            return damaged("di_extsize", self.extsize.into(), Rule::AtMost(i128::from(g.bsize).saturating_mul(2)));
+        }
+        Ok(())
+    }
+
+    /// A snapshot is as large as the volume and a bit, and its pointers have meanings of their own.
+    fn is_snapshot(&self) -> bool {
+        self.flags & flags::SF_SNAPSHOT != 0 && self.kind() == mode::REG
     }
 
     fn check_special(

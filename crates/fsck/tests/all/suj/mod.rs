@@ -3,6 +3,7 @@
 mod blocks;
 mod build;
 mod cut;
+mod hostile;
 mod journal;
 mod renames;
 mod scenes;
