@@ -7,9 +7,12 @@
 //! P2. Nothing is written before the log was read to its end, and all of it makes sense: a log with damage in the middle
 //!     is left as it is, and so is the volume.
 //! P3. A replay that is cut is begun again, and comes to the same. What is freed by lists is the same each time (see
-//!     [`ondisk::redo`]). The files without a name are freed by a transaction that is added to the log: from then on they
-//!     are of those that happen again.
+//!     [`ondisk::redo`]). Of files without a name only their inodes tell what is freed with them, and an older image in the
+//!     log would take that back. So before the first is freed all homes have what the log has, and the log holds one
+//!     transaction that has the lists and nothing else; their blocks are durably free before the inodes go.
 //! P4. The log counts until the volume is marked clean, which is last and alone.
+//! P5. A replay needs no more of the log than that transaction takes, and who writes a log keeps that much free behind each that needs it
+//!     (`schemes::journal`, Q8). Else a log that a crash has left full could not be replayed.
 
 mod apply;
 mod nameless;
@@ -75,9 +78,7 @@ impl Replay {
     async fn finish_redo(&mut self, keeper: &Keeper) -> Result<(), NotReplayed> {
         self.sum_all_groups().await?;
         self.write_groups().await?;
-        for order in [Order::Groups, Order::Fresh, Order::Contents, Order::Inodes] {
-            self.image.flush_order(order).await?;
-        }
+        self.flush_home().await?;
         let f = &mut self.sb.fields;
         (f.pendingblocks, f.pendinginodes) = (0, 0);
         self.put_kept(keeper).await?;
@@ -85,6 +86,14 @@ impl Replay {
         f.clean = 1;
         f.flags &= !(flag::UNCLEAN | flag::NEEDSFSCK);
         self.put_kept(keeper).await
+    }
+
+    /// Makes durable what was written so far: groups before inodes (P3).
+    async fn flush_home(&mut self) -> Result<(), NotReplayed> {
+        for order in [Order::Groups, Order::Fresh, Order::Contents, Order::Inodes] {
+            self.image.flush_order(order).await?;
+        }
+        Ok(())
     }
 
     /// The superblock, still that of the log's keeper: torn or not, the log goes on to count until the mark.

@@ -2,7 +2,7 @@
 
 use crate::suj::{NotReplayed, Replay};
 use disk::{Disk, DiskOff, Queue, QueueOptions};
-use ondisk::redo::{Changed, Joined, Transaction, Waiting};
+use ondisk::redo::{Joined, Transaction};
 use ondisk::superblock::Keeper;
 use ondisk::{Ino, Superblock, dinode};
 use rt::Rt;
@@ -55,9 +55,24 @@ pub(super) enum Where {
 /// An open log.
 pub(super) enum Source {
     /// Of the bytes that changed.
-    Records { place: wafs::Place, log: wafs::Log },
+    Records { place: wafs::Place, log: wafs::Log, last: Last<wafs::Lsn> },
     /// Of whole blocks.
-    Blocks { place: blockjournal::Place, found: blockjournal::Inspected },
+    Blocks { place: blockjournal::Place, found: blockjournal::Inspected, last: Last<blockjournal::Seq> },
+}
+
+/// The last transaction that is whole.
+#[derive(Clone, Copy)]
+pub(super) struct Last<P> {
+    /// Where it begins.
+    at: Option<P>,
+    /// It has lists and nothing else.
+    is_lists: bool,
+}
+
+/// A log that is open for writing, with a transaction at its end that has lists and nothing else.
+pub(super) enum Kept {
+    Records(wafs::Log, wafs::Lsn),
+    Blocks(blockjournal::Journal, blockjournal::Seq),
 }
 
 /// What a log holds.
@@ -93,7 +108,7 @@ impl Source {
             if let Some(damage) = &found.damage {
                 return Err(blockjournal::Error::from(*damage).into());
             }
-            return Ok(Source::Blocks { place, found });
+            return Ok(Source::Blocks { place, found, last: Last { at: None, is_lists: false } });
         }
         let place = wafs::Place::parts(&queue, &extents)?;
         let log = wafs::Log::open(place.clone()).await?;
@@ -101,23 +116,28 @@ impl Source {
         if let Some(damage) = &log.recovery().damage {
             return Err(wafs::Error::from(*damage).into());
         }
-        Ok(Source::Records { place, log })
+        Ok(Source::Records { place, log, last: Last { at: None, is_lists: false } })
     }
 
     /// All that is whole in it (P2).
     pub(super) async fn held(&mut self) -> Result<Held, NotReplayed> {
         let mut held = Held { transactions: Vec::new(), blocks: Vec::new() };
         match self {
-            Source::Records { log, .. } => {
-                let (mut scan, mut joined) = (log.scan(log.low()), Joined::default());
+            Source::Records { log, last, .. } => {
+                let (mut scan, mut joined, mut first) = (log.scan(log.low()), Joined::default(), None);
                 while let Some(record) = scan.next().await? {
+                    first.get_or_insert(record.lsn);
                     if let Some(bytes) = joined.add(&record.data)? {
-                        held.transactions.push(Transaction::decode(&bytes)?);
+                        let transaction = Transaction::decode(&bytes)?;
+                        let is_lists = transaction.blocks.is_empty() && transaction.void.is_empty();
+                        *last = Last { at: first.take(), is_lists };
+                        held.transactions.push(transaction);
                     }
                 }
             }
-            Source::Blocks { found, .. } => {
+            Source::Blocks { found, last, .. } => {
                 for transaction in &found.recovered.transactions {
+                    *last = Last { at: Some(transaction.seq), is_lists: transaction.blocks.is_empty() };
                     held.transactions.push(Transaction::decode(&transaction.note)?);
                 }
                 let newest = found.recovered.replay();
@@ -128,33 +148,47 @@ impl Source {
         Ok(held)
     }
 
-    /// Adds a transaction (P3): blocks before and after, and what goes on to wait.
-    pub(super) async fn add(
-        self,
-        blocks: Vec<(DiskOff, Vec<u8>, Vec<u8>)>,
-        waiting: Vec<Waiting>,
-    ) -> Result<(), NotReplayed> {
+    /// Opens the log for writing. It ends with the lists of its last transaction, `of`, alone: another one is added where it
+    /// has more (P3). A crash from now on comes to the same lists.
+    pub(super) async fn keep_lists(self, of: &Transaction) -> Result<Kept, NotReplayed> {
+        let (waiting, nameless) = (of.waiting.clone(), of.nameless.clone());
+        let lists = Transaction { waiting, nameless, ..Transaction::default() }.encode();
         match self {
-            Source::Records { place, log } => {
+            Source::Records { place, log, last } => {
                 drop(log);
-                let changed = blocks.into_iter().map(|(at, before, now)| {
-                    let pieces = ondisk::redo::differences(&before, &now);
-                    Changed { at: at.0, len: now.len() as u32, fresh: false, pieces }
-                });
-                let transaction = Transaction { blocks: changed.collect(), waiting, ..Transaction::default() };
                 let log = wafs::Log::mount(place, wafs::MountOptions { mode: wafs::Mode::Async }).await?;
-                for part in ondisk::redo::parts(&transaction.encode(), log.record_most()) {
-                    log.append_patiently(&part).await?;
+                let mut first = last.at.filter(|_| last.is_lists);
+                if first.is_none() {
+                    for part in ondisk::redo::parts(&lists, log.record_most()) {
+                        let at = log.append_patiently(&part).await?;
+                        first.get_or_insert(at);
+                    }
+                    log.force(log.last()).await?;
                 }
-                Ok(log.force(log.last()).await?)
+                let first = first.unwrap_or(log.last());
+                Ok(Kept::Records(log, first))
             }
-            Source::Blocks { place, .. } => {
-                let note = Transaction { waiting, ..Transaction::default() }.encode();
-                let blocks = blocks.into_iter().map(|(at, _, now)| (at, disk::Block::copy_of(&now).image())).collect();
+            Source::Blocks { place, last, .. } => {
                 let (journal, _) = blockjournal::Journal::open(place, blockjournal::Options::default()).await?;
-                journal.commit(blockjournal::Transaction { blocks, revoked: Vec::new(), note }).await?;
-                Ok(())
+                let seq = match last.at.filter(|_| last.is_lists) {
+                    Some(seq) => seq,
+                    None => journal.commit(blockjournal::Transaction { note: lists, ..Default::default() }).await?,
+                };
+                Ok(Kept::Blocks(journal, seq))
             }
+        }
+    }
+}
+
+impl Kept {
+    /// All homes have what is before the lists, durably: the log starts with these.
+    pub(super) async fn forget_the_rest(self) -> Result<(), NotReplayed> {
+        match self {
+            Kept::Records(log, first) => {
+                log.reclaim(first)?;
+                Ok(log.checkpoint().await?)
+            }
+            Kept::Blocks(journal, seq) => Ok(journal.checkpoint(blockjournal::Seq(seq.0.saturating_sub(1))).await?),
         }
     }
 }

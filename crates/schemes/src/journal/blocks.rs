@@ -9,8 +9,8 @@ use disk::DiskOff;
 use ondisk::redo::{self, Waiting};
 use vfs::{Error, Result};
 
-/// What is kept free of the journal, one part in so many, for replay's own transaction.
-const KEPT: u64 = 16;
+/// One part in so many of the journal: with less left what it holds goes home before the next transaction is written.
+const SPARE: u64 = 16;
 
 pub(crate) struct Blocks {
     journal: Journal,
@@ -19,11 +19,25 @@ pub(crate) struct Blocks {
     marks: Marks<Seq>,
 }
 
+/// A transaction, and whether a replay would write another one, with its lists alone (Q8).
+pub(crate) struct Form {
+    whole: Transaction,
+    replay_writes: bool,
+}
+
 fn failed(error: blockjournal::Error) -> Error {
     Error::io(error)
 }
 
 impl Blocks {
+    /// Blocks of the journal that a transaction takes, with or without its images.
+    fn cost(&self, form: &Transaction, with_images: bool) -> u64 {
+        let block = self.frag as usize;
+        let images: usize = form.blocks.iter().map(|(_, image)| image.len() / block).sum();
+        let images = if with_images { images as u64 } else { 0 };
+        self.journal.cost(images, form.revoked.len() as u64, form.note.len() as u64)
+    }
+
     /// What waits to be freed has no contents any more.
     fn revoked(&self, capture: &Capture) -> Vec<(DiskOff, u64)> {
         let frag = u64::from(self.frag);
@@ -37,7 +51,7 @@ impl Blocks {
 }
 
 impl Log for Blocks {
-    type Form = Transaction;
+    type Form = Form;
 
     fn begin(file: LogFile) -> Boxed<'static, Result<(Blocks, u64)>> {
         Box::pin(async move {
@@ -49,23 +63,26 @@ impl Log for Blocks {
         })
     }
 
-    fn form(&self, capture: &Capture) -> Transaction {
+    fn form(&self, capture: &Capture) -> Form {
         let (waiting, nameless) = (capture.waiting.clone(), capture.nameless.clone());
         let note = redo::Transaction { waiting, nameless, ..redo::Transaction::default() }.encode();
         let blocks = capture.blocks.iter().map(|block| (block.at, block.now.clone())).collect();
-        Transaction { blocks, revoked: self.revoked(capture), note }
+        let whole = Transaction { blocks, revoked: self.revoked(capture), note };
+        Form { whole, replay_writes: !capture.nameless.is_empty() }
     }
 
-    fn is_full_for(&self, form: &Transaction) -> bool {
-        let block = self.frag as usize;
-        let images: usize = form.blocks.iter().map(|(_, image)| image.len() / block).sum();
-        let cost = self.journal.cost(images as u64, form.revoked.len() as u64, form.note.len() as u64);
-        !self.journal.fits(cost + self.journal.size() / KEPT)
+    fn has_room_for(&self, form: &Form) -> bool {
+        let lists = if form.replay_writes { self.cost(&form.whole, false) } else { 0 };
+        self.journal.fits(self.cost(&form.whole, true) + lists)
     }
 
-    fn write(&self, txn: Txn, form: Transaction) -> Boxed<'_, Result<()>> {
+    fn is_full_for(&self, form: &Form) -> bool {
+        !self.has_room_for(form) || !self.journal.fits(self.cost(&form.whole, true) + self.journal.size() / SPARE)
+    }
+
+    fn write(&self, txn: Txn, form: Form) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
-            let seq = self.journal.commit(form).await.map_err(failed)?;
+            let seq = self.journal.commit(form.whole).await.map_err(failed)?;
             self.marks.note(txn, seq);
             Ok(())
         })

@@ -12,6 +12,7 @@ pub(crate) struct Capture {
     pub(crate) txn: Txn,
     pub(crate) blocks: Vec<Captured>,
     pub(crate) waiting: Vec<Waiting>,
+    /// Of files without a name. Where there are any a replay writes a transaction of its own (Q8).
     pub(crate) nameless: Vec<Ino>,
     /// Contents that went home past the log: older copies of them in it do not count any more.
     pub(crate) void: Vec<(DiskOff, u64)>,
@@ -28,7 +29,10 @@ pub(crate) trait Log: Sized + 'static {
     /// A transaction for this log.
     fn form(&self, capture: &Capture) -> Self::Form;
 
-    /// There is no room for this one before [`Log::reclaim`] has made some.
+    /// There is room for this one, and behind it for what a replay would write (Q8).
+    fn has_room_for(&self, form: &Self::Form) -> bool;
+
+    /// There is no such room, or little more, before [`Log::reclaim`] has made some.
     fn is_full_for(&self, form: &Self::Form) -> bool;
 
     /// Writes a transaction; it is durable when this returns. One with the number of the last one takes its place.

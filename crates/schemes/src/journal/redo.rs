@@ -8,13 +8,34 @@ use ondisk::redo::{self, Changed, Transaction};
 use std::cell::Cell;
 use vfs::{Error, Result};
 
-/// What is kept free of the log, one part in so many, for replay's own transaction.
-const KEPT: u64 = 16;
+/// One part in so many of the log: with less left what it holds goes home before the next transaction is written.
+const SPARE: u64 = 16;
 
 pub(crate) struct Redo {
     log: wafs::Log,
     marks: Marks<wafs::Lsn>,
     bytes: Cell<u64>,
+}
+
+/// A transaction as its bytes; and how many one has that has its lists and nothing else, if a replay would write that (Q8).
+pub(crate) struct Form {
+    bytes: Vec<u8>,
+    lists: Option<usize>,
+}
+
+impl Redo {
+    /// Bytes of the log that a transaction of so many takes: each record begins with a header, the last one is padded to a
+    /// unit, and the first may begin behind the unit that a crash has left.
+    fn room_for(&self, bytes: usize) -> u64 {
+        let records = bytes.div_ceil(self.log.record_most().max(2) - 1) as u64;
+        bytes as u64 + (records + 1) * 128 + 2 * u64::from(self.log.unit())
+    }
+
+    /// What must be free for it (Q8).
+    fn room_with_lists(&self, form: &Form) -> u64 {
+        let lists = form.lists.map_or(0, |lists| self.room_for(lists) + u64::from(self.log.unit()));
+        self.room_for(form.bytes.len()) + lists
+    }
 }
 
 fn failed(error: wafs::Error) -> Error {
@@ -31,7 +52,7 @@ fn changed(captured: &Captured) -> Changed {
 }
 
 impl Log for Redo {
-    type Form = Vec<u8>;
+    type Form = Form;
 
     fn begin(file: LogFile) -> Boxed<'static, Result<(Redo, u64)>> {
         Box::pin(async move {
@@ -43,23 +64,33 @@ impl Log for Redo {
         })
     }
 
-    fn form(&self, capture: &Capture) -> Vec<u8> {
+    fn form(&self, capture: &Capture) -> Form {
         let blocks = capture.blocks.iter().map(changed).collect();
-        let (waiting, nameless) = (capture.waiting.clone(), capture.nameless.clone());
         let void = capture.void.iter().map(|(at, len)| (at.0, *len)).collect();
-        Transaction { blocks, waiting, nameless, void }.encode()
+        let (waiting, nameless) = (capture.waiting.clone(), capture.nameless.clone());
+        let lists = Transaction { waiting, nameless, ..Transaction::default() };
+        let replay_writes = (!lists.nameless.is_empty()).then(|| lists.encode().len());
+        Form { lists: replay_writes, bytes: Transaction { blocks, void, ..lists }.encode() }
     }
 
-    fn is_full_for(&self, form: &Vec<u8>) -> bool {
+    fn has_room_for(&self, form: &Form) -> bool {
         let space = self.log.space();
-        // Each record begins with a header, and the last one is padded to a unit.
-        let records = form.len().div_ceil(self.log.record_most().max(2) - 1) as u64;
-        let needed = form.len() as u64 + (records + 1) * 128 + 2 * u64::from(self.log.unit());
-        space.free + space.reclaimable < needed + space.size / KEPT
+        space.free + space.reclaimable >= self.room_with_lists(form)
     }
 
-    fn write(&self, txn: Txn, form: Vec<u8>) -> Boxed<'_, Result<()>> {
+    fn is_full_for(&self, form: &Form) -> bool {
+        let space = self.log.space();
+        let spare = self.room_for(form.bytes.len()) + space.size / SPARE;
+        !self.has_room_for(form) || space.free + space.reclaimable < spare
+    }
+
+    fn write(&self, txn: Txn, form: Form) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
+            // What is reclaimed in memory only a crash takes back.
+            if form.lists.is_some() && self.log.space().free < self.room_with_lists(&form) {
+                self.log.checkpoint().await.map_err(failed)?;
+            }
+            let form = form.bytes;
             let mut first = None;
             for part in redo::parts(&form, self.log.record_most()) {
                 let lsn = self.log.append_patiently(&part).await.map_err(failed)?;

@@ -127,10 +127,10 @@ impl<L: Log> Shared<L> {
             let changed = state.outstanding.borrow().has_changed();
             let (waiting, nameless) = state.outstanding.borrow_mut().take();
             let past = std::mem::take(&mut state.past);
-            let void = past.iter().filter_map(|buf| Some((buf.addr()?, buf.len() as u64))).collect();
+            let void = past.values().filter_map(|buf| Some((buf.addr()?, buf.len() as u64))).collect();
             let capture = Capture { txn, blocks, waiting, nameless, void };
             let unsettled = std::mem::take(&mut state.data).into_iter().filter(|landing| !landing.is_done());
-            let data: Vec<_> = unsettled.filter_map(|landing| landing.buf()).chain(past).collect();
+            let data: Vec<_> = unsettled.filter_map(|landing| landing.buf()).chain(past.into_values()).collect();
             state.ripening = std::mem::take(&mut state.tickets);
             state.gate.open();
             let nothing = capture.blocks.is_empty() && capture.void.is_empty() && !changed;
@@ -178,6 +178,12 @@ impl<L: Log> Shared<L> {
         }
         if log.is_full_for(&form) {
             self.repeat_lists(&log).await?;
+        }
+        // Q8: rather none than one that could not be replayed.
+        if !log.has_room_for(&form) {
+            let why =
+                "one call changes more than the log holds; unmount, and give it a larger one: ordo tune -o log=SIZE";
+            return Err(Error::io(why));
         }
         log.write(capture.txn, form).await
     }
