@@ -10,7 +10,7 @@ use workload::script::{self, Script, ace};
 /// Each journal in each of its modes.
 const CASES: &[(&str, &str)] = &[
     ("journal-file", ""),
-    ("journal-file", "data=ordered"),
+    ("journal-file", "data=writeback"),
     ("wafs", "logmode=sync"),
     ("wafs", "logmode=async"),
     ("wafs", "logmode=group"),
@@ -82,7 +82,8 @@ fn rules_that_are_dropped_are_missed() {
     let dropped = [
         ("wafs", "logmode=async", "log-before-reuse", "mixed"),
         ("wafs", "logmode=async", "home-before-reclaim", "mixed"),
-        ("wafs", "logmode=async", "data-before-log", "append"),
+        ("wafs", "logmode=async,data=writeback", "data-before-log", "append"),
+        ("wafs", "", "data-before-log", "truncate"),
         ("journal-file", "", "home-before-reclaim", "create"),
         ("block-journal", "data=ordered", "log-before-reuse", "remove"),
         ("block-journal", "data=ordered", "home-before-reclaim", "mixed"),

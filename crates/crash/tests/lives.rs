@@ -2,7 +2,8 @@
 
 mod common;
 
-use crash::{Counters, Device, Endurance, Endured, Memory, Plan, endure, explore_with};
+use crash::{Counters, Device, Endurance, Endured, Memory, Plan, Shape, endure, explore_with};
+use ondisk::Format;
 use std::time::Duration;
 use workload::script::Script;
 
@@ -199,6 +200,63 @@ fn what_was_found_is_not_found_again() {
         let plan = Plan { states: 2000, seed, pauses: at % 2 == 0, ..Plan::new(scheme, script, device) };
         let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
         report.violations.first().map(|found| format!("{scheme}: {what}: {}", found.detail))
+    });
+    let wrong: Vec<String> = wrong.into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What was wrong with `block-journal`: the script, `data=`, the disk, the volume, the states that showed it, of which so many
+/// recoveries were cut, and the seed.
+type Journaled = (&'static str, &'static str, &'static str, &'static str, Shape, u64, u32, u64);
+
+const fn ufs2(mib: u64, bsize: u32) -> Shape {
+    Shape { format: Format::Ufs2, size: mib << 20, bsize, fsize: 4096 }
+}
+
+const OF_JOURNALS: [Journaled; 3] = [
+    (
+        "a log was too full for the transaction that a replay adds",
+        include_str!("found/journal-full-data-journal.scr"),
+        "journal",
+        "scsi94",
+        ufs2(8, 32768),
+        1500,
+        16,
+        72579,
+    ),
+    (
+        "the same, where the log has no contents",
+        include_str!("found/journal-full-writeback.scr"),
+        "writeback",
+        "sata",
+        ufs2(16, 32768),
+        200,
+        0,
+        32636,
+    ),
+    (
+        "contents were past the log and in it: their transaction waited for itself, and the run never ended",
+        include_str!("found/journal-waits-for-itself.scr"),
+        "journal",
+        "sata",
+        ufs2(8, 4096),
+        200,
+        0,
+        0,
+    ),
+];
+
+#[test]
+fn what_was_found_of_journals_is_not_found_again() {
+    let wrong = common::by_two(OF_JOURNALS.len(), |at| {
+        let (what, script, data, disk, shape, states, recovery_cuts, seed) = &OF_JOURNALS[at];
+        let script = Script::parse("found", script).unwrap_or_else(|error| panic!("{what}: {error:?}"));
+        let device = Device::by_name(disk).expect("it comes ready");
+        let (shape, states, recovery_cuts, seed) = (shape.clone(), *states, *recovery_cuts, *seed);
+        let mut plan = Plan { shape, states, recovery_cuts, seed, ..Plan::new("block-journal", script, device) };
+        plan.settings.set("data", data).expect("it is a setting").expect("it can be set so");
+        let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
+        report.violations.first().map(|found| format!("{what}: {}", found.detail))
     });
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -20,6 +20,11 @@
 //!     the log waits until it is captured.
 //! Q7. With `data=journal` contents are in the log as all else. Those of one call that the log has no room for go home
 //!     first, past it, and the transaction voids what the log has of their places. Of such a call a part may be there.
+//!     Such a buf stays past the log until the transaction is captured, whatever room there is by then: in the log as well, it
+//!     could not leave before the transaction is durable, which waits for it.
+//! Q8. Behind each transaction that lists files without a name the log has room for one more that has these lists and
+//!     nothing else: what a replay writes before it frees such files (`fsck::redo`, P5). Else a crash could leave a log that
+//!     cannot be replayed. A transaction without that room is not written, as if it did not fit.
 
 mod blocks;
 mod gate;
@@ -41,8 +46,8 @@ use rule::Rule;
 use crate::rules::RuleNames;
 use crate::{AllocInit, Checkpoint, DataMode, LogMode, Rules, Settings};
 use buf::{
-    Answer, Boxed, BufRef, Cache, CrashLeaves, Durable, Fields, ImageNo, Landing, Leave, LogFile, LogKind, Must, Op,
-    Promises, Ready, Role, Scheme, Step, Ticket,
+    Answer, Boxed, BufRef, Cache, CrashLeaves, Durable, Fields, ImageNo, Key, Landing, Leave, LogFile, LogKind, Must,
+    Op, Promises, Ready, Role, Scheme, Step, Ticket,
 };
 use disk::Block;
 use members::{Going, Members};
@@ -50,6 +55,7 @@ use outstanding::Outstanding;
 use rt::Time;
 use rt::sync::Notify;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 use vfs::Result;
@@ -100,7 +106,7 @@ pub(crate) fn of_blocks(settings: &Settings) -> Rc<dyn Scheme> {
     let policy = Policy {
         name: "block-journal",
         mode: settings.log_mode.unwrap_or(LogMode::Async),
-        data: settings.data.unwrap_or(DataMode::Ordered),
+        data: settings.data.unwrap_or_default(),
         commit: settings.commit.unwrap_or(Duration::from_secs(5)),
         calls: u32::MAX,
         restless: false,
@@ -109,18 +115,12 @@ pub(crate) fn of_blocks(settings: &Settings) -> Rc<dyn Scheme> {
     Rc::new(Journal::<Blocks>::new(policy, settings.dropped()))
 }
 
-/// As in the paper, contents of files are in no order with the log, unless that or `allocinit=all` asks for one.
-fn unordered(settings: &Settings) -> DataMode {
-    let initialised = settings.alloc_init == Some(AllocInit::All);
-    settings.data.unwrap_or(if initialised { DataMode::Ordered } else { DataMode::Writeback })
-}
-
 /// The scheme `journal-file`.
 pub(crate) fn in_file(settings: &Settings) -> Rc<dyn Scheme> {
     let policy = Policy {
         name: "journal-file",
         mode: LogMode::Async,
-        data: unordered(settings),
+        data: settings.data.unwrap_or_default(),
         commit: settings.commit.unwrap_or(Duration::from_secs(1)),
         calls: CALLS_OF_A_CLUSTER,
         restless: true,
@@ -134,7 +134,7 @@ pub(crate) fn in_wafs(settings: &Settings) -> Rc<dyn Scheme> {
     let policy = Policy {
         name: "wafs",
         mode: settings.log_mode.unwrap_or_default(),
-        data: unordered(settings),
+        data: settings.data.unwrap_or_default(),
         commit: settings.commit.unwrap_or(Duration::from_secs(1)),
         calls: CALLS,
         restless: false,
@@ -172,7 +172,7 @@ struct State {
     /// Contents that must be durable before it is. They pin no buf: a file may be longer than the cache.
     data: Vec<Landing>,
     /// Contents among these that the log would have had, and were too many for it (Q7).
-    past: Vec<BufRef>,
+    past: BTreeMap<Key, BufRef>,
     /// Ripe when it is durable (Q3), and those of the one that is being written.
     tickets: Vec<Ticket>,
     ripening: Vec<Ticket>,
@@ -219,7 +219,7 @@ impl<L: Log> Journal<L> {
             calls: 0,
             since: None,
             data: Vec::new(),
-            past: Vec::new(),
+            past: BTreeMap::new(),
             tickets: Vec::new(),
             ripening: Vec::new(),
             durable: Txn(0),
@@ -373,8 +373,11 @@ impl<L: Log> Scheme for Journal<L> {
             if state.members.has_joined(buf) {
                 return;
             }
-            if buf.kind() == Role::Data && self.is_too_much(&state.members, buf) {
-                state.past.push(buf.clone());
+            let goes_past =
+                |state: &State| state.past.contains_key(&buf.key()) || self.is_too_much(&state.members, buf);
+            if buf.kind() == Role::Data && goes_past(&state) {
+                // One that was thrown away meanwhile is not the one that has its key now.
+                state.past.insert(buf.key(), buf.clone());
             } else {
                 state.members.join(buf);
             }
