@@ -51,9 +51,10 @@ pub enum AllocInit {
     /// Only indirect blocks, whose garbage would be taken for pointers.
     None,
     /// Indirect blocks and directories: no garbage is ever taken for names. What the BSD systems do.
-    #[default]
     Directories,
-    /// File data, too: no file ever shows what another one left behind.
+    /// File data, too: no file ever shows what another one left behind. The default: a database takes the pages of an older
+    /// journal, which a new file shows after a crash, for its own, and rolls back what it had acknowledged.
+    #[default]
     All,
 }
 

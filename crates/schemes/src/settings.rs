@@ -34,7 +34,7 @@ impl LogMode {
 pub enum DataMode {
     /// The log has them, too.
     Journal,
-    /// They are at home before the log has the pointer to them.
+    /// They are at home before the log has the pointer to them. The default: see [`AllocInit::All`].
     #[default]
     Ordered,
     /// Nothing: after a crash a file may show what lay there before.

@@ -20,14 +20,15 @@ const HELP: &str = "\
 Options (-o), between commas:
   ro, rw                  read-only, or not (the default)
   scheme=NAME             how metadata is kept in order: see ordo schemes
-  allocinit=none|dirs|all what is written before it is pointed to [dirs]
+  allocinit=none|dirs|all what is written before it is pointed to [all]
   log=PATH                under wafs and journal-file: the log is on this disk, all of it [a file of the volume, which
                           ordo tune -o log=on makes]
   logmode=sync|async|group
                           under wafs: a change of names is durable when it returns, each by itself; a second later;
                           when it returns, one write for all who wait [group]
   data=journal|ordered|writeback
-                          contents of files go to the log, too; are durable before what points to them; neither
+                          contents of files go to the log, too; are durable before what points to them [ordered];
+                          neither, and a new file may show what another one held
   commit=SECONDS          how long a change may be in memory only where nobody asks for it [1]
   cache=SIZE              memory for the cache [256M]
   volatile_cache=yes|no   whether a power cut empties the disk's cache [as the disk says]

@@ -2,7 +2,8 @@
 
 use super::TuneError;
 use crate::path::Held;
-use crate::{Fs, MountOptions, Mounted, locate_on};
+use crate::schemes::Settings;
+use crate::{AllocInit, Fs, MountOptions, Mounted, locate_on};
 use disk::Disk;
 use ondisk::{Cgx, Superblock, redo, suj};
 use rt::Rt;
@@ -65,7 +66,9 @@ pub(super) const REDO: LogFile = LogFile { name: redo::FILE, mode: redo::MODE, f
 /// Removes the file that there is, and makes one of `size` bytes.
 pub(super) fn change(rt: &Rt, disk: &Rc<dyn Disk>, what: &LogFile, size: Option<u64>) -> Result<(), TuneError> {
     let located = locate_on(rt, disk.clone())?;
-    let options = MountOptions { scheme: Some("sync".into()), ..MountOptions::default() };
+    // What its blocks held before counts for nothing, and need not be written over.
+    let settings = Settings { alloc_init: Some(AllocInit::Directories), ..Settings::default() };
+    let options = MountOptions { scheme: Some("sync".into()), settings, ..MountOptions::default() };
     let mounted = rt.block_on(Mounted::mount(rt, located, &options))?;
     let done = rt.block_on(async {
         what.remove(mounted.fs()).await?;

@@ -63,6 +63,9 @@ const LATER: (&str, &str) = ("logmode", "async");
 /// The paper's journals say nothing of contents (its section 5).
 const UNORDERED: (&str, &str) = ("data", "writeback");
 
+/// The BSD systems initialise what is taken for pointers or names, and nothing else.
+const BSD: Option<AllocInit> = Some(AllocInit::Directories);
+
 /// FreeBSD's FFS frees the fragments that a file has outgrown as soon as these have another place, and waits neither for the
 /// contents there nor for the pointer (`ffs_realloccg`). A crash can leave two files with one fragment; `sync` waits twice.
 const OUTGROWN: [&str; 2] = ["moved-contents", "moved-fragment"];
@@ -70,7 +73,7 @@ const OUTGROWN: [&str; 2] = ["moved-contents", "moved-fragment"];
 /// All of them. The first eight are those of the paper's tables and figures.
 pub(super) const SYSTEMS: [System; 11] = [
     System::new("ffs-async", "FFS-async", "async"),
-    System::new("ffs", "FFS", "sync").without(&OUTGROWN),
+    System { alloc_init: BSD, ..System::new("ffs", "FFS", "sync").without(&OUTGROWN) },
     System::new("soft-updates", "Soft-Updates", "softupdates"),
     System::new("lffs-file", "LFFS-file", "journal-file").set(&[LATER, UNORDERED]),
     System::new("lffs-wafs-1sync", "LFFS-wafs-1sync", "wafs").set(&[AT_ONCE, UNORDERED]),
@@ -79,10 +82,7 @@ pub(super) const SYSTEMS: [System; 11] = [
     System::new("lffs-wafs-2async", "LFFS-wafs-2async", "wafs").set(&[LATER, UNORDERED]).log(LogPlace::Drive),
     System::new("lffs-wafs-nvram", "LFFS-wafs-nvram", "wafs").set(&[AT_ONCE, UNORDERED]).log(LogPlace::Nvram),
     System::new("group-commit", "LFFS-wafs, group commit", "wafs").set(&[("logmode", "group"), UNORDERED]),
-    System {
-        alloc_init: Some(AllocInit::Directories),
-        ..System::new(NO_RULE, "Soft-Updates, no data rule", "softupdates")
-    },
+    System { alloc_init: BSD, ..System::new(NO_RULE, "Soft-Updates, no data rule", "softupdates") },
 ];
 
 /// Those of the paper's tables and figures.

@@ -10,8 +10,8 @@ use std::time::Duration;
 use fsck::{Mode, Options};
 use ordofs::disk::{Disk, RamDisk, SimDisk};
 use ordofs::rt::Rt;
-use ordofs::schemes::Settings;
-use ordofs::{JournalChange, LogKind, MountOptions, Mounted, Tuning, locate_on, schemes};
+use ordofs::schemes::{DataMode, Settings};
+use ordofs::{AllocInit, JournalChange, LogKind, MountOptions, Mounted, Tuning, locate_on, schemes};
 use vfs::Caller;
 use workload::random::{Outcome, Player};
 use workload::script::Script;
@@ -203,11 +203,21 @@ impl Case {
         let options = MountOptions {
             scheme: Some(scheme.to_owned()),
             cache: machine.memory,
+            settings: unordered(scheme),
             engine: machine.engine.clone(),
             ..MountOptions::default()
         };
         let located = locate_on(rt, disk.clone())?;
         Ok(rt.block_on(Mounted::mount(rt, located, &options))?)
+    }
+}
+
+/// As the papers have these schemes, which say nothing of contents: what recovery takes shall not depend on a default.
+fn unordered(scheme: &str) -> Settings {
+    match scheme {
+        "sync" => Settings { alloc_init: Some(AllocInit::Directories), ..Settings::default() },
+        "wafs" | "journal-file" => Settings { data: Some(DataMode::Writeback), ..Settings::default() },
+        _ => Settings::default(),
     }
 }
 
