@@ -38,6 +38,15 @@ pub enum Syncer {
     /// The cache is swept once in this time, an equal part of it each second, spread over all of it. A dirty buf is marked
     /// by one sweep and written by the next: after one to two such times (SVR4; Ganger and Patt 1994, section 2).
     Sweep(Duration),
+    /// Early enough to be on its way at this age, and durable as soon as the disk and the scheme let it be: each sweep
+    /// flushes, and what may leave once others are durable leaves in the same sweep or in the next one. A promise to
+    /// callers, where the other two are habits of systems.
+    Within(Duration),
+}
+
+impl Syncer {
+    /// What the papers' systems did; what is studied or compared with them has this.
+    pub const OF_THE_PAPERS: Syncer = Syncer::Age(Duration::from_secs(30));
 }
 
 impl Default for CacheOptions {
@@ -49,13 +58,7 @@ impl Default for CacheOptions {
 impl CacheOptions {
     /// A cache of `bytes`, half of which may be dirty for up to 30 seconds.
     pub fn of_size(bytes: usize) -> CacheOptions {
-        CacheOptions {
-            bytes,
-            dirty_bytes: bytes / 2,
-            syncer: Syncer::Age(Duration::from_secs(30)),
-            batch: 256,
-            spare: None,
-        }
+        CacheOptions { bytes, dirty_bytes: bytes / 2, syncer: Syncer::OF_THE_PAPERS, batch: 256, spare: None }
     }
 }
 
@@ -211,6 +214,14 @@ impl Cache {
     /// Whether the volume can be changed.
     pub fn health(&self) -> &Health {
         &self.health
+    }
+
+    /// How old a change may become before it is on its way to be durable, where that is promised ([`Syncer::Within`]).
+    pub fn promised_age(&self) -> Option<Duration> {
+        match self.options.syncer {
+            Syncer::Within(age) => Some(age),
+            Syncer::Age(_) | Syncer::Sweep(_) => None,
+        }
     }
 
     /// The tickets of this volume.

@@ -11,6 +11,9 @@ use vfs::{Error, Result};
 /// Rounds that a buf is let wait for others, so that nothing has to be rolled back in it (McKusick and Ganger 1999,
 /// section 4: a block with dependencies goes round twice).
 const ROUNDS: u8 = 2;
+/// The same where an age is promised. A round is a stage of one sweep there, not a sweep: a directory that moves is there
+/// after five stages, and what was rolled back in it would wait for the next sweep.
+const STAGES: u8 = 4;
 /// How far it is looked for what could leave instead: a directory waits for an inode, which waits for a group, which
 /// waits for a block of inodes.
 const DEPTH: usize = 4;
@@ -163,32 +166,53 @@ impl Cache {
     /// Starts to write these and waits for nothing: clusters, and what the syncer chose. What the scheme holds back
     /// stays dirty.
     pub fn write_soon(self: &Rc<Self>, bufs: &[BufRef]) {
+        drop(self.begin_to_write(bufs));
+    }
+
+    /// The same. What the scheme wants to end before others of them can leave; they are met again then.
+    pub(crate) fn begin_to_write(self: &Rc<Self>, bufs: &[BufRef]) -> Vec<Boxed<'static, Result<()>>> {
+        let mut first = Vec::new();
         for buf in bufs {
             // One image of a buf at a time: a second would only follow the first one to the same place.
             let wait = buf.leaving.get() && buf.is_dirty();
-            if wait || matches!(self.attempt(buf), Attempt::Blocked(_)) {
+            let attempt = (!wait).then(|| self.attempt(buf));
+            if matches!(attempt, None | Some(Attempt::Blocked(_))) {
                 self.inner.borrow_mut().dirty.put_back(buf, self.rt.now());
             }
+            if let Some(Attempt::Blocked(until)) = attempt {
+                first.push(until);
+            }
         }
+        first
     }
 
-    /// Starts to write these, which have come of age or must make room. One of which something would have to be rolled
-    /// back goes round [`ROUNDS`] times, and what it waits for leaves instead. Of that no more is looked for than makes
-    /// `most` in all, and once there is as much nobody is asked any more: a whole tree can wait for one directory near the
-    /// root, and who needs a little room must neither write nor look through it.
+    /// Starts to write these, which have come of age or must make room, as far as [`Cache::choose`] says.
     pub(crate) fn write_choosing(self: &Rc<Self>, bufs: Vec<BufRef>, most: usize) -> Vec<BufRef> {
+        let chosen = self.choose(bufs, most);
+        self.write_soon(&chosen);
+        chosen
+    }
+
+    /// Which of these leave now, or in their place. One of which something would have to be rolled back goes round
+    /// [`ROUNDS`] or [`STAGES`] times, and what it waits for leaves instead. Of that no more is looked for than makes `most`
+    /// in all, and once there is as much nobody is asked any more: a whole tree can wait for one directory near the root,
+    /// and who needs a little room must neither write nor look through it.
+    pub(crate) fn choose(self: &Rc<Self>, bufs: Vec<BufRef>, most: usize) -> Vec<BufRef> {
         let (mut chosen, mut asked) = (Vec::with_capacity(bufs.len()), bufs);
+        let rounds = if self.promised_age().is_some() { STAGES } else { ROUNDS };
         for depth in 0..DEPTH {
             let mut first = Vec::new();
             for buf in asked.drain(..).filter(|buf| buf.is_dirty()) {
                 // Contents wait for nobody.
                 let wanted = buf.kind() == Kind::Data || chosen.len() + first.len() < most;
                 let ready = wanted.then(|| self.scheme().clone().ready(self, &buf));
-                let round = match ready {
-                    None => 0,
-                    Some(Ready::After(others)) if depth > 0 || buf.rounds.get() < ROUNDS => {
+                let (round, soon) = match ready {
+                    None => (0, false),
+                    Some(Ready::After(others)) if depth > 0 || buf.rounds.get() < rounds => {
+                        // Without others it waits for a log.
+                        let soon = !others.is_empty() && self.promised_age().is_some();
                         first.extend(others);
-                        1
+                        (1, soon)
                     }
                     Some(_) => {
                         chosen.push(buf);
@@ -197,7 +221,8 @@ impl Cache {
                 };
                 if depth == 0 {
                     buf.rounds.set(buf.rounds.get() + round);
-                    let again = self.rt.now() + Duration::from_secs(1);
+                    let nap = if soon { Duration::ZERO } else { Duration::from_secs(1) };
+                    let again = self.rt.now() + nap;
                     self.inner.borrow_mut().dirty.put_back(&buf, again);
                 }
             }
@@ -206,7 +231,6 @@ impl Cache {
             first.truncate(most.saturating_sub(chosen.len()));
             asked = first;
         }
-        self.write_soon(&chosen);
         chosen
     }
 
@@ -218,9 +242,11 @@ impl Cache {
             };
         }
         let number = buf.next_image();
-        let mut image = match self.scheme().clone().leaving(self, buf, number) {
+        let leave = self.scheme().clone().leaving(self, buf, number);
+        let is_due = matches!(leave, Leave::Image(_)) && self.promised_age().is_some();
+        let mut image = match leave {
             Leave::AsIs => None,
-            Leave::Image(block) => {
+            Leave::Image(block) | Leave::Older(block) => {
                 self.count(|s| s.rollbacks += 1);
                 Some(Arc::new(block))
             }
@@ -240,7 +266,11 @@ impl Cache {
         let image = image.unwrap_or_else(|| buf.image());
         if rolled_back {
             // It goes round once more: what it waits for may have landed by then.
-            self.inner.borrow_mut().dirty.start_over(buf, self.rt.now());
+            let (now, mut inner) = (self.rt.now(), self.inner.borrow_mut());
+            match is_due {
+                true => inner.dirty.put_back(buf, now + Duration::from_secs(1)),
+                false => inner.dirty.start_over(buf, now),
+            }
         } else {
             buf.state.set(State::Clean);
             self.inner.borrow_mut().dirty.drop_buf(buf);

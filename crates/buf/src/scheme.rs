@@ -368,8 +368,10 @@ impl From<Must> for Answer {
 pub enum Leave {
     /// The bytes as they are.
     AsIs,
-    /// Another image: what is not safe yet is rolled back in it.
+    /// Another image: what is not safe yet is rolled back in it. That is as old as it was, and due.
     Image(Block),
+    /// The buf as it was a while ago, all of it safe. What has changed since then begins to be old.
+    Older(Block),
     /// Not yet: these must land first. They can: a scheme never answers with a circle.
     AfterBufs(Vec<BufRef>),
     /// Not yet: this must end first (a log that must be durable up to some record).

@@ -3,20 +3,30 @@
 //! It takes each second only what has come of age, so that a burst of changes leaves as it came, spread over time,
 //! instead of all at once every thirty seconds (Ganger and Patt 1994, section 2, on the syncer of SVR4). That one swept the
 //! cache by place, not by age; for the laboratory it is here too ([`Syncer::Sweep`]).
+//!
+//! Y1. Under [`Syncer::Within`] a change leaves before it is older than that, and what follows from it follows soon: a sweep
+//!     goes on, stage by stage, while what has come of age waits for what this sweep has written. Otherwise a name, which
+//!     is durable after three writes one after the other, would take three ages.
+//! Y2. Under it each sweep ends with a flush if anything was sent since the last one, under every scheme: what a disk has
+//!     in its cache is lost with the power as memory is.
 
 use crate::{BufRef, Cache, Syncer};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-/// Bufs that one sweep starts at the most; the next sweep goes on.
+/// Bufs that one sweep starts at the most; the next sweep goes on. Under [`Syncer::Within`] it is one stage of a sweep.
 const SWEEP: usize = 4096;
+/// From one sweep to the next.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Stages of one sweep (Y1): twice as many as a buf is let wait for others. The next sweep goes on.
+const STAGES: usize = 10;
 
 impl Cache {
     /// Runs until the cache is gone.
     pub async fn run_syncer(cache: Weak<Cache>) {
         loop {
             let Some(rt) = cache.upgrade().map(|cache| cache.rt.clone()) else { return };
-            rt.sleep(Duration::from_secs(1)).await;
+            rt.sleep(PERIOD).await;
             let Some(cache) = cache.upgrade() else { return };
             cache.sweep().await;
         }
@@ -27,6 +37,7 @@ impl Cache {
         let now = self.rt.now();
         self.scheme().clone().tick(self, now);
         let old = match self.options.syncer {
+            Syncer::Within(age) => return self.write_due(age).await,
             Syncer::Age(age) => self.inner.borrow_mut().dirty.take_older(now, age, SWEEP),
             Syncer::Sweep(period) => self.swept(period),
         };
@@ -41,6 +52,33 @@ impl Cache {
         if self.undurable_bytes.get() > self.options.bytes / 4 && self.health().sound().is_ok() {
             // A failed flush has marked every buf dirty again, and the volume read-only: nothing is left to be told.
             let _ = self.flush().await;
+        }
+    }
+
+    /// Y1, Y2. What would be too old at the next sweep leaves now.
+    async fn write_due(self: &Rc<Self>, age: Duration) {
+        for _ in 0..STAGES {
+            let due = self.inner.borrow_mut().dirty.take_older(self.rt.now(), age.saturating_sub(PERIOD), SWEEP);
+            let is_last = due.is_empty();
+            let most = due.len() + self.options.batch;
+            let chosen = self.choose(due, most);
+            for first in self.begin_to_write(&chosen) {
+                if first.await.is_err() {
+                    return;
+                }
+            }
+            if self.undurable_bytes.get() > 0 {
+                self.complete(&chosen).await;
+                // A failed flush has marked every buf dirty again, and the volume read-only: nothing is left to be told.
+                if self.health().sound().is_err() || self.flush().await.is_err() {
+                    return;
+                }
+            }
+            // What has landed is told to the scheme by tasks of their own.
+            self.rt.yield_now().await;
+            if is_last {
+                return;
+            }
         }
     }
 

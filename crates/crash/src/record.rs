@@ -12,7 +12,7 @@ use crate::tree::Tree;
 use crate::{Error, Plan};
 use disk::{DiskOp, Event, Image, Kind, RamDisk, Recorder, SECTOR};
 use model::MemFs;
-use ordofs::{Located, MountOptions, Mounted};
+use ordofs::{Engine, Located, MountOptions, Mounted, Syncer};
 use rt::{Rng, Rt, Time};
 use schemes::Settings;
 use std::rc::Rc;
@@ -110,6 +110,11 @@ pub(crate) struct Recording {
     engine_calls: (u64, Vec<u64>),
 }
 
+/// As on a mount, but with the papers' syncer: a recording is to hold what is written late, and what is in no order.
+pub(crate) fn engine() -> Engine {
+    Engine { syncer: Syncer::OF_THE_PAPERS, ..Engine::default() }
+}
+
 /// Mounts the volume on `ram` with `scheme`, through `disks`.
 pub(crate) fn mount(
     rt: &Rt,
@@ -126,7 +131,8 @@ pub(crate) fn mount(
     };
     let found = ondisk::superblock::search::find_to_mount(&mut read, size);
     let found = found.map_err(|error| Error::Mount(error.to_string()))?;
-    let options = MountOptions { cache: 64 << 20, noatime: true, read_only, ..MountOptions::default() };
+    let options =
+        MountOptions { cache: 64 << 20, noatime: true, read_only, engine: engine(), ..MountOptions::default() };
     rt.block_on(Mounted::mount_with(rt, Located { found, disk, log }, scheme, &options))
         .map_err(|error| Error::Mount(error.to_string()))
 }

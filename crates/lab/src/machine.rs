@@ -49,8 +49,8 @@ pub struct Shape {
 }
 
 impl Machine {
-    /// A machine of today with the drive `drive`: its CPU costs next to nothing, and everything is as it is by default. It
-    /// asks the drive for as many requests at a time as that takes.
+    /// A machine of today with the drive `drive`: its CPU costs next to nothing, and everything is as it is by default, but
+    /// for the syncer, which is that of the papers. It asks the drive for as many requests at a time as that takes.
     pub fn today(drive: &str) -> Machine {
         let micro = Duration::from_micros;
         let costs = Costs {
@@ -74,7 +74,7 @@ impl Machine {
             tags: Profile::named(drive).map_or(1, |profile| profile.tags()),
             costs,
             memory: 256 << 20,
-            engine: Engine::default(),
+            engine: Engine { syncer: Syncer::OF_THE_PAPERS, ..Engine::default() },
             volume: None,
             shape,
             zeroes_first: false,

@@ -50,7 +50,7 @@ pub use error::OpenError;
 pub use image::{ImageSpec, Located, locate, locate_damaged, locate_on, open, partitions};
 pub use make::NewVolume;
 pub use mounted::{Fs, LeaksPhase, LeaksProgress, Mounted};
-pub use options::{DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
+pub use options::{COMMIT, DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
 pub use tune::{JournalChange, TuneError, Tuned, Tuning};
 
 pub use buf::{LogKind, Syncer};

@@ -128,8 +128,11 @@ impl Mounted {
             journal::begin_log(&*scheme, place, elsewhere.unwrap_or_else(|| queue.clone()), &mut opening).await?;
         }
         let health = if read_only || gate.is_err() { Health::read_only() } else { Health::default() };
-        let mut cache =
-            CacheOptions { syncer: engine.syncer, batch: engine.batch.max(1), ..CacheOptions::of_size(options.cache) };
+        let mut cache = CacheOptions {
+            syncer: options.syncer(),
+            batch: engine.batch.max(1),
+            ..CacheOptions::of_size(options.cache)
+        };
         cache.dirty_bytes = engine.dirty.unwrap_or(cache.dirty_bytes);
         cache.spare = engine.spare;
         let cache = Cache::new(rt.clone(), queue, health, cache);

@@ -6,6 +6,7 @@ use ffs::Spread;
 use ondisk::Superblock;
 use schemes::Settings;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What may be chosen when a volume is mounted. The names are those of `ordo mount -o`.
 #[derive(Debug, Clone)]
@@ -42,7 +43,7 @@ pub struct Engine {
     pub scheduler: Scheduler,
     /// Neighbouring requests go to the disk as one.
     pub merge: bool,
-    /// When a change that nobody asks for leaves.
+    /// When a change that nobody asks for leaves. Where that is [`Syncer::Within`] a time, [`Settings::commit`] says which.
     pub syncer: Syncer,
     /// Bufs that are written at once to make room, or to keep little enough dirty: more can be merged, and whoever reads
     /// waits longer behind them.
@@ -59,14 +60,27 @@ pub struct Engine {
     pub spread: Spread,
 }
 
+/// How long a change that nobody asks for may be in memory only, where nothing else was said (`commit=`).
+pub const COMMIT: Duration = Duration::from_secs(5);
+
+impl MountOptions {
+    /// When a change that nobody asks for leaves.
+    pub(crate) fn syncer(&self) -> Syncer {
+        match (self.engine.syncer, self.settings.commit) {
+            (Syncer::Within(_), Some(age)) => Syncer::Within(age),
+            (syncer, _) => syncer,
+        }
+    }
+}
+
 impl Default for Engine {
     fn default() -> Self {
         let ufs::Options { read_ahead, cluster, .. } = ufs::Options::default();
-        let CacheOptions { syncer, batch, .. } = CacheOptions::default();
+        let CacheOptions { batch, .. } = CacheOptions::default();
         Engine {
             scheduler: Scheduler::default(),
             merge: true,
-            syncer,
+            syncer: Syncer::Within(COMMIT),
             batch,
             dirty: None,
             spare: None,

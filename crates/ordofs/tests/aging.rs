@@ -1,71 +1,147 @@
-//! What has come of age leaves, however busy the callers are. A volume on which names are made without a pause is cut off
-//! after three minutes: what is older than the syncer lets things grow is there.
+//! What has come of age is durable, however busy or quiet the callers are, under every scheme. The power of a volume is cut:
+//! what is older than the mount lets things grow (`commit=`), and a little, is there.
 
 mod common;
 
-use common::{SHAPES, fresh, mount, mount_on};
-use ordofs::disk::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, RamDisk, ReadPart, WritePart};
+use common::slow::Slow;
+use common::tree::{Tree, look};
+use common::{SHAPES, fresh, located};
+use ordofs::disk::RamDisk;
 use ordofs::rt::Rt;
+use ordofs::schemes::{self, Known};
 use ordofs::vfs::{Caller, FileSystem, Kind, Mode, Name};
-use ordofs::{JournalChange, Tuning};
+use ordofs::{COMMIT, JournalChange, LogKind, MountOptions, Mounted, Tuning};
 use std::rc::Rc;
 use std::time::Duration;
+use workload::random::{Op, Outcome, Player};
 
 const WHO: Caller = Caller { uid: 0, gid: 0, umask: 0o022, privileged: true };
 /// How long names are made.
-const TIME: Duration = Duration::from_secs(180);
-/// The syncer lets a change grow 30 s old, and looks for others to go first for some more.
-const LATE: Duration = Duration::from_secs(90);
+const TIME: Duration = Duration::from_secs(60);
+/// What a change may take from its age on until it is durable on a volume that is never quiet: what it waits for is used by
+/// others, and leaves without what they did meanwhile.
+const BUSY: Duration = Duration::from_secs(4);
+/// The same on a quiet volume: a log is written a sweep earlier than what it is of.
+const QUIET: Duration = Duration::from_secs(2);
 
-/// A disk that takes its time.
-struct Slow {
-    rt: Rt,
-    ram: RamDisk,
-    /// For a write; a flush takes two of these.
-    takes: Duration,
+/// What is there before: files with their names and contents, all of it durable.
+const BEFORE: &str =
+    "mkdir old 755; create old/grows 644; write old/grows 0 5000 1; create old/name 644; create old/goes 644;
+    write old/goes 0 100000 2; create old/both 644; link old/both old/other; mkdir old/dir 755; create old/dir/in 644;
+    create old/short 644; write old/short 0 300000 3; create old/was 644; write old/was 0 9000 4";
+/// What must be durable: each kind of change of names, sizes, contents and attributes.
+const CALLS: &str =
+    "mkdir d 755; mkdir d/e 755; create d/e/f 644; write d/e/f 0 70000 5; create d/e/g 600; symlink d/l ../x;
+    write old/grows 5000 300000 6; rename old/name d/e/moved replace; unlink old/goes; unlink old/other;
+    rename old/dir d/dir replace; truncate old/short 1000; create d/new 644; write d/new 0 9000 7;
+    rename d/new old/was replace; chmod old/both 600; mkdir d/e/h 755; rmdir d/e/h";
+
+/// What a volume needs to be mounted with `scheme`.
+fn prepared(rt: &Rt, ram: &RamDisk, scheme: &Known) {
+    let on = Some(JournalChange::On(None));
+    let tuning = match scheme.wants_log() {
+        None => return,
+        Some(LogKind::Intents) => Tuning { journal: on, ..Tuning::default() },
+        Some(LogKind::Redo) => Tuning { log: on, ..Tuning::default() },
+    };
+    tuning.apply_on(rt, Rc::new(ram.clone())).expect("there is room for a log");
 }
 
-impl Disk for Slow {
-    fn info(&self) -> DiskInfo {
-        DiskInfo { immediate: false, ..self.ram.info() }
-    }
+/// Mounted, with `commit=` these seconds if any, on a disk whose writes take `takes`.
+fn mount(rt: &Rt, ram: &RamDisk, scheme: &Known, commit: Option<u64>, takes: Duration) -> Mounted {
+    let disk = Rc::new(Slow { rt: rt.clone(), ram: ram.clone(), takes });
+    let mut options = MountOptions { scheme: Some(scheme.name.into()), ..MountOptions::default() };
+    options.settings.commit = commit.map(Duration::from_secs);
+    rt.block_on(Mounted::mount(rt, located(ram, disk), &options)).expect("the volume can be mounted")
+}
 
-    fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
-        self.ram.read(at, parts)
-    }
+/// What a power cut leaves now, as the next mount shows it.
+fn cut<T>(ram: &RamDisk, scheme: &Known, look: impl AsyncFn(&ordofs::Fs) -> T) -> T {
+    let (rt, cut) = (Rt::virtual_time(2), ram.snapshot());
+    cut.power_cut();
+    let again = mount(&rt, &cut, scheme, None, Duration::from_millis(1));
+    let seen = rt.block_on(look(again.fs()));
+    rt.block_on(again.unmount()).expect("the disk is well");
+    seen
+}
 
-    fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
-        let (rt, ram, takes) = (self.rt.clone(), self.ram.clone(), self.takes);
-        DiskFuture::later(async move {
-            rt.sleep(takes).await;
-            ram.write(at, parts, fua).await
-        })
+async fn play(fs: &ordofs::Fs, calls: &str) {
+    let mut player = Player::new(fs, WHO);
+    for line in calls.split(';') {
+        let op: Op = line.trim().parse().expect("it is an operation");
+        let outcome = player.apply(&op).await;
+        assert!(!matches!(outcome, Outcome::Refused(_) | Outcome::Failed(_) | Outcome::Skipped), "{op}: {outcome:?}");
     }
+}
 
-    fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
-        let (rt, ram, takes) = (self.rt.clone(), self.ram.clone(), self.takes);
-        DiskFuture::later(async move {
-            rt.sleep(2 * takes).await;
-            ram.flush().await
-        })
+/// All but the schemes' own logs, and what follows from a removal: the space, and the count of what has another name.
+async fn seen(fs: &ordofs::Fs) -> Tree {
+    let mut tree = look(fs).await.expect("it can be read");
+    tree.space = Default::default();
+    tree.leaves.retain(|path, _| !path.starts_with(b"/."));
+    tree.leaves.values_mut().for_each(|leaf| leaf.attr.nlink = 0);
+    tree
+}
+
+/// Makes the changes, and nothing else any more. `is_early` at this time after them not all of it is durable, if that is a
+/// time at all; at their age all of it is.
+fn quiet(scheme: &Known, commit: Option<u64>, early: Option<Duration>) {
+    for millis in [200, 950] {
+        let rt = Rt::virtual_time(1);
+        let ram = fresh(&rt, SHAPES[1], 64 << 20).volatile(true);
+        prepared(&rt, &ram, scheme);
+        let mounted = mount(&rt, &ram, scheme, commit, Duration::from_millis(2));
+        let fs = mounted.fs().clone();
+        rt.block_on(async {
+            play(&fs, BEFORE).await;
+            fs.syncfs().await.expect("the disk is well");
+            // Where between two sweeps the calls come.
+            rt.sleep(Duration::from_millis(millis)).await;
+        });
+        rt.block_on(play(&fs, CALLS));
+        let (called, wanted) = (rt.now(), rt.block_on(seen(&fs)));
+        if let Some(early) = early {
+            rt.block_on(rt.sleep_until(called + early));
+            assert!(cut(&ram, scheme, seen) != wanted, "{}: all is durable after {early:?}", scheme.name);
+        }
+        let age = commit.map_or(COMMIT, Duration::from_secs);
+        rt.block_on(rt.sleep_until(called + age + QUIET));
+        let left = cut(&ram, scheme, seen);
+        for (path, leaf) in &wanted.leaves {
+            let (path, name) = (String::from_utf8_lossy(path), scheme.name);
+            assert_eq!(left.leaves.get(path.as_bytes()), Some(leaf), "{name}, commit {commit:?}, {millis} ms: {path}");
+        }
+        assert_eq!(left, wanted, "{}, commit {commit:?}, {millis} ms", scheme.name);
+        // What follows from a removal is a change of its own: of counts, and then of maps.
+        rt.block_on(rt.sleep_until(called + 3 * (age + QUIET)));
+        assert!(mounted.cache().is_settled(), "{}: something is dirty", scheme.name);
+        rt.block_on(mounted.unmount()).expect("the disk is well");
+        rt.drop_tasks();
     }
+}
 
-    fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
-        self.ram.discard(at, len)
+#[test]
+fn what_was_done_is_durable_five_seconds_later_under_every_scheme() {
+    schemes::ALL.iter().for_each(|scheme| quiet(scheme, None, None));
+}
+
+#[test]
+fn commit_says_how_old_a_change_may_become_under_every_scheme() {
+    for scheme in schemes::ALL {
+        quiet(scheme, Some(1), None);
+        // Contents wait under all of them, and nobody has asked for them.
+        quiet(scheme, Some(60), Some(Duration::from_secs(50)));
     }
 }
 
 /// Makes a name, takes away the one before the last hundred, and waits for `pause`, again and again; a write of the disk
 /// takes as long, so that something always waits while a name is made. One name in fifty stays. Returns how many that are
 /// old enough a crash has left, and panics where one of them is missing.
-fn left_after_a_cut(scheme: &str, pause: Duration) -> usize {
+fn left_after_a_cut(scheme: &Known, commit: Option<u64>, pause: Duration) -> usize {
     let rt = Rt::virtual_time(1);
-    let ram = fresh(&rt, SHAPES[0], 512 << 20);
-    if scheme == "suj" {
-        let journal = Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() };
-        journal.apply_on(&rt, Rc::new(ram.clone())).expect("there is room for a journal");
-    }
-    let mounted = mount_on(&rt, &ram, Rc::new(Slow { rt: rt.clone(), ram: ram.clone(), takes: pause }), scheme);
+    let ram = fresh(&rt, SHAPES[0], 512 << 20).volatile(true);
+    prepared(&rt, &ram, scheme);
+    let mounted = mount(&rt, &ram, scheme, commit, pause);
     let fs = mounted.fs().clone();
     let end = rt.now() + TIME;
     let made = rt.block_on(async {
@@ -85,15 +161,9 @@ fn left_after_a_cut(scheme: &str, pause: Duration) -> usize {
         }
         made
     });
-    let cut = ram.snapshot();
-    let due = made.iter().take_while(|made| **made + LATE <= rt.now()).count();
-    rt.block_on(mounted.unmount()).expect("the disk is well");
-    rt.drop_tasks();
-
-    let rt = Rt::virtual_time(2);
-    let again = mount(&rt, &cut, scheme);
-    let missing = rt.block_on(async {
-        let fs = again.fs();
+    let late = commit.map_or(COMMIT, Duration::from_secs) + BUSY;
+    let due = made.iter().take_while(|made| **made + late <= rt.now()).count();
+    let missing = cut(&ram, scheme, async |fs: &ordofs::Fs| {
         for at in (0..due).step_by(50) {
             let name = format!("{at:06}");
             if fs.lookup(fs.root(), Name::new(name.as_bytes()).expect("a name")).await.is_err() {
@@ -102,17 +172,21 @@ fn left_after_a_cut(scheme: &str, pause: Duration) -> usize {
         }
         None
     });
-    rt.block_on(again.unmount()).expect("the disk is well");
-    assert_eq!(missing, None, "{scheme}, {pause:?}: of {due} names that are older than {LATE:?}");
+    rt.block_on(mounted.unmount()).expect("the disk is well");
+    rt.drop_tasks();
+    let name = scheme.name;
+    assert_eq!(missing, None, "{name}, {commit:?}, {pause:?}: of {due} names that are older than {late:?}");
     due
 }
 
 #[test]
 fn names_that_are_old_enough_survive_a_cut_though_others_are_made_without_a_pause() {
-    for scheme in ["async", "softupdates", "suj"] {
+    for scheme in schemes::to_use() {
         for millis in [4, 40] {
-            let due = left_after_a_cut(scheme, Duration::from_millis(millis));
-            assert!(due > 1000, "{scheme}: {due} names are old enough");
+            for commit in [None, Some(1)] {
+                let due = left_after_a_cut(scheme, commit, Duration::from_millis(millis));
+                assert!(due > 100, "{}: {due} names are old enough", scheme.name);
+            }
         }
     }
 }

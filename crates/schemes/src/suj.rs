@@ -15,7 +15,7 @@
 //!     takes a full check. It is valid again from the next moment of J3 on.
 //!
 //! J5. While others change metadata without a pause there is always a record that is not durable, and J1 would put off for
-//!     ever what has come of age. After [`PATIENCE`] of that, calls wait for a sync.
+//!     ever what has come of age. After [`PATIENCE`] or [`PROMISED`] of that, calls wait for a sync.
 //!
 //! `records` makes records of steps, `log` makes them durable, `ring` says where.
 
@@ -42,8 +42,10 @@ use std::time::Duration;
 const RECORDS_FIRST: (&str, &str) =
     ("records-first", "the log's records are written before the metadata that they are of");
 
-/// How long bufs that have come of age are put off for the sake of records, before calls wait.
+/// How long bufs that have come of age are put off for the sake of records, before calls wait: here, and where an age is
+/// promised.
 const PATIENCE: Duration = Duration::from_secs(10);
+const PROMISED: Duration = Duration::from_secs(1);
 
 /// The scheme `suj`.
 pub struct Suj {
@@ -219,6 +221,10 @@ impl Scheme for Suj {
         match self.held_by_log(buf) {
             Some(log) => {
                 self.state.borrow_mut().put_off.get_or_insert_with(|| cache.rt().now());
+                if cache.promised_age().is_some() {
+                    // The sweep waits for the records, and comes back.
+                    return Ready::Yes;
+                }
                 // It begins by itself; the buf comes round again.
                 drop(Log::commit(&log, cache));
                 Ready::After(Vec::new())
@@ -283,7 +289,8 @@ impl Scheme for Suj {
     fn tick(&self, cache: &Rc<Cache>, now: rt::Time) {
         self.inner.tick(cache, now);
         let mut state = self.state.borrow_mut();
-        state.overdue |= state.put_off.is_some_and(|since| since + PATIENCE <= now);
+        let patience = if cache.promised_age().is_some() { PROMISED } else { PATIENCE };
+        state.overdue |= state.put_off.is_some_and(|since| since + patience <= now);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

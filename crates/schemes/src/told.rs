@@ -233,9 +233,8 @@ impl Scheme for Teller {
         let leave = self.inner.leaving(cache, buf, image);
         let (buf, image) = (Piece::of(buf), image.0);
         (self.listen)(match &leave {
-            Leave::AsIs | Leave::Image(_) => {
-                Heard::Leaves { buf, image, rolled_back: matches!(leave, Leave::Image(_)), undone }
-            }
+            Leave::AsIs => Heard::Leaves { buf, image, rolled_back: false, undone },
+            Leave::Image(_) | Leave::Older(_) => Heard::Leaves { buf, image, rolled_back: true, undone },
             Leave::AfterBufs(first) => Heard::Waits { buf, until: first.iter().map(Piece::of).collect() },
             Leave::After(_) => Heard::Waits { buf, until: Vec::new() },
         });

@@ -6,7 +6,7 @@
 
 use super::view::View;
 use crate::disks::Disks;
-use crate::record::honest;
+use crate::record::{engine, honest};
 use crate::tree::Tree;
 use crate::{Error, Plan};
 use disk::{Disk, DiskOp, Event, Kind, RamDisk};
@@ -207,7 +207,7 @@ type Look<'l> = &'l mut dyn FnMut(&Mounted, Option<&Outcome>) -> Result<(), Erro
 fn play(plan: &Plan, calls: &[Op], rt: &Rt, ram: &RamDisk, disks: Disks, look: Look<'_>) -> Result<Played, Error> {
     let mut played = Played::default();
     let (found, Disks { volume: disk, log }) = (find(ram)?, disks);
-    let options = MountOptions { cache: CACHE, noatime: true, ..MountOptions::default() };
+    let options = MountOptions { cache: CACHE, noatime: true, engine: engine(), ..MountOptions::default() };
     let mounted = match rt.block_on(Mounted::mount_with(rt, Located { found, disk, log }, plan.scheme()?, &options)) {
         Ok(mounted) => mounted,
         Err(error) => {

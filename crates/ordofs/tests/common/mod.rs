@@ -10,6 +10,7 @@ use ordofs::{Located, MountOptions, Mounted, NewVolume};
 use std::rc::Rc;
 
 pub mod budget;
+pub mod slow;
 pub mod tree;
 
 /// The shapes that tests go through: format, byte order, block and fragment size.

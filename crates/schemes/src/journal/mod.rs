@@ -463,7 +463,7 @@ impl<L: Log> Scheme for Journal<L> {
         };
         match going {
             Going::AsIs => Leave::AsIs,
-            Going::Stable(image) => Leave::Image(Block::copy_of(&image)),
+            Going::Stable(image) => Leave::Older(Block::copy_of(&image)),
             Going::After(txn) => {
                 self.shared.state.borrow_mut().counts.forced += 1;
                 Leave::After(Shared::durable(&self.shared, cache, txn))
