@@ -85,6 +85,9 @@ _ordo() {
             ordo,stat)
                 cmd="ordo__subcmd__stat"
                 ;;
+            ordo,sync)
+                cmd="ordo__subcmd__sync"
+                ;;
             ordo,trace)
                 cmd="ordo__subcmd__trace"
                 ;;
@@ -178,6 +181,9 @@ _ordo() {
             ordo__subcmd__help,stat)
                 cmd="ordo__subcmd__help__subcmd__stat"
                 ;;
+            ordo__subcmd__help,sync)
+                cmd="ordo__subcmd__help__subcmd__sync"
+                ;;
             ordo__subcmd__help,trace)
                 cmd="ordo__subcmd__help__subcmd__trace"
                 ;;
@@ -251,7 +257,7 @@ _ordo() {
 
     case "${cmd}" in
         ordo)
-            opts="-h -V --help --version mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help"
+            opts="-h -V --help --version mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -555,7 +561,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help)
-            opts="mkfs mount umount fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help"
+            opts="mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -905,6 +911,20 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help__subcmd__stat)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__sync)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1411,6 +1431,20 @@ _ordo() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__sync)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

@@ -22,6 +22,7 @@ pub mod transport;
 
 pub use background::{Background, Foreground, background};
 pub use mount::status::status;
+pub use mount::sync::sync;
 pub use mount::unmount::{Unmounted, unmount};
 pub use mount::{Lease, MountError, MountOptions, Session, mount};
 pub use server::{Ended, Reason, STATUS, ServeError, ServeOptions, Status, serve};

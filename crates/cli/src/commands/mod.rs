@@ -22,6 +22,7 @@ pub(crate) mod report;
 pub(crate) mod rm;
 pub(crate) mod schemes;
 pub(crate) mod stat;
+pub(crate) mod sync;
 pub(crate) mod trace;
 pub(crate) mod tree;
 pub(crate) mod tune;

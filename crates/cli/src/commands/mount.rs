@@ -29,7 +29,8 @@ Options (-o), between commas:
   data=journal|ordered|writeback
                           contents of files go to the log, too; are durable before what points to them [ordered];
                           neither, and a new file may show what another one held
-  commit=SECONDS          how long a change may be in memory only where nobody asks for it [1]
+  commit=SECONDS          how old a change may become before it is on its way to be durable where nobody asks for it,
+                          under every scheme: 1 to 3600 [5; what the logs of wafs and journal-file have, 1]
   cache=SIZE              memory for the cache [256M]
   volatile_cache=yes|no   whether a power cut empties the disk's cache [as the disk says]
   direct                  bypass the system's page cache of the image
@@ -44,6 +45,10 @@ Options (-o), between commas:
 What fstab(5) lines hold besides (defaults, nofail, x-systemd.*, ...) is taken and has no effect here.
 
 A volume that was not unmounted in order is mounted read-only, with a line that says so; ordo fsck repairs it.
+
+What was changed is durable after fsync of the file, after ordo sync DIR or fsync of DIR itself (all of it), and by
+itself at the age that commit= says and the time that the disk takes then. The kernel passes neither sync(1) nor
+syncfs(2) to the server behind a mount of this kind: they do nothing.
 
 Examples:
   ordo mount disk.img /mnt

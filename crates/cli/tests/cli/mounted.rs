@@ -85,6 +85,43 @@ fn a_mount_is_usable_when_it_returns_and_the_image_clean_after_umount() {
 }
 
 #[test]
+fn sync_makes_all_that_was_done_durable_and_wants_a_mount_of_ours() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    for way in ["ordo sync", "fsync of the root"] {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_ordo"))
+            .args(["mount", "-f", "-o", "commit=3600", &image, &place.0])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        place.wait();
+        fs::create_dir(place.at(way)).unwrap();
+        fs::write(place.at(way) + "/in it", way).unwrap();
+        match way {
+            "ordo sync" => drop(ok(ordo(["sync", &place.0]))),
+            _ => fs::File::open(&place.0).unwrap().sync_all().unwrap(),
+        }
+        // What it had in memory only is gone.
+        server.kill().unwrap();
+        server.wait().unwrap();
+        let said = fails(3, ordo(["sync", &place.0]));
+        assert!(said.contains("server is gone") && said.lines().count() == 1, "{said}");
+        assert!(Command::new("umount").args(["-l", &place.0]).status().unwrap().success());
+        assert_eq!(ok(ordo(["cat", &format!("{image}:/{way}/in it")])), way);
+        ok(ordo(["mount", &image, &place.0]));
+        ok(ordo(["umount", &place.0]));
+    }
+    let said = fails(3, ordo(["sync", &place.0]));
+    assert!(said.contains("not mounted"), "{said}");
+    let said = fails(3, ordo(["sync", "/proc"]));
+    assert!(said.contains("not ours"), "{said}");
+}
+
+#[test]
 fn info_on_a_mounted_image_shows_what_was_written_and_what_the_scheme_has_counted() {
     if !can_mount() {
         return;

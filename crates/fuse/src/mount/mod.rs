@@ -8,6 +8,7 @@ mod helper;
 mod lease;
 mod options;
 pub mod status;
+pub mod sync;
 pub mod table;
 pub mod unmount;
 
@@ -138,6 +139,19 @@ pub fn mount(dir: &Path, opts: &MountOptions) -> Result<Session, MountError> {
     }
     let device = mounted.map(|mounted| mounted.device);
     Ok(Session { fd, mounted: Guard(Place { dir, by, device }), lease })
+}
+
+/// The mount of ours at `dir`.
+///
+/// # Errors
+/// [`MountError`] where there is none, or another file system's.
+fn our_mount(dir: &Path) -> Result<table::Mounted, MountError> {
+    let absolute = table::absolute(dir).map_err(|_| MountError::Missing(dir.into()))?;
+    match table::mounted_at(&absolute).map_err(MountError::Table)? {
+        None => Err(MountError::NotMounted(absolute)),
+        Some(mounted) if mounted.kind == FS_TYPE => Ok(mounted),
+        Some(other) => Err(MountError::NotOurs(absolute, other.kind)),
+    }
 }
 
 /// The directory as the kernel names it, if something can be mounted there.

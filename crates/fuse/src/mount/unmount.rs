@@ -1,10 +1,12 @@
 //! Unmounting, and the wait until the server is done.
 
 use super::lease::Waiter;
-use super::{By, FS_TYPE, MountError, Place, helper, table};
+use super::{By, MountError, Place, helper, our_mount, table};
+use rt::Rt;
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 use std::path::Path;
+use std::time::Duration;
 
 /// How a mount ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,16 +25,11 @@ pub enum Unmounted {
 /// # Errors
 /// [`MountError`], with the mount as it was.
 pub fn unmount(dir: &Path, lazily: bool) -> Result<Unmounted, MountError> {
-    let missing = |_| MountError::Missing(dir.into());
-    let dir = table::absolute(dir).map_err(missing)?;
-    let mounted = table::mounted_at(&dir).map_err(MountError::Table)?;
-    let Some(mounted) = mounted else { return Err(MountError::NotMounted(dir)) };
-    if mounted.kind != FS_TYPE {
-        return Err(MountError::NotOurs(dir, mounted.kind));
-    }
+    let mounted = our_mount(dir)?;
+    let dir = &mounted.dir;
     // Before the mount goes: its number may be given to another one at once.
     let waiter = Waiter::find(&mounted.device);
-    once(&dir, By::now(), lazily)?;
+    patiently(dir, By::now(), lazily)?;
     let elsewhere = table::mounts().map_err(MountError::Table)?.iter().any(|other| other.device == mounted.device);
     match waiter {
         _ if elsewhere || lazily => Ok(Unmounted::StillUsed),
@@ -41,6 +38,18 @@ pub fn unmount(dir: &Path, lazily: bool) -> Result<Unmounted, MountError> {
             Ok(Unmounted::Finished)
         }
         None => Ok(Unmounted::Unseen),
+    }
+}
+
+/// Tries again for half a second while it is in use: a process that is being spawned holds a copy of each file of its parent
+/// until it runs its program, which takes a while on a busy machine, and the parent cannot know.
+fn patiently(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {
+    let (rt, mut tries) = (Rt::real_time(), 0..25);
+    loop {
+        match once(dir, by, lazily) {
+            Err(MountError::InUse(_)) if tries.next().is_some() => rt.block_on(rt.sleep(Duration::from_millis(20))),
+            outcome => return outcome,
+        }
     }
 }
 

@@ -133,6 +133,8 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             Request::Readdir(args) => self.readdir(node, &args).await,
             Request::Readdirplus(args) => self.readdirplus(node, &args).await,
             Request::Statfs => Ok(statfs(&fs.statfs().await.map_err(|e| self.refuse(&e))?)),
+            // The kernel passes sync(2) and syncfs(2) to few servers; who has the root may ask for as much.
+            Request::Fsync { .. } if node == fs.root() => self.done(fs.syncfs().await),
             Request::Fsync { data_only } => self.done(fs.fsync(node, data_only).await),
             Request::Syncfs => self.done(fs.syncfs().await),
             Request::Setxattr { args, name, value } => self.setxattr(&who(0), node, &args, name, value).await,

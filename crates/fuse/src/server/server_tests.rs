@@ -22,6 +22,8 @@ struct Stub {
     open: Cell<bool>,
     forgotten: RefCell<Vec<(NodeId, u64)>>,
     set: RefCell<Vec<(NodeId, Option<u16>)>>,
+    /// What was made durable: a file, or everything.
+    synced: RefCell<Vec<Option<NodeId>>>,
 }
 
 fn attr(node: NodeId) -> Attr {
@@ -86,8 +88,8 @@ impl FileSystem for Stub {
         names.iter().all(|name| take(DirEntry { ino: 9, kind: 8, next: 1, name }));
         Ok(())
     }
-    async fn fsync(&self, _: NodeId, _: bool) -> Result<()> { no() }
-    async fn syncfs(&self) -> Result<()> { no() }
+    async fn fsync(&self, node: NodeId, _: bool) -> Result<()> { self.synced.borrow_mut().push(Some(node)); Ok(()) }
+    async fn syncfs(&self) -> Result<()> { self.synced.borrow_mut().push(None); no() }
     async fn statfs(&self) -> Result<StatFs> { Err(vfs::Error::corrupt("cylinder group 3")) }
     async fn getxattr(&self, _: NodeId, _: &[u8]) -> Result<Bytes> { no() }
     async fn setxattr(&self, _: &Caller, _: NodeId, _: &[u8], _: &[u8], _: XattrMode) -> Result<()> { no() }
@@ -234,6 +236,15 @@ fn a_write_by_who_may_not_keep_it_takes_set_user_id_and_the_kernel_is_told() {
     // Nobody waits for what the kernel writes back: it may have the reserve.
     let script = run(false, &[write(1, 5, 1000, 0), write(2, 5, u32::MAX, abi::WRITE_CACHE)], ServeOptions::default());
     assert_eq!(*script.replies.borrow(), [(1, Err(28)), (2, Ok(vec![1, 0, 0, 0, 0, 0, 0, 0]))]);
+}
+
+#[test]
+fn fsync_of_the_root_makes_everything_durable_and_of_another_directory_that_one() {
+    let fsync = |unique, opcode: Opcode, node| request(unique, opcode as u32, node, abi::FsyncIn::default().as_bytes());
+    let requests = [fsync(1, Opcode::Fsyncdir, 1), fsync(2, Opcode::Fsyncdir, 5), fsync(3, Opcode::Fsync, 5)];
+    let script = run(false, &requests, ServeOptions::default());
+    assert_eq!(*script.fs.synced.borrow(), [None, Some(NodeId(5)), Some(NodeId(5))]);
+    assert_eq!(*script.replies.borrow(), [(1, Err(95)), (2, Ok(Vec::new())), (3, Ok(Vec::new()))]);
 }
 
 #[test]
