@@ -129,6 +129,12 @@ pub enum OpenError {
         /// What is known of the holder.
         who: String,
     },
+    /// A device that refuses writes, opened for writing. The system lets it be opened, and each write fails.
+    #[error("{path} is write-protected; open it read-only")]
+    WriteProtected {
+        /// What was to be opened.
+        path: PathBuf,
+    },
     /// A directory, a pipe, a terminal.
     #[error("{path} is neither a regular file nor a block device")]
     NotADisk {

@@ -1,12 +1,16 @@
 //! A regular file or a block device as a disk.
 //!
 //! F1. A file that was opened for writing is locked: a second writer is refused, for it would undo the first one's
-//!     work without either noticing. Readers share a lock, which a writer's excludes.
+//!     work without either noticing. Readers share a lock, which a writer's excludes. What the same bytes are known by
+//!     besides, loop devices and partitions of them, is locked too, and QEMU's locks are respected ([`lock`]).
 //! F2. A flush is `fdatasync`, a forced write is `RWF_DSYNC`. What is in the page cache is not durable, so the cache
 //!     is volatile even where the device's own is not; only direct I/O to a write-through device has none.
 //! F3. A file that has become shorter is *gone*, for reads at once and for writes at the next flush: the page cache
 //!     would let it grow again, with holes where data was.
 
+mod below;
+mod holder;
+mod lock;
 mod open;
 
 use std::fs::File;
@@ -20,7 +24,8 @@ use crate::engine::work::Work;
 use crate::engine::{Driven, Engine, pool, uring};
 use crate::error::OpenError;
 use crate::{Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart};
-use open::{Locked, Opened, open_disk, size_of};
+use lock::Locked;
+use open::{Opened, open_disk, size_of};
 
 /// How to open a file or device.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,7 @@
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use nix::fcntl::{FcntlArg, fcntl};
 use tempfile::TempDir;
 
 use super::*;
@@ -133,6 +134,38 @@ fn a_copy_of_the_open_file_does_not_keep_the_lock() {
         assert!(matches!(FileDisk::open(&rt, &path, &options), Err(OpenError::Locked { .. })));
         drop(disk);
         FileDisk::open(&rt, &path, &options).unwrap();
+    }
+}
+
+/// The places of QEMU's locks: 100 and 101 say that it reads and writes, 200 and 201 that nobody else may.
+#[test]
+fn locks_of_qemu_are_seen_and_ours_are_seen_by_qemu() {
+    let (_dir, path) = image();
+    let rt = Rt::real_time();
+    let open = |read_only| FileDisk::open(&rt, &path, &FileOptions { read_only, ..Default::default() });
+    let byte = |kind: i32, at| nix::libc::flock {
+        l_type: kind as nix::libc::c_short,
+        l_whence: 0,
+        l_start: at,
+        l_len: 1,
+        l_pid: 0,
+    };
+    for (its, reader, writer) in [(100, true, false), (101, false, false), (200, false, false), (201, true, false)] {
+        let qemu = File::open(&path).unwrap();
+        fcntl(&qemu, FcntlArg::F_OFD_SETLK(&byte(nix::libc::F_RDLCK, its))).unwrap();
+        assert_eq!((open(true).is_ok(), open(false).is_ok()), (reader, writer), "byte {its}");
+        let text = open(false).err().unwrap().to_string();
+        assert!(text.contains(&format!("process {}", std::process::id())), "{text}");
+    }
+    for (read_only, seen) in [(true, vec![100, 201, 203]), (false, vec![100, 101, 200, 201, 203])] {
+        let _disk = open(read_only).unwrap();
+        let qemu = File::open(&path).unwrap();
+        let is_locked = |at: &i64| {
+            let mut asked = byte(nix::libc::F_WRLCK, *at);
+            fcntl(&qemu, FcntlArg::F_OFD_GETLK(&mut asked)).unwrap();
+            asked.l_type != nix::libc::F_UNLCK as nix::libc::c_short
+        };
+        assert_eq!((100..300).filter(is_locked).collect::<Vec<i64>>(), seen);
     }
 }
 
