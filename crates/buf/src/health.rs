@@ -5,10 +5,24 @@ use std::rc::Rc;
 use std::sync::Arc;
 use vfs::{Error, Refusal, Result};
 
+/// What goes wrong on the way to the disk, while it goes wrong: no caller may be there to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble<'a> {
+    /// The volume turned read-only, for this reason.
+    ReadOnly(&'a str),
+    /// Contents of a file could not be written; they stay in memory, and will be tried again. Told once a file, until
+    /// somebody has been told of it by an fsync.
+    Write(&'a str),
+}
+
+/// Who is told of it.
+type Watch = Rc<dyn Fn(Trouble<'_>)>;
+
 #[derive(Default)]
 struct Inner {
     read_only: Cell<bool>,
     reason: RefCell<Option<Arc<str>>>,
+    watch: RefCell<Option<Watch>>,
 }
 
 /// Latches read-only when a metadata write or a flush failed (B4): the order that the scheme promised cannot be kept
@@ -24,11 +38,26 @@ impl Health {
         health
     }
 
+    /// Tells `watch` of all trouble from now on. It is called in the middle of things: it must not come back to the
+    /// cache.
+    pub fn watch(&self, watch: impl Fn(Trouble<'_>) + 'static) {
+        *self.0.watch.borrow_mut() = Some(Rc::new(watch));
+    }
+
+    /// Tells who watches.
+    pub(crate) fn tell(&self, trouble: Trouble<'_>) {
+        let watch = self.0.watch.borrow().clone();
+        if let Some(watch) = watch {
+            watch(trouble);
+        }
+    }
+
     /// Latches. The first reason stays.
     pub fn degrade(&self, reason: impl std::fmt::Display) {
-        let mut slot = self.0.reason.borrow_mut();
-        if slot.is_none() {
-            *slot = Some(reason.to_string().into());
+        if self.0.reason.borrow().is_none() {
+            let reason: Arc<str> = reason.to_string().into();
+            *self.0.reason.borrow_mut() = Some(reason.clone());
+            self.tell(Trouble::ReadOnly(&reason));
         }
     }
 

@@ -1,7 +1,7 @@
 //! How a buf leaves, and how it lands.
 
 use crate::buf::{ImageNo, State, Stored};
-use crate::{Boxed, BufRef, Cache, Key, Leave, Ready};
+use crate::{Boxed, BufRef, Cache, Key, Leave, Ready, Trouble};
 use disk::{DiskError, Image, Kind, Order, Tag, Written};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -358,7 +358,10 @@ impl Cache {
         }
         *self.last_failure.borrow_mut() = Some(Error::io(error));
         if let Key::File(ino, _) = buf.key() {
-            self.write_errors.borrow_mut().insert(ino, Error::io(error));
+            let is_news = self.write_errors.borrow_mut().insert(ino, Error::io(error)).is_none();
+            if is_news && !metadata {
+                self.health().tell(Trouble::Write(&format!("{error}, writing {buf:?}")));
+            }
         }
     }
 

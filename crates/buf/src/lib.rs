@@ -46,7 +46,7 @@ mod tests;
 pub use buf::{Buf, BufRef, ImageNo, Key};
 pub use cache::{Cache, CacheOptions, CacheStats, Syncer, Want};
 pub use disk::Kind as Role;
-pub use health::Health;
+pub use health::{Health, Trouble};
 pub use held::{Held, How};
 pub use landing::Landing;
 pub use promises::{CrashLeaves, Durable, Promises};

@@ -58,7 +58,7 @@ pub enum MountError {
     #[error("the volume was not unmounted in order; run fsck, or mount it read-only")]
     Dirty,
     /// Its superblock is a copy from the day when it was made.
-    #[error("the superblock was found in a backup only; run fsck")]
+    #[error("the first superblock is damaged, and a copy of the first day is in its place; ordo fsck -y repairs it")]
     Backup,
     /// Its fragments are smaller than what the disk can write.
     #[error("fragments of {fsize} bytes on a disk with sectors of {sector}")]
@@ -95,11 +95,12 @@ pub(crate) struct AtRest {
 pub fn may_write(found: &Found, opening: &Opening) -> std::result::Result<(), MountError> {
     let sb = &found.superblock;
     sb.write_gate()?;
-    if opening.force {
-        return Ok(());
-    }
+    // Not even by force: what only fsck can find out would be written over the first superblock.
     if found.copy != Copy::Primary {
         return Err(MountError::Backup);
+    }
+    if opening.force {
+        return Ok(());
     }
     if sb.is_clean() || left_by_softdep(sb) { Ok(()) } else { Err(MountError::Dirty) }
 }

@@ -1,18 +1,26 @@
 //! The logs of a volume at a mount: replayed where a crash left one, and begun anew for a scheme that keeps one.
 
-use crate::OpenError;
 use crate::image::{Located, located_again};
+use crate::{Notice, Notices, OpenError};
 use buf::{LogFile, LogKind, Scheme};
 use disk::{DiskOff, Queue};
 use ffs::{MountError, Opening};
 use fsck::NotReplayed;
 use ondisk::superblock::LogAt;
+use ondisk::superblock::search::Copy;
 use ondisk::{Dialect, Endian};
 use rt::Rt;
 
 /// A volume that a crash left with a log, after its replay. The second is why there was none; the volume is as it was
-/// then.
-pub(crate) async fn replayed(rt: &Rt, located: Located) -> Result<(Located, Option<NotReplayed>), OpenError> {
+/// then. Nothing is replayed on what only a copy of the superblock, from its first day, describes.
+pub(crate) async fn replayed(
+    rt: &Rt,
+    located: Located,
+    notices: &Notices,
+) -> Result<(Located, Option<NotReplayed>), OpenError> {
+    if located.found.copy != Copy::Primary {
+        return Ok((located, None));
+    }
     let sb = &located.found.superblock;
     let on = sb.features();
     let outcome = if fsck::log_is_due(sb).is_some() {
@@ -23,7 +31,10 @@ pub(crate) async fn replayed(rt: &Rt, located: Located) -> Result<(Located, Opti
         return Ok((located, None));
     };
     match outcome {
-        Ok(_) => Ok((located_again(located).await?, None)),
+        Ok(done) => {
+            notices.tell(&Notice::Replayed(done));
+            Ok((located_again(located).await?, None))
+        }
         Err(why) => Ok((located, Some(why))),
     }
 }

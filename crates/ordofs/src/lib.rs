@@ -41,6 +41,7 @@ mod image;
 mod journal;
 mod make;
 mod mounted;
+mod notice;
 mod options;
 pub mod path;
 mod tune;
@@ -50,6 +51,7 @@ pub use error::OpenError;
 pub use image::{ImageSpec, Located, locate, locate_damaged, locate_on, open, partitions};
 pub use make::NewVolume;
 pub use mounted::{Fs, LeaksPhase, LeaksProgress, Mounted};
+pub use notice::{Notice, Notices, Weight};
 pub use options::{COMMIT, DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
 pub use tune::{JournalChange, TuneError, Tuned, Tuning};
 

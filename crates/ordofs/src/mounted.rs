@@ -1,14 +1,15 @@
 //! A mounted volume: layout, scheme, cache and disk, put together. The async face.
 
-use crate::image::{ImageSpec, Located, locate};
+use crate::image::{ImageSpec, Located, locate_damaged};
 use crate::journal;
 use crate::options::default_scheme;
-use crate::{MountOptions, OpenError};
-use buf::{Cache, CacheOptions, Health, Scheme};
+use crate::{MountOptions, Notice, Notices, OpenError};
+use buf::{Cache, CacheOptions, Health, Scheme, Trouble};
 use disk::{FileOptions, Queue, QueueOptions};
 use ffs::Ffs;
+use ondisk::superblock::search::Copy;
 use rt::Rt;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 pub use ufs::leaks::{Phase as LeaksPhase, Progress as LeaksProgress};
 use ufs::{Atime, Layout, Ufs};
@@ -50,6 +51,7 @@ pub type Fs = Ufs<Ffs>;
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[must_use = "dropped without an unmount it is left as after a crash; see Mounted::unmount"]
 pub struct Mounted {
     fs: Rc<Fs>,
     cache: Rc<Cache>,
@@ -60,7 +62,8 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Opens an image and mounts the volume in it.
+    /// Opens an image and mounts the volume in it. One whose first superblock is damaged is mounted read-only, from a
+    /// copy.
     ///
     /// # Errors
     /// See [`OpenError`]. A volume that needs repair is no error: it is mounted read-only, and [`Mounted::why_read_only`]
@@ -72,7 +75,7 @@ impl Mounted {
             volatile_cache: options.volatile_cache,
             ..FileOptions::default()
         };
-        let mut located = locate(rt, spec, file.clone())?;
+        let mut located = locate_damaged(rt, spec, file.clone())?;
         if let Some(path) = &options.log {
             located.log = Some(disk::open(rt, path, &file)?);
         }
@@ -113,10 +116,23 @@ impl Mounted {
             spread: engine.spread,
             ..ffs::Opening::default()
         };
-        let (located, not_replayed) = if read_only { (located, None) } else { journal::replayed(rt, located).await? };
+        let notices = &options.notices;
+        let (located, not_replayed) =
+            if read_only { (located, None) } else { journal::replayed(rt, located, notices).await? };
         let gate = ffs::may_write(&located.found, &opening);
         let why_read_only = gate.as_ref().err().map(|why| journal::why(why, not_replayed)).filter(|_| !read_only);
         let log_waits = fsck::log_is_due(&located.found.superblock).is_some();
+        match (&why_read_only, located.found.copy) {
+            (Some(why), _) => notices.tell(&Notice::ReadOnly(why.clone())),
+            (None, Copy::Backup(group)) => notices.tell(&Notice::FromCopy { group: group.0 }),
+            (None, Copy::Primary) if read_only && !options.read_only => {
+                notices.tell(&Notice::ReadOnly("the disk is write-protected".into()));
+            }
+            (None, Copy::Primary) => {}
+        }
+        if log_waits {
+            notices.tell(&Notice::LogWaits);
+        }
         let place = match gate {
             Ok(()) if !read_only => journal::place_for_log(rt, &located, &*scheme).await?,
             _ => None,
@@ -128,6 +144,13 @@ impl Mounted {
             journal::begin_log(&*scheme, place, elsewhere.unwrap_or_else(|| queue.clone()), &mut opening).await?;
         }
         let health = if read_only || gate.is_err() { Health::read_only() } else { Health::default() };
+        let to = notices.clone();
+        health.watch(move |trouble| {
+            to.tell(&match trouble {
+                Trouble::ReadOnly(why) => Notice::TurnedReadOnly(why.into()),
+                Trouble::Write(why) => Notice::WriteFailed(why.into()),
+            });
+        });
         let mut cache = CacheOptions {
             syncer: options.syncer(),
             batch: engine.batch.max(1),
@@ -145,7 +168,7 @@ impl Mounted {
         rt.spawn(Ufs::run_upkeep(Rc::downgrade(&fs)));
         Ufs::begin_leaks(&fs);
         if !fs.leaks_progress().phase.is_over() {
-            rt.spawn(Ufs::run_leaks(Rc::downgrade(&fs)));
+            rt.spawn(reclaim(Rc::downgrade(&fs), notices.clone()));
         }
         Ok(Mounted { fs, cache, scheme, why_read_only, log_waits, acls })
     }
@@ -212,6 +235,17 @@ impl Mounted {
     /// `Io` when something could not be written: the volume is then marked as one that needs a check.
     pub async fn unmount(self) -> Result<()> {
         self.fs.unmount().await
+    }
+}
+
+/// Reclaims what a crash has left in use, and tells how that ended; an unmount before its end is no news.
+async fn reclaim(fs: Weak<Fs>, notices: Notices) {
+    Ufs::run_leaks(fs.clone()).await;
+    let Some(done) = fs.upgrade().map(|fs| fs.leaks_progress()) else { return };
+    match (done.phase, done.failure.clone()) {
+        (LeaksPhase::Done, _) => notices.tell(&Notice::Reclaimed(done)),
+        (LeaksPhase::Failed, Some(why)) => notices.tell(&Notice::NotReclaimed(why)),
+        _ => {}
     }
 }
 

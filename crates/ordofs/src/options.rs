@@ -1,5 +1,6 @@
 //! How a volume is opened.
 
+use crate::Notices;
 use buf::{CacheOptions, Syncer};
 use disk::Scheduler;
 use ffs::Spread;
@@ -31,6 +32,8 @@ pub struct MountOptions {
     pub noatime: bool,
     /// What the superblock remembers as the place of the last mount.
     pub mount_point: String,
+    /// Who is told of what no call tells.
+    pub notices: Notices,
     /// How memory and disk are used.
     pub engine: Engine,
 }
@@ -104,6 +107,7 @@ impl Default for MountOptions {
             direct: false,
             noatime: false,
             mount_point: String::new(),
+            notices: Notices::default(),
             engine: Engine::default(),
         }
     }

@@ -1,5 +1,5 @@
-//! The blocking face, each call once, as a program uses it that knows `std::fs`; and what is left of a volume that is
-//! dropped, or whose program dies.
+//! The blocking face, each call once, as a program uses it that knows `std::fs`; and what is left of a volume whose
+//! program dies.
 
 use ordofs::disk::FileOptions;
 use ordofs::ondisk::Format;
@@ -315,7 +315,7 @@ fn space_is_counted_and_a_read_only_volume_refuses() {
 }
 
 #[test]
-fn a_volume_that_is_dropped_is_one_after_a_crash() {
+fn a_volume_that_is_abandoned_is_one_after_a_crash() {
     let image = Image::new();
     let volume = image.open("sync");
     volume.write("/synced", "kept").expect("there is room");
@@ -323,7 +323,7 @@ fn a_volume_that_is_dropped_is_one_after_a_crash() {
     let mut late = volume.create("/late").expect("there is room");
     late.write_all(b"its name is durable, its contents are not").expect("there is room");
     drop(late);
-    drop(volume);
+    volume.abandon();
 
     // Nobody has the image any more, and it must be checked before it is written to.
     let volume = image.open("sync");
@@ -336,7 +336,7 @@ fn a_volume_that_is_dropped_is_one_after_a_crash() {
 
     let forced = Volume::open(image.path()).expect("a plain path").force().mount().expect("there is a volume");
     assert!(!forced.is_read_only());
-    drop(forced);
+    forced.abandon();
     let rt = Rt::real_time();
     let spec = ImageSpec::parse(&image.path()).expect("a plain path");
     let disk = locate(&rt, &spec, FileOptions::default()).expect("there is a volume").disk;

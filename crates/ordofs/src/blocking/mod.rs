@@ -18,7 +18,7 @@ pub use mounting::OpenVolume;
 pub use open::OpenOptions;
 
 use crate::path::{Held, parent, resolve};
-use crate::{Fs, Mounted};
+use crate::{Fs, Mounted, Notice, Notices};
 use rt::Rt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -30,8 +30,11 @@ use vfs::{Caller, Entry, FileSystem, Name, NodeId, Result, StatFs};
 /// Paths start at its root, with or without a slash. Symbolic links are followed within the volume, and `..` stops at
 /// its root. What is made belongs to user 0, who may use the reserve.
 ///
-/// A volume that is dropped without [`Volume::unmount`] is left as after a crash: what was not synced may be lost, and
-/// the next mount is read-only until the volume was checked.
+/// A volume that is dropped is unmounted, which blocks until everything is written. What went wrong then is told to
+/// [`MountOptions::notices`](crate::MountOptions), or printed to standard error where nobody listens;
+/// [`Volume::unmount`] returns it. Two are left as after a crash, and say so: one that a panic drops, and one whose
+/// file system is kept by a clone of [`Mounted::fs`], which is synced. [`Volume::abandon`] leaves any as after a crash,
+/// for tests.
 ///
 /// ```
 /// use ordofs::{NewVolume, Volume};
@@ -51,12 +54,34 @@ use vfs::{Caller, Entry, FileSystem, Name, NodeId, Result, StatFs};
 pub struct Volume {
     rt: Rt,
     mounted: Mounted,
+    notices: Notices,
+    /// Nothing is left to be written, or nothing shall be.
+    is_over: bool,
 }
 
 impl Drop for Volume {
-    /// Lets go of the image, so that the next one may have it: tasks that nobody will poll again would keep it open.
+    /// Writes what is left, and lets go of the image, so that the next one may have it: tasks that nobody will poll
+    /// again would keep it open.
     fn drop(&mut self) {
-        if Rc::strong_count(self.fs()) == 1 {
+        let is_last = Rc::strong_count(self.fs()) == 1;
+        let was_asked_not_to_write = self.is_read_only() && self.mounted.degraded().is_none();
+        if !self.is_over && !was_asked_not_to_write {
+            let outcome = match (std::thread::panicking(), is_last) {
+                (true, _) => Err("a panic dropped it; it is left as after a crash".to_owned()),
+                (false, true) => self.rt.block_on(self.fs().unmount()).map_err(|why| why.to_string()),
+                (false, false) => {
+                    let synced = self.rt.block_on(self.fs().syncfs()).map_err(|why| why.to_string());
+                    synced.and(Err("others still use it; what they change is left as after a crash".to_owned()))
+                }
+            };
+            let failed = outcome.is_err();
+            let notice = Notice::Dropped(outcome);
+            self.notices.tell(&notice);
+            if failed && !self.notices.is_heard() {
+                eprintln!("ordofs: a volume was {notice}");
+            }
+        }
+        if is_last {
             self.rt.drop_tasks();
         }
     }
@@ -81,8 +106,15 @@ impl Volume {
     ///
     /// # Errors
     /// `Io` when something could not be written.
-    pub fn unmount(self) -> Result<()> {
+    pub fn unmount(mut self) -> Result<()> {
+        self.is_over = true;
         self.rt.block_on(self.fs().unmount())
+    }
+
+    /// Lets go of the image without writing anything more: what was not synced may be lost, and the volume is as after
+    /// a crash. For tests of what a crash leaves.
+    pub fn abandon(mut self) {
+        self.is_over = true;
     }
 
     /// Makes everything durable.

@@ -1,7 +1,7 @@
 //! Choosing how a volume is mounted.
 
 use super::Volume;
-use crate::{AllocInit, ImageSpec, MountOptions, Mounted, OpenError};
+use crate::{AllocInit, ImageSpec, MountOptions, Mounted, Notice, Notices, OpenError};
 use rt::Rt;
 use schemes::{DataMode, LogMode};
 use std::path::Path;
@@ -29,7 +29,8 @@ impl Volume {
     /// The volume in a file, a device, or a partition (`disk.img@p2`).
     ///
     /// # Errors
-    /// `BadSpec` for a suffix that names no partition. The image itself is opened by [`OpenVolume::mount`].
+    /// `BadSpec` for a suffix that names no partition. The image itself is opened by [`OpenVolume::mount`], which says
+    /// `NotFound` where no volume is in it.
     pub fn open(image: impl AsRef<Path>) -> Result<OpenVolume, OpenError> {
         Ok(Volume::at(ImageSpec::parse(image.as_ref())?))
     }
@@ -95,6 +96,12 @@ impl OpenVolume {
         self
     }
 
+    /// Who is told of what no call tells: see [`Notice`].
+    pub fn on_notice(mut self, listener: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
+        self.options.notices = Notices::to(listener);
+        self
+    }
+
     /// Any other option.
     pub fn options(mut self, change: impl FnOnce(&mut MountOptions)) -> Self {
         change(&mut self.options);
@@ -108,6 +115,6 @@ impl OpenVolume {
     pub fn mount(self) -> Result<Volume, OpenError> {
         let rt = Rt::real_time();
         let mounted = Mounted::open(&rt, &self.spec, &self.options)?;
-        Ok(Volume { rt, mounted })
+        Ok(Volume { rt, mounted, notices: self.options.notices, is_over: false })
     }
 }

@@ -1,0 +1,116 @@
+//! What happens to a volume without a call that could tell its caller.
+//!
+//! The engine tells whoever listens ([`crate::MountOptions::notices`]); where that goes, to a terminal or to the
+//! system's log, is the listener's to decide. Errors of calls are told to their callers, and not here.
+
+use crate::LeaksProgress;
+use std::fmt;
+use std::sync::Arc;
+
+/// One of these things.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// The first superblock cannot be used: the volume is read as the copy in this group describes it, and not written
+    /// to.
+    FromCopy {
+        /// The group.
+        group: u32,
+    },
+    /// A crash has left a log, which was not replayed, since the volume was to be mounted read-only.
+    LogWaits,
+    /// The volume was mounted read-only, though that was not asked for. Why, and what mends it.
+    ReadOnly(String),
+    /// The log that a crash had left was replayed.
+    Replayed(fsck::Replayed),
+    /// The volume turned read-only while it was mounted, for this reason.
+    TurnedReadOnly(Arc<str>),
+    /// Contents of a file could not be written. They stay in memory, and are tried again.
+    WriteFailed(String),
+    /// What a crash of soft updates had left in use was looked for, found and freed.
+    Reclaimed(LeaksProgress),
+    /// The search for it ended early: why.
+    NotReclaimed(String),
+    /// The volume was dropped without an unmount, and was unmounted then: `Err` says what went wrong.
+    Dropped(Result<(), String>),
+}
+
+/// How much a notice matters, from the least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// All is as it should be.
+    Note,
+    /// Not all that was asked for can be done.
+    Warning,
+    /// Something was lost, or may be.
+    Error,
+}
+
+impl Notice {
+    /// How much it matters.
+    pub fn weight(&self) -> Weight {
+        match self {
+            Notice::Replayed(_) | Notice::Reclaimed(_) | Notice::Dropped(Ok(())) => Weight::Note,
+            Notice::FromCopy { .. } | Notice::LogWaits | Notice::ReadOnly(_) => Weight::Warning,
+            _ => Weight::Error,
+        }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::FromCopy { group } => write!(
+                f,
+                "its superblock is damaged: it is read as the copy in group {group} describes it, read-only; \
+                 ordo fsck -y repairs it"
+            ),
+            Notice::LogWaits => {
+                f.write_str("its log was not replayed: what is shown may be old or broken; ordo fsck -p replays it")
+            }
+            Notice::ReadOnly(why) => write!(f, "mounted read-only: {why}"),
+            Notice::Replayed(done) => write!(f, "the log that a crash had left was replayed: {} records", done.records),
+            Notice::TurnedReadOnly(why) => write!(f, "turned read-only: {why}"),
+            Notice::WriteFailed(why) => write!(f, "a write failed, and will be tried again: {why}"),
+            Notice::Reclaimed(done) => write!(
+                f,
+                "what a crash had left in use was reclaimed: {} inodes and {} fragments were freed, \
+                 {} link counts lowered",
+                done.inodes_freed, done.frags_freed, done.links_lowered
+            ),
+            Notice::NotReclaimed(why) => write!(f, "what a crash has left in use was not all reclaimed: {why}"),
+            Notice::Dropped(Ok(())) => f.write_str("dropped without an unmount; everything was written"),
+            Notice::Dropped(Err(why)) => write!(f, "dropped without an unmount, and not all was written: {why}"),
+        }
+    }
+}
+
+type Listener = dyn Fn(&Notice) + Send + Sync;
+
+/// Who is told. By default nobody is.
+#[derive(Clone, Default)]
+pub struct Notices(Option<Arc<Listener>>);
+
+impl Notices {
+    /// Calls `listener` for each. It is called in the middle of things, and must not come back to the volume.
+    pub fn to(listener: impl Fn(&Notice) + Send + Sync + 'static) -> Notices {
+        Notices(Some(Arc::new(listener)))
+    }
+
+    /// Somebody listens.
+    pub fn is_heard(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(crate) fn tell(&self, notice: &Notice) {
+        if let Some(listener) = &self.0 {
+            listener(notice);
+        }
+    }
+}
+
+impl fmt::Debug for Notices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_heard() { "Notices(heard)" } else { "Notices(unheard)" })
+    }
+}
