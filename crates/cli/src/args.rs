@@ -4,7 +4,7 @@ use crate::commands::*;
 use crate::out::Outcome;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 const AFTER: &str = "\
@@ -130,7 +130,7 @@ impl Role {
             _ if name.starts_with(b"fsck.") => (Role::Fsck, with("fsck")),
             _ if name.starts_with(b"mkfs.") => (Role::Mkfs, with("mkfs")),
             _ if rest.first().is_some_and(|first| first == "fsck") => (Role::Fsck, arguments),
-            _ if is_bare_mount(rest) => (Role::Mount, with_own_flags(with("mount"))),
+            _ if is_bare_mount(rest) => (Role::Mount, without_added_options(with_own_flags(with("mount")))),
             _ => (Role::Ordo, arguments),
         }
     }
@@ -181,6 +181,22 @@ fn with_own_flags(arguments: Vec<OsString>) -> Vec<OsString> {
     own
 }
 
+/// mount.fuse3 adds `dev` and `suid` to the end of the options unless `nodev` and `nosuid` are among them. What it adds
+/// nobody has asked for; what stands before that somebody has.
+fn without_added_options(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let is_list = |at: &usize| arguments.get(at.wrapping_sub(1)).is_some_and(|argument| argument == "-o");
+    let Some(list) = (0..arguments.len()).rev().find(is_list) else { return arguments };
+    let mut options: Vec<&[u8]> = arguments[list].as_bytes().split(|&b| b == b',').collect();
+    for (added, refused) in [(&b"suid"[..], &b"nosuid"[..]), (b"dev", b"nodev")] {
+        if !options.contains(&refused) && options.last() == Some(&added) {
+            options.pop();
+        }
+    }
+    let options = OsString::from_vec(options.join(&b','));
+    arguments[list] = options;
+    arguments
+}
+
 fn is_flags(argument: &[u8]) -> bool {
     argument.split_first().is_some_and(|(dash, flags)| {
         *dash == b'-' && !flags.is_empty() && flags.iter().all(|flag| b"sfnvrw".contains(flag))
@@ -227,6 +243,18 @@ mod tests {
         let helper = "/sbin/mount.fuse.ordo x /mnt -n -sv -o ro,user -t fuse.ordo";
         assert_eq!(role(helper), (Role::Mount, "/sbin/mount.fuse.ordo mount x /mnt --sloppy -o ro,user".into()));
         assert_eq!(role("ordo no.img / -o rw"), (Role::Mount, "ordo mount no.img / -o rw".into()));
+        for (given, left) in [
+            ("rw,dev,suid", "rw"),
+            ("nosuid,rw,dev", "nosuid,rw"),
+            ("nodev,suid", "nodev"),
+            ("suid,rw,dev,suid", "suid,rw"),
+            ("suid,dev,dev,suid", "suid,dev"),
+            ("dev,nosuid,dev", "dev,nosuid"),
+        ] {
+            let asked = Role::of(words(&format!("ordo no.img / -o {given}"))).1;
+            assert_eq!(asked.last().unwrap(), left, "{given}");
+        }
+        assert_eq!(role("mount.ordo x / -o rw,suid").1, "mount.ordo mount x / -o rw,suid");
         assert_eq!(role("ordo ls /"), (Role::Ordo, "ordo ls /".into()));
         assert_eq!((Role::Mount.usage(), Role::Mount.error()), (1, 32));
         assert_eq!((Role::Fsck.usage(), Role::Fsck.error()), (16, 8));

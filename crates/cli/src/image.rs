@@ -1,5 +1,6 @@
 //! Opening an image for one command.
 
+use crate::messages::Messages;
 use crate::out::{Outcome, Status, say};
 use crate::size;
 use anyhow::{Context, anyhow};
@@ -64,9 +65,9 @@ impl Opened {
 
     /// Opens a volume to read it.
     pub(crate) fn to_read(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
-        let options = MountOptions { read_only: true, cache: CACHE, ..MountOptions::default() };
+        let notices = Messages::of(spec, false).listener();
+        let options = MountOptions { read_only: true, cache: CACHE, notices, ..MountOptions::default() };
         let mounted = Mounted::open(rt, spec, &options).map_err(|error| told(&spec.path, error))?;
-        warn_of_log(spec, &mounted);
         Ok(Opened { rt: rt.clone(), mounted })
     }
 
@@ -83,13 +84,6 @@ impl Opened {
     /// Writes everything and marks the volume clean.
     pub(crate) fn close(self) -> anyhow::Result<()> {
         self.rt.block_on(self.mounted.unmount()).context("the volume could not be written back; run ordo fsck on it")
-    }
-}
-
-/// Says so where what is read is not what the volume holds.
-pub(crate) fn warn_of_log(spec: &ImageSpec, mounted: &Mounted) {
-    if mounted.log_waits() {
-        say(&format!("{spec}: its log was not replayed: what is shown may be old or broken; ordo fsck -p replays it"));
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! `args` has the whole command line and knows the helpers of mount(8), mkfs(8) and fsck(8); each command has a file in
 //! `commands`. What they share: `image` opens volumes, `place` takes `IMAGE:/path` apart, `copy` copies between any two
-//! file systems, `bench` and `demo` run real work, `listing`, `out` and `text` show and print.
+//! file systems, `messages` says what happens to a mounted volume, `bench` and `demo` run real work, `listing`, `out`
+//! and `text` show and print.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -12,6 +13,7 @@ mod copy;
 mod demo;
 mod image;
 mod listing;
+mod messages;
 mod mount_options;
 mod out;
 mod place;

@@ -4,6 +4,7 @@ use crate::out::usage;
 use crate::size;
 use fuse::TransportChoice;
 use ordofs::{MountOptions, schemes};
+use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
@@ -21,8 +22,10 @@ pub(crate) struct Wanted {
     pub(crate) offset: Option<u64>,
 }
 
+/// A cache that every call can work with, in bytes.
+const LEAST_CACHE: usize = 8 << 20;
 /// Meant for mount(8), for systemd, for libfuse, or true of every mount of ours: taken and not used.
-const SWALLOWED: [&str; 32] = [
+const SWALLOWED: [&str; 30] = [
     "defaults",
     "nofail",
     "_netdev",
@@ -36,8 +39,6 @@ const SWALLOWED: [&str; 32] = [
     "loop",
     "rw",
     "async",
-    "nosuid",
-    "nodev",
     "exec",
     "atime",
     "relatime",
@@ -70,7 +71,7 @@ impl Wanted {
         sloppy: bool,
     ) -> anyhow::Result<Wanted> {
         let mut wanted = Wanted {
-            volume: MountOptions::default(),
+            volume: MountOptions { cache: default_cache(), ..MountOptions::default() },
             kernel: fuse::MountOptions::new(source),
             transport: TransportChoice::default(),
             uid: None,
@@ -114,7 +115,9 @@ impl Wanted {
             "dirsync" => kernel.dirsync = true,
             "noexec" => kernel.noexec = true,
             "suid" => kernel.suid = true,
+            "nosuid" => kernel.suid = false,
             "dev" => kernel.dev = true,
+            "nodev" => kernel.dev = false,
             _ => return name.starts_with("x-") || name.starts_with("X-") || SWALLOWED.contains(&name),
         }
         true
@@ -154,6 +157,14 @@ impl Wanted {
         }
         Ok(true)
     }
+}
+
+/// The cache of a mount that nobody chose one for: the library's, and at most a quarter of the memory that this process
+/// may have (`ulimit -v`). The rest is for what grows with the names that the kernel remembers.
+fn default_cache() -> usize {
+    let limit =
+        getrlimit(Resource::As).current.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    MountOptions::default().cache.min((limit / 4).max(LEAST_CACHE))
 }
 
 /// The scheme of this name.
@@ -199,6 +210,10 @@ mod tests {
         assert_eq!((volume.settings.alloc_init, volume.volatile_cache), (Some(AllocInit::All), Some(false)));
         assert!(kernel.sync && kernel.dirsync && kernel.allow_other && kernel.noexec && !kernel.suid);
         assert!(!parse("ro,rw").unwrap().volume.read_only);
+        for (list, suid, dev) in [("suid", true, false), ("dev,suid", true, true), ("suid,dev,nosuid", false, true)] {
+            let kernel = parse(list).unwrap().kernel;
+            assert_eq!((kernel.suid, kernel.dev), (suid, dev), "{list}");
+        }
         assert_eq!(wanted.transport, TransportChoice::Uring);
         assert_eq!(parse("transport=classic").unwrap().transport, TransportChoice::Classic);
     }

@@ -13,6 +13,8 @@ pub(crate) struct Status(pub(crate) u8);
 
 impl Status {
     pub(crate) const DONE: Status = Status(0);
+    /// The answer is no.
+    pub(crate) const NO: Status = Status(1);
 }
 
 /// What every command returns.

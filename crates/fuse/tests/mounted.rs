@@ -58,7 +58,7 @@ impl Mounted {
             let ended =
                 rt.block_on(serve(&rt, fs.clone(), session, ServeOptions { ready, transport, ..opts() })).unwrap();
             let Ended { reason, lease } = ended;
-            drop(lease);
+            lease.expect("the mount has a number").end(Ok(()));
             (reason, fs.lookups())
         });
         wait.recv().expect("the server did not come up");

@@ -81,7 +81,9 @@ fn server(dir: &Path) -> ExitCode {
     // The caches are written back.
     rt.block_on(rt.sleep(Duration::from_millis(200)));
     fs::write(beside("closed"), format!("{:?}", ended.reason)).unwrap();
-    drop(ended);
+    if let Some(lease) = ended.lease {
+        lease.end(Ok(()));
+    }
     ExitCode::SUCCESS
 }
 
@@ -184,6 +186,6 @@ fn a_dead_mount_is_named_and_can_be_removed(transport: &str) {
     server.signal(Signal::KILL);
     wait_until(|| fs::metadata(&server.dir).is_err());
     assert!(matches!(mount(&server.dir, &MountOptions::new("x")), Err(MountError::Dead(_))));
-    assert_eq!(unmount(&server.dir, false).unwrap(), Unmounted::Unseen);
+    assert_eq!(unmount(&server.dir, false).unwrap(), Unmounted::Died);
     assert!(matches!(unmount(&server.dir, false), Err(MountError::NotMounted(_))));
 }

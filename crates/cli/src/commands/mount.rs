@@ -1,20 +1,21 @@
 //! `ordo mount`
 
 use crate::image::{self, Start};
+use crate::messages::Messages;
 use crate::mount_options::Wanted;
-use crate::out::{Outcome, Status, describe, say};
+use crate::out::{Outcome, Status, describe};
 use crate::text;
 use anyhow::Context;
 use fuse::{Background, Foreground, Reason, ServeOptions};
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, Mounted, OpenError, disk};
+use ordofs::{ImageSpec, Mounted, OpenError, Weight, disk};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::rc::Rc;
+use vfs::FileSystem as _;
 
 const HELP: &str = "\
 Options (-o), between commas:
@@ -31,7 +32,7 @@ Options (-o), between commas:
                           neither, and a new file may show what another one held
   commit=SECONDS          how old a change may become before it is on its way to be durable where nobody asks for it,
                           under every scheme: 1 to 3600 [5; what the logs of wafs and journal-file have, 1]
-  cache=SIZE              memory for the cache [256M]
+  cache=SIZE              memory for the cache [256M; less under ulimit -v]
   volatile_cache=yes|no   whether a power cut empties the disk's cache [as the disk says]
   direct                  bypass the system's page cache of the image
   noatime                 do not keep times of access
@@ -44,7 +45,11 @@ Options (-o), between commas:
   force                   mount for writing although the volume needs a check
 What fstab(5) lines hold besides (defaults, nofail, x-systemd.*, ...) is taken and has no effect here.
 
-A volume that was not unmounted in order is mounted read-only, with a line that says so; ordo fsck repairs it.
+A volume that was not unmounted in order is mounted read-only, with a line that says so; ordo fsck repairs it. So is
+one whose first superblock is damaged, from a copy of it, and an image or device that may only be read. What is in
+use, under whatever name (a loop device, a partition, a virtual machine's disk), is refused.
+
+What goes wrong later is said on standard error with -f, else in the system's log.
 
 What was changed is durable after fsync of the file, after ordo sync DIR or fsync of DIR itself (all of it), and by
 itself at the age that commit= says and the time that the disk takes then. The kernel passes neither sync(1) nor
@@ -93,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         return Ok(Status::DONE);
     }
     if args.foreground {
-        return serve(&spec, args, wanted, || {});
+        return serve(&spec, args, wanted, &Messages::of(&spec, false), || {});
     }
     match fuse::background().context("cannot go to the background; try -f")? {
         Background::Parent(Ok(())) => Ok(Status::DONE),
@@ -106,7 +111,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
 fn serve_in_background(spec: &ImageSpec, args: &Args, wanted: Wanted, parent: Foreground) -> Outcome {
     let parent = Rc::new(Cell::new(Some(parent)));
     let waiting = parent.clone();
-    let outcome = serve(spec, args, wanted, move || {
+    let messages = Messages::of(spec, true);
+    let defects = messages.clone();
+    std::panic::set_hook(Box::new(move |defect| defects.tell(Weight::Error, &format!("a defect: {defect}"))));
+    let outcome = serve(spec, args, wanted, &messages, move || {
         // A parent that was killed has no ears; the mount goes on.
         if let Some(parent) = waiting.take() {
             let _ = parent.usable();
@@ -117,29 +125,38 @@ fn serve_in_background(spec: &ImageSpec, args: &Args, wanted: Wanted, parent: Fo
             parent.failed(&text::one_line(&describe(&error)));
             Ok(Status(3))
         }
+        // The mount was usable, and its user is not waiting any more.
+        (Err(error), None) => {
+            messages.tell(Weight::Error, &describe(&error));
+            Ok(Status(3))
+        }
         (outcome, _) => outcome,
     }
 }
 
-fn serve(spec: &ImageSpec, args: &Args, mut wanted: Wanted, usable: impl FnOnce() + 'static) -> Outcome {
+fn serve(
+    spec: &ImageSpec,
+    args: &Args,
+    mut wanted: Wanted,
+    messages: &Messages,
+    usable: impl FnOnce() + 'static,
+) -> Outcome {
     let rt = Rt::real_time();
     let dir = args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone());
     wanted.volume.mount_point = dir.to_string_lossy().into_owned();
-    let mounted = open(&rt, spec, &mut wanted).map_err(|error| image::told(&spec.path, error))?;
-    image::warn_of_log(spec, &mounted);
-    if let Some(why) = mounted.why_read_only() {
-        say(&format!("{spec}: mounted read-only: {why}"));
-    }
-    wanted.kernel.read_only |= mounted.why_read_only().is_some();
+    wanted.volume.notices = messages.listener();
+    let mounted = open(&rt, spec, &mut wanted, messages).map_err(|error| image::told(&spec.path, error))?;
+    wanted.kernel.read_only |= mounted.fs().read_only();
+    // It was marked as in use when it was opened, and must not look as after a crash.
+    let unused = |mounted: Mounted, why: anyhow::Error| {
+        rt.block_on(mounted.unmount()).with_context(|| format!("{spec}: could not be written back"))?;
+        Err(why)
+    };
     let session = match fuse::mount(&args.dir, &wanted.kernel) {
         Ok(session) => session,
-        Err(error) => {
-            // It was marked as in use when it was opened, and must not look as after a crash.
-            rt.block_on(mounted.unmount()).with_context(|| format!("{spec}: could not be written back"))?;
-            return Err(error.into());
-        }
+        Err(error) => return unused(mounted, error.into()),
     };
-    let name = spec.to_string();
+    let complain = messages.clone();
     let options = ServeOptions {
         transport: wanted.transport,
         uid: wanted.uid,
@@ -150,24 +167,32 @@ fn serve(spec: &ImageSpec, args: &Args, mut wanted: Wanted, usable: impl FnOnce(
         signals: true,
         ready: Some(Box::new(usable)),
         status: Some(Box::new(status_of(&mounted))),
-        complain: Box::new(move |error| report(&format!("{name}: {error}"))),
+        complain: Box::new(move |error| complain.tell(Weight::Error, &error.to_string())),
         ..ServeOptions::default()
     };
-    let ended = rt.block_on(fuse::serve(&rt, mounted.fs().clone(), session, options))?;
+    let ended = match rt.block_on(fuse::serve(&rt, mounted.fs().clone(), session, options)) {
+        Ok(ended) => ended,
+        Err(error) => return unused(mounted, error.into()),
+    };
+    if let Reason::Failed(gone) = ended.reason {
+        messages.tell(Weight::Error, &format!("the kernel's FUSE device failed: {gone:?}"));
+    }
     let degraded = mounted.degraded();
     let closed = rt.block_on(mounted.unmount());
     // The image is closed with the last of the tasks that hold it, and only then may `umount` return.
     rt.drop_tasks();
-    drop(ended.lease);
-    if let Reason::Failed(gone) = ended.reason {
-        report(&format!("{spec}: the kernel's FUSE device failed: {gone:?}"));
+    let written: Result<(), String> = match (degraded, closed) {
+        (Some(why), _) => Err(format!("turned read-only while it was mounted: {why}; run ordo fsck on it")),
+        (None, Err(why)) => Err(format!("could not be written back: {why}; run ordo fsck on it")),
+        (None, Ok(())) => Ok(()),
+    };
+    if let Err(why) = &written {
+        messages.tell(Weight::Error, why);
     }
-    if let Some(why) = degraded {
-        report(&format!("{spec}: turned read-only while it was mounted: {why}; run ordo fsck on it"));
-        return Ok(Status(3));
+    if let Some(lease) = ended.lease {
+        lease.end(written.as_ref().err().map_or(Ok(()), |why| Err(why.as_str())));
     }
-    closed.with_context(|| format!("{spec}: could not be written back; run ordo fsck on it"))?;
-    Ok(Status::DONE)
+    Ok(if written.is_ok() { Status::DONE } else { Status(3) })
 }
 
 /// What `ordo info` asks for. Neither the file system nor the cache must be kept by the question.
@@ -208,26 +233,25 @@ fn status_of(mounted: &Mounted) -> impl Fn() -> fuse::Status + use<> {
 }
 
 /// Opens the volume; an image that may only be read is mounted read-only, as mount(8) does with a write-protected disk.
-fn open(rt: &Rt, spec: &ImageSpec, wanted: &mut Wanted) -> Result<Mounted, OpenError> {
+fn open(rt: &Rt, spec: &ImageSpec, wanted: &mut Wanted, messages: &Messages) -> Result<Mounted, OpenError> {
     let refused = match Mounted::open(rt, spec, &wanted.volume) {
-        Err(OpenError::Disk(disk::OpenError::Io { path, source })) if !wanted.volume.read_only => (path, source),
+        Err(OpenError::Disk(error)) if !wanted.volume.read_only => error,
         opened => return opened,
     };
-    let (path, source) = refused;
-    if !matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) {
-        return Err(disk::OpenError::Io { path, source }.into());
-    }
+    let why = match &refused {
+        disk::OpenError::WriteProtected { .. } => "the device is write-protected".to_owned(),
+        disk::OpenError::Io { source, .. } if is_read_only(source.kind()) => {
+            format!("the image may not be written: {source}")
+        }
+        _ => return Err(refused.into()),
+    };
     wanted.volume.read_only = true;
     wanted.kernel.read_only = true;
     let mounted = Mounted::open(rt, spec, &wanted.volume)?;
-    say(&format!("{spec}: mounted read-only: the image may not be written: {source}"));
+    messages.tell(Weight::Warning, &format!("mounted read-only: {why}"));
     Ok(mounted)
 }
 
-/// To standard error, and to the system's log: a server in the background has no terminal.
-fn report(line: &str) {
-    say(line);
-    let line = format!("<27>ordo[{}]: {}", std::process::id(), text::one_line(line));
-    // A system without a log has nobody to be told.
-    let _ = UnixDatagram::unbound().and_then(|socket| socket.send_to(line.as_bytes(), "/dev/log"));
+fn is_read_only(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Unmounts a volume: writes everything, marks it clean
 ///
-/// Returns when the image can be moved.
+/// Returns when the image can be moved. Exit status 1: it is unmounted, and not everything could be written.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo umount /mnt\n  ordo umount -l /mnt   (although somebody uses it)")]
 pub(crate) struct Args {
@@ -22,12 +22,26 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let dir = args.dir.display();
     match fuse::unmount(&args.dir, args.lazy)? {
         Unmounted::Finished => {}
+        Unmounted::Failed(why) => {
+            say(&format!("{dir}: unmounted, and not everything could be written: {why}"));
+            return Ok(Status::NO);
+        }
+        Unmounted::Died => {
+            say(&format!(
+                "{dir}: unmounted; its server had died before it was done, and what it had not written is lost; \
+                 run ordo fsck on the image"
+            ));
+            return Ok(Status::NO);
+        }
         Unmounted::StillUsed if args.lazy => {}
         Unmounted::StillUsed => {
             say(&format!("{dir}: unmounted here, and still used elsewhere; wait before the image is moved"));
         }
         Unmounted::Unseen => {
-            say(&format!("{dir}: unmounted; its server had died already, or cannot be seen from here"));
+            say(&format!(
+                "{dir}: unmounted; its server cannot be seen from here, and may still write: \
+                 wait before the image is moved"
+            ));
         }
     }
     Ok(Status::DONE)

@@ -73,6 +73,8 @@ fn serve(image: &Path, dir: &Path, options: &MountOptions, usable: Sender<()>) -
     let ended = rt.block_on(fuse::serve(&rt, mounted.fs().clone(), session, options))?;
     rt.block_on(mounted.unmount()).context("the volume could not be written back")?;
     rt.drop_tasks();
-    drop(ended.lease);
+    if let Some(lease) = ended.lease {
+        lease.end(Ok(()));
+    }
     Ok((requests.get(), thread_cpu() - before))
 }

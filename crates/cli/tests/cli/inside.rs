@@ -304,3 +304,30 @@ fn what_can_be_named_is_listed() {
     assert!(ok(ordo(["--help"])).contains("mkfs"));
     assert!(ok(ordo(["mount", "--help"])).contains("fstab"));
 }
+
+#[test]
+fn without_its_first_superblock_a_volume_is_read_from_a_copy_and_not_changed() {
+    use std::os::unix::fs::FileExt;
+    let scratch = Scratch::new();
+    let image = scratch.volume();
+    let host = scratch.path("host");
+    std::fs::write(&host, "to be rescued").unwrap();
+    ok(ordo(["cp", &host, &format!("{image}:/f")]));
+    std::fs::File::options().write(true).open(&image).unwrap().write_all_at(&[0; 8192], 65536).unwrap();
+    let before = std::fs::read(&image).unwrap();
+    let (file, root, out) = (format!("{image}:/f"), format!("{image}:/"), scratch.path("out"));
+    let reading =
+        [vec!["ls", &root], vec!["cat", &file], vec!["cp", &file, &out], vec!["tree", &root], vec!["stat", &file]];
+    for arguments in &reading {
+        let output = ordo(arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        assert!(said.contains("copy in group 0") && said.lines().count() == 1, "{arguments:?}: {said}");
+    }
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "to be rescued");
+    for arguments in [vec!["cp", &host, &root], vec!["mkdir", &file], vec!["rm", &file]] {
+        let said = fails(3, ordo(&arguments));
+        assert!(said.contains("copy") && said.contains("fsck"), "{arguments:?}: {said}");
+    }
+    assert!(std::fs::read(&image).unwrap() == before);
+}

@@ -283,3 +283,183 @@ fn a_tour_in_process_and_mounted_ends_with_sound_volumes() {
     }
     assert_eq!(fs::read_dir(scratch.path("")).unwrap().count(), 1, "the scratch directory is gone");
 }
+
+/// A loop device of a file; detached when dropped. `None` where there are none, with a word.
+struct Loop(String);
+
+impl Loop {
+    fn of(image: &str, more: &[&str]) -> Option<Loop> {
+        let output = Command::new("losetup").args(["--find", "--show"]).args(more).arg(image).output().ok()?;
+        let device = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        if device.is_empty() {
+            eprintln!("skipped: no loop devices: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        (!device.is_empty()).then_some(Loop(device))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
+
+fn status(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+#[test]
+fn umount_says_what_was_lost_with_the_disk_and_with_the_server() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    run(command(["mount", &image, &place.0]));
+    fs::write(place.at("f"), vec![7; 1 << 20]).unwrap();
+    fs::File::options().write(true).open(&image).unwrap().set_len(1 << 17).unwrap();
+    let said = fails(1, ordo(["umount", &place.0]));
+    assert!(said.contains("not everything could be written") && said.lines().count() == 1, "{said}");
+    assert!(!is_mounted(&place.0));
+
+    fs::remove_file(&image).unwrap();
+    let image = scratch.volume();
+    let mut server = command(["mount", "-f", &image, &place.0]).stderr(Stdio::null()).spawn().unwrap();
+    place.wait();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let said = fails(1, ordo(["umount", &place.0]));
+    assert!(said.contains("had died") && said.contains("fsck"), "{said}");
+}
+
+#[test]
+fn what_the_helper_of_fuse_adds_nobody_has_asked_for() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    let flags = || {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let line = mounts.lines().find(|line| line.split(' ').nth(1) == Some(&place.0)).unwrap().to_owned();
+        ["nosuid", "nodev"].map(|flag| line.split(' ').nth(3).unwrap().split(',').any(|option| option == flag))
+    };
+    for (options, safe) in [("rw,dev,suid", [true, true]), ("suid,rw,dev,suid", [false, true])] {
+        run(command([&image, &place.0, "-o", options]));
+        assert_eq!(flags(), safe, "{options}");
+        ok(ordo(["umount", &place.0]));
+    }
+}
+
+#[test]
+fn a_write_protected_device_is_mounted_read_only_and_says_so() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    let Some(device) = Loop::of(&image, &["--read-only"]) else { return };
+    let said = run(command(["mount", &device.0, &place.0]));
+    let said = String::from_utf8(said.stderr).unwrap();
+    assert!(said.contains("read-only: the device is write-protected") && said.lines().count() == 1, "{said}");
+    assert_eq!(fs::write(place.at("f"), "x").unwrap_err().raw_os_error(), Some(30));
+    ok(ordo(["umount", &place.0]));
+    let said = fails(3, ordo(["mkdir", &format!("{}:/d", device.0)]));
+    assert!(said.contains("write-protected"), "{said}");
+}
+
+#[test]
+fn what_is_mounted_is_refused_through_a_loop_device_and_its_partitions() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.path("disk.img"), Place::new(&scratch));
+    fs::create_dir(scratch.path("other")).unwrap();
+    let other = Place(scratch.path("other"));
+    // Two partitions of FreeBSD's kind, 16 MiB each.
+    let mut sector = vec![0; 512];
+    for (i, start) in [2048u32, 34816].into_iter().enumerate() {
+        let entry = &mut sector[446 + 16 * i..][..16];
+        entry[4] = 0xa5;
+        entry[8..12].copy_from_slice(&start.to_le_bytes());
+        entry[12..].copy_from_slice(&32768u32.to_le_bytes());
+    }
+    sector[510..].copy_from_slice(&[0x55, 0xaa]);
+    fs::write(&image, sector).unwrap();
+    fs::File::options().write(true).open(&image).unwrap().set_len(40 << 20).unwrap();
+    let parts = [1, 2].map(|n| format!("{image}@p{n}"));
+    let Some(device) = Loop::of(&image, &["--partscan"]) else { return };
+    let devices = [1, 2].map(|n| format!("{}p{n}", device.0));
+    for part in &parts {
+        ok(ordo(["mkfs", "-q", part]));
+    }
+    for (n, start) in [("1", "2048"), ("2", "34816")] {
+        // A kernel that reads no such table is told; another one refuses to be told again.
+        let _ = Command::new("addpart").args([&device.0, n, start, "32768"]).stderr(Stdio::null()).status();
+    }
+    if !Path::new(&devices[0]).exists() {
+        eprintln!("skipped: no partitions of loop devices");
+        return;
+    }
+    let second = Loop::of(&image, &["--offset", "1048576", "--sizelimit", "16777216"]).unwrap();
+    // Each name of the bytes of the first partition keeps all others out; the second partition of the same device is
+    // another volume.
+    let names = [&parts[0], &devices[0], &second.0];
+    for first in names {
+        run(command(["mount", first, &place.0]));
+        for name in names {
+            let said = fails(3, ordo(["mount", name, &other.0]));
+            assert!(said.contains("is in use: process") && said.lines().count() == 1, "{name} on {first}: {said}");
+            fails(3, ordo(["mkdir", &format!("{name}:/d")]));
+            fails(8, ordo(["fsck", "-y", name]));
+            fails(3, ordo(["mkfs", "--force", name]));
+        }
+        if first == &devices[0] {
+            ok(ordo(["mkdir", "-p", &format!("{}:/d", devices[1])]));
+        }
+        ok(ordo(["umount", &place.0]));
+    }
+}
+
+/// Whoever binds the socket of the system's log hears it all; on a machine with a log, that one does.
+#[test]
+fn a_mount_tells_its_terminal_or_the_log_of_the_system() {
+    const LOG: &str = "/dev/log";
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    let cut = || fs::File::options().write(true).open(&image).unwrap().set_len(1 << 17).unwrap();
+    let server = command(["mount", "-f", &image, &place.0]).stderr(Stdio::piped()).spawn().unwrap();
+    place.wait();
+    fs::write(place.at("f"), "x").unwrap();
+    cut();
+    fails(1, ordo(["umount", &place.0]));
+    let said = String::from_utf8(server.wait_with_output().unwrap().stderr).unwrap();
+    assert!(said.contains("turned read-only: ") && said.starts_with("ordo: "), "{said}");
+
+    if Path::new(LOG).exists() {
+        eprintln!("skipped: this machine has a log");
+        return;
+    }
+    let log = std::os::unix::net::UnixDatagram::bind(LOG).unwrap();
+    log.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    fs::remove_file(&image).unwrap();
+    scratch.volume();
+    run(command(["mount", &image, &place.0]));
+    fs::write(place.at("f"), "x").unwrap();
+    cut();
+    let ended = ordo(["umount", &place.0]);
+    fs::remove_file(LOG).unwrap();
+    assert_eq!(status(&ended), Some(1));
+    let mut said = Vec::new();
+    let mut record = [0; 4096];
+    // Other tests have mounts of their own.
+    while !said.iter().any(|line: &String| line.contains("turned read-only: ")) {
+        let len = log.recv(&mut record).expect("the log is told");
+        said.extend(Some(String::from_utf8_lossy(&record[..len]).into_owned()).filter(|line| line.contains(&image)));
+    }
+    assert!(said.iter().all(|line| line.starts_with("<27>ordo[")), "{said:?}");
+}

@@ -1,6 +1,6 @@
 //! Unmounting, and the wait until the server is done.
 
-use super::lease::Waiter;
+use super::lease::{LastWrites, Waiter};
 use super::{By, MountError, Place, helper, our_mount, table};
 use rt::Rt;
 use rustix::io::Errno;
@@ -9,13 +9,17 @@ use std::path::Path;
 use std::time::Duration;
 
 /// How a mount ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unmounted {
-    /// The server has closed the image, or was dead already.
+    /// The server has written everything and closed the image.
     Finished,
+    /// The server has closed the image, and could not write everything: why.
+    Failed(String),
+    /// The server had died, or died before it had closed the image. What it had not written is lost.
+    Died,
     /// The mount is gone from here, but the file system is still mounted or in use elsewhere; its server goes on.
     StillUsed,
-    /// The mount is gone; the server, if there is one, cannot be seen from here.
+    /// The mount is gone; its server cannot be seen from here, and may still write.
     Unseen,
 }
 
@@ -29,14 +33,17 @@ pub fn unmount(dir: &Path, lazily: bool) -> Result<Unmounted, MountError> {
     let dir = &mounted.dir;
     // Before the mount goes: its number may be given to another one at once.
     let waiter = Waiter::find(&mounted.device);
+    let dead = waiter.is_none() && is_dead(dir);
     patiently(dir, By::now(), lazily)?;
     let elsewhere = table::mounts().map_err(MountError::Table)?.iter().any(|other| other.device == mounted.device);
     match waiter {
         _ if elsewhere || lazily => Ok(Unmounted::StillUsed),
-        Some(waiter) => {
-            waiter.wait();
-            Ok(Unmounted::Finished)
-        }
+        Some(waiter) => Ok(match waiter.wait() {
+            LastWrites::Done => Unmounted::Finished,
+            LastWrites::Failed(why) => Unmounted::Failed(why),
+            LastWrites::Unknown => Unmounted::Died,
+        }),
+        None if dead => Ok(Unmounted::Died),
         None => Ok(Unmounted::Unseen),
     }
 }
@@ -51,6 +58,11 @@ fn patiently(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {
             outcome => return outcome,
         }
     }
+}
+
+/// The kernel answers for a server that is gone. Not to be asked where there is one: it may hang.
+fn is_dead(dir: &Path) -> bool {
+    matches!(rustix::fs::statfs(dir), Err(Errno::NOTCONN | Errno::CONNABORTED))
 }
 
 fn once(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {

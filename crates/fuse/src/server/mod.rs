@@ -104,11 +104,11 @@ pub enum Reason {
 
 /// The end of a service.
 #[derive(Debug)]
-#[must_use = "close the volume first, then drop the lease"]
+#[must_use = "close the volume first, then end the lease"]
 pub struct Ended {
     /// Why.
     pub reason: Reason,
-    /// To be dropped when the image is closed: `umount` waits for it.
+    /// To be ended when the image is closed: `umount` waits for it, and says what it says.
     pub lease: Option<Lease>,
 }
 

@@ -1,0 +1,77 @@
+//! Where the messages of a mount go: the one place that decides it.
+//!
+//! In the foreground to standard error. In the background to the system's log, too, as datagrams to its socket (RFC
+//! 3164, which journald takes as well): a server there has no terminal any more once its mount is usable.
+
+use crate::out::say;
+use crate::text;
+use ordofs::{ImageSpec, Notice, Notices, Weight};
+use std::os::unix::net::UnixDatagram;
+
+/// The socket of the system's log.
+const SYSTEM_LOG: &str = "/dev/log";
+/// Programs in the background that belong to no user, in the numbers of syslog(3).
+const DAEMON: u8 = 3 << 3;
+
+/// Tells what happens to one volume.
+#[derive(Debug, Clone)]
+pub(crate) struct Messages {
+    /// How its user calls it.
+    volume: String,
+    background: bool,
+}
+
+impl Messages {
+    /// Of the volume at `spec`, by this process.
+    pub(crate) fn of(spec: &ImageSpec, background: bool) -> Messages {
+        Messages { volume: spec.to_string(), background }
+    }
+
+    /// Says one line.
+    pub(crate) fn tell(&self, weight: Weight, what: &str) {
+        let line = format!("{}: {what}", self.volume);
+        say(&line);
+        if self.background {
+            log(weight, &line);
+        }
+    }
+
+    /// The same, as a listener of the volume.
+    pub(crate) fn listener(&self) -> Notices {
+        let own = self.clone();
+        Notices::to(move |notice: &Notice| own.tell(notice.weight(), &notice.to_string()))
+    }
+}
+
+/// One line of the system's log, in the form of its socket.
+fn record(weight: Weight, line: &str, pid: u32) -> String {
+    let severity = match weight {
+        Weight::Error => 3,
+        Weight::Warning => 4,
+        Weight::Note => 5,
+    };
+    format!("<{}>ordo[{pid}]: {}", DAEMON | severity, text::one_line(line))
+}
+
+/// A log that is full or not there must not hold up the volume: then the line is lost.
+fn log(weight: Weight, line: &str) {
+    let record = record(weight, line, std::process::id());
+    let sent = UnixDatagram::unbound().and_then(|socket| {
+        socket.set_nonblocking(true)?;
+        socket.send_to(record.as_bytes(), SYSTEM_LOG)
+    });
+    drop(sent);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_has_facility_severity_and_one_line() {
+        assert_eq!(record(Weight::Error, "v.img: a\nb", 7), "<27>ordo[7]: v.img: a\\nb");
+        assert!(
+            record(Weight::Warning, "x", 7).starts_with("<28>") && record(Weight::Note, "x", 7).starts_with("<29>")
+        );
+    }
+}
