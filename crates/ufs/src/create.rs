@@ -60,6 +60,7 @@ impl<L: Layout> Ufs<L> {
         };
         let dir = self.directory(dir).await?;
         self.call_with_room(make.call(), async |op| {
+            self.table.reserve()?;
             let _alone = dir.lock.write().await;
             self.check_free(&dir, name).await?;
             self.may_enter(&dir)?;
@@ -235,6 +236,7 @@ impl<L: Layout> Ufs<L> {
         let dir = self.directory(dir).await?;
         let make = Make::Node { kind: Kind::Regular, rdev: 0 };
         self.call_with_room(CallKind::Tmpfile, async |op| {
+            self.table.reserve()?;
             let _shared = dir.lock.read().await;
             self.may_enter(&dir)?;
             let inode = self.new_inode(op, who, &dir, mode, &make, self.now()).await?;
@@ -253,6 +255,7 @@ impl<L: Layout> Ufs<L> {
         let inode = self.node(node).await?;
         let dir = self.directory(dir).await?;
         self.call_with_room(CallKind::Link, async |op| {
+            self.table.reserve()?;
             let _alone = dir.lock.write().await;
             self.check_free(&dir, name).await?;
             self.may_enter(&dir)?;

@@ -73,7 +73,7 @@ impl<L: Layout> Ufs<L> {
             let (block, mut within) = self.dir_block(dir, offset).await?;
             let bytes = block.bytes();
             while within + chunk <= bytes.len() && offset + chunk as u64 <= size {
-                self.index_chunk(dir, &mut index, offset, &bytes[within..within + chunk]);
+                self.index_chunk(dir, &mut index, offset, &bytes[within..within + chunk])?;
                 within += chunk;
                 offset += chunk as u64;
             }
@@ -84,22 +84,26 @@ impl<L: Layout> Ufs<L> {
         Ok(())
     }
 
-    fn index_chunk(&self, dir: &Inode, index: &mut DirHash, offset: u64, chunk: &[u8]) {
+    fn index_chunk(&self, dir: &Inode, index: &mut DirHash, offset: u64, chunk: &[u8]) -> Result<()> {
         let at = (offset / chunk.len() as u64) as usize;
         for entry in dirent::entries(chunk, self.format(), dir.ino(), offset) {
             match entry {
-                Ok(entry) if entry.is_name() => index.insert(hash(entry.name), offset + entry.offset as u64),
+                Ok(entry) if entry.is_name() => {
+                    index.reserve()?;
+                    index.insert(hash(entry.name), offset + entry.offset as u64);
+                }
                 Ok(_) => {}
                 Err(error) => {
                     // What lies behind the damage is unknown: nothing is entered there, and "no such name" cannot be
                     // answered any more.
                     index.set_damage(Error::corrupt(error));
                     index.set_room(at, 0);
-                    return;
+                    return Ok(());
                 }
             }
         }
         index.set_room(at, largest_gap(chunk, self.format()));
+        Ok(())
     }
 
     /// The entry with this name.
@@ -136,7 +140,7 @@ impl<L: Layout> Ufs<L> {
     /// Enters a name that is not there yet.
     ///
     /// # Errors
-    /// `NoSpace` when the directory must grow and cannot; nothing has changed then.
+    /// `NoSpace` when the directory must grow and cannot, `NoMemory` when its index must; nothing has changed then.
     pub(crate) async fn enter(
         &self,
         op: Op,
@@ -150,6 +154,7 @@ impl<L: Layout> Ufs<L> {
         let room = loop {
             self.index(dir).await?;
             if let Some(index) = dir.names.borrow_mut().as_mut() {
+                index.reserve()?;
                 break index.find_room(needed);
             }
         };

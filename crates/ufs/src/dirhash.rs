@@ -8,11 +8,14 @@
 //! D2. An entry never moves while its directory exists. `readdir` hands offsets out as cookies; an entry that moved
 //!     below a reader's cookie would be missed by it, and one that moved above would be seen twice. Room is therefore
 //!     one gap behind one entry; gaps are not brought together by moving what lies between them.
-//! D3. `room[c]` is the largest gap in chunk `c`, in units of four bytes; `first[n]` is at or below the first chunk
+//! D3. The table grows in [`DirHash::reserve`] only, before a call has changed anything: where there is no memory the
+//!      call is refused.
+//! D4. `room[c]` is the largest gap in chunk `c`, in units of four bytes; `first[n]` is at or below the first chunk
 //!     with a gap of `n` units.
 
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
+use vfs::Refusal;
 
 /// Names are aligned to, and gaps are counted in, units of four bytes.
 const UNIT: usize = 4;
@@ -98,11 +101,20 @@ impl DirHash {
             .map(|slot| u64::from(slot.at - 1) * UNIT as u64)
     }
 
-    /// An entry was made at `offset`.
-    pub fn insert(&mut self, hash: u32, offset: u64) {
+    /// Makes sure that there is memory for one entry and one chunk more.
+    ///
+    /// # Errors
+    /// `NoMemory`; nothing has changed.
+    pub fn reserve(&mut self) -> vfs::Result<()> {
+        self.room.try_reserve(1).map_err(|_| Refusal::NoMemory)?;
         if (self.live + self.gone + 1) * 4 > self.slots.len() * 3 {
-            self.rebuild();
+            self.rebuild()?;
         }
+        Ok(())
+    }
+
+    /// An entry was made at `offset`; memory for it was reserved (D3).
+    pub fn insert(&mut self, hash: u32, offset: u64) {
         let mask = self.slots.len() - 1;
         let mut at = spread(hash) & mask;
         while !matches!(self.slots[at].at, EMPTY | GONE) {
@@ -159,9 +171,12 @@ impl DirHash {
         found
     }
 
-    fn rebuild(&mut self) {
+    fn rebuild(&mut self) -> vfs::Result<()> {
         let size = (self.live * 2).next_power_of_two().max(16);
-        let old = std::mem::replace(&mut self.slots, vec![Slot { hash: 0, at: EMPTY }; size]);
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(size).map_err(|_| Refusal::NoMemory)?;
+        slots.resize(size, Slot { hash: 0, at: EMPTY });
+        let old = std::mem::replace(&mut self.slots, slots);
         self.gone = 0;
         let mask = size - 1;
         for slot in old.into_iter().filter(|slot| !matches!(slot.at, EMPTY | GONE)) {
@@ -171,6 +186,7 @@ impl DirHash {
             }
             self.slots[at] = slot;
         }
+        Ok(())
     }
 }
 
@@ -194,6 +210,7 @@ mod tests {
         let mut index = DirHash::new();
         let names: Vec<Vec<u8>> = (0..5000).map(|i| format!("name-{i}").into_bytes()).collect();
         for (i, name) in names.iter().enumerate() {
+            index.reserve().unwrap();
             index.insert(hash(name), i as u64 * 16);
         }
         for i in (0..5000).step_by(2) {
@@ -211,6 +228,7 @@ mod tests {
         let mut index = DirHash::new();
         for i in 0..100_000u32 {
             let h = hash(&i.to_le_bytes());
+            index.reserve().unwrap();
             index.insert(h, 24);
             index.remove(h, 24);
         }

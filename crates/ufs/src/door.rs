@@ -26,6 +26,7 @@ impl<L: Layout> FileSystem for Ufs<L> {
         };
         let inode = self.inode(found.ino).await?;
         let attr = self.attr(&inode)?;
+        self.table.reserve()?;
         self.table.look_up(found.ino);
         Ok(Entry { node: NodeId(u64::from(found.ino.0)), attr })
     }

@@ -52,6 +52,16 @@ impl Table {
         self.0.borrow_mut().live.remove(&ino);
     }
 
+    /// Makes sure that there is memory for one inode and one lookup more, before a call changes anything.
+    ///
+    /// # Errors
+    /// `NoMemory`.
+    pub(crate) fn reserve(&self) -> vfs::Result<()> {
+        let inner = &mut *self.0.borrow_mut();
+        let reserved = inner.live.try_reserve(1).and(inner.lookups.try_reserve(1));
+        reserved.map_err(|_| vfs::Refusal::NoMemory.into())
+    }
+
     /// One lookup more.
     #[inline]
     pub(crate) fn look_up(&self, ino: Ino) {

@@ -57,6 +57,20 @@ fn at_most(mut pieces: Segments, len: u32) -> Segments {
     pieces
 }
 
+/// Whether the reply tells the kernel of one node. A listing tells of many, and of those only for which there is
+/// memory.
+fn grants(request: &Request<'_>) -> bool {
+    matches!(
+        request,
+        Request::Lookup { .. }
+            | Request::Symlink { .. }
+            | Request::Mknod { .. }
+            | Request::Mkdir { .. }
+            | Request::Tmpfile { .. }
+            | Request::Link { .. }
+    )
+}
+
 impl<F: FileSystem, T: Transport> Server<F, T> {
     /// The number for `error`; what is wrong with disk or image is also reported to whoever runs the server.
     pub(super) fn refuse(&self, error: &Error) -> Errno {
@@ -88,6 +102,9 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
         let long_setxattr = matches!(self.stage.get(), Stage::Serving(agreed) if agreed.setxattr_ext);
         let request = args.and_then(|args| Request::read(head.opcode, args, long_setxattr));
         let request = request.map_err(|_| Errno::INVAL)?;
+        if grants(&request) {
+            self.lookups.borrow_mut().reserve()?;
+        }
         let (fs, node) = (&*self.fs, self.show.node(head.node));
         let who = |umask| Self::caller(head, umask);
         match request {
@@ -224,7 +241,9 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             // Removed meanwhile, or damaged: the listing is as good as a plain one for this name, and whoever opens
             // it learns why not.
             let found = match Name::new(&entry.name) {
-                Ok(name) if !entry.is_dot_or_dotdot() => self.fs.lookup(dir, name).await.ok(),
+                Ok(name) if !entry.is_dot_or_dotdot() && self.lookups.borrow_mut().reserve().is_ok() => {
+                    self.fs.lookup(dir, name).await.ok()
+                }
                 _ => None,
             };
             if let Some(found) = &found {

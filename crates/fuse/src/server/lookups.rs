@@ -4,8 +4,11 @@
 //!     taken, or at the end, since the kernel sends no FORGET for what it drops while unmounting. A file that was
 //!     removed while it was open would otherwise never be freed.
 //! L2. FORGET for more than was granted returns what was granted, so the file system's counts cannot go below zero.
+//! L3. They grow with what the kernel remembers, which no setting of ours bounds: without memory a call is refused
+//!      before it has done anything.
 
 use rustc_hash::FxHashMap;
+use rustix::io::Errno;
 use std::collections::hash_map::Entry;
 use vfs::NodeId;
 
@@ -13,6 +16,14 @@ use vfs::NodeId;
 pub(super) struct Lookups(FxHashMap<NodeId, u64>);
 
 impl Lookups {
+    /// Makes sure that there is memory for one node more; to be asked before the call that grants it (L3).
+    ///
+    /// # Errors
+    /// ENOMEM.
+    pub(super) fn reserve(&mut self) -> Result<(), Errno> {
+        self.0.try_reserve(1).map_err(|_| Errno::NOMEM)
+    }
+
     pub(super) fn grant(&mut self, node: NodeId) {
         *self.0.entry(node).or_default() += 1;
     }
