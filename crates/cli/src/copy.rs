@@ -7,12 +7,17 @@
 //!     for, and of extended attributes only `user.*` and access control lists come along.
 //! C3. Holes stay holes, in both directions.
 //! C4. A damaged image ends a walk: no directory is entered twice, however many names lead to it.
+//! C5. An interruption leaves whole files only: the one that it meets in the middle is removed, the directories on the way
+//!     to it get their modes and times.
+//! C6. Memory does not grow with the number of files or their length: a file with several names is held until the last of
+//!     them was met, and of directories only those on the way to the present one.
 
+use crate::interrupt::{self, Interrupted};
 use crate::place::join;
 use ordofs::path::Held;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
-use vfs::{Attr, Caller, FileSystem, Kind, Mode, Name, NodeId, Refusal, Result, SetAttr, SetTime, Whence, XattrMode};
+use vfs::{Attr, Caller, FileSystem, Kind, Mode, Name, NodeId, Refusal, SetAttr, SetTime, Whence, XattrMode};
 
 /// Bytes that one read asks for.
 const PIECE: u64 = 1 << 20;
@@ -48,17 +53,29 @@ pub(crate) struct Counts {
 /// Called with the path of a file that is left out, and why.
 pub(crate) type Complain<'a> = &'a mut dyn FnMut(&[u8], &str);
 
+/// Whether the copy may go on; asked before each file, and within long ones.
+type MayGoOn = Box<dyn Fn() -> std::result::Result<(), Interrupted>>;
+
 /// A copy under way.
 pub(crate) struct Copier<'a, S: FileSystem, D: FileSystem> {
     who: Caller,
     rules: Rules,
     complain: Complain<'a>,
     /// Files with several names, by their node; held, so that no other file gets its number meanwhile.
-    links: HashMap<NodeId, (Held<S>, Held<D>)>,
+    links: HashMap<NodeId, Linked<S, D>>,
     entered: BTreeSet<u64>,
     /// The first directory that was made: it must not be copied into itself.
     made: Option<u64>,
+    may_go_on: MayGoOn,
     pub(crate) counts: Counts,
+}
+
+/// A file with several names, of which some were not met yet.
+struct Linked<S: FileSystem, D: FileSystem> {
+    _from: Held<S>,
+    to: Held<D>,
+    /// Names that it still has elsewhere, as far as the source says.
+    more: u32,
 }
 
 /// A directory whose contents are being copied.
@@ -82,15 +99,21 @@ struct Opened<S: FileSystem, D: FileSystem> {
 enum Left {
     /// The copy goes on without it.
     Out(String),
-    /// Nothing more can be copied.
-    Stop(vfs::Error),
+    /// Nothing more can be copied, or nothing more shall be.
+    Stop(anyhow::Error),
+}
+
+impl From<Interrupted> for Left {
+    fn from(interrupted: Interrupted) -> Left {
+        Left::Stop(interrupted.into())
+    }
 }
 
 impl From<vfs::Error> for Left {
     fn from(error: vfs::Error) -> Left {
         match error {
             vfs::Error::Refused(Refusal::NoSpace | Refusal::NoInodes | Refusal::ReadOnly | Refusal::NoMemory) => {
-                Left::Stop(error)
+                Left::Stop(error.into())
             }
             other => Left::Out(other.to_string()),
         }
@@ -98,18 +121,21 @@ impl From<vfs::Error> for Left {
 }
 
 type Step<T> = std::result::Result<T, Left>;
+type Result<T> = anyhow::Result<T>;
 
 impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
     /// A copy whose new files belong to `who`, if `rules` do not preserve owners.
     pub(crate) fn new(who: Caller, rules: Rules, complain: Complain<'a>) -> Copier<'a, S, D> {
         let (links, entered) = (HashMap::new(), BTreeSet::new());
-        Copier { who, rules, complain, links, entered, made: None, counts: Counts::default() }
+        let may_go_on = Box::new(interrupt::check);
+        Copier { who, rules, complain, links, entered, made: None, may_go_on, counts: Counts::default() }
     }
 
     /// Copies `from`, named `path` in complaints, to `name` in `dir`, with all that is below it.
     ///
     /// # Errors
-    /// When nothing more can be copied. A file that cannot be copied is complained about and counted.
+    /// When nothing more can be copied, or the copy is interrupted. A file that cannot be copied is complained about and
+    /// counted.
     pub(crate) async fn copy(&mut self, from: Held<S>, path: &[u8], dir: &Held<D>, name: &[u8]) -> Result<()> {
         let mut stack = Vec::new();
         self.enter(&mut stack, from, path.to_vec(), dir, name).await?;
@@ -129,6 +155,18 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
     }
 
     async fn go_on(&mut self, mut stack: Vec<Frame<S, D>>) -> Result<()> {
+        let outcome = self.walk(&mut stack).await;
+        // Of a copy that stopped, too: until now their modes are what their owner needs to fill them (C5).
+        for frame in stack.iter().rev() {
+            if let Err(Left::Out(why)) = self.finish(frame).await {
+                (self.complain)(&frame.path, &why);
+            }
+        }
+        outcome
+    }
+
+    /// Copies until nothing is left on the stack.
+    async fn walk(&mut self, stack: &mut Vec<Frame<S, D>>) -> Result<()> {
         while let Some(frame) = stack.last_mut() {
             let Some(name) = frame.names.next() else {
                 if let Some(done) = stack.pop() {
@@ -137,11 +175,12 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
                 }
                 continue;
             };
+            (self.may_go_on)()?;
             let below = join(&frame.path, &name);
             let child = frame.from.lookup(&name).await.map_err(Left::from);
             let Some(child) = self.judge(&below, child)? else { continue };
             let to = frame.to.clone();
-            self.enter(&mut stack, child, below, &to, &name).await?;
+            self.enter(stack, child, below, &to, &name).await?;
         }
         Ok(())
     }
@@ -238,13 +277,17 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
             return Err(Left::Out("a device file, left out; give --devices to make it".into()));
         }
         let there = self.make_way(&attr, dir, name).await?;
-        if let Some((_, first)) = self.links.get(&from.node()).filter(|_| self.rules.preserve) {
+        if let Some(first) = self.links.get_mut(&from.node()).filter(|_| self.rules.preserve) {
             if let Some(there) = there {
                 drop(there);
                 dir.fs().unlink(dir.node(), name).await?;
             }
-            drop(Held::new(dir.fs(), dir.fs().link(first.node(), dir.node(), name).await?));
+            drop(Held::new(dir.fs(), dir.fs().link(first.to.node(), dir.node(), name).await?));
             self.counts.files += 1;
+            first.more = first.more.saturating_sub(1);
+            if first.more == 0 {
+                self.links.remove(&from.node());
+            }
             return Ok(());
         }
         let to = match there {
@@ -252,14 +295,18 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
             None => self.make(&from, dir, name).await?,
         };
         if attr.kind == Kind::Regular {
-            self.copy_contents(&from, &to).await?;
+            let copied = self.copy_contents(&from, &to).await;
+            if let Err(Left::Stop(_)) = copied {
+                dir.fs().unlink(dir.node(), name).await?;
+            }
+            copied?;
         }
         if self.rules.preserve {
             self.preserve(&from, &to).await?;
         }
         self.counts.files += 1;
         if attr.nlink > 1 && self.rules.preserve {
-            self.links.insert(from.node(), (from, to));
+            self.links.insert(from.node(), Linked { _from: from, to, more: attr.nlink - 1 });
         }
         Ok(())
     }
@@ -336,6 +383,9 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
     async fn copy_range(&mut self, from: &Held<S>, to: &Held<D>, start: u64, end: u64) -> Step<u64> {
         let mut at = start;
         while at < end {
+            if at > 0 {
+                (self.may_go_on)()?;
+            }
             let pieces = from.fs().read(from.node(), at, (end - at).min(PIECE) as u32).await?;
             let before = at;
             for piece in &pieces {
@@ -489,12 +539,44 @@ mod tests {
             let root = Held::root(&from).await.unwrap();
             drop(Held::new(&from, from.link(file.node(), root.node(), Name::new(b"b").unwrap()).await.unwrap()));
             drop(file);
-            copy_all(&from, &to, ALL).await;
+            let mut complain = |path: &[u8], why: &str| panic!("{path:?}: {why}");
+            let mut copier = Copier::new(Caller::default(), ALL, &mut complain);
+            let (source, target) = (Held::root(&from).await.unwrap(), Held::root(&to).await.unwrap());
+            copier.fill(source, b"", target).await.unwrap();
+            assert!(copier.links.is_empty(), "the last name was met (C6)");
             let root = Held::root(&to).await.unwrap();
             let (a, b) = (root.lookup(b"a").await.unwrap(), root.lookup(b"b").await.unwrap());
             assert_eq!((a.node(), a.attr().nlink), (b.node(), 2));
         });
         assert_eq!((from.lookups(), to.lookups()), (0, 0));
+    }
+
+    #[test]
+    fn an_interruption_leaves_whole_files_and_directories_with_their_modes() {
+        ready(async {
+            let (from, to) = (Rc::new(MemFs::timeless()), Rc::new(MemFs::timeless()));
+            let dir = put(&from, "dir", Kind::Directory, 0o555).await;
+            for (name, len) in [("a", 10), ("b", 3 * PIECE as usize), ("c", 10)] {
+                let name = Name::new(name.as_bytes()).unwrap();
+                let file = from.mknod(&Caller::default(), dir.node(), name, Kind::Regular, Mode::new(0o644), 0).await;
+                let file = Held::new(&from, file.unwrap());
+                from.write(&Caller::default(), file.node(), 0, &vec![7; len]).await.unwrap();
+            }
+            let mut complain = |path: &[u8], why: &str| panic!("{path:?}: {why}");
+            let mut copier = Copier::new(Caller::default(), ALL, &mut complain);
+            // Before `dir`, `a` and `b`, and then within `b`.
+            let asked = std::cell::Cell::new(0);
+            copier.may_go_on = Box::new(move || {
+                asked.set(asked.get() + 1);
+                if asked.get() < 4 { Ok(()) } else { Err(Interrupted::by(2)) }
+            });
+            let (source, target) = (Held::root(&from).await.unwrap(), Held::root(&to).await.unwrap());
+            let error = copier.fill(source, b"", target).await.unwrap_err();
+            assert!(error.is::<Interrupted>(), "{error}");
+            assert_eq!(copier.counts.files, 2, "the directory and one file");
+            let copy = Held::root(&to).await.unwrap().lookup(b"dir").await.unwrap();
+            assert_eq!((copy.attr().mode.bits(), copy.names().await.0), (0o555, vec![b"a".to_vec()]));
+        });
     }
 
     #[test]

@@ -1,18 +1,20 @@
 //! Opening an image for one command.
 
+use crate::interrupt;
 use crate::messages::Messages;
-use crate::out::{Outcome, Status, say};
+use crate::out::{Outcome, Status, describe, say};
 use crate::size;
 use anyhow::{Context, anyhow};
 use ordofs::rt::Rt;
 use ordofs::{Fs, ImageSpec, MountOptions, Mounted, OpenError};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 /// The cache of a command that runs once.
 const CACHE: usize = 64 << 20;
-/// The scheme of a command that changes an image: it syncs everything before it ends, so no order is needed on the way.
-const SCHEME: &str = "async";
+/// How often a command that waits for the reclaim of what a crash has left looks for a signal.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The volume that a command works on.
 #[derive(Debug, Clone, clap::Args)]
@@ -71,9 +73,13 @@ impl Opened {
         Ok(Opened { rt: rt.clone(), mounted })
     }
 
-    /// Opens a volume to change it; [`Opened::close`] must follow.
+    /// Opens a volume to change it, under the scheme that a mount would choose, and after the repairs that a mount would
+    /// make: a command that is killed leaves what that scheme can take, and a power cut, too. Signals are caught from here
+    /// on; [`Opened::close`] must follow.
     pub(crate) fn to_change(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
-        let options = MountOptions { scheme: Some(SCHEME.into()), cache: CACHE, ..MountOptions::default() };
+        let options = MountOptions { cache: CACHE, ..MountOptions::default() };
+        // Before the volume is marked as in use: between the two a signal would leave it so.
+        interrupt::catch()?;
         let mounted = Mounted::open(rt, spec, &options).map_err(|error| told(&spec.path, error))?;
         if let Some(why) = mounted.why_read_only() {
             return Err(anyhow!("{why}").context(spec.to_string()));
@@ -81,9 +87,29 @@ impl Opened {
         Ok(Opened { rt: rt.clone(), mounted })
     }
 
-    /// Writes everything and marks the volume clean.
-    pub(crate) fn close(self) -> anyhow::Result<()> {
-        self.rt.block_on(self.mounted.unmount()).context("the volume could not be written back; run ordo fsck on it")
+    /// Writes everything and marks the volume clean, after what a crash had left in use was taken back. `outcome` is that of
+    /// the work.
+    ///
+    /// # Errors
+    /// Those of the work, or of writing back; both are said.
+    pub(crate) fn close<T>(self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
+        let Opened { rt, mounted } = self;
+        rt.block_on(async {
+            while !mounted.leaks().phase.is_over() && interrupt::caught().is_none() {
+                rt.sleep(LOOK).await;
+            }
+        });
+        let damaged = mounted.leaks().failure;
+        let closed =
+            rt.block_on(mounted.unmount()).context("the volume could not be written back; run ordo fsck on it");
+        let closed = match damaged {
+            Some(why) => closed.and(Err(anyhow!("{why}").context("what a crash has left cannot be taken back"))),
+            None => closed,
+        };
+        if let (Err(first), Err(_)) = (&outcome, &closed) {
+            say(&describe(first));
+        }
+        closed.and(outcome)
     }
 }
 
@@ -99,10 +125,7 @@ pub(crate) fn change(spec: &ImageSpec, work: impl AsyncFnOnce(&Rc<Fs>) -> Outcom
     let rt = Rt::real_time();
     let opened = Opened::to_change(&rt, spec)?;
     let outcome = rt.block_on(work(opened.fs()));
-    let closed = opened.close();
-    let status = outcome?;
-    closed?;
-    Ok(status)
+    opened.close(outcome)
 }
 
 /// Goes through several places and complains about those that fail.

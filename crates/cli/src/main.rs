@@ -2,8 +2,8 @@
 //!
 //! `args` has the whole command line and knows the helpers of mount(8), mkfs(8) and fsck(8); each command has a file in
 //! `commands`. What they share: `image` opens volumes, `place` takes `IMAGE:/path` apart, `copy` copies between any two
-//! file systems, `messages` says what happens to a mounted volume, `bench` and `demo` run real work, `listing`, `out`
-//! and `text` show and print.
+//! file systems, `messages` says what happens to a mounted volume, `interrupt` ends work at a signal, `bench` and `demo`
+//! run real work, `listing`, `out` and `text` show and print.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -12,6 +12,7 @@ mod commands;
 mod copy;
 mod demo;
 mod image;
+mod interrupt;
 mod listing;
 mod messages;
 mod mount_options;
@@ -23,6 +24,7 @@ mod text;
 
 use args::{Cli, Role};
 use clap::Parser;
+use interrupt::Interrupted;
 use out::{ReaderGone, Usage, describe, say};
 use std::process::ExitCode;
 
@@ -41,6 +43,9 @@ fn main() -> ExitCode {
         Err(error) if error.is::<ReaderGone>() => 0,
         Err(error) => {
             say(&describe(&error));
+            if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+                interrupted.end_by_signal();
+            }
             if error.is::<Usage>() { role.usage() } else { role.error() }
         }
     })

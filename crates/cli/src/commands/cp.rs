@@ -2,14 +2,16 @@
 
 use crate::copy::{Copier, Rules};
 use crate::image::{self, Opened, Start};
+use crate::interrupt;
 use crate::out::{Outcome, Status, say, usage};
 use crate::place::{Inside, Place, last_name};
-use crate::text;
+use crate::{size, text};
 use anyhow::Context;
 use ordofs::path::{Held, parent, resolve};
 use ordofs::rt::Rt;
 use ordofs::{Fs, ImageSpec};
 use rustix::fs::Mode;
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -57,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     };
     let sources: Vec<_> = sources.iter().map(|source| Place::parse(source)).collect();
     let rt = Rt::real_time();
-    let copy = Copy { args, rt: &rt, many: sources.len() > 1 };
+    let copy = Copy { args, rt: &rt, many: sources.len() > 1, copied: Cell::default() };
     let skipped = match Place::parse(target) {
         Place::Inside { image, path } => copy.to_image(&sources, &Inside { image, path })?,
         Place::Host(path) => copy.to_host(&sources, &path)?,
@@ -70,6 +72,8 @@ struct Copy<'a> {
     rt: &'a Rt,
     /// Several sources: the target must be a directory.
     many: bool,
+    /// Files and bytes so far.
+    copied: Cell<(u64, u64)>,
 }
 
 /// Where copies go: into a directory under a name of its own, or in place of the directory's contents.
@@ -103,12 +107,17 @@ impl Copy<'_> {
         let spec = image::spec(&to.image, self.args.start)?;
         let opened = Opened::to_change(self.rt, &spec)?;
         // A copy that stopped leaves a clean volume, too, with what was copied until then.
-        let copied = sources.iter().map(|source| self.one_inside(source, &opened, &spec, to));
+        let copied = sources.iter().map(|source| {
+            interrupt::check()?;
+            self.one_inside(source, &opened, &spec, to)
+        });
         let outcome: anyhow::Result<u64> = copied.sum();
-        let closed = opened.close();
-        let skipped = outcome?;
-        closed?;
-        Ok(skipped)
+        let outcome = opened.close(outcome);
+        let (files, bytes) = self.copied.get();
+        outcome.map_err(|error| {
+            let bytes = size::human(bytes);
+            interrupt::how_far(error, || format!("{files} files with {bytes} bytes are copied, the rest is not"))
+        })
     }
 
     fn one_inside(&self, source: &Place, opened: &Opened, spec: &ImageSpec, to: &Inside) -> anyhow::Result<u64> {
@@ -169,8 +178,10 @@ impl Copy<'_> {
                 copier.fill(from.file, &from.shown, dir).await
             }
         };
+        let (counts, (files, bytes)) = (copier.counts, self.copied.get());
+        self.copied.set((files + counts.files, bytes + counts.bytes));
         copied.with_context(|| format!("{shown}: the copy stopped"))?;
-        Ok(copier.counts.skipped)
+        Ok(counts.skipped)
     }
 
     async fn target_inside(&self, fs: &Rc<Fs>, to: &Inside) -> anyhow::Result<Target<Fs>> {

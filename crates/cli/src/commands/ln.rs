@@ -1,6 +1,7 @@
 //! `ordo ln`
 
 use crate::image::{self, Start};
+use crate::interrupt;
 use crate::out::{Outcome, Status, usage};
 use crate::place::{Inside, Place};
 use anyhow::Context;
@@ -37,6 +38,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         _ => return Err(usage("ln: both names must be in the same image; give -s for a symbolic link")),
     };
     image::change(&spec, async |fs| {
+        interrupt::check().map_err(|interrupted| interrupted.after("the link is not made"))?;
         let (dir, name) = parent(fs, &new.path).await.with_context(|| new.shown())?;
         let made = match &old {
             None => fs.symlink(&image::owner(), dir.node(), name, args.target.as_bytes()).await,

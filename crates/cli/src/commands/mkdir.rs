@@ -1,6 +1,7 @@
 //! `ordo mkdir`
 
 use crate::image::{self, Start};
+use crate::interrupt;
 use crate::out::{Outcome, Status, usage};
 use crate::place::Inside;
 use anyhow::Context;
@@ -34,6 +35,12 @@ fn octal(text: &str) -> Result<u32, String> {
 
 /// Makes them.
 pub(crate) fn run(args: &Args) -> Outcome {
+    let mut made = 0;
+    make_each(args, &mut made)
+        .map_err(|error| interrupt::how_far(error, || format!("{made} of {} directories are made", args.places.len())))
+}
+
+fn make_each(args: &Args, count: &mut usize) -> Outcome {
     for argument in &args.places {
         let place = Inside::parse(argument);
         if place.path.iter().all(|&b| b == b'/') && !args.parents {
@@ -41,11 +48,13 @@ pub(crate) fn run(args: &Args) -> Outcome {
         }
         let spec = image::spec(&place.image, args.start)?;
         image::change(&spec, async |fs| {
+            interrupt::check()?;
             let made = match args.parents {
                 true => make_all(fs, &place.path, args.mode).await,
                 false => make(fs, &place.path, args.mode).await,
             };
             made.with_context(|| place.shown())?;
+            *count += 1;
             Ok(Status::DONE)
         })?;
     }

@@ -1,6 +1,7 @@
 //! `ordo mv`
 
 use crate::image::{self, Start};
+use crate::interrupt;
 use crate::out::{Outcome, Status, usage};
 use crate::place::{Inside, Place, join, last_name};
 use anyhow::Context;
@@ -35,7 +36,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
     });
     let paths = paths.collect::<anyhow::Result<Vec<_>>>()?;
     let mode = if args.no_clobber { RenameMode::NoReplace } else { RenameMode::Replace };
-    image::change(&image::spec(&to.image, args.start)?, async |fs| {
+    let mut moved = 0;
+    let outcome = image::change(&image::spec(&to.image, args.start)?, async |fs| {
         let into = match resolve(fs, &to.path, true).await {
             Ok(there) => there.is_dir(),
             Err(vfs::Error::Refused(Refusal::NotFound)) => false,
@@ -45,15 +47,18 @@ pub(crate) fn run(args: &Args) -> Outcome {
             return Err(usage(format!("{}: not a directory, and several files cannot have one name", to.shown())));
         }
         for path in &paths {
+            interrupt::check()?;
             let shown = || Inside { image: to.image.clone(), path: path.clone() }.shown();
             let new = if into { join(&to.path, last_name(path)) } else { to.path.clone() };
             let (from_dir, from) = parent(fs, path).await.with_context(shown)?;
             let (to_dir, name) = parent(fs, &new).await.with_context(|| to.shown())?;
-            let moved = fs.rename(from_dir.node(), from, to_dir.node(), name, mode).await;
-            moved.with_context(|| format!("{} to {}", shown(), text(&new)))?;
+            let renamed = fs.rename(from_dir.node(), from, to_dir.node(), name, mode).await;
+            renamed.with_context(|| format!("{} to {}", shown(), text(&new)))?;
+            moved += 1;
         }
         Ok(Status::DONE)
-    })
+    });
+    outcome.map_err(|error| interrupt::how_far(error, || format!("{moved} of {} files are moved", paths.len())))
 }
 
 fn text(path: &[u8]) -> String {

@@ -1,6 +1,7 @@
 //! `ordo rm`
 
 use crate::image::{self, Start};
+use crate::interrupt;
 use crate::out::{Outcome, Status};
 use crate::place::{Inside, join};
 use crate::text;
@@ -30,11 +31,18 @@ pub(crate) struct Args {
 
 /// Removes them.
 pub(crate) fn run(args: &Args) -> Outcome {
+    let mut removed = 0;
+    remove_all(args, &mut removed)
+        .map_err(|error| interrupt::how_far(error, || format!("{removed} files are removed, the rest is not")))
+}
+
+fn remove_all(args: &Args, count: &mut u64) -> Outcome {
     for argument in &args.places {
         let place = Inside::parse(argument);
         let spec = image::spec(&place.image, args.start)?;
         image::change(&spec, async |fs| {
-            let removed = remove(fs, &place.path, args.recursive).await;
+            interrupt::check()?;
+            let removed = remove(fs, &place.path, args.recursive, count).await;
             match removed.as_ref().map_err(|error| error.downcast_ref::<vfs::Error>()) {
                 Err(Some(vfs::Error::Refused(Refusal::NotFound))) if args.force => {}
                 _ => removed.with_context(|| place.shown())?,
@@ -62,21 +70,25 @@ impl Frame {
 }
 
 /// Removes a file, or a tree from its leaves up.
-async fn remove(fs: &Rc<Fs>, path: &[u8], recursive: bool) -> anyhow::Result<()> {
+async fn remove(fs: &Rc<Fs>, path: &[u8], recursive: bool, count: &mut u64) -> anyhow::Result<()> {
     let (above, name) = parent(fs, path).await?;
     let file = above.lookup(name.bytes()).await?;
     if !file.is_dir() {
         drop(file);
-        return Ok(fs.unlink(above.node(), name).await?);
+        fs.unlink(above.node(), name).await?;
+        *count += 1;
+        return Ok(());
     }
     anyhow::ensure!(recursive, "is a directory; give -r to remove it with all that it holds");
     let mut stack = vec![Frame::new(file, name.bytes(), path.to_vec()).await?];
     while let Some(frame) = stack.last_mut() {
+        interrupt::check()?;
         let Some(name) = frame.names.next() else {
             let Some(done) = stack.pop() else { break };
             let dir = stack.last().map_or(above.node(), |frame| frame.dir.node());
             drop(done.dir);
             fs.rmdir(dir, Name::new(&done.name)?).await.with_context(|| text::escape(&done.path))?;
+            *count += 1;
             continue;
         };
         let below = join(&frame.path, &name);
@@ -84,6 +96,7 @@ async fn remove(fs: &Rc<Fs>, path: &[u8], recursive: bool) -> anyhow::Result<()>
         if !child.is_dir() {
             drop(child);
             fs.unlink(frame.dir.node(), Name::new(&name)?).await.with_context(|| text::escape(&below))?;
+            *count += 1;
             continue;
         }
         // Damage: the rest could never become empty.

@@ -7,6 +7,7 @@ mod disks;
 mod explained;
 mod generated;
 mod inside;
+mod interrupted;
 mod killed;
 mod logged;
 mod mounted;
