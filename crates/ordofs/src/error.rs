@@ -15,6 +15,12 @@ pub enum OpenError {
     /// There is no volume.
     #[error(transparent)]
     NotFound(#[from] ondisk::superblock::search::NotFound),
+    /// There is something else.
+    #[error(transparent)]
+    NoVolume(#[from] crate::NoVolume),
+    /// What a disk carries cannot be read.
+    #[error("what it carries cannot be read: {0}")]
+    Contents(io::Error),
     /// The volume cannot be mounted as asked.
     #[error(transparent)]
     Mount(#[from] ffs::MountError),
@@ -69,7 +75,8 @@ impl OpenError {
             OpenError::Disk(disk::OpenError::Io { source, .. }) | OpenError::Create(_, source) => source.kind(),
             OpenError::Disk(disk::OpenError::Locked { .. }) => ErrorKind::ResourceBusy,
             OpenError::Request(error) => io::Error::from_raw_os_error(error.errno()).kind(),
-            OpenError::NotFound(_) => ErrorKind::InvalidData,
+            OpenError::NotFound(_) | OpenError::NoVolume(_) => ErrorKind::InvalidData,
+            OpenError::Contents(source) => source.kind(),
             OpenError::Mount(ffs::MountError::Volume(error)) | OpenError::Volume(error) => error.kind(),
             OpenError::Mount(_) => ErrorKind::Unsupported,
             _ => ErrorKind::InvalidInput,

@@ -3,7 +3,7 @@
 //! `disk.img`, `disk.img@p2`, `disk.img@s1a`, `disk.img@gpt:LABEL`; with `--offset`, the bytes from there on. A disk
 //! with partitions of which only one holds a volume needs no suffix.
 
-use crate::OpenError;
+use crate::{NoVolume, OpenError};
 use disk::{Block, Disk, DiskOff, FileOptions, ReadPart, Slice, Tag};
 use ondisk::partition::{self, Partition, Select, Table};
 use ondisk::superblock::SBLOCKSIZE;
@@ -86,7 +86,7 @@ pub fn open(rt: &Rt, spec: &ImageSpec, options: &FileOptions) -> Result<Rc<dyn D
 /// When the file cannot be opened or is in use, when there is no such partition, or no volume.
 pub fn locate(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result<Located, OpenError> {
     let disk = open(rt, spec, &options)?;
-    find_in(rt, &disk, spec, search::find_to_mount)
+    find_in(rt, &disk, spec, search::find_to_mount).map_err(|error| instead(rt, spec, &disk, error))
 }
 
 /// As [`locate`]; where no primary superblock can be used, a backup tells what the volume is. To look at a damaged
@@ -97,11 +97,17 @@ pub fn locate(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result<Located
 pub fn locate_damaged(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result<Located, OpenError> {
     let disk = open(rt, spec, &options)?;
     match find_in(rt, &disk, spec, search::find_to_mount) {
-        Err(OpenError::NotFound(why)) => {
-            find_in(rt, &disk, spec, search::find_backup).map_err(|_| OpenError::NotFound(why))
-        }
+        Err(OpenError::NotFound(why)) => find_in(rt, &disk, spec, search::find_backup)
+            .map_err(|_| instead(rt, spec, &disk, OpenError::NotFound(why))),
         found => found,
     }
+}
+
+/// Where nothing looks like a volume: what there is instead, if that is known.
+fn instead(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, error: OpenError) -> OpenError {
+    let OpenError::NotFound(search::NotFound::Nothing { .. }) = &error else { return error };
+    let parts = partitions(rt, disk).map(|table| table.partitions).unwrap_or_default();
+    NoVolume::of(rt, spec, disk, &parts).map_or(error, OpenError::NoVolume)
 }
 
 /// Finds the volume that begins with the first byte of `disk`.
@@ -178,7 +184,7 @@ fn find(rt: &Rt, disk: Rc<dyn Disk>, search: Search) -> Result<Located, OpenErro
 }
 
 /// Reads any bytes, whatever the disk's sector.
-fn read_bytes(rt: &Rt, disk: &Rc<dyn Disk>, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+pub(crate) fn read_bytes(rt: &Rt, disk: &Rc<dyn Disk>, at: u64, bytes: &mut [u8]) -> io::Result<()> {
     let sector = u64::from(disk.info().sector);
     let start = at - at % sector;
     let end = (at + bytes.len() as u64).next_multiple_of(sector);

@@ -36,6 +36,7 @@
 #![forbid(unsafe_code)]
 
 mod blocking;
+mod contents;
 mod error;
 mod image;
 mod journal;
@@ -47,6 +48,7 @@ pub mod path;
 mod tune;
 
 pub use blocking::{DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, Volume};
+pub use contents::{Kind as ContentsKind, NoVolume, Signature, contents, wipe};
 pub use error::OpenError;
 pub use image::{ImageSpec, Located, locate, locate_damaged, locate_on, open, partitions};
 pub use make::NewVolume;

@@ -3,14 +3,24 @@
 use crate::image::{self, ImageArg};
 use crate::out::{Outcome, Status, usage};
 use crate::size;
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
+use ondisk::partition::Select;
 use ondisk::superblock::newfs::{NewfsParams, Rotation, System};
 use ondisk::{Endian, Format};
 use ordofs::disk::{Disk, FileOptions};
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, JournalChange, NewVolume, TuneError, Tuning, locate_on, partitions};
+use ordofs::{ContentsKind, ImageSpec, JournalChange, NewVolume, Signature, TuneError, Tuning, locate_on, partitions};
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+use std::fs::File;
 use std::hash::{BuildHasher, Hasher};
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::rc::Rc;
+
+/// Bytes that one look for something else than zeroes reads.
+const ZEROES: usize = 1 << 20;
 
 /// Revolutions in a second, and sectors of a track, of the disks for which rotational placement was made.
 const REVOLUTIONS: u32 = 60;
@@ -18,8 +28,13 @@ const SECTORS_OF_A_TRACK: u32 = 32;
 
 /// Makes a volume
 ///
-/// With --size, IMAGE is a file, which is made; one that is there and not empty is not overwritten without --force. Without
-/// it, IMAGE is a device, a partition, or a file that has its size already; the same holds for a volume that is there.
+/// With --size, IMAGE is a file, which is made. Without it, IMAGE is a device, a partition, or a file that has its size
+/// already.
+///
+/// What carries a volume, another file system, swap, a cipher, a RAID or LVM member, partitions or an image of another
+/// form, or is in use, is left alone, with a line that says what it is; so is a file, with --size, that holds anything
+/// but zeroes. --force overwrites it, and wipes the marks of what was there. What this program has mounted is never
+/// overwritten.
 ///
 /// FreeBSD and NetBSD give the same bits different meanings: NetBSD takes FreeBSD's check hashes for quotas, and does
 /// not mount the volume for writing. --for netbsd makes one that NetBSD writes, and its fsck finds clean: without
@@ -70,7 +85,7 @@ pub(crate) struct Args {
     /// Make a log of so many bytes in the volume, too, for wafs, journal-file and block-journal (ordo tune -o log=)
     #[arg(long, value_parser = size::parse, value_name = "SIZE")]
     log_size: Option<u64>,
-    /// Overwrite a file, a volume, or a disk with partitions
+    /// Overwrite what is there, whatever it is, and wipe its marks
     #[arg(long)]
     force: bool,
     /// Print nothing
@@ -146,21 +161,26 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let spec = args.image.spec()?;
     let told = |error| image::told(&spec.path, error);
     let plain = !spec.path.exists() || spec.path.is_file();
+    if let Some(who) = used_by(&spec.path).filter(|_| !args.force) {
+        bail!("{spec}: is in use: {who}; give --force to overwrite it all the same");
+    }
     match (args.size, spec.part.is_none() && spec.offset.is_none() && plain) {
         (Some(size), true) if !is_url(&spec) => {
             // What is refused is the shape, not the file: the user must change the arguments.
             let new = NewVolume { params: args.params(size, 512) };
             new.params.superblock().map_err(|error| usage(error.to_string()))?;
-            if !args.force && spec.path.metadata().is_ok_and(|file| file.len() > 0) {
-                bail!("{spec}: exists and is not empty; give --force to make it anew, or no --size to use it as it is");
+            if !args.force {
+                ask_of_file(&spec)?;
             }
             new.create(&spec.path).map_err(told)?;
         }
         (size, _) => {
             let rt = Rt::real_time();
-            let disk = ordofs::open(&rt, &spec, &FileOptions::default()).map_err(told)?;
+            let options = FileOptions { even_if_used: args.force, ..FileOptions::default() };
+            let disk = ordofs::open(&rt, &spec, &options).map_err(told)?;
+            let found = carried(&rt, &spec, &disk)?;
             if !args.force {
-                refuse_to_overwrite(&rt, &spec, &disk)?;
+                ask(&rt, &spec, &disk, &found)?;
             }
             let info = disk.info();
             let new = NewVolume { params: args.params(size.unwrap_or(info.size).min(info.size), info.sector) };
@@ -168,6 +188,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
                 bail!("{spec}: has only {} bytes; give a smaller --size", info.size);
             }
             new.params.superblock().map_err(|error| usage(format!("{spec}: {error}")))?;
+            // Before the volume is there, of which a mark may lie in the middle.
+            ordofs::wipe(&rt, &disk, &found).map_err(told)?;
             new.create_on(&rt, disk, false).map_err(told)?;
         }
     }
@@ -189,15 +211,90 @@ fn is_url(spec: &ImageSpec) -> bool {
     ordofs::disk::NbdDisk::is_url(&spec.path)
 }
 
-fn refuse_to_overwrite(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>) -> anyhow::Result<()> {
-    if locate_on(rt, disk.clone()).is_ok() {
-        return Err(anyhow!("{spec}: holds a volume already; look at it with ordo info, or give --force"));
+/// What the place carries by itself. The label that lists a lettered partition lies in the first one of them, and is the
+/// disk's: neither asked about nor wiped.
+fn carried(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>) -> anyhow::Result<Vec<Signature>> {
+    let mut found = ordofs::contents(rt, disk).map_err(|error| image::told(&spec.path, error))?;
+    if matches!(spec.part, Some(Select::Lettered { .. })) {
+        found.retain(|found| found.kind != ContentsKind::Table);
     }
-    let table = partitions(rt, disk).map_err(|error| image::told(&spec.path, error))?;
-    match table.partitions.first() {
-        Some(part) => {
-            Err(anyhow!("{spec}: has partitions; name one ({spec}@{}), or give --force to overwrite them", part.name))
+    Ok(found)
+}
+
+/// Refuses a place that carries something: what that is, and how it is overwritten.
+fn ask(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, found: &[Signature]) -> anyhow::Result<()> {
+    // A volume that only a backup of its superblock tells of is one, too, and so is one whose place has a name of its own.
+    if found.iter().any(|found| found.kind == ContentsKind::Ufs) || locate_on(rt, disk.clone()).is_ok() {
+        bail!("{spec}: holds a UFS volume already; look at it with ordo info, or give --force to overwrite it");
+    }
+    let Some(first) = found.first() else { return Ok(()) };
+    let parts = match first.kind {
+        ContentsKind::Table => partitions(rt, disk).map(|table| table.partitions).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    match parts.first() {
+        Some(part) => bail!(
+            "{spec}: has a {} with partitions; name one ({spec}@{}), or give --force to overwrite them all",
+            first.name,
+            part.name
+        ),
+        None => bail!("{spec}: holds something already: {}; give --force to overwrite it", first.name),
+    }
+}
+
+/// Refuses to cut a file that holds anything: with `--size` nothing of it stays. Zeroes are nothing.
+fn ask_of_file(spec: &ImageSpec) -> anyhow::Result<()> {
+    let what = match File::open(&spec.path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).with_context(|| spec.to_string()),
+        Ok(file) if holds_only_zeroes(&file).with_context(|| spec.to_string())? => return Ok(()),
+        Ok(_) => {
+            let rt = Rt::real_time();
+            let options = FileOptions { read_only: true, ..FileOptions::default() };
+            let disk = ordofs::open(&rt, spec, &options).map_err(|error| image::told(&spec.path, error))?;
+            carried(&rt, spec, &disk)?.first().map(|found| format!(" ({})", found.name)).unwrap_or_default()
         }
-        None => Ok(()),
+    };
+    bail!("{spec}: exists and is not empty{what}; give --force to make it anew, or no --size to use it as it is");
+}
+
+/// Reads what is stored of a file; holes are zeroes.
+fn holds_only_zeroes(file: &File) -> std::io::Result<bool> {
+    let end = file.metadata()?.len();
+    let mut bytes = vec![0; ZEROES];
+    let mut at = 0;
+    while at < end {
+        at = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data,
+            Err(Errno::NXIO) => return Ok(true),
+            // A file system that does not know its holes has none.
+            Err(_) => at,
+        };
+        let read = file.read_at(&mut bytes, at)?;
+        if read == 0 {
+            return Ok(true);
+        }
+        if bytes[..read].iter().any(|&byte| byte != 0) {
+            return Ok(false);
+        }
+        at += read as u64;
     }
+    Ok(true)
+}
+
+/// What the system does with a file or a device, as far as it tells: swap, or a disk on it. That a device is mounted or
+/// held by another one the system says when it is opened.
+fn used_by(path: &Path) -> Option<String> {
+    let path = path.canonicalize().ok()?;
+    let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let is_swap = |line: &str| line.split_whitespace().next().is_some_and(|name| Path::new(name) == path);
+    if swaps.lines().skip(1).any(is_swap) {
+        return Some("the system swaps to it".into());
+    }
+    let loops = std::fs::read_dir("/sys/block").ok()?.flatten().filter_map(|block| {
+        let name = block.file_name().into_string().ok().filter(|name| name.starts_with("loop"))?;
+        let file = std::fs::read_to_string(block.path().join("loop/backing_file")).ok()?;
+        (Path::new(file.trim_end_matches('\n')) == path).then_some(name)
+    });
+    loops.into_iter().next().map(|name| format!("it is the disk /dev/{name}"))
 }

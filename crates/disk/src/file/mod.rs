@@ -40,6 +40,9 @@ pub struct FileOptions {
     pub offset: u64,
     /// The length of the part that is used; all the rest if `None`.
     pub len: Option<u64>,
+    /// A device that the system itself uses (mounted, swap, a part of another device) is opened all the same. The lock
+    /// keeps other programs like this one out as before.
+    pub even_if_used: bool,
     /// Who makes the system calls.
     pub engine: EngineChoice,
 }

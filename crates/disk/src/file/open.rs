@@ -36,7 +36,7 @@ pub(super) fn open_disk(path: &Path, options: &FileOptions) -> Result<Opened, Op
     match FileType::from_raw_mode(named.st_mode) {
         FileType::RegularFile => {}
         // On a block device O_EXCL keeps the kernel's own users out: mounts, swap, RAID.
-        FileType::BlockDevice if !options.read_only => flags |= OFlags::EXCL,
+        FileType::BlockDevice if !options.read_only && !options.even_if_used => flags |= OFlags::EXCL,
         FileType::BlockDevice => {}
         _ => return Err(not_a_disk()),
     }
