@@ -67,7 +67,7 @@ impl Opened {
 
     /// Opens a volume to read it.
     pub(crate) fn to_read(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
-        let notices = Messages::of(spec, false).listener();
+        let notices = Messages::of(spec, false).listener_once();
         let options = MountOptions { read_only: true, cache: CACHE, notices, ..MountOptions::default() };
         let mounted = Mounted::open(rt, spec, &options).map_err(|error| told(&spec.path, error))?;
         Ok(Opened { rt: rt.clone(), mounted })

@@ -7,6 +7,7 @@ use crate::out::say;
 use crate::text;
 use ordofs::{ImageSpec, Notice, Notices, Weight};
 use std::os::unix::net::UnixDatagram;
+use std::sync::{Mutex, PoisonError};
 
 /// The socket of the system's log.
 const SYSTEM_LOG: &str = "/dev/log";
@@ -40,6 +41,22 @@ impl Messages {
     pub(crate) fn listener(&self) -> Notices {
         let own = self.clone();
         Notices::to(move |notice: &Notice| own.tell(notice.weight(), &notice.to_string()))
+    }
+
+    /// The same, of each line once in this process: a command may open a volume several times.
+    pub(crate) fn listener_once(&self) -> Notices {
+        static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+        let own = self.clone();
+        Notices::to(move |notice: &Notice| {
+            let what = notice.to_string();
+            let line = format!("{}: {what}", own.volume);
+            // What a thread that panicked has left of a list of lines is still one.
+            let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+            if !said.contains(&line) {
+                own.tell(notice.weight(), &what);
+                said.push(line);
+            }
+        })
     }
 }
 

@@ -46,6 +46,7 @@ mod notice;
 mod options;
 pub mod path;
 mod tune;
+mod unread;
 
 pub use blocking::{DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, Volume};
 pub use contents::{Kind as ContentsKind, NoVolume, Signature, contents, wipe};
@@ -56,6 +57,7 @@ pub use mounted::{Fs, LeaksPhase, LeaksProgress, Mounted};
 pub use notice::{Notice, Notices, Weight};
 pub use options::{COMMIT, DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
 pub use tune::{JournalChange, TuneError, Tuned, Tuning};
+pub use unread::UnreadLog;
 
 pub use buf::{LogKind, Syncer};
 pub use disk;

@@ -3,7 +3,7 @@
 use crate::image::{ImageSpec, Located, locate_damaged};
 use crate::journal;
 use crate::options::default_scheme;
-use crate::{MountOptions, Notice, Notices, OpenError};
+use crate::{MountOptions, Notice, Notices, OpenError, UnreadLog};
 use buf::{Cache, CacheOptions, Health, Scheme, Trouble};
 use disk::{FileOptions, Queue, QueueOptions};
 use ffs::Ffs;
@@ -57,7 +57,7 @@ pub struct Mounted {
     cache: Rc<Cache>,
     scheme: Rc<dyn Scheme>,
     why_read_only: Option<String>,
-    log_waits: bool,
+    unread_log: Option<UnreadLog>,
     acls: bool,
 }
 
@@ -121,7 +121,7 @@ impl Mounted {
             if read_only { (located, None) } else { journal::replayed(rt, located, notices).await? };
         let gate = ffs::may_write(&located.found, &opening);
         let why_read_only = gate.as_ref().err().map(|why| journal::why(why, not_replayed)).filter(|_| !read_only);
-        let log_waits = fsck::log_is_due(&located.found.superblock).is_some();
+        let unread_log = UnreadLog::of(&located.found.superblock);
         match (&why_read_only, located.found.copy) {
             (Some(why), _) => notices.tell(&Notice::ReadOnly(why.clone())),
             (None, Copy::Backup(group)) => notices.tell(&Notice::FromCopy { group: group.0 }),
@@ -130,8 +130,8 @@ impl Mounted {
             }
             (None, Copy::Primary) => {}
         }
-        if log_waits {
-            notices.tell(&Notice::LogWaits);
+        if let Some(log) = unread_log.filter(|_| why_read_only.is_none()) {
+            notices.tell(&Notice::LogUnread(log));
         }
         let place = match gate {
             Ok(()) if !read_only => journal::place_for_log(rt, &located, &*scheme).await?,
@@ -170,7 +170,7 @@ impl Mounted {
         if !fs.leaks_progress().phase.is_over() {
             rt.spawn(reclaim(Rc::downgrade(&fs), notices.clone()));
         }
-        Ok(Mounted { fs, cache, scheme, why_read_only, log_waits, acls })
+        Ok(Mounted { fs, cache, scheme, why_read_only, unread_log, acls })
     }
 
     /// The file system.
@@ -208,10 +208,9 @@ impl Mounted {
         self.why_read_only.as_deref()
     }
 
-    /// A crash has left the volume with a log that was not replayed: what is shown is old in parts, and parts may not fit
-    /// together.
-    pub fn log_waits(&self) -> bool {
-        self.log_waits
+    /// A log that was not replayed when the volume was opened. Its text says what that means for a reader, and what to do.
+    pub fn unread_log(&self) -> Option<UnreadLog> {
+        self.unread_log
     }
 
     /// Why the volume turned read-only while it was mounted.

@@ -3,7 +3,7 @@
 //! The engine tells whoever listens ([`crate::MountOptions::notices`]); where that goes, to a terminal or to the
 //! system's log, is the listener's to decide. Errors of calls are told to their callers, and not here.
 
-use crate::LeaksProgress;
+use crate::{LeaksProgress, UnreadLog};
 use std::fmt;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub enum Notice {
         group: u32,
     },
     /// A crash has left a log, which was not replayed, since the volume was to be mounted read-only.
-    LogWaits,
+    LogUnread(UnreadLog),
     /// The volume was mounted read-only, though that was not asked for. Why, and what mends it.
     ReadOnly(String),
     /// The log that a crash had left was replayed.
@@ -51,7 +51,7 @@ impl Notice {
     pub fn weight(&self) -> Weight {
         match self {
             Notice::Replayed(_) | Notice::Reclaimed(_) | Notice::Dropped(Ok(())) => Weight::Note,
-            Notice::FromCopy { .. } | Notice::LogWaits | Notice::ReadOnly(_) => Weight::Warning,
+            Notice::FromCopy { .. } | Notice::LogUnread(_) | Notice::ReadOnly(_) => Weight::Warning,
             _ => Weight::Error,
         }
     }
@@ -65,9 +65,7 @@ impl fmt::Display for Notice {
                 "its superblock is damaged: it is read as the copy in group {group} describes it, read-only; \
                  ordo fsck -y repairs it"
             ),
-            Notice::LogWaits => {
-                f.write_str("its log was not replayed: what is shown may be old or broken; ordo fsck -p replays it")
-            }
+            Notice::LogUnread(log) => log.fmt(f),
             Notice::ReadOnly(why) => write!(f, "mounted read-only: {why}"),
             Notice::Replayed(done) => write!(f, "the log that a crash had left was replayed: {} records", done.records),
             Notice::TurnedReadOnly(why) => write!(f, "turned read-only: {why}"),

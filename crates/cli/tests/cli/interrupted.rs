@@ -87,6 +87,9 @@ fn what_a_killed_command_leaves_the_next_one_takes_back() {
         let (base, image) = (volume(&scratch, journal), scratch.path("v.img"));
         interrupted(&base, &image, Signal::KILL, &["cp", "-r", &tree, &format!("{image}:/new")]);
         assert!(ok(ordo(["info", "--json", &image])).contains("\"clean\": false"));
+        let listed = ordo(["ls", &image]);
+        let said = String::from_utf8(listed.stderr).unwrap();
+        assert!(listed.status.success() && said.contains("its journal was not replayed") == journal, "{said}");
         ok(ordo(["mkdir", &format!("{image}:/next")]));
         assert!(ok(ordo(["info", "--json", &image])).contains("\"clean\": true"));
         ok(ordo(["fsck", "-n", "-f", &image]));

@@ -2,6 +2,7 @@
 
 mod apart;
 mod common;
+mod contents;
 mod crash;
 mod disks;
 mod explained;
