@@ -72,7 +72,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l maxcontig -d 'Most bl
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l rotdelay -d 'Milliseconds between two blocks on the disk (ufs1)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s m -l minfree -d 'Percent of the space that is kept free' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l log-size -d 'Make a log of so many bytes in the volume, too, for wafs, journal-file and block-journal (ordo tune -o log=)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l force -d 'Overwrite a file, a volume, or a disk with partitions'
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l force -d 'Overwrite what is there, whatever it is, and wipe its marks'
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s q -l quiet -d 'Print nothing'
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l json -d 'Show the new volume as one JSON document, as info does'
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -7,10 +7,11 @@
 //!     for, and of extended attributes only `user.*` and access control lists come along.
 //! C3. Holes stay holes, in both directions.
 //! C4. A damaged image ends a walk: no directory is entered twice, however many names lead to it.
-//! C5. An interruption leaves whole files only: the one that it meets in the middle is removed, the directories on the way
-//!     to it get their modes and times.
-//! C6. Memory does not grow with the number of files or their length: a file with several names is held until the last of
-//!     them was met, and of directories only those on the way to the present one.
+//! C5. An interruption leaves whole files only: the one that it meets in the middle is removed, and the directories on
+//!     the way to it get their modes and times.
+//! C6. Memory does not grow with the number of files or their length: a file with several names is held until the last
+//!     of them was met, and of directories only those on the way to the present one. Of those that were met only the
+//!     numbers are kept (C4).
 
 use crate::interrupt::{self, Interrupted};
 use crate::place::join;
@@ -134,8 +135,8 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
     /// Copies `from`, named `path` in complaints, to `name` in `dir`, with all that is below it.
     ///
     /// # Errors
-    /// When nothing more can be copied, or the copy is interrupted. A file that cannot be copied is complained about and
-    /// counted.
+    /// When nothing more can be copied, or the copy is interrupted. A file that cannot be copied is complained about
+    /// and counted.
     pub(crate) async fn copy(&mut self, from: Held<S>, path: &[u8], dir: &Held<D>, name: &[u8]) -> Result<()> {
         let mut stack = Vec::new();
         self.enter(&mut stack, from, path.to_vec(), dir, name).await?;

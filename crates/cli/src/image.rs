@@ -73,9 +73,9 @@ impl Opened {
         Ok(Opened { rt: rt.clone(), mounted })
     }
 
-    /// Opens a volume to change it, under the scheme that a mount would choose, and after the repairs that a mount would
-    /// make: a command that is killed leaves what that scheme can take, and a power cut, too. Signals are caught from here
-    /// on; [`Opened::close`] must follow.
+    /// Opens a volume to change it, under the scheme that a mount would choose, and after the repairs that a mount
+    /// would make: what a kill or a power cut leaves is then what that scheme can take. Under another one the volume
+    /// would refuse every change until fsck was run. Signals are caught from here on; [`Opened::close`] must follow.
     pub(crate) fn to_change(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
         let options = MountOptions { cache: CACHE, ..MountOptions::default() };
         // Before the volume is marked as in use: between the two a signal would leave it so.
@@ -87,8 +87,8 @@ impl Opened {
         Ok(Opened { rt: rt.clone(), mounted })
     }
 
-    /// Writes everything and marks the volume clean, after what a crash had left in use was taken back. `outcome` is that of
-    /// the work.
+    /// Writes everything and marks the volume clean, after what a crash had left in use was taken back. `outcome` is
+    /// that of the work.
     ///
     /// # Errors
     /// Those of the work, or of writing back; both are said.

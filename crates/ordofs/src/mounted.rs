@@ -208,7 +208,8 @@ impl Mounted {
         self.why_read_only.as_deref()
     }
 
-    /// A log that was not replayed when the volume was opened. Its text says what that means for a reader, and what to do.
+    /// A log that was not replayed when the volume was opened. Its text says what that means for a reader, and what to
+    /// do.
     pub fn unread_log(&self) -> Option<UnreadLog> {
         self.unread_log
     }

@@ -11,8 +11,8 @@ pub enum UnreadLog {
     Transactions,
     /// Of soft updates, FreeBSD's: every name leads to a file as it is without it.
     #[error(
-        "its journal was not replayed: link counts and free space may be old, and files without a name are still there; \
-         ordo fsck -p replays it"
+        "its journal was not replayed: link counts and free space may be old, and files without a name are still \
+         there; ordo fsck -p replays it"
     )]
     Intents,
     /// NetBSD's, which this program does not read.

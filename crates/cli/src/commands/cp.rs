@@ -26,6 +26,10 @@ use workload::HostDir;
 ///
 /// What comes out of an image is not trusted: no file is ever written outside the target, device files are left out and
 /// set-user-id bits are cleared. What goes into an image belongs to root there, or with -p to its owner.
+///
+/// An image is changed under the scheme that a mount would choose. Ctrl-C and SIGTERM end a copy into it after the file
+/// at work, or remove one that is long; the volume is left clean, and a line says how far the copy came. A second signal
+/// ends it at once. What that leaves, or a crash, the next command or mount repairs where the scheme allows it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo cp rc.conf disk.img:/etc\n  ordo cp -r -p tree/. disk.img:/\n  \
     ordo cp -r old.img:/home new.img@s1a:/home\n  ordo cp disk.img:/var/log/messages .")]

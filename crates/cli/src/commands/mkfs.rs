@@ -33,7 +33,7 @@ const SECTORS_OF_A_TRACK: u32 = 32;
 ///
 /// What carries a volume, another file system, swap, a cipher, a RAID or LVM member, partitions or an image of another
 /// form, or is in use, is left alone, with a line that says what it is; so is a file, with --size, that holds anything
-/// but zeroes. --force overwrites it, and wipes the marks of what was there. What this program has mounted is never
+/// but zeroes. --force overwrites it, and wipes the signatures of what was there. What this program has mounted is never
 /// overwritten.
 ///
 /// FreeBSD and NetBSD give the same bits different meanings: NetBSD takes FreeBSD's check hashes for quotas, and does
@@ -85,7 +85,7 @@ pub(crate) struct Args {
     /// Make a log of so many bytes in the volume, too, for wafs, journal-file and block-journal (ordo tune -o log=)
     #[arg(long, value_parser = size::parse, value_name = "SIZE")]
     log_size: Option<u64>,
-    /// Overwrite what is there, whatever it is, and wipe its marks
+    /// Overwrite what is there, whatever it is, and wipe its signatures
     #[arg(long)]
     force: bool,
     /// Print nothing
@@ -211,7 +211,7 @@ fn is_url(spec: &ImageSpec) -> bool {
     ordofs::disk::NbdDisk::is_url(&spec.path)
 }
 
-/// What the place carries by itself. The label that lists a lettered partition lies in the first one of them, and is the
+/// What the place carries by itself. The label that lists a lettered partition may lie in that partition, and is the
 /// disk's: neither asked about nor wiped.
 fn carried(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>) -> anyhow::Result<Vec<Signature>> {
     let mut found = ordofs::contents(rt, disk).map_err(|error| image::told(&spec.path, error))?;
@@ -223,7 +223,6 @@ fn carried(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>) -> anyhow::Result<Vec
 
 /// Refuses a place that carries something: what that is, and how it is overwritten.
 fn ask(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, found: &[Signature]) -> anyhow::Result<()> {
-    // A volume that only a backup of its superblock tells of is one, too, and so is one whose place has a name of its own.
     if found.iter().any(|found| found.kind == ContentsKind::Ufs) || locate_on(rt, disk.clone()).is_ok() {
         bail!("{spec}: holds a UFS volume already; look at it with ordo info, or give --force to overwrite it");
     }
@@ -232,7 +231,7 @@ fn ask(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, found: &[Signature]) -> a
         ContentsKind::Table => partitions(rt, disk).map(|table| table.partitions).unwrap_or_default(),
         _ => Vec::new(),
     };
-    match parts.first() {
+    match parts.first().filter(|_| spec.part.is_none()) {
         Some(part) => bail!(
             "{spec}: has a {} with partitions; name one ({spec}@{}), or give --force to overwrite them all",
             first.name,
@@ -282,19 +281,32 @@ fn holds_only_zeroes(file: &File) -> std::io::Result<bool> {
     Ok(true)
 }
 
-/// What the system does with a file or a device, as far as it tells: swap, or a disk on it. That a device is mounted or
-/// held by another one the system says when it is opened.
+/// What the system does with a file or a device, as far as it tells: a mount, swap, another device that lies on it. A
+/// mount of ours is not among these: its lock refuses, and `--force` changes nothing about that.
 fn used_by(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
+    let is_path = |name: &str| name.starts_with('/') && Path::new(name).canonicalize().is_ok_and(|name| name == path);
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    for line in mounts.lines() {
+        let mut fields = line.split(' ');
+        let (source, dir, kind) = (fields.next()?, fields.next()?, fields.next()?);
+        if !kind.starts_with("fuse") && is_path(source) {
+            return Some(format!("it is mounted at {dir}"));
+        }
+    }
     let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
-    let is_swap = |line: &str| line.split_whitespace().next().is_some_and(|name| Path::new(name) == path);
-    if swaps.lines().skip(1).any(is_swap) {
+    if swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next()).any(is_path) {
         return Some("the system swaps to it".into());
     }
-    let loops = std::fs::read_dir("/sys/block").ok()?.flatten().filter_map(|block| {
-        let name = block.file_name().into_string().ok().filter(|name| name.starts_with("loop"))?;
-        let file = std::fs::read_to_string(block.path().join("loop/backing_file")).ok()?;
-        (Path::new(file.trim_end_matches('\n')) == path).then_some(name)
+    let named = |entry: std::fs::DirEntry| entry.file_name().into_string().ok();
+    let holders = Path::new("/sys/class/block").join(path.file_name()?).join("holders");
+    if let Some(holder) = std::fs::read_dir(holders).ok().and_then(|mut holders| named(holders.next()?.ok()?)) {
+        return Some(format!("/dev/{holder} lies on it"));
+    }
+    let mut disks = std::fs::read_dir("/sys/block").ok()?.flatten();
+    let on_file = disks.find(|disk| {
+        let file = std::fs::read_to_string(disk.path().join("loop/backing_file")).unwrap_or_default();
+        is_path(file.trim_end_matches('\n'))
     });
-    loops.into_iter().next().map(|name| format!("it is the disk /dev/{name}"))
+    Some(format!("/dev/{} lies on it", named(on_file?)?))
 }

@@ -13,6 +13,8 @@ use std::rc::Rc;
 use vfs::{FileSystem, Name, Refusal};
 
 /// Removes files of an image
+///
+/// Ctrl-C and SIGTERM end it between two files; the volume is left clean, and a line says how many are removed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo rm disk.img:/tmp/core\n  ordo rm -r disk.img:/var/cache")]
 pub(crate) struct Args {

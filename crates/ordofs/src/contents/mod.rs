@@ -1,10 +1,10 @@
-//! What a disk or a file carries, whoever made it: the question that libblkid answers, asked before a volume is made there,
-//! and when no volume is found. There is no crate for it: those on crates.io link the C library, or know a handful.
+//! What a disk or a file carries, whoever made it: the question that libblkid answers, asked before a volume is made
+//! there, and when no volume is found. No well-kept crate answers it without the C library, so here is a table.
 //!
 //! N1. A mark is looked for at every place where its maker puts one, copies and the end of the disk included, and each
 //!     that is found is told by itself. So wiping what was found leaves none behind.
-//! N2. Only names are read: no size or place of a foreign structure is used, but for those of its own copies, and a copy
-//!     counts only where its mark is.
+//! N2. Only names are read: no size or place of a foreign structure is used, but for those of its own copies, and a
+//!     copy counts only where its mark is.
 //! N3. Wiping changes the mark and nothing else, so that a mistake can be mended: boot code, keys and contents stay.
 //!     Boot sectors whose only use is their file system's, and the labels of ZFS, go as a whole.
 

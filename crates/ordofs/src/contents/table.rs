@@ -1,6 +1,7 @@
 //! Signatures, and where their makers put them.
 //!
-//! A row is one maker's mark. Marks of two or three bytes turn up by chance, so their rows ask for more ([`Row::also`]).
+//! A row is one maker's mark. Marks of two or three bytes turn up by chance, so their rows ask for more
+//! ([`Row::also`]).
 
 use super::Kind;
 use super::bytes::Bytes;
