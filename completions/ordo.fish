@@ -72,7 +72,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l maxcontig -d 'Most bl
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l rotdelay -d 'Milliseconds between two blocks on the disk (ufs1)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s m -l minfree -d 'Percent of the space that is kept free' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l log-size -d 'Make a log of so many bytes in the volume, too, for wafs, journal-file and block-journal (ordo tune -o log=)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l force -d 'Overwrite what is there, whatever it is, and wipe its marks'
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l force -d 'Overwrite what is there, whatever it is, and wipe its signatures'
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s q -l quiet -d 'Print nothing'
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l json -d 'Show the new volume as one JSON document, as info does'
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -125,11 +125,11 @@ complete -c ordo -n "__fish_ordo_using_subcommand cp" -l setuid -d 'Keep set-use
 complete -c ordo -n "__fish_ordo_using_subcommand cp" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand mv" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mv" -s n -l no-clobber -d 'Refuse to replace a file'
-complete -c ordo -n "__fish_ordo_using_subcommand mv" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand mv" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand rm" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand rm" -s r -l recursive -d 'Directories, too, with all that they hold'
 complete -c ordo -n "__fish_ordo_using_subcommand rm" -s f -l force -d 'No error if there is nothing'
-complete -c ordo -n "__fish_ordo_using_subcommand rm" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand rm" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand mkdir" -s m -l mode -d 'Permissions, in octal' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkdir" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkdir" -s p -l parents -d 'Those above it, too; no error if it is there'

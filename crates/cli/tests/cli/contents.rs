@@ -7,8 +7,11 @@ use std::process::{Command, Stdio};
 
 const SIZE: u64 = 32 << 20;
 
+/// Bytes, and where they lie.
+type Parts<'a> = &'a [(u64, &'a [u8])];
+
 /// A disk of zeroes with these bytes at these places.
-fn disk(path: &str, parts: &[(u64, &[u8])]) {
+fn disk(path: &str, parts: Parts<'_>) {
     let file = fs::File::create(path).unwrap();
     file.set_len(SIZE).unwrap();
     for (at, bytes) in parts {
@@ -61,7 +64,7 @@ fn what_is_there_is_asked_about_and_wiped_with_force() {
     let scratch = Scratch::new();
     let path = &scratch.path("disk");
     let luks2: [(u64, &[u8]); 2] = [(0, b"LUKS\xba\xbe\0\x02"), (16384, b"SKUL\xba\xbe\0\x02")];
-    let marks: [(&str, &[(u64, &[u8])]); 7] = [
+    let marks: [(&str, Parts<'_>); 7] = [
         ("LUKS", &luks2),
         ("LUKS2", &luks2[1..]),
         ("qcow2", &[(0, b"QFI\xfb\0\0\0\x03")]),

@@ -42,7 +42,7 @@ fn a_volume_without_a_size_is_not_overwritten() {
     let scratch = Scratch::new();
     let image = scratch.volume();
     let said = fails(3, ordo(["mkfs", &image]));
-    assert!(said.contains("holds a volume already") && said.contains("--force"), "{said}");
+    assert!(said.contains("holds a UFS volume already") && said.contains("--force"), "{said}");
     ok(ordo(["mkfs", "-q", "--force", "--label", "new", &image]));
     assert!(ok(ordo(["info", &image])).contains("new"));
     fs::write(scratch.path("empty"), vec![0; 8 << 20]).unwrap();
