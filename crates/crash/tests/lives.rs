@@ -3,7 +3,7 @@
 mod common;
 
 use crash::{Counters, Device, Endurance, Endured, Memory, Plan, Shape, endure, explore_with};
-use ondisk::Format;
+use ondisk::{Endian, Format};
 use std::time::Duration;
 use workload::script::Script;
 
@@ -210,7 +210,7 @@ fn what_was_found_is_not_found_again() {
 type Journaled = (&'static str, &'static str, &'static str, &'static str, Shape, u64, u32, u64);
 
 const fn ufs2(mib: u64, bsize: u32) -> Shape {
-    Shape { format: Format::Ufs2, size: mib << 20, bsize, fsize: 4096 }
+    Shape { format: Format::Ufs2, endian: Endian::Little, size: mib << 20, bsize, fsize: 4096 }
 }
 
 const OF_JOURNALS: [Journaled; 3] = [
