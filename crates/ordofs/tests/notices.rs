@@ -115,10 +115,11 @@ fn without_its_first_superblock_a_volume_is_read_from_a_copy_and_not_written() {
 #[test]
 fn what_is_no_volume_is_told_by_type() {
     let image = Image::new();
-    image.file().write_all_at(&vec![0; 16 << 20], 0).expect("files can be written");
-    assert!(matches!(image.open().mount(), Err(OpenError::NotFound(_))));
-    std::fs::write(image.path(), b"short").expect("files can be written");
-    assert!(matches!(image.open().mount(), Err(OpenError::NotFound(_))));
+    for contents in [vec![0; 16 << 20], b"short".to_vec(), b"no volume, ".repeat(1 << 16)] {
+        std::fs::write(image.path(), contents).expect("files can be written");
+        let error = image.open().mount().map(drop).expect_err("there is no volume");
+        assert!(matches!(error, OpenError::NotFound(_) | OpenError::NoVolume(_)), "{error:?}");
+    }
     assert!(matches!(Volume::open(image.dir.path()).expect("a plain path").mount(), Err(OpenError::Disk(_))));
 }
 

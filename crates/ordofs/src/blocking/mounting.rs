@@ -30,7 +30,7 @@ impl Volume {
     ///
     /// # Errors
     /// `BadSpec` for a suffix that names no partition. The image itself is opened by [`OpenVolume::mount`], which says
-    /// `NotFound` where no volume is in it.
+    /// `NotFound` or `NoVolume` where none is in it.
     pub fn open(image: impl AsRef<Path>) -> Result<OpenVolume, OpenError> {
         Ok(Volume::at(ImageSpec::parse(image.as_ref())?))
     }
