@@ -39,7 +39,9 @@ pub(super) fn size(sb: &Superblock, asked: Option<u64>) -> Result<u64, TuneError
 pub(super) fn log_size(sb: &Superblock, asked: Option<u64>) -> Result<u64, TuneError> {
     let g = sb.geometry();
     let (least, most) = (g.blkroundup(LOG_MIN), LOG_MAX);
-    let size = g.blkroundup(asked.unwrap_or_else(|| (sb.volume_bytes() / 100).clamp(2 * LOG_MIN, LOG_USUAL)));
+    // A journal of whole blocks must have room for some of them.
+    let few = (2 * LOG_MIN).max(16 * u64::from(g.bsize));
+    let size = g.blkroundup(asked.unwrap_or_else(|| (sb.volume_bytes() / 100).clamp(few, LOG_USUAL)));
     if !(least..=most).contains(&size) {
         return Err(TuneError::JournalSize { found: asked.unwrap_or(size), least, most });
     }
