@@ -19,6 +19,7 @@ end `ordo fsck -n` finds nothing.
 """
 
 import argparse
+import contextlib
 import itertools
 import os
 import pathlib
@@ -217,8 +218,14 @@ class Postgres:
 
     def stop(self, how):
         if self.server is not None and self.server.poll() is None:
+            children = quiet("pgrep", "-P", str(self.server.pid)).stdout.split()
             self.server.send_signal(how)
             self.server.wait()
+            if how == signal.SIGKILL:
+                # One that waits for a lock of another that has died does not see that the server is gone.
+                for child in children:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(int(child), how)
         self.server = None
 
     def work(self, seed, seconds):
