@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_record_has_facility_severity_and_one_line() {
-        assert_eq!(record(Weight::Error, "v.img: a\nb", 7), "<27>ordo[7]: v.img: a\\nb");
+        assert_eq!(record(Weight::Error, "v.img: a\nb", 7), "<27>ordo[7]: v.img: a b");
         assert!(
             record(Weight::Warning, "x", 7).starts_with("<28>") && record(Weight::Note, "x", 7).starts_with("<29>")
         );

@@ -70,7 +70,7 @@ fn explained(small: &Violation, bug: Bug) {
 fn a_fragment_that_is_free_too_early_is_found() {
     let small = found_and_shrunk(FRAGMENTS, Bug::FragmentFreeAtOnce);
     explained(&small, Bug::FragmentFreeAtOnce);
-    assert_eq!(small.oracle, Oracle::Structure);
+    assert!(matches!(small.oracle, Oracle::Structure | Oracle::Foreign), "{:?}", small.oracle);
 }
 
 #[test]

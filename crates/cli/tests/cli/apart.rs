@@ -116,7 +116,9 @@ fn a_mount_names_the_disk_and_replays_after_a_crash() {
     ordo(["mount", "-o", "scheme=wafs", &image, &place.0]);
     assert!(fs::write(place.at("g"), "no").is_err());
     ok(ordo(["umount", &place.0]));
-    ok(ordo(["mount", "-o", &options, &image, &place.0]));
+    let mounted = ordo(["mount", "-o", &options, &image, &place.0]);
+    assert!(mounted.status.success(), "{mounted:?}");
+    assert!(String::from_utf8_lossy(&mounted.stderr).contains("was replayed"), "{mounted:?}");
     assert_eq!(fs::read_to_string(place.at("f")).unwrap(), TEXT);
     ok(ordo(["umount", &place.0]));
     assert!(ok(ordo(["fsck", "-n", &image])).contains(": clean;"));

@@ -389,11 +389,11 @@ fn what_is_mounted_is_refused_through_a_loop_device_and_its_partitions() {
     fs::write(&image, sector).unwrap();
     fs::File::options().write(true).open(&image).unwrap().set_len(40 << 20).unwrap();
     let parts = [1, 2].map(|n| format!("{image}@p{n}"));
-    let Some(device) = Loop::of(&image, &["--partscan"]) else { return };
-    let devices = [1, 2].map(|n| format!("{}p{n}", device.0));
     for part in &parts {
         ok(ordo(["mkfs", "-q", part]));
     }
+    let Some(device) = Loop::of(&image, &["--partscan"]) else { return };
+    let devices = [1, 2].map(|n| format!("{}p{n}", device.0));
     for (n, start) in [("1", "2048"), ("2", "34816")] {
         // A kernel that reads no such table is told; another one refuses to be told again.
         let _ = Command::new("addpart").args([&device.0, n, start, "32768"]).stderr(Stdio::null()).status();

@@ -40,13 +40,13 @@ fn async_keeps_nothing_and_sync_keeps_all_but_what_it_leaves_to_fsck() {
     };
     // On return, atomic, named, contents first, as it is, recovers, stays.
     assert_eq!(of("async"), [false; 7]);
-    assert_eq!(of("sync"), [true, false, true, false, false, true, true]);
+    assert_eq!(of("sync"), [true, false, true, true, false, true, true]);
 }
 
 #[test]
 fn a_rule_that_is_switched_off_is_found() {
     let outgrown = ["moved-contents", "moved-fragment"];
-    assert!(!yes(&plan("sync", &[], &outgrown), Question::Stays));
+    assert!(!yes(&plan("sync", &[("allocinit", "dirs")], &outgrown), Question::Stays));
     let (with, without) = (plan("softupdates", &[], &[]), plan("softupdates", &[("allocinit", "dirs")], &[]));
     assert!(yes(&with, Question::DataFirst) && !yes(&without, Question::DataFirst));
 }

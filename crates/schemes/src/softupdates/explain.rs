@@ -190,6 +190,8 @@ impl Deps {
         for other in extra.awaits.iter().filter(|id| !self.is_settled(**id)).filter_map(|id| self.names.get(*id)) {
             until.push((self.page(other.page).buf.clone(), Rule::LinkRemoval.text().0));
         }
+        let dotdot = extra.dotdot.and_then(|id| self.names.get(id)).filter(|dotdot| !self.is_entered(dotdot));
+        until.extend(dotdot.map(|dotdot| (self.page(dotdot.page).buf.clone(), Rule::LinkAddition.text().0)));
         until.extend(self.until_gone(&extra.after));
         until
     }
