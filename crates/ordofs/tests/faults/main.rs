@@ -133,7 +133,7 @@ fn a_failed_data_write_is_told_by_fsync_once_and_is_not_forgotten() {
         let rt = Rt::virtual_time(3);
         let ram = common::fresh(&rt, common::SHAPES[0], 8 << 20).volatile(true);
         let plan = FaultPlan::new(0).with(Fault::error(DiskOp::Write, 1).of(&[Kind::Data]));
-        let mounted = common::mount_on(&rt, &ram, Rc::new(Faulty::new(Rc::new(ram.clone()), plan)), "sync");
+        let mounted = common::mount_on(&rt, &ram, Rc::new(Faulty::new(Rc::new(ram.clone()), plan)), "softupdates");
         rt.block_on(async {
             let fs = &**mounted.fs();
             let session = Session::new(fs);
@@ -151,7 +151,7 @@ fn a_failed_data_write_is_told_by_fsync_once_and_is_not_forgotten() {
         ram.power_cut();
         rt.drop_tasks();
         common::check(&rt, &ram, fsck::Mode::Repair);
-        let again = common::mount(&rt, &ram, "sync");
+        let again = common::mount(&rt, &ram, "softupdates");
         let read = rt.block_on(Session::new(&**again.fs()).read_file("file"));
         assert_eq!(read.expect("it was durable"), [9; 5000]);
         rt.drop_tasks();
