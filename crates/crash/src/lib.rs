@@ -41,6 +41,7 @@ mod report;
 #[cfg(test)]
 mod separate;
 mod shrink;
+mod steer;
 mod story;
 mod structure;
 mod sweep;

@@ -129,6 +129,8 @@ pub struct Plan {
     pub pace: Option<Duration>,
     /// The device is taken for one whose cache is not volatile, so that nobody flushes it: a bug where that is not so.
     pub trusts_cache: bool,
+    /// Of random scripts, every other one is one that reached something new, with a few changes.
+    pub steered: bool,
     /// Which part of it.
     pub shard: Shard,
     /// Violations after which to stop.
@@ -156,6 +158,7 @@ impl Plan {
             pauses: false,
             pace: None,
             trusts_cache: false,
+            steered: false,
             shard: Shard::WHOLE,
             enough: usize::MAX,
             looks_for: None,

@@ -8,8 +8,9 @@
 use crate::device::Device;
 use crate::disks::{Disks, Side, Split};
 use crate::fingerprint::{Fingerprint, of_image, of_sector};
+use crate::recovery::guarded;
 use crate::tree::Tree;
-use crate::{Error, Plan};
+use crate::{Error, Plan, steer};
 use disk::{DiskOp, Event, Image, Kind, RamDisk, Recorder, SECTOR};
 use model::MemFs;
 use ordofs::{Engine, Located, MountOptions, Mounted, Syncer};
@@ -140,9 +141,9 @@ pub(crate) fn mount(
 /// Makes the recording of a plan on a new volume.
 ///
 /// # Errors
-/// The engine and the model disagree, a call fails where it must not, or the plan cannot be carried out.
+/// The engine and the model disagree, a call fails where it must not or never ends, or the plan cannot be carried out.
 pub(crate) fn record(plan: &Plan, fresh: &RamDisk) -> Result<Recording, Error> {
-    record_on(plan, fresh, false, |disks| disks)
+    guarded(|| Ok::<_, Error>(record_on(plan, fresh, false, |disks| disks))).map_err(Error::Run)?
 }
 
 /// The same on a volume that was used before, of which no model knows what is on it: calls may be refused there, and R2
@@ -174,6 +175,7 @@ fn record_on(
     let ram = fresh.snapshot();
     let (recorder, disks) = plan.disks(&rt, &ram).recorded(&rt, plan.split(), true);
     let scheme = plan.scheme()?;
+    let scheme = if plan.steered { steer::watched(scheme) } else { scheme };
     let mounted = mount(&rt, &ram, between(disks), scheme, false)?;
     let outcome = Run { plan, rt: &rt, mounted: &mounted, recorder: &recorder, stopped: used }.all(&ram, fresh);
     let recording = outcome.and_then(|mut recording| {

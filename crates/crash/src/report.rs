@@ -81,6 +81,9 @@ pub struct Report {
     /// Distinct images that a cut recovery left, which was begun again; of each way of recovery by itself, so that an image
     /// may count twice here, and may also be one that a crash left.
     pub nested: u64,
+    /// Features that steered scripts reached, each counted once in a row of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reached: u64,
     /// How often fsck found what in distinct images.
     pub findings: BTreeMap<String, u64>,
     /// fsck found nothing worse than leaks.
@@ -89,6 +92,12 @@ pub struct Report {
     pub violations_total: u64,
     /// The first of each oracle.
     pub violations: Vec<Violation>,
+}
+
+/// What serde asks.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Report {
@@ -107,6 +116,7 @@ impl Report {
             states: 0,
             distinct: 0,
             nested: 0,
+            reached: 0,
             findings: BTreeMap::new(),
             leaks_only: true,
             violations_total: 0,
@@ -123,6 +133,7 @@ impl Report {
         self.states += other.states;
         self.distinct += other.distinct;
         self.nested += other.nested;
+        self.reached += other.reached;
         self.leaks_only &= other.leaks_only;
         self.violations_total += other.violations_total;
         for (name, count) in other.findings {

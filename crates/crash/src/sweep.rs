@@ -7,8 +7,11 @@
 //!     threads.
 
 use crate::explore::explore_with;
+use crate::fate::Fates;
+use crate::id::Id;
 use crate::plan::{Plan, Shape, Shard};
 use crate::report::Report;
+use crate::steer::Steering;
 use crate::verdict::Memory;
 use crate::{Counters, Error};
 use std::ops::Range;
@@ -30,8 +33,9 @@ impl From<Script> for Case {
     }
 }
 
-/// Scripts that go to one part in a row.
+/// Scripts that go to one part in a row; of those that are steered, which learn from each other, more.
 const ROW: u64 = 32;
+const STEERED_ROW: u64 = 512;
 
 /// Explores one script with `jobs` threads.
 ///
@@ -70,21 +74,33 @@ fn rows(
     counters: &Counters,
 ) -> Result<Option<Report>, Error> {
     let (mut memory, mut row, mut last, mut whole) = (Memory::default(), u64::MAX, None, None::<Report>);
-    for at in range.filter(|at| shard.takes(u128::from(at / ROW))) {
-        if row != at / ROW {
-            (memory, row) = (Memory::default(), at / ROW);
+    let length = if plan.steered { STEERED_ROW } else { ROW };
+    let mut steering = None;
+    for at in range.filter(|at| shard.takes(u128::from(at / length))) {
+        if row != at / length {
+            (memory, row) = (Memory::default(), at / length);
+            steering = plan.steered.then(|| Steering::new(plan.seed, row));
         }
-        let Case { script, shape } = cases(at);
+        let case = match &mut steering {
+            Some(steering) => steering.next(cases(at)),
+            None => cases(at),
+        };
+        let Case { script, shape } = case.clone();
         let plan = Plan { script, shape: shape.unwrap_or(plan.shape.clone()), shard: Shard::WHOLE, ..plan.clone() };
         // Images of volumes that differ have nothing in common, and their fingerprints could be the same.
         if last.as_ref() != Some(&plan.shape) {
             (memory, last) = (Memory::default(), Some(plan.shape.clone()));
         }
-        let name = plan.script.name.clone();
-        let mut report =
-            explore_with(&plan, &mut memory, counters).map_err(|error| Error::Script(name, error.into()))?;
+        // A script that was made for its volume, or varied, is found by nothing but its calls.
+        let name = || match case.shape {
+            Some(_) => Id::new(&plan, 0, Fates(Vec::new())).to_string(),
+            None => plan.script.name.clone(),
+        };
+        let explored = explore_with(&plan, &mut memory, counters);
+        let mut report = explored.map_err(|error| Error::Script(name(), error.into()))?;
         report.violations.iter_mut().for_each(|violation| violation.script = at);
         counters.scripts.fetch_add(1, Ordering::Relaxed);
+        steering.iter_mut().for_each(|steering| report.reached += steering.learn(case.clone()) as u64);
         whole = Some(match whole {
             Some(whole) => whole.and(report),
             None => report,

@@ -23,6 +23,9 @@ const VIRTUAL_EPOCH: i64 = 946_684_800;
 /// In real time the outside is looked at after this many polls, even if tasks are ready all the time.
 const POLLS_BETWEEN_LOOKS: u32 = 64;
 
+/// Polls at one instant of virtual time after which it stands still for ever: far more than any work of one instant.
+const POLLS_OF_AN_INSTANT: u32 = 1 << 24;
+
 /// A handle of the executor; clones are handles of the same one. It stays on its thread.
 #[derive(Clone)]
 pub struct Rt(Rc<Inner>);
@@ -194,12 +197,12 @@ impl Rt {
     ///
     /// # Panics
     /// If called from inside a task. In virtual time, if nothing can ever happen again and `future` is not done:
-    /// somebody waits for what nobody will do.
+    /// somebody waits for what nobody will do. And if tasks wake each other again and again, and the time stands still.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let _running = self.enter();
         let mut future = pin!(future);
         let mut cx = Context::from_waker(&self.0.main_waker);
-        let mut polls = 0;
+        let (mut polls, mut instant, mut since) = (0u32, self.now(), 0u32);
         self.0.main.queued.store(false, Ordering::SeqCst);
         if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
             return output;
@@ -215,9 +218,16 @@ impl Rt {
                 Some(task) => self.run(task),
                 None => self.idle(),
             }
-            polls += 1;
-            if polls % POLLS_BETWEEN_LOOKS == 0 && !self.is_virtual() {
+            polls = polls.wrapping_add(1);
+            if polls % POLLS_BETWEEN_LOOKS != 0 {
+                continue;
+            }
+            if !self.is_virtual() {
                 self.look_outside();
+            } else if self.now() != instant {
+                (instant, since) = (self.now(), polls);
+            } else if polls.wrapping_sub(since) > POLLS_OF_AN_INSTANT {
+                panic!("time stands still at {instant}: tasks wake each other, and none of them ends");
             }
         }
     }

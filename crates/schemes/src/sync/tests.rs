@@ -105,7 +105,7 @@ fn whoever_breaks_a_rule_declares_it_all_the_same() {
 #[test]
 fn a_rule_that_there_is_not_cannot_be_broken() {
     let refused = |scheme: &str, rule: &str| -> NoRule {
-        let alloc_init = Some(AllocInit::Dirs);
+        let alloc_init = Some(AllocInit::Directories);
         let settings = Settings { without: [rule.to_owned()].into(), alloc_init, ..Settings::default() };
         crate::by_name(scheme).expect("it is known").make(settings).err().expect("there is no such rule")
     };

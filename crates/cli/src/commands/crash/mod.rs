@@ -46,9 +46,11 @@ pub(crate) struct Args {
     /// The scheme (ordo schemes)
     #[arg(long, default_value = ordofs::DEFAULT_SCHEME)]
     scheme: String,
-    /// allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk; the volume: size=, bsize=, fsize=, format=ufs1|ufs2, endian=little|big; profile=NAME, what random scripts are about, or all; pauses=yes|no, so
-    /// that the syncer writes between calls; recovery=N, the recovery of one image in N is cut, too (0: none);
-    /// exhaustive=N, every subset is tried of up to N undurable writes
+    /// allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk; the volume:
+    /// size=, bsize=, fsize=, format=ufs1|ufs2, endian=little|big; profile=NAME, what random scripts are about, or all;
+    /// steer=yes|no, every other random script is one that reached something new, with a few changes; pauses=yes|no, so that
+    /// the syncer writes between calls; recovery=N, the recovery of one image in N is cut, too (0: none); exhaustive=N, every
+    /// subset is tried of up to N undurable writes
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Scripts between commas, or a set: hand, bugs, ufs, all of these, seq1 to seq3, moves1 to moves3, random

@@ -17,13 +17,14 @@ pub(super) struct Set {
     format: Option<Format>,
     endian: Option<Endian>,
     profile: Option<Profile>,
+    steer: Option<bool>,
     pauses: Option<bool>,
     recovery: Option<u32>,
     exhaustive: Option<usize>,
 }
 
 /// Beside those of the scheme.
-const KEYS: &str = "size, bsize, fsize, format, endian, profile, pauses, recovery, exhaustive";
+const KEYS: &str = "size, bsize, fsize, format, endian, profile, steer, pauses, recovery, exhaustive";
 
 /// Writes of which every subset may be asked for: 2^20 states at one cut.
 const EXHAUSTIVE_MAX: usize = 20;
@@ -60,13 +61,8 @@ impl Set {
                 });
             }
             "profile" => self.profile = profile(value)?,
-            "pauses" => {
-                self.pauses = Some(match value {
-                    "yes" => true,
-                    "no" => false,
-                    _ => return Err("must be yes or no".into()),
-                });
-            }
+            "pauses" => self.pauses = Some(yes_or_no(value)?),
+            "steer" => self.steer = Some(yes_or_no(value)?),
             "recovery" => self.recovery = Some(number()?),
             "exhaustive" => {
                 let writes = value.parse().ok().filter(|writes| *writes <= EXHAUSTIVE_MAX);
@@ -93,6 +89,7 @@ impl Set {
         put(self.format, &mut plan.shape.format);
         put(self.endian, &mut plan.shape.endian);
         put(self.pauses, &mut plan.pauses);
+        put(self.steer, &mut plan.steered);
         put(self.recovery, &mut plan.recovery_cuts);
         put(self.exhaustive, &mut plan.exhaustive);
     }
@@ -122,6 +119,14 @@ impl Set {
     }
 }
 
+fn yes_or_no(value: &str) -> Result<bool, String> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("must be yes or no".into()),
+    }
+}
+
 /// A profile by name, or `all`.
 fn profile(name: &str) -> Result<Option<Profile>, String> {
     let known = || PROFILES.map(|(_, name, _)| name).join(", ");
@@ -147,8 +152,20 @@ mod tests {
         let usual = (plan.recovery_cuts, plan.exhaustive);
         Set::read(&[]).unwrap().apply(&mut plan);
         assert_eq!((plan.recovery_cuts, plan.exhaustive, plan.shape.bsize), (usual.0, usual.1, 8192));
-        Set::read(&["recovery=0,exhaustive=3".to_owned()]).unwrap().apply(&mut plan);
+        Set::read(&["recovery=0,exhaustive=3,endian=big,steer=yes".to_owned()]).unwrap().apply(&mut plan);
         assert_eq!((plan.recovery_cuts, plan.exhaustive), (0, 3));
+        assert_eq!((plan.shape.endian, plan.steered), (Endian::Big, true));
+    }
+
+    #[test]
+    fn a_random_script_has_what_is_set_of_its_volume_and_the_rest_by_its_seed() {
+        let device = Device::by_name("sata").unwrap();
+        let own = |seed| Ground::of(seed, 512);
+        let set = Set::read(&["format=ufs1,profile=sizes".to_owned()]).unwrap();
+        assert_eq!((set.ground(3, device), set.profile()), (Ground { ufs1: true, ..own(3) }, Some(Profile::Sizes)));
+        let set = Set::read(&["bsize=8k,fsize=1k,size=16M,endian=big,profile=all".to_owned()]).unwrap();
+        let wanted = Ground { ufs1: own(3).ufs1, big_endian: true, size: 16 << 20, block: 8192, frag: 1024 };
+        assert_eq!((set.ground(3, device), set.profile()), (wanted, None));
     }
 
     #[test]
@@ -158,6 +175,9 @@ mod tests {
             ("fast=1", "there are: allocinit, logmode"),
             ("size=much", "much"),
             ("pauses", "yes or no"),
+            ("steer=often", "yes or no"),
+            ("endian=middle", "little or big"),
+            ("profile=fast", "all, sizes, names"),
             ("exhaustive=60", "up to 20"),
         ] {
             let error = Set::read(&[option.to_owned()]).unwrap_err().to_string();

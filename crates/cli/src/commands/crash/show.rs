@@ -46,9 +46,11 @@ fn figures(document: &Document) -> Vec<Vec<String>> {
         row("states tried", report.states.to_string()),
         row("distinct images", report.distinct.to_string()),
         row("recoveries cut", report.nested.to_string()),
-        row("states/s", format!("{speed:.0}")),
-        row("distinct/s", format!("{images:.0}")),
     ]);
+    if report.reached > 0 {
+        rows.push(row("features reached", report.reached.to_string()));
+    }
+    rows.extend([row("states/s", format!("{speed:.0}")), row("distinct/s", format!("{images:.0}"))]);
     rows
 }
 

@@ -77,6 +77,10 @@ pub(super) struct Author {
     long: Vec<String>,
     /// What a rename has just left.
     left: Option<String>,
+    /// The file that was worked on last: most changes are of one file, since its own changes meet.
+    focus: Option<String>,
+    /// Files stay within two blocks, where every change is one of fragments.
+    small: bool,
 }
 
 impl Author {
@@ -84,6 +88,7 @@ impl Author {
         let mut rng = Rng::new(seed ^ 0x6175_7468_6f72);
         let short = (0..NAMES).map(|i| char::from(b'a' + i as u8).to_string()).collect();
         let long = (0..LONG_NAMES).map(|i| long_name(i, &mut rng)).collect();
+        let small = rng.chance(60);
         Author {
             rng,
             ground,
@@ -92,6 +97,8 @@ impl Author {
             short,
             long,
             left: None,
+            focus: None,
+            small,
         }
     }
 
@@ -160,10 +167,11 @@ impl Author {
     pub(super) fn make_durable(&mut self, last: Option<String>) -> Op {
         let data_only = self.rng.chance(30);
         let path = match self.rng.below(10) {
-            0..4 => last,
-            4..6 => self.file().map(|(path, _)| path),
-            6..8 => self.dir_path(),
-            8 => last.map(|path| above(&path).to_owned()),
+            0..3 => last,
+            3..5 => self.file().map(|(path, _)| path),
+            5 => self.dir_path(),
+            6..8 => last.map(|path| above(&path).to_owned()),
+            8 => Some(String::new()),
             _ => None,
         };
         match path {
@@ -279,11 +287,18 @@ impl Author {
         if self.rng.chance(6) {
             return Some((format!("@{}", self.rng.below(SLOTS + 1)), 0));
         }
+        if self.rng.chance(65) {
+            let known = self.known.files.iter().find(|(path, _)| Some(path) == self.focus.as_ref());
+            if let Some(known) = known {
+                return Some(known.clone());
+            }
+        }
         self.file()
     }
 
     fn contents(&mut self, what: What) -> Option<Op> {
         let (path, size) = self.contents_of()?;
+        self.focus = Some(path.clone());
         Some(match what {
             What::Append => {
                 let small = *self.rng.pick(&[1, 200, 512, 700, 1024, 2048, 3000, 5000]);
@@ -310,6 +325,15 @@ impl Author {
     fn edge(&mut self, size: u64) -> u64 {
         let Ground { block, frag, .. } = self.ground;
         let frags = block / frag;
+        if self.small {
+            let at = frag * self.rng.below(2 * frags + 1);
+            return match self.rng.below(5) {
+                0 => at + 1,
+                1 => at.saturating_sub(1),
+                2 => self.rng.below(block),
+                _ => at,
+            };
+        }
         let near_end = size.saturating_sub(1) / block * block;
         let at = match self.rng.below(20) {
             0..8 => near_end + frag * self.rng.below(frags + 1),

@@ -10,9 +10,11 @@
 mod author;
 mod ground;
 mod profile;
+mod vary;
 
 pub use ground::Ground;
 pub use profile::{PROFILES, Profile};
+pub use vary::vary;
 
 use super::Script;
 use crate::random::{Features, Generator, Op, Outcome, Player, Shape};

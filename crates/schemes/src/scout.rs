@@ -1,0 +1,322 @@
+//! A scheme that notes what is reached: for a search that prefers calls which lead to something new.
+//!
+//! C1. A scout changes nothing: it asks the scheme behind it what it is asked itself, and gives its answers.
+//! C2. A feature is small and says nothing about numbers of inodes, addresses or times: two scripts reach the same ones
+//!     if they lead a scheme through the same places.
+//!
+//! What is seen is what a scheme shows: the steps that it is told, with the kind of call, the role of the buf, the shape of
+//! the pointer and the answer; which rule holds back what in an image that leaves, and how; and its counters (what was
+//! rolled back, cancelled, deferred), each with the step or the image at which it went up. With these a record's way
+//! through *held*, *carried* and *durable* shows without a look into it. Two features in a row are one as well.
+
+use buf::{
+    Ahead, Answer, BufRef, Cache, CallKind, Fields, Held, How, ImageNo, Leave, Must, Op, Promises, Ready, Role, Scheme,
+    Sequence, Slot, Step, WhileLeaving,
+};
+use ondisk::Ino;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Something that a script may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Feature {
+    /// A step in a call, and what was answered.
+    Step {
+        /// The call.
+        call: CallKind,
+        /// Which step.
+        step: &'static str,
+        /// What the buf holds that it is about.
+        role: Option<Role>,
+        /// What else counts: the shape of a run, the level of a pointer, the fields.
+        shape: u8,
+        /// What the scheme demands.
+        answer: &'static str,
+        /// The step's ticket was ripe at once.
+        ripe: bool,
+    },
+    /// A buf leaves, or must not yet.
+    Leaves {
+        /// What it holds.
+        role: Role,
+        /// What leaves.
+        what: &'static str,
+    },
+    /// A rule holds something back in a buf that leaves.
+    Rule {
+        /// The rule.
+        rule: &'static str,
+        /// What the buf holds.
+        role: Role,
+        /// How it is held back.
+        how: &'static str,
+    },
+    /// A counter of the scheme went up: at the feature with this number.
+    Counted(&'static str, u32),
+    /// Two features, by their numbers, in a row.
+    Pair(u32, u32),
+}
+
+/// Features that were reached, and how they are numbered.
+#[derive(Debug, Default)]
+pub struct Reached {
+    numbers: FxHashMap<Feature, u32>,
+    /// In this run.
+    now: FxHashSet<Feature>,
+    last: u32,
+    counters: Vec<(&'static str, u64)>,
+}
+
+impl Reached {
+    /// A script begins.
+    pub fn begin(&mut self) {
+        self.now.clear();
+        self.last = 0;
+        self.counters.clear();
+    }
+
+    /// What was reached since then.
+    pub fn now(&self) -> &FxHashSet<Feature> {
+        &self.now
+    }
+
+    fn number(&mut self, feature: Feature) -> u32 {
+        let next = self.numbers.len() as u32 + 1;
+        *self.numbers.entry(feature).or_insert(next)
+    }
+
+    fn note(&mut self, feature: Feature) {
+        let number = self.number(feature);
+        self.now.insert(feature);
+        self.now.insert(Feature::Pair(self.last, number));
+        self.last = number;
+    }
+
+    fn count(&mut self, counters: Vec<(&'static str, u64)>) {
+        for (at, (name, count)) in counters.iter().enumerate() {
+            let before = self.counters.get(at).map_or(0, |(_, before)| *before);
+            // How many there are is no feature, how far they have gone up is.
+            if *count > before && !name.starts_with("dependencies") {
+                self.now.insert(Feature::Counted(name, self.last));
+            }
+        }
+        self.counters = counters;
+    }
+}
+
+/// Stands before another scheme and notes what passes.
+pub struct Scout {
+    inner: Rc<dyn Scheme>,
+    reached: Rc<RefCell<Reached>>,
+}
+
+impl Scout {
+    /// Before `inner`.
+    pub fn new(inner: Rc<dyn Scheme>, reached: Rc<RefCell<Reached>>) -> Scout {
+        Scout { inner, reached }
+    }
+
+    fn note(&self, feature: Feature) {
+        let mut reached = self.reached.borrow_mut();
+        reached.note(feature);
+        reached.count(self.inner.counters());
+    }
+}
+
+fn answer(must: &Must) -> &'static str {
+    match must {
+        Must::Nothing => "",
+        Must::Durable(_) => "durable",
+        Must::InOrder(_) => "in order",
+        Must::Sent(_) => "sent",
+        Must::Wait(_) => "wait",
+    }
+}
+
+/// Whether a run of fragments is there, and whether it stayed where it was.
+fn run_shape(old: buf::Run, new: buf::Run) -> u8 {
+    let grown = u8::from(new.frags > old.frags);
+    match (old.frags, old.at == new.at) {
+        (0, _) => 0,
+        (_, true) => 1 + grown,
+        (_, false) => 3 + grown,
+    }
+}
+
+fn level(slot: &Slot<'_>) -> u8 {
+    match slot {
+        Slot::Inode(_, i) if *i < 12 => 0,
+        Slot::Inode(..) => 8,
+        Slot::Indirect(..) => 16,
+        Slot::ExtAttr(..) => 24,
+    }
+}
+
+/// The step's name, the role of what it is about, and its shape.
+fn kind(step: &Step<'_>) -> (&'static str, Option<Role>, u8) {
+    match step {
+        Step::InodesReady { .. } => ("inodes ready", None, 0),
+        Step::InodeAllocated { directory, .. } => ("inode allocated", None, u8::from(*directory)),
+        Step::Links { before, after, .. } => ("links", None, u8::from(after > before) + 2 * u8::from(*after == 0)),
+        Step::FragmentsTaken { old, new, .. } => ("fragments taken", None, run_shape(*old, *new)),
+        Step::InodeChanged { fields, .. } => ("inode changed", None, fields_number(*fields)),
+        Step::BlockReady { role, block, .. } => ("block ready", Some(*role), u8::from(block.has_moved())),
+        Step::BlockAllocated { role, slot, old, new, freed, .. } => {
+            ("block allocated", Some(*role), run_shape(*old, *new) + level(slot) + 32 * u8::from(freed.is_some()))
+        }
+        Step::SizeGrown { directory, .. } => ("size grown", None, u8::from(*directory)),
+        Step::LinkAdded { mkdir, .. } => ("link added", None, u8::from(mkdir.is_some())),
+        Step::LinkChanged { dotdot, kind_before, .. } => ("link changed", None, *kind_before << 1 | u8::from(*dotdot)),
+        Step::LinkRemoved { .. } => ("link removed", None, 0),
+        Step::BlocksReleased { at, blocks, .. } => ("blocks released", Some(at.kind()), (blocks.len().min(3)) as u8),
+        Step::InodeReleased { .. } => ("inode released", None, 0),
+        Step::DataWritten { block, .. } => ("data written", Some(block.kind()), u8::from(block.is_durable())),
+    }
+}
+
+fn fields_number(fields: Fields) -> u8 {
+    match fields {
+        Fields::LinksUp => 0,
+        Fields::LinksDown => 1,
+        Fields::Size => 2,
+        Fields::DirectorySize => 3,
+        Fields::Mode => 4,
+        Fields::Times => 5,
+    }
+}
+
+impl Scheme for Scout {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn declares(&self) -> Promises {
+        self.inner.declares()
+    }
+
+    fn wants_log(&self) -> Option<buf::LogKind> {
+        self.inner.wants_log()
+    }
+
+    fn wants_changes(&self) -> bool {
+        self.inner.wants_changes()
+    }
+
+    fn will_change(&self, buf: &BufRef) {
+        self.inner.will_change(buf);
+    }
+
+    fn begin_log(&self, file: buf::LogFile) -> buf::Boxed<'static, vfs::Result<u64>> {
+        self.inner.begin_log(file)
+    }
+
+    fn wants_sync(&self) -> bool {
+        self.inner.wants_sync()
+    }
+
+    fn is_moving(&self, dir: Ino) -> bool {
+        self.inner.is_moving(dir)
+    }
+
+    fn look_ahead(&self, ino: Ino, ahead: Ahead) {
+        self.inner.look_ahead(ino, ahead);
+    }
+
+    fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
+        self.inner.begin(cache, op)
+    }
+
+    fn end(&self, cache: &Rc<Cache>, op: Op) -> Must {
+        self.inner.end(cache, op)
+    }
+
+    fn give_up(&self, cache: &Rc<Cache>, op: Op) {
+        self.inner.give_up(cache, op);
+    }
+
+    fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
+        let (name, role, shape) = kind(&step);
+        let given = self.inner.step(cache, op, step);
+        let (answer, ripe) = (answer(&given.must), given.ripe.is_some());
+        self.note(Feature::Step { call: op.kind, step: name, role, shape, answer, ripe });
+        given
+    }
+
+    fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
+        let role = buf.kind();
+        for held in self.inner.explain(cache, buf) {
+            let how = match held.how {
+                How::RolledBack => "rolled back",
+                How::Waits => "waits",
+                How::Kept => "kept",
+            };
+            for (_, rule) in held.until {
+                self.note(Feature::Rule { rule, role, how });
+            }
+        }
+        let leave = self.inner.leaving(cache, buf, image);
+        let what = match &leave {
+            Leave::AsIs => "as it is",
+            Leave::Image(_) => "rolled back",
+            Leave::Older(_) => "an older image",
+            Leave::AfterBufs(_) => "after others",
+            Leave::After(_) => "after something",
+        };
+        self.note(Feature::Leaves { role, what });
+        leave
+    }
+
+    fn sequence(&self, buf: &BufRef) -> Sequence {
+        self.inner.sequence(buf)
+    }
+
+    fn sent(&self, buf: &BufRef, written: &disk::Written, fresh: bool) -> bool {
+        self.inner.sent(buf, written, fresh)
+    }
+
+    fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {
+        self.inner.ready(cache, buf)
+    }
+
+    fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
+        self.inner.landed(cache, buf, image);
+        self.note(Feature::Leaves { role: buf.kind(), what: "landed" });
+    }
+
+    fn discarded(&self, cache: &Rc<Cache>, buf: &BufRef) {
+        self.inner.discarded(cache, buf);
+    }
+
+    fn wants_flush(&self) -> bool {
+        self.inner.wants_flush()
+    }
+
+    fn failed(&self, buf: &BufRef) {
+        self.inner.failed(buf);
+    }
+
+    fn while_leaving(&self) -> WhileLeaving {
+        self.inner.while_leaving()
+    }
+
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, data_only: bool) -> Must {
+        self.inner.fsync(cache, ino, inode, data_only)
+    }
+
+    fn sync(&self, cache: &Rc<Cache>) -> Must {
+        self.inner.sync(cache)
+    }
+
+    fn tick(&self, cache: &Rc<Cache>, now: rt::Time) {
+        self.inner.tick(cache, now);
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.inner.counters()
+    }
+
+    fn explain(&self, cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
+        self.inner.explain(cache, buf)
+    }
+}
