@@ -7,6 +7,7 @@ use crate::plan::{Plan, Shard};
 use crate::report::Violation;
 use crate::verdict::Memory;
 use crate::{Counters, Error};
+use std::ops::Range;
 use workload::random::Op;
 use workload::script::Script;
 
@@ -23,40 +24,41 @@ pub fn shrink(plan: &Plan, violation: &Violation) -> Result<Violation, Error> {
     let mut best = (plan.clone(), violation.clone());
     let mut memory = Memory::default();
     let mut tries = 0;
+    // Half of what is left at a time, then ever less (Zeller and Hildebrandt, TSE 2002, section 3, without complements).
     // Calls first, then what prepares them: a call that goes makes its preparation needless.
-    let mut again = true;
-    while again {
-        again = false;
-        let count = best.0.script.calls.len() + best.0.script.setup.len();
-        for leave_out in (0..count).rev() {
+    let mut run = best.0.script.steps().count().div_ceil(2);
+    while run > 0 {
+        let mut again = false;
+        let mut end = best.0.script.steps().count();
+        while end > 0 && tries < TRIES {
             tries += 1;
-            if tries > TRIES {
-                break;
-            }
-            let shorter = without(&best.0.script, leave_out);
+            let leave_out = end.saturating_sub(run)..end;
+            end = leave_out.start;
+            let shorter = without(&best.0.script, &leave_out);
             if let Some(found) = try_script(plan, shorter, violation, &mut memory) {
                 (best, again) = (found, true);
             }
         }
-        again &= tries <= TRIES;
+        // At the last, a call may be needless since a later one is gone.
+        if run > 1 || !again || tries >= TRIES {
+            run /= 2;
+        }
     }
     let (plan, found) = best;
     let id: Id = found.id.parse()?;
     Ok(fewest_lost(&plan, id.moments(), id.fates(), found.oracle)?.unwrap_or(found))
 }
 
-/// The script without call number `index`, counted from the end of the calls to the beginning of the set-up.
-fn without(script: &Script, index: usize) -> Script {
-    let keep = |ops: &[Op], but: Option<usize>| -> Vec<Op> {
-        ops.iter().enumerate().filter(|(i, _)| Some(*i) != but).map(|(_, op)| op.clone()).collect()
+/// The script without some of its steps, which are counted from the beginning of the set-up.
+fn without(script: &Script, leave_out: &Range<usize>) -> Script {
+    let keep = |ops: &[Op], before: usize| -> Vec<Op> {
+        ops.iter().enumerate().filter(|(i, _)| !leave_out.contains(&(before + i))).map(|(_, op)| op.clone()).collect()
     };
-    let setup = script.setup.len();
-    let (from_setup, from_calls) = (Some(index).filter(|i| *i < setup), index.checked_sub(setup));
     Script {
         name: "shrunk".into(),
         says: script.says.clone(),
-        setup: keep(&script.setup, from_setup),
-        calls: keep(&script.calls, from_calls),
+        setup: keep(&script.setup, 0),
+        calls: keep(&script.calls, script.setup.len()),
         ..Script::default()
     }
 }

@@ -38,9 +38,9 @@ pub enum Rule {
     /// that were there are lost.
     AttributesInitialised,
     /// A block whose older state is on the disk, at its new place before a pointer leads there. Otherwise what was made
-    /// durable before is lost with the rest.
+    /// durable before is lost with the rest. [`Rule::DataInitialised`] demands it of every block, and stands in its place.
     MovedContents,
-    /// A new block of data, before a pointer to it (an option). Otherwise a file shows old bytes.
+    /// A block of data, new or moved, before a pointer to it (an option). Otherwise a file shows old bytes.
     DataInitialised,
     /// The pointer to the new place of a fragment, before the old place is free again. Otherwise two files own it.
     MovedFragment,
@@ -115,6 +115,7 @@ impl RuleNames for Rule {
     fn holds_with(self, init: AllocInit) -> bool {
         match self {
             Rule::DirectoryInitialised => init != AllocInit::None,
+            Rule::MovedContents => init != AllocInit::All,
             Rule::DataInitialised => init == AllocInit::All,
             _ => true,
         }
