@@ -246,6 +246,20 @@ const OF_JOURNALS: [Journaled; 3] = [
     ),
 ];
 
+/// A transaction was being written, and a tick gave the log's room back up to the log's end, past its records.
+#[test]
+fn a_log_keeps_what_is_being_written_to_it() {
+    let script = Script::parse("found", include_str!("found/log-forgets-what-it-writes.scr")).expect("it is a script");
+    let sata = Device::by_name("sata").expect("it comes ready");
+    let shape = Shape { fsize: 2048, ..ufs2(8, 16384) };
+    let mut plan = Plan { shape, states: 800, seed: 5_000_000, ..Plan::new("wafs", script, sata) };
+    for (key, value) in [("logmode", "sync"), ("data", "journal")] {
+        plan.settings.set(key, value).expect("it is a setting").expect("it can be set so");
+    }
+    let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
+    assert_eq!(report.violations.first().map(|found| found.detail.clone()), None);
+}
+
 #[test]
 fn what_was_found_of_journals_is_not_found_again() {
     let wrong = common::by_two(OF_JOURNALS.len(), |at| {

@@ -114,7 +114,7 @@ fn what_can_be_named_is_listed() {
     assert!(len(&rules) >= 3);
     let keys: Vec<_> = rules[0].as_object().unwrap().keys().cloned().collect();
     assert_eq!(keys, ["rule", "says", "scheme"]);
-    let fewer = crash(0, &["--list-rules", "--set", "allocinit=dirs"]);
+    let fewer = crash(0, &["--list-rules", "--set", "allocinit=none"]);
     assert!(len(&fewer) < len(&rules));
     assert_eq!(len(&crash(0, &["--list-disks"])), 5);
     let workloads = crash(0, &["--list-workloads"]);

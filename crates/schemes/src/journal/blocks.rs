@@ -59,7 +59,8 @@ impl Log for Blocks {
             let id = file.on.rt().rng().next_u64();
             Journal::make(&place, file.frag, id).await.map_err(failed)?;
             let (journal, _) = Journal::open(place, Options { commit: Commit::Together }).await.map_err(failed)?;
-            Ok((Blocks { journal, frag: file.frag, marks: Marks::default() }, id))
+            let marks = Marks::new(Seq(journal.last().0 + 1));
+            Ok((Blocks { journal, frag: file.frag, marks }, id))
         })
     }
 
@@ -83,7 +84,7 @@ impl Log for Blocks {
     fn write(&self, txn: Txn, form: Form) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
             let seq = self.journal.commit(form.whole).await.map_err(failed)?;
-            self.marks.note(txn, seq);
+            self.marks.note(txn, seq, Seq(seq.0 + 1));
             Ok(())
         })
     }
@@ -102,7 +103,7 @@ impl Log for Blocks {
             if !now && self.journal.room() > self.journal.size() * 3 / 4 {
                 return Ok(());
             }
-            let upto = self.marks.forget(before).map_or(self.journal.last(), |first| Seq(first.0.saturating_sub(1)));
+            let upto = Seq(self.marks.forget(before).0.saturating_sub(1));
             self.journal.checkpoint(upto).await.map_err(failed)
         })
     }

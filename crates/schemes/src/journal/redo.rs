@@ -59,8 +59,8 @@ impl Log for Redo {
             let place = wafs::Place::parts(&file.on, &file.extents).map_err(failed)?;
             let (make, mount) = (wafs::MakeOptions::default(), wafs::MountOptions { mode: wafs::Mode::Async });
             let log = wafs::Log::begin(place, make, mount).await.map_err(failed)?;
-            let id = log.id();
-            Ok((Redo { log, marks: Marks::default(), bytes: Cell::new(0) }, id))
+            let (id, marks) = (log.id(), Marks::new(log.end()));
+            Ok((Redo { log, marks, bytes: Cell::new(0) }, id))
         })
     }
 
@@ -98,7 +98,7 @@ impl Log for Redo {
             }
             self.log.force(self.log.last()).await.map_err(failed)?;
             self.bytes.set(self.bytes.get() + form.len() as u64);
-            first.into_iter().for_each(|lsn| self.marks.note(txn, lsn));
+            first.into_iter().for_each(|lsn| self.marks.note(txn, lsn, self.log.end()));
             Ok(())
         })
     }
@@ -114,8 +114,7 @@ impl Log for Redo {
 
     fn reclaim(&self, before: Txn, now: bool) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
-            let low = self.marks.forget(before).unwrap_or(self.log.end());
-            self.log.reclaim(low).map_err(failed)?;
+            self.log.reclaim(self.marks.forget(before)).map_err(failed)?;
             if now { self.log.checkpoint().await.map_err(failed) } else { Ok(()) }
         })
     }

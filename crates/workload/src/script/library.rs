@@ -126,7 +126,7 @@ mod tests {
             assert_eq!(find(&script.name), Some(script));
         }
         for script in all() {
-            let most = if script.name == "mixed" { 70 } else { 15 };
+            let most = if script.name == "mixed" { 90 } else { 15 };
             assert!((6..=most).contains(&script.calls.len()), "{}: {} calls", script.name, script.calls.len());
             let durable = |op: &&Op| matches!(op, Op::Fsync { .. } | Op::Sync);
             assert!(script.calls.iter().filter(durable).count() >= 2, "{}", script.name);
