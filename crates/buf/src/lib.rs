@@ -39,6 +39,7 @@ mod promises;
 mod scheme;
 mod syncer;
 mod ticket;
+mod wrapper;
 
 #[cfg(test)]
 mod tests;
@@ -55,6 +56,7 @@ pub use scheme::{
     Slot, Step, Undo, WhileLeaving,
 };
 pub use ticket::{Freed, Ledger, Ticket, Told, Watch};
+pub use wrapper::Wrapper;
 
 /// A boxed future of this thread.
 pub type Boxed<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + 'a>>;

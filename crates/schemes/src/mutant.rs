@@ -13,9 +13,7 @@ mod tests;
 pub use list::mutants;
 use list::{Place, Site};
 
-use buf::{
-    Answer, BufRef, Cache, Held, ImageNo, Key, Leave, Must, Op, Promises, Ready, Scheme, Sequence, Step, WhileLeaving,
-};
+use buf::{Answer, BufRef, Cache, Key, Must, Op, Scheme, Step, Wrapper};
 use ondisk::{Ino, Lbn};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -208,41 +206,11 @@ fn one_by_one(cache: &Rc<Cache>, musts: Vec<Must>) -> Must {
     }))
 }
 
-impl Scheme for Mutant {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
+impl Wrapper for Mutant {
+    type Inner = dyn Scheme;
 
-    fn declares(&self) -> Promises {
-        self.inner.declares()
-    }
-
-    fn wants_log(&self) -> Option<buf::LogKind> {
-        self.inner.wants_log()
-    }
-
-    fn wants_changes(&self) -> bool {
-        self.inner.wants_changes()
-    }
-
-    fn will_change(&self, buf: &BufRef) {
-        self.inner.will_change(buf);
-    }
-
-    fn begin_log(&self, file: buf::LogFile) -> buf::Boxed<'static, vfs::Result<u64>> {
-        self.inner.begin_log(file)
-    }
-
-    fn wants_sync(&self) -> bool {
-        self.inner.wants_sync()
-    }
-
-    fn is_moving(&self, dir: Ino) -> bool {
-        self.inner.is_moving(dir)
-    }
-
-    fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
-        self.inner.begin(cache, op)
+    fn inner(&self) -> &Self::Inner {
+        &*self.inner
     }
 
     fn end(&self, cache: &Rc<Cache>, op: Op) -> Must {
@@ -266,42 +234,6 @@ impl Scheme for Mutant {
         self.spoil_step(cache, op, place, answer)
     }
 
-    fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
-        self.inner.leaving(cache, buf, image)
-    }
-
-    fn sequence(&self, buf: &BufRef) -> Sequence {
-        self.inner.sequence(buf)
-    }
-
-    fn sent(&self, buf: &BufRef, written: &disk::Written, fresh: bool) -> bool {
-        self.inner.sent(buf, written, fresh)
-    }
-
-    fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {
-        self.inner.ready(cache, buf)
-    }
-
-    fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
-        self.inner.landed(cache, buf, image);
-    }
-
-    fn discarded(&self, cache: &Rc<Cache>, buf: &BufRef) {
-        self.inner.discarded(cache, buf);
-    }
-
-    fn wants_flush(&self) -> bool {
-        self.inner.wants_flush()
-    }
-
-    fn failed(&self, buf: &BufRef) {
-        self.inner.failed(buf);
-    }
-
-    fn while_leaving(&self) -> WhileLeaving {
-        self.inner.while_leaving()
-    }
-
     fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, data_only: bool) -> Must {
         match self.spec.deed {
             Deed::Fsync(deed) => self.spoil_fsync(deed, cache, ino, inode),
@@ -314,17 +246,5 @@ impl Scheme for Mutant {
             Deed::Sync(deed) if self.spoils() => self.spoil_sync(deed, cache),
             _ => self.inner.sync(cache),
         }
-    }
-
-    fn tick(&self, cache: &Rc<Cache>, now: rt::Time) {
-        self.inner.tick(cache, now);
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        self.inner.counters()
-    }
-
-    fn explain(&self, cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
-        self.inner.explain(cache, buf)
     }
 }

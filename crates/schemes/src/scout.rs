@@ -9,11 +9,7 @@
 //! rolled back, cancelled, deferred), each with the step or the image at which it went up. With these a record's way
 //! through *held*, *carried* and *durable* shows without a look into it. Two features in a row are one as well.
 
-use buf::{
-    Ahead, Answer, BufRef, Cache, CallKind, Fields, Held, How, ImageNo, Leave, Must, Op, Promises, Ready, Role, Scheme,
-    Sequence, Slot, Step, WhileLeaving,
-};
-use ondisk::Ino;
+use buf::{Answer, BufRef, Cache, CallKind, Fields, How, ImageNo, Leave, Must, Op, Role, Scheme, Slot, Step, Wrapper};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -186,53 +182,11 @@ fn fields_number(fields: Fields) -> u8 {
     }
 }
 
-impl Scheme for Scout {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
+impl Wrapper for Scout {
+    type Inner = dyn Scheme;
 
-    fn declares(&self) -> Promises {
-        self.inner.declares()
-    }
-
-    fn wants_log(&self) -> Option<buf::LogKind> {
-        self.inner.wants_log()
-    }
-
-    fn wants_changes(&self) -> bool {
-        self.inner.wants_changes()
-    }
-
-    fn will_change(&self, buf: &BufRef) {
-        self.inner.will_change(buf);
-    }
-
-    fn begin_log(&self, file: buf::LogFile) -> buf::Boxed<'static, vfs::Result<u64>> {
-        self.inner.begin_log(file)
-    }
-
-    fn wants_sync(&self) -> bool {
-        self.inner.wants_sync()
-    }
-
-    fn is_moving(&self, dir: Ino) -> bool {
-        self.inner.is_moving(dir)
-    }
-
-    fn look_ahead(&self, ino: Ino, ahead: Ahead) {
-        self.inner.look_ahead(ino, ahead);
-    }
-
-    fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
-        self.inner.begin(cache, op)
-    }
-
-    fn end(&self, cache: &Rc<Cache>, op: Op) -> Must {
-        self.inner.end(cache, op)
-    }
-
-    fn give_up(&self, cache: &Rc<Cache>, op: Op) {
-        self.inner.give_up(cache, op);
+    fn inner(&self) -> &Self::Inner {
+        &*self.inner
     }
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
@@ -267,56 +221,8 @@ impl Scheme for Scout {
         leave
     }
 
-    fn sequence(&self, buf: &BufRef) -> Sequence {
-        self.inner.sequence(buf)
-    }
-
-    fn sent(&self, buf: &BufRef, written: &disk::Written, fresh: bool) -> bool {
-        self.inner.sent(buf, written, fresh)
-    }
-
-    fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {
-        self.inner.ready(cache, buf)
-    }
-
     fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
         self.inner.landed(cache, buf, image);
         self.note(Feature::Leaves { role: buf.kind(), what: "landed" });
-    }
-
-    fn discarded(&self, cache: &Rc<Cache>, buf: &BufRef) {
-        self.inner.discarded(cache, buf);
-    }
-
-    fn wants_flush(&self) -> bool {
-        self.inner.wants_flush()
-    }
-
-    fn failed(&self, buf: &BufRef) {
-        self.inner.failed(buf);
-    }
-
-    fn while_leaving(&self) -> WhileLeaving {
-        self.inner.while_leaving()
-    }
-
-    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, data_only: bool) -> Must {
-        self.inner.fsync(cache, ino, inode, data_only)
-    }
-
-    fn sync(&self, cache: &Rc<Cache>) -> Must {
-        self.inner.sync(cache)
-    }
-
-    fn tick(&self, cache: &Rc<Cache>, now: rt::Time) {
-        self.inner.tick(cache, now);
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        self.inner.counters()
-    }
-
-    fn explain(&self, cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
-        self.inner.explain(cache, buf)
     }
 }

@@ -27,8 +27,8 @@ mod tests;
 
 use crate::SoftUpdates;
 use buf::{
-    Ahead, Answer, Boxed, BufRef, Cache, Held, How, ImageNo, Leave, LogFile, LogKind, Must, Op, Promises, Ready, Role,
-    Scheme, Step, WhileLeaving,
+    Answer, Boxed, BufRef, Cache, Held, How, ImageNo, Leave, LogFile, LogKind, Must, Op, Promises, Ready, Role, Scheme,
+    Step, Wrapper,
 };
 use log::Log;
 use ondisk::Ino;
@@ -154,7 +154,13 @@ async fn begin_anew(
     durable.await
 }
 
-impl Scheme for Suj {
+impl Wrapper for Suj {
+    type Inner = SoftUpdates;
+
+    fn inner(&self) -> &Self::Inner {
+        &*self.inner
+    }
+
     fn name(&self) -> &'static str {
         "suj"
     }
@@ -179,10 +185,6 @@ impl Scheme for Suj {
         self.state.borrow().overdue || self.log().is_some_and(|log| log.borrow().is_full())
     }
 
-    fn is_moving(&self, dir: Ino) -> bool {
-        self.inner.is_moving(dir)
-    }
-
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
         {
             let mut state = self.state.borrow_mut();
@@ -201,8 +203,9 @@ impl Scheme for Suj {
         self.inner.end(cache, op)
     }
 
-    fn look_ahead(&self, ino: Ino, ahead: Ahead) {
-        self.inner.look_ahead(ino, ahead);
+    fn give_up(&self, cache: &Rc<Cache>, op: Op) {
+        self.state.borrow_mut().running.remove(&op.id);
+        self.inner.give_up(cache, op);
     }
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
@@ -236,26 +239,6 @@ impl Scheme for Suj {
                 self.inner.ready(cache, buf)
             }
         }
-    }
-
-    fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
-        self.inner.landed(cache, buf, image);
-    }
-
-    fn discarded(&self, cache: &Rc<Cache>, buf: &BufRef) {
-        self.inner.discarded(cache, buf);
-    }
-
-    fn wants_flush(&self) -> bool {
-        self.inner.wants_flush()
-    }
-
-    fn failed(&self, buf: &BufRef) {
-        self.inner.failed(buf);
-    }
-
-    fn while_leaving(&self) -> WhileLeaving {
-        self.inner.while_leaving()
     }
 
     fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, data_only: bool) -> Must {

@@ -2,10 +2,7 @@
 //! what another scheme answers to each, and what it lets leave.
 
 use crate::words::{Name, Words, call};
-use buf::{
-    Answer, BufRef, Cache, Held, How, ImageNo, Key, Leave, Must, Op, Promises, Ready, Role, Scheme, Sequence, Step,
-    WhileLeaving,
-};
+use buf::{Answer, BufRef, Cache, Held, How, ImageNo, Key, Leave, Must, Op, Role, Scheme, Step, Wrapper};
 use std::rc::Rc;
 
 /// One line of the story.
@@ -166,37 +163,11 @@ fn changed_by(step: &Step<'_>) -> Vec<BufRef> {
     bufs
 }
 
-impl Scheme for Teller {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
+impl Wrapper for Teller {
+    type Inner = dyn Scheme;
 
-    fn declares(&self) -> Promises {
-        self.inner.declares()
-    }
-
-    fn wants_log(&self) -> Option<buf::LogKind> {
-        self.inner.wants_log()
-    }
-
-    fn wants_changes(&self) -> bool {
-        self.inner.wants_changes()
-    }
-
-    fn will_change(&self, buf: &BufRef) {
-        self.inner.will_change(buf);
-    }
-
-    fn begin_log(&self, file: buf::LogFile) -> buf::Boxed<'static, vfs::Result<u64>> {
-        self.inner.begin_log(file)
-    }
-
-    fn wants_sync(&self) -> bool {
-        self.inner.wants_sync()
-    }
-
-    fn is_moving(&self, dir: ondisk::Ino) -> bool {
-        self.inner.is_moving(dir)
+    fn inner(&self) -> &Self::Inner {
+        &*self.inner
     }
 
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
@@ -209,10 +180,6 @@ impl Scheme for Teller {
         let must = self.inner.end(cache, op);
         self.tell_bracket(op, format!("end {}", call(op.kind)), &must);
         must
-    }
-
-    fn give_up(&self, cache: &Rc<Cache>, op: Op) {
-        self.inner.give_up(cache, op);
     }
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
@@ -241,56 +208,8 @@ impl Scheme for Teller {
         leave
     }
 
-    fn sequence(&self, buf: &BufRef) -> Sequence {
-        self.inner.sequence(buf)
-    }
-
-    fn sent(&self, buf: &BufRef, written: &disk::Written, fresh: bool) -> bool {
-        self.inner.sent(buf, written, fresh)
-    }
-
-    fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {
-        self.inner.ready(cache, buf)
-    }
-
     fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
         (self.listen)(Heard::Landed { buf: Piece::of(buf), image: image.0 });
         self.inner.landed(cache, buf, image);
-    }
-
-    fn discarded(&self, cache: &Rc<Cache>, buf: &BufRef) {
-        self.inner.discarded(cache, buf);
-    }
-
-    fn wants_flush(&self) -> bool {
-        self.inner.wants_flush()
-    }
-
-    fn failed(&self, buf: &BufRef) {
-        self.inner.failed(buf);
-    }
-
-    fn while_leaving(&self) -> WhileLeaving {
-        self.inner.while_leaving()
-    }
-
-    fn fsync(&self, cache: &Rc<Cache>, ino: ondisk::Ino, inode: &BufRef, data_only: bool) -> Must {
-        self.inner.fsync(cache, ino, inode, data_only)
-    }
-
-    fn sync(&self, cache: &Rc<Cache>) -> Must {
-        self.inner.sync(cache)
-    }
-
-    fn tick(&self, cache: &Rc<Cache>, now: rt::Time) {
-        self.inner.tick(cache, now);
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        self.inner.counters()
-    }
-
-    fn explain(&self, cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
-        self.inner.explain(cache, buf)
     }
 }
