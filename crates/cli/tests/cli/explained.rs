@@ -8,14 +8,14 @@ use std::{env, fs};
 const HEAD: &str = "\
 # One call, explained
 
-What `ordo trace --explain` prints: the steps of a call as the scheme gets them; what the scheme holds back, and which bufs
-must be durable before it lets it go; which images leave, and what is rolled back in them; and when everything is durable.
-Made from live runs by `crates/cli/tests/cli/explained.rs`; `ORDO_BLESS=1 cargo test -p ordo --test cli explained`
-rewrites it. The words are explained in the [glossary](glossary.md).
+What `ordo trace --explain` prints: the steps of a call as the scheme gets them; what the scheme holds back, and which
+bufs must be durable before it lets it go; which images leave, and what is rolled back in them; and when everything is
+durable. Made from live runs by `crates/cli/tests/cli/explained.rs`; `ORDO_BLESS=1 cargo test -p ordo --test cli
+explained` rewrites it. The words are explained in the [glossary](glossary.md).
 
-The disk is modelled, time is virtual, and the same arguments give the same lines. `@n+m` means m fragments from fragment n
-on. The images of a buf are numbered from the beginning of the call. The scheme's rules are in parentheses, by their names
-in `ordo crash --list-rules`. `--svg` draws the same; [explain.svg](explain.svg) is the last run below.
+The disk is modelled, time is virtual, and the same arguments give the same lines. `@n+m` means m fragments from
+fragment n on. The images of a buf are numbered from the beginning of the call. The scheme's rules are in parentheses,
+by their names in `ordo crash --list-rules`. `--svg` draws the same; [explain.svg](explain.svg) is the last run below.
 ";
 
 /// What is shown: arguments, and why it is worth seeing.
