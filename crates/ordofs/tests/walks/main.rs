@@ -36,8 +36,8 @@ would be safe if each were durable before the next began.
 
 The volume: UFS2, blocks of 4096 bytes and fragments of 512, on a disk with a volatile cache. `@n+m` means m fragments
 from fragment n on. Before each walk everything is durable. `-> ` is what the scheme demands, `disk: ` a request to the
-disk; below `later` is what a sync after the call writes. A negative block number is an indirect block: -12 is the
-first.
+disk; below `later` is what a sync after the call writes. A block number such as -12 is an indirect block: -12
+is the first.
 ";
 
 /// Writes the story down: the steps as they are told, and before each of them what the disk was asked for.
