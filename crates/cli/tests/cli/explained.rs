@@ -8,24 +8,25 @@ use std::{env, fs};
 const HEAD: &str = "\
 # One call, explained
 
-What `ordo trace --explain` prints: the steps of a call as the scheme is told them, what the scheme holds back from then on
-and until what is durable, what leaves and without what, and when everything is durable. Made from live runs by
-`crates/cli/tests/cli/explained.rs`; `ORDO_BLESS=1 cargo test -p ordo --test cli explained` rewrites it.
+What `ordo trace --explain` prints: the steps of a call as the scheme gets them; what the scheme holds back, and which
+bufs must be durable before it lets it go; which images leave, and what is rolled back in them; and when everything is
+durable. Made from live runs by `crates/cli/tests/cli/explained.rs`; `ORDO_BLESS=1 cargo test -p ordo --test cli
+explained` rewrites it. The words are explained in the [glossary](glossary.md).
 
-The disk is modelled, time is virtual, and the same arguments give the same lines. `@n+m` are m fragments from fragment n
-on. Images of a buf are counted from the beginning of the call. In parentheses stand the rules of the scheme, as
-`ordo crash --list-rules` has them. With `--svg` the same is drawn; [explain.svg](explain.svg) is the last run below.
+The disk is modelled, time is virtual, and the same arguments give the same lines. `@n+m` means m fragments from
+fragment n on. The images of a buf are numbered from the beginning of the call. The scheme's rules are in parentheses,
+by their names in `ordo crash --list-rules`. `--svg` draws the same; [explain.svg](explain.svg) is the last run below.
 ";
 
 /// What is shown: arguments, and why it is worth seeing.
 const RUNS: &[(&[&str], &str)] = &[
     (
         &["--scheme", "sync", "--setup", "mkdir /a", "create", "/a/f"],
-        "The call waits twice, once for each rule of order.",
+        "The call waits twice, once for each ordering rule.",
     ),
     (
         &["--scheme", "async", "--setup", "mkdir /a", "create", "/a/f"],
-        "Nothing waits. The syncer writes everything 30 seconds later, in any order, and nobody flushes.",
+        "Nothing waits. The syncer writes everything 30 seconds later, in any order, and does not flush.",
     ),
     (
         &["--scheme", "softupdates", "--setup", "mkdir /a", "create", "/a/f"],
@@ -33,11 +34,11 @@ const RUNS: &[(&[&str], &str)] = &[
     ),
     (
         &["--scheme", "softupdates", "--at-once", "--setup", "mkdir /a", "create", "/a/f"],
-        "The same where all three must leave at once: two of them without what they may not have yet.",
+        "The same where all three bufs must leave at once: in two of them unsafe changes are rolled back.",
     ),
     (
         &["--scheme", "softupdates", "--setup", "create /f", "--setup", "write /f 0 5000", "unlink", "/f"],
-        "What the file had is free only when nothing on the disk points to it.",
+        "The file's blocks and inode are freed only when nothing on the disk points to them.",
     ),
     (
         &["--scheme", "softupdates", "--at-once", "mkdir", "/d"],

@@ -65,7 +65,7 @@ pub(crate) fn walks() -> Vec<Walk> {
     vec![
         Walk {
             name: "create a/f",
-            about: "The inode is there before its name.",
+            about: "The inode is initialised before its name is entered.",
             before: part!(|s| {
                 s.mkdir_all("a").await?;
             }),
@@ -94,8 +94,8 @@ pub(crate) fn walks() -> Vec<Walk> {
         },
         Walk {
             name: "unlink a/f, its last link",
-            about: "The name goes first; the link, the blocks and the number follow as their tickets come back. The count of 0 and \
-                    the cleared pointers are one change of the inode.",
+            about: "The name is removed first; the link, the blocks and the inode number are freed as the scheme \
+                    returns their\ntickets. The count of 0 and the cleared pointers are one change of the inode.",
             before: part!(|s| {
                 s.mkdir_all("a").await?;
                 s.write_file("a/f", &[1; 5 * BLOCK as usize]).await?;
@@ -132,7 +132,7 @@ pub(crate) fn walks() -> Vec<Walk> {
         },
         Walk {
             name: "rename a/d b/e, a directory over an empty one in another directory",
-            about: "The new parent is counted before `..` leads to it, and the old one no more after that.",
+            about: "The new parent's count is raised before `..` leads to it, and the old parent's is lowered after.",
             before: part!(|s| {
                 s.mkdir_all("a/d").await?;
                 s.mkdir_all("b/e").await?;
@@ -146,8 +146,8 @@ pub(crate) fn walks() -> Vec<Walk> {
         },
         Walk {
             name: "append to f, whose fragments cannot grow where they are",
-            about: "The contents are safe at their new place before a pointer leads there; the old fragments are free when \
-                    nothing points to them any more.",
+            about: "The contents are written to their new place before a pointer leads there; the old fragments are \
+                    freed\nwhen nothing points to them any more.",
             before: part!(|s| {
                 s.write_file("f", &[1; 3 * FRAGMENT as usize]).await?;
                 s.write_file("in-the-way", &[2; FRAGMENT as usize]).await?;

@@ -29,14 +29,15 @@ const POINTERS: u64 = BLOCK / 8;
 const HEAD: &str = "\
 # Walks
 
-What the engine tells a scheme at each step of a call, what the scheme demands before the engine goes on, and what the
-disk is asked for meanwhile. Made from a live run by `crates/ordofs/tests/walks.rs`; `ORDO_BLESS=1 cargo test -p ordofs
---test walks` rewrites it. By rule S0 (`crates/buf/src/scheme.rs`) the order of the steps is one that would be safe if
-each were durable before the next began.
+The steps of a call that the engine reports to a scheme, what the scheme demands before the engine goes on, and the
+requests that the disk gets meanwhile. Made from a live run by `crates/ordofs/tests/walks/main.rs`; `ORDO_BLESS=1 cargo
+test -p ordofs --test walks` rewrites it. By rule S0 (`crates/buf/src/scheme.rs`) the order of the steps is one that
+would be safe if each were durable before the next began.
 
-The volume: UFS2, blocks of 4096 bytes and fragments of 512, on a disk with a volatile cache. `@n+m` are m fragments from
-fragment n on. Before each walk everything is durable; `-> ` is what the scheme demands, `disk: ` what the disk gets, and
-behind `later` stands what a sync writes then. A number such as -12 is that of an indirect block: -12 is the first.
+The volume: UFS2, blocks of 4096 bytes and fragments of 512, on a disk with a volatile cache. `@n+m` means m fragments
+from fragment n on. Before each walk everything is durable. `-> ` is what the scheme demands, `disk: ` a request to the
+disk; below `later` is what a sync after the call writes. A block number such as -12 is an indirect block: -12
+is the first.
 ";
 
 /// Writes the story down: the steps as they are told, and before each of them what the disk was asked for.
