@@ -1,10 +1,10 @@
-//! Where transactions begin in a log, as far as it still has them.
+//! Where the transactions that a log still holds begin.
 
 use super::Txn;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// Places of a log, oldest first, each with its transaction.
+/// Positions in a log, oldest first, each with its transaction.
 pub(super) struct Marks<P>(RefCell<VecDeque<(Txn, P)>>);
 
 impl<P> Default for Marks<P> {
@@ -14,14 +14,14 @@ impl<P> Default for Marks<P> {
 }
 
 impl<P: Copy> Marks<P> {
-    /// The transaction `txn` begins at `place`. One with its number that was there before is not needed.
+    /// The transaction `txn` begins at `place`. An earlier one with the same number is not needed.
     pub(super) fn note(&self, txn: Txn, place: P) {
         let mut marks = self.0.borrow_mut();
         marks.retain(|(known, _)| *known != txn);
         marks.push_back((txn, place));
     }
 
-    /// Forgets those before `txn`. Where the first one begins that stays, if one does.
+    /// Drops the marks before `txn`. Returns where the first transaction that stays begins, if one stays.
     pub(super) fn forget(&self, txn: Txn) -> Option<P> {
         let mut marks = self.0.borrow_mut();
         while marks.front().is_some_and(|(known, _)| *known < txn) {
