@@ -1,10 +1,10 @@
 //! The state machine of soft updates, for every change that must not be on the disk before something else is.
 //!
-//! A pointer to a new block, a name of an inode, an inode with a new number, and the removal of a name all go the same
-//! way: *held* back from every image of their buf until what they depend on is durable, then *carried* by one image and
-//! all that follow, then *durable*. The 1994 paper's two flags (is the predecessor outstanding, is the memory copy
-//! current: appendix, "state") and FreeBSD's four (ATTACHED, UNDONE, COMPLETE, DEPCOMPLETE) say the same of buffers that
-//! are undone in place. Here an image is undone and never the buf, so nothing is ever redone.
+//! A pointer to a new block, a name of an inode, a newly allocated inode, and the removal of a name all take the same
+//! way. They are *held* back from every image of their buf until what they depend on is durable, then *carried* by one
+//! image and all later ones, then *durable*. The 1994 paper's two flags (is the predecessor outstanding, is the memory
+//! copy current: appendix, "state") and FreeBSD's four (ATTACHED, UNDONE, COMPLETE, DEPCOMPLETE) express the same for
+//! buffers that are undone in place. Here an image is undone and never the buf, so nothing is ever redone.
 //!
 //! M1. What one image carries, every later image of the buf carries: a change is never held back again. An image in
 //!     flight may reach the disk before a later one, and after a crash that is the newer state of the two.
