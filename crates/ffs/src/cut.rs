@@ -34,7 +34,7 @@ struct Node {
     level: usize,
     /// Index of the pointer to it in the block above.
     index: u32,
-    /// The first pointer that was examined.
+    /// Pointers from this index on were examined.
     seen: u32,
 }
 
