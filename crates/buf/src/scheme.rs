@@ -1,8 +1,8 @@
 //! The seam between layouts and schemes.
 //!
 //! S0. The engine performs the steps of every call in an order that would be safe if each step became durable before
-//!     the next one began, and it awaits the scheme's answer after each step. The answer says what must happen before
-//!     the engine may go on; a scheme is the sum of its answers.
+//!     the next one began, and it awaits the scheme's answer after each step. A scheme answers one question at each
+//!     step: what must happen before the engine may go on?
 //! S1. A step is reported after its change is in memory, and before the next change is made.
 //! S2. The engine does not free what must not be freed yet: the step carries a [`Ticket`], and the scheme returns it
 //!     when freeing is safe, in its answer or later through [`crate::Cache::ripen`].

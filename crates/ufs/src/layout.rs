@@ -86,9 +86,9 @@ pub trait Layout: 'static {
 
     /// Writes bytes `from..to` (offsets in block `lbn`) with `fill`, which gets the whole block: old contents where it
     /// was stored, zeroes where it was not. Allocates, extends or moves fragments as needed, and grows the file's size
-    /// to the end of what is written; the last block, where it was a fragment and the file grows past it, becomes whole.
-    /// Steps: `BlockReady` for each new block, indirect ones included, before its pointer is set; `BlockAllocated`
-    /// after; `DataWritten` for a block that was there; `InodeChanged` for the size.
+    /// to the end of what is written. If the file grows past its last block and that is a fragment, the block becomes
+    /// whole. Steps: `BlockReady` for each new block, indirect ones included, before its pointer is set;
+    /// `BlockAllocated` after; `DataWritten` for an existing block; `InodeChanged` for the size.
     ///
     /// # Errors
     /// `NoSpace`, `TooBig`, `Io`, `Corrupt`.

@@ -3,9 +3,9 @@
 //! This is the `ufs/ufs` of the BSD kernels: it implements the calls, and performs their steps in the order of rule S0
 //! (see [`buf::Scheme`]). The [`Layout`] decides where things are placed, the scheme when they become durable.
 //!
-//! U1. An inode is durable before a name points to it (`LinksUp` before `LinkAdded`), and a name is gone before its link
-//!     count goes down (a ticket in `LinkRemoved`). At every moment a link count on the disk is at least the number of
-//!     names on the disk; a crash may leave it too high, never too low.
+//! U1. An inode is durable before a name points to it (`LinksUp` before `LinkAdded`), and a name is gone before its
+//!     link count goes down (a ticket in `LinkRemoved`). At every moment a link count on the disk is at least the
+//!     number of names on the disk; a crash may leave it too high, never too low.
 //! U2. A rename sets the new name before it clears the old one, with the link count raised in between: no crash loses
 //!     both.
 //! U3. A call that needs several locks takes the parent's before the child's, and of two directories the ancestor's

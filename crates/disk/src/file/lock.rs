@@ -224,7 +224,7 @@ fn take(layer: &Layer, is_own: bool, writes: bool) -> Result<(), Refused> {
     match flock(&layer.file, how) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => return Err(refused(holder::of_file(layer.inode))),
-        // If a file system does not support such locks, no other program takes any on a layer below it either.
+        // A layer below may be on a file system without such locks; then no other program locks it either.
         Err(_) if !is_own => return Ok(()),
         Err(errno) => return Err(Refused::System(errno.into())),
     }

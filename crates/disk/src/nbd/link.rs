@@ -88,7 +88,7 @@ fn send_all(mut stream: Stream, messages: &mpsc::Receiver<Message>, shared: &Sha
             .write_all(&message.header)
             .and_then(|()| message.parts.iter().try_for_each(|part| stream.write_all(&part.image)));
         if sent.is_err() {
-            stream.shutdown(Shutdown::Both); // the receiver learns of it, and fails what is under way
+            stream.shutdown(Shutdown::Both); // the receiver is notified, and fails what is in flight
             return shared.lose();
         }
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// The largest change that a call has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Done {
-    /// None, as when it was refused; or only frequent changes by reading and overwriting files: times, and contents in
+    /// None, as for a refused call; or only what reading and overwriting files changes often: times, and contents in
     /// place.
     Little,
     /// Something else.

@@ -32,7 +32,7 @@ pub(crate) trait Log: Sized + 'static {
     /// There is room for it, and after it for what a replay would write (Q8).
     fn has_room_for(&self, form: &Self::Form) -> bool;
 
-    /// There is not enough room, or hardly any more, until [`Log::reclaim`] has made some.
+    /// There is not that much room, or hardly more, before [`Log::reclaim`] makes some.
     fn is_full_for(&self, form: &Self::Form) -> bool;
 
     /// Writes a transaction; it is durable when this returns. One with the same number as the last one replaces it.

@@ -4,8 +4,8 @@
 //!     difference is what the transaction has changed.
 //! M2. Three states of a buf can be newer than its home: one that is durable in the log (*stable*), one that is being
 //!     written to the log (*pending*), and that of the running transaction. Only a stable one may be written home.
-//! M3. `low` is the first transaction with a change that the home lacks. The log must not drop it. If the buf is
-//!     discarded, this still holds until that is durable in the log itself.
+//! M3. `low` is the first transaction with a change that the home lacks. The log must not drop it, even if the buf is
+//!     discarded, until the discard is durable in the log itself.
 
 use super::Txn;
 use buf::{BufRef, ImageNo};
@@ -49,7 +49,7 @@ impl Member {
         (self.buf.addr(), self.buf.len()) == (state.at, state.image.len())
     }
 
-    /// An image has landed at home. Returns how many were in flight until then.
+    /// An image has landed at home. Returns how many images in flight that completes.
     fn landed(&mut self, image: ImageNo) -> usize {
         let before = self.sent.len();
         let home = self.sent.iter().filter(|(number, _)| *number <= image).map(|(_, txn)| *txn).max();

@@ -1,7 +1,7 @@
 //! What is held back in a buf and why, in words: the conditions of `leave`, without its effects.
 //!
-//! Nothing here decides anything. This file names exactly what `leave` rolls back in an image; the tests of `ordo
-//! trace` compare the two.
+//! Nothing here decides anything. This file names exactly what `leave` rolls back in an image (except a `doomed` name);
+//! the tests of `ordo trace` compare the two.
 
 use super::arena::Id;
 use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot, RemId};

@@ -112,7 +112,7 @@ mod tests {
         }
     }
 
-    /// Every walk of up to six events. The disk is modelled: it has what the last landed image had, or the image before.
+    /// Every walk of up to six events. The disk is modelled: it has what the last landed image had, or an older image.
     #[test]
     fn on_every_walk_what_was_carried_stays_carried_and_a_cancelled_change_was_never_on_the_disk() {
         let mut stack = vec![(State::Held, 0u32, 0u32, false, 0)];
