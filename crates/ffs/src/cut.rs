@@ -68,8 +68,9 @@ impl Ffs {
         }
     }
 
-    /// Cuts off the last piece within the indirect blocks `from..to` of a file (at least 12). Returns the lowest block
-    /// that the piece could have had: all from there on are done. `None` when there was nothing.
+    /// Cuts off the last piece within blocks `from..to` of a file, which indirect blocks lead to (`from` is at least
+    /// 12). Returns the lowest block that the piece could have had: all from there on are done. `None` when there was
+    /// nothing.
     pub(crate) async fn cut_piece(&self, op: Op, inode: &Inode, from: u64, to: u64, why: Why) -> Result<Option<u64>> {
         let Some((root, mut way)) = self.last_way(inode, from, to).await? else { return Ok(None) };
         let Some(end) = way.last() else { return Ok(None) };

@@ -70,7 +70,7 @@ pub(crate) fn ordered(sync: &Synchronous) -> Promises {
     }
 }
 
-/// Writes the file, its inode, the names that lead to it, and waits for `writes`, which are in flight.
+/// Writes the file, its inode and the names that lead to it, and waits for these and for `more`, writes in flight.
 pub(crate) fn write_with_names(
     cache: &Rc<Cache>,
     names: &NewNames,

@@ -166,7 +166,7 @@ pub(super) struct DirAdd {
     /// It is a `..`, which gives no file a name.
     pub(super) dotdot: bool,
     /// The pointer or size that the directory must have on the disk for the entry to be found (`newdirblk`): its growth
-    /// over the entry, or the block's last move.
+    /// over the entry, and the block's last move.
     pub(super) claim: Option<Id<AllocDep>>,
     /// Its number in the sequence of added and removed names.
     pub(super) seq: u64,
@@ -288,7 +288,7 @@ pub(super) struct Deps {
     /// Pending `..` entries, by their directory.
     pub(super) dotdots: FxHashMap<Ino, Id<DirAdd>>,
     /// By directory: the names that removals in it waited for. The directory's own name must not be removed before
-    /// them.
+    /// these can be reached.
     pub(super) moved_out: FxHashMap<Ino, Vec<Id<DirAdd>>>,
     /// By directory: the removals of its names in other directories, which it was renamed out of.
     pub(super) moved_from: FxHashMap<Ino, Vec<RemId>>,

@@ -1,8 +1,8 @@
 //! The order in which bufs are written, if there is a choice, so that little is rolled back; and what fsync needs.
 //!
 //! O1. Contents and maps wait for nothing, dinodes and indirect blocks for those, directories for dinodes, and removals
-//!     for names elsewhere. Writers with a choice follow that order; those without one (fsync, eviction) do not need it
-//!     for safety.
+//!     for names elsewhere. Writers with a choice follow that order; those without one (fsync, memory pressure) do not
+//!     need it for safety.
 //! O2. Whatever is wanted, some bufs can be written now to get closer to it ([`Advance`]): a change waits for older
 //!     ones (W1 of `names`), or for changes that wait for nothing. fsync goes round by round until nothing is left to
 //!     write.
