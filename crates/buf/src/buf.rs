@@ -13,22 +13,23 @@ pub enum Key {
     /// A piece of the volume's own metadata, by the address of its first fragment: superblock, cylinder groups,
     /// summary, inode blocks.
     Device(FragNo),
-    /// A block of a file: data, a directory, and under negative numbers indirect and extended-attribute blocks.
+    /// A block of a file: data or a directory; indirect and extended-attribute blocks have negative numbers.
     File(Ino, Lbn),
 }
 
-/// The images of one buf in the order in which they were sent: 1, 2, and so on; 0 is what was read from the disk.
+/// Numbers the images of one buf in the order in which they were sent: 1, 2, and so on; 0 is what was read from the
+/// disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ImageNo(pub u32);
 
 impl ImageNo {
-    /// The one after it.
+    /// The next number.
     pub fn next(self) -> ImageNo {
         ImageNo(self.0 + 1)
     }
 }
 
-/// How far the images of a buf have come. It outlives the buf, so that who waits for one does not pin it.
+/// The progress of a buf's images. It outlives the buf, so that waiting for an image does not pin the buf.
 pub(crate) struct Progress {
     pub(crate) key: Key,
     pub(crate) buf: Weak<Buf>,
@@ -38,11 +39,11 @@ pub(crate) struct Progress {
     pub(crate) durable: Cell<ImageNo>,
 }
 
-/// A buf that somebody holds (B6).
+/// A reference to a buf, which pins it (B6).
 pub type BufRef = Rc<Buf>;
 
-/// A piece of the volume in memory. The bytes are read with [`Buf::bytes`] and changed through the cache only, which
-/// so knows what is dirty.
+/// A piece of the volume in memory. The bytes are read with [`Buf::bytes`] and changed only through the cache, which
+/// therefore knows what is dirty.
 pub struct Buf {
     key: Key,
     pub(crate) kind: Cell<Kind>,
@@ -52,14 +53,14 @@ pub struct Buf {
     /// Images that the device does not hold durably yet.
     pub(crate) undurable: Cell<u32>,
     pub(crate) progress: Rc<Progress>,
-    /// The syncer has it in a line, by its `dirty_since`.
+    /// The syncer has it in one of its queues, under its `dirty_since`.
     pub(crate) in_line: Cell<bool>,
-    /// Times that the syncer let it wait for others, so that nothing had to be rolled back.
+    /// How many times the syncer skipped it to avoid a rollback.
     pub(crate) rounds: Cell<u8>,
-    /// An image is on its way to the device.
+    /// An image is in flight to the device.
     pub(crate) leaving: Cell<bool>,
     pub(crate) dirty_since: Cell<Time>,
-    /// Its `dirty_since` when a sweep last passed over it dirty.
+    /// Its `dirty_since` when a sweep last found it dirty.
     pub(crate) marked: Cell<Time>,
     /// The call that changed it last (B7).
     pub(crate) cause: Cell<u64>,
@@ -67,33 +68,33 @@ pub struct Buf {
     /// The newest image that was sent, until it is durable.
     pub(crate) in_flight: RefCell<Option<disk::Written>>,
     pub(crate) place_in_cache: Cell<u32>,
-    /// Woken when the buf is filled, when an image has left, and when one has landed.
+    /// Notified when the buf is filled, when an image is written, and when one has landed.
     pub(crate) changed: rt::sync::Notify,
     pub(crate) stored: Cell<Stored>,
-    /// It began as zeroes, and was not read.
+    /// It was created as zeroes, not read.
     pub(crate) born: Cell<bool>,
     slot: Cell<u32>,
 }
 
-/// What the disk holds of a buf, in an older state perhaps.
+/// What the disk holds of a buf, perhaps in an older state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stored {
     Nothing,
     /// Something, at its address.
     Here,
-    /// Something, at an address that it has left.
+    /// Something, at an address from which the buf has moved.
     Elsewhere,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Being read; the bytes mean nothing yet.
+    /// Being read; the bytes are not valid yet.
     Loading,
-    /// The read failed; whoever waits must ask again.
+    /// The read failed; tasks that wait for it must read again.
     Failed,
     Clean,
     Dirty,
-    /// Thrown away: what it held belongs to nobody, and must never be written.
+    /// Discarded: its contents were freed, and must never be written.
     Dead,
 }
 
@@ -138,7 +139,7 @@ impl Buf {
         Ref::map(self.image.borrow(), |image| &image[..])
     }
 
-    /// The contents as they are now, shared: nobody changes this image any more (B3).
+    /// The present contents as a shared image, which does not change any more (B3).
     pub fn image(&self) -> Image {
         self.image.borrow().clone()
     }
@@ -148,27 +149,27 @@ impl Buf {
         self.image.borrow().len()
     }
 
-    /// Never: a buf holds at least one sector.
+    /// Always `false`: a buf holds at least one sector.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Where it lives, as far as that is known.
+    /// Where it lives, if that is known.
     pub fn addr(&self) -> Option<DiskOff> {
         self.addr.get()
     }
 
-    /// Changed in memory, and no image with that change is under way.
+    /// Changed in memory, and no image with that change is in flight.
     pub fn is_dirty(&self) -> bool {
         self.state.get() == State::Dirty
     }
 
-    /// Everything that was ever changed in it is durable.
+    /// Every change made to it is durable.
     pub fn is_durable(&self) -> bool {
         !self.is_dirty() && self.undurable.get() == 0
     }
 
-    /// The first image that can hold what the buf holds now: the next one, if it is dirty, else the last one.
+    /// The first image that can hold the present contents: the next one if the buf is dirty, else the last one.
     #[inline]
     pub fn current_image(&self) -> ImageNo {
         if self.is_dirty() { self.progress.sent.get().next() } else { self.progress.sent.get() }
@@ -180,25 +181,24 @@ impl Buf {
         self.progress.sent.get().next()
     }
 
-    /// The highest of its images that is durable. Everything in it is, and in those before it: they fall on one place,
-    /// in their order.
+    /// The highest durable image. All images before it are durable, too: they are written to one place in order.
     #[inline]
     pub fn durable_image(&self) -> ImageNo {
         self.progress.durable.get()
     }
 
-    /// It has left an address at which the disk holds an older state of it, and is not durable at its new one yet. A
-    /// pointer to the new one that was durable first would lose what is safe now.
+    /// The buf has moved from an address where the disk holds an older state, and is not durable at its new one yet. If
+    /// a pointer to the new address became durable first, a crash would lose what is safe now.
     pub fn has_moved(&self) -> bool {
         self.stored.get() == Stored::Elsewhere
     }
 
-    /// It began as zeroes, and no image of it was sent: nothing of it is on the disk.
+    /// It was created as zeroes, and no image was sent: the disk holds nothing of it.
     pub fn is_new(&self) -> bool {
         self.born.get() && self.progress.sent.get() == ImageNo(0)
     }
 
-    /// Says that a fresh buf lies over an older state of itself, which was not read since all of it changes.
+    /// Records that the disk holds an older state of a fresh buf, which was not read because all of it changes.
     pub fn set_stored(&self) {
         self.stored.set(Stored::Here);
     }
@@ -218,12 +218,12 @@ impl Buf {
         self.slot.set(slot);
     }
 
-    /// Somebody else has the image, too: a change makes a copy first.
+    /// Another reference to the image exists: a change makes a copy first.
     pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.image.borrow()) > 1
     }
 
-    /// Changes the bytes. A private copy is made first if the present image is on its way (B3).
+    /// Changes the bytes. Makes a private copy first if the present image is in flight (B3).
     pub(crate) fn change<R>(&self, f: impl FnOnce(&mut [u8]) -> R) -> R {
         let mut image = self.image.borrow_mut();
         f(&mut Arc::make_mut(&mut image)[..])

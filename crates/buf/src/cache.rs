@@ -1,4 +1,4 @@
-//! The cache: finding bufs, filling them, changing them.
+//! The cache: finding, filling and changing bufs.
 
 use crate::buf::{State, Stored};
 use crate::dirty::DirtyBufs;
@@ -14,19 +14,20 @@ use std::sync::Arc;
 use std::time::Duration;
 use vfs::{Error, Result};
 
-/// How much memory the cache may use, and how long a change may wait in it.
+/// How much memory the cache may use, and how long a change may stay in it.
 #[derive(Debug, Clone, Copy)]
 pub struct CacheOptions {
     /// Bytes of all bufs together.
     pub bytes: usize,
-    /// Bytes of dirty bufs beyond which whoever makes more waits for the disk.
+    /// Limit of dirty bytes; a caller that dirties more waits for the disk.
     pub dirty_bytes: usize,
-    /// When a change that nobody asks for leaves.
+    /// When the syncer writes a dirty buf that no caller writes.
     pub syncer: Syncer,
-    /// Bufs that are written at once to make room, or to keep little enough dirty.
+    /// Bufs written in one batch, to make room or to stay below the dirty limit.
     pub batch: usize,
-    /// Bytes that are kept for copies on their way ([`WhileLeaving::Copy`]), on a machine whose memory is full: a call waits
-    /// while they take more than this and what the cache has given back. `None`: what is dirty is the only bound.
+    /// Bytes reserved for copies in flight ([`WhileLeaving::Copy`]) on a machine whose memory is full: a call waits
+    /// while copies take more than this plus the memory that the cache has released. `None`: the dirty limit is the
+    /// only bound.
     pub spare: Option<usize>,
 }
 
@@ -35,17 +36,17 @@ pub struct CacheOptions {
 pub enum Syncer {
     /// When it has been dirty for this long (FreeBSD).
     Age(Duration),
-    /// The cache is swept once in this time, an equal part of it each second, spread over all of it. A dirty buf is marked
-    /// by one sweep and written by the next: after one to two such times (SVR4; Ganger and Patt 1994, section 2).
+    /// The cache is swept once in this time, an equal part each second, spread over the whole cache. One sweep marks a
+    /// dirty buf, and the next writes it: after one to two such times (SVR4; Ganger and Patt 1994, section 2).
     Sweep(Duration),
-    /// Early enough to be on its way at this age, and durable as soon as the disk and the scheme let it be: each sweep
-    /// flushes, and what may leave once others are durable leaves in the same sweep or in the next one. A promise to
-    /// callers, where the other two are habits of systems.
+    /// A change is sent before this age, and is durable as soon as disk and scheme allow: each sweep flushes, and what
+    /// must wait for other bufs is written in the same sweep or the next one. This is a promise to callers; the other
+    /// two are habits of systems.
     Within(Duration),
 }
 
 impl Syncer {
-    /// What the papers' systems did; what is studied or compared with them has this.
+    /// The setting of the papers' systems, used to study them and for comparisons.
     pub const OF_THE_PAPERS: Syncer = Syncer::Age(Duration::from_secs(30));
 }
 
@@ -56,13 +57,13 @@ impl Default for CacheOptions {
 }
 
 impl CacheOptions {
-    /// A cache of `bytes`, half of which may be dirty for up to 30 seconds.
+    /// A cache of `bytes` bytes, half of which may be dirty, for up to 30 seconds.
     pub fn of_size(bytes: usize) -> CacheOptions {
         CacheOptions { bytes, dirty_bytes: bytes / 2, syncer: Syncer::OF_THE_PAPERS, batch: 256, spare: None }
     }
 }
 
-/// What a caller wants to find in the cache, and where it is to be read from if it is not there.
+/// What a caller looks up, and where to read it from on a miss.
 #[derive(Debug, Clone, Copy)]
 pub struct Want {
     /// What it is.
@@ -84,13 +85,13 @@ pub struct CacheStats {
     pub misses: u64,
     /// Images sent to the disk.
     pub writes: u64,
-    /// Of these, images in which something was rolled back.
+    /// Of these, images with a rollback.
     pub rollbacks: u64,
     /// Times a caller had to wait for a scheme.
     pub waits: u64,
-    /// Times a change had to wait, since the buf was locked while its image was on its way ([`crate::WhileLeaving`]).
+    /// Times a change waited because the buf was locked while its image was in flight ([`crate::WhileLeaving`]).
     pub lock_waits: u64,
-    /// Times a buf was copied, since it was changed while its image was on its way (B3).
+    /// Times a buf was copied because it was changed while its image was in flight (B3).
     pub copies: u64,
     /// Bytes in the cache now.
     pub bytes: usize,
@@ -98,7 +99,7 @@ pub struct CacheStats {
     pub dirty_bytes: usize,
 }
 
-/// The bufs of one volume, and the way from them to the disk.
+/// The bufs of one volume, and how they are read from and written to the disk.
 pub struct Cache {
     pub(crate) rt: Rt,
     pub(crate) queue: Queue,
@@ -106,22 +107,22 @@ pub struct Cache {
     pub(crate) inner: RefCell<Inner>,
     pub(crate) stats: Cell<CacheStats>,
     pub(crate) undurable_bytes: Cell<usize>,
-    /// Images that the device does not have yet.
+    /// Images that the device has not completed yet.
     pub(crate) on_their_way: Cell<usize>,
-    /// Bytes of copies on their way ([`CacheOptions::spare`]).
+    /// Bytes of copies in flight ([`CacheOptions::spare`]).
     pub(crate) copied: Cell<usize>,
-    /// Whose turn it is to wait for room for copies.
+    /// Held by the call that waits for room for copies.
     pub(crate) turn: rt::sync::Mutex<()>,
-    /// Every image that was sent and is not durable yet, by its buf and in the order of sending.
+    /// All images that were sent and are not durable yet, by buf, in the order of sending.
     pub(crate) sent: RefCell<BTreeMap<(Key, u64), BufRef>>,
     pub(crate) next_serial: Cell<u64>,
     pub(crate) flushing: Cell<bool>,
     pub(crate) writing_back: Cell<bool>,
-    /// Woken when less is dirty, or less is not durable, than before.
+    /// Notified when dirty bytes or undurable bytes decrease.
     pub(crate) progress: rt::sync::Notify,
-    /// The last failure of a background write of each file, until fsync has reported it.
+    /// The last background write failure of each file, until fsync has reported it.
     pub(crate) write_errors: RefCell<FxHashMap<Ino, Error>>,
-    /// The last write that failed since somebody began to wait for room.
+    /// The last failed write since a caller began to wait for room.
     pub(crate) last_failure: RefCell<Option<Error>>,
     pub(crate) health: Health,
     pub(crate) ledger: Ledger,
@@ -129,12 +130,12 @@ pub struct Cache {
     home: OnceCell<Rc<dyn Home>>,
     pub(crate) ripe: RefCell<VecDeque<Ticket>>,
     pub(crate) upkeep: Rc<rt::sync::Notify>,
-    /// Tickets whose order broke because a write failed: what they free stays taken until fsck has seen it.
+    /// Tickets whose order broke because a write failed: what they would free stays allocated until fsck repairs it.
     pub(crate) stuck: RefCell<Vec<Ticket>>,
     pub(crate) next_op: Cell<u64>,
-    /// The call that runs now, as far as the cache knows; 0 for none (B7).
+    /// The running call, as far as the cache knows; 0 for none (B7).
     pub(crate) running: Cell<u64>,
-    /// The scheme wants to be told of changes before they are made.
+    /// The scheme wants notice of changes before they are made.
     tells_changes: Cell<bool>,
 }
 
@@ -145,13 +146,13 @@ pub(crate) struct Inner {
     pub(crate) free: Vec<u32>,
     pub(crate) hand: usize,
     pub(crate) bytes: usize,
-    /// The most that `bytes` ever was.
+    /// The highest value of `bytes` so far.
     pub(crate) most_bytes: usize,
     pub(crate) dirty: DirtyBufs,
 }
 
 impl Cache {
-    /// An empty cache before `queue`. A scheme and a layout must be attached before the first change.
+    /// An empty cache in front of `queue`. A scheme and a layout must be attached before the first change.
     pub fn new(rt: Rt, queue: Queue, health: Health, options: CacheOptions) -> Rc<Cache> {
         Rc::new(Cache {
             rt,
@@ -183,7 +184,7 @@ impl Cache {
         })
     }
 
-    /// Says who decides what may leave, and who knows where things live. Once.
+    /// Attaches the scheme, which decides what may be written, and the layout, which knows where things live. Once.
     pub fn attach(&self, scheme: Rc<dyn Scheme>, home: Rc<dyn Home>) {
         self.tells_changes.set(scheme.wants_changes());
         let fresh = self.scheme.set(scheme).is_ok() && self.home.set(home).is_ok();
@@ -192,7 +193,7 @@ impl Cache {
 
     /// The scheme.
     pub fn scheme(&self) -> &Rc<dyn Scheme> {
-        // OK to expect: a volume attaches both before it hands the cache to anybody.
+        // OK to expect: a volume attaches both before it gives the cache to any caller.
         self.scheme.get().expect("a scheme is attached")
     }
 
@@ -206,7 +207,7 @@ impl Cache {
         &self.rt
     }
 
-    /// The queue before the disk.
+    /// The disk queue.
     pub fn queue(&self) -> &Queue {
         &self.queue
     }
@@ -216,7 +217,7 @@ impl Cache {
         &self.health
     }
 
-    /// How old a change may become before it is on its way to be durable, where that is promised ([`Syncer::Within`]).
+    /// The age before which a change is sent to the disk, where that is promised ([`Syncer::Within`]).
     pub fn promised_age(&self) -> Option<Duration> {
         match self.options.syncer {
             Syncer::Within(age) => Some(age),
@@ -246,7 +247,7 @@ impl Cache {
         self.stats.set(stats);
     }
 
-    /// Undoes a change in bytes of a buf that leave in its place.
+    /// Undoes a change in `image`, which is written in place of a buf.
     pub fn undo(&self, image: &mut [u8], undo: &crate::Undo<'_>) -> u32 {
         self.home().undo(image, undo)
     }
@@ -290,7 +291,7 @@ impl Cache {
         }
     }
 
-    /// Starts to read what is not here, if there is room, and waits for nothing.
+    /// Prefetches: starts to read what is not cached, if there is room, and waits for nothing.
     pub fn read_ahead(self: &Rc<Self>, want: Want) {
         if self.is_known(want.key) || !self.has_room(want.len) {
             return;
@@ -299,12 +300,12 @@ impl Cache {
         let load = Load::begin(self, want);
         let read = self.queue.read(want.addr, want.len, Tag::of(want.role));
         self.rt.spawn(async move {
-            // A failed read-ahead is nobody's error: whoever needs the block reads it again, and learns it.
+            // A failed read-ahead is not reported: a caller that needs the block reads it again and gets the error.
             let _ = load.end(read.await.map_err(Error::io));
         });
     }
 
-    /// A buf with zeroes for something that is new on the volume; nothing is read. If one is here, it is emptied.
+    /// A buf of zeroes for something new on the volume; nothing is read. If the key is cached, its buf is emptied.
     ///
     /// # Errors
     /// `Io` when room must be made, and the disk fails.
@@ -359,7 +360,7 @@ impl Cache {
 
     // Changing.
 
-    /// Waits until `buf` may be changed: at once, unless the scheme locks what is leaving.
+    /// Waits until `buf` may be changed: at once, unless the scheme locks bufs with an image in flight.
     #[inline]
     pub async fn before_change(&self, buf: &BufRef) {
         if self.is_locked(buf) {
@@ -370,12 +371,12 @@ impl Cache {
         }
     }
 
-    /// Its image is on its way, and it must not be changed (B8).
+    /// Its image is in flight, and it must not be changed (B8).
     fn is_locked(&self, buf: &Buf) -> bool {
         buf.leaving.get() && self.scheme().while_leaving() == WhileLeaving::Lock
     }
 
-    /// Waits, while other calls may run: the one that waits is the one that runs again afterwards (B7).
+    /// Waits while other calls run, and restores the running call afterwards (B7).
     async fn aside<T>(&self, wait: impl Future<Output = T>) -> T {
         let op = self.running.replace(0);
         let outcome = wait.await;
@@ -391,8 +392,8 @@ impl Cache {
         result
     }
 
-    /// Changes the bytes without making the buf dirty: for the contents of a block that no pointer names yet, which
-    /// whoever sets the pointer makes dirty.
+    /// Changes the bytes without making the buf dirty: for the contents of a block that has no pointer yet. Setting the
+    /// pointer makes it dirty.
     #[inline]
     pub fn fill<R>(&self, buf: &BufRef, f: impl FnOnce(&mut [u8]) -> R) -> R {
         debug_assert!(!self.is_locked(buf), "{buf:?} is changed, and nobody waited for it");
@@ -410,14 +411,14 @@ impl Cache {
         }
     }
 
-    /// Makes the buf dirty; the syncer will write it. The call that runs is the cause.
+    /// Makes the buf dirty; the syncer will write it. The cause is the running call.
     #[inline]
     pub fn mark_dirty(&self, buf: &BufRef) {
         buf.cause.set(self.running.get());
         self.make_dirty(buf);
     }
 
-    /// Makes the buf dirty, for whatever cause it had.
+    /// Makes the buf dirty and keeps its cause.
     #[inline]
     pub(crate) fn make_dirty(&self, buf: &BufRef) {
         if buf.state.get() != State::Clean {
@@ -428,7 +429,7 @@ impl Cache {
         self.inner.borrow_mut().dirty.add(buf);
     }
 
-    /// Gives the buf another length: bytes beyond the old one are zero.
+    /// Changes the length of the buf: bytes beyond the old length are zero.
     pub fn resize(&self, buf: &BufRef, len: usize) {
         let old = buf.len();
         if old == len {
@@ -450,7 +451,7 @@ impl Cache {
         }
     }
 
-    /// Says that the block lives elsewhere now.
+    /// Records that the block has moved to `addr`.
     pub fn moved(&self, buf: &BufRef, addr: DiskOff) {
         self.tell_change(buf);
         if buf.addr.replace(Some(addr)) != Some(addr) && buf.stored.get() == Stored::Here {
@@ -458,8 +459,8 @@ impl Cache {
         }
     }
 
-    /// Throws a buf away: what it holds was freed, and must not be written any more. An image that is on its way
-    /// still lands; whatever uses the place next is written after it, since the queue keeps overlapping writes in order.
+    /// Discards a buf: its contents were freed, and must not be written any more. An image in flight still lands; the
+    /// next use of the place is written after it, since the queue keeps overlapping writes in order.
     pub fn discard(self: &Rc<Self>, buf: &BufRef) {
         if buf.state.get() == State::Dirty {
             self.inner.borrow_mut().dirty.drop_buf(buf);
@@ -472,18 +473,18 @@ impl Cache {
         buf.changed.notify_all();
     }
 
-    /// Throws away what the cache holds under `key`, if anything.
+    /// Discards the buf cached under `key`, if any.
     pub fn discard_key(self: &Rc<Self>, key: Key) {
         if let Some(buf) = self.find(key) {
             self.discard(&buf);
         } else if let Some(loading) = self.loading(key) {
-            // Its reader finds it dead when the read ends.
+            // The reading task finds it dead when the read ends.
             self.discard(&loading);
         }
     }
 
-    /// The bufs of a file that hold something that is not durable: the dirty ones, and those whose images are under way.
-    /// fsync must wait for the latter, too: a flush covers only what was complete when it began.
+    /// The bufs of a file with undurable changes: dirty bufs, and bufs with images in flight. fsync must wait for the
+    /// latter, too: a flush covers only the writes that were complete when it began.
     pub fn unsettled_of(&self, ino: Ino) -> Vec<BufRef> {
         let whole = (Key::File(ino, Lbn(i64::MIN)), 0)..=(Key::File(ino, Lbn(i64::MAX)), u64::MAX);
         let mut bufs: Vec<BufRef> = self.sent.borrow().range(whole).map(|(_, buf)| buf.clone()).collect();
@@ -493,19 +494,19 @@ impl Cache {
         bufs
     }
 
-    /// Nothing is dirty, and nothing is on its way.
+    /// Nothing is dirty, and no image is in flight.
     pub fn is_settled(&self) -> bool {
         self.inner.borrow().dirty.bytes() == 0 && self.sent.borrow().is_empty()
     }
 
-    /// All bufs that hold something that is not durable.
+    /// All bufs with undurable changes.
     pub fn unsettled(&self) -> Vec<BufRef> {
         let mut bufs: Vec<BufRef> = self.sent.borrow().values().cloned().collect();
         bufs.extend(self.inner.borrow().dirty.all());
         bufs
     }
 
-    /// Every key that the cache holds of a file's blocks from `from` on that is dirty.
+    /// The dirty bufs of a file's blocks from `from` to before `to`.
     pub fn dirty_run(&self, ino: Ino, from: Lbn, to: Lbn) -> Vec<BufRef> {
         let inner = self.inner.borrow();
         inner
@@ -518,15 +519,15 @@ impl Cache {
 
 impl Drop for Cache {
     fn drop(&mut self) {
-        // A volume that failed, or was dropped without an unmount, may hold tickets: what they free stays taken on the
-        // disk, and fsck finds it. They are taken apart so that only a real loss trips the ticket's own alarm.
+        // A volume that failed, or was dropped without an unmount, may hold tickets: what they free stays allocated on
+        // the disk, and fsck finds it. They are redeemed here so that only a real loss triggers the check in `Ticket`.
         for ticket in self.stuck.get_mut().drain(..).chain(self.ripe.get_mut().drain(..)) {
             let _ = ticket.redeem();
         }
     }
 }
 
-/// A read that is under way. Whatever becomes of it, nobody is left waiting for its buf.
+/// A read in flight. However it ends, tasks that wait for its buf are notified.
 struct Load {
     cache: Rc<Cache>,
     buf: BufRef,

@@ -1,8 +1,9 @@
-//! Calls that change the volume: begun, told step by step, ended. Here the engine waits for what the scheme demands.
+//! Calls that change the volume: begin, steps, end. Here the engine waits for what the scheme demands.
 //!
-//! A call whose future is dropped before its end ([`Cache::call`]) has done a part of what it was to do: an inode was taken
-//! and has no name. The volume is read-only from then on, as after a write that failed, and the next mount finds what a
-//! crash would have left. A journal would otherwise make that part durable, or wait for the end of the call for ever.
+//! A call is cancelled when its future is dropped before it finished ([`Cache::call`]). It has then done a part of its
+//! work, for example allocated an inode that has no name. The volume turns read-only, as after a failed write, and the
+//! next mount finds what a crash would have left. Otherwise a journal would make that part durable, or wait forever for
+//! the end of the call.
 
 use crate::{Answer, Cache, CallKind, Must, Op, Step, Ticket};
 use std::pin::pin;
@@ -10,14 +11,15 @@ use std::rc::Rc;
 use vfs::Result;
 
 impl Cache {
-    /// A call that changes the volume: begun, done, ended. See the module's head for one that is dropped before its end.
+    /// Runs a call that changes the volume: begin, `work`, end. The module's head says what happens to a cancelled
+    /// call.
     ///
     /// # Errors
-    /// `ReadOnly` when nothing can be changed; what `work` or the scheme's waits end with.
+    /// `ReadOnly` when nothing can be changed; else the error of `work` or of the scheme's waits.
     pub async fn call<T>(self: &Rc<Self>, kind: CallKind, work: impl AsyncFnOnce(Op) -> Result<T>) -> Result<T> {
         let op = self.begin(kind).await?;
         let mut work = pin!(work(op));
-        // After `work`, and so dropped before it: it lets go of the tickets that go with the call.
+        // Declared after `work`, and so dropped before it: it releases the tickets of the call.
         let mut bracket = Bracket { cache: self, op, at: At::Within };
         let outcome = work.as_mut().await;
         bracket.at = At::Through;
@@ -28,7 +30,7 @@ impl Cache {
     /// Begins a call that changes the volume.
     ///
     /// # Errors
-    /// `ReadOnly` when nothing can be changed; what the scheme's wait ends with.
+    /// `ReadOnly` when nothing can be changed; else the error of the scheme's wait.
     pub(crate) async fn begin(self: &Rc<Self>, kind: CallKind) -> Result<Op> {
         self.health.writable()?;
         self.running.set(0);
@@ -52,7 +54,7 @@ impl Cache {
         if let Some(spare) = self.options.spare {
             self.room_for_copies(spare).await;
         }
-        // Last: a scheme may count the call as one that runs from here on, and wait for its end before anything leaves.
+        // Last: from here on the scheme may count the call as running, and hold back writes until it ends.
         match self.scheme().begin(self, op) {
             Must::Nothing => Ok(()),
             must => self.obey(must).await,
@@ -67,7 +69,7 @@ impl Cache {
     /// Ends a call.
     ///
     /// # Errors
-    /// What the scheme's wait ends with.
+    /// The error of the scheme's wait.
     pub(crate) async fn end(self: &Rc<Self>, op: Op) -> Result<()> {
         self.running.set(0);
         let must = self.scheme().end(self, op);
@@ -77,11 +79,11 @@ impl Cache {
         self.obey(must).await
     }
 
-    /// Tells the scheme a step, and waits for what it demands. A ticket comes back when it is ripe. Where the scheme
-    /// demands nothing, nothing is awaited and nothing allocated.
+    /// Notifies the scheme of a step, and waits for what it demands. Returns the step's ticket if it is ripe then. If
+    /// the scheme demands nothing, this awaits and allocates nothing.
     ///
     /// # Errors
-    /// `Io` when a write that the scheme demands fails. What the step's ticket would free then stays taken.
+    /// `Io` when a write that the scheme demands fails. What the step's ticket would free then stays allocated.
     #[inline]
     pub async fn step(self: &Rc<Self>, op: Op, step: Step<'_>) -> Result<Option<Ticket>> {
         step.each_changed(|buf| buf.cause.set(op.id));
@@ -128,7 +130,7 @@ impl Cache {
         }
     }
 
-    /// A ticket's time has come, though no call waits for it: the volume's upkeep gives it back to the layout.
+    /// Records that a ticket is ripe that no call waits for: the volume's upkeep returns it to the layout.
     pub fn ripen(&self, ticket: Ticket) {
         self.ripe.borrow_mut().push_back(ticket);
         self.upkeep.notify_all();
@@ -139,31 +141,31 @@ impl Cache {
         self.ripe.borrow_mut().pop_front()
     }
 
-    /// A ticket is ripe, and nobody has given it back yet.
+    /// A ripe ticket waits for the volume's upkeep.
     pub fn has_ripe(&self) -> bool {
         !self.ripe.borrow().is_empty()
     }
 
-    /// Woken when the volume's upkeep has something to do: a ticket has ripened, a file lost its last user.
+    /// Notified when the volume's upkeep has work: a ticket has ripened, or a file lost its last user.
     pub fn upkeep_wanted(&self) -> Rc<rt::sync::Notify> {
         self.upkeep.clone()
     }
 
-    /// Keeps a ticket that cannot be redeemed any more because the volume failed: its space stays taken.
+    /// Keeps a ticket that cannot be redeemed any more because the volume failed: its space stays allocated.
     pub fn keep_stuck(&self, ticket: Ticket) {
         self.stuck.borrow_mut().push(ticket);
     }
 }
 
-/// How far a call has come.
+/// How far a call has got.
 enum At {
-    /// The scheme may have been told of it, and it has done nothing.
+    /// The scheme may know of it; it has done nothing.
     Door,
     Within,
     Through,
 }
 
-/// What must be done of a call that goes no further, because it was refused or its future was dropped.
+/// Cleans up after a call that does not finish, because it was refused or cancelled.
 struct Bracket<'a> {
     cache: &'a Rc<Cache>,
     op: Op,
@@ -174,7 +176,7 @@ impl Drop for Bracket<'_> {
     fn drop(&mut self) {
         let Bracket { cache, op, at } = self;
         match at {
-            // The scheme shall not wait for its end.
+            // The scheme must not wait for its end.
             At::Door => drop(cache.scheme().end(cache, *op)),
             At::Within => {
                 let reason = "a call was given up before its end; the volume is read-only until it is mounted again";

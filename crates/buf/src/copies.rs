@@ -1,16 +1,17 @@
-//! Memory for copies: a scheme that lets a block be changed while its image is on its way has both of them in memory
-//! ([`WhileLeaving::Copy`]), and where nobody waits for a write there can be thousands.
+//! Memory for copies. A scheme that allows changes to a block while its image is in flight keeps both in memory
+//! ([`WhileLeaving::Copy`]); if no call waits for writes, there can be thousands of copies.
 //!
-//! A cache has them within its bound of what is dirty or on its way. A machine whose memory is full of other things has less:
-//! what it keeps for them ([`CacheOptions::spare`](crate::CacheOptions::spare)), and what the cache has given back, since
-//! files were removed. There a call waits for room before it begins. It holds nothing then that another one could wait for.
+//! The limit of dirty and in-flight bytes bounds them. A machine whose memory is full has less for them: the reserve
+//! ([`CacheOptions::spare`](crate::CacheOptions::spare)) plus the memory that the cache has released since files were
+//! removed. There a call waits for room before it begins, while it holds nothing that another call could wait for.
 
 use crate::{BufRef, Cache, WhileLeaving};
 use disk::Written;
 use std::rc::Rc;
 
 impl Cache {
-    /// An image was sent in its order, and nobody waits for it: until the device has it, it is a copy.
+    /// Counts an image that was sent in its order and that no call waits for: it is a copy until the device has
+    /// completed it.
     pub(crate) fn copy_sent(self: &Rc<Self>, buf: &BufRef, written: Written) {
         if self.options.spare.is_none() || self.scheme().while_leaving() == WhileLeaving::Lock {
             return;
@@ -18,15 +19,15 @@ impl Cache {
         let (cache, len) = (self.clone(), buf.len());
         self.copied.set(self.copied.get() + len);
         self.rt.spawn(async move {
-            // A failure is told where the write is landed.
+            // A failure is reported where the write lands.
             let _ = written.completed().await;
             cache.copied.set(cache.copied.get() - len);
             cache.progress.notify_all();
         });
     }
 
-    /// Waits while copies take more memory than there is for them. Who came first goes first: whoever is let in makes copies
-    /// again, and would leave no room to others.
+    /// Waits while copies exceed their memory. First come, first served: an admitted call makes more copies, and could
+    /// starve the others.
     pub(crate) async fn room_for_copies(&self, spare: usize) {
         let _turn = self.turn.lock().await;
         let given_back = || {

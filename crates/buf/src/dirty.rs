@@ -1,7 +1,7 @@
 //! Which bufs are dirty: by age for the syncer, by file for fsync and clusters.
 //!
-//! A buf that the syncer met, and let wait for another one, goes round again: it stands in a second line, and is met when
-//! its time there comes, not after everything that became dirty since.
+//! A buf that the syncer skipped, because it waits for another one, stands in a second queue. The syncer looks at it
+//! again at its time there, not after all bufs that became dirty since.
 
 use crate::{Buf, BufRef, Key};
 use ondisk::{Ino, Lbn};
@@ -11,12 +11,13 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-/// The dirty bufs. An entry of the age list may be stale (the buf was written, or is gone); it is dropped when met.
+/// The dirty bufs. An entry of the age list may be stale (the buf was written or is gone); it is dropped when it is
+/// taken.
 #[derive(Default)]
 pub(crate) struct DirtyBufs {
     bytes: usize,
     by_age: VecDeque<(Time, Weak<Buf>)>,
-    /// When it is to be met again, since when it is dirty, and the buf.
+    /// When to look at it again, since when it is dirty, and the buf.
     again: VecDeque<(Time, Time, Weak<Buf>)>,
     by_file: FxHashMap<Ino, BTreeSet<Lbn>>,
 }
@@ -36,7 +37,7 @@ impl DirtyBufs {
         }
     }
 
-    /// `buf` leaves, or is thrown away.
+    /// `buf` is written or discarded.
     pub(crate) fn drop_buf(&mut self, buf: &Buf) {
         self.bytes -= buf.len();
         if let Key::File(ino, lbn) = buf.key()
@@ -61,9 +62,9 @@ impl DirtyBufs {
         self.by_file.get(&ino).into_iter().flat_map(move |lbns| lbns.range(from..to)).copied()
     }
 
-    /// Up to `most` bufs that have been dirty for `age`, oldest first. They leave the age list. Those that go round again
-    /// come before the others when it is their time; after them, if there is no age to wait for: what they wait for is
-    /// among the others, perhaps.
+    /// Up to `most` bufs that have been dirty for `age`, oldest first. They leave the age list. Those of the second
+    /// queue come before the others when their time has come. With an age of zero the rest of the queue comes after the
+    /// others, since what they wait for may be among the others.
     pub(crate) fn take_older(&mut self, now: Time, age: Duration, most: usize) -> Vec<BufRef> {
         let mut taken = Vec::new();
         self.take_again(&mut taken, most, |at| at <= now);
@@ -100,8 +101,8 @@ impl DirtyBufs {
         }
     }
 
-    /// Drops the oldest entries of the age list as far as their bufs are clean: a syncer that does not go by age never
-    /// meets them.
+    /// Drops the oldest entries of the age list while their bufs are clean: a syncer that does not go by age never
+    /// takes them.
     pub(crate) fn forget_clean(&mut self) {
         let is_live = |(since, buf): &(Time, Weak<Buf>)| {
             buf.upgrade().is_some_and(|buf| buf.is_dirty() && buf.dirty_since.get() == *since)
@@ -116,14 +117,14 @@ impl DirtyBufs {
         self.by_age.is_empty()
     }
 
-    /// Puts a buf back that was taken and not written, to be met again at `at`.
+    /// Puts back a buf that was taken and not written, to be looked at again at `at`.
     pub(crate) fn put_back(&mut self, buf: &BufRef, at: Time) {
         if !buf.in_line.replace(true) {
             self.again.push_back((at, buf.dirty_since.get(), Rc::downgrade(buf)));
         }
     }
 
-    /// A buf is dirty for another reason than before, from now on: what was safe of it has left.
+    /// Counts the buf's age from now: its safe contents were written, and what is dirty now is a newer change.
     pub(crate) fn start_over(&mut self, buf: &BufRef, now: Time) {
         let same = buf.dirty_since.replace(now) == now;
         if !(buf.in_line.replace(true) && same) {

@@ -1,6 +1,6 @@
-//! Room: which buf goes when another one comes (B5).
+//! Eviction (B5): the clock algorithm.
 //!
-//! The clock: a hand goes round all bufs; one that was used since the hand last passed gets another round.
+//! A hand goes round all bufs. A buf that was used since the hand last passed is kept for another round.
 
 use crate::Cache;
 use crate::buf::State;
@@ -8,11 +8,12 @@ use std::rc::Rc;
 use std::time::Duration;
 use vfs::Result;
 
-/// Rounds of failed writes after which a caller that waits for room is told. The disk may need only another try.
+/// Rounds of failed writes after which a caller that waits for room gets the error. Before that the disk is tried
+/// again.
 const TRIES: u32 = 3;
 
 impl Cache {
-    /// There is room for `len` bytes more, perhaps after clean bufs went.
+    /// Whether `len` more bytes fit. Evicts clean bufs if needed.
     pub(crate) fn has_room(&self, len: usize) -> bool {
         let limit = self.options.bytes;
         if self.inner.borrow().bytes + len <= limit {
@@ -40,8 +41,8 @@ impl Cache {
         inner.bytes + len <= limit
     }
 
-    /// Makes room for `len` bytes more. Where everything is held or dirty, dirty bufs are written; where everything is
-    /// held, the cache grows: the holders are few, and each holds few.
+    /// Makes room for `len` more bytes. If all bufs are held or dirty, dirty bufs are written. If all are held, the
+    /// cache grows: there are few holders, and each holds few bufs.
     pub(crate) async fn make_room(self: &Rc<Self>, len: usize) -> Result<()> {
         let mut tries = 0;
         while tries < 8 {
@@ -54,31 +55,31 @@ impl Cache {
             }
             self.write_and_forget_errors(oldest).await;
             if self.on_their_way.get() > 0 {
-                // Sent by others, and not there: a flush would not cover them.
+                // Others sent these images, and they are not complete: a flush would not cover them.
                 self.progress.notified().await;
                 continue;
             }
             tries += 1;
             self.flush().await?;
-            // The images that just became durable let go of their bufs in tasks of their own.
+            // Tasks release the bufs of the images that have just become durable.
             self.rt.yield_now().await;
         }
         Ok(())
     }
 
-    /// More is dirty, or not durable yet, than may be.
+    /// The bytes that are dirty or not yet durable exceed the limit.
     #[inline]
     pub(crate) fn is_over_dirty(&self) -> bool {
         self.inner.borrow().dirty.bytes() + self.undurable_bytes.get() > self.options.dirty_bytes
     }
 
-    /// So much is dirty that writing it should start: callers would otherwise come to wait all at once.
+    /// Enough is dirty to start writing in the background. Without that, callers would later block all at once.
     #[inline]
     pub(crate) fn should_write_back(&self) -> bool {
         !self.writing_back.get() && self.inner.borrow().dirty.bytes() > self.options.dirty_bytes / 4
     }
 
-    /// Starts to write the oldest dirty bufs, in the background, until little enough is dirty.
+    /// Starts to write the oldest dirty bufs in the background, until the dirty bytes are below a quarter of the limit.
     pub(crate) fn write_back(self: &Rc<Self>) {
         if self.writing_back.replace(true) {
             return;
@@ -93,10 +94,10 @@ impl Cache {
                     break;
                 }
                 if !cache.write_and_forget_errors(oldest).await {
-                    // The scheme holds back all of it. Asked again at once it would say the same, without end.
+                    // The scheme holds back all of these bufs. Trying again at once would loop without end.
                     break;
                 }
-                // What failed is dirty again: on a disk that takes nothing this would never end.
+                // A failed buf is dirty again: on a disk that fails every write this loop would not end.
                 if cache.last_failure.borrow().is_some() && cache.inner.borrow().dirty.bytes() >= before {
                     break;
                 }
@@ -106,10 +107,10 @@ impl Cache {
         });
     }
 
-    /// Waits while more is dirty than may be (B5).
+    /// Waits while more bytes are dirty than the limit allows (B5).
     ///
     /// # Errors
-    /// `Io` when the volume failed, so that nothing will ever become clean, or when the disk takes no data.
+    /// `Io` when the volume failed, so that nothing will become clean any more, or when the disk fails all writes.
     pub async fn throttle(self: &Rc<Self>) -> Result<()> {
         let mut tries = 0;
         while self.is_over_dirty() {
@@ -126,12 +127,12 @@ impl Cache {
                     return Err(failure);
                 }
                 if self.on_their_way.get() > 0 {
-                    // A flush would not cover them, and where none is needed it would wait for nothing, without end.
+                    // A flush does not cover these, and where no flush is needed this loop would spin.
                     self.progress.notified().await;
                     continue;
                 }
                 if self.undurable_bytes.get() == 0 {
-                    // What is left cannot leave now: the scheme holds it back.
+                    // The scheme holds back what is left.
                     return Ok(());
                 }
                 self.flush().await?;
@@ -141,8 +142,8 @@ impl Cache {
         Ok(())
     }
 
-    /// Each failure is kept with its file and in the volume's health; whoever makes room is not the one to be told. `false`
-    /// where nothing could leave.
+    /// Writes these bufs. A failure is recorded with its file and in the volume's health; the caller that makes room
+    /// does not get it. `false` if none of them could be written.
     async fn write_and_forget_errors(self: &Rc<Self>, bufs: Vec<crate::BufRef>) -> bool {
         let sent = self.write_choosing(bufs, self.options.batch);
         let some = sent.iter().any(|buf| buf.leaving.get());
@@ -150,7 +151,7 @@ impl Cache {
         some
     }
 
-    /// Waits until the device has what was sent of these.
+    /// Waits until the device has completed the writes of these bufs.
     pub(crate) async fn complete(&self, sent: &[crate::BufRef]) {
         for buf in sent {
             while buf.leaving.get() {

@@ -5,17 +5,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 use vfs::{Error, Refusal, Result};
 
-/// What goes wrong on the way to the disk, while it goes wrong: no caller may be there to be told.
+/// A failure of a write or flush, reported when it happens: there may be no caller to return it to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble<'a> {
     /// The volume turned read-only, for this reason.
     ReadOnly(&'a str),
-    /// Contents of a file could not be written; they stay in memory, and will be tried again. Told once a file, until
-    /// somebody has been told of it by an fsync.
+    /// Contents of a file could not be written; they stay in memory, and the write is tried again. Reported once per
+    /// file, until an fsync has returned the error.
     Write(&'a str),
 }
 
-/// Who is told of it.
+/// Receives the reports.
 type Watch = Rc<dyn Fn(Trouble<'_>)>;
 
 #[derive(Default)]
@@ -25,8 +25,8 @@ struct Inner {
     watch: RefCell<Option<Watch>>,
 }
 
-/// Latches read-only when a metadata write or a flush failed (B4): the order that the scheme promised cannot be kept
-/// any more, and what is in memory must not pretend that it was.
+/// Latches read-only when a metadata write or a flush failed (B4): the order that the scheme promised can no longer be
+/// kept, and later calls must not pretend that it was.
 #[derive(Clone, Default)]
 pub struct Health(Rc<Inner>);
 
@@ -38,13 +38,13 @@ impl Health {
         health
     }
 
-    /// Tells `watch` of all trouble from now on. It is called in the middle of things: it must not come back to the
+    /// Reports all trouble to `watch` from now on. `watch` is called in the middle of operations and must not call the
     /// cache.
     pub fn watch(&self, watch: impl Fn(Trouble<'_>) + 'static) {
         *self.0.watch.borrow_mut() = Some(Rc::new(watch));
     }
 
-    /// Tells who watches.
+    /// Reports to the watcher.
     pub(crate) fn tell(&self, trouble: Trouble<'_>) {
         let watch = self.0.watch.borrow().clone();
         if let Some(watch) = watch {
@@ -85,7 +85,7 @@ impl Health {
         }
     }
 
-    /// `Ok` unless a failure made the volume read-only: what fsync and sync answer.
+    /// `Ok` unless a failure made the volume read-only: the result of fsync and sync.
     ///
     /// # Errors
     /// `Io` with the reason.

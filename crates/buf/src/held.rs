@@ -1,15 +1,15 @@
-//! What a scheme holds back in a buf, and until when: for whoever explains a call. No scheme needs it to work.
+//! What a scheme holds back in a buf, and until when. Only for explaining a call; no scheme needs it to work.
 
 use crate::BufRef;
 
 /// How something is held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// If the buf left now, its image would not have it.
+    /// If the buf were written now, its image would not contain it.
     RolledBack,
-    /// The buf itself does not leave before.
+    /// The buf itself is not written before.
     Waits,
-    /// It stays taken, though nothing in memory points to it any more.
+    /// It stays allocated, though nothing in memory points to it any more.
     Kept,
 }
 

@@ -1,15 +1,14 @@
-//! What soft updates wait for: that a buf, as it is now, has landed.
+//! A landing, the event that soft updates waits for: a buf with its present contents is durable.
 
 use crate::buf::{ImageNo, Progress, State};
 use crate::{Buf, BufRef, Key};
 use std::fmt;
 use std::rc::Rc;
 
-/// The landing of what a buf holds at some moment. It has happened once an image that was sent after that moment is
-/// durable: bufs are never written but as a whole, and their images land in order. A buf that is thrown away before
-/// never lands.
+/// The landing of what a buf holds at some moment. It has happened once an image sent after that moment is durable:
+/// bufs are only written whole, and their images land in order. A buf discarded before that never lands.
 ///
-/// A landing does not pin its buf, which is evicted only after all of it has landed.
+/// A landing does not pin its buf; the cache evicts a buf only after all of it has landed.
 #[derive(Clone)]
 pub struct Landing {
     progress: Rc<Progress>,
@@ -17,7 +16,7 @@ pub struct Landing {
 }
 
 impl Landing {
-    /// Of what `buf` holds now.
+    /// The landing of what `buf` holds now.
     #[inline]
     pub fn of(buf: &Buf) -> Landing {
         Landing { progress: buf.progress.clone(), image: buf.current_image() }
@@ -29,7 +28,7 @@ impl Landing {
         self.progress.durable.get() >= self.image
     }
 
-    /// The same, where what is waited for was rolled back in the images up to `held`.
+    /// The same, if the change was rolled back in the images up to `held`.
     #[inline]
     pub fn is_done_after(&self, held: ImageNo) -> bool {
         self.progress.durable.get() >= self.image.max(held.next())

@@ -1,4 +1,4 @@
-//! How a buf leaves, and how it lands.
+//! Writing bufs: an image leaves for the disk, and lands when it is durable.
 
 use crate::buf::{ImageNo, State, Stored};
 use crate::{Boxed, BufRef, Cache, Key, Leave, Ready, Trouble};
@@ -8,28 +8,28 @@ use std::sync::Arc;
 use std::time::Duration;
 use vfs::{Error, Result};
 
-/// Rounds that a buf is let wait for others, so that nothing has to be rolled back in it (McKusick and Ganger 1999,
-/// section 4: a block with dependencies goes round twice).
+/// How many times a buf that would need a rollback is skipped, so that the bufs it depends on are written first
+/// (McKusick and Ganger 1999, section 4: a block with dependencies goes round twice).
 const ROUNDS: u8 = 2;
-/// The same where an age is promised. A round is a stage of one sweep there, not a sweep: a directory that moves is there
-/// after five stages, and what was rolled back in it would wait for the next sweep.
+/// The same under a promised age. There a round is one stage of a sweep, not a sweep: a moved directory can be written
+/// after five stages, and a rollback in it would wait for the next sweep.
 const STAGES: u8 = 4;
-/// How far it is looked for what could leave instead: a directory waits for an inode, which waits for a group, which
-/// waits for a block of inodes.
+/// How many levels of dependencies are followed: a directory waits for an inode, which waits for a group, which waits
+/// for a block of inodes.
 const DEPTH: usize = 4;
 
-/// What came of the attempt to let a buf leave.
+/// The result of trying to write a buf.
 enum Attempt {
-    /// An image is on its way, or was already.
+    /// An image is in flight: sent now or before.
     Leaving(Written),
     /// There is nothing to write.
     Clean,
-    /// The scheme says: not yet.
+    /// The scheme forbids it until this future ends.
     Blocked(Boxed<'static, Result<()>>),
 }
 
 impl Cache {
-    /// Writes `buf` if it is dirty, and waits until all that was ever changed in it is durable.
+    /// Writes `buf` if it is dirty, and waits until every change made to it is durable.
     ///
     /// # Errors
     /// `Io` when the write or the flush fails; the buf is dirty again then.
@@ -43,10 +43,11 @@ impl Cache {
         }
     }
 
-    /// Sends `buf` as it is, and does not wait for it.
+    /// Sends `buf` as it is, and does not wait for the write.
     ///
     /// # Errors
-    /// `Io`, where what the buf holds was on its way already, in no order that serves, and is waited for after all.
+    /// `Io`, if the contents were already in flight in an order that does not serve, so that the call waits for that
+    /// write.
     pub(crate) async fn send_now(self: &Rc<Self>, buf: &BufRef) -> Result<()> {
         loop {
             let fresh = buf.is_dirty();
@@ -67,9 +68,9 @@ impl Cache {
         }
     }
 
-    /// Before a caller learns that a write has ended, the cache has: the scheme was told what landed, and what ripened is
-    /// ripe; after a failure the buf is dirty again and the volume read-only. Its next call must not go on as if nothing
-    /// had happened.
+    /// Lets the cache learn of the end of a write before its caller does: the scheme is notified of what landed,
+    /// tickets ripen; after a failure the buf is dirty again and the volume read-only. The caller's next call must see
+    /// all of this.
     async fn settled(&self, outcome: Result<()>) -> Result<()> {
         self.rt.yield_now().await;
         outcome
@@ -93,7 +94,7 @@ impl Cache {
             for written in &leaving {
                 outcome = outcome.and(written.completed().await.map_err(Error::io));
             }
-            // Those that waited for the same leave together.
+            // Bufs that waited for the same event are written together.
             for (buf, until) in blocked {
                 match until.await {
                     Ok(()) => next.push(buf),
@@ -107,8 +108,8 @@ impl Cache {
         self.settled(outcome).await
     }
 
-    /// Writes those of these that may leave now, and waits until they are durable, and what is on its way of the others. What
-    /// the scheme holds back stays dirty.
+    /// Writes those of `bufs` that may be written now, and waits until they are durable. Of the others it waits for
+    /// images in flight; what the scheme holds back stays dirty.
     ///
     /// # Errors
     /// The first failure; the others were still tried.
@@ -135,8 +136,8 @@ impl Cache {
         outcome.and(self.flush().await)
     }
 
-    /// One round of writing everything in an order that needs no rollback: what is ready now, or all of it if nothing is.
-    /// Waits until that is durable. `false` when nothing was left to write.
+    /// One round of writing everything in an order that needs no rollback: all bufs that are ready now, or all bufs if
+    /// none is. Waits until they are durable. `false` when nothing was left to write.
     ///
     /// # Errors
     /// The first failure; the others were still tried.
@@ -151,11 +152,11 @@ impl Cache {
         Ok(left || self.inner.borrow().dirty.bytes() > 0)
     }
 
-    /// Makes durable what was written so far.
+    /// Flushes the disk: all completed writes become durable.
     ///
     /// # Errors
-    /// `Io`. The volume is read-only then, even if each write of ours was durable before: what a disk that cannot flush
-    /// says of the next one is worth nothing (B4).
+    /// `Io`. The volume is read-only then, even if every write was durable before: after a failed flush, the success of
+    /// the next one proves nothing (B4).
     pub(crate) async fn flush(&self) -> Result<()> {
         let flushed = self.queue.flush().await;
         flushed
@@ -163,17 +164,18 @@ impl Cache {
             .map_err(Error::io)
     }
 
-    /// Starts to write these and waits for nothing: clusters, and what the syncer chose. What the scheme holds back
-    /// stays dirty.
+    /// Starts to write these bufs and waits for nothing. For clusters and for the syncer's choice. What the scheme
+    /// holds back stays dirty.
     pub fn write_soon(self: &Rc<Self>, bufs: &[BufRef]) {
         drop(self.begin_to_write(bufs));
     }
 
-    /// The same. What the scheme wants to end before others of them can leave; they are met again then.
+    /// The same. Returns the futures that the scheme wants to end before it allows the blocked bufs; those bufs are
+    /// tried again.
     pub(crate) fn begin_to_write(self: &Rc<Self>, bufs: &[BufRef]) -> Vec<Boxed<'static, Result<()>>> {
         let mut first = Vec::new();
         for buf in bufs {
-            // One image of a buf at a time: a second would only follow the first one to the same place.
+            // One image of a buf in flight at a time: a second one would only queue behind it for the same address.
             let wait = buf.leaving.get() && buf.is_dirty();
             let attempt = (!wait).then(|| self.attempt(buf));
             if matches!(attempt, None | Some(Attempt::Blocked(_))) {
@@ -186,30 +188,30 @@ impl Cache {
         first
     }
 
-    /// Starts to write these, which have come of age or must make room, as far as [`Cache::choose`] says.
+    /// Starts to write what [`Cache::choose`] selects from these bufs, which have expired or must make room.
     pub(crate) fn write_choosing(self: &Rc<Self>, bufs: Vec<BufRef>, most: usize) -> Vec<BufRef> {
         let chosen = self.choose(bufs, most);
         self.write_soon(&chosen);
         chosen
     }
 
-    /// Which of these leave now, or in their place. One of which something would have to be rolled back goes round
-    /// [`ROUNDS`] or [`STAGES`] times, and what it waits for leaves instead. Of that no more is looked for than makes `most`
-    /// in all, and once there is as much nobody is asked any more: a whole tree can wait for one directory near the root,
-    /// and who needs a little room must neither write nor look through it.
+    /// Selects what to write now: some of `bufs`, or bufs that they depend on. A buf that would need a rollback is
+    /// skipped up to [`ROUNDS`] or [`STAGES`] times, and the bufs it depends on are selected instead, at most `most`
+    /// bufs in total. Once there are as many, the scheme is not asked about further metadata: a whole tree can depend
+    /// on one directory near the root, and a caller that needs a little room must neither write nor search all of it.
     pub(crate) fn choose(self: &Rc<Self>, bufs: Vec<BufRef>, most: usize) -> Vec<BufRef> {
         let (mut chosen, mut asked) = (Vec::with_capacity(bufs.len()), bufs);
         let rounds = if self.promised_age().is_some() { STAGES } else { ROUNDS };
         for depth in 0..DEPTH {
             let mut first = Vec::new();
             for buf in asked.drain(..).filter(|buf| buf.is_dirty()) {
-                // Contents wait for nobody.
+                // Contents have no dependencies.
                 let wanted = buf.kind() == Kind::Data || chosen.len() + first.len() < most;
                 let ready = wanted.then(|| self.scheme().clone().ready(self, &buf));
                 let (round, soon) = match ready {
                     None => (0, false),
                     Some(Ready::After(others)) if depth > 0 || buf.rounds.get() < rounds => {
-                        // Without others it waits for a log.
+                        // An empty list means that the buf waits for a log.
                         let soon = !others.is_empty() && self.promised_age().is_some();
                         first.extend(others);
                         (1, soon)
@@ -257,7 +259,7 @@ impl Cache {
             }
         };
         let Some(addr) = self.home().place(buf) else { return Attempt::Clean };
-        // Rolled back or not, times and check-hashes are put in last, over exactly the bytes that leave.
+        // With or without a rollback, times and check-hashes are put in last, over exactly the bytes that are written.
         let rolled_back = image.is_some();
         match &mut image {
             Some(image) => self.home().seal(buf, &mut Arc::make_mut(image)[..]),
@@ -265,7 +267,7 @@ impl Cache {
         }
         let image = image.unwrap_or_else(|| buf.image());
         if rolled_back {
-            // It goes round once more: what it waits for may have landed by then.
+            // The buf is written once more later: what it waits for may have landed by then.
             let (now, mut inner) = (self.rt.now(), self.inner.borrow_mut());
             match is_due {
                 true => inner.dirty.put_back(buf, now + Duration::from_secs(1)),
@@ -287,7 +289,7 @@ impl Cache {
             buf.stored.set(Stored::Here);
         }
         buf.undurable.set(buf.undurable.get() + 1);
-        // The queue alone holds the image, so that a change after the write has completed copies nothing.
+        // Only the queue holds the image, so that a change after the write has completed needs no copy.
         let len = image.len();
         self.undurable_bytes.set(self.undurable_bytes.get() + len);
         let sequence = self.scheme().sequence(buf);
@@ -314,7 +316,7 @@ impl Cache {
             cache.sent.borrow_mut().remove(&(buf.key(), serial));
             cache.undurable_bytes.set(cache.undurable_bytes.get() - len);
             buf.undurable.set(buf.undurable.get() - 1);
-            // An image may land at an address that the buf has left meanwhile.
+            // The buf may have moved to another address while this image was in flight.
             if outcome.is_ok() && buf.addr() == Some(addr) {
                 buf.stored.set(Stored::Here);
             }
@@ -331,12 +333,12 @@ impl Cache {
         result
     }
 
-    /// Starts a flush once so much is completed and not durable that writers would soon have to wait for one.
+    /// Starts a flush once so many bytes are completed but not durable that writers would soon wait for a flush.
     fn flush_soon(self: &Rc<Self>) {
         if self.undurable_bytes.get() > self.options.dirty_bytes / 2 && !self.flushing.replace(true) {
             let cache = self.clone();
             self.rt.spawn(async move {
-                // Its failure is told to every write that it covers.
+                // Every write that this flush covers gets its failure.
                 let _ = cache.flush().await;
                 cache.flushing.set(false);
             });
@@ -365,7 +367,7 @@ impl Cache {
         }
     }
 
-    /// The failure of a write of this file that nobody has been told yet.
+    /// The write failure of this file that no caller has received yet.
     pub fn take_write_error(&self, ino: ondisk::Ino) -> Option<Error> {
         self.write_errors.borrow_mut().remove(&ino)
     }

@@ -1,27 +1,28 @@
-//! The buffer cache, and the seam that every scheme stands behind.
+//! The buffer cache, and the seam between the engine and the schemes.
 //!
-//! The engine changes metadata in memory, in *bufs*, and tells the scheme each *step*. The cache asks the scheme what
-//! may leave, and tells it what has landed. Nothing above this crate calls the disk.
+//! The engine changes metadata in memory, in *bufs*, and notifies the scheme of each *step*. Before the cache writes a
+//! buf (the buf *leaves*), it asks the scheme which bytes may be written. When an image is durable (it has *landed*),
+//! it notifies the scheme. Nothing above this crate calls the disk.
 //!
-//! B1. A buf is found by what it *is* ([`Key`]), never by where it lives: a file's block keeps its buf when the block
-//!     moves, and a layout that places blocks late (a log-structured one) needs no address until the buf leaves.
-//! B2. A write has ended when it is *durable*, not when the device says that it has it. [`Scheme::landed`] fires once
-//!     for each image, after that, and never before. A scheme told too early would free what a crash still needs.
-//! B3. What leaves is an image that nobody changes any more: a buf changed while its image is on the way gets a copy of
-//!     its own (copy on write). A torn mixture of two states can so never reach the disk.
-//! B4. A write that failed leaves the buf dirty, and its contents in memory. For metadata the volume turns read-only
-//!     ([`Health`]), since an order that depended on that write cannot be kept any more.
-//! B5. Memory is bounded: clean bufs go when room is needed, dirty ones are written first, and a caller who makes bufs
-//!     dirty faster than the disk takes them waits.
-//! B6. A buf that somebody holds is never evicted: holding a [`BufRef`] is the pin.
-//! B7. Every write names its cause: the last call that changed the buf ([`Buf::cause`]). A step's bufs get the step's own
-//!     call. A change that no step tells gets the call that runs: the cache forgets it while a call waits here, and
-//!     remembers it when the call goes on. Only a call that waited for a lock, which the cache does not see, may go by
-//!     another's name until its next step. A crash explorer that blames the wrong call would accuse an innocent rule.
-//! B8. A scheme that locks what is on its way ([`WhileLeaving::Lock`]) lets nobody change a buf before its write has
-//!     completed: whoever is about to asks [`Cache::before_change`], and changes the buf before he waits for anything
-//!     else. It cannot stop: a write completes without any lock of the engine, and nobody waits for a buf and keeps a
-//!     write from the disk meanwhile.
+//! B1. The key of a buf says what the buf *is* ([`Key`]), not where it lives. A file's block keeps its buf when the
+//!     block moves, and a layout that places blocks late (a log-structured one) needs no address until the buf is
+//!     written.
+//! B2. A write ends when it is *durable*, not when the device has completed it. [`Scheme::landed`] is called after
+//!     that, once for each image. A scheme notified earlier would free what a crash still needs.
+//! B3. A buf is written from an image that does not change any more. Changing a buf whose image is in flight makes a
+//!     private copy first (copy on write), so a torn mixture of two states never reaches the disk.
+//! B4. A failed write leaves the buf dirty and its contents in memory. If the buf holds metadata, the volume turns
+//!     read-only ([`Health`]): an order that depended on that write can no longer be kept.
+//! B5. Memory is bounded. To make room the cache evicts clean bufs and writes dirty ones first. A caller that dirties
+//!     bufs faster than the disk writes them waits.
+//! B6. Holding a [`BufRef`] pins the buf: it is not evicted.
+//! B7. Every write names its cause, the last call that changed the buf ([`Buf::cause`]): the step's call if a step
+//!     reports the change, else the running call. The cache clears the running call while a call waits here and
+//!     restores it afterwards. After waiting for an inode lock, which the cache cannot see, a call's writes may be
+//!     attributed to another call until its next step. A wrong attribution misleads the crash explorer.
+//! B8. With [`WhileLeaving::Lock`] a buf must not change while its image is in flight. The engine awaits
+//!     [`Cache::before_change`], then modifies the buf before its next await. This cannot deadlock: completing a write
+//!     takes no lock of the engine, and no task keeps a write from the disk while it waits for a buf.
 
 #![forbid(unsafe_code)]
 

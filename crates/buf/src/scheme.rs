@@ -1,13 +1,13 @@
 //! The seam between layouts and schemes.
 //!
 //! S0. The engine performs the steps of every call in an order that would be safe if each step became durable before
-//!     the next one began, and it awaits the scheme's answer after each step. Each scheme is one answer to one
-//!     question, asked at each step: what must happen before the engine may go on?
-//! S1. A step is told after its change is in memory, and before the next change is made.
-//! S2. What must not be freed yet is not freed by the engine: the step carries a [`Ticket`], and the scheme hands it
-//!     back when freeing is safe, in its answer or later through [`crate::Cache::ripen`].
-//! S3. The engine never asks which scheme it runs under; a scheme never searches a directory, computes a block's
-//!     address, or knows how a bitmap is laid out.
+//!     the next one began, and it awaits the scheme's answer after each step. A scheme answers one question at each
+//!     step: what must happen before the engine may go on?
+//! S1. A step is reported after its change is in memory, and before the next change is made.
+//! S2. The engine does not free what must not be freed yet: the step carries a [`Ticket`], and the scheme returns it
+//!     when freeing is safe, in its answer or later through [`crate::Cache::ripen`].
+//! S3. The engine never asks which scheme it runs under. A scheme never searches a directory, computes a block's
+//!     address, or knows the layout of a bitmap.
 
 use crate::{Boxed, Buf, BufRef, Cache, Held, ImageNo, Promises, Role, Ticket};
 use disk::{Block, DiskOff, Flag, Queue, Written};
@@ -33,7 +33,7 @@ pub enum CallKind {
     Allocate,
     SetAttr,
     SetXattr,
-    /// Freeing what a ticket named, or a file that lost its last user.
+    /// Frees what a ticket names, or a file that lost its last user.
     Reclaim,
     /// Mount, unmount, and upkeep.
     Upkeep,
@@ -42,7 +42,7 @@ pub enum CallKind {
 /// A running call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Op {
-    /// Counts up from 1 in a mount.
+    /// Counts from 1 since the mount.
     pub id: u64,
     /// What it is.
     pub kind: CallKind,
@@ -51,7 +51,7 @@ pub struct Op {
 /// A run of fragments: an address and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// First fragment; 0 where there is none.
+    /// First fragment; 0 if there is none.
     pub at: FragNo,
     /// Fragments.
     pub frags: u32,
@@ -87,16 +87,16 @@ impl std::fmt::Debug for Slot<'_> {
     }
 }
 
-/// Which fields of an inode changed, and in which direction where that matters for order.
+/// Which fields of an inode changed; for link counts and sizes also what that means for the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fields {
-    /// A name more will point here, or this is a new inode: it must be durable before that name.
+    /// The link count went up, or this is a new inode: it must be durable before the new name.
     LinksUp,
-    /// A name less points here.
+    /// The link count went down.
     LinksDown,
-    /// The size of a file, with whatever else.
+    /// The size of a file, perhaps with other fields.
     Size,
-    /// The size of a directory: names beyond the old size are found only with it.
+    /// The size of a directory: names beyond the old size are found only with the new one.
     DirectorySize,
     /// Mode, owner, flags.
     Mode,
@@ -107,8 +107,8 @@ pub enum Fields {
 /// One step of a call (S1). Each variant says what has just changed in memory.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// A cylinder group says now that one more block of its inodes is initialised (UFS2 initialises them as they are
-    /// needed). That block was told before, as `BlockReady` with role `InodeBlock`.
+    /// A cylinder group now counts one more block of its inodes as initialised (UFS2 initialises them on demand). That
+    /// block was reported before, as `BlockReady` with role `InodeBlock`.
     InodesReady {
         /// The cylinder group's buf.
         cg: &'a BufRef,
@@ -124,29 +124,29 @@ pub enum Step<'a> {
         /// It is a directory.
         directory: bool,
     },
-    /// An inode's links are about to change, or have just changed. Told as well before a name goes, while the link that it
-    /// is stays: for whoever must know where the counts began.
+    /// An inode's link count is about to change, or has just changed. Reported also before a name is removed, while the
+    /// count is still unchanged, for schemes that must know where the counts began.
     Links {
         /// The inode.
         ino: Ino,
         /// Links before.
         before: u16,
-        /// Links now.
+        /// Links afterwards.
         after: u16,
-        /// Its mode; of a new inode at least the kind.
+        /// Its mode; for a new inode at least the file type.
         mode: u16,
-        /// For a new directory: what its `..` will name.
+        /// For a new directory: the inode that its `..` will name.
         dotdot: Option<Ino>,
     },
-    /// Fragments were taken in a group's map for a block that no pointer leads to yet.
+    /// Fragments were taken in a group's map for a block that has no pointer yet.
     FragmentsTaken {
-        /// Who takes them.
+        /// The file that takes them.
         ino: Ino,
-        /// For which block of the file.
+        /// The block of the file.
         lbn: Lbn,
-        /// What the block had before.
+        /// The block's run before.
         old: Run,
-        /// What it will have. Where it grew in place, it begins with the old run.
+        /// The block's new run. If it grew in place, it begins with the old run.
         new: Run,
         /// The cylinder group's buf.
         cg: &'a BufRef,
@@ -162,7 +162,7 @@ pub enum Step<'a> {
     },
     /// A new block's contents are in memory; no pointer to it is set yet.
     BlockReady {
-        /// Whose block it is; for a block of inodes the first of them.
+        /// The file; for a block of inodes the first of them.
         ino: Ino,
         /// Which block of the file.
         lbn: Lbn,
@@ -173,7 +173,7 @@ pub enum Step<'a> {
     },
     /// A pointer was set to a block whose fragments were taken before.
     BlockAllocated {
-        /// Whose block it is.
+        /// The file.
         ino: Ino,
         /// Which block of the file.
         lbn: Lbn,
@@ -187,18 +187,18 @@ pub enum Step<'a> {
         new: Run,
         /// The buf with the contents.
         block: &'a BufRef,
-        /// The cylinder group's buf whose map gave the fragments.
+        /// The buf of the cylinder group whose map gave the fragments.
         cg: &'a BufRef,
-        /// Size of the file before, in bytes, where it grew with this pointer. For a pointer to attributes their size
-        /// before: they change as a whole, all pointers at once.
+        /// Size of the file before, in bytes, if it grew with this pointer. For a pointer to attributes, the size of
+        /// the attributes before: all their pointers change at once.
         size_before: Option<u64>,
-        /// The old fragments, when they moved. The first pointer to attributes carries all of the old area, a run for
-        /// each pointer in their order.
+        /// Frees the old fragments, if the block moved. For attributes the first pointer carries the whole old area,
+        /// one run per pointer in order.
         freed: Option<Ticket>,
     },
-    /// A file's size went up over bytes that its blocks had room for, or the pointers to them were told before.
+    /// A file's size grew over bytes for which its blocks had room, or whose pointers were reported before.
     SizeGrown {
-        /// Whose size.
+        /// The file.
         ino: Ino,
         /// The buf that holds the dinode.
         inode: &'a BufRef,
@@ -223,12 +223,12 @@ pub enum Step<'a> {
         ino: Ino,
         /// The buf with the named inode.
         inode: &'a BufRef,
-        /// That is a directory.
+        /// The named inode is a directory.
         directory: bool,
-        /// For a new directory: its first block, and the buf with its parent's inode, whose link count went up.
+        /// For a new directory: its first block, and the buf with its parent's inode, whose link count was raised.
         mkdir: Option<(&'a BufRef, &'a BufRef)>,
     },
-    /// An entry was redirected: a rename over a name, or `..` of a directory that moved.
+    /// An entry was redirected: a rename over an existing name, or the `..` of a moved directory.
     LinkChanged {
         /// The directory.
         dir: Ino,
@@ -238,15 +238,15 @@ pub enum Step<'a> {
         offset: u32,
         /// What it names now.
         ino: Ino,
-        /// The buf with the inode that it names now.
+        /// The buf with that inode.
         inode: &'a BufRef,
-        /// That is a directory.
+        /// That inode is a directory.
         directory: bool,
-        /// The type in the entry before: that of what it named.
+        /// The type in the entry before: that of the inode it named.
         kind_before: u8,
-        /// The entry is `..` of a directory that moved, and gives nobody a name.
+        /// The entry is the `..` of a moved directory; it gives no file a name.
         dotdot: bool,
-        /// Drops the link of what it named before.
+        /// Drops the link of the inode that it named before.
         ticket: Ticket,
     },
     /// An entry was cleared.
@@ -259,25 +259,25 @@ pub enum Step<'a> {
         block: &'a BufRef,
         /// Offset where the entry was, in bytes.
         offset: u32,
-        /// The bytes of the directory's chunk around the entry before it was cleared, and where in the block they begin.
+        /// The bytes of the directory's chunk around the entry before it was cleared, and their offset in the block.
         before: (u32, &'a [u8]),
         /// Drops the link.
         ticket: Ticket,
     },
     /// Pointers were cleared.
     BlocksReleased {
-        /// Whose they were.
+        /// The file.
         ino: Ino,
         /// The buf in which the pointers lived.
         at: &'a BufRef,
-        /// The blocks, each with the fragments that go.
+        /// The blocks, each with the fragments to free.
         blocks: &'a [(Lbn, Run)],
         /// Frees the blocks.
         ticket: Ticket,
     },
     /// A dinode was cleared.
     InodeReleased {
-        /// Which.
+        /// The inode.
         ino: Ino,
         /// The buf that holds the dinode.
         inode: &'a BufRef,
@@ -286,7 +286,7 @@ pub enum Step<'a> {
     },
     /// Contents of an existing block of a file changed.
     DataWritten {
-        /// Whose block.
+        /// The file.
         ino: Ino,
         /// Which block of the file.
         lbn: Lbn,
@@ -296,8 +296,8 @@ pub enum Step<'a> {
 }
 
 impl Step<'_> {
-    /// The bufs that the step's call has just changed. A buf that a step names only to say what it means, as the inode
-    /// behind a name, is not among them.
+    /// Calls `tell` for each buf that the step's call has just changed. A buf that only gives a step its meaning, such
+    /// as the inode behind a name, is not among them.
     pub fn each_changed(&self, mut tell: impl FnMut(&BufRef)) {
         match *self {
             Step::InodesReady { cg } | Step::FragmentsTaken { cg, .. } => tell(cg),
@@ -342,11 +342,12 @@ pub enum Must {
     Nothing,
     /// This buf must be durable.
     Durable(BufRef),
-    /// These bufs must be durable, one after the other.
+    /// These bufs must be durable, in this order.
     InOrder(Vec<BufRef>),
-    /// This buf must be on its way, in the order with others that [`Scheme::sequence`] gives it. Nobody waits for it.
+    /// This buf must be in flight, in the order that [`Scheme::sequence`] gives it. The call does not wait for the
+    /// write.
     Sent(BufRef),
-    /// This must end.
+    /// This future must end.
     Wait(Boxed<'static, Result<()>>),
 }
 
@@ -354,7 +355,7 @@ pub enum Must {
 pub struct Answer {
     /// What must happen first.
     pub must: Must,
-    /// The step's ticket, ripe as soon as `must` has happened. A scheme that keeps a ticket answers `None`.
+    /// The step's ticket, ripe once `must` has happened. A scheme that keeps the ticket answers `None`.
     pub ripe: Option<Ticket>,
 }
 
@@ -364,151 +365,152 @@ impl From<Must> for Answer {
     }
 }
 
-/// What leaves in a buf's place.
+/// What is written in place of a buf.
 pub enum Leave {
     /// The bytes as they are.
     AsIs,
-    /// Another image: what is not safe yet is rolled back in it. That is as old as it was, and due.
+    /// Another image, in which unsafe changes are rolled back. The buf keeps its age, and stays due.
     Image(Block),
-    /// The buf as it was a while ago, all of it safe. What has changed since then begins to be old.
+    /// An older state of the buf, all of it safe. The age of later changes counts from now.
     Older(Block),
-    /// Not yet: these must land first. They can: a scheme never answers with a circle.
+    /// Nothing yet: these bufs must land first. They can, since a scheme never answers with a cycle.
     AfterBufs(Vec<BufRef>),
-    /// Not yet: this must end first (a log that must be durable up to some record).
+    /// Nothing yet: this future must end first (for example, a log must be durable up to some record).
     After(Boxed<'static, Result<()>>),
 }
 
-/// In which order with others an image goes to the disk.
+/// The order of an image with others on its way to the disk.
 #[derive(Default)]
 pub struct Sequence {
     /// As a barrier.
     pub flag: Option<Flag>,
-    /// After these, when they are durable.
+    /// After these, once they are durable.
     pub after: Vec<Written>,
 }
 
-/// Whether a buf may leave now without being rolled back.
+/// Whether a buf can be written now without a rollback.
 pub enum Ready {
-    /// It may.
+    /// It can.
     Yes,
-    /// If these landed first, less would have to be rolled back.
+    /// If these bufs landed first, less would be rolled back.
     After(Vec<BufRef>),
 }
 
-/// Something that is undone in an image that leaves; the buf itself is never undone.
+/// A change that is undone in an image about to be written. The buf itself is not changed.
 #[derive(Debug)]
 pub enum Undo<'a> {
-    /// The number was never taken: the dinode is a free one, with the generation that it has.
+    /// The inode was not allocated: its dinode becomes a free one, and keeps its generation.
     Inode(Ino),
-    /// Pointers of an inode, and what goes with them.
+    /// Pointers of an inode, with its size and attributes.
     Pointers(Pointers<'a>),
     /// A pointer of an indirect block, by index.
     Pointer(u32, FragNo),
-    /// What an entry of a directory names, and of which type that is; inode 0 for an entry that is not used.
+    /// The inode and the type in a directory entry; inode 0 for an unused entry.
     Entry {
         /// Offset of the entry in the block, in bytes.
         offset: u32,
-        /// What it named before.
+        /// The inode that it named before.
         ino: Ino,
         /// The type in the entry.
         kind: u8,
     },
-    /// Bytes of a directory's block, as they were.
+    /// Bytes of a directory's block, with their old values.
     Chunk(u32, &'a [u8]),
 }
 
 /// Pointers of an inode that are undone together.
 #[derive(Debug)]
 pub struct Pointers<'a> {
-    /// Whose.
+    /// The file.
     pub ino: Ino,
-    /// Slots, as [`Slot::Inode`] counts them, and where they led before.
+    /// Slots, as [`Slot::Inode`] counts them, and their old pointers.
     pub back: &'a [(u8, FragNo)],
-    /// The file ended here at most, in bytes; what lies beyond is not there either.
+    /// The size of the file at most, in bytes; what lies beyond is not in the image either.
     pub size: u64,
     /// The pointers to the attributes, and their size in bytes.
     pub attributes: Option<([FragNo; 2], u64)>,
 }
 
-/// Whose log a scheme keeps.
+/// The kind of log that a scheme keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogKind {
-    /// FreeBSD's, of intents: beside the order that soft updates keeps.
+    /// FreeBSD's log of intents, in addition to the order of soft updates.
     Intents,
-    /// A log of what is to be done again. After a crash the volume is worth nothing before that was done.
+    /// A redo log. After a crash the volume is useless until the log has been replayed.
     Redo,
 }
 
 /// Where a scheme keeps a log of its own: in a file of the volume, or on another disk.
 #[derive(Clone)]
 pub struct LogFile {
-    /// Before the disk on which it lies: the volume's own, or another one.
+    /// The queue of the disk that holds the log: the volume's own, or another one.
     pub on: Queue,
-    /// Where it lies, in its order: address and bytes.
+    /// Where it lies, in order: address and bytes.
     pub extents: Vec<(DiskOff, u64)>,
     /// Bytes of a block of the volume.
     pub block: u32,
     /// Bytes of a fragment of it.
     pub frag: u32,
-    /// What tells this mount from those before: the `fs_mtime` that it sets.
+    /// Distinguishes this mount from earlier ones: the `fs_mtime` that it sets.
     pub stamp: i64,
     /// The byte order of the volume.
     pub endian: ondisk::Endian,
 }
 
-/// Whether a buf may be changed while its image is on its way.
+/// Whether a buf may be changed while its image is in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhileLeaving {
     /// Changes wait until the write is complete: the baseline of 1994.
     Lock,
-    /// The image leaves as a copy, and the buf stays usable (`-CB`).
+    /// The image is written from a copy, and the buf stays usable (`-CB`).
     Copy,
 }
 
-/// How far an unlink is.
+/// How far an unlink has got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ahead {
-    /// The name was found. What it names is read next.
+    /// The name was found. The inode is read next.
     Found,
-    /// The inode was read. Its name goes next.
+    /// The inode was read. The name is removed next.
     Read,
 }
 
-/// A way to keep metadata in order.
+/// An update-ordering scheme.
 pub trait Scheme {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
 
-    /// What it promises.
+    /// Its promises.
     fn declares(&self) -> Promises;
 
-    /// It keeps a log, and cannot be mounted where there is no place for one.
+    /// The log it needs, if any; such a scheme cannot be mounted where there is no place for a log.
     fn wants_log(&self) -> Option<LogKind> {
         None
     }
 
-    /// This is the place for the log of this mount. Told once, before the volume is in use; not where the volume cannot
-    /// have one. Returns what tells the log from all others, once it is there and empty.
+    /// Gives the scheme the place for the log of this mount. Called once, before the volume is in use, and not if the
+    /// volume cannot have a log. Returns a number that distinguishes this log from all others, once the log exists and
+    /// is empty.
     fn begin_log(&self, _file: LogFile) -> Boxed<'static, Result<u64>> {
         Box::pin(async { Ok(0) })
     }
 
-    /// It wants to be told of every change in memory before it is made ([`Scheme::will_change`]). Asked once.
+    /// Whether it wants notice of every change in memory before it is made ([`Scheme::will_change`]). Checked once.
     fn wants_changes(&self) -> bool {
         false
     }
 
-    /// The bytes, the length or the place of `buf` are about to change. Told only where it is wanted; often, so a scheme
-    /// that knows of the change already must know that at once.
+    /// The bytes, the length or the place of `buf` are about to change. Called only if wanted; it is called often, so a
+    /// scheme must recognise quickly a buf that it knows.
     fn will_change(&self, _buf: &BufRef) {}
 
-    /// The log is so full that calls must wait until a sync has made it empty.
+    /// Whether the log is so full that calls must wait until a sync has emptied it.
     fn wants_sync(&self) -> bool {
         false
     }
 
-    /// A directory has moved to another one, and the disk may still have it where it was. Asked before it is moved again,
-    /// replaced or removed, and before another one moves below it: each waits for a sync then.
+    /// Whether a directory has moved, and the disk may still have it at its old place. Checked before it is moved
+    /// again, replaced or removed, and before another directory moves below it: each of these then waits for a sync.
     fn is_moving(&self, _dir: Ino) -> bool {
         false
     }
@@ -523,49 +525,48 @@ pub trait Scheme {
         Must::Nothing
     }
 
-    /// A call was given up before its end, and the volume is read-only from now on. Nothing may be started here: the executor
-    /// may be about to go.
+    /// A call was cancelled: its future was dropped before it finished, and the volume is read-only from now on. Must
+    /// not start anything: the executor may be about to stop.
     fn give_up(&self, cache: &Rc<Cache>, op: Op) {
         drop(self.end(cache, op));
     }
 
-    /// An unlink is about to take a name of an inode away. Nothing follows from it: a scheme with records of inodes may ask
-    /// memory for them, which comes while the call does something else.
+    /// A hint only: an unlink is about to remove a name of this inode. A scheme may prefetch its records of the inode.
     fn look_ahead(&self, _ino: Ino, _ahead: Ahead) {}
 
     /// A step of a call has happened in memory.
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer;
 
-    /// The queue is about to take `buf`: what leaves? If an image does, it is this one.
+    /// The queue is about to take `buf`: returns what to write. If it is an image, its number is `image`.
     fn leaving(&self, _cache: &Rc<Cache>, _buf: &BufRef, _image: ImageNo) -> Leave {
         Leave::AsIs
     }
 
-    /// An image of `buf` is about to be sent. The order that it gives is kept by the disk's queue.
+    /// An image of `buf` is about to be sent. The disk's queue keeps the returned order.
     fn sequence(&self, _buf: &BufRef) -> Sequence {
         Sequence::default()
     }
 
-    /// The image of `buf` that [`Must::Sent`] asked for is on its way. Told before anything else happens. An image that
-    /// is not `fresh` was sent before, by whomever; if its order does not serve, the answer is `false`, and the call waits
-    /// until it is durable.
+    /// The image of `buf` that [`Must::Sent`] demanded is in flight. Called before anything else happens. If it is not
+    /// `fresh`, another call or the syncer sent it before; if its order does not serve, the answer is `false`, and the
+    /// call waits until it is durable.
     fn sent(&self, _buf: &BufRef, _written: &Written, _fresh: bool) -> bool {
         true
     }
 
-    /// Asked by the syncer and by whoever makes room, who have a choice: should others leave first?
+    /// Called by the syncer and by the eviction code, which have a choice: should other bufs be written first?
     fn ready(&self, _cache: &Rc<Cache>, _buf: &BufRef) -> Ready {
         Ready::Yes
     }
 
-    /// `image` of `buf` is durable (B2). Must not wait; work to be done goes to [`crate::Cache::ripen`].
+    /// `image` of `buf` is durable (B2). Must not wait; ripe tickets go to [`crate::Cache::ripen`].
     fn landed(&self, _cache: &Rc<Cache>, _buf: &BufRef, _image: ImageNo) {}
 
-    /// `buf`, whose slot is not 0, was thrown away: what it held was freed, and none of it will leave any more. The step
-    /// that tells what became of its blocks comes next.
+    /// `buf`, whose slot is not 0, was discarded: its contents were freed, and will not be written any more. The step
+    /// that reports the freeing of its blocks comes next.
     fn discarded(&self, _cache: &Rc<Cache>, _buf: &BufRef) {}
 
-    /// Something waits for what was sent to be durable: the syncer flushes once a second then.
+    /// Whether a change waits until sent writes are durable: the syncer then flushes once a second.
     fn wants_flush(&self) -> bool {
         false
     }
@@ -573,13 +574,13 @@ pub trait Scheme {
     /// A write of `buf` failed; it stays dirty.
     fn failed(&self, _buf: &BufRef) {}
 
-    /// Whether changes wait while an image is on its way.
+    /// Whether changes wait while an image is in flight.
     fn while_leaving(&self) -> WhileLeaving {
         WhileLeaving::Copy
     }
 
-    /// What fsync of `ino` demands; `inode` is the buf with its dinode. All dirty blocks of the file, then the inode,
-    /// unless the scheme knows better.
+    /// What an fsync of `ino` demands; `inode` is the buf with its dinode. By default all dirty blocks of the file and
+    /// the inode; a scheme may need less.
     fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, data_only: bool) -> Must {
         let _ = data_only;
         let mut bufs = cache.unsettled_of(ino);
@@ -594,15 +595,15 @@ pub trait Scheme {
         Must::Wait(Box::pin(async move { cache.write_everything().await }))
     }
 
-    /// Once a second.
+    /// Called once a second.
     fn tick(&self, _cache: &Rc<Cache>, _now: Time) {}
 
-    /// What it has counted since the mount, by name.
+    /// Its counters since the mount, by name.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 
-    /// What is held back in `buf` now, and why, in an order that does not depend on chance. Changes nothing.
+    /// What is held back in `buf` now, and why, in a deterministic order. Changes nothing.
     fn explain(&self, _cache: &Rc<Cache>, _buf: &BufRef) -> Vec<Held> {
         Vec::new()
     }
@@ -610,14 +611,14 @@ pub trait Scheme {
 
 /// What the cache needs from a layout.
 pub trait Home {
-    /// Where `buf` lives, asked when it leaves. A layout that places early answers with [`Buf::addr`].
+    /// Where `buf` lives, called when it is written. A layout that places early returns [`Buf::addr`].
     fn place(&self, buf: &Buf) -> Option<DiskOff>;
 
-    /// Puts what belongs on the disk only (times, check-hashes) into an image that is about to leave.
+    /// Fills in what belongs on the disk only (times, check-hashes) in an image about to be written.
     fn seal(&self, buf: &Buf, image: &mut [u8]);
 
-    /// Undoes a change in an image that is about to leave; it is sealed afterwards. Returns the slots of an inode whose
-    /// pointers are not in the image, a bit each: those that were named, and those beyond the size.
+    /// Undoes a change in an image about to be written; the image is sealed afterwards. For an inode, returns the slots
+    /// whose pointers are not in the image, a bit each: those that were named, and those beyond the size.
     fn undo(&self, _image: &mut [u8], _undo: &Undo<'_>) -> u32 {
         0
     }

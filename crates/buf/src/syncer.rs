@@ -1,24 +1,24 @@
 //! The syncer: once a second it writes what has been dirty for too long.
 //!
-//! It takes each second only what has come of age, so that a burst of changes leaves as it came, spread over time,
-//! instead of all at once every thirty seconds (Ganger and Patt 1994, section 2, on the syncer of SVR4). That one swept the
-//! cache by place, not by age; for the laboratory it is here too ([`Syncer::Sweep`]).
+//! Each second it takes only the bufs that have expired, so that a burst of changes is written as it came, spread over
+//! time, instead of all at once every thirty seconds (Ganger and Patt 1994, section 2, on the syncer of SVR4). SVR4's
+//! syncer swept the cache by place, not by age; it is available for the laboratory ([`Syncer::Sweep`]).
 //!
-//! Y1. Under [`Syncer::Within`] a change leaves before it is older than that, and what follows from it follows soon: a sweep
-//!     goes on, stage by stage, while what has come of age waits for what this sweep has written. Otherwise a name, which
-//!     is durable after three writes one after the other, would take three ages.
-//! Y2. Under it each sweep ends with a flush if anything was sent since the last one, under every scheme: what a disk has
-//!     in its cache is lost with the power as memory is.
+//! Y1. Under [`Syncer::Within`] a change is written before it is older than that, and its dependents follow soon: a
+//!     sweep continues, stage by stage, while expired bufs wait for what this sweep has written. Otherwise a name,
+//!     which is durable after three writes one after the other, would take three ages.
+//! Y2. Under it each sweep ends with a flush if anything was sent since the last one, under every scheme: a power cut
+//!     loses the disk's cache just as it loses memory.
 
 use crate::{BufRef, Cache, Syncer};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-/// Bufs that one sweep starts at the most; the next sweep goes on. Under [`Syncer::Within`] it is one stage of a sweep.
+/// At most so many bufs are started per sweep; the next sweep goes on. Under [`Syncer::Within`] per stage of a sweep.
 const SWEEP: usize = 4096;
 /// From one sweep to the next.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Stages of one sweep (Y1): twice as many as a buf is let wait for others. The next sweep goes on.
+/// Stages of one sweep (Y1): twice as many as times a buf may be skipped. The next sweep goes on.
 const STAGES: usize = 10;
 
 impl Cache {
@@ -41,21 +41,22 @@ impl Cache {
             Syncer::Age(age) => self.inner.borrow_mut().dirty.take_older(now, age, SWEEP),
             Syncer::Sweep(period) => self.swept(period),
         };
-        // What these wait for can be all that is dirty, and whoever reads would wait behind it.
+        // These bufs can depend on everything that is dirty; without a limit, readers would wait behind it.
         let most = old.len() + self.options.batch;
         let sent = self.write_choosing(old, most);
         if self.scheme().wants_flush() && (!sent.is_empty() || self.undurable_bytes.get() > 0) {
             self.complete(&sent).await;
             let _ = self.flush().await;
         }
-        // Images that the device holds, but not durably, keep their bufs: a flush lets go of them.
+        // Images that the device has completed, but that are not durable, pin their bufs: a flush releases them.
         if self.undurable_bytes.get() > self.options.bytes / 4 && self.health().sound().is_ok() {
-            // A failed flush has marked every buf dirty again, and the volume read-only: nothing is left to be told.
+            // A failed flush has marked every buf dirty again, and the volume read-only: there is nothing more to
+            // report.
             let _ = self.flush().await;
         }
     }
 
-    /// Y1, Y2. What would be too old at the next sweep leaves now.
+    /// Writes what would be too old at the next sweep (Y1, Y2).
     async fn write_due(self: &Rc<Self>, age: Duration) {
         for _ in 0..STAGES {
             let due = self.inner.borrow_mut().dirty.take_older(self.rt.now(), age.saturating_sub(PERIOD), SWEEP);
@@ -69,12 +70,13 @@ impl Cache {
             }
             if self.undurable_bytes.get() > 0 {
                 self.complete(&chosen).await;
-                // A failed flush has marked every buf dirty again, and the volume read-only: nothing is left to be told.
+                // A failed flush has marked every buf dirty again, and the volume read-only: there is nothing more to
+                // report.
                 if self.health().sound().is_err() || self.flush().await.is_err() {
                     return;
                 }
             }
-            // What has landed is told to the scheme by tasks of their own.
+            // Other tasks notify the scheme of what has landed.
             self.rt.yield_now().await;
             if is_last {
                 return;
@@ -82,16 +84,16 @@ impl Cache {
         }
     }
 
-    /// What this second's part of the sweep writes: the dirty bufs in it that the last sweep has marked. The others are
-    /// marked.
+    /// This second's part of the sweep: returns the dirty bufs that the last sweep has marked, and marks the others.
     fn swept(&self, period: Duration) -> Vec<BufRef> {
         let now = self.rt.now();
         let mut inner = self.inner.borrow_mut();
-        // Those that the scheme let wait for others a second ago come before their part.
+        // Bufs that were skipped a second ago come first.
         let mut taken = inner.dirty.take_older(now, Duration::MAX, SWEEP);
         let seconds = period.as_secs().max(1);
         let part = (now.as_nanos() / 1_000_000_000 % seconds) as usize;
-        // A comb, not a piece: what was read or made in one go stands in a row, and a piece would be written in one burst.
+        // Every n-th buf, not a contiguous piece: bufs read or made together are neighbours, and a piece would be one
+        // burst.
         let comb = inner.bufs.iter().skip(part).step_by(seconds as usize);
         for buf in comb.flatten().filter(|buf| buf.is_dirty()) {
             let since = buf.dirty_since.get();

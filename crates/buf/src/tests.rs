@@ -19,11 +19,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Answers nothing, and remembers what landed.
+/// Demands nothing, and records what landed.
 #[derive(Default)]
 struct Plain {
     landed: RefCell<Vec<(Key, ImageNo)>>,
-    /// A buf that should let others leave first.
+    /// A buf for which other bufs should be written first.
     waits: RefCell<Option<(Key, Vec<BufRef>)>>,
 }
 
@@ -229,7 +229,7 @@ fn a_sweep_writes_what_the_last_one_marked() {
         }
         let steps: Vec<usize> = dirty.windows(2).map(|pair| pair[0] - pair[1]).collect();
         assert_eq!(steps, [2; 30], "an equal part each second");
-        // Changed between two passes over it: the second pass marks it anew.
+        // Changed between two sweeps: the second sweep marks it again.
         b.cache.modify(&left[0], |bytes| bytes[0] = 8);
         b.rt.sleep(Duration::from_secs(30)).await;
         assert!(left[0].is_dirty());
@@ -256,7 +256,7 @@ fn the_syncer_writes_what_has_come_of_age() {
 
 #[test]
 fn fsync_waits_for_what_is_under_way() {
-    // A slow disk: the image that left first is still on its way when the other one is written.
+    // A slow disk: the image written first is still in flight when the other one is written.
     let rt = Rt::virtual_time(1);
     let ram = RamDisk::new(1 << 20).volatile(true);
     let slow = Laggard { ram: ram.clone(), rt: rt.clone(), first: Cell::new(true) };
@@ -293,7 +293,7 @@ fn who_has_too_much_dirty_waits_for_a_queue_that_needs_no_flush() {
             cache.throttle().await.expect("the disk is well");
             cache.make_room(4 << 10).await.expect("the disk is well");
         };
-        // A flush of this disk is done at once: whoever asks for one after the other never lets the clock go on.
+        // A flush of this disk completes at once: a task that flushes again and again never lets the clock move.
         let mut waited = std::pin::pin!(waited);
         let mut polls = 0;
         std::future::poll_fn(|cx| {

@@ -1,8 +1,8 @@
-//! Tickets: what shall be freed once the scheme says that it is safe.
+//! Tickets: what may be freed once the scheme says that it is safe.
 //!
-//! T1. A ticket is given back to its layout exactly once. One that is dropped would leak blocks or an inode for ever,
-//!     so a dropped ticket is counted, and stops a debug build.
-//! T2. The sum of outstanding tickets is space that is promised: `statfs` adds it, unmount waits for it.
+//! T1. A ticket is returned to its layout exactly once. A dropped ticket would leak blocks or an inode forever, so a
+//!     dropped ticket is counted, and stops a debug build.
+//! T2. Outstanding tickets are space that will become free: `statfs` adds it, unmount waits for it.
 
 use ondisk::{FragNo, Ino};
 use std::cell::{Cell, RefCell};
@@ -11,41 +11,41 @@ use std::rc::Rc;
 /// What a ticket frees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Freed {
-    /// One name less for this inode; for a directory that is removed also its `.`, and its parent's `..`.
+    /// One name less for this inode; for a removed directory also its `.`, and its parent's `..`.
     DropLink {
         /// The inode that lost its name.
         ino: Ino,
-        /// The links that go with it.
+        /// How many links are dropped.
         links: u32,
-        /// For a directory: the parent that `..` counted for.
+        /// For a directory: the parent whose link count included its `..`.
         parent: Option<Ino>,
     },
     /// Runs of fragments that an inode pointed to.
     Blocks {
-        /// Whose they were.
+        /// The file.
         ino: Ino,
         /// Address and length in fragments.
         runs: Vec<(FragNo, u32)>,
     },
     /// The inode's number.
     Inode {
-        /// Which.
+        /// The inode.
         ino: Ino,
         /// It was a directory: the group's count of directories goes down.
         directory: bool,
     },
 }
 
-/// What happens to a ticket, for those who watch the ledger.
+/// An event in the life of a ticket, for watchers of the ledger.
 #[derive(Debug, Clone, Copy)]
 pub enum Told<'a> {
-    /// It was written: nothing points any more to what it frees.
+    /// It was issued: no pointer leads any more to what it frees.
     Issued(&'a Freed),
-    /// It was given back: what it frees is freed from here on.
+    /// It was returned: what it frees is being freed from now on.
     Settled(&'a Freed),
 }
 
-/// Whoever watches a ledger.
+/// A watcher of a ledger.
 pub type Watch = Rc<dyn Fn(Told<'_>)>;
 
 #[derive(Default)]
@@ -64,7 +64,7 @@ struct Sums {
 pub struct Ledger(Rc<Sums>);
 
 impl Ledger {
-    /// Writes a ticket.
+    /// Issues a ticket.
     pub fn issue(&self, freed: Freed) -> Ticket {
         self.tell(Told::Issued(&freed));
         let sums = &self.0;
@@ -75,7 +75,7 @@ impl Ledger {
         Ticket { freed: Some(freed), ledger: self.clone() }
     }
 
-    /// Tickets not given back yet.
+    /// Tickets not returned yet.
     pub fn outstanding(&self) -> u64 {
         self.0.outstanding.get()
     }
@@ -90,22 +90,23 @@ impl Ledger {
         self.0.inodes.get()
     }
 
-    /// Tickets that were dropped instead of given back (T1).
+    /// Tickets that were dropped instead of returned (T1).
     pub fn lost(&self) -> u64 {
         self.0.lost.get()
     }
 
-    /// A call was given up, and the tickets that it holds go with it: what they would free stays taken, as after a crash.
+    /// A call was cancelled: the tickets that it holds are dropped, and what they would free stays allocated, as after
+    /// a crash.
     pub(crate) fn let_go(&self) {
         self.0.let_go.set(true);
     }
 
-    /// Tells `watch` of every ticket from now on, at the moment at which it is written or given back. `None`: nobody.
+    /// Notifies `watch` of every ticket from now on, when it is issued and when it is returned. `None` ends that.
     pub fn watch(&self, watch: Option<Watch>) {
         *self.0.watch.borrow_mut() = watch;
     }
 
-    /// Tells `account` of every ticket from now on, for good: for a scheme whose log says what waits to be freed.
+    /// Notifies `account` of every ticket for good: for a scheme whose log records what waits to be freed.
     pub fn keep_account(&self, account: Watch) {
         *self.0.account.borrow_mut() = Some(account);
     }
@@ -137,7 +138,7 @@ fn weight(freed: &Freed) -> (u64, u64) {
     }
 }
 
-/// A right to free something, to be given back to the layout once its time has come.
+/// A right to free something, to be returned to the layout once that is safe.
 #[must_use = "a ticket that is dropped leaks what it frees"]
 pub struct Ticket {
     freed: Option<Freed>,
@@ -151,7 +152,7 @@ impl Ticket {
         self.freed.as_ref().expect("a ticket that exists is not redeemed")
     }
 
-    /// Takes the ticket apart; the layout then frees what it names.
+    /// Consumes the ticket; the layout then frees what it names.
     pub fn redeem(mut self) -> Freed {
         // OK to expect: as above.
         let freed = self.freed.take().expect("a ticket that exists is not redeemed");

@@ -1,4 +1,4 @@
-//! Bytes on their way to or from a disk.
+//! Buffers for reads and writes.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -16,8 +16,8 @@ struct Sector([u8; SECTOR]);
 /// Owned bytes: a whole number of sectors, at an address that is a multiple of 512, as direct I/O wants it.
 pub struct Block(Box<[Sector]>);
 
-/// Bytes that are being written, shared with their owner: a buffer that changes while it leaves is copied first
-/// (`Arc::make_mut`), and the image that leaves stays as it was.
+/// Bytes that are being written, shared with their owner: a buffer that changes while its image is in flight is copied
+/// first (`Arc::make_mut`), and the image stays as it was.
 pub type Image = Arc<Block>;
 
 impl Block {
@@ -31,11 +31,11 @@ impl Block {
             spare.as_mut_bytes().fill(0);
             return Block(spare);
         }
-        // OK to expect: Rust has no other answer to a lack of memory either.
+        // OK to expect: Rust has no other answer to a lack of memory.
         Block(<[Sector]>::new_box_zeroed_with_elems(len / SECTOR).expect("out of memory"))
     }
 
-    /// `len` bytes of which nothing is known, for whoever writes all of them before anybody looks.
+    /// `len` bytes with unspecified contents, for a caller that overwrites all of them before they are read.
     ///
     /// # Panics
     /// As [`Block::zeroed`].
@@ -52,7 +52,7 @@ impl Block {
         block
     }
 
-    /// The block as something to write.
+    /// The block as an image to be written.
     pub fn image(self) -> Image {
         Arc::new(self)
     }
@@ -70,14 +70,14 @@ impl Drop for Block {
     }
 }
 
-/// Memory of dropped blocks, for the next ones of the same size. A cache that is full drops a block for each that it
-/// makes; to give the memory back to the system and to fault it in again, page by page, costs more than to fill it.
+/// Memory of dropped blocks, reused for new ones of the same size. A full cache drops a block for each one that it
+/// makes; returning the memory to the system and faulting it in again, page by page, costs more than filling it.
 mod spare {
     use super::Sector;
     use rustc_hash::FxHashMap;
     use std::cell::RefCell;
 
-    /// Sectors that a thread keeps at the most: 8 MiB.
+    /// The most sectors that a thread keeps: 8 MiB.
     const MOST: usize = (8 << 20) / super::SECTOR;
 
     #[derive(Default)]

@@ -1,18 +1,18 @@
-//! A disk that counts the requests which reach it.
+//! A disk that counts the requests that reach it.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart, write_len};
 
-/// What a disk was asked for: requests after merging, not what the file system asked its queue for.
+/// The requests that a disk received, after merging; not those that the file system made to its queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Requests {
     /// Reads.
     pub reads: u64,
     /// Writes.
     pub writes: u64,
-    /// Bytes of the latter.
+    /// Bytes of the writes.
     pub bytes_written: u64,
     /// Flushes.
     pub flushes: u64,
@@ -25,13 +25,13 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// In front of `disk`; the counts are read through the second value.
+    /// Wraps `disk`; the counts are read through the second value.
     pub fn count(disk: Rc<dyn Disk>) -> (Rc<dyn Disk>, Rc<Cell<Requests>>) {
         let requests = Rc::new(Cell::default());
         (Rc::new(Counted { disk, requests: requests.clone() }), requests)
     }
 
-    /// In front of another disk, of which the same counts are kept.
+    /// Wraps another disk whose requests are added to the same counts.
     pub fn beside(disk: Rc<dyn Disk>, requests: &Rc<Cell<Requests>>) -> Rc<dyn Disk> {
         Rc::new(Counted { disk, requests: requests.clone() })
     }

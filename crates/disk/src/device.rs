@@ -26,7 +26,7 @@ impl std::ops::Add<u64> for DiskOff {
     }
 }
 
-/// What a disk says of itself.
+/// The properties of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskInfo {
     /// Bytes.
@@ -41,12 +41,12 @@ pub struct DiskInfo {
     pub max_transfer: u32,
     /// The number of requests that the disk can use at a time.
     pub depth: u32,
-    /// Requests are done at the first poll (RAM): to hold them back for merging buys nothing.
+    /// Requests complete at the first poll (RAM): holding them back for merging gains nothing.
     pub immediate: bool,
 }
 
 impl DiskInfo {
-    /// Refuses what no disk should be asked for.
+    /// Refuses requests that are invalid on every disk.
     pub fn check(&self, op: DiskOp, at: DiskOff, len: u64) -> Result<(), DiskError> {
         let sector = u64::from(self.sector);
         let cause = if at.0.checked_add(len).is_none_or(|end| end > self.size) {
@@ -62,7 +62,7 @@ impl DiskInfo {
     }
 }
 
-/// What the bytes of a request are, for whoever looks on: the recorder, the fault injector, statistics.
+/// What the bytes of a request are, for observers: the recorder, the fault injector, statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Tag {
     /// The kind of the structure.
@@ -131,27 +131,27 @@ pub struct WritePart {
     pub tag: Tag,
 }
 
-/// An answer of a disk: there already, or to come. What is there already costs no allocation.
+/// The result of a disk request: available at once, or later. A result available at once costs no allocation.
 #[must_use = "futures do nothing until they are awaited"]
 pub enum DiskFuture<T> {
-    /// The answer; `None` after it was taken.
+    /// The result; `None` after it was taken.
     Now(Option<T>),
-    /// Somebody is at work on it.
+    /// The request is in flight.
     Later(Pin<Box<dyn Future<Output = T>>>),
 }
 
 impl<T> DiskFuture<T> {
-    /// The answer, at once.
+    /// A result that is available at once.
     pub fn now(answer: T) -> DiskFuture<T> {
         DiskFuture::Now(Some(answer))
     }
 
-    /// The answer of `future`.
+    /// The result of `future`.
     pub fn later(future: impl Future<Output = T> + 'static) -> DiskFuture<T> {
         DiskFuture::Later(Box::pin(future))
     }
 
-    /// The answer, after `change` has seen it. What is there already stays there already.
+    /// Applies `change` to the result. A result available at once stays so.
     pub fn map<U>(self, change: impl FnOnce(T) -> U + 'static) -> DiskFuture<U>
     where
         T: Unpin + 'static,
@@ -176,32 +176,32 @@ impl<T: Unpin> Future for DiskFuture<T> {
 
 /// A disk. One request is one call; the parts of a request lie side by side on the disk, from `at` on.
 ///
-/// A request begins with the call or at the first poll, as the disk likes, and goes on to its end even if its future
-/// is dropped after that. Requests that run at the same time may be done in any order: whoever needs an order waits,
-/// and [`crate::Queue`] does.
+/// A request begins with the call or at the first poll, as the disk likes, and runs to its end even if its future is
+/// dropped after that. Concurrent requests may complete in any order: a caller that needs an order waits, as
+/// [`crate::Queue`] does.
 pub trait Disk {
     /// Size, sector, cache.
     fn info(&self) -> DiskInfo;
 
-    /// Fills the parts from `at` on, and gives them back.
+    /// Fills the parts from `at` on, and returns them.
     fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>>;
 
     /// Writes the parts from `at` on. With `fua` (force unit access) the write is durable when it completes. After an
     /// error any sector of the range may be old or new.
     fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>>;
 
-    /// Makes every write that completed before this call durable. After an error none of them may be thought durable,
-    /// even if a later flush succeeds: the disk may have dropped what it could not write.
+    /// Makes every write that completed before this call durable. After an error none of them counts as durable, even
+    /// if a later flush succeeds: the disk may have dropped what it could not write.
     fn flush(&self) -> DiskFuture<Result<(), DiskError>>;
 
-    /// How long until the byte at `at` would pass the head, in nanoseconds, if a request for it came now: what
-    /// [`crate::Scheduler::Sptf`] compares. `None` where the disk does not know.
+    /// How long until the byte at `at` would pass the head, in nanoseconds, if a request for it came now; used by
+    /// [`crate::Scheduler::Sptf`]. `None` if the disk does not know.
     fn positioning(&self, _at: DiskOff, _is_write: bool) -> Option<u64> {
         None
     }
 
-    /// Says that a range is not needed any more; its contents are undefined until they are written again. A disk that
-    /// cannot use this answers [`Cause::Unsupported`].
+    /// Discards a range; its contents are undefined until they are written again. A disk that does not support this
+    /// answers [`Cause::Unsupported`].
     fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
         DiskFuture::now(Err(DiskError::new(DiskOp::Discard, at, len, Cause::Unsupported)))
     }

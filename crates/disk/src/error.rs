@@ -1,4 +1,4 @@
-//! What can go wrong with a disk.
+//! Errors of a disk.
 
 use std::fmt;
 use std::io;
@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use crate::DiskOff;
 use crate::nbd::NbdError;
 
-/// A request that failed: what, where, why.
+/// A failed request: which, where, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{op} of {len} bytes at {at}: {cause}")]
 pub struct DiskError {
-    /// What was asked.
+    /// The kind of request.
     pub op: DiskOp,
     /// Where it began; zero for a flush.
     pub at: DiskOff,
@@ -21,7 +21,7 @@ pub struct DiskError {
     pub cause: Cause,
 }
 
-/// What a disk can be asked for.
+/// The requests of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DiskOp {
     /// Bytes from the disk.
@@ -73,7 +73,7 @@ pub enum Cause {
         /// The size in bytes when it was opened.
         size: u64,
     },
-    /// Something that had to be durable first is not.
+    /// A write that had to be durable before this one is not.
     #[error("it had to follow another request, which failed: {0}")]
     After(Box<DiskError>),
     /// The power is off (fault injection).
@@ -126,10 +126,10 @@ pub enum OpenError {
     Locked {
         /// What was to be opened.
         path: PathBuf,
-        /// What is known of the holder.
+        /// What is known about the holder.
         who: String,
     },
-    /// A device that refuses writes, opened for writing. The system lets it be opened, and each write fails.
+    /// A write-protected device, opened for writing. The system allows the open, and then each write fails.
     #[error("{path} is write-protected; open it read-only")]
     WriteProtected {
         /// What was to be opened.
@@ -141,7 +141,7 @@ pub enum OpenError {
         /// What was to be opened.
         path: PathBuf,
     },
-    /// The part that was asked for does not fit, or does not consist of whole sectors.
+    /// The requested part does not fit, or does not consist of whole sectors.
     #[error("bytes {offset} to {end} are not a part of {path}, which has {size} bytes in sectors of {sector}")]
     Window {
         /// What was to be opened.
@@ -155,7 +155,7 @@ pub enum OpenError {
         /// The size of a sector in bytes.
         sector: u32,
     },
-    /// A network block device that could not be used.
+    /// A network block device could not be used.
     #[error("cannot use {url}: {source}")]
     Nbd {
         /// Its address.

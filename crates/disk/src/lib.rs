@@ -1,11 +1,12 @@
 //! Disks, and the queue that turns *completed* writes into *durable* ones.
 //!
 //! A [`Disk`] reads, writes and flushes: a file or block device, RAM, a modelled drive, a part of another disk, a
-//! recorder or a fault injector around another disk. A [`Queue`] stands on one disk and is what everybody else uses: it orders and merges
-//! requests, keeps overlapping ones in the order in which they were issued, and tells when a write is durable.
+//! recorder or a fault injector around another disk. A [`Queue`] stands on one disk, and all other crates use the
+//! queue: it orders and merges requests, keeps overlapping ones in the order in which they were issued, and reports
+//! when a write is durable.
 //!
-//! The invariants of durability are stated, numbered, in the queue's own page: [`queue`].
-// Not `forbid`: `engine/uring.rs` shares memory with the kernel. Nothing else may be unsafe.
+//! The numbered invariants of durability are in the queue's own page: [`queue`].
+// Not `forbid`: `engine/uring.rs` shares memory with the kernel. No other file may be unsafe.
 #![deny(unsafe_code)]
 
 mod block;

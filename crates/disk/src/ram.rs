@@ -1,8 +1,8 @@
 //! A disk in memory: for tests, for the crash explorer, and under the drive model.
 //!
-//! It is sparse (a chunk is allocated when something else than zeros is written to it, and freed when it is all zeros
-//! again), its snapshots share chunks until one side writes, and it can have a volatile cache: then it remembers what was
-//! not flushed, and a power cut takes that back, wholly or in part, sector by sector.
+//! It is sparse (a chunk is allocated when something other than zeros is written to it, and freed when it is all zeros
+//! again). Its snapshots share chunks until one side writes. It can have a volatile cache: then it records what was not
+//! flushed, and a power cut undoes that, wholly or in part, sector by sector.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,9 +17,9 @@ use crate::{Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, ReadP
 
 /// Bytes of a chunk.
 const CHUNK: usize = 32 * 1024;
-/// What a chunk that is missing reads as.
+/// The contents of a missing chunk.
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
-/// Chunks of a page: what a snapshot shares whole.
+/// Chunks of a page, the unit that snapshots share.
 const PAGE: usize = 64;
 
 /// Chunks side by side; those that hold only zeros may be missing.
@@ -68,7 +68,7 @@ impl RamDisk {
         disk
     }
 
-    /// The same disk with another property. Set them before a queue is put on it.
+    /// The same disk with changed properties. To be set before a queue is put on it.
     pub fn with(self, change: impl FnOnce(&mut DiskInfo)) -> RamDisk {
         change(&mut self.0.borrow_mut().info);
         self
@@ -86,7 +86,7 @@ impl RamDisk {
         RamDisk(Rc::new(RefCell::new(State { info, pages, unflushed })))
     }
 
-    /// Bytes, without a request.
+    /// Reads bytes without a request.
     ///
     /// # Panics
     /// If the range ends beyond the disk.
@@ -96,7 +96,7 @@ impl RamDisk {
         state.get(at, into);
     }
 
-    /// Changes bytes behind everybody's back, durably: damage.
+    /// Changes bytes durably without a request: damage.
     ///
     /// # Panics
     /// If the range ends beyond the disk.
@@ -119,14 +119,14 @@ impl RamDisk {
         (state.pages.values().map(|page| page.iter().flatten().count()).sum::<usize>() * CHUNK) as u64
     }
 
-    /// How many writes a power cut would endanger now.
+    /// The number of writes that a power cut could lose now.
     pub fn unflushed(&self) -> usize {
         self.0.borrow().unflushed.len()
     }
 
-    /// Makes the oldest `count` unflushed writes durable: what a flush does that began when there were so many.
+    /// Makes the oldest `count` unflushed writes durable, like a flush that began when there were that many.
     ///
-    /// A later write that is lost must not take them along, even if it lies over them: its old bytes are theirs.
+    /// A later write that is lost must not take them along, even if it overlaps them: its old bytes are their new ones.
     pub fn flush_oldest(&self, count: usize) {
         let mut state = self.0.borrow_mut();
         let count = count.min(state.unflushed.len());
@@ -138,7 +138,7 @@ impl RamDisk {
         self.power_cut_keeping(|_, _| false);
     }
 
-    /// Cuts the power: each write since the last flush is lost, whole, or torn, as `rng` decides.
+    /// Cuts the power: each write since the last flush is kept, lost, or torn, as `rng` decides.
     pub fn power_cut_at_random(&self, rng: &mut Rng) {
         let fates: Vec<u64> = (0..self.unflushed()).map(|_| rng.below(3)).collect();
         self.power_cut_keeping(|write, _| match fates[write] {
@@ -148,8 +148,8 @@ impl RamDisk {
         });
     }
 
-    /// Cuts the power: of the writes since the last flush those sectors reach the disk for which `keep(write, sector)`
-    /// says so; `write` counts from the oldest, `sector` from the beginning of that write.
+    /// Cuts the power: of the writes since the last flush, those sectors reach the disk for which `keep(write, sector)`
+    /// is true; `write` counts from the oldest, `sector` from the beginning of that write.
     pub fn power_cut_keeping(&self, mut keep: impl FnMut(usize, usize) -> bool) {
         let mut state = self.0.borrow_mut();
         let lost = std::mem::take(&mut state.unflushed);
@@ -228,7 +228,7 @@ impl State {
         Ok(())
     }
 
-    /// A durable write lies over cached ones: a power cut must bring back neither what those held nor what was there
+    /// A durable write overlaps cached ones: a power cut must bring back neither their contents nor what was there
     /// before them.
     fn settle(&mut self, at: u64, bytes: &[u8]) {
         for write in &mut self.unflushed {
@@ -246,7 +246,7 @@ impl State {
     }
 }
 
-/// Copies to `lower`, which lies at `lower_at`, what `upper` at `upper_at` has in common with it.
+/// Copies to `lower` at `lower_at` the bytes of the range that it shares with `upper` at `upper_at`.
 fn overlay(lower_at: u64, lower: &mut [u8], upper_at: u64, upper: &[u8]) {
     let start = lower_at.max(upper_at);
     let end = (lower_at + lower.len() as u64).min(upper_at + upper.len() as u64);
@@ -286,7 +286,7 @@ impl Disk for RamDisk {
     fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
         let mut state = self.0.borrow_mut();
         DiskFuture::now(state.info.check(DiskOp::Discard, at, len).map(|()| {
-            // A cached write may come back in a power cut: until a flush the range keeps what it has.
+            // A power cut may bring back a cached write: until a flush the range keeps its contents.
             if state.unflushed.is_empty() {
                 let chunk = CHUNK as u64;
                 for whole in at.0.div_ceil(chunk)..(at.0 + len) / chunk {

@@ -1,5 +1,5 @@
-//! A disk that writes down what it is asked for: every request, in order, with what its bytes are, and when and how
-//! it ended. The crash explorer rebuilds from this what a power cut could have left.
+//! A disk that records its requests, in order: what their bytes are, and when and how each ended. From this the crash
+//! explorer rebuilds what a power cut could have left.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,13 +10,13 @@ use crate::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Image, ReadP
 
 /// Records the requests to another disk; clones share the record.
 ///
-/// A request begins in the record when it is made and ends when its answer comes. So a flush covers the writes whose
-/// end stands before its beginning.
+/// A request begins in the record when it is made and ends when its result comes. So a flush covers the writes whose
+/// end is recorded before its beginning.
 #[derive(Clone)]
 pub struct Recorder {
     rt: Rt,
     disk: Rc<dyn Disk>,
-    /// The place of the disk's first byte in the record.
+    /// The address of the disk's first byte in the record.
     base: u64,
     keep_images: bool,
     record: Rc<RefCell<Record>>,
@@ -39,7 +39,7 @@ pub enum Event {
         time: Time,
         /// What.
         op: DiskOp,
-        /// Where it begins; for a flush, the place of the disk's first byte.
+        /// Where it begins; for a flush, the address of the disk's first byte.
         at: DiskOff,
         /// The write is to be durable when it completes.
         fua: bool,
@@ -69,12 +69,12 @@ pub struct RecordedPart {
 }
 
 impl Recorder {
-    /// Records what `disk` is asked for; with `keep_images` also the bytes that are written.
+    /// Records the requests to `disk`; with `keep_images` also the bytes that are written.
     pub fn new(rt: &Rt, disk: Rc<dyn Disk>, keep_images: bool) -> Recorder {
         Recorder { rt: rt.clone(), disk, base: 0, keep_images, record: Rc::default() }
     }
 
-    /// Records what another disk is asked for in the same record, where it lies behind this one: its byte 0 is `base`.
+    /// Records the requests to another disk in the same record, where it lies behind this one: its byte 0 is `base`.
     pub fn beside(&self, disk: Rc<dyn Disk>, base: u64) -> Recorder {
         Recorder { disk, base, ..self.clone() }
     }
@@ -84,7 +84,7 @@ impl Recorder {
         std::mem::take(&mut self.record.borrow_mut().events)
     }
 
-    /// Looks at what was recorded since the last [`Recorder::take`].
+    /// Shows what was recorded since the last [`Recorder::take`].
     pub fn with_events<T>(&self, look: impl FnOnce(&[Event]) -> T) -> T {
         look(&self.record.borrow().events)
     }

@@ -1,13 +1,13 @@
-//! A modelled drive as a disk: contents in memory, time from [`drive::Drive`], waited for on the executor's clock.
+//! A modelled drive as a disk: contents in memory, time from [`drive::Drive`], awaited on the executor's clock.
 //!
 //! In virtual time a bench on a drive of 1993 takes as long as its computing, and gives the same result each time.
 //!
-//! D1. A drive without tags has one request at a time, and which goes next is the host's matter ([`crate::Scheduler`]; Ganger
-//!     and Patt 1994, section 2, switched command queueing off). One with tags holds as many as were agreed on, and picks
-//!     among them itself ([`crate::tags`]). One is at the mechanism at a time either way.
-//! D2. The contents change when the drive answers, not before: a power cut in between finds the old bytes. What a volatile
-//!     cache holds is lost with a cut unless a flush or a forced write has made it durable; that the drive may have
-//!     written it back by itself meanwhile is not counted on.
+//! D1. A drive without tags has one request at a time, and the host decides which is next ([`crate::Scheduler`]; Ganger
+//!     and Patt 1994, section 2, switched command queueing off). A drive with tags holds as many as were agreed on, and
+//!     picks among them itself ([`crate::tags`]). In both cases one request is at the mechanism at a time.
+//! D2. The contents change when the drive answers, not before: a power cut in between finds the old bytes. A cut loses
+//!     the volatile cache, except what a flush or a forced write has made durable. Write-back that the drive may have
+//!     done by itself meanwhile does not count.
 //! D3. The drive's clock is the executor's, to the nanosecond: an answer comes at the first whole nanosecond that is
 //!     not before the drive's own.
 
@@ -26,9 +26,9 @@ use crate::{
 /// The unit of the drives' addresses, in bytes.
 const BLOCK: u64 = 512;
 
-/// The most bytes of one request to a mechanical drive: what host adapters of the papers' time could move.
+/// The most bytes of one request to a mechanical drive: the limit of host adapters of the papers' time.
 const MECHANICAL_TRANSFER: u32 = 64 << 10;
-/// The same to a drive of flash.
+/// The same for a flash drive.
 const FLASH_TRANSFER: u32 = 1 << 20;
 
 /// A modelled drive. Clones are handles of the same one.
@@ -38,7 +38,7 @@ pub struct SimDisk(Rc<Inner>);
 struct Inner {
     rt: Rt,
     contents: RamDisk,
-    /// Who is at the drive (D1).
+    /// The request at the drive, and those that wait (D1).
     tags: Tags<Turn>,
     drive: RefCell<Drive>,
     services: RefCell<Option<Vec<Service>>>,
@@ -47,7 +47,7 @@ struct Inner {
 /// One request as the drive served it, for time lines and statistics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Service {
-    /// When it came to the drive.
+    /// When it reached the drive.
     pub at: Time,
     /// When it was answered.
     pub done: Time,
@@ -61,17 +61,17 @@ pub struct Service {
     pub cylinder: u32,
     /// What its first part is.
     pub kind: Kind,
-    /// What the time went into.
+    /// How its time was spent.
     pub phases: Phases,
 }
 
 impl SimDisk {
-    /// A drive that has just been switched on, all zeros. Its contents take memory as far as they are written.
+    /// A drive that has just been switched on, all zeros. Only written contents take memory.
     pub fn new(rt: &Rt, profile: Profile) -> SimDisk {
         SimDisk::tagged(rt, profile, 1)
     }
 
-    /// The same, of which the host may ask `depth` requests at a time (D1).
+    /// The same, to which the host may send `depth` requests at a time (D1).
     pub fn tagged(rt: &Rt, profile: Profile, depth: u32) -> SimDisk {
         let drive = Drive::new(profile);
         let mechanical = drive.cylinders() > 0;
@@ -89,7 +89,7 @@ impl SimDisk {
         }))
     }
 
-    /// The contents, with what of them is not durable: for a power cut.
+    /// The contents, including what is not durable: for a power cut.
     pub fn contents(&self) -> &RamDisk {
         &self.0.contents
     }
@@ -99,18 +99,18 @@ impl SimDisk {
         self.0.drive.borrow().cylinders()
     }
 
-    /// Begins to note every request that is served.
+    /// Starts to record every request that is served.
     pub fn note_services(&self) {
         self.0.services.replace(Some(Vec::new()));
     }
 
-    /// What was noted since; nothing is noted any more.
+    /// What was recorded since; stops recording.
     pub fn take_services(&self) -> Vec<Service> {
         self.0.services.take().unwrap_or_default()
     }
 }
 
-/// The right to be at the drive. Whoever gives it back lets the next one in.
+/// The right to use the drive. Returning it admits the next request.
 struct Turn(Rc<Inner>);
 
 impl Drop for Turn {
@@ -123,22 +123,22 @@ impl Drop for Turn {
 }
 
 impl Inner {
-    /// Waits until the drive takes it.
+    /// Waits until the drive accepts the request.
     async fn turn(self: &Rc<Self>, place: Option<(DiskOff, Op)>) -> Turn {
         match self.tags.come(place.map(|(at, op)| (Lbn(at.0 / BLOCK), op))) {
             None => Turn(self.clone()),
-            // The line drops nobody who waits.
+            // The queue drops no waiting request.
             Some(turn) => turn.await.unwrap_or_else(|_| Turn(self.clone())),
         }
     }
 
-    /// Nanoseconds until the head is there; `None` beyond the end.
+    /// Nanoseconds until the head reaches the block; `None` beyond the end.
     fn reach(&self, lbn: Lbn, op: Op) -> Option<u64> {
         let now = Ms::from_nanos(self.rt.now().as_nanos());
         self.drive.borrow().positioning(now, lbn, op).ok().map(Ms::as_nanos)
     }
 
-    /// The drive's part of a request: when it is done, and the task is there to see it.
+    /// The drive's part of a request. Ends when the request is done and the task has run.
     async fn serve(&self, op: DiskOp, place: DiskOff, len: u64, fua: bool, kind: Kind) -> Result<(), DiskError> {
         let info = self.contents.info();
         info.check(op, place, len)?;
@@ -205,7 +205,7 @@ impl Disk for SimDisk {
                 // It would be refused before the last request is answered, and `now` is not before that.
                 drive.flush(now).unwrap_or(now)
             };
-            // D1: nothing completes while the drive is at it, so that all there is now is covered.
+            // D1: nothing completes while the drive is flushing, so everything present now is covered.
             disk.rt.sleep_until(moment(done)).await;
             disk.contents.flush().await
         })

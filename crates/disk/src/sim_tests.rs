@@ -13,7 +13,8 @@ fn block(len: usize, fill: u8) -> crate::Image {
     block.image()
 }
 
-/// Writes one block of 4 KiB at each of these, all asked for at once, and returns the places in the order of service.
+/// Writes one block of 4 KiB at each of these places, all requested at once; returns the places in the order of
+/// service.
 fn order(scheduler: Scheduler, places: &[u64]) -> (Vec<u64>, Time) {
     let rt = Rt::virtual_time(1);
     let disk = disk(&rt, "hp_c2447");
@@ -123,7 +124,7 @@ fn memory_with_a_battery_keeps_what_it_answered_and_takes_its_bus_s_time() {
     assert_eq!(rt.now().as_nanos(), 51_401, "10 us, and 4 KiB over the bus");
 }
 
-/// Writes one block at each of these, in the host's order; which of them were served how late, and when all were.
+/// Writes one block at each of these places, in the host's order; returns when each was served, and when all were.
 fn tagged(depth: u32, places: &[u64]) -> (Vec<u64>, Time) {
     let rt = Rt::virtual_time(1);
     let disk = SimDisk::tagged(&rt, Profile::named("nearline_sata_7200").unwrap(), depth);

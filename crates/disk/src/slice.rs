@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::error::{Cause, DiskError, DiskOp};
 use crate::{Disk, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart, read_len, write_len};
 
-/// The bytes from `offset` on of another disk. Errors tell addresses of the part.
+/// The bytes of another disk from `offset` on. Errors report addresses within the part.
 #[derive(Clone)]
 pub struct Slice {
     whole: Rc<dyn Disk>,
@@ -22,7 +22,7 @@ impl Slice {
         Ok(Slice { whole, offset, info })
     }
 
-    /// Where `at` is on the whole disk, if the part has it.
+    /// The address of `at` on the whole disk, if the part contains it.
     fn place(&self, op: DiskOp, at: DiskOff, len: u64) -> Result<DiskOff, DiskError> {
         self.info.check(op, at, len)?;
         Ok(at + self.offset)

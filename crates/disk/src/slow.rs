@@ -1,4 +1,4 @@
-//! For tests: a disk that takes its time.
+//! For tests: a slow disk.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use crate::{
     Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, RamDisk, ReadPart, WritePart, read_len, write_len,
 };
 
-/// A RAM disk on which a transfer takes a microsecond and a flush ten, with a log of what it was asked for.
+/// A RAM disk on which a transfer takes a microsecond and a flush ten, with a log of its requests.
 pub(crate) struct SlowDisk {
     rt: Rt,
     ram: RamDisk,
@@ -63,7 +63,7 @@ impl Disk for SlowDisk {
     fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
         self.log.borrow_mut().push("flush".into());
         let (rt, failing) = (self.rt.clone(), self.failing_flushes.clone());
-        // The flush covers what was there when it began, and not what came while it ran.
+        // The flush covers what was there when it began, not what came while it ran.
         let flushed = self.ram.unflushed();
         let ram = self.ram.clone();
         DiskFuture::later(async move {

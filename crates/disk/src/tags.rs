@@ -1,11 +1,11 @@
-//! Who is at a modelled drive, and who is next: a drive with tags holds several commands and picks among them itself.
+//! The requests at a modelled drive: a drive with tags holds several commands and picks the next among them itself.
 //!
 //! T1. One request is at the mechanism at a time.
-//! T2. The drive picks the one that its arm and platter reach first; it knows both. Of equals the older one goes.
-//! T3. A flush covers what was answered before it began, and a drive that picked around it could put it off for ever:
-//!     nothing that came after it goes before it.
-//! T4. One that was passed over [`PATIENCE`] times goes next. Makers do not say what their drives do; without some such rule
-//!     a request at the edge could wait for as long as others come in the middle.
+//! T2. The drive picks the one that its arm and platter reach first; it knows both. Of equals it picks the older one.
+//! T3. A flush covers what was answered before it began, and a drive that picked others first could delay it forever:
+//!     nothing that came after a flush goes before it.
+//! T4. A request that was passed over [`PATIENCE`] times is next. Makers do not say what their drives do; without such
+//!     a rule a request at the edge could wait as long as others come in the middle.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,10 +13,10 @@ use std::collections::VecDeque;
 use drive::{Lbn, Op};
 use rt::sync::{Receiver, Sender, oneshot};
 
-/// How often a request is passed over.
+/// How often a request may be passed over.
 const PATIENCE: u32 = 64;
 
-/// Who is at the drive, and who waits. A `T` is the right to be there.
+/// The request at the drive, and those that wait. A `T` is the right to use the drive.
 pub(crate) struct Tags<T>(RefCell<State<T>>);
 
 struct State<T> {
@@ -37,7 +37,7 @@ impl<T> Tags<T> {
         Tags(RefCell::new(State { busy: false, waiting: VecDeque::new() }))
     }
 
-    /// A request comes, or a flush: it is taken at once, or waits for its turn.
+    /// A request or a flush comes: it is accepted at once, or waits for its turn.
     pub(crate) fn come(&self, place: Option<(Lbn, Op)>) -> Option<Receiver<T>> {
         let mut state = self.0.borrow_mut();
         if !std::mem::replace(&mut state.busy, true) {
@@ -48,7 +48,7 @@ impl<T> Tags<T> {
         Some(turn)
     }
 
-    /// The drive is done with one: whose turn it is now. `reach` tells how far a place is, in any unit.
+    /// The drive has finished a request: returns the next one. `reach` is the distance of a place, in any unit.
     pub(crate) fn next(&self, reach: impl Fn(Lbn, Op) -> u64) -> Option<Sender<T>> {
         let mut state = self.0.borrow_mut();
         state.waiting.retain(|waiting| !waiting.go.is_closed());

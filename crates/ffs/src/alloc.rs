@@ -1,12 +1,12 @@
-//! Taking and giving back blocks and fragments.
+//! Allocating and freeing blocks and fragments.
 //!
 //! Where: the preferred address if it is free, else near it in its group, else in a group found by a quadratic rehash,
-//! else in any (McKusick, Joy, Leffler and Fabry 1984, section 3.3). A fragment is cut from a run that fits, or from a
-//! whole block where none does.
+//! else in any group (McKusick, Joy, Leffler and Fabry 1984, section 3.3). A fragment is cut from a run that fits, or
+//! from a whole block if none does.
 //!
-//! A1. From the look at a group's map to the change of it nothing is awaited: no two files can be given one fragment.
-//! A2. Whoever takes something owns it until a pointer names it, or gives it back with [`Ffs::give_back`]. Nothing is
-//!     ever taken that the map of metadata says is none of a file's.
+//! A1. Nothing is awaited between examining a group's map and changing it: one fragment is never given to two files.
+//! A2. What was allocated belongs to the caller until a pointer names it, or the caller returns it with
+//!     [`Ffs::give_back`]. What the map of metadata excludes from files is never allocated.
 
 use crate::cg::{damage, find_run, is_free_block, mark, smallest_run};
 use crate::group::Group;
@@ -17,13 +17,13 @@ use ondisk::{CgFrag, Cgx, Corrupt, FragNo};
 use std::cell::Cell;
 use vfs::{Error, Refusal, Result};
 
-/// Fragments that were taken, and the buf of the group that gave them.
+/// Fragments that were allocated, and the buf of the group that gave them.
 pub(crate) struct Taken {
     pub(crate) run: Run,
     pub(crate) group: BufRef,
 }
 
-/// What the allocator spares when a fragment has to move: time, by moving it where it can grow to a whole block, or
+/// What the allocator saves when a fragment has to move: time, by moving it where it can grow to a whole block, or
 /// space, by taking the smallest run that fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Optim {
@@ -31,23 +31,23 @@ pub(crate) enum Optim {
     Space,
 }
 
-/// What allocation remembers of a volume beside its maps.
+/// What allocation remembers about a volume besides its maps.
 pub(crate) struct Memory {
     pub(crate) optim: Cell<Optim>,
-    /// The group that was last chosen for a new section of a file.
+    /// The group last chosen for a new section of a file.
     pub(crate) cgrotor: Cell<Cgx>,
 }
 
-/// How a run of fragments is looked for.
+/// How to search for a run of fragments.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cut {
     /// From the smallest run that fits.
     Best,
-    /// From a block that is wholly free.
+    /// From a completely free block.
     FreshBlock,
 }
 
-/// Groups in the order in which they are asked: the preferred one, a quadratic rehash, all others.
+/// Groups in the order in which they are tried: the preferred one, a quadratic rehash, all others.
 pub(crate) struct Rehash {
     first: u32,
     ncg: u32,
@@ -86,7 +86,7 @@ impl Iterator for Rehash {
 }
 
 impl Ffs {
-    /// Fragments that are free beyond what `minfree` keeps for the privileged; negative when that is in use.
+    /// Free fragments beyond the reserve that `minfree` keeps for the privileged; negative when the reserve is in use.
     pub(crate) fn free_space(&self, with_reserve: bool) -> i64 {
         let total = self.summary.total();
         let reserve = if with_reserve { 0 } else { self.g.dsize as i64 * i64::from(self.g.minfree) / 100 };
@@ -101,17 +101,18 @@ impl Ffs {
         Ok(())
     }
 
-    /// Takes `frags` fragments (a whole block, or fewer within one) near `pref`, or where none is given in group `home`.
+    /// Allocates `frags` fragments (a whole block, or fewer within one) near `pref`, or, if that is not given, in group
+    /// `home`.
     ///
     /// # Errors
-    /// `NoSpace`; what reading a group ends with, if no other group has room.
+    /// `NoSpace`; the error of reading a group, if no other group has room.
     pub(crate) async fn alloc(&self, privileged: bool, home: Cgx, pref: FragNo, frags: u32) -> Result<Taken> {
         self.has_room(privileged, frags)?;
         self.hashalloc(home, pref, frags, Cut::Best).await
     }
 
-    /// Makes `old` longer, to `frags` fragments: in place if what follows is free, else elsewhere; the caller moves the
-    /// contents, and frees the old run when that is safe. Where it grew in place only the fragments behind `old` are new.
+    /// Extends `old` to `frags` fragments: in place if what follows is free, else elsewhere. Then the caller moves the
+    /// contents, and frees the old run when that is safe. If it grew in place, only the fragments behind `old` are new.
     ///
     /// # Errors
     /// As [`Ffs::alloc`].
@@ -149,8 +150,8 @@ impl Ffs {
         Some(Taken { run: Run { at: old.at, frags }, group: group.buf.clone() })
     }
 
-    /// What to spare now. A volume whose free space is mostly fragments is switched to space, and back when they have
-    /// become few; the switch holds from the next call on.
+    /// What to save now. A volume whose free space is mostly fragments is switched to space, and back when they are
+    /// few; the switch takes effect from the next call on.
     fn choose_optim(&self) -> Optim {
         let now = self.memory.optim.get();
         let (nffree, dsize, minfree) = (self.summary.total().nffree, self.g.dsize as i64, i64::from(self.g.minfree));
@@ -191,7 +192,7 @@ impl Ffs {
         Err(outcome)
     }
 
-    /// Takes from one group. `None` if it has nothing that fits.
+    /// Allocates from one group. `None` if it has nothing that fits.
     fn alloccg(&self, group: &Group, pref: FragNo, frags: u32, cut: Cut) -> Result<Option<Taken>> {
         let chosen = group.look(self, |cg| self.choose(cg, group.c, pref, frags, cut));
         let Some(choice) = chosen.inspect_err(|_| self.summary.condemn(group.c)).map_err(corrupt)? else {
@@ -208,7 +209,7 @@ impl Ffs {
                 Found::Run => cg.set_frotor(choice.first & !7),
                 Found::Block => {
                     cg.set_frotor(choice.first & !7);
-                    // Blocks of the metadata zone are few; the search for the next one must not begin there.
+                    // The metadata zone has few blocks; the search for the next one must not begin there.
                     if at >= self.g.cgdata(group.c) {
                         cg.set_rotor(choice.first);
                     }
@@ -268,17 +269,17 @@ impl Ffs {
         ((wanted - base) % u64::from(self.g.fpg)) as u32 / self.g.frag
     }
 
-    /// Gives back what was taken and no pointer ever named.
+    /// Returns what was allocated and has no pointer.
     pub(crate) async fn give_back(&self, at: FragNo, frags: u32) {
-        // A failure here is one of reading the group's block, which has just been in the cache. Nobody can be told, and
-        // what stays taken is found by fsck.
+        // This fails only if the group's block, which has just been in the cache, cannot be read. There is no caller to
+        // report it to; fsck finds what stays allocated.
         let _ = self.free_run(at, frags).await;
     }
 
-    /// Frees `frags` fragments from `at` on, however many blocks of one group they span.
+    /// Frees `frags` fragments from `at` on, which may span several blocks of one group.
     ///
     /// # Errors
-    /// `Corrupt` when some are free already: the others are not freed then either.
+    /// `Corrupt` when some are already free: the others are not freed then either.
     pub(crate) async fn free_run(&self, at: FragNo, frags: u32) -> Result<()> {
         let c = self.g.dtog(at);
         let group = self.group(c).await?;
@@ -300,7 +301,7 @@ impl Ffs {
     }
 }
 
-/// There is room in this group, and nobody may have it: that is not the same as no space.
+/// The group has room that must not be used: that is not the same as no space.
 pub(crate) fn left_alone(c: Cgx) -> Error {
     Error::io(format_args!("cylinder group {} was damaged or could not be read, and is left alone until fsck", c.0))
 }

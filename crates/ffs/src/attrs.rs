@@ -1,12 +1,11 @@
 //! The extended-attribute area of an inode (UFS2): up to two blocks of its own, with the rules of fragments.
 //!
-//! E1. A change within one sector is written in place, if the area does not grow. Anything else goes to new blocks, which
-//!     are durable before the inode points to them: a torn write over the old area would leave records that run into
-//!     each other, and one that is durable before the larger size a record that runs beyond the area.
-//! E2. Behind the last record there are zeroes, which every system takes for the end. The area is freed with its last
-//!     record.
-//! E3. Where no room is left for new blocks, and the area does not grow, the old ones are written over after all: nobody
-//!     could remove an attribute from a full volume otherwise.
+//! E1. A change within one sector is written in place, if the area does not grow. Any other change goes to new blocks,
+//!     which are durable before the inode points to them. Otherwise a torn write over the old area could leave records
+//!     that run into each other, and an area durable before its larger size a record that runs beyond it.
+//! E2. Zeroes follow the last record; every system takes them for the end. The area is freed with its last record.
+//! E3. If there is no room for new blocks, and the area does not grow, the old blocks are overwritten after all.
+//!     Otherwise no attribute could be removed on a full volume.
 
 use crate::alloc::Taken;
 use crate::cut::Runs;
@@ -96,7 +95,7 @@ impl Ffs {
         self.g.blkfrags(size.into(), k as u64)
     }
 
-    /// The area goes when its last record does (E2).
+    /// Frees the area, which has lost its last record (E2).
     async fn free_area(&self, op: Op, inode: &Inode) -> Result<()> {
         let (ino, mut gone) = (inode.ino(), Runs::default());
         self.count_attributes(inode, &mut gone)?;
@@ -166,13 +165,13 @@ impl Ffs {
                 dinode.extb[k] = taken.get(k).map_or(FragNo::HOLE, |taken| taken.run.at);
             }
         }
-        // Written later, a block that the new area does not have would go to what another file has by then.
+        // A block that the new area does not have must not be written later: another file may own its place by then.
         for k in taken.len()..BLOCKS {
             self.cache.discard_key(Key::File(ino, Geometry::extattr_lbn(k)));
         }
         let at = self.put_inode(inode).await?;
         for (k, (taken, block)) in taken.iter().zip(&blocks).enumerate() {
-            // The old area goes as a whole, with the first pointer.
+            // The old area is freed as a whole, with the first pointer.
             let runs: Vec<_> = old.iter().filter(|_| k == 0).flatten().map(|run| (run.at, run.frags)).collect();
             let freed = (!runs.is_empty()).then(|| self.cache.ledger().issue(Freed::Blocks { ino, runs }));
             let (lbn, slot) = (Geometry::extattr_lbn(k), Slot::ExtAttr(&at, k as u8));
@@ -218,7 +217,7 @@ impl Ffs {
         Ok(())
     }
 
-    /// Adds what the area takes to `gone`.
+    /// Adds the space of the area to `gone`.
     pub(crate) fn count_attributes(&self, inode: &Inode, gone: &mut Runs) -> Result<()> {
         for k in 0..BLOCKS {
             if let Some(run) = self.area_run(inode, k)? {
@@ -237,7 +236,7 @@ impl Ffs {
     }
 }
 
-/// The part of `area` from `from` on that belongs into a block, and zeroes behind it (E2).
+/// Puts the part of `area` from `from` on into a block, and zeroes behind it (E2).
 fn put_area(block: &mut [u8], area: &[u8], from: usize) {
     let part = &area[from.min(area.len())..];
     let part = &part[..part.len().min(block.len())];

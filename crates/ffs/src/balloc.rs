@@ -1,13 +1,13 @@
-//! Writing a block of a file: fragments, indirect blocks, and in which order they come to be.
+//! Writing a block of a file: fragments, indirect blocks, and the order in which they are made.
 //!
-//! W1. Everything that the block needs is taken first. If something is not to be had, what was taken is given back, and
+//! W1. Everything that the block needs is allocated first. If something cannot be allocated, the rest is returned, and
 //!     nothing has changed.
 //! W2. Then contents, then pointers from the block up to the inode (rule S0 of [`buf::Scheme`]). A pointer in the inode
 //!     changes together with size and count of sectors: a pointer beyond the size would make fsck clear the file. A
-//!     pointer in an indirect block that was there is set after the size has grown: a size beyond the last block is
-//!     something that fsck repairs by itself, a block beyond the size is not.
-//! W3. Only the last block of a file is a fragment, and only a direct one. Before a file grows past such a block it
-//!     becomes whole, with the size at its end.
+//!     pointer in an existing indirect block is set after the size has grown: fsck repairs a size beyond the last block
+//!     by itself, but not a block beyond the size.
+//! W3. Only the last block of a file is a fragment, and only a direct one. Before a file grows past such a block, the
+//!     block becomes whole, with the size at its end.
 
 use crate::Ffs;
 use crate::alloc::Taken;
@@ -34,11 +34,11 @@ struct Write<'a> {
 
 const NOTHING: Run = Run { at: FragNo::HOLE, frags: 0 };
 
-/// What was taken and no pointer names yet, with the buf that was made for it (W1).
+/// What was allocated and has no pointer yet, with the bufs that were made for it (W1).
 #[derive(Default)]
 struct Reserved {
     taken: Vec<(FragNo, u32, Option<Key>)>,
-    /// A buf that has got the address and length of its new place: where it was, and how long.
+    /// A buf that was given the address and length of its new place: its old address and length.
     moved: Option<(BufRef, DiskOff, usize)>,
 }
 
@@ -51,7 +51,7 @@ impl Reserved {
         self.taken.push((at, frags, key));
     }
 
-    /// A pointer names all of it now.
+    /// Pointers name all of it now.
     fn settle(&mut self) {
         self.taken.clear();
         self.moved = None;
@@ -85,7 +85,7 @@ impl Ffs {
         if from >= to || to > self.g.bsize as usize || !stores {
             return Err(Refusal::Invalid.into());
         }
-        // From here on the inode's block is in memory, and to store the inode cannot fail half-way.
+        // From here on the inode's block is in memory, and storing the inode cannot fail half-way.
         self.inode_block(inode).await?;
         let size = inode.size().max(end);
         let write = Write { op, privileged: who.privileged, inode, lbn: number, from, to, size };
@@ -158,7 +158,7 @@ impl Ffs {
         self.told(w.op, Step::FragmentsTaken { ino, lbn: Lbn(lbn), old, new, cg }).await
     }
 
-    /// Gives a buf the place and length of its new run.
+    /// Gives a buf the address and length of its new run.
     async fn move_to(&self, block: &BufRef, run: Run, reserved: &mut Reserved) {
         self.cache.before_change(block).await;
         let addr = self.addr(run.at);
@@ -174,7 +174,7 @@ impl Ffs {
     fn put_contents(&self, w: &Write<'_>, block: &BufRef, fill: Fill<'_>) {
         let before = w.inode.size().saturating_sub(w.lbn * u64::from(self.g.bsize));
         self.cache.modify(block, |bytes| {
-            // What lies between the old end of the file and the new bytes must read as zeroes, whatever another system
+            // The bytes between the old end of the file and the new bytes must read as zeroes, whatever another system
             // left there.
             if before < w.from as u64 && w.size > w.inode.size() {
                 bytes[before as usize..w.from].fill(0);
@@ -188,7 +188,7 @@ impl Ffs {
         self.blkpref(&Place { ino, directory, lbn: w.lbn, index, pointers, first_indirect })
     }
 
-    /// Writes into a block that is there and long enough.
+    /// Writes into a stored block that is long enough.
     async fn overwrite(&self, w: &Write<'_>, old: Run, fill: Fill<'_>) -> Result<BufRef> {
         let start = w.lbn * u64::from(self.g.bsize);
         let (key, held) = (Key::File(w.inode.ino(), Lbn(w.lbn as i64)), u64::from(old.frags * self.g.fsize));
@@ -209,7 +209,7 @@ impl Ffs {
         Ok(block)
     }
 
-    /// Sets the size, if it grows over bytes of `block`, and tells it.
+    /// Sets the size, if it grows over bytes of `block`, and reports it to the scheme.
     async fn grow_size(&self, w: &Write<'_>, block: &BufRef, size: u64) -> Result<()> {
         let size_before = w.inode.size();
         if size <= size_before {
@@ -221,7 +221,7 @@ impl Ffs {
         self.told(w.op, Step::SizeGrown { ino, inode: &at, directory, block, size_before }).await
     }
 
-    /// Takes what makes the file's last block whole, if it is a fragment and the file grows past it (W3).
+    /// Allocates what makes the file's last block whole, if it is a fragment and the file grows past it (W3).
     async fn reserve_tail(&self, w: &Write<'_>, reserved: &mut Reserved) -> Result<Option<Tail>> {
         let last = self.g.lblkno(w.inode.size());
         if last >= w.lbn {
@@ -248,7 +248,7 @@ impl Ffs {
     async fn make_whole(&self, w: &Write<'_>, tail: Tail, reserved: &mut Reserved) -> Result<()> {
         let Tail { index, block, old, taken } = tail;
         let mut own = Reserved::default();
-        // This block's fragments are the first that were taken; the others are still without a pointer.
+        // This block's fragments were allocated first; the others still have no pointer.
         own.taken.push(reserved.taken.remove(0));
         self.move_to(&block, taken.run, &mut own).await;
         let end = self.g.blkoff(w.inode.size()) as usize;
@@ -261,7 +261,7 @@ impl Ffs {
         outcome
     }
 
-    /// Contents are in memory: tells so, sets the direct pointer with size and sectors (W2), and tells that.
+    /// The contents are in memory: reports that, sets the direct pointer with size and sectors (W2), and reports that.
     async fn set_direct(
         &self,
         w: &Write<'_>,
@@ -332,7 +332,7 @@ impl Ffs {
             let (ino, lbn, role) = (w.inode.ino(), link.lbn, link.role);
             self.told(w.op, Step::BlockReady { ino, lbn, block: &block, role }).await?;
         }
-        // Pointers within what is new, from the bottom up. None of it can be reached yet.
+        // Pointers within the new blocks, from the bottom up. None of these blocks can be reached yet.
         for pair in links.windows(2).rev() {
             let [above, below] = pair else { continue };
             if let Some(parent) = &above.block {
@@ -344,7 +344,7 @@ impl Ffs {
         Ok(links.pop().and_then(|data| data.block).expect("every new block has a buf"))
     }
 
-    /// Takes the indirect blocks that are missing on the way, from the top, and the block itself.
+    /// Allocates the missing indirect blocks on the path, from the top, and the block itself.
     async fn reserve_way(
         &self,
         w: &Write<'_>,
@@ -395,7 +395,7 @@ impl Ffs {
     async fn set_indirect(&self, w: &Write<'_>, parent: &BufRef, link: &Link) -> Result<()> {
         let Some(block) = &link.block else { return Ok(()) };
         self.cache.before_change(parent).await;
-        // OK to ignore: the index is one of a path, and the block is as long as they all are.
+        // OK to ignore: the index comes from a path, and the block is as long as all indirect blocks.
         let _ = self.cache.modify(parent, |bytes| self.g.put_pointer(bytes, link.index, link.taken.run.at));
         let (ino, lbn, role, slot) = (w.inode.ino(), link.lbn, link.role, Slot::Indirect(parent, link.index));
         let (old, new, cg) = (NOTHING, link.taken.run, &link.taken.group);
@@ -403,7 +403,7 @@ impl Ffs {
         self.told(w.op, step).await
     }
 
-    /// Hangs the topmost new block into what was there (W2).
+    /// Sets the pointer to the topmost new block (W2).
     async fn hang_in(
         &self,
         w: &Write<'_>,
@@ -443,7 +443,7 @@ impl Ffs {
     }
 }
 
-/// A new block on the way to the data, or the data itself.
+/// A new block on the path to the data, or the data itself.
 struct Link {
     lbn: Lbn,
     role: Role,
@@ -459,7 +459,7 @@ impl Link {
     }
 }
 
-/// What has changed when a size has.
+/// The field that has changed when a size has.
 pub(crate) fn size_field(inode: &Inode) -> Fields {
     if inode.is_dir() { Fields::DirectorySize } else { Fields::Size }
 }

@@ -1,9 +1,9 @@
-//! Where the next block of a file should lie (`ffs_blkpref`).
+//! The preferred place of the next block of a file (`ffs_blkpref`).
 //!
-//! A file's blocks follow one another; after `maxbpg` of them, and at the start of each later indirect block, it moves
-//! to a group with more than the average of free blocks, so that one file cannot fill the group in which its directory
-//! and the small files lie (McKusick and others 1984, section 3.3). Directories and indirect blocks go to the zone at
-//! the start of a group's data that newer volumes keep for them, which makes a check read fewer tracks.
+//! The blocks of a file are contiguous. After `maxbpg` blocks, and at the start of each later indirect block, the file
+//! moves to a group with more free blocks than the average, so that one file cannot fill the group of its directory and
+//! the small files in it (McKusick and others 1984, section 3.3). Directories and indirect blocks go to the zone at the
+//! start of a group's data that newer volumes reserve for them, so that a check reads fewer tracks.
 
 use crate::Ffs;
 use ondisk::{Cgx, FragNo, Ino};
@@ -11,7 +11,7 @@ use ondisk::{Cgx, FragNo, Ino};
 /// The pointers beside the one to be set, by index: those of the inode, or of one indirect block.
 pub(crate) type Pointers<'a> = &'a dyn Fn(u32) -> FragNo;
 
-/// What is to be placed.
+/// The block to be placed.
 pub(crate) struct Place<'a> {
     pub(crate) ino: Ino,
     pub(crate) directory: bool,
@@ -63,8 +63,8 @@ impl Ffs {
         self.g.cgdmin(self.g.ino_to_cg(ino))
     }
 
-    /// Right behind the block before. On a volume made for a disk that needs a pause between transfers, so much further
-    /// after every `maxcontig` blocks as passes under the head meanwhile.
+    /// Directly behind the block before. On a volume made for a disk that needs a pause between transfers, after every
+    /// `maxcontig` blocks as much further as passes under the head during the pause.
     fn next_block(&self, place: &Place<'_>, before: FragNo) -> FragNo {
         let g = &self.g;
         let next = before.plus(g.frag);
@@ -79,7 +79,7 @@ impl Ffs {
         next.plus(sectors.next_multiple_of(g.frag.into()).min(g.fpg.into()) as u32)
     }
 
-    /// The data zone of the first group, from `first` on and round, with at least the average of free blocks.
+    /// The data zone of the first group, from `first` on and round, with at least the average number of free blocks.
     fn spacious_group(&self, first: u32) -> FragNo {
         let (first, ncg) = (first % self.g.ncg, self.g.ncg);
         let average = self.summary.total().nbfree / i64::from(ncg);
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(ffs.blkpref(&Place { directory: true, ..place(0, 0, &none) }), g.cgdmin(home));
         let before = |i| FragNo(800 + u64::from(i) * 8);
         assert_eq!(ffs.blkpref(&place(4, 4, &before)), FragNo(832));
-        // A section ends after maxbpg blocks, though the block before is there.
+        // A section ends after maxbpg blocks, although the block before exists.
         assert_eq!(ffs.blkpref(&place(112, 100, &before)), g.cgdata(home));
     }
 

@@ -1,10 +1,10 @@
 //! Cylinder-group accounting on the bytes of a group's block.
 //!
 //! C1. Every change of a map changes the counts with it: `nbfree`, `nffree`, the run lengths, the cluster map and its
-//!     summary equal a recount of the maps at any time. They are written as they are, so an error would be on the disk.
-//! C2. A search looks and a change changes. Both are plain functions: no other task can run between them.
-//! C3. What the maps say is believed over what the counts say, but a contradiction is damage: taking what is taken
-//!     would give a block to two files, so it is refused, and nothing is changed.
+//!     summary equal a recount of the maps at any time. They are written as they are, so an error would reach the disk.
+//! C2. A search only reads, a change only changes. Both are plain functions: no other task can run between them.
+//! C3. The maps are trusted over the counts, but a contradiction is damage: allocating what is in use would give a
+//!     block to two files, so it is refused, and nothing is changed.
 
 use ondisk::cg::{Cg, CgMut, map};
 use ondisk::{Cgx, Corrupt, Csum, Rule, Structure};
@@ -53,18 +53,18 @@ pub(crate) fn find_run(cg: &Cg<'_>, k: u32, from: u32) -> Option<u32> {
     })
 }
 
-/// Block `block` is wholly free.
+/// Block `block` is completely free.
 pub(crate) fn is_free_block(cg: &Cg<'_>, block: u32) -> bool {
     let frag = cg.layout().frag;
     map::block(cg.free(), block, frag) == map::whole(frag)
 }
 
-/// The smallest `k` from `wanted` on, below a whole block, of which the counts say that there is a run.
+/// The smallest `k` from `wanted` on, below a whole block, for which the counts report a run.
 pub(crate) fn smallest_run(cg: &Cg<'_>, wanted: u32) -> Option<u32> {
     (wanted..cg.layout().frag).find(|&k| cg.frsum(k) != 0)
 }
 
-/// The first run of `len` free blocks at or after block `from`; the summary is asked first whether there is one.
+/// The first run of `len` free blocks at or after block `from`; checks the summary first.
 pub(crate) fn find_cluster(cg: &Cg<'_>, len: u32, from: u32) -> Option<u32> {
     let l = cg.layout();
     if len > l.contigsumsize || (len..=l.contigsumsize).all(|k| cg.clustersum(k) == 0) {
@@ -84,8 +84,8 @@ pub(crate) fn find_cluster(cg: &Cg<'_>, len: u32, from: u32) -> Option<u32> {
     None
 }
 
-/// Marks `n` fragments from `first` on, within one block, as free or as in use, with all counts (C1). Returns the change
-/// of the group's counts; `None`, and nothing changed, when one of them is so marked already (C3).
+/// Marks `n` fragments from `first` on, within one block, as free or as in use, with all counts (C1). Returns the
+/// change of the group's counts; `None`, and nothing changed, if one of them is already marked so (C3).
 pub(crate) fn mark(cg: &mut CgMut<'_>, first: u32, n: u32, free: bool) -> Option<Csum> {
     let l = *cg.view().layout();
     let (block, within) = (first / l.frag, first % l.frag);
@@ -126,7 +126,7 @@ pub(crate) fn find_inode(cg: &Cg<'_>, wanted: Option<u32>) -> Option<u32> {
     (i < ipg).then_some(i)
 }
 
-/// Marks inode `i` of the group as used or free, with the counts. `None`, and nothing changed, when it is so already
+/// Marks inode `i` of the group as used or free, with the counts. `None`, and nothing changed, if it already is so
 /// (C3).
 pub(crate) fn mark_inode(cg: &mut CgMut<'_>, i: u32, used: bool, directory: bool) -> Option<Csum> {
     if i >= cg.view().layout().ipg || map::get(cg.view().iused(), i) == used {

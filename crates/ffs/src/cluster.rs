@@ -1,6 +1,6 @@
-//! Blocks that follow one another in a file, moved to places that do so on the disk, before they are written for the
-//! first time (`ffs_reallocblks`): one long transfer instead of many short ones (McVoy and Kleiman, "Extent-like
-//! Performance from a UNIX File System", 1991; Seltzer and others, "File System Logging Versus Clustering", 1995).
+//! Moves contiguous blocks of a file to contiguous places on the disk before they are written for the first time
+//! (`ffs_reallocblks`): one long transfer instead of many short ones (McVoy and Kleiman, "Extent-like Performance from
+//! a UNIX File System", 1991; Seltzer and others, "File System Logging Versus Clustering", 1995).
 
 use crate::Ffs;
 use crate::alloc::Rehash;
@@ -15,12 +15,12 @@ use vfs::{Refusal, Result};
 /// Groups that are searched for a run.
 const GROUPS: usize = 10;
 
-/// Percent of the volume that must be free: on a full one the search fails, or takes the last runs from others.
+/// Percent of the volume that must be free: on a full one the search fails, or uses up the last runs.
 const FREE_PERCENT: i64 = 4;
 
-/// A row of blocks of a file whose pointers lie side by side.
+/// Consecutive blocks of a file whose pointers are adjacent.
 struct Row {
-    /// The indirect block with the pointers; none for those of the inode.
+    /// The indirect block with the pointers; `None` for those of the inode.
     parent: Option<BufRef>,
     /// Index of the first pointer.
     index: u32,
@@ -70,8 +70,8 @@ impl Ffs {
         self.point_to_row(op, inode, row, &place, &group).await
     }
 
-    /// The blocks from `first` on, if they are worth moving: dirty, whole, in one group, with their pointers side by
-    /// side, and not one after the other already; and how many were looked at.
+    /// The blocks from `first` on, if they are worth moving: dirty, whole, in one group, with adjacent pointers, and
+    /// not contiguous already. Also returns how many were examined.
     async fn row(&self, inode: &Inode, first: u64, end: u64) -> Result<(u64, Option<Row>)> {
         let Some(path) = self.g.path(Lbn(first as i64)) else { return Ok((end - first, None)) };
         let walk = self.walk(inode, &path).await?;
@@ -120,7 +120,7 @@ impl Ffs {
         })
     }
 
-    /// Takes `len` blocks that follow one another.
+    /// Allocates `len` contiguous blocks.
     async fn clusteralloc(&self, pref: FragNo, len: u32) -> Result<Option<(FragNo, BufRef)>> {
         let home = self.g.dtog(pref);
         for (turn, c) in Rehash::from(home, self.g.ncg).take(GROUPS).enumerate() {
@@ -160,7 +160,7 @@ impl Ffs {
         for (i, block) in row.blocks.iter().enumerate() {
             self.cache.before_change(block).await;
             self.cache.moved(block, self.addr(place(i)));
-            // One that left meanwhile lies at its old place only.
+            // A block written meanwhile is on the disk only at its old place.
             self.cache.mark_dirty(block);
             let lbn = Lbn((row.first + i as u64) as i64);
             self.told(op, Step::BlockReady { ino, lbn, block, role }).await?;

@@ -1,11 +1,11 @@
-//! Cutting pieces off the tree of a file's blocks.
+//! Cutting pieces off a file's block tree.
 //!
 //! T1. One piece is at most what one single indirect block leads to, so that a ticket and a transaction stay small
-//!     however large the file is. Pieces go from the end of the file.
-//! T2. An indirect block that leads to nothing any more goes with the piece that emptied it: then the one pointer to it
-//!     is cleared, and its own contents stay as they are.
+//!     however large the file is. Pieces are cut from the end of the file.
+//! T2. An indirect block that becomes empty is freed with the piece that emptied it: then only the pointer to it is
+//!     cleared, and its contents stay as they are.
 //! T3. Everything that will be freed was read and checked before the first pointer is cleared. The bufs of what was cut
-//!     off are thrown away before the step is told: one that was written later could fall on the next owner.
+//!     off are discarded before the step is reported: one written later could overwrite the next owner's data.
 
 use crate::Ffs;
 use crate::balloc::size_field;
@@ -23,7 +23,7 @@ pub(crate) struct Runs {
     pub(crate) blocks: Vec<(Lbn, Run)>,
 }
 
-/// An indirect block on the way to a piece.
+/// An indirect block on the path to a piece.
 struct Node {
     block: BufRef,
     name: Lbn,
@@ -34,11 +34,11 @@ struct Node {
     level: usize,
     /// Index of the pointer to it in the block above.
     index: u32,
-    /// Pointers from here on were looked at.
+    /// Pointers from this index on were examined.
     seen: u32,
 }
 
-/// What is to be cleared for a piece to be gone.
+/// What to clear to remove a piece.
 enum Cut {
     /// These pointers of a single indirect block.
     Pointers(BufRef, u32, u32),
@@ -51,7 +51,7 @@ enum Cut {
 /// Why a piece is cut off.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// The file ends at this byte, or will: its size goes down with each piece.
+    /// The file ends at this byte, or will: its size shrinks with each piece.
     Shrink(u64),
     /// A hole is made.
     Punch,
@@ -68,8 +68,9 @@ impl Ffs {
         }
     }
 
-    /// Cuts off the last piece that has indirect blocks `from..to` of a file (at least 12). Returns the lowest block
-    /// that the piece could have had: all from there on is done. `None` when there was nothing.
+    /// Cuts off the last piece within blocks `from..to` of a file, which indirect blocks lead to (`from` is at least
+    /// 12). Returns the lowest block that the piece could have had: all from there on are done. `None` when there was
+    /// nothing.
     pub(crate) async fn cut_piece(&self, op: Op, inode: &Inode, from: u64, to: u64, why: Why) -> Result<Option<u64>> {
         let Some((root, mut way)) = self.last_way(inode, from, to).await? else { return Ok(None) };
         let Some(end) = way.last() else { return Ok(None) };
@@ -102,8 +103,8 @@ impl Ffs {
         let ino = inode.ino();
         let ticket = self.cache.ledger().issue(Freed::Blocks { ino, runs: gone.runs });
         self.told(op, Step::BlocksReleased { ino, at: &at, blocks: &gone.blocks, ticket }).await?;
-        // A pointer in an indirect block goes before the size: a size beyond the last block is repaired by itself after
-        // a crash, a block beyond the size is not.
+        // A pointer in an indirect block is cleared before the size shrinks: after a crash fsck repairs a size beyond
+        // the last block by itself, but not a block beyond the size.
         let inode_buf = match cut {
             Cut::Root(_) => at,
             _ => self.shrink_dinode(inode, sectors, shrunk).await?,
@@ -113,8 +114,8 @@ impl Ffs {
         Ok(Some(lowest))
     }
 
-    /// How many blocks a file has from which everything from block `lowest` on was cut off. Where only direct blocks are
-    /// left it ends with the last one that is stored: a hole at the end is repaired by itself in larger files only.
+    /// The number of blocks of a file after everything from block `lowest` on was cut off. If only direct blocks are
+    /// left, the file ends with its last stored block: fsck repairs a hole at the end by itself only in larger files.
     fn rest_of(&self, inode: &Inode, lowest: u64) -> u64 {
         if lowest > 12 {
             return lowest;
@@ -125,7 +126,7 @@ impl Ffs {
     async fn shrink_dinode(&self, inode: &Inode, sectors: u64, shrunk: impl Fn(u64) -> u64) -> Result<BufRef> {
         {
             let mut dinode = inode.dinode_mut();
-            // A count that was wrong on the disk does not become a huge one.
+            // A count that was wrong on the disk must not become a huge one.
             dinode.blocks = dinode.blocks.saturating_sub(sectors);
             dinode.size = shrunk(dinode.size);
         }
@@ -142,7 +143,7 @@ impl Ffs {
         });
     }
 
-    /// What must be cleared, what is freed with it, and which bufs die (T2).
+    /// What to clear, what to free with it, and which bufs to discard (T2).
     fn plan(
         &self,
         inode: &Inode,
@@ -189,8 +190,8 @@ impl Ffs {
         (index(from.saturating_sub(node.base) / span), index(to.saturating_sub(node.base).div_ceil(span)))
     }
 
-    /// The way to the last piece that has something in `from..to`: it ends at a single indirect block with a pointer
-    /// there, or at an indirect block that is wholly empty, which should not be.
+    /// The path to the last piece that has something in `from..to`: it ends at a single indirect block with a pointer
+    /// there, or at an indirect block that is completely empty, which should not exist.
     async fn last_way(&self, inode: &Inode, from: u64, to: u64) -> Result<Option<(usize, Vec<Node>)>> {
         for root in (0..3).rev() {
             let base = (1..=root).fold(12u64, |base, level| base.saturating_add(self.g.span(level)));

@@ -1,10 +1,10 @@
-//! In which group a new directory should lie, so that its files find room beside it (`ffs_dirpref`).
+//! The group of a new directory, so that its files find room beside it (`ffs_dirpref`).
 //!
-//! Two policies, after the age of the volume's system. Since 2001 a directory stays near its parent as long as there is
-//! room for its files, and only those in the root are spread at random. Since 2023 FreeBSD keeps each directory's depth
-//! in its inode, and places the children of one directory at 1/2, 1/4, 3/4, 1/8, ... of a range of groups around it
-//! that halves with every level: siblings lie far apart and families together. What is drawn can be left out
-//! ([`Spread::InOrder`]).
+//! There are two policies; the system that made the volume decides. Since 2001 a directory stays near its parent as
+//! long as there is room for its files, and only directories in the root are spread at random. Since 2023 FreeBSD keeps
+//! each directory's depth in its inode, and places the children of one directory at 1/2, 1/4, 3/4, 1/8, ... of a range
+//! of groups around it that halves with every level: siblings lie far apart and families together. The random choice
+//! can be switched off ([`Spread::InOrder`]).
 
 use crate::Ffs;
 use ondisk::{Cgx, Dialect, Ino};
@@ -16,8 +16,9 @@ pub enum Spread {
     /// As the system would that made the volume.
     #[default]
     OfVolume,
-    /// The same, but a directory in the root goes to the first of the emptiest groups, and not to one that is sought from a
-    /// random group on. Runs that are compared so have their files at the same place of the drive, which is faster outside.
+    /// The same, but a directory in the root goes to the first of the emptiest groups, instead of a search from a
+    /// random group on. Runs compared this way have their files at the same place of the drive, which is faster
+    /// outside.
     InOrder,
 }
 
@@ -30,7 +31,7 @@ struct Wants {
 }
 
 impl Ffs {
-    /// The volume's directories know their depth.
+    /// The volume's directories record their depth.
     pub(crate) fn has_depths(&self) -> bool {
         self.g.dialect == Dialect::FreeBsd && self.g.inode_hash
     }
@@ -85,8 +86,8 @@ impl Ffs {
         fit.min(i64::from(g.ipg / g.avgfpdir.max(1))).max(1)
     }
 
-    /// A group with at least the average of room and the fewest directories, sought from a random one on where something may
-    /// be drawn.
+    /// A group with at least the average of room and the fewest directories; the search starts at a random group if
+    /// random choices are allowed.
     fn emptiest_group(&self, avgifree: i64, avgbfree: i64) -> Cgx {
         let start = match self.spread {
             Spread::OfVolume => Cgx(self.rng.borrow_mut().below(self.g.ncg.into()) as u32),
@@ -103,7 +104,7 @@ impl Ffs {
     fn family_group(&self, parent: &Inode, depth: u32) -> Cgx {
         let here = self.g.ino_to_cg(parent.ino());
         if depth == 0 && parent.ino() != Ino::ROOT {
-            // A directory that an older system made: its depth is not known.
+            // A directory made by an older system: its depth is not known.
             return here;
         }
         let children = parent.links_seen().saturating_sub(1).max(1);

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use vfs::{Error, Result};
 
-/// Layouts that are remembered before those of blocks that have left the cache are forgotten.
+/// Number of remembered layouts at which those of evicted blocks are dropped.
 const REMEMBERED: usize = 512;
 
 /// Which bufs were checked, and where their maps are. A block that was evicted and read again is another buf, and is
@@ -43,7 +43,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Looks at it.
+    /// Reads it.
     #[inline]
     pub(crate) fn look<R>(&self, ffs: &Ffs, f: impl FnOnce(&Cg<'_>) -> R) -> R {
         let bytes = self.buf.bytes();
@@ -51,7 +51,7 @@ impl Group {
         f(&Cg::new(&bytes, self.layout, ffs.g.endian).expect("a checked group has room for its maps"))
     }
 
-    /// Changes it. The caller has waited for [`buf::Cache::before_change`], and for nothing since.
+    /// Changes it. The caller has awaited [`buf::Cache::before_change`], and nothing since.
     #[inline]
     pub(crate) fn change<R>(&self, ffs: &Ffs, f: impl FnOnce(&mut CgMut<'_>) -> R) -> R {
         ffs.cache.modify(&self.buf, |bytes| {
@@ -65,7 +65,7 @@ impl Ffs {
     /// The block of group `c`, ready to be changed.
     ///
     /// # Errors
-    /// `Io`; `Corrupt` when it is not what a group's block must be. The group is condemned then.
+    /// `Io`; `Corrupt` when it is not a valid group block. The group is then marked bad.
     pub(crate) async fn group(&self, c: Cgx) -> Result<Group> {
         let at = self.g.cgtod(c);
         let key = Key::Device(at);
@@ -86,8 +86,8 @@ impl Ffs {
         self.cache.read(Want { key, role: Role::CylinderGroup, addr, len }).await
     }
 
-    /// Where a group's block is. Only the first `cgsize` bytes are in use; a damaged superblock may call for a part of a
-    /// sector.
+    /// The address and length of a group's block. Only the first `cgsize` bytes are in use; a damaged superblock may
+    /// ask for a part of a sector.
     pub(crate) fn group_place(&self, at: FragNo) -> (DiskOff, usize) {
         let sector = self.cache.queue().info().sector;
         (DiskOff(self.g.byte(at).0), self.g.cgsize.next_multiple_of(sector) as usize)

@@ -1,4 +1,4 @@
-//! What the cache asks when a buf leaves.
+//! What the cache needs from the layout when it writes a buf.
 
 use buf::{Buf, Home, Key, Role, Undo};
 use disk::DiskOff;
@@ -6,7 +6,7 @@ use ondisk::{FragNo, Geometry};
 use rt::Rt;
 use std::rc::Rc;
 
-/// Where bufs of a volume live, and what is put into them last.
+/// Where bufs of a volume live, and what is put into their images last.
 pub(crate) struct FfsHome {
     pub(crate) g: Rc<Geometry>,
     pub(crate) rt: Rt,
@@ -14,7 +14,7 @@ pub(crate) struct FfsHome {
 
 impl Home for FfsHome {
     fn place(&self, buf: &Buf) -> Option<DiskOff> {
-        // The layout places early: a buf knows its address from the moment that it has one.
+        // The layout places early: a buf knows its address as soon as it has one.
         buf.addr()
     }
 

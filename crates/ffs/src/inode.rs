@@ -1,9 +1,9 @@
-//! Inodes: loaded, stored, taken and given back.
+//! Inodes: loading, storing, allocating and freeing.
 //!
-//! N1. An inode block beyond `cg_initediblk` holds garbage and is never read. It is initialised before the group says
-//!     so, or a crash in between would make garbage into inodes; and the group says so before one of its inodes is
-//!     used, or fsck, which does not look beyond, would take a name for one that leads nowhere. Both are steps.
-//! N2. A number that is used again gets another generation than it had, so that an old handle does not open a new file.
+//! N1. An inode block beyond `cg_initediblk` holds garbage and is never read. It is initialised before the group counts
+//!     it, or a crash in between would turn garbage into inodes. The group counts it before one of its inodes is used,
+//!     or fsck, which does not read beyond, would find a name that leads nowhere. Both are steps.
+//! N2. A reused number gets another generation, so that an old handle does not open a new file.
 
 use crate::alloc::{Rehash, left_alone};
 use crate::cg::{damage, find_inode, mark_inode};
@@ -25,7 +25,7 @@ impl Ffs {
         }
     }
 
-    /// The same, remembered with the inode: to store it cannot fail from then on.
+    /// The same, kept with the inode: storing the inode cannot fail from then on.
     #[inline]
     pub(crate) async fn inode_block(&self, inode: &Inode) -> Result<BufRef> {
         if let Some(buf) = inode.block() {
@@ -68,7 +68,7 @@ impl Ffs {
         let directory = kind == Kind::Directory;
         let (home, wanted) = if directory {
             let c = self.dirpref(parent);
-            // The first numbers of a directory's own group; those of group 0 are taken anyway.
+            // The first numbers of a directory's own group; those of group 0 are in use anyway.
             (c, (c.0 > 0).then_some(0))
         } else {
             (self.g.ino_to_cg(parent.ino()), Some(self.g.ino_in_cg(parent.ino())))
@@ -134,7 +134,7 @@ impl Ffs {
         match self.next_generation(ino).await {
             Ok(generation) => Ok(Some(NewInode { ino, generation, cg: group.buf })),
             Err(error) => {
-                // Taken for good where the dinode is in use: whoever owns it must not lose it.
+                // Allocated for good if the dinode is in use: its owner must not lose it.
                 if matches!(error, Error::Io(_)) {
                     let _ = self.free_inode(ino, directory).await;
                 }
@@ -172,7 +172,7 @@ impl Ffs {
         (self.rng.borrow_mut().next_u64() as u32).max(1)
     }
 
-    /// Writes the next block of inodes of a group, of which `ready` were written before (N1).
+    /// Writes the next block of inodes of a group; `ready` inodes were written before (N1).
     async fn prepare_inodes(&self, op: Op, group: &Group, ready: u32) -> Result<()> {
         let _alone = self.preparing.lock().await;
         if group.look(self, |cg| cg.initediblk()) != ready {
@@ -218,7 +218,7 @@ impl Ffs {
         Ok(())
     }
 
-    /// Tells a step, and frees what its ticket names if it is ripe.
+    /// Reports a step, and frees what its ticket names if it is ripe.
     pub(crate) async fn told(&self, op: Op, step: Step<'_>) -> Result<()> {
         match self.cache.step(op, step).await? {
             Some(ticket) => self.free_now(ticket.redeem()).await,

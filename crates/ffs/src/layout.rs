@@ -13,7 +13,7 @@ impl Ffs {
         match freed {
             Freed::Inode { ino, directory } => self.free_inode(ino, directory).await,
             Freed::Blocks { runs, .. } => {
-                // One damaged group does not keep the blocks of the others.
+                // One damaged group must not prevent freeing the blocks of the others.
                 let mut outcome = Ok(());
                 for (at, frags) in runs {
                     outcome = outcome.and(self.free_run(at, frags).await);
@@ -51,7 +51,7 @@ impl Layout for Ffs {
     }
 
     async fn unalloc_inode(&self, new: NewInode, kind: Kind) {
-        // A failure has condemned the group, and the number stays taken until fsck.
+        // A failure has marked the group bad, and the number stays allocated until fsck.
         let _ = self.free_inode(new.ino, kind == Kind::Directory).await;
     }
 

@@ -1,15 +1,15 @@
 //! The layout of the fast file system: cylinder groups, fragments, clusters, and how a volume is made.
 //!
-//! This is the `ufs/ffs` of the BSD kernels. It knows where things go, and performs what that takes in the order of rule
-//! S0 (see [`buf::Scheme`]); when anything becomes durable is the scheme's business.
+//! This is the `ufs/ffs` of the BSD kernels. It decides where things are placed, and performs the steps for that in the
+//! order of rule S0 (see [`buf::Scheme`]); the scheme decides when anything becomes durable.
 //!
 //! L1. The maps of a group, its counts, the summary array in memory and the totals agree at every await.
-//! L2. A call that fails for want of space has changed no map, no pointer and no size.
-//! L3. Nothing read from the disk is believed unseen: a group is checked when it comes into the cache, a pointer each
-//!     time that it is used. What is wrong is named in an error, and its group is left alone from then on.
+//! L2. A call that fails for lack of space has changed no map, no pointer and no size.
+//! L3. Nothing read from the disk is trusted unchecked: a group is checked when it enters the cache, a pointer each
+//!     time it is used. An error names the damage, and the damaged group is not used from then on.
 //!
-//! Where to start reading: [`Ffs`] below; `cg` for the accounting, `alloc` for the search, `balloc` for how a block of a
-//! file comes to be, `cut` for how it goes.
+//! Where to start reading: [`Ffs`] below; `cg` for the accounting, `alloc` for the search, `balloc` for writing a block
+//! of a file, `cut` for freeing blocks.
 
 #![forbid(unsafe_code)]
 
@@ -50,7 +50,7 @@ use std::rc::Rc;
 pub struct Ffs {
     cache: Rc<Cache>,
     g: Rc<Geometry>,
-    /// The superblock as it will be written next; the totals are put in then.
+    /// The superblock as it will be written next; the totals are filled in then.
     superblock: RefCell<Superblock>,
     /// Its buf, from the mount on.
     superblock_buf: BufRef,
@@ -63,16 +63,16 @@ pub struct Ffs {
     preparing: rt::sync::Mutex<()>,
     /// Inodes may have extended attributes.
     extattr: bool,
-    /// The clean mark and flags with which an orderly unmount leaves the volume.
+    /// The clean mark and flags that a clean unmount puts back.
     at_rest: Cell<mount::AtRest>,
-    /// What a crash may have left in use.
+    /// What a crash may have leaked.
     suspects: leaks::Suspects,
-    /// Who keeps it (V5).
+    /// The scheme that keeps it (V5 of `mount`).
     keeper: ondisk::superblock::Keeper,
 }
 
 impl Ffs {
-    /// Sectors of 512 bytes in so many fragments.
+    /// Sectors of 512 bytes in `frags` fragments.
     fn sectors(&self, frags: u32) -> u64 {
         u64::from(frags) * u64::from(self.g.fsize / 512)
     }
@@ -83,7 +83,7 @@ impl Ffs {
     }
 }
 
-/// Damage as the callers know it.
+/// Damage, as an error for callers.
 #[cold]
 fn corrupt(damage: Corrupt) -> vfs::Error {
     vfs::Error::corrupt(damage)

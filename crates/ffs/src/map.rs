@@ -1,7 +1,7 @@
-//! From a file's blocks to their places.
+//! From a file's blocks to their addresses.
 //!
-//! P1. A pointer is believed only after it was checked, each time that it is used: it leads to whole data fragments
-//!     within the volume. A damaged one would otherwise read, or overwrite, another file or the maps.
+//! P1. A pointer is checked each time before it is used: it must lead to whole data fragments within the volume. A
+//!     damaged one would otherwise read, or overwrite, another file or the maps.
 
 use crate::Ffs;
 use buf::{BufRef, Key, Role, Run, Want};
@@ -11,18 +11,18 @@ use ondisk::{BlockPath, FragNo, Ino, Lbn, Root};
 use ufs::{Inode, Mapped};
 use vfs::{Error, Result};
 
-/// How far the way to a block exists.
+/// How much of the path to a block exists.
 pub(crate) struct Walk {
-    /// The indirect blocks that are there, from the inode on.
+    /// The indirect blocks that exist, from the inode on.
     pub(crate) there: [Option<BufRef>; 3],
     /// How many.
     pub(crate) count: usize,
-    /// The pointer that the last of them holds, or the inode: to the block, or a hole.
+    /// The pointer in the last of them, or in the inode: to the block, or a hole.
     pub(crate) pointer: FragNo,
 }
 
 impl Walk {
-    /// The last indirect block that is there.
+    /// The last indirect block that exists.
     pub(crate) fn last(&self) -> Option<&BufRef> {
         self.there[self.count.checked_sub(1)?].as_ref()
     }
@@ -37,12 +37,12 @@ fn wild(ino: Ino, lbn: Lbn, to: FragNo) -> Error {
 }
 
 impl Ffs {
-    /// Where a fragment begins.
+    /// The address of a fragment.
     pub(crate) fn addr(&self, frag: FragNo) -> DiskOff {
         DiskOff(self.g.byte(frag).0)
     }
 
-    /// Checks a pointer that is no hole (P1).
+    /// Checks a pointer that is not a hole (P1).
     #[inline]
     pub(crate) fn sane(&self, ino: Ino, lbn: Lbn, to: FragNo, frags: u32) -> Result<FragNo> {
         if self.g.is_data_range(to, frags) { Ok(to) } else { Err(wild(ino, lbn, to)) }
@@ -74,7 +74,7 @@ impl Ffs {
         }
     }
 
-    /// Goes along `path` as far as it exists.
+    /// Follows `path` as far as it exists.
     pub(crate) async fn walk(&self, inode: &Inode, path: &BlockPath) -> Result<Walk> {
         let pointer = self.root_pointer(inode, path.root);
         let mut walk = Walk { there: [const { None }; 3], count: 0, pointer };
@@ -90,7 +90,7 @@ impl Ffs {
         Ok(walk)
     }
 
-    /// Direct block `i` as it is stored: no fragments for a hole.
+    /// The run of direct block `i`: no fragments for a hole.
     pub(crate) fn direct_run(&self, inode: &Inode, i: usize) -> Result<Run> {
         let dinode = inode.dinode();
         let at = dinode.db[i];
@@ -159,7 +159,7 @@ impl Ffs {
     }
 
     pub(crate) async fn stored_block(&self, inode: &Inode, lbn: Lbn) -> Result<Option<BufRef>> {
-        // What is in the cache is stored: a buf without a pointer to its block exists only while its file is locked.
+        // A cached block is stored: a buf without a pointer to its block exists only while its file is locked.
         if let Some(buf) = self.cache.find(Key::File(inode.ino(), lbn)) {
             return Ok(Some(buf));
         }

@@ -1,18 +1,18 @@
-//! Taking a volume into use, and laying it to rest.
+//! Mounting and unmounting a volume.
 //!
-//! V1. Before the first change the superblock on the disk says that the volume is in use; a crash from then on is seen
-//!     by the next mount. It says "clean" again only after everything else is durable.
-//! V2. A volume that was not clean when it was opened, or that failed while it was in use, is not marked clean: nobody
-//!     but fsck knows what is wrong with it. One exception: what a crash of soft updates leaves is known, and a volume
-//!     is clean again when all of that was found and freed ([`crate::leaks`]). Unmounted before, it stays as the crash
-//!     left it, and the next mount begins anew.
+//! V1. Before the first change, the superblock on the disk says that the volume is in use; the next mount then sees a
+//!     crash. It says "clean" again only after everything else is durable.
+//! V2. A volume that was not clean when it was opened, or that failed while it was in use, is not marked clean: only
+//!     fsck can find out what is wrong with it. One exception: what a crash of soft updates leaves is known, and a
+//!     volume is clean again when all of that was found and freed ([`crate::leaks`]). If it is unmounted before, it
+//!     stays as the crash left it, and the next mount begins anew.
 //! V3. The superblock of FreeBSD promises that a crashed volume may be used at once (`FS_DOSOFTDEP`). The flag is on
-//!     while a scheme is at work that keeps this promise, on a volume that was clean or had the flag, and off while
-//!     another one is. An orderly unmount puts back what was there.
+//!     while the scheme keeps this promise, on a volume that was clean or had the flag, and off under other schemes. A
+//!     clean unmount restores the old flag.
 //! V4. FreeBSD's journal of soft updates is valid for one `fs_mtime` only. A mount sets another, so that no old record
 //!     is ever replayed over what was written here.
-//! V5. The superblock names the scheme and its log, durably before it says that the volume is in use. A crash between would
-//!     leave a volume that asks for a log which nobody can find.
+//! V5. The superblock names the scheme and its log, durably before it says that the volume is in use. Otherwise a crash
+//!     in between could leave a volume in use whose log cannot be found.
 
 use crate::alloc::{Memory, Optim};
 use crate::group::Checked;
@@ -30,20 +30,20 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vfs::Result;
 
-/// How a volume is to be opened.
+/// How to open a volume.
 #[derive(Debug, Clone, Default)]
 pub struct Opening {
     /// Nothing will be changed.
     pub read_only: bool,
     /// Write to a volume that was not clean, though it must be checked first.
     pub force: bool,
-    /// Where it is mounted: kept in the superblock.
+    /// The mount point: recorded in the superblock.
     pub mount_point: String,
-    /// The `fs_mtime` of this mount, which a journal of soft updates has got already (V4). `None` for the clock's.
+    /// The `fs_mtime` of this mount, which a journal of soft updates already has (V4). `None`: the clock's time.
     pub stamp: Option<i64>,
-    /// Who keeps it from now on, and where its log is.
+    /// The scheme that keeps it from now on, and where its log is.
     pub keeper: Keeper,
-    /// Where new directories go.
+    /// How new directories are spread.
     pub spread: crate::Spread,
 }
 
@@ -51,13 +51,13 @@ pub struct Opening {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
-    /// It has something that this program does not keep up.
+    /// It has a feature that this program does not maintain.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// It was not unmounted in order.
+    /// It was not unmounted cleanly.
     #[error("the volume was not unmounted in order; run fsck, or mount it read-only")]
     Dirty,
-    /// Its superblock is a copy from the day when it was made.
+    /// Its superblock is a backup copy from the time it was made.
     #[error("the first superblock is damaged, and a copy of the first day is in its place; ordo fsck -y repairs it")]
     Backup,
     /// Its fragments are smaller than what the disk can write.
@@ -81,7 +81,7 @@ pub enum MountError {
     Volume(#[from] vfs::Error),
 }
 
-/// What an orderly unmount puts back (V2, V3).
+/// What a clean unmount restores (V2, V3).
 #[derive(Debug, Clone, std::marker::Copy)]
 pub(crate) struct AtRest {
     clean: bool,
@@ -91,7 +91,7 @@ pub(crate) struct AtRest {
 /// Whether a volume may be written to. `Opening::read_only` plays no part.
 ///
 /// # Errors
-/// Why not; the text says what to do.
+/// The reason if not; the text says what to do.
 pub fn may_write(found: &Found, opening: &Opening) -> std::result::Result<(), MountError> {
     let sb = &found.superblock;
     sb.write_gate()?;
@@ -105,24 +105,24 @@ pub fn may_write(found: &Found, opening: &Opening) -> std::result::Result<(), Mo
     if sb.is_clean() || left_by_softdep(sb) { Ok(()) } else { Err(MountError::Dirty) }
 }
 
-/// A crash of soft updates has left the volume: it can be used at once, with space that is lost until it was looked
-/// through.
+/// A crash of soft updates has left the volume: it can be used at once, but leaked space is missing until it was
+/// scanned.
 fn left_by_softdep(sb: &Superblock) -> bool {
     let on = sb.features();
     !sb.is_clean() && on.softdep && !on.suj && !on.needs_fsck && on.dialect == Dialect::FreeBsd
 }
 
-/// It leaves a volume that every system may use at once, without a look at a log of ours.
+/// It leaves a volume that every system may use at once, without reading a log of ours.
 fn keeps_order(scheme: &dyn Scheme) -> bool {
     scheme.declares().mount_at_once && scheme.wants_log() != Some(LogKind::Redo)
 }
 
 impl Ffs {
-    /// Opens the volume behind `cache`, to which it attaches itself and the scheme. Unless the cache's health says that
-    /// the volume is read-only, the superblock is durably marked as in use when this returns (V1).
+    /// Opens the volume behind `cache`, and attaches itself and the scheme to the cache. Unless the cache's health says
+    /// that the volume is read-only, the superblock is durably marked as in use when this returns (V1).
     ///
     /// # Errors
-    /// See [`MountError`]. What [`may_write`] says is the caller's to ask for.
+    /// See [`MountError`]. The caller checks [`may_write`].
     pub async fn open(
         cache: &Rc<Cache>,
         scheme: Rc<dyn Scheme>,
@@ -168,7 +168,7 @@ impl Ffs {
         Ok(ffs)
     }
 
-    /// V1.
+    /// Marks the volume as in use (V1).
     async fn take_into_use(&self, opening: &Opening) -> Result<()> {
         let (clean, agrees) = {
             let sb = self.superblock.borrow();
@@ -183,7 +183,8 @@ impl Ffs {
             self.set_softdep(true).await?;
         }
         if opening.stamp.is_some() || self.keeper.log != LogAt::Nowhere {
-            // While the volume is marked clean: torn with that mark, the journal would be of another mount than the volume.
+            // While the volume is marked clean: if a torn write left that mark, the journal would belong to another
+            // mount than the volume.
             let mtime = self.superblock.borrow().fields.mtime;
             self.superblock.borrow_mut().fields.mtime = opening.stamp.unwrap_or(mtime);
             self.put_superblock();
@@ -197,11 +198,11 @@ impl Ffs {
             self.at_rest.set(AtRest { clean: clean && f.flags & flag::NEEDSFSCK == 0, softdep });
             f.flags &= !flag::UNCLEAN;
             if freebsd {
-                // NetBSD mounts no volume with this flag.
+                // NetBSD does not mount a volume with this flag.
                 f.flags |= if clean { 0 } else { flag::UNCLEAN };
                 f.flags &= !flag::DOSOFTDEP;
                 f.flags |= if (softdep || clean) && keeps_order { flag::DOSOFTDEP } else { 0 };
-                // A second mount within a second is another one, too.
+                // A second mount within the same second is another mount, too.
                 f.mtime = opening.stamp.unwrap_or(if f.mtime == now { now + 1 } else { now });
             }
             (f.clean, f.pendingblocks, f.pendinginodes) = (0, 0, 0);
@@ -227,7 +228,7 @@ impl Ffs {
         self.cache.modify(&self.superblock_buf, |block| block[..bytes.len()].copy_from_slice(&bytes));
     }
 
-    /// Puts what changed of the summary array into bufs, and then the superblock if it changed.
+    /// Puts the changed parts of the summary array into bufs, and then the superblock if it changed.
     pub(crate) async fn gather_totals(&self) -> Result<()> {
         if self.cache.health().is_read_only() {
             return Ok(());
@@ -237,7 +238,7 @@ impl Ffs {
             let buf = match summary_block(&self.cache, &self.g, block).await {
                 Ok(buf) => buf,
                 Err(error) => {
-                    // Forgotten here, they would be missing on a volume that says that it is clean.
+                    // If they were dropped here, they would be missing on a volume marked clean.
                     self.summary.put_back(&changed[i..]);
                     return Err(error);
                 }
@@ -263,12 +264,12 @@ impl Ffs {
         Ok(())
     }
 
-    /// What a crash had left was found and freed (V2).
+    /// What a crash had leaked was found and freed (V2).
     pub(crate) fn deserves_clean(&self) {
         self.at_rest.set(AtRest { clean: true, ..self.at_rest.get() });
     }
 
-    /// The last writes of a mount: everything else first, then the superblock, clean if it deserves that (V1, V2).
+    /// The last writes of a mount: everything else first, then the superblock, clean if that is true (V1, V2).
     pub(crate) async fn lay_to_rest(&self) -> Result<()> {
         if self.cache.health().is_read_only() {
             return self.cache.health().sound();
@@ -297,8 +298,8 @@ impl Ffs {
         Ok(())
     }
 
-    /// Sets or clears the flag of V3, durably. Only while the volume is marked clean: a superblock of several sectors may
-    /// be torn, and one that is neither clean nor flagged would have to be checked before anybody may write (see
+    /// Sets or clears the flag of V3, durably. Only while the volume is marked clean: a superblock of several sectors
+    /// may be torn, and one that is neither clean nor flagged would have to be checked before any write (see
     /// [`ondisk::superblock::search::find_to_mount`]).
     async fn set_softdep(&self, on: bool) -> Result<()> {
         {
@@ -315,7 +316,7 @@ impl Ffs {
     }
 }
 
-/// The superblock's place in the cache: whole sectors, with what is behind it as it was.
+/// The superblock's buf: whole sectors, with the bytes behind it unchanged.
 async fn read_superblock(cache: &Rc<Cache>, sb: &Superblock, sector: u32) -> Result<BufRef> {
     let len = (sb.len_on_disk() as usize).next_multiple_of(sector as usize);
     let key = Key::Device(FragNo(sb.at.0 / u64::from(sb.geometry().fsize)));

@@ -1,10 +1,10 @@
-//! Making a volume, as FreeBSD's newfs leaves it; for NetBSD without the directory for snapshots, which it makes
-//! nowhere, and without the record of the backups, which would lie in its boot code.
+//! Making a volume as FreeBSD's newfs does. For NetBSD without the directory for snapshots, which NetBSD does not make,
+//! and without the record of the backups, which would lie in its boot code.
 //!
-//! F1. The first write says that the volume is unfinished and the last one, after everything else is durable, that it is
-//!     there. A crash in between leaves nothing that anybody takes for a volume.
-//! F2. Superblocks of earlier volumes are wiped wherever one would be looked for: an old one that is found first would
-//!     lead into what is now something else.
+//! F1. The first write says that the volume is unfinished, and the last one, after everything else is durable, that it
+//!     is complete. A crash in between leaves nothing that looks like a volume.
+//! F2. Superblocks of earlier volumes are wiped wherever a program would look for one: an old superblock found first
+//!     would lead to contents that are now something else.
 
 use crate::cg::{find_run, mark, mark_inode, plus};
 use disk::{Block, Disk, DiskError, DiskOff, Kind, Queue, QueueOptions, Written};
@@ -21,13 +21,13 @@ use rt::{Rng, Rt};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Writes that are on their way at a time.
+/// Writes in flight at a time.
 const IN_FLIGHT: usize = 32;
 
 /// Most bytes of inodes in one write.
 const PIECE: usize = 1 << 20;
 
-/// Where the magic is in a superblock.
+/// Offset of the magic number in a superblock.
 const MAGIC_AT: u64 = 1372;
 
 /// The directory in which FreeBSD keeps snapshots, and its group: "operator".
@@ -111,7 +111,7 @@ impl Maker {
         self.settle().await
     }
 
-    /// Starts a write, when not too many are under way.
+    /// Starts a write, when not too many are in flight.
     async fn put(&mut self, at: ByteOff, bytes: &[u8], kind: Kind) -> Result<(), NewfsError> {
         while self.writes.len() >= IN_FLIGHT {
             if let Some(first) = self.writes.pop_front() {
@@ -125,7 +125,7 @@ impl Maker {
         Ok(())
     }
 
-    /// Everything that was written is durable.
+    /// Waits until everything written is durable.
     async fn settle(&mut self) -> Result<(), NewfsError> {
         for write in self.writes.drain(..) {
             write.durable().await?;
@@ -137,7 +137,7 @@ impl Maker {
         Ok(self.queue.read(DiskOff(at.0), len, Kind::Other.into()).await?)
     }
 
-    /// F2.
+    /// Wipes the superblocks of earlier volumes (F2).
     async fn wipe_old(&mut self, primary: ByteOff) -> Result<(), NewfsError> {
         for at in PLACES.map(ByteOff) {
             if at.0 + SBLOCKSIZE as u64 > self.queue.info().size {
@@ -172,7 +172,7 @@ impl Maker {
         self.put(at, &bytes, Kind::Superblock).await
     }
 
-    /// The last bytes before UFS2's superblock say where the backups are. Boot code in the same sector stays.
+    /// The last bytes before UFS2's superblock record where the backups are. Boot code in the same sector stays.
     async fn recovery_record(&mut self) -> Result<(), NewfsError> {
         let sector = u64::from(self.queue.info().sector);
         let at = ByteOff((Recovery::AT.0) / sector * sector);
@@ -200,7 +200,7 @@ impl Maker {
         Ok(cs)
     }
 
-    /// The block of group `c`. All but the first and the last group differ in their number only.
+    /// The block of group `c`. All groups except the first and the last differ only in their number.
     fn cg_block(&self, c: Cgx, pattern: &mut Option<Vec<u8>>) -> Vec<u8> {
         let first = ondisk::cg::first_inodes(&self.g);
         let alike = c.0 > 0 && c.0 + 1 < self.g.ncg && self.g.cgoffset == 0;
@@ -218,12 +218,12 @@ impl Maker {
         CgMut::new(block, CgLayout::computed(&self.g, c), self.g.endian).expect("a new group has room for its maps")
     }
 
-    /// The inodes of a new group, as far as newfs writes them: free, with random generations; and `head` before them.
+    /// The inodes of a new group, as many as newfs writes: `head`, then free ones with random generations.
     async fn inodes(&mut self, c: Cgx, head: &[u8]) -> Result<(), NewfsError> {
         let size = self.g.dinode_size as usize;
         let written = ondisk::cg::first_inodes(&self.g) as usize * size;
-        // UFS1 has no lazy initialisation. A free inode is zeroes but for its generation, and 0 is allowed for one that
-        // was never used: on a disk of zeroes two blocks are enough.
+        // UFS1 has no lazy initialisation. A free inode is all zeroes except its generation, and 0 is allowed for one
+        // that was never used: on a disk of zeroes two blocks are enough.
         let len = if self.zeroed { written.min(2 * self.g.bsize as usize) } else { written };
         let mut at = self.g.byte(self.g.cgimin(c));
         let (mut left, mut head) = (len, head);
@@ -254,7 +254,7 @@ impl Maker {
         let mut root = dirent::new_directory(format, Ino::ROOT, Ino::ROOT);
         let has_snap = self.of_freebsd();
         if has_snap {
-            // The root directory has one entry more, which takes the free part of its last one.
+            // The root directory has one more entry, which takes the free part of its last one.
             let (dot, dotdot) = (dirent::min_reclen(1), dirent::min_reclen(2));
             let rest = root.len() - dot - dotdot;
             // OK to ignore: the block is one that was just made, and the entry fits into it.
@@ -305,7 +305,7 @@ impl Maker {
             mtime: now,
             ctime: now,
             birth: now,
-            // The depth of a directory, which only the newer FreeBSD keeps.
+            // The depth of a directory, which only newer FreeBSD records.
             freelink: if self.g.inode_hash { depth } else { 0 },
             ..Dinode::default()
         };
@@ -440,7 +440,7 @@ mod tests {
         let disk = RamDisk::new(shape.volume_bytes).volatile(true);
         make(&disk, shape, true);
         assert_eq!(disk.unflushed(), 0);
-        // The state before the last flush: all is written but the superblock.
+        // The state before the last flush: everything is written except the superblock.
         let sb = shape.superblock().unwrap();
         disk.poke(sb.at.0, &sb.encode_unfinished());
         assert!(matches!(find(&disk), Err(search::NotFound::Unfinished(_))));

@@ -1,9 +1,9 @@
-//! What is known in memory of every group without a look at its block: a copy of the summary array, and what placement
+//! What is known in memory about every group without reading its block: a copy of the summary array, and what placement
 //! needs to remember.
 //!
-//! M1. An entry equals the counts in its group's block from the moment that the block is in the cache. The block is
-//!     believed over the array, which after a crash may be old; so entry and totals follow the block when it is read.
-//! M2. A group found damaged is left alone until the volume is unmounted: nothing is allocated in it.
+//! M1. An entry equals the counts in its group's block as soon as the block is in the cache. The block is trusted over
+//!     the array, which may be stale after a crash; so entry and totals follow the block when it is read.
+//! M2. A group found damaged is not used until the volume is unmounted: nothing is allocated in it.
 
 use crate::cg::plus;
 use ondisk::{Cgx, Csum, CsumTotal, Geometry, csum};
@@ -15,22 +15,22 @@ pub(crate) struct Summary {
     total: Cell<CsumTotal>,
     /// Blocks of the array that differ from the disk.
     changed: RefCell<Vec<bool>>,
-    /// Groups that one block of the array tells of.
+    /// Groups per block of the array.
     per_block: usize,
     damaged: Cell<bool>,
 }
 
 struct Group {
     cs: Cell<Csum>,
-    /// Directories placed here since the last file (`fs_contigdirs`): limits how many come one after the other.
+    /// Directories placed here since the last file (`fs_contigdirs`): limits how many are placed one after the other.
     contigdirs: Cell<u8>,
     bad: Cell<bool>,
-    /// No run of this many free blocks was found; 0 if that is not known (`fs_maxcluster`).
+    /// A search for this many free blocks in a row has failed; 0 if none has (`fs_maxcluster`).
     no_cluster: Cell<u8>,
 }
 
 impl Summary {
-    /// The counts as the array on the disk states them.
+    /// The counts in the array on the disk.
     pub(crate) fn from_array(g: &Geometry, array: &[u8]) -> Summary {
         let entry = |c| csum::get(array, Cgx(c), g.endian).unwrap_or_default();
         let group = |c| Group {
@@ -69,7 +69,7 @@ impl Summary {
         self.set(c, plus(self.cs(c), change));
     }
 
-    /// Takes over what a group's block says (M1).
+    /// Takes over the counts of a group's block (M1).
     #[inline]
     pub(crate) fn set(&self, c: Cgx, cs: Csum) {
         let old = self.groups[c.0 as usize].cs.replace(cs);
@@ -90,7 +90,7 @@ impl Summary {
         }
     }
 
-    /// Blocks of the array that differ from the disk; from now on they count as equal.
+    /// Returns the blocks of the array that differ from the disk, and marks them as equal.
     pub(crate) fn take_changed(&self) -> Vec<usize> {
         let mut changed = self.changed.borrow_mut();
         let blocks = (0..changed.len()).filter(|&i| changed[i]).collect();
@@ -98,7 +98,7 @@ impl Summary {
         blocks
     }
 
-    /// These blocks were taken, and differ from the disk still.
+    /// These blocks were returned, but still differ from the disk.
     pub(crate) fn put_back(&self, blocks: &[usize]) {
         let mut changed = self.changed.borrow_mut();
         blocks.iter().for_each(|&block| changed[block] = true);
@@ -113,24 +113,24 @@ impl Summary {
         }
     }
 
-    /// A group is damaged (M2).
+    /// Marks a group as damaged (M2).
     pub(crate) fn condemn(&self, c: Cgx) {
         self.groups[c.0 as usize].bad.set(true);
         self.damaged.set(true);
     }
 
-    /// Something else than a group was found damaged.
+    /// Records damage outside the groups.
     pub(crate) fn set_damaged(&self) {
         self.damaged.set(true);
     }
 
-    /// Nothing is to be allocated in this group (M2).
+    /// Nothing may be allocated in this group (M2).
     #[inline]
     pub(crate) fn is_bad(&self, c: Cgx) -> bool {
         self.groups[c.0 as usize].bad.get()
     }
 
-    /// Something was found damaged.
+    /// Whether any damage was found.
     pub(crate) fn is_damaged(&self) -> bool {
         self.damaged.get()
     }
@@ -140,7 +140,7 @@ impl Summary {
         self.groups[c.0 as usize].no_cluster.set(u8::try_from(len).unwrap_or(0));
     }
 
-    /// Such a search failed before, and no block was freed since.
+    /// Such a search has failed, and no block was freed since.
     pub(crate) fn lacks_cluster(&self, c: Cgx, len: u32) -> bool {
         let failed = u32::from(self.groups[c.0 as usize].no_cluster.get());
         failed > 0 && len >= failed
@@ -151,7 +151,7 @@ impl Summary {
         self.groups[c.0 as usize].contigdirs.get()
     }
 
-    /// An inode was placed in this group.
+    /// Records that an inode was placed in this group.
     #[inline]
     pub(crate) fn placed(&self, c: Cgx, directory: bool) {
         let count = &self.groups[c.0 as usize].contigdirs;

@@ -15,17 +15,17 @@ use std::rc::Rc;
 use ufs::{Inode, Layout, NewInode};
 use vfs::{Caller, Kind};
 
-/// A scheme that demands nothing and frees at once. It looks at the dinode in its block's buf at every step: what a crash
-/// between any two steps could leave must pass the rules of the format, or fsck would clear the file.
+/// A scheme that demands nothing and frees at once. At every step it checks the dinode in its block's buf: what a crash
+/// between any two steps could leave must satisfy the rules of the format, or fsck would clear the file.
 #[derive(Default)]
 pub(crate) struct Plain {
     g: OnceCell<Geometry>,
     ready: RefCell<Vec<Key>>,
-    /// The size at each step that told one.
+    /// The size at each step that reported one.
     pub(crate) sizes: RefCell<Vec<u64>>,
-    /// New blocks of inodes, and the groups that then counted them, in the order in which they were told.
+    /// New blocks of inodes, and the groups that then counted them, in the order of the steps.
     pub(crate) inodes_told: RefCell<Vec<Key>>,
-    /// Blocks that may still become ready before one does not.
+    /// How many more blocks may become ready before one fails.
     pub(crate) ready_left: Cell<Option<u32>>,
 }
 
@@ -109,7 +109,7 @@ impl Scheme for Plain {
 pub(crate) const NOBODY: Caller = Caller { uid: 1000, gid: 1000, umask: 0o022, privileged: false };
 pub(crate) const SOMEBODY: Caller = Caller { uid: 0, gid: 0, umask: 0o022, privileged: true };
 
-/// Small volumes of every kind: format, byte order, fragments of a block.
+/// Small volumes of every kind: format, byte order, fragments per block.
 pub(crate) fn shapes() -> Vec<NewfsParams> {
     let mib = 1 << 20;
     let shape = |format, endian, bsize, fsize, bytes: u64| NewfsParams {

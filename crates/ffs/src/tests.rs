@@ -1,4 +1,4 @@
-//! Files against a plain expectation in memory: what is written is read back, what is cut is gone, and at the end the
+//! Files against a simple model in memory: what is written is read back, what is truncated is gone, and at the end the
 //! maps are as they were.
 
 use crate::testing::{Bench, NOBODY, SOMEBODY, shapes};
@@ -8,7 +8,7 @@ use ondisk::{FragNo, Ino, Lbn};
 use ufs::{Inode, Layout, Mapped};
 use vfs::{Error, Kind, Refusal};
 
-/// A file, and what it should hold: the stored blocks by number.
+/// A file, and its expected contents: the stored blocks by number.
 struct Expected {
     size: u64,
     blocks: std::collections::BTreeMap<u64, Vec<u8>>,
@@ -72,7 +72,7 @@ impl<'a> File<'a> {
         self.expected.blocks.retain(|lbn, _| !(from..to).contains(lbn) || *lbn == last);
     }
 
-    /// What is stored, where, and how much of it: all as expected, and seen the same by another mount of the volume.
+    /// What is stored, where, and how much of it: as expected, and the same on another mount of the volume.
     fn check(&self) {
         self.check_in(self.bench, &self.inode);
         self.bench.check_counts();
@@ -228,7 +228,7 @@ fn growing_by_truncation_stores_the_last_block_only() {
         file.truncate(30 * bsize + 5);
         assert_eq!(file.expected.blocks.len(), 2);
         file.check();
-        // Cut to the middle of a hole: the file must not end in it.
+        // Truncated to the middle of a hole: the file must not end in it.
         file.truncate(5 * bsize + 1);
         file.check();
         file.release();
@@ -242,7 +242,7 @@ fn a_volume_without_room_refuses_and_is_as_before() {
         let mut file = File::new(&bench);
         let (bsize, n) = (file.bsize(), u64::from(bench.ffs.g.nindir));
         file.write(0, 100, 1).unwrap();
-        // Fill the volume, so that the m-th fragment from now on is not to be had, for every small m.
+        // Fill the volume, so that the m-th fragment from now on cannot be allocated, for every small m.
         let mut hog = File::new(&bench);
         let mut at = 0;
         while hog.write(at, bsize as usize, 3).is_ok() {
@@ -287,7 +287,7 @@ fn a_block_that_cannot_be_written_is_given_back() {
                 if outcome.is_ok() {
                     break;
                 }
-                // A fragment that became whole on the way stays so.
+                // A fragment that became whole meanwhile stays whole.
                 if file.inode.dinode().size == before.1.size {
                     assert_eq!((bench.maps(), file.inode.dinode().clone()), before);
                 }
@@ -435,7 +435,7 @@ fn scattered_dirty_blocks_are_brought_together() {
         }
         let (mut one, mut two) = (File::new(&bench), File::new(&bench));
         let bsize = one.bsize();
-        // Two files in turns: neither lies in one piece.
+        // Two files alternately: neither is contiguous.
         for i in 0..20 {
             one.write(i * bsize, bsize as usize, 1).unwrap();
             two.write(i * bsize, bsize as usize, 2).unwrap();
@@ -507,7 +507,7 @@ fn what_is_free_cannot_be_freed_again() {
     let inode = buf::Freed::Inode { ino: Ino(99), directory: false };
     assert!(matches!(bench.rt.block_on(bench.ffs.free(inode)), Err(Error::Corrupt(_))));
     bench.check_counts();
-    // The volume needs a check now, and says so.
+    // The volume needs a check now, and its superblock says so.
     let again = remount_found(&bench);
     assert!(!again.superblock.is_clean());
 }
@@ -570,6 +570,6 @@ fn counts_of_a_dirty_volume_come_from_its_groups() {
     let again = Bench::mount(rt::Rt::virtual_time(2), bench.disk.snapshot(), scheme, &opening);
     assert_eq!(again.ffs.summary.total(), bench.ffs.summary.total());
     again.check_counts();
-    // Forced open, it stays one that must be checked.
+    // Opened by force, it still must be checked.
     assert!(!remount_found(&again).superblock.is_clean());
 }

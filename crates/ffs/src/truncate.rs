@@ -1,7 +1,7 @@
 //! Sizes, holes, and the end of a file.
 //!
-//! Z1. No file ends in a hole, and what lies between its end and the end of its last fragment is zero: whoever grows it
-//!     later relies on that.
+//! Z1. A file never ends in a hole, and the bytes between its end and the end of its last fragment are zero: code that
+//!     grows it later relies on that.
 //! Z2. A direct pointer changes in one change of the dinode with the size that covers it.
 
 use crate::Ffs;
@@ -36,7 +36,7 @@ impl Ffs {
         self.cut_direct(op, inode, size).await
     }
 
-    /// Writes the last byte of a file of `size` bytes, which stores its block.
+    /// Writes the last byte of a file of `size` bytes, which allocates its block.
     async fn store_last_byte(
         &self,
         op: Op,
@@ -50,18 +50,18 @@ impl Ffs {
         self.write_one(op, who, inode, Lbn(lbn as i64), at, at + 1, &mut fill).await.map(drop)
     }
 
-    /// Stores the block in which the file will end, and zeroes the rest of it (Z1).
+    /// Allocates the block in which the file will end, and zeroes the rest of it (Z1).
     async fn end_in_data(&self, op: Op, inode: &Inode, size: u64) -> Result<()> {
         if self.stored_block(inode, Lbn(self.g.lblkno(size - 1) as i64)).await?.is_none() {
-            // Whoever cuts a file must not fail for want of the reserve.
+            // Truncating a file must not fail because only the reserve is left.
             let who = Caller { privileged: true, ..Caller::default() };
             return self.store_last_byte(op, &who, inode, size, &mut |_, _| {}).await;
         }
         self.zero_behind(op, inode, size).await
     }
 
-    /// Zeroes what lies behind byte `size` in its block (Z1). A directory keeps it: its empty blocks there are in the
-    /// form that it needs when it grows again.
+    /// Zeroes the bytes behind byte `size` in its block (Z1). Not in a directory: its empty chunks there have the form
+    /// that it needs when it grows again.
     pub(crate) async fn zero_behind(&self, op: Op, inode: &Inode, size: u64) -> Result<()> {
         let (lbn, end) = (Lbn(self.g.lblkno(size) as i64), self.g.blkoff(size) as usize);
         if end == 0 || inode.is_dir() {
@@ -100,7 +100,8 @@ impl Ffs {
         self.told(op, Step::InodeChanged { ino, inode: &inode_buf, fields: size_field(inode) }).await
     }
 
-    /// Clears direct pointers, counts what they led to, and throws the bufs away. Nothing has changed after an error.
+    /// Clears direct pointers, adds what they led to to `gone`, and discards the bufs. Nothing has changed after an
+    /// error.
     fn drop_direct(&self, inode: &Inode, from: usize, to: usize, gone: &mut Runs) -> Result<()> {
         if inode.dinode().db[from..to].iter().all(|p| p.is_hole()) {
             return Ok(());
@@ -120,7 +121,7 @@ impl Ffs {
         Ok(())
     }
 
-    /// Stores the inode, from which the pointers to `gone` were cleared, and tells it.
+    /// Stores the inode, from which the pointers to `gone` were cleared, and reports that.
     async fn tell_released(&self, op: Op, inode: &Inode, gone: Runs) -> Result<()> {
         let ino = inode.ino();
         {
@@ -144,7 +145,7 @@ impl Ffs {
         }
         self.inode_block(inode).await?;
         if to == blocks {
-            // The last block stays, for the file must not end in a hole (Z1); it reads as zeroes.
+            // The last block stays, since the file must not end in a hole (Z1); it reads as zeroes.
             to -= 1;
             let lbn = Lbn(to as i64);
             if let Some(block) = self.stored_block(inode, lbn).await? {
@@ -194,7 +195,7 @@ impl Ffs {
             (dinode.db, dinode.ib, dinode.extb) = ([FragNo::HOLE; 12], [FragNo::HOLE; 3], [FragNo::HOLE; 2]);
         }
         let freed_blocks = self.tell_released(op, inode, gone).await;
-        // Whatever became of the blocks, the dinode is cleared, and its number goes too.
+        // Whether or not freeing the blocks failed, the dinode is cleared, and its number is freed.
         let at = self.inode_block(inode).await?;
         let ticket = self.cache.ledger().issue(Freed::Inode { ino, directory });
         let freed_inode = self.told(op, Step::InodeReleased { ino, inode: &at, ticket }).await;

@@ -1,10 +1,10 @@
-//! Undoing changes in an image that leaves (soft updates). The buf itself keeps them.
+//! Undoing changes in an image about to be written (soft updates). The buf itself keeps them.
 //!
-//! R1. What is left of an inode is what it was before the changes that are undone, in every count: a direct pointer
-//!     never leads beyond the size, the last fragment is as long as the size says, and no file ends in a hole. fsck
-//!     finds nothing to mend in it.
-//! R2. Where pointers of indirect blocks stay, the count of sectors stays, too: what they lead to is not known here, and
-//!     a count that is too high is one of the things that a crash may leave.
+//! R1. What is left of an inode is what it was before the undone changes, in every count: a direct pointer never leads
+//!     beyond the size, the last fragment is as long as the size says, and no file ends in a hole. fsck finds nothing
+//!     to repair in it.
+//! R2. Where pointers of indirect blocks stay, the count of sectors stays, too: what they lead to is not known here,
+//!     and a crash may leave a count that is too high.
 
 use buf::{Pointers, Undo};
 use ondisk::{Dinode, FragNo, Geometry, Ino, dirent};
@@ -12,7 +12,7 @@ use ondisk::{Dinode, FragNo, Geometry, Ino, dirent};
 /// Slots from here on are those of indirect blocks.
 const DIRECT: usize = 12;
 
-/// Undoes a change in the image of a buf. Returns the slots of an inode whose pointers went, a bit each.
+/// Undoes a change in the image of a buf. Returns the slots of an inode whose pointers were removed, a bit each.
 pub(crate) fn undo(g: &Geometry, image: &mut [u8], undo: &Undo<'_>) -> u32 {
     match undo {
         Undo::Inode(ino) => with_inode(g, image, *ino, |dinode| {
@@ -42,7 +42,7 @@ pub(crate) fn undo(g: &Geometry, image: &mut [u8], undo: &Undo<'_>) -> u32 {
 
 fn with_inode(g: &Geometry, image: &mut [u8], ino: Ino, change: impl FnOnce(&mut Dinode) -> u32) -> u32 {
     let at = g.inode_at(ino).1;
-    // OK to expect: the layout has put this inode into this block itself.
+    // OK to expect: the layout itself has put this inode into this block.
     let mut dinode = Dinode::decode(&image[at..], g, ino).expect("an inode that was stored can be read back");
     let gone = change(&mut dinode);
     // OK to ignore: a block of inodes has room for each of them.
@@ -68,15 +68,15 @@ fn undo_pointers(g: &Geometry, dinode: &mut Dinode, back: &Pointers<'_>) -> u32 
         end_in_data(g, dinode);
     }
     if let Some((extb, extsize)) = back.attributes {
-        // OK to cast: it is the size that an area had, which is at most two blocks.
+        // OK to cast: it is the size of an earlier area, which is at most two blocks.
         (dinode.extb, dinode.extsize) = (extb, extsize as u32);
     }
     count_sectors(g, dinode, has_blocks);
     gone
 }
 
-/// A file that was cut to end in a hole ends in the block that was put there (`truncate`, Z1). Without that block it
-/// ends before the hole, which holds nothing but zeroes.
+/// A file that was truncated into a hole ends in a block that was allocated there (`truncate`, Z1). Without that block
+/// it ends before the hole, which holds only zeroes.
 fn end_in_data(g: &Geometry, dinode: &mut Dinode) {
     let blocks = dinode.size.div_ceil(g.bsize.into());
     let Some(stored) = usize::try_from(blocks).ok().and_then(|blocks| dinode.db.get(..blocks)) else { return };

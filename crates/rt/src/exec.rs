@@ -20,10 +20,10 @@ use crate::{Rng, Sleep, Time, Watch};
 /// Virtual time starts at 2000-01-01 00:00:00 UTC, in seconds since 1970.
 const VIRTUAL_EPOCH: i64 = 946_684_800;
 
-/// In real time the outside is looked at after this many polls, even if tasks are ready all the time.
+/// In real time descriptors are checked after this many polls, even if tasks are always ready.
 const POLLS_BETWEEN_LOOKS: u32 = 64;
 
-/// Polls at one instant of virtual time after which it stands still for ever: far more than any work of one instant.
+/// Polls at one instant of virtual time after which it counts as stuck: far more than any work of one instant.
 const POLLS_OF_AN_INSTANT: u32 = 1 << 24;
 
 /// A handle of the executor; clones are handles of the same one. It stays on its thread.
@@ -65,15 +65,15 @@ struct Slot {
 }
 
 struct Task {
-    /// Out while it is being polled.
+    /// Taken out while it is being polled.
     future: Option<Pin<Box<dyn Future<Output = ()>>>>,
     state: Arc<TaskWaker>,
     waker: Waker,
 }
 
 impl Rt {
-    /// An executor in virtual time: the clock starts at zero and moves only when nothing is ready. `seed` decides
-    /// everything that [`Rt::rng`] will ever give.
+    /// An executor in virtual time: the clock starts at zero and moves only when nothing is ready. `seed` determines
+    /// all generators of [`Rt::rng`].
     pub fn virtual_time(seed: u64) -> Rt {
         Rt::new(Clock::Virtual(Cell::new(Time::ZERO)), seed)
     }
@@ -130,7 +130,8 @@ impl Rt {
         (secs.saturating_add(self.0.wall_shift.get()), nanos)
     }
 
-    /// Moves the time of day by `secs`, as a wrong battery clock or an administrator would; [`Rt::now`] is not touched.
+    /// Moves the time of day by `secs`, as a wrong battery clock or an administrator would; [`Rt::now`] does not
+    /// change.
     pub fn jump_wall(&self, secs: i64) {
         self.0.wall_shift.set(self.0.wall_shift.get().saturating_add(secs));
     }
@@ -161,7 +162,7 @@ impl Rt {
         YieldNow { yielded: false }
     }
 
-    /// A generator of its own for the caller, decided by the executor's seed and the number of calls so far.
+    /// A separate generator for the caller, determined by the executor's seed and the number of calls so far.
     pub fn rng(&self) -> Rng {
         self.0.rng.borrow_mut().fork()
     }
@@ -193,11 +194,11 @@ impl Rt {
         self.0.ready.push(id);
     }
 
-    /// Runs `future` to its end, and every task beside it.
+    /// Runs `future` to its end, and all other tasks meanwhile.
     ///
     /// # Panics
-    /// If called from inside a task. In virtual time, if nothing can ever happen again and `future` is not done:
-    /// somebody waits for what nobody will do. And if tasks wake each other again and again, and the time stands still.
+    /// If called from inside a task. In virtual time also if nothing can happen any more and `future` is not done (it
+    /// waits for an event that no task will cause), and if tasks keep waking each other while the time stands still.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let _running = self.enter();
         let mut future = pin!(future);
@@ -244,7 +245,7 @@ impl Rt {
     }
 
     /// Drops every task that is not being polled now, as a power cut does. Tasks hold handles of the executor, so a
-    /// world that is no longer wanted is freed only after this.
+    /// world that is no longer needed is freed only after this.
     pub fn drop_tasks(&self) {
         let dropped: Vec<Task> = {
             let mut tasks = self.0.tasks.borrow_mut();
@@ -318,7 +319,7 @@ impl Rt {
 
     fn turn(&self, timeout: Option<Duration>) {
         if let Err(errno) = turn(&self.0.watches, &self.0.ready, timeout) {
-            // poll fails only for want of memory or descriptors, or on a bug; without it no task ever wakes again.
+            // poll fails only for lack of memory or descriptors, or on a bug; without it no task wakes again.
             panic!("poll failed: {errno}");
         }
     }

@@ -2,7 +2,7 @@ use super::*;
 
 type Trace = Rc<RefCell<Vec<(u64, u64)>>>;
 
-/// Ten tasks that sleep and yield as their generators say; each step notes the time and the task.
+/// Ten tasks that sleep and yield according to their generators; each step records the time and the task.
 fn run_world(seed: u64) -> Vec<(u64, u64)> {
     let rt = Rt::virtual_time(seed);
     let trace = Trace::default();

@@ -1,13 +1,13 @@
 //! One thread, one clock: the executor under everything.
 //!
-//! The engine awaits only three things: the disk, a lock of its own, the clock. This crate gives it all three ends.
-//! The same code runs in *virtual time*, where the clock moves only when nothing is ready, and in *real time*, where
-//! the executor sleeps in `poll(2)` until a descriptor, a timer or another thread calls.
+//! The engine awaits only three things: the disk, a lock of its own, the clock. This crate provides the waiting for all
+//! three. The same code runs in *virtual time*, where the clock moves only when nothing is ready, and in *real time*,
+//! where the executor sleeps in `poll(2)` until a descriptor, a timer or another thread wakes it.
 //!
 //! R1. Tasks run in the order in which they became ready, and timers of one instant fire in the order in which they
 //!     were set. In virtual time nothing else decides an order, so the same seed gives the same run.
-//! R2. In virtual time the clock moves only when no task is ready and nobody awaits a descriptor. The outside world
-//!     (a real file) therefore takes no virtual time, and cannot lose a race against a timer.
+//! R2. In virtual time the clock moves only when no task is ready and no task awaits a descriptor. The outside world (a
+//!     real file) therefore takes no virtual time, and cannot lose a race against a timer.
 //! R3. A future that is ready at its first poll costs [`Rt::block_on`] no allocation and no system call.
 //! R4. A waker may be called from any thread; everything else stays on the thread that made the [`Rt`].
 #![forbid(unsafe_code)]

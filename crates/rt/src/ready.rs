@@ -11,7 +11,7 @@ use std::task::Wake;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
-/// Names a task: its slot, and how many tasks had that slot before it.
+/// The id of a task: its slot, and how many tasks had that slot before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TaskId {
     pub(crate) slot: u32,
@@ -26,7 +26,7 @@ impl TaskId {
 #[derive(Default)]
 pub(crate) struct Ready {
     list: Mutex<VecDeque<TaskId>>,
-    /// Set while the executor sleeps in `poll`, or is about to: a wake must then also ring.
+    /// Set while the executor sleeps in `poll`, or is about to: a wake must then also ring the bell.
     asleep: AtomicBool,
     bell: OnceLock<OwnedFd>,
 }
@@ -50,8 +50,8 @@ impl Ready {
         self.list.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Says that the executor is about to sleep. `None`: a wake came first, do not sleep.
-    /// The flag goes up before the list is looked at; the other order would lose a wake that falls in between.
+    /// Announces that the executor is about to sleep. `None`: a wake came first, do not sleep. The flag is set before
+    /// the list is checked; the other order would lose a wake in between.
     pub(crate) fn fall_asleep(&self) -> rustix::io::Result<Option<&OwnedFd>> {
         if self.bell.get().is_none() {
             let _ = self.bell.set(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
@@ -76,7 +76,7 @@ impl Ready {
 pub(crate) struct TaskWaker {
     pub(crate) task: TaskId,
     pub(crate) ready: Arc<Ready>,
-    /// In the list already, or finished: one entry a task is enough.
+    /// Already in the list, or finished: one entry per task is enough.
     pub(crate) queued: AtomicBool,
 }
 

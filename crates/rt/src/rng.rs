@@ -1,4 +1,4 @@
-//! A small seeded generator, so that luck is an argument and a seed is a complete bug report.
+//! A small seeded generator: random choices depend only on a seed, so a seed is a complete bug report.
 //!
 //! xoshiro256** (Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", 2021), its state filled by
 //! splitmix64 as the authors advise. Not for secrets.
@@ -8,7 +8,7 @@
 pub struct Rng([u64; 4]);
 
 impl Rng {
-    /// The generator of `seed`; every seed is good, zero too.
+    /// The generator of `seed`; every seed is good, including zero.
     pub fn new(seed: u64) -> Rng {
         let mut state = seed;
         Rng(std::array::from_fn(|_| splitmix64(&mut state)))
@@ -63,7 +63,7 @@ impl Rng {
         }
     }
 
-    /// An independent generator that this one's state decides.
+    /// An independent generator, determined by this one's state.
     pub fn fork(&mut self) -> Rng {
         Rng::new(self.next_u64())
     }

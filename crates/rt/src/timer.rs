@@ -1,4 +1,4 @@
-//! Timers: who wants to be woken, and when.
+//! Timers: which tasks to wake, and when.
 
 use std::collections::BTreeMap;
 use std::future::Future;

@@ -21,9 +21,9 @@ pub(crate) struct Watches {
 
 struct Slot {
     fd: Rc<dyn AsFd>,
-    /// Who waits; without one the descriptor is not polled.
+    /// The waiting task; without one the descriptor is not polled.
     waiting: Option<Waker>,
-    /// Data was there at the last look, and nobody has taken the news yet.
+    /// Data was there at the last poll, and no task has consumed the event yet.
     readable: bool,
 }
 
@@ -47,8 +47,8 @@ impl Watches {
     }
 }
 
-/// Looks at every awaited descriptor, for at most `timeout` (`None`: until something happens), and wakes who waits.
-/// A wake from another thread ends the wait.
+/// Polls every awaited descriptor, for at most `timeout` (`None`: until something happens), and wakes the waiting
+/// tasks. A wake from another thread ends the wait.
 pub(crate) fn turn(watches: &RefCell<Watches>, ready: &Ready, timeout: Option<Duration>) -> Result<(), Errno> {
     let awaited: Vec<(usize, Rc<dyn AsFd>)> = watches
         .borrow()
@@ -61,7 +61,7 @@ pub(crate) fn turn(watches: &RefCell<Watches>, ready: &Ready, timeout: Option<Du
     let mut fds: Vec<PollFd<'_>> =
         awaited.iter().map(|(_, fd)| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)).collect();
     fds.push(PollFd::new(bell, PollFlags::IN));
-    // A time too long for a timespec is as good as for ever.
+    // A time too long for a timespec is as good as forever.
     let timeout = timeout.and_then(|t| Timespec::try_from(t).ok());
     let outcome = match poll(&mut fds, timeout.as_ref()) {
         Err(Errno::INTR) => Ok(0),

@@ -1,7 +1,7 @@
-//! `async`: no order. Every write is delayed, nothing is awaited, and whatever was freed is free at once.
+//! `async`: no order. Every write is delayed, nothing is awaited, and whatever was freed can be reused at once.
 //!
-//! The upper bound for every other scheme, and the one that a power cut is allowed to ruin: blocks may belong to two
-//! files, names to nothing. A file made and removed before the syncer comes costs no write at all.
+//! The upper bound for every other scheme, and the only one that a power cut may ruin: a block may belong to two files,
+//! a name to none. A file made and removed before the syncer runs costs no write at all.
 
 use buf::{Answer, Cache, CrashLeaves, Durable, Must, Op, Promises, Scheme, Step};
 use std::rc::Rc;

@@ -1,22 +1,24 @@
-//! `chains-*`: the order is kept by the disk's queue, by lists of the writes that a write must follow (Ganger and Patt
-//! 1994, sections 3.2 and 5.2).
+//! `chains-*`: the disk's queue keeps the order, by lists of the writes that a write must follow (Ganger and Patt 1994,
+//! sections 3.2 and 5.2).
 //!
-//! Every write that `sync` would wait for is sent at once, and nobody waits for it. What must be younger follows it,
-//! whenever that is written; nothing else does.
+//! Every write that `sync` would wait for is sent at once, and no call waits for it. Writes that depend on it follow
+//! it, whenever they are sent; no other write does.
 //!
 //! C1. A buf that a call changes after it sent a write follows that write, with every image until the write is durable.
-//!     A write that is sent follows what its buf follows, so a list need name only the last link of each chain. An image
-//!     holds all that those before it held, so no buf follows a write of its own.
-//! C2. Blocks and inodes may be used again as soon as the write that took them from their old owner was issued. Whoever
-//!     takes one of them before that write is durable follows it with all that the call changes. Otherwise the old owner
-//!     could show the new one's data, or both could own a block. (The paper's table of recently freed blocks. With
-//!     `chains-barrier` that write is a barrier for all younger ones instead, and no table of blocks is kept.)
-//! C3. Calls lean on one another where they are about one inode. Whoever takes a name from it follows the writes that
-//!     gave it its others, and, for a directory, those that moved away what was in it; whoever frees what it had follows
-//!     the write that dropped its link; whoever makes something reachable through a directory follows the directory's own
-//!     name. Otherwise what is durable by one call could hang on what another one has not written yet.
-//! C4. A directory that has moved to another one is left alone until all writes of that move are durable
-//!     ([`Scheme::is_moving`]). Otherwise two moves, each in its order, could leave two directories inside each other.
+//!     A sent write follows what its buf follows, so a list need name only the last link of each chain. An image holds
+//!     everything that earlier images held, so no buf follows a write of its own.
+//! C2. Blocks and inodes may be used again as soon as the write that took them from their old owner was issued. A call
+//!     that takes one of them before that write is durable makes everything it changes follow that write. Otherwise the
+//!     old owner could show the new one's data, or both could own a block. (The paper's table of recently freed blocks.
+//!     With `chains-barrier` that write is a barrier for all younger ones instead, and no table of blocks is kept.)
+//! C3. Calls on the same inode depend on each other. A call that removes a name follows the writes that gave the inode
+//!     its other names, and, for a directory, the writes that moved entries out of it. A call that frees an inode's
+//!     blocks or number follows the write that dropped its link. A call that makes something reachable through a
+//!     directory follows the directory's own name. Otherwise a durable change of one call could depend on unwritten
+//!     changes of another.
+//! C4. A directory that has moved to another one is not moved, replaced or removed until all writes of that move are
+//!     durable ([`Scheme::is_moving`]). Otherwise two moves, each in its order, could leave two directories inside each
+//!     other.
 //! C5. A name is durable after a sync, or an fsync of what it names, and not when its call returns.
 
 use crate::AllocInit;
@@ -38,7 +40,7 @@ use std::rc::Rc;
 /// The barrier of `chains-barrier`.
 const BARRIER: Flag = Flag { meaning: Meaning::Part, reads_pass: true };
 
-/// What frees a block: how its new owner comes to follow it (C2).
+/// How a freed block's new owner comes to follow the write that freed it (C2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freeing {
     /// By a table of what was freed.
@@ -52,31 +54,32 @@ pub struct Chains {
     name: &'static str,
     freeing: Freeing,
     leaving: WhileLeaving,
-    /// What it would wait for.
+    /// Decides what would be awaited.
     sync: Synchronous,
     state: RefCell<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// What a running call has sent, by its number: what it changes next follows that.
+    /// The writes that a running call has sent, by its number: its next changes follow them.
     calls: FxHashMap<u64, Links>,
     /// What each buf follows (C1).
     follows: FxHashMap<Key, Links>,
     /// First fragment, how many, and the write that took them from their owner (C2).
     freed: BTreeMap<u64, (u32, Link)>,
-    /// Fragments of the longest run that was ever freed.
+    /// Fragments of the longest run freed so far.
     longest: u64,
     /// The writes that gave an inode a name (C3).
     named: FxHashMap<Ino, Links>,
-    /// The writes that took something from an inode: a link, its blocks, its number; from a directory a name (C2, C3).
+    /// The writes that removed something from an inode: a link, its blocks, its number; from a directory a name (C2,
+    /// C3).
     taken: FxHashMap<Ino, Links>,
-    /// Directories that moved: the call that moves it, and when it has ended its last writes (C4).
+    /// Moved directories: the running call that moves it, then the last writes of that call (C4).
     moved: FxHashMap<Ino, (Option<u64>, Links)>,
     /// The last barrier among the images of each buf.
     barriers: FxHashMap<Key, Written>,
     names: NewNames,
-    /// What the step just told sends.
+    /// What the step just reported sends.
     asked: Option<Asked>,
 }
 
@@ -85,19 +88,19 @@ struct Asked {
     buf: Key,
     /// It gives this inode a name.
     names: Option<Ino>,
-    /// It takes something from this one.
+    /// It removes something from this inode.
     takes: Option<Ino>,
     frees: Option<Freed>,
 }
 
-/// A write, and which buf it is of.
+/// A write, and its buf.
 #[derive(Clone)]
 struct Link {
     buf: Key,
     written: Written,
 }
 
-/// Links of several chains; of each buf the youngest.
+/// Links of several chains; the youngest of each buf.
 #[derive(Clone, Default)]
 struct Links(Vec<Link>);
 
@@ -110,13 +113,13 @@ impl Links {
         }
     }
 
-    /// Adds what a buf that is not theirs must follow, and leaves out what is durable.
+    /// Adds what another buf must follow, and leaves out what is durable.
     fn add_all(&mut self, more: &Links, of: Option<Key>) {
         let others = more.0.iter().filter(|link| Some(link.buf) != of && !link.written.is_durable());
         others.for_each(|link| self.add(link));
     }
 
-    /// Forgets what is durable; false if nothing is left.
+    /// Drops what is durable; `false` if nothing is left.
     fn prune(&mut self) -> bool {
         self.0.retain(|link| !link.written.is_durable());
         !self.0.is_empty()
@@ -124,7 +127,7 @@ impl Links {
 }
 
 impl Chains {
-    /// With this allocation initialisation, and rules dropped that it still declares.
+    /// With this allocation initialisation, and without the rules `dropped`, which it still declares.
     pub fn without(
         name: &'static str,
         freeing: Freeing,
@@ -141,7 +144,7 @@ impl Chains {
 }
 
 impl State {
-    /// What the step is about was given, taken or freed by calls before it, perhaps a moment ago (C2, C3).
+    /// Makes the call follow the earlier calls that gave, took or freed what the step is about (C2, C3).
     fn lean(&mut self, op: Op, step: &Step<'_>) {
         let State { calls, named, taken, freed, longest, .. } = self;
         let mut on = |links: Option<&Links>| {
@@ -171,12 +174,12 @@ impl State {
         }
     }
 
-    /// The step's write was issued: others will lean on it (C2, C3).
+    /// The step's write was issued: other calls will follow it (C2, C3).
     fn sent(&mut self, asked: Asked, written: &Written, fresh: bool, keeps_table: bool) {
         let link = Link { buf: asked.buf, written: written.clone() };
         let sent = self.calls.entry(asked.call).or_default();
         if fresh {
-            // What it follows comes before it anyway. An image that was on its way before may follow less.
+            // What it follows comes before it anyway. An image sent before may follow less.
             sent.0.clear();
         }
         sent.add(&link);
@@ -185,7 +188,8 @@ impl State {
         }
         let Some(Freed::Blocks { runs, .. }) = asked.frees.filter(|_| keeps_table) else { return };
         for (at, frags) in runs.into_iter().filter(|(_, frags)| *frags > 0) {
-            // A part of what was freed before may have been used and freed again. That follows what freed the whole.
+            // A part of an earlier freed run may have been used and freed again. That write follows what freed the
+            // whole.
             let frags = self.freed.get(&at.0).map_or(frags, |(before, _)| frags.max(*before));
             self.longest = self.longest.max(u64::from(frags));
             self.freed.insert(at.0, (frags, link.clone()));
@@ -193,7 +197,7 @@ impl State {
     }
 }
 
-/// Whom the step gives a name, and from whom it takes something.
+/// The inode to which the step gives a name, and the one from which it removes something.
 fn gives_and_takes(step: &Step<'_>) -> (Option<Ino>, Option<Ino>) {
     match *step {
         Step::LinkAdded { ino, .. } => (Some(ino), None),
@@ -277,14 +281,14 @@ impl Scheme for Chains {
         true
     }
 
-    /// Also what others have moved a moment ago: a directory that the disk has in two places counts where it was.
+    /// Also what other calls have just moved: a directory that the disk has in two places counts where it was.
     fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, _data_only: bool) -> Must {
         let state = self.state.borrow();
         let moves = state.moved.values().flat_map(|(_, writes)| writes.0.iter().map(|link| link.written.clone()));
         write_with_names(cache, &state.names, ino, inode, moves.collect())
     }
 
-    /// Forgets what has become durable; a buf that was thrown away is never asked for again.
+    /// Drops what has become durable; a discarded buf is not looked up again.
     fn tick(&self, _cache: &Rc<Cache>, _now: Time) {
         let state = &mut *self.state.borrow_mut();
         state.follows.retain(|_, links| links.prune());
@@ -303,7 +307,7 @@ mod tests {
     use disk::{Block, DiskOff, Kind, Queue, QueueOptions, RamDisk};
     use ondisk::FragNo;
 
-    /// An older write of a block may be heard of after a younger one, from a table.
+    /// An older write of a block may be reported after a younger one, from a table.
     #[test]
     fn of_each_block_the_youngest_write_is_followed_and_its_own_never() {
         let rt = rt::Rt::virtual_time(1);

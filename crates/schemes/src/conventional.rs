@@ -1,9 +1,9 @@
-//! `conventional`: the file system that the paper of 1994 compares with (UNIX SVR4; Ganger and Patt 1994, section 2).
+//! `conventional`: the baseline file system of the 1994 paper (UNIX SVR4; Ganger and Patt 1994, section 2).
 //!
-//! What `sync` waits for because something depends on it is awaited here, too. The last write of a sequence, which only
+//! What `sync` awaits because something depends on it is awaited here, too. The last write of a sequence, which only
 //! makes a new name durable, is sent and not awaited.
 //!
-//! V1. The order is that of `sync`: what is awaited there for the sake of an order is awaited here. A crash leaves nothing
+//! V1. The order is that of `sync`: what is awaited there because of an order is awaited here. A crash leaves nothing
 //!     that it could not leave there before a call returned.
 //! V2. A name is durable after a sync, or an fsync of what it names, and not when its call returns.
 
@@ -25,7 +25,7 @@ pub struct Conventional {
 }
 
 impl Conventional {
-    /// With this allocation initialisation, and rules dropped that it still declares.
+    /// With this allocation initialisation, and without the rules `dropped`, which it still declares.
     pub fn without(alloc_init: AllocInit, dropped: Rules<Rule>) -> Conventional {
         Conventional { sync: Synchronous::unawaited(alloc_init, dropped), names: RefCell::default() }
     }

@@ -1,14 +1,15 @@
-//! `flag-*`: the order is kept by the disk's queue, by a bit on a write (Ganger and Patt 1994, sections 3.1 and 5.1).
+//! `flag-*`: the disk's queue keeps the order, by a flag on a write (Ganger and Patt 1994, sections 3.1 and 5.1).
 //!
-//! Every write that `sync` would wait for is sent at once, with a flag, and nobody waits for it. What the flag means for
-//! the writes before and after it is in the scheme's name ([`disk::Meaning`]): `full`, `back`, `part`, or, for comparison,
-//! `ignore`. With `-nr` reads pass what is held back. With `-cb` a copy of the block leaves, and calls go on changing it.
+//! Every write that `sync` would wait for is sent at once, with a flag, and no call waits for it. The scheme's name
+//! says what the flag means for earlier and later writes ([`disk::Meaning`]): `full`, `back`, `part`, or, for
+//! comparison, `ignore`. With `-nr` reads pass held writes. With `-cb` a copy of the block is written, and calls may go
+//! on changing the block.
 //!
-//! F1. What `sync` does after a wait, this scheme does after the flagged write was issued. All that is written then is
-//!     younger than the flag, and so not durable before it. A crash can leave nothing that it could not leave under
-//!     `sync`, where the writes before the flag had not been made yet.
-//! F2. Freed blocks and inodes may be used again at once: whatever is written of their new owner is younger than the
-//!     write that took them from the old one.
+//! F1. What `sync` does after a wait, this scheme does after the flagged write was issued. All later writes are younger
+//!     than the flag, and so not durable before it. A crash leaves nothing that it could not leave under `sync`, where
+//!     the writes before the flag had not been made yet.
+//! F2. Freed blocks and inodes may be used again at once: all writes of their new owner are younger than the write that
+//!     took them from the old one.
 //! F3. A name is durable after a sync, or an fsync of what it names, and not when its call returns.
 
 use crate::AllocInit;
@@ -28,7 +29,7 @@ pub struct Flagged {
     name: &'static str,
     flag: Flag,
     leaving: WhileLeaving,
-    /// What it would wait for.
+    /// Decides what would be awaited.
     sync: Synchronous,
     /// The next image of this buf is flagged.
     next: Cell<Option<Key>>,
@@ -38,7 +39,7 @@ pub struct Flagged {
 }
 
 impl Flagged {
-    /// With this allocation initialisation, and rules dropped that it still declares.
+    /// With this allocation initialisation, and without the rules `dropped`, which it still declares.
     pub fn without(
         name: &'static str,
         flag: Flag,
@@ -58,7 +59,7 @@ impl Flagged {
     }
 }
 
-/// What a scheme promises that sends what `sync` waits for: the order of `sync`, and nothing on return.
+/// The promises of a scheme that sends what `sync` awaits: the order of `sync`, and nothing on return.
 pub(crate) fn ordered(sync: &Synchronous) -> Promises {
     Promises {
         name_added: Durable::AfterSync,
@@ -69,7 +70,7 @@ pub(crate) fn ordered(sync: &Synchronous) -> Promises {
     }
 }
 
-/// The file, its inode, and the names that lead to it; and these writes, which are on their way.
+/// Writes the file, its inode and the names that lead to it, and waits for these and for `more`, writes in flight.
 pub(crate) fn write_with_names(
     cache: &Rc<Cache>,
     names: &NewNames,

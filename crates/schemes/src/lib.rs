@@ -1,4 +1,4 @@
-//! The ways to keep metadata in order, one module each, behind [`buf::Scheme`].
+//! The update-ordering schemes, one module each, behind [`buf::Scheme`].
 //!
 //! All of them keep, or give up, the same three rules (Ganger and Patt 1994, section 1):
 //!
@@ -6,8 +6,8 @@
 //! 2. Never reuse a resource before all earlier pointers to it are cleared on the disk.
 //! 3. Never clear the last pointer to a live resource before a new one has been set on the disk.
 //!
-//! The engine performs every call in an order that keeps them, if each step were durable before the next (rule S0 of
-//! [`buf::Scheme`]); a scheme decides what to wait for, and what else keeps the order instead.
+//! The engine performs every call in an order that keeps them if each step is durable before the next (rule S0 of
+//! [`buf::Scheme`]). A scheme decides what to wait for, and what else keeps the order instead.
 
 #![forbid(unsafe_code)]
 
@@ -52,10 +52,10 @@ use std::rc::Rc;
 pub enum AllocInit {
     /// Only indirect blocks, whose garbage would be taken for pointers.
     None,
-    /// Indirect blocks and directories: no garbage is ever taken for names. What the BSD systems do.
+    /// Indirect blocks and directories: garbage is never taken for names. What the BSD systems do.
     Directories,
-    /// File data, too: no file ever shows what another one left behind. The default: a database takes the pages of an older
-    /// journal, which a new file shows after a crash, for its own, and rolls back what it had acknowledged.
+    /// File data, too: a file never shows another file's old contents. The default: if a new file shows pages of an
+    /// older journal after a crash, a database takes them for its own, and rolls back what it had acknowledged.
     #[default]
     All,
 }
@@ -72,7 +72,7 @@ impl AllocInit {
     }
 }
 
-/// A scheme was to break a rule that it does not have, or that is not in force with the other settings.
+/// A rule was to be dropped that the scheme does not have, or that is not in force with the other settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{scheme} has no rule {rule:?} to break; its rules are: {}", listed(.rules))]
 pub struct NoRule {
@@ -95,16 +95,16 @@ pub struct Known {
     pub name: &'static str,
     /// What it does, in one line.
     pub about: &'static str,
-    /// It is here to be compared, not to be lived with.
+    /// For comparison only, not for use.
     pub for_study: bool,
     make: fn(&Settings) -> Rc<dyn Scheme>,
 }
 
 impl Known {
-    /// A scheme of this kind.
+    /// Makes a scheme of this kind.
     ///
     /// # Errors
-    /// [`NoRule`] when a rule is to be broken that there is not.
+    /// [`NoRule`] when a rule is to be dropped that does not exist.
     pub fn make(&self, settings: Settings) -> Result<Rc<dyn Scheme>, NoRule> {
         let scheme = (self.make)(&settings);
         let rules: Vec<_> = scheme.declares().rules.into_iter().map(|(name, _)| name).collect();
@@ -114,7 +114,7 @@ impl Known {
         }
     }
 
-    /// Whose log its volumes must have a place for.
+    /// The kind of log for which its volumes must have a place.
     pub fn wants_log(&self) -> Option<buf::LogKind> {
         (self.make)(&Settings::default()).wants_log()
     }
@@ -198,7 +198,7 @@ pub const ALL: &[Known] = &[
     ordered::BARRIER[1],
 ];
 
-/// Those to be lived with.
+/// Those for use.
 pub fn to_use() -> impl Iterator<Item = &'static Known> {
     ALL.iter().filter(|known| !known.for_study)
 }

@@ -1,10 +1,10 @@
-//! Seeded bugs: a wrapper that makes a scheme break its word at one kind of step, or at fsync or sync. A crash explorer
-//! that does not find them finds nothing.
+//! Seeded bugs: a wrapper that makes a scheme break a promise at one kind of step, or at fsync or sync. A crash
+//! explorer that does not detect them would detect nothing.
 //!
-//! X1. A mutant lies: name, promises and rules are those of the scheme behind it.
-//! X2. Only what would be waited for counts as an occurrence. A demand for a buf that is durable already is passed on:
-//!     to forget it changes nothing.
-//! X3. Every ticket is handed on with the answer to its own step, so that a mutant frees too early and never twice.
+//! X1. A mutant declares what it does not keep: name, promises and rules are those of the scheme behind it.
+//! X2. Only what would be waited for counts as an occurrence. A demand for a buf that is already durable is passed on:
+//!     omitting it changes nothing.
+//! X3. Every ticket is returned with the answer to its own step, so that a mutant frees too early and never twice.
 
 mod list;
 #[cfg(test)]
@@ -22,7 +22,7 @@ use std::rc::Rc;
 /// A seeded bug.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MutantSpec {
-    /// Its name, which stays the same: deed, step, and which of its occurrences.
+    /// Its stable name: action, step, and which of its occurrences.
     pub name: String,
     /// What is wrong, in one line.
     pub says: String,
@@ -32,11 +32,11 @@ pub struct MutantSpec {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deed {
-    /// The demand is not made.
+    /// The demand is omitted.
     Forget(Site),
-    /// The demand is made at the end of the call only.
+    /// The demand is delayed to the end of the call.
     Late(Site),
-    /// The demand is made after the next one of the same call.
+    /// The demand is delayed until after the next one of the same call.
     Swap(Site),
     Fsync(AtFsync),
     Sync(AtSync),
@@ -60,7 +60,7 @@ enum AtSync {
     WithoutWaiting,
 }
 
-/// Which of the occurrences.
+/// Which occurrences are affected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     Every,
@@ -69,7 +69,7 @@ enum When {
 }
 
 impl When {
-    /// Whether the `n`-th occurrence is meant, counted from 1.
+    /// Whether the `n`-th occurrence is affected, counted from 1.
     fn means(self, n: u64) -> bool {
         match self {
             When::Every => true,
@@ -85,7 +85,7 @@ pub struct Mutant {
     spec: MutantSpec,
     met: Cell<u64>,
     changed: Cell<u64>,
-    /// Demands that are made later, by call.
+    /// Delayed demands, by call.
     held: RefCell<BTreeMap<u64, Vec<Must>>>,
 }
 
@@ -95,12 +95,12 @@ impl Mutant {
         Rc::new(Mutant { inner, spec, met: Cell::new(0), changed: Cell::new(0), held: RefCell::default() })
     }
 
-    /// How often it has done something else than the scheme behind it. Where this is 0, nobody can find the bug.
+    /// How often it did something else than the scheme behind it. While this is 0, the bug cannot be detected.
     pub fn changed(&self) -> u64 {
         self.changed.get()
     }
 
-    /// Counts an occurrence; says whether it is one to spoil.
+    /// Counts an occurrence; returns whether to spoil it.
     fn spoils(&self) -> bool {
         self.met.set(self.met.get() + 1);
         let spoils = self.spec.when.means(self.met.get());
@@ -179,7 +179,7 @@ impl Mutant {
         if deed == AtSync::WithoutWaiting {
             let (cache, must) = (cache.clone(), self.inner.sync(cache));
             let rt = cache.rt().clone();
-            // OK to ignore: nobody waits for it, which is the bug.
+            // OK to ignore: no call waits for it, which is the bug.
             rt.spawn(async move { drop(cache.obey(must).await) });
         }
         Must::Nothing

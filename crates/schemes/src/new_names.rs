@@ -1,21 +1,21 @@
-//! New names that are not durable yet: what fsync of a file must write beside the file, where no call waited for its
-//! name.
+//! New names that are not durable yet: what an fsync of a file must write in addition to the file, if no call waited
+//! for its name.
 
 use buf::{BufRef, Fields, Landing, Role, Step};
 use ondisk::Ino;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What leads to inodes since a moment ago.
+/// What recently began to lead to inodes.
 #[derive(Default)]
 pub(crate) struct NewNames {
     /// For each inode the directories that name it, and the blocks with the names.
     names: FxHashMap<Ino, Vec<(Ino, Landing)>>,
-    /// For each directory that grew what leads to its new end: its inode, its indirect blocks.
+    /// For each directory that grew, what leads to its new end: its inode and its indirect blocks.
     grown: FxHashMap<Ino, Vec<Landing>>,
 }
 
 impl NewNames {
-    /// A step may give somebody a name, or a directory more room for names.
+    /// Records a step that may give an inode a name, or a directory more room for names.
     pub(crate) fn hear(&mut self, step: &Step<'_>) {
         let (dir, buf) = match *step {
             Step::LinkAdded { dir, block, ino, .. } | Step::LinkChanged { dir, block, ino, dotdot: false, .. } => {
@@ -32,7 +32,7 @@ impl NewNames {
         grown.push(Landing::of(buf));
     }
 
-    /// The blocks without which `ino` might not be found after a crash: those with its new names, and with those of the
+    /// The blocks without which `ino` might not be found after a crash: those with its new names, and those of the
     /// directories above it.
     pub(crate) fn leading_to(&self, ino: Ino) -> Vec<BufRef> {
         let (mut blocks, mut asked, mut seen) = (Vec::new(), vec![ino], vec![ino]);
@@ -50,7 +50,7 @@ impl NewNames {
         blocks
     }
 
-    /// Forgets what is durable. A name stays for as long as something that leads to its directory does.
+    /// Drops what is durable. A name is kept as long as something that leads to its directory.
     pub(crate) fn forget_durable(&mut self) {
         let NewNames { names, grown } = self;
         grown.retain(|_, ways| {
@@ -65,7 +65,7 @@ impl NewNames {
     }
 }
 
-/// The buf, if what was in it has not landed, and was not thrown away either.
+/// The buf, if its change has not landed, and it was not discarded.
 fn pending(landing: &Landing) -> Option<BufRef> {
     landing.buf().filter(|_| !landing.is_done())
 }

@@ -1,4 +1,4 @@
-//! The list of the schemes that leave the order to the disk's queue: `flag-*` and `chains-*`, each in all its forms.
+//! The list of the schemes that leave the order to the disk's queue: `flag-*` and `chains-*`, in all variants.
 
 #[cfg(test)]
 mod tests;

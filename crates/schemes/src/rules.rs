@@ -1,4 +1,4 @@
-//! Rules by name: what a scheme does for the sake of which order, and what `ordo crash --without` can drop.
+//! Rules by name: what a scheme does to keep an order, and what `ordo crash --without` can drop.
 
 use crate::AllocInit;
 use std::marker::PhantomData;
@@ -11,13 +11,13 @@ pub trait RuleNames: Copy + 'static {
     /// Its place among them.
     fn number(self) -> u32;
 
-    /// Its name, and what it says.
+    /// Its name, and its text.
     fn text(self) -> (&'static str, &'static str);
 
     /// Whether it is in force under this allocation initialisation.
     fn holds_with(self, init: AllocInit) -> bool;
 
-    /// By its name.
+    /// Finds a rule by its name.
     fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|rule| rule.text().0 == name)
     }
@@ -47,18 +47,18 @@ impl<R: RuleNames> Rules<R> {
         R::ALL.iter().copied().filter(|rule| rule.holds_with(init)).collect()
     }
 
-    /// These, and not those of `dropped`.
+    /// These, except `dropped`.
     pub fn without(self, dropped: Rules<R>) -> Rules<R> {
         Rules(self.0 & !dropped.0, PhantomData)
     }
 
-    /// It is one of them.
+    /// Whether `rule` is among them.
     #[inline]
     pub fn has(self, rule: R) -> bool {
         self.0 & 1 << rule.number() != 0
     }
 
-    /// Their names and what they say, in the order of the documents.
+    /// Their names and texts, in the order of the documents.
     pub fn texts(self) -> Vec<(&'static str, &'static str)> {
         R::ALL.iter().copied().filter(|rule| self.has(*rule)).map(R::text).collect()
     }

@@ -1,13 +1,13 @@
-//! A scheme that notes what is reached: for a search that prefers calls which lead to something new.
+//! A scheme that records the features reached: for a search that prefers calls which lead to something new.
 //!
-//! C1. A scout changes nothing: it asks the scheme behind it what it is asked itself, and gives its answers.
-//! C2. A feature is small and says nothing about numbers of inodes, addresses or times: two scripts reach the same ones
-//!     if they lead a scheme through the same places.
+//! C1. A scout changes nothing: it passes each call to the scheme behind it, and returns that scheme's answers.
+//! C2. A feature is small and independent of inode numbers, addresses and times: two scripts reach the same features if
+//!     they lead a scheme through the same places.
 //!
-//! What is seen is what a scheme shows: the steps that it is told, with the kind of call, the role of the buf, the shape of
-//! the pointer and the answer; which rule holds back what in an image that leaves, and how; and its counters (what was
-//! rolled back, cancelled, deferred), each with the step or the image at which it went up. With these a record's way
-//! through *held*, *carried* and *durable* shows without a look into it. Two features in a row are one as well.
+//! It sees what a scheme exposes: the steps, with the kind of call, the role of the buf, the shape of the pointer and
+//! the answer; which rule holds back what in a written image, and how; and the counters (rolled back, cancelled,
+//! deferred), each with the step or the image at which it increased. They show a record's way through *held*, *carried*
+//! and *durable* without access to the record. Two consecutive features form a feature, too.
 
 use buf::{Answer, BufRef, Cache, CallKind, Fields, How, ImageNo, Leave, Must, Op, Role, Scheme, Slot, Step, Wrapper};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -17,44 +17,44 @@ use std::rc::Rc;
 /// Something that a script may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Feature {
-    /// A step in a call, and what was answered.
+    /// A step in a call, and its answer.
     Step {
         /// The call.
         call: CallKind,
         /// Which step.
         step: &'static str,
-        /// What the buf holds that it is about.
+        /// The role of its buf.
         role: Option<Role>,
-        /// What else counts: the shape of a run, the level of a pointer, the fields.
+        /// Its shape: the shape of a run, the level of a pointer, the fields.
         shape: u8,
         /// What the scheme demands.
         answer: &'static str,
         /// The step's ticket was ripe at once.
         ripe: bool,
     },
-    /// A buf leaves, or must not yet.
+    /// A buf is written, or must wait.
     Leaves {
-        /// What it holds.
+        /// The role of the buf.
         role: Role,
-        /// What leaves.
+        /// What is written.
         what: &'static str,
     },
-    /// A rule holds something back in a buf that leaves.
+    /// A rule holds something back in a written buf.
     Rule {
         /// The rule.
         rule: &'static str,
-        /// What the buf holds.
+        /// The role of the buf.
         role: Role,
         /// How it is held back.
         how: &'static str,
     },
-    /// A counter of the scheme went up: at the feature with this number.
+    /// A counter of the scheme increased at the feature with this number.
     Counted(&'static str, u32),
-    /// Two features, by their numbers, in a row.
+    /// Two consecutive features, by their numbers.
     Pair(u32, u32),
 }
 
-/// Features that were reached, and how they are numbered.
+/// The features reached, and their numbers.
 #[derive(Debug, Default)]
 pub struct Reached {
     numbers: FxHashMap<Feature, u32>,
@@ -92,7 +92,7 @@ impl Reached {
     fn count(&mut self, counters: Vec<(&'static str, u64)>) {
         for (at, (name, count)) in counters.iter().enumerate() {
             let before = self.counters.get(at).map_or(0, |(_, before)| *before);
-            // How many there are is no feature, how far they have gone up is.
+            // The number of records is not a feature; that it increased is.
             if *count > before && !name.starts_with("dependencies") {
                 self.now.insert(Feature::Counted(name, self.last));
             }
@@ -101,14 +101,14 @@ impl Reached {
     }
 }
 
-/// Stands before another scheme and notes what passes.
+/// Wraps another scheme and records what passes.
 pub struct Scout {
     inner: Rc<dyn Scheme>,
     reached: Rc<RefCell<Reached>>,
 }
 
 impl Scout {
-    /// Before `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: Rc<dyn Scheme>, reached: Rc<RefCell<Reached>>) -> Scout {
         Scout { inner, reached }
     }
@@ -149,7 +149,7 @@ fn level(slot: &Slot<'_>) -> u8 {
     }
 }
 
-/// The step's name, the role of what it is about, and its shape.
+/// The step's name, the role of its buf, and its shape.
 fn kind(step: &Step<'_>) -> (&'static str, Option<Role>, u8) {
     match step {
         Step::InodesReady { .. } => ("inodes ready", None, 0),

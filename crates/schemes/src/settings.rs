@@ -1,18 +1,18 @@
-//! What may be set about a scheme, by the names of the mount options.
+//! The settings of a scheme, by the names of the mount options.
 
 use crate::AllocInit;
 use crate::rules::{RuleNames, Rules};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// When a call returns that changed names (`logmode=`).
+/// When a call that changed names returns (`logmode=`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogMode {
-    /// When the log has it durably; each call is written by itself.
+    /// When it is durable in the log; each call is written separately.
     Sync,
-    /// At once; the log has it a second later.
+    /// At once; it is in the log a second later.
     Async,
-    /// When the log has it durably; one write serves all who wait.
+    /// When it is durable in the log; one write serves all calls that wait (group commit).
     #[default]
     Group,
 }
@@ -29,15 +29,15 @@ impl LogMode {
     }
 }
 
-/// What a journal does about the contents of files (`data=`).
+/// How a journal treats the contents of files (`data=`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DataMode {
-    /// The log has them, too.
+    /// They are logged, too.
     Journal,
-    /// They are at home before the log has the pointer to them. The default: see [`AllocInit::All`].
+    /// They are written in place before the log has the pointer to them. The default: see [`AllocInit::All`].
     #[default]
     Ordered,
-    /// Nothing: after a crash a file may show what lay there before.
+    /// Not at all: after a crash a file may show old bytes.
     Writeback,
 }
 
@@ -53,17 +53,17 @@ impl DataMode {
     }
 }
 
-/// When what a journal has goes home (`checkpoint=`).
+/// When logged changes are written in place (`checkpoint=`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Checkpoint {
-    /// Directly after it is durable in the log.
+    /// As soon as they are durable in the log.
     AtOnce,
-    /// When the syncer comes to it, or the log runs short.
+    /// When the syncer writes them, or the log runs short.
     #[default]
     Late,
 }
 
-/// What may be set about a scheme. `None` is what the scheme does by itself.
+/// The settings of a scheme. `None` is the scheme's default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// `allocinit=`
@@ -76,12 +76,12 @@ pub struct Settings {
     pub commit: Option<Duration>,
     /// `checkpoint=`
     pub checkpoint: Option<Checkpoint>,
-    /// Rules, by name, that the scheme shall break though it declares them: what the crash explorer must find out.
+    /// Rules, by name, that the scheme breaks although it declares them: the crash explorer must detect it.
     pub without: BTreeSet<String>,
 }
 
 impl Settings {
-    /// Sets the mount option `key`, if it is one of a scheme: `None` if not, `Err` with what its value must be.
+    /// Sets the mount option `key`, if it is one of a scheme: `None` if not, `Err` with the allowed values.
     pub fn set(&mut self, key: &str, value: &str) -> Option<Result<(), &'static str>> {
         fn put<T>(to: &mut Option<T>, value: Option<T>, must: &'static str) -> Option<Result<(), &'static str>> {
             *to = Some(match value {
@@ -108,7 +108,7 @@ impl Settings {
         }
     }
 
-    /// All that is set, as `key=value`, in the order of the names.
+    /// All settings, as `key=value`, ordered by name.
     pub fn said(&self) -> Vec<String> {
         let init = self.alloc_init.map(|init| match init {
             AllocInit::None => "none",

@@ -1,28 +1,61 @@
-//! `softupdates`: every write is delayed, and any buf can leave at any time. What in it must not be on the disk yet is
-//! rolled back in the image that leaves; what must not be free yet is freed later. (Ganger and Patt 1994, section 4.2
-//! and appendix; McKusick and Ganger, "Soft Updates: A Technique for Eliminating Most Synchronous Writes in the Fast
-//! Filesystem", 1999.)
+//! `softupdates`: every write is delayed, and any buf can be written at any time. What must not be on the disk yet is
+//! rolled back in the image that is written; what must not be free yet is freed later. (Ganger and Patt 1994, section
+//! 4.2 and appendix; McKusick and Ganger, "Soft Updates: A Technique for Eliminating Most Synchronous Writes in the
+//! Fast Filesystem", 1999.)
 //!
-//! Dependencies are kept for each pointer, not for each block: by blocks they would go in circles, and a block that is
-//! always changed would never be written. What follows from what:
+//! Dependencies are tracked per pointer, not per block: per block they would form cycles, and a block that changes all
+//! the time would never be written. The dependencies:
 //!
 //! | change | is held back until | frees, once it is durable |
 //! | --- | --- | --- |
 //! | a new inode's dinode | the map with its bit is durable | |
 //! | a pointer to a new block | the block's contents and the map are | the old fragments |
-//! | a name | the inode it names is; what that was made with; the parent's count | what the entry meant before |
-//! | a name that goes | the file's newer names can be reached | the link |
-//! | a pointer, an inode cleared | | blocks, numbers |
+//! | a new name | its inode, what that was made with, and the parent's count are | the old meaning's link |
+//! | a removed name | the file's newer names can be reached | the link |
+//! | a cleared pointer or inode | | blocks, inode numbers |
 //!
-//! The rules, each with the crash that it prevents, are in [`Rule`]; `state` has the one machine that all of these
-//! changes go through; `deps` the records; `pointers`, `names` (over `adds` and `removals`) and `inodes` what makes them;
-//! `leave` what is rolled back; `order` how little of that there is. A crash leaves space and numbers that are marked used
-//! and are not, and counts that are too high. The volume is mounted again at once, and gets them back while it works.
+//! The rules, each with the crash that it prevents, are in [`Rule`]. `state` is the state machine of all these changes;
+//! `deps` has the records; `pointers`, `names` (with `adds` and `removals`) and `inodes` make them; `leave` decides
+//! what is rolled back; `order` keeps rollbacks few. A crash leaves space and inodes that are marked used and are free,
+//! and link counts that are too high. The volume is mounted again at once, and they are reclaimed while it is in use.
 //!
-//! Differences from the papers: an image is undone, not the buf, so that nobody waits for a write and nothing is redone;
-//! a buf that was rolled back stays dirty and in memory, so that no workitem has to bring it back after 15 seconds; the
-//! queue of workitems is the volume's upkeep, to which tickets ripen, and which works at once. Removals are held back,
-//! too, where a rename would otherwise leave a file without a name.
+//! Differences from the papers. An image is undone, not the buf, so that no caller waits for a write and nothing is
+//! redone. A buf that was rolled back stays dirty and in memory, so that no workitem has to bring it back after 15
+//! seconds. The queue of workitems is the volume's upkeep, which receives ripe tickets and works at once. Removals are
+//! held back, too, where a rename would otherwise leave a file without a name.
+//!
+//! FreeBSD's names (`ffs_softdep.c`) and ours:
+//!
+//! | FreeBSD | here |
+//! | --- | --- |
+//! | `inodedep` | `deps::InodeDep`, found by inode number (`by_ino`) |
+//! | `pagedep` | `deps::PageDep`, on the page of a directory's block |
+//! | `indirdep` | `deps::IndirDep`, on the page of an indirect block |
+//! | `allocdirect`, `allocindir` | `deps::AllocDep`; its `PointerSlot` says which |
+//! | `newblk` | none: an `AllocDep` is made when the pointer is set |
+//! | `bmsafemap` | `PageKind::Group`; the landings `InodeDep::bit` and `AllocDep::bit` |
+//! | `diradd` | `deps::DirAdd`, with rare fields in `Extra` |
+//! | `newdirblk` | `DirAdd::claim`, `Extra::grown` |
+//! | `mkdir` (`MKDIR_BODY`, `MKDIR_PARENT`) | `Extra::bodies`, `Extra::parent` |
+//! | `dirrem` | `deps::DirRem`; for an entry that a rename redirects, the tickets in `Extra` |
+//! | `freefrag` | the ticket `AllocDep::freed` |
+//! | `freeblks`, `freefile` | tickets in `Page::waiting` |
+//! | `softdep_setup_inomapdep` | `Deps::inode_allocated` |
+//! | `softdep_setup_allocdirect`, `softdep_setup_allocindir_page` | `Deps::block_allocated` |
+//! | `softdep_setup_directory_add` | `Deps::link_added` |
+//! | `softdep_setup_directory_change` | `Deps::link_changed` |
+//! | `softdep_setup_remove` | `Deps::link_removed` |
+//! | `softdep_setup_freeblocks`, `softdep_freefile` | `Deps::blocks_released`, `Deps::inode_released` |
+//! | `softdep_disk_io_initiation` | `Deps::leaving` |
+//! | `initiate_write_inodeblock` | `Deps::leave_inode`, `Deps::leave_pointers` |
+//! | `initiate_write_indirdep` | `Deps::leave_indirect` |
+//! | `initiate_write_filepage` | `Deps::leave_removals`, `Deps::leave_names` |
+//! | `softdep_disk_write_complete` | `Deps::landed` |
+//! | `handle_written_inodeblock` | `Deps::land_inode`, `Deps::land_pointer` |
+//! | `handle_written_filepage` | `Deps::land_names` |
+//! | `handle_workitem_freeblocks`, `handle_workitem_freefrag` | the volume's upkeep, on ripe tickets (`Deps::ripen`) |
+//! | `handle_workitem_freefile`, `handle_workitem_remove` | the same |
+//! | `softdep_fsync` | `SoftUpdates::fsync`, `Deps::fsync_round` |
 
 mod adds;
 mod arena;
@@ -61,11 +94,11 @@ use std::time::Duration;
 use vfs::Result;
 use wait::{Patience, Standing};
 
-/// Records beyond which callers wait for the disk: about 32 MiB of them.
+/// Records beyond which calls wait for the disk: about 32 MiB of them.
 const LIMIT: usize = 262_144;
 
-/// Records that a call is counted with before it has made any, and calls that are let in unasked at the most. Few make as
-/// many, and the limit may be passed by a little.
+/// Budget per call, in records; and how many calls may start between two checks of the limit. Few calls need as many
+/// records, and the limit may be exceeded slightly.
 const OF_A_CALL: usize = 64;
 const UNASKED: usize = 15;
 
@@ -73,13 +106,14 @@ const UNASKED: usize = 15;
 pub struct SoftUpdates {
     alloc_init: AllocInit,
     limit: usize,
-    /// Calls that may begin before anybody asks again whether there are too many records.
+    /// Calls that may begin before the limit is checked again.
     unasked: Cell<usize>,
     deps: Rc<RefCell<Deps>>,
 }
 
 impl SoftUpdates {
-    /// With this allocation initialisation, and rules dropped that it still declares: a liar, to test the tests with.
+    /// With this allocation initialisation, and without the rules `dropped`, which it still declares: a scheme that
+    /// breaks its promises, to test the tests.
     pub fn without(alloc_init: AllocInit, dropped: Rules<Rule>) -> SoftUpdates {
         let follows = Rules::in_force(alloc_init).without(dropped);
         let deps = Rc::new(RefCell::new(Deps::new(alloc_init, follows)));
@@ -91,12 +125,13 @@ impl SoftUpdates {
         SoftUpdates::without(alloc_init, Rules::default())
     }
 
-    /// The same, with callers waiting beyond `limit` records.
+    /// The same, but calls wait beyond `limit` records.
     pub fn with_limit(self, limit: usize) -> SoftUpdates {
         SoftUpdates { limit, ..self }
     }
 
-    /// Lets a call begin if there are few enough records, and the next ones, unasked, if there is room for theirs as well.
+    /// Admits a call if there are few enough records, and admits the next ones without a check if there is room for
+    /// theirs, too.
     #[inline(never)]
     fn admit(&self, cache: &Rc<Cache>, op: Op) -> Must {
         if matches!(op.kind, CallKind::Reclaim | CallKind::Upkeep) {
@@ -112,8 +147,9 @@ impl SoftUpdates {
         Must::Nothing
     }
 
-    /// Notes what depends on what, as far as the step's ticket, if it has one, is ripe at once. `false`: it is not, or not
-    /// for sure, and nothing was done. The step stays where it is: it is large, and to hand it on would cost more than most.
+    /// Records the dependencies of a step whose ticket, if it has one, is ripe at once. `false`: the ticket is not
+    /// ripe, or not surely, and nothing was done. The step is not moved: it is large, and moving it would cost more
+    /// than most steps.
     #[inline(always)]
     fn note(&self, cache: &Rc<Cache>, step: &Step<'_>) -> bool {
         let mut deps = self.deps.borrow_mut();
@@ -145,7 +181,7 @@ impl SoftUpdates {
         true
     }
 
-    /// Notes what a ticket must wait for. It comes back if it is ripe at once.
+    /// Records what a ticket must wait for. Returns the ticket if it is ripe at once.
     #[inline(never)]
     fn keep(&self, cache: &Rc<Cache>, step: Step<'_>) -> Option<Ticket> {
         let mut deps = self.deps.borrow_mut();
@@ -169,7 +205,7 @@ impl SoftUpdates {
         }
     }
 
-    /// Writes in an order that needs no rollback, and lets the upkeep work, until few enough records are left.
+    /// Writes in an order that needs no rollback, and lets the upkeep work, until at most `enough` records are left.
     async fn drain(deps: Rc<RefCell<Deps>>, cache: Rc<Cache>, enough: usize) -> Result<()> {
         deps.borrow_mut().counters.slowed += 1;
         for _ in 0..ROUNDS {
@@ -189,16 +225,16 @@ impl SoftUpdates {
     }
 }
 
-/// Rounds of writing in one wait, and naps in which the upkeep works. More are needed only if nothing helps, and then a
-/// caller that goes on is better than one that hangs.
+/// Rounds of writing in one wait, and sleeps while the upkeep works. More are needed only if no progress is possible;
+/// then going on is better for the caller than hanging.
 const ROUNDS: u32 = 64;
 const NAPS: u32 = 100_000;
 
-/// Rounds in which a sync goes on for what has come since, once all that it has to wait for is durable. Where nobody
-/// else is at work nothing is left then.
+/// Rounds that a sync adds for changes made since, once everything it must wait for is durable. If no other call runs,
+/// nothing is left after one.
 const MORE: u32 = 16;
 
-/// Nothing depends on what the step tells: it is over at once. Half of all steps are such.
+/// Steps that create no dependency; about half of all.
 #[inline(always)]
 fn is_no_news(step: &Step<'_>) -> bool {
     match step {
@@ -308,7 +344,8 @@ impl Scheme for SoftUpdates {
             let mut patience = Patience::default();
             let mut more = MORE;
             loop {
-                // A buf that others go on changing is never without something to roll back, and leaves with a rollback.
+                // A buf that other calls keep changing always needs a rollback; after a fruitless round it is written
+                // with one.
                 let left = if patience.is_tried() {
                     cache.write_everything().await?;
                     true

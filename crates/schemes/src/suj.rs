@@ -1,23 +1,23 @@
-//! `suj`: soft updates with FreeBSD's intent journal. The order of writes is that of `softupdates`; beside it a log says
-//! which links and blocks were about to change, so that a mount after a crash looks at these alone, and takes back what
-//! soft updates leaves. (McKusick and Roberson, "Journaled Soft-Updates", BSDCan 2010.)
+//! `suj`: soft updates with FreeBSD's intent journal. The order of writes is that of `softupdates`. In addition a log
+//! records which links and blocks are about to change, so that a mount after a crash checks only these, and reclaims
+//! what soft updates leaks. (McKusick and Roberson, "Journaled Soft-Updates", BSDCan 2010.)
 //!
-//! J1. No buf with metadata leaves before every record of what was changed until then is durable. Otherwise a crash
-//!     leaves a block or a link of which no record tells, and it stays lost. All bufs that wait share one write of the log
-//!     and one flush.
-//! J2. A count begins with what the inode had when its first record was made. Replay counts from there, and looks up each
-//!     place that a record names; so a record may be made before it is known at which place the link will be, and says
-//!     then a place where nothing can be ([`records::NOWHERE`]).
-//! J3. Segments are given up all at once, at a moment at which everything is durable, nothing depends on anything, and no
-//!     call runs. A file that was open without a name is told of again. The moment is one after a sync, and calls wait
-//!     for it when the log is two thirds full.
-//! J4. A log that overflows all the same is made void, by a segment that asks for one that is not there: a crash then
-//!     takes a full check. It is valid again from the next moment of J3 on.
+//! J1. A metadata buf is written only after every record of the changes made until then is durable. Otherwise a crash
+//!     leaves a block or a link without a record, and it stays lost. All bufs that wait share one write of the log and
+//!     one flush.
+//! J2. The records of an inode carry its link count at its first record. Replay counts from there, and looks up each
+//!     place that a record names. A record may therefore be made before the place of the link is known; it then names a
+//!     place where no entry can be ([`records::NOWHERE`]).
+//! J3. Segments are dropped all at once, at a moment when everything is durable, nothing is pending, and no call runs.
+//!     Files open without a name are then recorded again. Such a moment is looked for after a sync, and calls wait for
+//!     it when the log is two thirds full.
+//! J4. If the log overflows all the same, it is made void by a segment that names a missing segment as the oldest one:
+//!     after a crash a full check runs. It is valid again from the next moment of J3 on.
 //!
-//! J5. While others change metadata without a pause there is always a record that is not durable, and J1 would put off for
-//!     ever what has come of age. After [`PATIENCE`] or [`PROMISED`] of that, calls wait for a sync.
+//! J5. While other calls change metadata without a pause, there is always a record that is not durable, and J1 would
+//!     delay expired bufs forever. After [`PATIENCE`] or [`PROMISED`] of that, calls wait for a sync.
 //!
-//! `records` makes records of steps, `log` makes them durable, `ring` says where.
+//! `records` makes records of steps, `log` makes them durable, `ring` places them.
 
 mod log;
 mod records;
@@ -38,12 +38,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The name of J1, to break it with, and what it says.
+/// The name of J1, for dropping it, and its text.
 const RECORDS_FIRST: (&str, &str) =
     ("records-first", "the log's records are written before the metadata that they are of");
 
-/// How long bufs that have come of age are put off for the sake of records, before calls wait: here, and where an age is
-/// promised.
+/// How long expired bufs are delayed for records before calls wait: the default, and under a promised age.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PROMISED: Duration = Duration::from_secs(1);
 
@@ -55,18 +54,18 @@ pub struct Suj {
     records_first: bool,
 }
 
-/// What the scheme knows of its calls and its log.
+/// The scheme's state of its calls and its log.
 #[derive(Default)]
 struct State {
     log: Option<Rc<RefCell<Log>>>,
     session: Session,
     /// Calls that run.
     running: BTreeSet<u64>,
-    /// Counts what calls do: begin, tell a step, end.
+    /// Counts the beginnings, steps and ends of calls.
     events: u64,
-    /// The last sync began when no call ran, and this was the count.
+    /// The last sync began when no call ran, and the count was this.
     quiet: Option<u64>,
-    /// Since when each sweep of the syncer has found records that were not durable (J5).
+    /// Since when each sweep of the syncer has found undurable records (J5).
     put_off: Option<rt::Time>,
     /// That has lasted too long.
     overdue: bool,
@@ -77,19 +76,19 @@ impl State {
         self.events += 1;
     }
 
-    /// What has come of age can leave, or has left.
+    /// Expired bufs can be written, or were written.
     fn not_put_off(&mut self) {
         (self.put_off, self.overdue) = (None, false);
     }
 }
 
 impl Suj {
-    /// Over these soft updates. `records_first` is false for a liar, to test the tests with.
+    /// On top of these soft updates. `records_first` is false for a scheme that breaks J1, to test the tests.
     pub fn over(inner: SoftUpdates, records_first: bool) -> Suj {
         Suj { inner: Rc::new(inner), state: Rc::default(), records_first }
     }
 
-    /// Whether every scheme knows the rule by this name as J1.
+    /// Whether `name` is the name of J1 in every scheme.
     pub(crate) fn is_records_first(name: &str) -> bool {
         name == RECORDS_FIRST.0
     }
@@ -103,7 +102,7 @@ impl Suj {
         self.log().filter(|log| needs_records(buf) && self.records_first && !log.borrow().is_durable())
     }
 
-    /// All that was told until now, at once and for all bufs.
+    /// Makes all records until now durable, at once and for all bufs.
     fn records_durable(&self, cache: &Rc<Cache>) -> Must {
         match self.log().filter(|_| self.records_first) {
             Some(log) => Must::Wait(Log::commit(&log, cache)),
@@ -124,13 +123,13 @@ impl Suj {
     }
 }
 
-/// The array of sums as well: replay counts only the groups that records name anew, and believes it of the others.
+/// The array of sums as well: replay recounts only the groups that records name, and trusts it for the others.
 fn needs_records(buf: &BufRef) -> bool {
     use Role::{CylinderGroup, Directory, Indirect, InodeBlock, Summary};
     matches!(buf.kind(), CylinderGroup | Summary | InodeBlock | Directory | Indirect)
 }
 
-/// J3: a new session of the log, if nothing of the old one is needed.
+/// J3: begins a new session of the log, if nothing of the old one is needed.
 async fn begin_anew(
     inner: Rc<SoftUpdates>,
     state: Rc<RefCell<State>>,
@@ -225,10 +224,10 @@ impl Wrapper for Suj {
             Some(log) => {
                 self.state.borrow_mut().put_off.get_or_insert_with(|| cache.rt().now());
                 if cache.promised_age().is_some() {
-                    // The sweep waits for the records, and comes back.
+                    // The sweep waits for the records, and tries again.
                     return Ready::Yes;
                 }
-                // It begins by itself; the buf comes round again.
+                // The commit runs by itself; the buf is tried again later.
                 drop(Log::commit(&log, cache));
                 Ready::After(Vec::new())
             }
@@ -251,13 +250,13 @@ impl Wrapper for Suj {
     }
 
     fn sync(&self, cache: &Rc<Cache>) -> Must {
-        // Two syncs in a row with nothing between them: what the layout keeps beside its bufs is durable, too.
+        // Two syncs in a row with nothing in between: what the layout keeps outside its bufs is durable, too.
         let quiet = {
             let mut state = self.state.borrow_mut();
             let now = state.running.is_empty().then_some(state.events);
             std::mem::replace(&mut state.quiet, now)
         };
-        // First the records, or each round would find all metadata waiting for them.
+        // The records first; otherwise each round would find all metadata waiting for them.
         let records = self.records_durable(cache);
         let (must, cache) = (self.inner.sync(cache), cache.clone());
         let (inner, state) = (self.inner.clone(), self.state.clone());

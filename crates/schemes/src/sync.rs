@@ -1,16 +1,16 @@
-//! `sync`: the conventional fast file system. The order is kept by waiting: a write that something depends on is
-//! durable before the call goes on. (4.4BSD's form, which also awaits the last write of a sequence, so that a name is
-//! there, or gone, when the call returns: Seltzer et al. 2000, section 6; Ganger and Patt 1994, section 2.)
+//! `sync`: the conventional fast file system. Waiting keeps the order: a write that something depends on is durable
+//! before the call goes on. (4.4BSD's form, which also awaits the last write of a sequence, so that a name is there, or
+//! gone, when the call returns: Seltzer et al. 2000, section 6; Ganger and Patt 1994, section 2.)
 //!
-//! What is awaited, and which crash would go wrong otherwise, say the [`Rule`]s. Each wait is there for the sake of a
-//! rule, and can be dropped with it; a wait that serves two rules stays as long as one of them is in force. What a rule
-//! demands when the call *returns* only, and no longer before something else, is awaited at the call's end.
+//! The [`Rule`]s say what is awaited, and which crash each prevents. Each wait serves a rule, and can be dropped with
+//! it; a wait that serves two rules stays as long as one of them is in force. What a rule demands only when the call
+//! *returns*, not before another step, is awaited at the call's end.
 //!
 //! Bitmaps, summaries, times, modes, sizes and data are delayed. A crash leaves link counts that are too high, files
-//! without a name, and maps that are behind the inodes, so that a fragment in use may be marked free: nothing may be
-//! allocated before `fsck -p` has run. Extended attributes are delayed like data, whether they are rewritten in place or
-//! in a new area (the inode that points to that one is awaited only if an older area is freed, and nobody may count on
-//! it); fsync writes their blocks and the inode.
+//! without a name, and stale maps, so that a fragment in use may be marked free: nothing may be allocated before `fsck
+//! -p` has run. Extended attributes are delayed like data, whether they are rewritten in place or in a new area (the
+//! inode that points to that area is awaited only if an older area is freed, and callers must not rely on it); fsync
+//! writes their blocks and the inode.
 
 mod rule;
 #[cfg(test)]
@@ -33,9 +33,9 @@ pub struct Synchronous {
     alloc_init: AllocInit,
     /// The rules that it follows. It declares those that it should follow, even if some were dropped.
     follows: Rules<Rule>,
-    /// Blocks with names that nothing waited for, by call: only where a rule was dropped.
+    /// Blocks with names that were not awaited, by call: only if a rule was dropped.
     at_end: RefCell<BTreeMap<u64, Vec<BufRef>>>,
-    /// Names that nothing hangs on leave at once, and nobody waits for them.
+    /// Names on which nothing depends are sent at once, and not awaited.
     sends_names: bool,
 }
 
@@ -45,13 +45,14 @@ impl Synchronous {
         Synchronous::without(alloc_init, Rules::default())
     }
 
-    /// With this allocation initialisation, and rules dropped that it still declares: a liar, to test the tests with.
+    /// With this allocation initialisation, and without the rules `dropped`, which it still declares: a scheme that
+    /// breaks its promises, to test the tests with.
     pub fn without(alloc_init: AllocInit, dropped: Rules<Rule>) -> Synchronous {
         let follows = Rules::in_force(alloc_init).without(dropped);
         Synchronous { alloc_init, follows, at_end: RefCell::default(), sends_names: false }
     }
 
-    /// For a scheme that waits for nothing: what `sync` awaits only because a name must be durable when its call returns is
+    /// For a scheme that does not wait: what `sync` awaits only because a name must be durable when its call returns is
     /// sent. (The paper's last write of a sequence: asynchronous. Its counts of requests show that it was not delayed.)
     pub(crate) fn unawaited(alloc_init: AllocInit, dropped: Rules<Rule>) -> Synchronous {
         let on_return: Rules<Rule> = [Rule::NameOnReturn].into_iter().collect();
@@ -61,7 +62,7 @@ impl Synchronous {
         scheme
     }
 
-    /// Its rules, but for the one that only its callers would notice.
+    /// Its rules, except the one that only callers would notice.
     pub(crate) fn rules_of_order(&self) -> Vec<(&'static str, &'static str)> {
         let (on_return, _) = Rule::NameOnReturn.text();
         let mut rules = Rules::<Rule>::in_force(self.alloc_init).texts();
@@ -99,8 +100,8 @@ impl Synchronous {
         }
     }
 
-    /// A name was set or cleared in `block`. Rules of `order` demand the block before the call's next step. Where there
-    /// are none, it is awaited at once for the return; where all were dropped, not before the return.
+    /// A name was set or cleared in `block`. The rules of `order` demand the block before the call's next step. If
+    /// there are none, it is awaited at once for the return; if all were dropped, only at the return.
     fn named(&self, op: Op, block: &BufRef, order: &[Rule]) -> Must {
         let ordered = order.iter().any(|rule| self.follows.has(*rule));
         let on_return = self.follows.has(Rule::NameOnReturn);
@@ -117,8 +118,8 @@ impl Synchronous {
     }
 }
 
-/// A name that such a call makes may soon be all that leads to something older: another name of it is cleared, or it moves
-/// into the new directory.
+/// Whether a name made by such a call may soon be the only one that leads to something older: another name of it is
+/// cleared, or it moves into the new directory.
 pub(crate) fn leads_on(kind: CallKind) -> bool {
     matches!(kind, CallKind::Rename | CallKind::Link | CallKind::Mkdir)
 }
@@ -168,7 +169,7 @@ impl Scheme for Synchronous {
         match step {
             Step::InodesReady { cg } => self.by(Rule::InodesInitialised, cg).into(),
             Step::InodeAllocated { .. } | Step::Links { .. } | Step::FragmentsTaken { .. } => Must::Nothing.into(),
-            // Names beyond the directory's size, in a block that it has: the size is told next.
+            // Names beyond the directory's size, in a block that it already has: the size is reported next.
             Step::DataWritten { block, .. } if block.kind() == Role::Directory => {
                 self.by(Rule::DirectoryInitialised, block).into()
             }
@@ -185,8 +186,8 @@ impl Scheme for Synchronous {
             Step::BlockAllocated { freed: None, role: Role::Directory, slot: Slot::Indirect(at, _), .. } => {
                 self.by(Rule::DirectorySize, at).into()
             }
-            // A pointer within an indirect block: the block was durable when it was made, and a pointer more in it
-            // only leads to what is initialised as far as it must be. fsync and the syncer write it.
+            // A pointer within an indirect block: that block was durable when it was made, and a new pointer in it only
+            // leads to what is initialised as far as needed. fsync and the syncer write it.
             Step::BlockAllocated { freed: None, .. } => Must::Nothing.into(),
             Step::LinkAdded { block, .. } => {
                 self.named(op, block, if leads_on(op.kind) { &[Rule::NewNameBeforeOld] } else { &[] }).into()

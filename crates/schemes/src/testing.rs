@@ -1,4 +1,4 @@
-//! For tests: every step that the engine tells, over bufs that exist.
+//! For tests: every step that the engine reports, over existing bufs.
 
 use buf::{
     Answer, Buf, BufRef, Cache, CacheOptions, CallKind, Fields, Freed, Health, Home, Key, Must, Op, Role, Run, Scheme,
@@ -19,7 +19,7 @@ impl Home for Still {
     fn seal(&self, _: &Buf, _: &mut [u8]) {}
 }
 
-/// A cache with a dirty buf of each kind, and a scheme to be asked.
+/// A cache with a dirty buf of each kind, and a scheme to test.
 pub(crate) struct World {
     pub(crate) cache: Rc<Cache>,
     pub(crate) scheme: Rc<dyn Scheme>,
@@ -32,7 +32,7 @@ pub(crate) struct World {
 const ROLES: [Role; 7] =
     [Role::CylinderGroup, Role::InodeBlock, Role::Directory, Role::Indirect, Role::Data, Role::ExtAttr, Role::Symlink];
 
-/// A step by name, and the kind of call that it is told in.
+/// A step by name, and the kind of its call.
 pub(crate) type Told<'a> = (&'static str, CallKind, Step<'a>);
 
 impl World {
@@ -64,7 +64,7 @@ impl World {
         self.cache.ledger().issue(Freed::Inode { ino: Ino(5), directory: false })
     }
 
-    /// What is demanded of a call with this one step: while the step is told, and at the end of the call.
+    /// The demands on a call with this one step: at the step, and at the end of the call.
     pub(crate) fn demands(&self, id: u64, (_, kind, step): Told<'_>) -> (String, String) {
         let op = Op { id, kind };
         let had = matches!(self.scheme.begin(&self.cache, op), Must::Nothing);
@@ -76,7 +76,7 @@ impl World {
         (words(&must), words(&self.scheme.end(&self.cache, op)))
     }
 
-    /// Obeys these, and says what the disk was asked to write then, in order.
+    /// Obeys these demands, and returns what was written to the disk then, in order.
     pub(crate) fn obeyed(&self, musts: impl IntoIterator<Item = Must>) -> Vec<Role> {
         for must in musts {
             self.rt.block_on(self.cache.obey(must)).expect("the disk is well");

@@ -1,14 +1,14 @@
-//! A scheme that writes down what it is told, for `ordo trace` and the documents: the steps of a call in their order,
-//! what another scheme answers to each, and what it lets leave.
+//! A scheme that records its calls, for `ordo trace` and the documents: the steps of each call in order, another
+//! scheme's answers, and what it allows to be written.
 
 use crate::words::{Name, Words, call};
 use buf::{Answer, BufRef, Cache, Held, How, ImageNo, Key, Leave, Must, Op, Role, Scheme, Step, Wrapper};
 use std::rc::Rc;
 
-/// One line of the story.
+/// One line of the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// The call that is running: counts up from 1 in a mount.
+    /// The running call: counts up from 1 in a mount.
     pub op: u64,
     /// The step, in words.
     pub step: String,
@@ -36,7 +36,7 @@ impl Piece {
 /// Something that a scheme holds back, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependency {
-    /// In which buf.
+    /// The buf that it is in.
     pub of: Piece,
     /// What.
     pub what: String,
@@ -46,7 +46,7 @@ pub struct Dependency {
     pub until: Vec<(Piece, &'static str)>,
 }
 
-/// What a [`Teller`] hears.
+/// An event that a [`Teller`] reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
     /// A step, the beginning or the end of a call.
@@ -59,25 +59,25 @@ pub enum Heard {
         made: Vec<Dependency>,
         /// The bufs that the call waits for.
         waits_for: Vec<Piece>,
-        /// The step's ticket was given back with the answer.
+        /// The step's ticket was returned with the answer.
         ripe: bool,
     },
-    /// An image of a buf leaves.
+    /// An image of a buf is written.
     Leaves {
         /// Which buf.
         buf: Piece,
         /// The image's number.
         image: u32,
-        /// It is not the buf as it is.
+        /// It differs from the buf.
         rolled_back: bool,
         /// What was rolled back in it.
         undone: Vec<Dependency>,
     },
-    /// A buf should leave, and others must first.
+    /// A buf should be written, but others must be first.
     Waits {
         /// Which buf.
         buf: Piece,
-        /// For which others; empty for something else.
+        /// The other bufs; empty if it waits for something else.
         until: Vec<Piece>,
     },
     /// An image is durable.
@@ -89,14 +89,14 @@ pub enum Heard {
     },
 }
 
-/// Stands before another scheme and tells what passes.
+/// Wraps another scheme and reports what passes.
 pub struct Teller {
     inner: Rc<dyn Scheme>,
     listen: Box<dyn Fn(Heard)>,
 }
 
 impl Teller {
-    /// Before `inner`; `listen` hears each line when it happens, before the engine waits for what is demanded.
+    /// Wraps `inner`; `listen` gets each line when it happens, before the engine waits for what is demanded.
     pub fn new(inner: Rc<dyn Scheme>, listen: impl Fn(Told) + 'static) -> Teller {
         Teller::of_everything(inner, move |heard| {
             if let Heard::Step { told, .. } = heard {
@@ -105,7 +105,7 @@ impl Teller {
         })
     }
 
-    /// The same, where also what leaves and what lands is heard.
+    /// The same, but `listen` also gets what is written and what lands.
     pub fn of_everything(inner: Rc<dyn Scheme>, listen: impl Fn(Heard) + 'static) -> Teller {
         Teller { inner, listen: Box::new(listen) }
     }
@@ -117,7 +117,7 @@ impl Teller {
         (self.listen)(Heard::Step { told, changed: Vec::new(), made: Vec::new(), waits_for, ripe: false });
     }
 
-    /// What is held back in these.
+    /// What is held back in these bufs.
     fn held(&self, cache: &Rc<Cache>, bufs: &[BufRef]) -> Vec<Dependency> {
         let of = |buf: &BufRef| self.inner.explain(cache, buf).into_iter().map(|held| dependency(buf, held)).collect();
         bufs.iter().flat_map(|buf| -> Vec<Dependency> { of(buf) }).collect()

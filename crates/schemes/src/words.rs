@@ -1,9 +1,9 @@
-//! Steps and bufs in words, one short line each, with the names of the field.
+//! Steps and bufs in words, one short line each, in the field's terms.
 
 use buf::{Buf, CallKind, Fields, Freed, Key, Role, Run, Slot, Step, Ticket};
 use std::fmt::{self, Display, Formatter, Result};
 
-/// A buf by what it is.
+/// A buf, by its key.
 pub(crate) struct Name<'a>(pub(crate) &'a Buf);
 
 impl Display for Name<'_> {
@@ -120,7 +120,7 @@ impl Display for InWords<'_> {
     }
 }
 
-/// Runs of fragments that a line has room for.
+/// The most runs of fragments shown in a line.
 const RUNS_SHOWN: usize = 4;
 
 /// A step.

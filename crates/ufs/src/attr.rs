@@ -1,4 +1,4 @@
-//! Attributes: showing them, changing them.
+//! Attributes: reading and changing them.
 
 use crate::{Atime, Inode, Layout, Ufs};
 use buf::{CallKind, Fields};
@@ -15,7 +15,7 @@ pub(crate) mod flags {
     pub(crate) const SNAPSHOT: u32 = 0x0020_0000;
 }
 
-/// Sets those times that are given.
+/// Sets the given times.
 pub(crate) fn set_times(dinode: &mut Dinode, atime: Option<Stamp>, mtime: Option<Stamp>, ctime: Option<Stamp>) {
     for (field, stamp) in [(&mut dinode.atime, atime), (&mut dinode.mtime, mtime), (&mut dinode.ctime, ctime)] {
         if let Some(stamp) = stamp {
@@ -36,7 +36,7 @@ pub(crate) fn may_change(inode: &Inode) -> Result<()> {
     }
 }
 
-/// Refuses another name for a file whose flags forbid it.
+/// Refuses a new name for a file whose flags forbid it.
 pub(crate) fn may_link(inode: &Inode) -> Result<()> {
     match inode.dinode().flags & (flags::IMMUTABLE | flags::APPEND) {
         0 => Ok(()),
@@ -44,7 +44,7 @@ pub(crate) fn may_link(inode: &Inode) -> Result<()> {
     }
 }
 
-/// Refuses to take a name away from a file, or out of a directory, whose flags forbid it.
+/// Refuses to remove a name of a file, or from a directory, whose flags forbid it.
 pub(crate) fn may_unlink(dir: &Inode, inode: &Inode) -> Result<()> {
     let pinned = flags::IMMUTABLE | flags::APPEND | flags::NOUNLINK;
     if dir.dinode().flags & (flags::IMMUTABLE | flags::APPEND) != 0 || inode.dinode().flags & pinned != 0 {
@@ -110,7 +110,7 @@ impl<L: Layout> Ufs<L> {
             }
         }
         let only_flags = SetAttr { flags: None, ctime: None, ..*set } == SetAttr::default();
-        // Linux lets anybody who may write "touch" an append-only file, but set no time of his choice.
+        // Linux lets any user with write permission "touch" an append-only file, but not set a chosen time.
         let touch =
             SetAttr { atime: Some(SetTime::Now), mtime: Some(SetTime::Now), ctime: set.ctime, ..SetAttr::default() };
         if !only_flags {
@@ -125,7 +125,7 @@ impl<L: Layout> Ufs<L> {
         Ok(())
     }
 
-    /// Reading happened: the time of last access follows, as far as the options want it.
+    /// The file was read: updates the time of last access if the options require it.
     pub(crate) async fn accessed(&self, inode: &Inode) -> Result<()> {
         const DAY: i64 = 86_400;
         if self.options.atime == Atime::Never || self.cache().health().is_read_only() {
@@ -147,7 +147,7 @@ impl<L: Layout> Ufs<L> {
     }
 }
 
-/// Puts what is set into the dinode; says what kind of change that was.
+/// Applies `set` to the dinode; returns the kind of change.
 fn apply(dinode: &mut Dinode, set: &SetAttr, now: Stamp) -> Fields {
     let resolve = |time: SetTime| match time {
         SetTime::Now => now,

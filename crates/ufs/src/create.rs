@@ -1,4 +1,4 @@
-//! Calls that make something: create, mkdir, symlink, tmpfile, link.
+//! Calls that create: create, mkdir, symlink, tmpfile, link.
 
 use crate::directory::Target;
 use crate::{Inode, Layout, Ufs, attr};
@@ -13,7 +13,7 @@ const MAX_TARGET: usize = 1023;
 /// The highest link count that every system that reads the format understands.
 pub(crate) const MAX_LINKS: u16 = 32767;
 
-/// What shall be made.
+/// What to create.
 pub(crate) enum Make<'a> {
     Node { kind: Kind, rdev: u64 },
     Directory,
@@ -39,7 +39,7 @@ impl Make<'_> {
 }
 
 impl<L: Layout> Ufs<L> {
-    /// Makes something new under `name`.
+    /// Creates an inode with the name `name`.
     pub(crate) async fn make(
         &self,
         who: &Caller,
@@ -71,7 +71,7 @@ impl<L: Layout> Ufs<L> {
             let inode = self.new_inode(op, who, &dir, mode, &make, now).await?;
             let entered = self.name_it(op, who, &dir, name, &inode, &make, now).await;
             if let Err(error) = entered {
-                // U4: the inode has no name, and gives back all that it got.
+                // U4: the inode has no name; everything allocated for it is freed.
                 self.abandon(op, &inode).await?;
                 return Err(error);
             }
@@ -81,7 +81,7 @@ impl<L: Layout> Ufs<L> {
         .await
     }
 
-    /// A directory into which names may be entered.
+    /// Whether names may be entered into the directory.
     pub(crate) fn may_enter(&self, dir: &Inode) -> Result<()> {
         if dir.links_seen() == 0 {
             return Err(Refusal::NotFound.into());
@@ -89,7 +89,7 @@ impl<L: Layout> Ufs<L> {
         attr::may_change(dir)
     }
 
-    /// `Exists` if the name is taken: what Linux says first, whatever else is wrong.
+    /// `Exists` if the name is taken: Linux checks this first, whatever else is wrong.
     async fn check_free(&self, dir: &Rc<Inode>, name: Name<'_>) -> Result<()> {
         let taken = name.is_dot_or_dotdot() || self.find(dir, name.bytes()).await?.is_some();
         if taken && dir.links_seen() > 0 {
@@ -98,7 +98,7 @@ impl<L: Layout> Ufs<L> {
         Ok(())
     }
 
-    /// Takes and initialises an inode. It has its links already, and no name.
+    /// Allocates and initialises an inode. It has its links already, and no name.
     async fn new_inode(
         &self,
         op: Op,
@@ -168,7 +168,7 @@ impl<L: Layout> Ufs<L> {
         };
         match make {
             Make::Node { kind, rdev } if kind.is_device() => dinode.set_rdev(*rdev),
-            // A target that is too long for the inode goes into a block, later.
+            // A target that is too long for the inode is put into a block later.
             Make::Symlink(target) => drop(dinode.set_short_link(geometry, target)),
             Make::Directory if keeps_depth(geometry) => dinode.freelink = parent.freelink.saturating_add(1),
             _ => {}
@@ -176,7 +176,7 @@ impl<L: Layout> Ufs<L> {
         dinode
     }
 
-    /// Fills what was made, makes its inode durable as far as the scheme wants it, and enters its name.
+    /// Fills the new inode, makes it durable as far as the scheme requires, and enters its name.
     async fn name_it(
         &self,
         op: Op,
@@ -196,7 +196,7 @@ impl<L: Layout> Ufs<L> {
             }
             _ => None,
         };
-        // Stored by whoever changed it last (rule I1); what is new is that a name will point to it.
+        // The last change has stored it (rule I1); the news for the scheme is that a name will point to it.
         let buf = self.layout.block_of(inode).await?;
         self.tell_changed(op, inode, &buf, Fields::LinksUp).await?;
         let Some(block) = first_block else {
@@ -225,7 +225,7 @@ impl<L: Layout> Ufs<L> {
         Ok(block)
     }
 
-    /// Frees an inode that never got its name.
+    /// Frees an inode that did not get its name.
     async fn abandon(&self, op: Op, inode: &Rc<Inode>) -> Result<()> {
         inode.dinode_mut().nlink = 0;
         self.release(op, inode).await
@@ -240,7 +240,7 @@ impl<L: Layout> Ufs<L> {
             let _shared = dir.lock.read().await;
             self.may_enter(&dir)?;
             let inode = self.new_inode(op, who, &dir, mode, &make, self.now()).await?;
-            // Without a name its count is 0, on the disk, too: after a crash fsck frees it and asks nobody.
+            // Without a name its count is 0, also on the disk: after a crash fsck frees it without asking.
             inode.dinode_mut().nlink = 0;
             inode.nameless.set(true);
             self.changed(op, &inode, Fields::LinksDown).await?;
@@ -286,7 +286,7 @@ impl<L: Layout> Ufs<L> {
         .await
     }
 
-    /// Raises a link count, before the name that it counts is set (U1).
+    /// Raises a link count before the name that it counts is entered (U1).
     pub(crate) async fn add_link(&self, op: Op, inode: &Inode, now: Stamp) -> Result<BufRef> {
         {
             let mut dinode = inode.dinode_mut();
@@ -297,7 +297,7 @@ impl<L: Layout> Ufs<L> {
     }
 }
 
-/// The volume's inodes carry the depth of directories, which steers where new ones go (FreeBSD 14).
+/// Whether the volume's inodes carry the depth of directories, which decides where new ones are placed (FreeBSD 14).
 pub(crate) fn keeps_depth(geometry: &Geometry) -> bool {
     geometry.dialect == Dialect::FreeBsd && geometry.inode_hash
 }

@@ -1,7 +1,7 @@
-//! One directory: finding names, entering them, redirecting and clearing them.
+//! One directory: finding, entering, redirecting and clearing names.
 //!
-//! The caller holds the directory's lock: shared to find, alone to change. The index (see [`crate::dirhash`]) is built
-//! on first use. It may be dropped at any await, so each step asks for it again.
+//! The caller holds the directory's lock: shared to find, exclusive to change. The index (see [`crate::dirhash`]) is
+//! built on first use. It may be dropped at any await, so each step makes sure that there is one.
 
 use crate::dirhash::{DirHash, hash};
 use crate::leaks::Entry;
@@ -21,7 +21,7 @@ pub(crate) struct Found {
     pub(crate) ino: Ino,
 }
 
-/// What a name shall point to.
+/// What a name is to point to.
 pub(crate) struct Target<'a> {
     pub(crate) ino: Ino,
     pub(crate) kind: Kind,
@@ -36,12 +36,12 @@ impl<L: Layout> Ufs<L> {
         self.layout.geometry().dir_format()
     }
 
-    /// Bytes of a directory block, here called a chunk: what one sector holds, and what entries do not cross.
+    /// Bytes of a directory block, called a chunk here: the contents of one sector, whose boundary no entry crosses.
     fn chunk_size(&self) -> usize {
         self.format().block
     }
 
-    /// The block of a directory that holds the byte at `offset`, and the byte's place in it.
+    /// The block of a directory that holds the byte at `offset`, and the byte's offset in it.
     pub(crate) async fn dir_block(&self, dir: &Inode, offset: u64) -> Result<(BufRef, usize)> {
         let geometry = self.layout.geometry();
         let lbn = Lbn(geometry.lblkno(offset) as i64);
@@ -94,8 +94,8 @@ impl<L: Layout> Ufs<L> {
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    // What lies behind the damage is unknown: nothing is entered there, and "no such name" cannot be
-                    // answered any more.
+                    // The contents behind the damage are unknown: nothing is entered there, and a missing name may
+                    // exist.
                     index.set_damage(Error::corrupt(error));
                     index.set_room(at, 0);
                     return Ok(());
@@ -122,7 +122,7 @@ impl<L: Layout> Ufs<L> {
             };
             tried += 1;
             let (block, within) = self.dir_block(dir, offset).await?;
-            // The entry was checked when the index was made, and every change since was ours.
+            // The entry was checked when the index was built, and all changes since were ours.
             if let Some(ino) = named(&block.bytes(), within, self.format(), name) {
                 return Ok(Some(Found { offset, ino }));
             }
@@ -137,7 +137,7 @@ impl<L: Layout> Ufs<L> {
         self.find(dir, name).await?.ok_or(Refusal::NotFound.into())
     }
 
-    /// Enters a name that is not there yet.
+    /// Enters a new name.
     ///
     /// # Errors
     /// `NoSpace` when the directory must grow and cannot, `NoMemory` when its index must; nothing has changed then.
@@ -232,7 +232,7 @@ impl<L: Layout> Ufs<L> {
         Ok((block, offset))
     }
 
-    /// Points the entry at `found` to `target` instead; `ticket` drops the link that it was.
+    /// Redirects the entry at `found` to `target`; `ticket` drops the link that it was.
     pub(crate) async fn redirect(
         &self,
         op: Op,
@@ -314,14 +314,14 @@ impl<L: Layout> Ufs<L> {
         largest_gap(&block.bytes()[start..start + size], self.format())
     }
 
-    /// A name came or went.
+    /// Updates the directory's times after a name was entered or cleared.
     async fn touch_dir(&self, op: Op, dir: &Inode, now: Stamp) -> Result<()> {
         crate::attr::set_times(&mut dir.dinode_mut(), None, Some(now), Some(now));
         self.changed(op, dir, Fields::Times).await?;
         Ok(())
     }
 
-    /// The same, while a ticket waits to be redeemed: it must not be lost if the inode cannot be stored.
+    /// The same, while a ticket waits to be redeemed: the ticket must not be lost if the inode cannot be stored.
     async fn touch_dir_before(&self, op: Op, dir: &Inode, ripe: Option<Ticket>, now: Stamp) -> Result<Option<Ticket>> {
         match self.touch_dir(op, dir, now).await {
             Ok(()) => Ok(ripe),
@@ -332,7 +332,7 @@ impl<L: Layout> Ufs<L> {
         }
     }
 
-    /// The name that was to go stays, and with it its link.
+    /// The name stays, and with it its link.
     fn keep_link(&self, ticket: Ticket) {
         let Freed::DropLink { ino, links, parent } = ticket.redeem() else { return };
         if let Some(inode) = self.table.get(ino) {
@@ -343,7 +343,7 @@ impl<L: Layout> Ufs<L> {
         }
     }
 
-    /// Nothing but `.` and `..` is in it.
+    /// The directory holds only `.` and `..`.
     pub(crate) async fn is_empty(&self, dir: &Rc<Inode>) -> Result<bool> {
         let dots =
             usize::from(self.find(dir, b".").await?.is_some()) + usize::from(self.find(dir, b"..").await?.is_some());
@@ -352,8 +352,8 @@ impl<L: Layout> Ufs<L> {
         index.damage().map_or(Ok(index.live() == dots), Err)
     }
 
-    /// What `..` means in this directory. Needs no lock: it looks at one block, once, and not at the index, which
-    /// somebody may be building or changing.
+    /// What `..` names in this directory. Needs no lock: it reads one block, once, and not the index, which another
+    /// call may be building or changing.
     pub(crate) async fn parent_of(&self, dir: &Rc<Inode>) -> Result<Ino> {
         let (block, _) = self.dir_block(dir, 0).await?;
         let bytes = block.bytes();
@@ -365,7 +365,7 @@ impl<L: Layout> Ufs<L> {
         }
     }
 
-    /// Passes entries on, from `cookie`.
+    /// Lists entries, from `cookie` on.
     pub(crate) async fn list(
         &self,
         dir: &Rc<Inode>,
@@ -373,7 +373,7 @@ impl<L: Layout> Ufs<L> {
         take: &mut dyn FnMut(DirEntry<'_>) -> bool,
     ) -> Result<()> {
         let chunk = self.chunk_size();
-        // A directory that was removed, and that somebody still holds, has no names.
+        // A removed directory that is still in use has no names.
         let size = if dir.links_seen() == 0 { 0 } else { dir.size() };
         let mut offset = cookie - cookie % chunk as u64;
         while offset + chunk as u64 <= size {

@@ -3,13 +3,13 @@
 //! The disk keeps directories as plain lists; FreeBSD indexes them in memory on first use, and so do we. The table
 //! holds hashes and offsets, never names: a name is compared in the directory's own block.
 //!
-//! D1. Every live entry has exactly one slot, and a slot's offset is an entry's offset. Whoever changes a directory
-//!     changes its index in the same breath, without an await between.
-//! D2. An entry never moves while its directory exists. `readdir` hands offsets out as cookies; an entry that moved
-//!     below a reader's cookie would be missed by it, and one that moved above would be seen twice. Room is therefore
-//!     one gap behind one entry; gaps are not brought together by moving what lies between them.
-//! D3. The table grows in [`DirHash::reserve`] only, before a call has changed anything: where there is no memory the
-//!      call is refused.
+//! D1. Every live entry has exactly one slot, and a slot's offset is an entry's offset. A change of a directory and of
+//!     its index happen together, without an await in between.
+//! D2. An entry never moves while its directory exists. `readdir` returns offsets as cookies: a reader would miss an
+//!     entry that moved below its cookie, and see one twice that moved above it. Free room is therefore one gap behind
+//!     one entry; gaps are not merged by moving the entries between them.
+//! D3. The table grows only in [`DirHash::reserve`], before a call has changed anything: without memory the call is
+//!     refused.
 //! D4. `room[c]` is the largest gap in chunk `c`, in units of four bytes; `first[n]` is at or below the first chunk
 //!     with a gap of `n` units.
 
@@ -17,7 +17,7 @@ use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use vfs::Refusal;
 
-/// Names are aligned to, and gaps are counted in, units of four bytes.
+/// Names are aligned to units of four bytes, and gaps are counted in them.
 const UNIT: usize = 4;
 /// The largest gap: a whole chunk of 1024 bytes (Apple's), in units.
 const GAPS: usize = 1024 / UNIT + 1;
@@ -38,7 +38,7 @@ pub struct DirHash {
 #[derive(Clone, Copy)]
 struct Slot {
     hash: u32,
-    /// Offset in units of four bytes plus one; 0 is a slot never used, `u32::MAX` one whose entry is gone.
+    /// Offset in units of four bytes plus one; 0 is a slot never used, `u32::MAX` one whose entry was removed.
     at: u32,
 }
 
@@ -63,22 +63,22 @@ impl DirHash {
         }
     }
 
-    /// Entries.
+    /// The number of entries.
     pub fn live(&self) -> usize {
         self.live
     }
 
-    /// A part of the directory cannot be read: whether a name that is not in the index exists is unknown.
+    /// Records that a part of the directory cannot be read: a name that is not in the index may exist.
     pub fn set_damage(&mut self, what: vfs::Error) {
         self.damage.get_or_insert(what);
     }
 
-    /// What is wrong with a part of the directory, if anything is.
+    /// The damage of the directory, if any.
     pub fn damage(&self) -> Option<vfs::Error> {
         self.damage.clone()
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory used.
     pub fn bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Slot>()
             + self.room.capacity() * 2
@@ -86,7 +86,7 @@ impl DirHash {
             + size_of::<DirHash>()
     }
 
-    /// Chunks of the directory.
+    /// The number of chunks.
     pub fn chunks(&self) -> usize {
         self.room.len()
     }
@@ -101,7 +101,7 @@ impl DirHash {
             .map(|slot| u64::from(slot.at - 1) * UNIT as u64)
     }
 
-    /// Makes sure that there is memory for one entry and one chunk more.
+    /// Makes sure that there is memory for one more entry and chunk.
     ///
     /// # Errors
     /// `NoMemory`; nothing has changed.
@@ -113,7 +113,7 @@ impl DirHash {
         Ok(())
     }
 
-    /// An entry was made at `offset`; memory for it was reserved (D3).
+    /// An entry was made at `offset`; its memory was reserved (D3).
     pub fn insert(&mut self, hash: u32, offset: u64) {
         let mask = self.slots.len() - 1;
         let mut at = spread(hash) & mask;
@@ -127,7 +127,7 @@ impl DirHash {
         self.live += 1;
     }
 
-    /// The entry at `offset` is gone.
+    /// The entry at `offset` was removed.
     pub fn remove(&mut self, hash: u32, offset: u64) {
         let mask = self.slots.len() - 1;
         let wanted = (offset / UNIT as u64) as u32 + 1;
@@ -145,7 +145,7 @@ impl DirHash {
         self.live -= 1;
     }
 
-    /// The largest gap in chunk `chunk` is `bytes` now; the chunk may be new.
+    /// Sets the largest gap in chunk `chunk` to `bytes`; the chunk may be new.
     pub fn set_room(&mut self, chunk: usize, bytes: usize) {
         let units = (bytes / UNIT) as u16;
         if chunk >= self.room.len() {
@@ -157,7 +157,7 @@ impl DirHash {
         }
     }
 
-    /// Forgets chunks from `chunks` on: the directory was cut.
+    /// Drops the chunks from `chunks` on: the directory was truncated.
     pub fn cut(&mut self, chunks: usize) {
         self.room.truncate(chunks);
     }

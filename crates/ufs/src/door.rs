@@ -1,4 +1,4 @@
-//! The door: [`vfs::FileSystem`] for a Berkeley file system. Each call is one line that leads to its room.
+//! [`vfs::FileSystem`] for a Berkeley file system. Each call is one line that forwards to its module.
 
 use crate::create::Make;
 use crate::{Layout, Ufs};

@@ -1,32 +1,32 @@
-//! fsync and sync: what the scheme promised is kept.
+//! fsync and sync: keeping the promises of the scheme.
 
 use crate::{Inode, Layout, Ufs};
 use bytes::Bytes;
 use std::rc::Rc;
 use vfs::{Kind, Refusal, Result};
 
-/// Rounds of an unmount, one after the other, in which nothing becomes free: what a scheme still waits for then is stuck.
+/// Consecutive rounds of an unmount in which nothing becomes free: what a scheme still waits for then is stuck.
 const FRUITLESS: u32 = 64;
 
-/// How far a sync goes.
+/// The end of a sync.
 #[derive(Clone, Copy)]
 enum Until {
     /// What was changed before is durable, and [`ROUNDS`] have passed or nothing is ripe.
     RoundsAreOver,
-    /// No scheme waits for anything. There is an end only where nobody else changes anything.
+    /// No scheme waits for anything. Ends only if no other call changes anything.
     NothingWaits,
 }
 
-/// Rounds in which a sync also frees what has become free and makes that durable. While others go on removing there would
-/// be no end; and what is freed later than that is no promise of a sync.
+/// Rounds in which a sync also frees what has become free, and makes that durable. While other calls keep removing
+/// files there would be no end; and a sync does not promise what is freed later.
 const ROUNDS: u32 = 8;
 
 impl<L: Layout> Ufs<L> {
-    /// Makes what a file holds durable.
+    /// Makes the contents of a file durable.
     ///
     /// # Errors
-    /// `Io` when a write failed, now or in the background since the last fsync: it is told once, and what could not be
-    /// written is still in memory and dirty. After a failed flush, always.
+    /// `Io` when a write failed, now or in the background since the last fsync. It is reported once; what could not be
+    /// written stays in memory and dirty. After a failed flush, always.
     pub(crate) async fn make_durable(&self, inode: &Rc<Inode>, data_only: bool) -> Result<()> {
         let cache = self.cache();
         cache.health().sound()?;
@@ -37,7 +37,7 @@ impl<L: Layout> Ufs<L> {
         let block = self.layout.block_of(inode).await?;
         let must = cache.scheme().clone().fsync(cache, inode.ino(), &block, data_only);
         if let Err(error) = cache.obey(must).await {
-            // What failed just now is told here, and not again.
+            // The failure of this fsync is reported here, and not again.
             cache.take_write_error(inode.ino());
             return Err(error);
         }
@@ -61,7 +61,7 @@ impl<L: Layout> Ufs<L> {
             self.layout.gather().await?;
             let must = cache.scheme().clone().sync(cache);
             cache.obey(must).await?;
-            // What landed may have ripened tickets, and what they free changes more.
+            // A landing may have ripened tickets, and redeeming them changes more.
             in_vain = if cache.has_ripe() { 0 } else { in_vain + 1 };
             let goes_on = match until {
                 Until::RoundsAreOver => cache.has_ripe() && round < ROUNDS,
@@ -80,10 +80,10 @@ impl<L: Layout> Ufs<L> {
         cache.health().sound()
     }
 
-    /// Frees what nobody names any more, writes everything, and marks the volume clean.
+    /// Frees files without names, writes everything, and marks the volume clean.
     ///
     /// # Errors
-    /// `Io` when something could not be written: the volume then keeps the mark of one that needs a check.
+    /// `Io` when something could not be written: the volume then keeps the mark that it needs a check.
     pub async fn unmount(&self) -> Result<()> {
         if self.cache().health().is_read_only() && self.cache().health().sound().is_ok() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The file system: a layout, the inodes in memory, and what every call needs.
+//! The file system: a layout, the inodes in memory, and helpers of all calls.
 
 use crate::leaks::Leaks;
 use crate::table::Table;
@@ -11,25 +11,25 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use vfs::{Error, NodeId, Refusal, Result, Stamp};
 
-/// When reading a file changes its time of last access.
+/// When reading a file updates its time of last access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Atime {
-    /// When it would otherwise be older than the last change, or a day old: what Linux does.
+    /// When it is older than the last change, or a day old, as Linux does.
     #[default]
     Relative,
     /// Never (`noatime`).
     Never,
 }
 
-/// What the user may set about it.
+/// Options of the user.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// When reading changes the time of last access.
+    /// When reading updates the time of last access.
     pub atime: Atime,
-    /// How far a sequential reader is read ahead of, in bytes.
+    /// How many bytes are read ahead for a sequential reader.
     pub read_ahead: u64,
-    /// What a sequential writer fills before it leaves, in bytes, unless the volume says more (`maxcontig`). Zero: contents
-    /// leave with the syncer, as everything else.
+    /// Bytes that a sequential writer fills before they are written, unless the volume says more (`maxcontig`). Zero:
+    /// the syncer writes contents like everything else.
     pub cluster: u32,
 }
 
@@ -43,17 +43,17 @@ impl Default for Options {
 pub struct Ufs<L> {
     pub(crate) layout: L,
     pub(crate) table: Table,
-    /// Held while a name moves between directories, so that the tree does not change its shape under another move (U3).
+    /// Held while a name moves between directories, so that no other move changes the tree meanwhile (U3).
     pub(crate) moves: Mutex<()>,
     pub(crate) options: Options,
     /// Files without names whose last user has gone.
     pub(crate) orphans: RefCell<VecDeque<Ino>>,
-    /// The search for what a crash has left in use.
+    /// The search for space and inodes leaked by a crash.
     pub(crate) leaks: Leaks,
 }
 
 impl<L: Layout> Ufs<L> {
-    /// On a layout that is mounted.
+    /// On a mounted layout.
     pub fn new(layout: L, options: Options) -> Ufs<L> {
         let (table, orphans, leaks) = (Table::default(), RefCell::default(), Leaks::default());
         Ufs { layout, table, moves: Mutex::new(()), options, orphans, leaks }
@@ -99,14 +99,14 @@ impl<L: Layout> Ufs<L> {
         Ok(inode)
     }
 
-    /// Stores the dinode, and tells the scheme what changed in it.
+    /// Stores the dinode, and reports the change to the scheme.
     pub(crate) async fn changed(&self, op: Op, inode: &Inode, fields: Fields) -> Result<BufRef> {
         let buf = self.layout.store(inode).await?;
         self.tell_changed(op, inode, &buf, fields).await?;
         Ok(buf)
     }
 
-    /// Tells the scheme what changed in a dinode that is stored already.
+    /// Reports a change of a dinode that is already stored to the scheme.
     pub(crate) async fn tell_changed(&self, op: Op, inode: &Inode, buf: &BufRef, fields: Fields) -> Result<()> {
         let after = inode.dinode().nlink;
         match fields {
@@ -119,7 +119,7 @@ impl<L: Layout> Ufs<L> {
         Ok(())
     }
 
-    /// Tells the scheme the links of an inode, and how many they were before.
+    /// Reports the link count of an inode, and the count before, to the scheme.
     pub(crate) async fn tell_links(&self, op: Op, inode: &Inode, before: u16) -> Result<()> {
         let (ino, after, mode) = (inode.ino(), inode.dinode().nlink, inode.dinode().mode);
         let none = self.cache().step(op, Step::Links { ino, before, after, mode, dotdot: None }).await?;
@@ -127,7 +127,7 @@ impl<L: Layout> Ufs<L> {
         Ok(())
     }
 
-    /// Links of an inode will go with a name that is about to go: callers do not see them any more.
+    /// Links of an inode will be dropped with a name about to be removed: callers do not see them any more.
     pub(crate) async fn links_leave(&self, op: Op, inode: &Inode, links: u32) -> Result<()> {
         let before = inode.dinode().nlink;
         self.tell_links(op, inode, before).await?;
@@ -135,7 +135,7 @@ impl<L: Layout> Ufs<L> {
         Ok(())
     }
 
-    /// A call that changes the volume: begun, done, ended.
+    /// Runs a call that changes the volume: begin, `work`, end.
     pub(crate) async fn call<T>(&self, kind: CallKind, work: impl AsyncFnOnce(Op) -> Result<T>) -> Result<T> {
         if !matches!(kind, CallKind::Reclaim | CallKind::Upkeep) && self.cache().scheme().wants_sync() {
             self.empty_log().await?;
@@ -147,8 +147,8 @@ impl<L: Layout> Ufs<L> {
         self.cache().call(kind, work).await
     }
 
-    /// A call that takes space. Where there is none it is made once more after a sync: space that only waits to be freed
-    /// must not be missing.
+    /// Runs a call that takes space. On `NoSpace` it runs once more after a sync, so that space that only waits to be
+    /// freed is used.
     pub(crate) async fn call_with_room<T>(&self, kind: CallKind, work: impl AsyncFn(Op) -> Result<T>) -> Result<T> {
         let outcome = self.call(kind, &work).await;
         if !matches!(outcome, Err(Error::Refused(Refusal::NoSpace | Refusal::NoInodes))) || !self.has_reclaimable() {
@@ -158,11 +158,11 @@ impl<L: Layout> Ufs<L> {
         self.call(kind, &work).await
     }
 
-    /// A call that does nothing and answers `false` where it meets a directory that is on its way ([`Ufs::is_moving`]): it is
-    /// made again after a sync.
+    /// Runs a call that does nothing and answers `false` if it meets a directory that is moving ([`Ufs::is_moving`]):
+    /// the call is repeated after a sync.
     ///
     /// # Errors
-    /// `Busy` when others go on moving it.
+    /// `Busy` when other calls keep moving it.
     pub(crate) async fn call_at_rest(&self, kind: CallKind, work: impl AsyncFn(Op) -> Result<bool>) -> Result<()> {
         for _ in 0..SYNCS {
             if self.call_with_room(kind, &work).await? {
@@ -173,26 +173,27 @@ impl<L: Layout> Ufs<L> {
         Err(Refusal::Busy.into())
     }
 
-    /// A directory that has moved, and may not be there on the disk.
+    /// The directory has moved, and the disk may still have it at its old place.
     pub(crate) fn is_moving(&self, inode: &Inode) -> bool {
         inode.is_dir() && self.cache().scheme().is_moving(inode.ino())
     }
 
-    /// Something is on its way to be free.
+    /// Something waits to be freed.
     fn has_reclaimable(&self) -> bool {
         !self.orphans.borrow().is_empty() || self.cache().ledger().outstanding() > 0
     }
 }
 
 impl<L: Layout> Ufs<L> {
-    /// Syncs until the scheme's log is empty. Others may still change something meanwhile, but nobody begins to.
+    /// Syncs until the scheme's log is empty. Running calls may still change something meanwhile, but no new call
+    /// begins.
     async fn empty_log(&self) -> Result<()> {
         for _ in 0..EMPTY_ROUNDS {
             if !self.cache().scheme().wants_sync() {
                 break;
             }
             self.cache().health().writable()?;
-            // Boxed: a sync gives tickets back, and each is a call.
+            // Boxed: a sync returns tickets, and each is a call.
             Box::pin(self.sync_all()).await?;
             if self.cache().scheme().wants_sync() {
                 self.cache().rt().sleep(EMPTY_NAP).await;
@@ -202,15 +203,15 @@ impl<L: Layout> Ufs<L> {
     }
 }
 
-/// Syncs that a call makes for directories that others go on moving.
+/// Syncs that a call makes for directories that other calls keep moving.
 const SYNCS: u32 = 64;
 
-/// Rounds of syncing in one wait. More are needed only if nothing helps, and then a caller that goes on is better than
-/// one that hangs.
+/// Rounds of syncing in one wait. More are needed only if no progress is possible; then going on is better for the
+/// caller than hanging.
 const EMPTY_ROUNDS: u32 = 1000;
 const EMPTY_NAP: std::time::Duration = std::time::Duration::from_millis(1);
 
-/// Calls of this kind change names or link counts, or free inodes: link counts and names must not be compared meanwhile.
+/// Calls of this kind change names or link counts, or free inodes: links and names must not be compared meanwhile.
 fn changes_links(kind: CallKind) -> bool {
     use CallKind::{Create, Link, Mkdir, Reclaim, Rename, Rmdir, Symlink, Tmpfile, Unlink};
     matches!(kind, Create | Mkdir | Symlink | Tmpfile | Link | Unlink | Rmdir | Rename | Reclaim)

@@ -1,9 +1,9 @@
 //! An inode in memory.
 //!
-//! I1. The dinode here and the one in its inode block's buf are the same at every await: whoever changes the first
-//!     stores it ([`crate::Layout::store`]) before the next step. An inode can so be dropped from memory at any time.
+//! I1. The dinode here and the one in its inode block's buf are the same at every await: code that changes the first
+//!     stores it ([`crate::Layout::store`]) before the next step. So an inode can be dropped from memory at any time.
 //! I2. `nlink` of the dinode is what the scheme knows; [`Inode::links_seen`] is what callers see. They differ while
-//!     removals wait for their time (soft updates): the names are gone, the counts go down later.
+//!     removals are deferred (soft updates): the names are gone, the counts go down later.
 
 use buf::BufRef;
 use ondisk::{Dinode, Ino};
@@ -15,22 +15,22 @@ use vfs::Kind;
 pub struct Inode {
     ino: Ino,
     dinode: RefCell<Dinode>,
-    /// Names that were removed while their links wait to be dropped (I2).
+    /// Links of removed names that wait to be dropped (I2).
     leaving_links: Cell<u32>,
     /// Made without a name, and may still get one (`O_TMPFILE`).
     pub(crate) nameless: Cell<bool>,
-    /// Readers of contents and names share it; whoever changes them has it alone.
+    /// Shared by readers of contents and names; exclusive for changes.
     pub lock: RwLock<()>,
-    /// The buf that holds the dinode, if it was met before: saves the search.
+    /// The buf that holds the dinode, if it was found before: saves the search.
     block: RefCell<Option<BufRef>>,
-    /// For a directory: its names, once they were needed.
+    /// For a directory: the index of its names, once it was needed.
     pub(crate) names: RefCell<Option<crate::dirhash::DirHash>>,
-    /// Where the last read ended, in blocks, and how far ahead has been read: for sequential readers.
+    /// For sequential readers: where the last read ended, and how far was read ahead, in blocks.
     pub(crate) read_cursor: Cell<(u64, u64)>,
 }
 
 impl Inode {
-    /// An inode with what the disk says of it.
+    /// An inode with its dinode from the disk.
     pub fn new(ino: Ino, dinode: Dinode) -> Inode {
         Inode {
             ino,
@@ -49,12 +49,12 @@ impl Inode {
         self.ino
     }
 
-    /// What the disk keeps of it.
+    /// The dinode.
     pub fn dinode(&self) -> Ref<'_, Dinode> {
         self.dinode.borrow()
     }
 
-    /// The same, to be changed; to be stored before the next await (I1).
+    /// The dinode, mutable; to be stored before the next await (I1).
     pub fn dinode_mut(&self) -> RefMut<'_, Dinode> {
         self.dinode.borrow_mut()
     }
@@ -64,7 +64,7 @@ impl Inode {
         self.dinode.borrow().size
     }
 
-    /// What it is; `None` for an inode that was freed.
+    /// The file type; `None` for an inode that was freed.
     pub fn kind(&self) -> Option<Kind> {
         Kind::from_bits(self.dinode.borrow().mode >> 12)
     }
@@ -79,22 +79,22 @@ impl Inode {
         u32::from(self.dinode.borrow().nlink).saturating_sub(self.leaving_links.get())
     }
 
-    /// A name is gone, and `links` will be dropped with it later.
+    /// A name was removed; `links` links will be dropped later.
     pub(crate) fn links_leave(&self, links: u32) {
         self.leaving_links.set(self.leaving_links.get() + links);
     }
 
-    /// They are dropped now.
+    /// These links are dropped now.
     pub(crate) fn links_left(&self, links: u32) {
         self.leaving_links.set(self.leaving_links.get().saturating_sub(links));
     }
 
-    /// The buf with the dinode, if it is remembered.
+    /// The buf with the dinode, if it is cached here.
     pub fn block(&self) -> Option<BufRef> {
         self.block.borrow().clone()
     }
 
-    /// Remembers the buf with the dinode. It is pinned as long as the inode is in memory.
+    /// Caches the buf with the dinode. It is pinned as long as the inode is in memory.
     pub fn set_block(&self, block: BufRef) {
         *self.block.borrow_mut() = Some(block);
     }

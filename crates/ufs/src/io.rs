@@ -8,7 +8,7 @@ use ondisk::{FragNo, Lbn};
 use std::rc::Rc;
 use vfs::{Caller, Kind, Refusal, Result, Segments};
 
-/// What a hole reads as.
+/// The contents of a hole.
 static ZEROES: [u8; 65536] = [0; 65536];
 
 impl<L: Layout> Ufs<L> {
@@ -57,15 +57,15 @@ impl<L: Layout> Ufs<L> {
         Ok(segments)
     }
 
-    /// Starts to read what blocks `first..=last` need, and for a sequential reader what comes behind them, as runs
-    /// that the queue can merge.
+    /// Prefetches blocks `first..=last`, and for a sequential reader the blocks behind them, as runs that the queue can
+    /// merge.
     async fn prefetch(&self, inode: &Inode, first: u64, last: u64) -> Result<()> {
         let geometry = self.layout.geometry();
         let (expected, ahead) = inode.read_cursor.get();
         let sequential = first == expected || first + 1 == expected;
         let window = self.options.read_ahead / u64::from(geometry.bsize);
         let mut end = last + 1;
-        // The next window starts when half of this one is used up, so that a reader seldom waits for the disk.
+        // The next window is started when half of this one is used, so that a reader seldom waits for the disk.
         if sequential && ahead < end + window / 2 {
             end = (end + window).min(geometry.lblkno(inode.size() - 1) + 1);
         }
@@ -98,13 +98,13 @@ impl<L: Layout> Ufs<L> {
         }
     }
 
-    /// Starts to read the next blocks of a directory that is read from one end to the other.
+    /// Prefetches the next blocks of a directory that is read sequentially.
     pub(crate) fn read_ahead_dir(&self, dir: &Inode, offset: u64, size: u64) {
         let geometry = self.layout.geometry();
         if geometry.blkoff(offset) != 0 {
             return;
         }
-        // Only direct blocks: their addresses are at hand. A larger directory's blocks mostly follow one another.
+        // Direct blocks only, whose addresses are at hand. A larger directory's blocks are mostly contiguous.
         let dinode = dir.dinode();
         let (from, to) = (geometry.lblkno(offset), geometry.lblkno(size.saturating_sub(1)));
         for lbn in from..=to.min(from + 8).min(ondisk::NDADDR as u64 - 1) {
@@ -116,7 +116,7 @@ impl<L: Layout> Ufs<L> {
         }
     }
 
-    /// Writes `data` at `offset`; fewer bytes only where space ran out in between.
+    /// Writes `data` at `offset`; fewer bytes only if space ran out.
     pub(crate) async fn write_file(&self, who: &Caller, inode: &Rc<Inode>, offset: u64, data: &[u8]) -> Result<u32> {
         if inode.kind() != Some(Kind::Regular) {
             return Err(if inode.is_dir() { Refusal::IsDirectory } else { Refusal::Invalid }.into());
@@ -172,7 +172,7 @@ impl<L: Layout> Ufs<L> {
         (done, Ok(()))
     }
 
-    /// A sequential writer has filled a cluster: it leaves now, as one request, instead of with the next sweep.
+    /// A sequential writer has filled a cluster: it is written now, as one request, instead of with the next sweep.
     async fn cluster_full(&self, op: Op, inode: &Inode, lbn: u64) {
         let geometry = self.layout.geometry();
         let maxcontig = u64::from(geometry.maxcontig.max(self.options.cluster / geometry.bsize).max(1));

@@ -1,4 +1,4 @@
-//! What a layout does for the code that both layouts share: where things go.
+//! The interface of a layout, which decides where things are placed.
 
 use crate::Inode;
 use buf::{BufRef, Cache, Freed, Op};
@@ -6,7 +6,7 @@ use ondisk::{Geometry, Ino, Lbn};
 use std::rc::Rc;
 use vfs::{Caller, Kind, Result, StatFs};
 
-/// A new inode's number, before anything is written into it.
+/// A newly allocated inode, before its dinode is written.
 pub struct NewInode {
     /// Its number.
     pub ino: Ino,
@@ -36,26 +36,27 @@ pub enum Mapped {
 /// Puts bytes into a block; gets the whole block.
 pub type Fill<'a> = &'a mut dyn FnMut(&mut [u8]);
 
-/// Where things go. Every method that changes the volume performs its steps in the order of rule S0 and awaits the
-/// scheme after each; a method that returns an error for want of space has changed nothing (V1).
+/// Where things are placed. Every method that changes the volume performs its steps in the order of rule S0 and awaits
+/// the scheme after each. A method that fails for lack of space has changed nothing (V1).
 ///
-/// The caller holds the inode's lock: alone where something changes.
+/// The caller holds the inode's lock: exclusively if something changes.
 #[allow(async_fn_in_trait)]
 pub trait Layout: 'static {
-    /// The bufs.
+    /// The buffer cache.
     fn cache(&self) -> &Rc<Cache>;
 
     /// Sizes and addresses, fixed for the life of the mount.
     fn geometry(&self) -> &Geometry;
 
-    /// The dinode of an allocated inode, from the disk. Checked: number in range, kind known, size within the format,
-    /// check-hash where the volume has them.
+    /// Reads the dinode of an allocated inode from the disk. Checked: number in range, kind known, size within the
+    /// format, check-hash where the volume has them.
     ///
     /// # Errors
     /// `Stale` for a free inode; `Corrupt`; `Io`.
     async fn load(&self, ino: Ino) -> Result<Inode>;
 
-    /// Puts the dinode into its block's buf, which is dirty then, with its check-hash. No step; the caller tells it.
+    /// Puts the dinode into its block's buf, with its check-hash, and makes the buf dirty. No step: the caller reports
+    /// it.
     ///
     /// # Errors
     /// `Io` when the block must be read again and cannot.
@@ -67,27 +68,27 @@ pub trait Layout: 'static {
     /// `Io` when the block must be read again and cannot.
     async fn block_of(&self, inode: &Inode) -> Result<BufRef>;
 
-    /// Takes an inode near `parent` (a directory goes to a group of its own choice). Only the maps change; the dinode
-    /// is the caller's to initialise, store and tell (`InodeAllocated`).
+    /// Allocates an inode near `parent` (a directory goes to a group of its own choice). Changes the maps only; the
+    /// caller initialises, stores and reports the dinode (`InodeAllocated`).
     ///
     /// # Errors
     /// `NoInodes`.
     async fn alloc_inode(&self, op: Op, parent: &Inode, kind: Kind) -> Result<NewInode>;
 
-    /// Gives an inode back that [`Layout::alloc_inode`] gave, and that was never stored: the way back from an error.
+    /// Undoes [`Layout::alloc_inode`] for an inode that was never stored: cleanup after an error.
     async fn unalloc_inode(&self, new: NewInode, kind: Kind);
 
     /// How `count` blocks of a file from `lbn` on are stored: the first run of them.
     async fn map(&self, inode: &Inode, lbn: Lbn, count: u64) -> Result<Mapped>;
 
-    /// Block `lbn` of a file as it is stored, `None` for a hole.
+    /// Block `lbn` of a file, `None` for a hole.
     async fn block(&self, inode: &Inode, lbn: Lbn) -> Result<Option<BufRef>>;
 
     /// Writes bytes `from..to` (offsets in block `lbn`) with `fill`, which gets the whole block: old contents where it
     /// was stored, zeroes where it was not. Allocates, extends or moves fragments as needed, and grows the file's size
-    /// to the end of what is written; the last block, where it was a fragment and the file grows past it, becomes whole.
-    /// Steps: `BlockReady` for each new block, indirect ones included, before its pointer is set; `BlockAllocated`
-    /// after; `DataWritten` for a block that was there; `InodeChanged` for the size.
+    /// to the end of what is written. If the file grows past its last block and that is a fragment, the block becomes
+    /// whole. Steps: `BlockReady` for each new block, indirect ones included, before its pointer is set;
+    /// `BlockAllocated` after; `DataWritten` for an existing block; `InodeChanged` for the size.
     ///
     /// # Errors
     /// `NoSpace`, `TooBig`, `Io`, `Corrupt`.
@@ -102,15 +103,16 @@ pub trait Layout: 'static {
         fill: Fill<'_>,
     ) -> Result<BufRef>;
 
-    /// Sets the size of a file or directory. Cutting frees what lies beyond, from the end in bounded steps, and zeroes
-    /// the rest of the last block; growing leaves a hole, but stores the last byte's block (the format wants it).
+    /// Sets the size of a file or directory. Truncating frees the blocks beyond, from the end in bounded steps, and
+    /// zeroes the rest of the last block; growing leaves a hole, but stores the last byte's block (the format requires
+    /// it).
     async fn truncate(&self, op: Op, who: &Caller, inode: &Inode, size: u64) -> Result<()>;
 
-    /// Frees whole blocks `from..to` of a file, which read as zeroes then. The size stays.
+    /// Frees whole blocks `from..to` of a file, which then read as zeroes. The size stays.
     async fn punch(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn) -> Result<()>;
 
-    /// Dirty blocks `from..to` of a file are about to leave as one cluster: moves them to places that follow one
-    /// another, where that is better and there are any. Failing to is no error.
+    /// Dirty blocks `from..to` of a file are about to be written as one cluster: moves them to contiguous places, if
+    /// that is better and there are any. Failing to is not an error.
     async fn gather_cluster(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn);
 
     /// The extended-attribute area, without the zeroes behind its last record. Empty where the format has none.
@@ -122,19 +124,19 @@ pub trait Layout: 'static {
     /// `NotSupported` where the format has none; `AttributeTooBig`; `NoSpace`.
     async fn set_attributes(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8]) -> Result<()>;
 
-    /// Frees an inode that has no names and no users: pointers and mode are cleared, steps `BlocksReleased` (for a big
-    /// file several, from the end) and `InodeReleased`; ripe tickets are redeemed.
+    /// Frees an inode without names and users: clears pointers and mode, with the steps `BlocksReleased` (several for a
+    /// big file, from the end) and `InodeReleased`; redeems ripe tickets.
     async fn release(&self, op: Op, inode: &Inode) -> Result<()>;
 
-    /// Frees in the maps what a ticket named: blocks, or an inode. (`DropLink` is not a layout's business.)
+    /// Frees in the maps what a ticket named: blocks, or an inode. (A layout does not handle `DropLink`.)
     async fn free(&self, freed: Freed) -> Result<()>;
 
     /// The space of the volume, outstanding tickets included.
     fn statfs(&self) -> StatFs;
 
-    /// Puts what the volume keeps in memory only (summary, totals) into bufs, so that a sync writes it.
+    /// Puts what the volume keeps only in memory (summary, totals) into bufs, so that a sync writes it.
     async fn gather(&self) -> Result<()>;
 
-    /// The last call: everything is durable. Marks the volume clean, unless it failed.
+    /// The last call, when everything is durable. Marks the volume clean, unless it failed.
     async fn unmount(&self) -> Result<()>;
 }

@@ -1,16 +1,16 @@
 //! What the layouts of the Berkeley file systems share: names, directories, inodes, file data, attributes.
 //!
-//! This is the `ufs/ufs` of the BSD kernels: it knows what a call means, and performs its steps in the order of rule S0
-//! (see [`buf::Scheme`]). Where things go is the [`Layout`]'s business, when they become durable the scheme's.
+//! This is the `ufs/ufs` of the BSD kernels: it implements the calls, and performs their steps in the order of rule S0
+//! (see [`buf::Scheme`]). The [`Layout`] decides where things are placed, the scheme when they become durable.
 //!
-//! U1. An inode is durable before a name points to it (`LinksUp` before `LinkAdded`), and a name is gone before its link
-//!     count goes down (a ticket in `LinkRemoved`). At every moment a link count on the disk is at least the number of
-//!     names on the disk; a crash may leave it too high, never too low.
+//! U1. An inode is durable before a name points to it (`LinksUp` before `LinkAdded`), and a name is gone before its
+//!     link count goes down (a ticket in `LinkRemoved`). At every moment a link count on the disk is at least the
+//!     number of names on the disk; a crash may leave it too high, never too low.
 //! U2. A rename sets the new name before it clears the old one, with the link count raised in between: no crash loses
 //!     both.
-//! U3. Whoever needs several locks takes the parent's before the child's, and of two directories the ancestor's first;
-//!     renames between directories happen one at a time. So no two calls wait for each other.
-//! U4. A call that fails for want of space has given back what it took before it returns.
+//! U3. A call that needs several locks takes the parent's before the child's, and of two directories the ancestor's
+//!     first; renames between directories happen one at a time. So no two calls wait for each other.
+//! U4. A call that fails for lack of space returns what it took.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! Bugs that are planted on purpose, for tests of the crash explorer only: the feature `planted`.
+//! Bugs planted on purpose, only for tests of the crash explorer: the feature `planted`.
 //!
-//! The running system looks right with each of them, and no test of it fails. Only a crash shows them.
+//! With each of them the running system looks right, and all its tests pass. Only a crash shows the bug.
 //!
-//! B1. A bug does harm only after its own thread has switched it on. The feature can therefore be there in a build of
-//!     the whole workspace, as cargo merges features, and changes nothing.
+//! B1. A bug is active only after its own thread has switched it on. So the feature can be enabled in a build of the
+//!     whole workspace, where cargo merges features, and changes nothing.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ use std::cell::Cell;
 pub enum Bug {
     /// Rename clears the old name before it enters the new one (against U2).
     OldNameFirst,
-    /// The old place of a fragment that moves is free before the pointer to the new place has been told.
+    /// The old place of a moved fragment is free before the step for the pointer to the new place.
     FragmentFreeAtOnce,
 }
 
@@ -20,7 +20,7 @@ thread_local! {
     static PLANTED: Cell<Option<Bug>> = const { Cell::new(None) };
 }
 
-/// A bug is there for as long as this is.
+/// The bug is active for as long as this value lives.
 #[derive(Debug)]
 pub struct Planted(());
 
@@ -31,7 +31,7 @@ pub fn plant(bug: Bug) -> Planted {
     Planted(())
 }
 
-/// This thread has this bug.
+/// Whether this bug is active in this thread.
 pub fn has(bug: Bug) -> bool {
     PLANTED.get() == Some(bug)
 }

@@ -1,4 +1,4 @@
-//! What happens when a ticket is given back, and when the last user of a file without names goes.
+//! What happens when a ticket is returned, and when the last user of a file without names is gone.
 
 use crate::{Inode, Layout, Ufs, attr};
 use buf::{CallKind, Fields, Freed, Op, Ticket};
@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 use vfs::{Result, Stamp};
 
 impl<L: Layout> Ufs<L> {
-    /// Gives a ripe ticket back.
+    /// Redeems a ripe ticket.
     pub(crate) async fn redeem(&self, op: Op, ripe: Option<Ticket>, now: Stamp) -> Result<()> {
         match ripe.map(Ticket::redeem) {
             None => Ok(()),
@@ -16,9 +16,10 @@ impl<L: Layout> Ufs<L> {
         }
     }
 
-    /// A name is durably gone as far as the scheme wants it: its link is dropped now. For a removed directory also its
-    /// `.`, and the link that its `..` was for its parent. Links of it that others still wait to drop stay until they do: its
-    /// number must not be free before. A parent that went for good itself, and waited for this, is an orphan then.
+    /// Drops the link of a removed name, after the scheme has made the removal durable as far as it promises. For a
+    /// removed directory also its `.`, and the link that its `..` was for its parent. If other tickets still wait to
+    /// drop links of it, those stay: its number must not be free before. A parent that was itself removed for good, and
+    /// waited for this, is an orphan then.
     async fn drop_link(&self, op: Op, ino: Ino, links: u32, parent: Option<Ino>, now: Stamp) -> Result<()> {
         if let Some(parent) = parent {
             let parent = self.inode(parent).await?;
@@ -49,17 +50,17 @@ impl<L: Layout> Ufs<L> {
     /// Frees a file without names and users.
     pub(crate) async fn release(&self, op: Op, inode: &Rc<Inode>) -> Result<()> {
         let _alone = inode.lock.write().await;
-        // The upkeep and an unmount can meet here. Freed by both, the number would be given to two files.
+        // The upkeep and an unmount can meet here. If both freed the inode, its number would be given to two files.
         if !self.table.get(inode.ino()).is_some_and(|there| Rc::ptr_eq(&there, inode)) {
             return Ok(());
         }
         let released = self.layout.release(op, inode).await;
         if released.is_err() && inode.kind().is_some() {
-            // It stays as a file without names, which fsck frees. Somebody holds its ticket for ever, so that the
+            // It stays as a file without names, which fsck frees. Its ticket stays outstanding forever, so that the
             // volume is not marked clean before.
             let (ino, directory) = (inode.ino(), inode.is_dir());
             self.cache().keep_stuck(self.cache().ledger().issue(Freed::Inode { ino, directory }));
-            // OK to ignore: the failure that is told is the first one.
+            // OK to ignore: the first failure is the one reported.
             let _ = self.changed(op, inode, Fields::LinksDown).await;
         }
         self.table.remove(inode.ino());
@@ -67,7 +68,7 @@ impl<L: Layout> Ufs<L> {
         released
     }
 
-    /// Lookups of a node are taken back; a file without names that nobody looks at any more is freed by the upkeep.
+    /// Takes back lookups of a node; the upkeep frees a file without names and without lookups.
     pub(crate) fn forget_node(&self, ino: Ino, lookups: u64) {
         if !self.table.forget(ino, lookups) {
             return;
@@ -84,7 +85,7 @@ impl<L: Layout> Ufs<L> {
         self.cache().upkeep_wanted().notify_all();
     }
 
-    /// Frees what has lost its last user, and gives back what has ripened. `true` when there was something.
+    /// Frees files that have lost their last user, and redeems ripe tickets. `true` when there was something.
     ///
     /// # Errors
     /// `Io`; the volume is read-only then, and fsck finds what was not freed.
@@ -110,7 +111,7 @@ impl<L: Layout> Ufs<L> {
         }
     }
 
-    /// Reclaims whenever there is something, until the file system is gone.
+    /// Reclaims whenever there is work, until the file system is gone.
     pub async fn run_upkeep(fs: Weak<Ufs<L>>) {
         while let Some(strong) = fs.upgrade() {
             // A failure has made the volume read-only; the next sync reports it, and nothing more can be freed.
@@ -124,7 +125,7 @@ impl<L: Layout> Ufs<L> {
         }
     }
 
-    /// Everything that waits to be freed is freed: for unmount, and before a call gives up for want of space.
+    /// Frees everything that waits to be freed: for unmount, and before a call fails for lack of space.
     pub(crate) async fn reclaim_all(&self) -> Result<()> {
         while self.reclaim().await? {}
         Ok(())

@@ -1,4 +1,4 @@
-//! Calls that take names away: unlink and rmdir.
+//! Calls that remove names: unlink and rmdir.
 
 use crate::{Layout, Ufs, attr};
 use buf::{Ahead, CallKind, Freed};
@@ -54,7 +54,7 @@ impl<L: Layout> Ufs<L> {
                 return Ok(false);
             }
             let ripe = {
-                // Alone in the child as well: nobody enters a name between the look and the removal.
+                // The child's lock, too: no call enters a name between the check and the removal.
                 let _child = inode.lock.write().await;
                 if !self.is_empty(&inode).await? {
                     return Err(Refusal::NotEmpty.into());

@@ -1,12 +1,12 @@
-//! Rename: over a name or not, within a directory or between two, and the exchange of two names.
+//! Rename: replacing a name or not, within a directory or between two; and the exchange of two names.
 //!
 //! The order keeps rule 3 of the schemes (U2): raise the link count, set the new name, then clear the old one and drop
 //! the raised link. A directory that moves gets its new parent's link before its `..` names it.
 //!
-//! Where directories move one into the other the order of single steps is not enough: with `a/b` moved out of `a`, and `a`
-//! into it, the disk may have the new name of `a` and no longer the old one, while it has `b` below `a` only. So a directory
-//! that has moved, and may not be there on the disk ([`buf::Scheme::is_moving`]), is not moved again, replaced or removed,
-//! and no other one moves below it, before a sync.
+//! If directories move into each other, the order of single steps is not enough. Suppose `a/b` moves out of `a`, and
+//! then `a` into it: the disk may have the new name of `a` and no longer the old one, while it has `b` only below `a`.
+//! So a directory that has moved, and that the disk may still have at its old place ([`buf::Scheme::is_moving`]), is
+//! not moved again, replaced or removed, and no other directory moves below it, before a sync.
 
 use crate::directory::{Found, Target};
 use crate::{Inode, Layout, Ufs, attr};
@@ -16,7 +16,7 @@ use rt::sync::WriteGuard;
 use std::rc::Rc;
 use vfs::{Caller, Kind, Name, NodeId, Refusal, RenameMode, Result, Stamp};
 
-/// One end of a rename: a directory and a name in it, and what that name means.
+/// One end of a rename: a directory, a name in it, and what that name names.
 struct End<'a> {
     dir: &'a Rc<Inode>,
     name: &'a [u8],
@@ -53,7 +53,7 @@ impl<L: Layout> Ufs<L> {
                 None => None,
                 Some(found) => Some(End { dir: to, name: to_name.bytes(), found, inode: self.inode(found.ino).await? }),
             };
-            // Where several refusals fit, the order is Linux's.
+            // If several refusals fit, the order is Linux's.
             match (mode, &target) {
                 (RenameMode::NoReplace, Some(_)) => return Err(Refusal::Exists.into()),
                 (RenameMode::Exchange, None) => return Err(Refusal::NotFound.into()),
@@ -67,7 +67,7 @@ impl<L: Layout> Ufs<L> {
                 && target.inode.is_dir()
                 && self.is_within(from, target.found.ino).await?
             {
-                // The target holds the source, somewhere below it.
+                // The target contains the source, somewhere below it.
                 let exchange = mode == RenameMode::Exchange;
                 return Err(if exchange { Refusal::Invalid } else { Refusal::NotEmpty }.into());
             }
@@ -95,7 +95,7 @@ impl<L: Layout> Ufs<L> {
         .await
     }
 
-    /// Locks two directories so that no other call can wait for them the other way round (U3).
+    /// Locks two directories so that no other call can wait for them in the opposite order (U3).
     async fn lock_both<'a>(
         &self,
         a: &'a Rc<Inode>,
@@ -110,7 +110,7 @@ impl<L: Layout> Ufs<L> {
         Ok((first.lock.write().await, Some(second.lock.write().await)))
     }
 
-    /// `dir` is `above`, or lies below it. The walk ends: a chain of `..` longer than the volume has inodes is damage.
+    /// `dir` is `above`, or lies below it. The walk ends: a chain of `..` longer than the number of inodes is damage.
     async fn is_within(&self, dir: &Rc<Inode>, above: Ino) -> Result<bool> {
         let mut dir = dir.clone();
         for _ in 0..self.layout.geometry().inodes() {
@@ -125,8 +125,8 @@ impl<L: Layout> Ufs<L> {
         Err(vfs::Error::corrupt(format!("directory inode {}: its chain of `..` is a loop", dir.ino().0)))
     }
 
-    /// On the disk `dir`, or a directory above it, may still be where it was before it moved. What moved in here meanwhile
-    /// could be found on the disk below itself, and nowhere else.
+    /// On the disk, `dir` or a directory above it may still be at the place from which it moved. What moved in here
+    /// meanwhile could be found on the disk below itself, and nowhere else.
     async fn is_below_moving(&self, dir: &Rc<Inode>) -> Result<bool> {
         let mut dir = dir.clone();
         while dir.ino() != Ino::ROOT {
@@ -170,7 +170,7 @@ impl<L: Layout> Ufs<L> {
         self.leave_old_name(op, source, now).await
     }
 
-    /// The new name exists, and means the source afterwards.
+    /// The new name exists, and is redirected to the source.
     async fn replace(&self, op: Op, source: End<'_>, target: End<'_>) -> Result<()> {
         let now = self.now();
         let kind = source.inode.kind().ok_or(Refusal::Stale)?;
@@ -213,8 +213,8 @@ impl<L: Layout> Ufs<L> {
         self.redeem(op, ripe, now).await
     }
 
-    /// Both names exist and change their meanings. What `a` means has a third name meanwhile: two entries do not change
-    /// at once, and a crash between them must leave a name to each (U2).
+    /// Both names exist and are exchanged. The inode of `a` has a third name meanwhile: two entries cannot change at
+    /// once, and a crash between the two changes must leave each a name (U2).
     async fn exchange(&self, op: Op, a: End<'_>, b: End<'_>) -> Result<()> {
         let now = self.now();
         attr::may_unlink(b.dir, &b.inode)?;
@@ -226,7 +226,7 @@ impl<L: Layout> Ufs<L> {
         self.redeem(op, ripe, now).await
     }
 
-    /// Enters a name beside that of `end` which nobody has.
+    /// Enters an unused name beside that of `end`.
     async fn name_aside(&self, op: Op, end: &End<'_>, now: Stamp) -> Result<Vec<u8>> {
         let kind = end.inode.kind().ok_or(Refusal::Stale)?;
         let mut name = format!(".exchange-{}", end.found.ino.0).into_bytes();
@@ -267,7 +267,7 @@ impl<L: Layout> Ufs<L> {
         Ok(())
     }
 
-    /// `..` of `dir` means `to` now; the link that it was for its old parent is dropped.
+    /// Redirects `..` of `dir` to `to`, and drops the link that it was for the old parent.
     async fn turn_dotdot(&self, op: Op, dir: &Rc<Inode>, to: &Rc<Inode>, old_parent: Ino, now: Stamp) -> Result<()> {
         let _inside = dir.lock.write().await;
         let found = self.must_find(dir, b"..").await?;
@@ -286,7 +286,7 @@ impl<L: Layout> Ufs<L> {
 
     /// Clears the old name, and drops the link that was raised for the new one.
     async fn leave_old_name(&self, op: Op, source: End<'_>, now: Stamp) -> Result<()> {
-        // The new name may have gone into the old one's chunk; the old entry has not moved (D2).
+        // The new name may have gone into the old one's chunk; the old entry has not moved (D2 of `dirhash`).
         let ticket = self.leaving(op, &source.inode).await?;
         let ripe = self.clear(op, source.dir, source.name, source.found, ticket, now).await?;
         self.redeem(op, ripe, now).await

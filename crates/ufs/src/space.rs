@@ -46,7 +46,7 @@ impl<L: Layout> Ufs<L> {
                 FallocMode::Allocate { keep_size } => self.fill_range(op, who, inode, offset, end, keep_size).await?,
                 FallocMode::PunchHole => self.zero_range(op, who, inode, offset, end.min(inode.size())).await?,
                 FallocMode::ZeroRange { keep_size } => {
-                    // What is stored is overwritten and keeps its place; holes come first, since they may find no room.
+                    // Stored blocks are overwritten in place; holes come first, since there may be no room for them.
                     let stored = end.min(inode.size());
                     self.fill_range(op, who, inode, offset, end, keep_size).await?;
                     self.zero_bytes(op, who, inode, offset, stored).await?;
@@ -59,8 +59,8 @@ impl<L: Layout> Ufs<L> {
         .await
     }
 
-    /// Stores what is a hole in the range. The format has no blocks beyond the end of a file, so that a size that is
-    /// to be kept limits the range.
+    /// Allocates the holes in the range. The format has no blocks beyond the end of a file, so a size that must be kept
+    /// limits the range.
     async fn fill_range(
         &self,
         op: Op,
@@ -98,7 +98,7 @@ impl<L: Layout> Ufs<L> {
         Ok(())
     }
 
-    /// U4: blocks that grew the file go back, and those that filled holes.
+    /// U4: frees the blocks that grew the file, and those that filled holes.
     async fn unfill(&self, op: Op, who: &Caller, inode: &Rc<Inode>, before: u64, filled: &[Range<u64>]) -> Result<()> {
         if inode.size() > before {
             self.layout.truncate(op, who, inode, before).await?;
@@ -130,7 +130,7 @@ impl<L: Layout> Ufs<L> {
         Ok(())
     }
 
-    /// Overwrites what is stored in a range with zeroes.
+    /// Overwrites the stored part of a range with zeroes.
     async fn zero_bytes(&self, op: Op, who: &Caller, inode: &Rc<Inode>, from: u64, to: u64) -> Result<()> {
         let geometry = self.layout.geometry();
         let mut at = from;
@@ -155,8 +155,7 @@ impl<L: Layout> Ufs<L> {
         Ok(())
     }
 
-    /// Copies a range block by block. A block of zeroes that would be stored where nothing is stored yet is left out:
-    /// it reads the same.
+    /// Copies a range block by block. A block of zeroes is not copied into a hole: it reads the same.
     pub(crate) async fn copy(
         &self,
         who: &Caller,
@@ -187,7 +186,7 @@ impl<L: Layout> Ufs<L> {
             done += bytes.len() as u64;
         }
         if at + done > target.size() {
-            // The copy ends in zeroes that were left out.
+            // The copy ends in zeroes that were not stored.
             let set = vfs::SetAttr { size: Some(at + done), ..vfs::SetAttr::default() };
             self.set_attributes_of(target, &set).await?;
         }

@@ -1,4 +1,4 @@
-//! The inodes in memory, and who still looks at which.
+//! The inodes in memory, and the lookups of each.
 
 use crate::Inode;
 use ondisk::Ino;
@@ -7,13 +7,13 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 
-/// Inodes kept although nobody uses them at the moment.
+/// Unused inodes that are kept.
 const IDLE: usize = 8192;
 /// Memory for the indexes of all directories together, in bytes. One directory in use may exceed it alone.
 const INDEXES: usize = 64 << 20;
 
-/// The inodes in memory. An idle one can go at any time, since its buf says the same (rule I1); lookups are counted
-/// apart, so that a kernel that knows a million names does not keep a million inodes here.
+/// The inodes in memory. An unused one can be dropped at any time, since its buf holds the same (rule I1). Lookups are
+/// counted apart, so that a kernel that knows a million names does not keep a million inodes here.
 #[derive(Default)]
 pub(crate) struct Table(RefCell<Inner>);
 
@@ -33,7 +33,7 @@ impl Table {
         self.0.borrow().live.get(&ino).cloned()
     }
 
-    /// Puts an inode in, unless another task was faster: then that one is returned.
+    /// Puts an inode in, unless another task was faster: then returns that task's.
     pub(crate) fn insert(&self, inode: Inode) -> Rc<Inode> {
         let mut inner = self.0.borrow_mut();
         if let Some(there) = inner.live.get(&inode.ino()) {
@@ -52,7 +52,7 @@ impl Table {
         self.0.borrow_mut().live.remove(&ino);
     }
 
-    /// Makes sure that there is memory for one inode and one lookup more, before a call changes anything.
+    /// Makes sure that there is memory for one more inode and lookup, before a call changes anything.
     ///
     /// # Errors
     /// `NoMemory`.
@@ -62,13 +62,13 @@ impl Table {
         reserved.map_err(|_| vfs::Refusal::NoMemory.into())
     }
 
-    /// One lookup more.
+    /// Counts a lookup.
     #[inline]
     pub(crate) fn look_up(&self, ino: Ino) {
         *self.0.borrow_mut().lookups.entry(ino).or_insert(0) += 1;
     }
 
-    /// `count` lookups less. `true` when that were the last.
+    /// Takes back `count` lookups. `true` when those were the last.
     pub(crate) fn forget(&self, ino: Ino, count: u64) -> bool {
         let mut inner = self.0.borrow_mut();
         let Some(lookups) = inner.lookups.get_mut(&ino) else { return false };
@@ -80,12 +80,12 @@ impl Table {
         last
     }
 
-    /// Somebody looks at it.
+    /// Lookups of it are outstanding.
     pub(crate) fn is_looked_up(&self, ino: Ino) -> bool {
         self.0.borrow().lookups.contains_key(&ino)
     }
 
-    /// Nobody looks at anything any more: the volume is being unmounted. Returns the files without names.
+    /// Drops all lookups: the volume is being unmounted. Returns the files without names.
     pub(crate) fn close(&self) -> Vec<Ino> {
         let mut inner = self.0.borrow_mut();
         inner.lookups.clear();
@@ -95,7 +95,7 @@ impl Table {
         orphans
     }
 
-    /// A directory got an index of `bytes`. Older ones go when all together are too large.
+    /// A directory got an index of `bytes`. Older indexes are dropped when all together are too large.
     pub(crate) fn indexed(&self, inode: &Rc<Inode>, bytes: usize) {
         let mut inner = self.0.borrow_mut();
         inner.index_bytes += bytes;
@@ -113,7 +113,7 @@ impl Table {
 }
 
 impl Inner {
-    /// Lets go of idle inodes. One without names stays: its last user frees it.
+    /// Drops unused inodes. One without names stays: its last user frees it.
     fn sweep(&mut self) {
         self.live.retain(|_, inode| Rc::strong_count(inode) > 1 || inode.links_seen() == 0);
         self.sweep_at = self.live.len() * 2;

@@ -145,7 +145,7 @@ impl<L: Layout> Ufs<L> {
             let mut dinode = inode.dinode_mut();
             dinode.mode = dinode.mode & !0o777 | list.mode_bits();
         }
-        // What the mode says as well need not be stored.
+        // What the mode already expresses need not be stored.
         let stored = list.filter(|list| id.name == DEFAULT || !list.is_minimal());
         let value = stored.map(|list| list.encode(self.layout.geometry().endian));
         match self.replace_stored(op, who, inode, id, value.as_ref().map(|v| &v[..]), XattrMode::Set).await {
@@ -194,8 +194,8 @@ impl<L: Layout> Ufs<L> {
         }
     }
 
-    /// Gives something new what the default list of its directory grants: a list of its own if its mode cannot say the
-    /// same, and to a directory the default list, too. (POSIX.1e draft 17, section 23.1.6: the umask plays no part.)
+    /// Gives a new inode what the default list of its directory grants: a list of its own if its mode cannot express
+    /// it, and for a directory the default list, too. (POSIX.1e draft 17, section 23.1.6: the umask plays no part.)
     pub(crate) async fn inherit_acl(&self, op: Op, who: &Caller, inode: &Inode, default: &Acl) -> Result<()> {
         let g = self.layout.geometry();
         let mut own = default.clone();

@@ -1,4 +1,4 @@
-//! What is known of a file besides its contents.
+//! The attributes of a file: all that is known besides its contents.
 
 /// A moment as files carry it: seconds since 1970 (negative before it) and nanoseconds within that second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
@@ -24,7 +24,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind that the upper four bits of a mode name, or `None` where they name none.
+    /// The kind in the upper four bits of a mode, or `None` if they are not one.
     pub fn from_bits(bits: u16) -> Option<Kind> {
         Some(match bits {
             1 => Kind::Fifo,
@@ -71,7 +71,7 @@ pub struct Attr {
     pub kind: Kind,
     /// Permission bits.
     pub mode: Mode,
-    /// Names that point here, as callers see it: removals still on their way to the disk are already counted.
+    /// Number of names, as callers see it: removals that are not durable yet are already counted.
     pub nlink: u32,
     /// Owner.
     pub uid: u32,
@@ -106,7 +106,7 @@ pub enum SetTime {
     At(Stamp),
 }
 
-/// What [`crate::FileSystem::setattr`] shall change; `None` leaves a field as it is.
+/// What [`crate::FileSystem::setattr`] changes; `None` leaves a field as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct SetAttr {
@@ -132,7 +132,7 @@ pub struct StatFs {
     pub block_size: u32,
     /// Fragments that can hold data.
     pub frags: u64,
-    /// Free fragments, space whose freeing is under way included.
+    /// Free fragments, including space that is being freed.
     pub free_frags: u64,
     /// Free fragments above the reserve (`minfree`): what a user without privilege can have.
     pub avail_frags: u64,

@@ -1,15 +1,15 @@
-//! Errors by kind: the caller's, the disk's, the image's. A bug of ours is none of them.
+//! Errors by kind: the caller's, the disk's, the image's. A bug of this program is not among them.
 
 use std::io::{self, ErrorKind};
 
 /// What every call returns.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call did not happen.
+/// Why a call failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The call cannot be done as asked; the volume is well.
+    /// The call cannot be done as requested; the volume is sound.
     #[error("{0}")]
     Refused(#[from] Refusal),
     /// The disk failed; the text says which request, and where.
@@ -21,12 +21,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// A disk's failure, described.
+    /// An error for a failure of the disk.
     pub fn io(what: impl std::fmt::Display) -> Error {
         Error::Io(what.to_string().into())
     }
 
-    /// An image's damage, described.
+    /// An error for a damaged image.
     pub fn corrupt(what: impl std::fmt::Display) -> Error {
         Error::Corrupt(what.to_string().into())
     }
@@ -48,7 +48,7 @@ impl From<Error> for io::Error {
     }
 }
 
-/// The caller's errors, one for each answer that POSIX knows.
+/// The caller's errors, one for each that POSIX knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {

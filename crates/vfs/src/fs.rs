@@ -6,7 +6,7 @@ use bytes::Bytes;
 /// Longest name in bytes.
 pub const MAX_NAME: usize = 255;
 
-/// A file, as long as it is looked up (V2). The root has a fixed one.
+/// A file, valid while it is looked up (V2). The root has a fixed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u64);
 
@@ -15,7 +15,7 @@ pub struct NodeId(pub u64);
 pub struct Name<'a>(&'a [u8]);
 
 impl<'a> Name<'a> {
-    /// Checks `bytes` and calls them a name.
+    /// Checks that `bytes` are a name.
     ///
     /// # Errors
     /// `NameTooLong` beyond 255 bytes; `Invalid` for no bytes, or with a NUL or a slash among them.
@@ -40,12 +40,12 @@ impl<'a> Name<'a> {
     }
 }
 
-/// Who asks for something new: becomes its owner.
+/// The caller that makes something new, and becomes its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Caller {
-    /// Owner of what is made.
+    /// Owner of new files.
     pub uid: u32,
-    /// Group of what is made, unless the directory's set-group-id bit says otherwise.
+    /// Group of new files, unless the directory's set-group-id bit says otherwise.
     pub gid: u32,
     /// Permission bits that the caller wants masked out; a default ACL of the directory replaces it.
     pub umask: u16,
@@ -69,7 +69,7 @@ pub struct DirEntry<'a> {
     pub ino: u64,
     /// Kind, in the numbers of [`crate::Kind`]; 0 where the format does not store it.
     pub kind: u8,
-    /// Where to go on after this entry. Stays right whatever is made or removed meanwhile.
+    /// The cookie to continue after this entry. Stays valid whatever is made or removed meanwhile.
     pub next: u64,
     /// The name.
     pub name: &'a [u8],
@@ -78,11 +78,11 @@ pub struct DirEntry<'a> {
 /// What a rename does where the new name exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RenameMode {
-    /// The new name then means the old file; what it meant before loses a link.
+    /// The new name then names the old file; what it named before loses a link.
     Replace,
-    /// `Exists`.
+    /// Fails with `Exists`.
     NoReplace,
-    /// Both names change places.
+    /// The two names are exchanged.
     Exchange,
 }
 
@@ -117,17 +117,17 @@ pub enum Whence {
 pub enum XattrMode {
     /// Make or replace.
     Set,
-    /// `Exists` if it is there.
+    /// Make; `Exists` if it is there.
     Create,
-    /// `NoAttribute` if it is not.
+    /// Replace; `NoAttribute` if it is not there.
     Replace,
 }
 
 /// What was read: consecutive pieces that share their owner (the buffer cache), so that nothing is copied.
 pub type Segments = Vec<Bytes>;
 
-/// A file system. Every call is polled on the thread of its engine and may wait for the disk, for a lock of its own or
-/// for the clock, and for nothing else.
+/// A file system. Every call is polled on the thread of its engine, and waits only for the disk, for a lock of its own,
+/// or for the clock.
 ///
 /// Calls on a directory or file that is not looked up return `Stale`.
 #[allow(async_fn_in_trait)]
@@ -138,10 +138,10 @@ pub trait FileSystem {
     /// `true` when nothing can be changed.
     fn read_only(&self) -> bool;
 
-    /// The file that `name` means in `dir`. `.` and `..` are names here.
+    /// The file that `name` names in `dir`. `.` and `..` are valid names here.
     async fn lookup(&self, dir: NodeId, name: Name<'_>) -> Result<Entry>;
 
-    /// Takes `lookups` of `node` back. A file without names is freed when the last is gone; that goes on by itself.
+    /// Takes back `lookups` of `node`. A file without names is freed in the background when the last one is taken back.
     fn forget(&self, node: NodeId, lookups: u64);
 
     /// Attributes of `node`.
@@ -201,8 +201,8 @@ pub trait FileSystem {
     /// Allocates or frees space within a file.
     async fn fallocate(&self, who: &Caller, node: NodeId, offset: u64, len: u64, mode: FallocMode) -> Result<()>;
 
-    /// Copies up to `len` bytes from one file to another, or within one, without a way through the caller. Returns how
-    /// many, at least one before the end of the source. What is a hole, or only zeroes, may become a hole.
+    /// Copies up to `len` bytes from one file to another, or within one, without passing them through the caller.
+    /// Returns how many, at least one before the end of the source. Holes and zeroes may become holes.
     async fn copy_range(&self, who: &Caller, from: NodeId, offset: u64, to: NodeId, at: u64, len: u64) -> Result<u64> {
         let piece = self.read(from, offset, len.min(1 << 20) as u32).await?.concat();
         if piece.is_empty() {
@@ -214,10 +214,10 @@ pub trait FileSystem {
     /// The next stored byte, or the next hole, at or after `offset`.
     async fn seek(&self, node: NodeId, offset: u64, whence: Whence) -> Result<u64>;
 
-    /// Passes entries from `cookie` on (0: the first) to `take` until it returns `false` (that entry was not taken).
+    /// Passes entries from `cookie` on (0: the first) to `take` until it returns `false` (that entry was not consumed).
     async fn readdir(&self, node: NodeId, cookie: u64, take: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()>;
 
-    /// Makes what the file holds durable; with `data_only` not the times.
+    /// Makes the contents of the file durable; with `data_only` not the times.
     async fn fsync(&self, node: NodeId, data_only: bool) -> Result<()>;
 
     /// Makes everything durable.

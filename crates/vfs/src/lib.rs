@@ -1,14 +1,14 @@
-//! The one door to a file system: what the kernel's transports, the library, the workloads and the tests use.
+//! The one interface to a file system, used by the kernel's transports, the library, the workloads and the tests.
 //!
-//! The trait is modelled on the requests of the Linux kernel, since they are what a mounted file system must answer,
-//! and every other caller needs a subset of them. It knows nothing of blocks, schemes or disks.
+//! The trait is modelled on the requests of the Linux kernel, since a mounted file system must answer them, and every
+//! other caller needs a subset of them. It does not expose blocks, schemes or disks.
 //!
 //! V1. A call either happens as a whole or, when it returns an error, has changed nothing that the caller can see.
 //! V2. A [`NodeId`] stays valid, and its file's contents stay readable, while lookups on it are outstanding, even when
-//!     its last name is gone: `lookup` and the calls that create add one, [`FileSystem::forget`] takes them back.
-//! V3. Nobody is asked for permission here. The kernel decides access before a request arrives
-//!     (`default_permissions`); a library caller owns the image. Only what the volume itself forbids is refused:
-//!     immutable and append-only files, a read-only volume.
+//!     its last name is removed: `lookup` and the calls that create add one, [`FileSystem::forget`] takes them back.
+//! V3. Permissions are not checked here. The kernel decides access before a request arrives (`default_permissions`); a
+//!     library caller owns the image. Only what the volume itself forbids is refused: immutable and append-only files,
+//!     a read-only volume.
 
 mod attr;
 mod error;

@@ -28,7 +28,7 @@ fn bench(faults: FaultPlan) -> Bench {
 }
 
 impl Bench {
-    /// Place (in blocks of 4096) and cause of each write since the last look.
+    /// Place (in blocks of 4096) and cause of each write since the last call.
     fn causes(&self) -> Vec<(u64, u64)> {
         let mut causes = Vec::new();
         for event in self.recorder.take() {
@@ -93,7 +93,7 @@ fn calls_that_run_at_once_keep_their_own_changes_apart() {
         let (map, block) = (b.buf(1).await, b.buf(2).await);
         let slow = b.cache.begin(CallKind::Create).await.unwrap();
         b.put(&map, 1);
-        // It reads; another call comes and goes meanwhile, and the volume's upkeep changes something.
+        // It reads; another call begins and ends meanwhile, and the volume's upkeep changes something.
         let reads = async {
             let late = b.buf(3).await;
             b.put(&late, 1);
@@ -108,7 +108,7 @@ fn calls_that_run_at_once_keep_their_own_changes_apart() {
         b.cache.write_everything().await.unwrap();
         assert_eq!(b.causes(), [(1, 0), (2, quick.id), (3, slow.id)]);
 
-        // A step says whose change it was, whoever ran last.
+        // The step names the call that made the change, whichever call ran last.
         let inode = b.inode_block(9).await;
         b.cache.end(quick).await.unwrap();
         b.put(&inode, 1);

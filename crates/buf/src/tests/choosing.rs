@@ -1,4 +1,4 @@
-//! Which bufs leave in the place of one that should wait for others.
+//! Which bufs are written in place of one that should wait for others.
 
 use super::{Bench, bench, data};
 use crate::{BufRef, Cache, CacheOptions, Key};
@@ -6,7 +6,7 @@ use disk::FaultPlan;
 use ondisk::Lbn;
 use std::time::Duration;
 
-/// Dirty bufs in a row; the first should wait for all the others.
+/// Consecutive dirty bufs; the first should wait for all the others.
 async fn row(b: &Bench, len: i64) -> Vec<BufRef> {
     let mut row = Vec::new();
     for lbn in 0..len {

@@ -1,4 +1,4 @@
-//! A call whose future is dropped: at the door nothing is left of it, within it the volume is read-only.
+//! A cancelled call: before it was admitted, nothing is left of it; after that, the volume is read-only.
 
 use super::Early;
 use crate::{Answer, Cache, CacheOptions, CallKind, Freed, Health, Must, Op, Promises, Scheme, Step};
@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-/// Lets nobody in while it is shut, and remembers who left, and who was given up.
+/// Admits no call while it is shut, and records which calls ended, and which were cancelled.
 #[derive(Default)]
 struct Doorkeeper {
     shut: Cell<bool>,

@@ -1,10 +1,10 @@
-//! What is on its way: locked, or copied where it is changed (B3, B8), and sent without being waited for.
+//! Images in flight: locked, or copied when the buf is changed (B3, B8), and sent without waiting.
 
 use super::*;
 use crate::{CallKind, Sequence, WhileLeaving};
 use disk::Written;
 
-/// Wants every step's bufs sent, each after the one before; may lock what is on its way.
+/// Demands that every step's bufs are sent, each after the one before; may lock images in flight.
 struct Sends {
     leaving: WhileLeaving,
     sent: RefCell<Vec<(Key, u64, bool)>>,

@@ -1,4 +1,4 @@
-//! Who does the work of a disk that is outside: io_uring, threads, or a server; and the task that passes answers on.
+//! Engines: io_uring, threads, or a connection to a server do the work of a disk; a task passes the results on.
 
 pub(crate) mod pool;
 pub(crate) mod uring;
@@ -20,15 +20,15 @@ use crate::error::{Cause, DiskError, DiskOp};
 use crate::{DiskFuture, read_len, write_len};
 use work::{Done, Fault, Work};
 
-/// Does work outside of the executor's thread, or of the program.
+/// Does work outside the executor's thread, or outside the program.
 pub(crate) trait Engine {
-    /// Hands work over. It goes on to its end even if the receiver is dropped.
+    /// Submits work. It runs to its end even if the receiver is dropped.
     fn submit(&self, work: Work) -> Receiver<Done>;
-    /// Takes answers and passes them on.
+    /// Takes completed work and passes the results on.
     fn reap(&self);
-    /// Answers are still to come.
+    /// Some work is not completed yet.
     fn busy(&self) -> bool;
-    /// Work was not accepted: call `reap` again soon, for no answer may come before.
+    /// Work was not accepted: call `reap` again soon, since no completion may come before.
     fn stuck(&self) -> bool {
         false
     }
@@ -50,7 +50,7 @@ impl Driven {
         Ok(Driven { engine, bell })
     }
 
-    /// Has `work` done that lies at `at` of the disk that `info` describes; `answer` makes something of it.
+    /// Submits `work` that lies at `at` of the disk that `info` describes; `answer` converts the result.
     pub(crate) fn ask<T: Unpin + 'static>(
         &self,
         info: &DiskInfo,
@@ -91,8 +91,8 @@ impl Drop for Driven {
     }
 }
 
-/// Passes answers on as they come. Rests while nothing is under way, so that an idle disk neither keeps virtual time
-/// from moving nor hides a deadlock; ends with the disk.
+/// Passes results on as they come. Sleeps while nothing is in flight, so that an idle disk neither stops virtual time
+/// nor hides a deadlock; ends with the disk.
 async fn drive(rt: Rt, engine: Weak<dyn Engine>, watch: rt::Watch, bell: Rc<Notify>) {
     loop {
         let Some(engine) = engine.upgrade() else { return };

@@ -30,7 +30,7 @@ struct Shared {
     todo: Mutex<Todo>,
     come: Condvar,
     done: Mutex<Vec<(u64, Done)>>,
-    /// Rung after something was put in `done`.
+    /// Rung after a result was put into `done`.
     bell: OwnedFd,
 }
 
@@ -119,7 +119,7 @@ impl Engine for Pool {
 }
 
 impl Drop for Pool {
-    /// Work that was given is done before the file is closed: a write that nobody awaits is still a write.
+    /// Submitted work completes before the file is closed: a write that is not awaited is still a write.
     fn drop(&mut self) {
         lock(&self.shared.todo).closed = true;
         self.shared.come.notify_all();

@@ -1,9 +1,9 @@
-//! Linux io_uring: one system call to hand over a request, none to take an answer that is already there.
+//! Linux io_uring: one system call to submit a request, none to take a result that is already there.
 //!
-//! U1. The kernel reads and writes the buffers of a request until its completion is taken from the ring. So the
-//!     buffers, and the list of their addresses, are owned by the table here, and leave it only then. A dropped future
-//!     frees nothing.
-//! U2. The ring is not let go while a request is under way: dropping it waits.
+//! U1. The kernel reads and writes the buffers of a request until its completion is taken from the ring. So the table
+//!     here owns the buffers and the list of their addresses, and releases them only then. A dropped future frees
+//!     nothing.
+//! U2. The ring is not released while a request is in flight: dropping it waits.
 //!
 //! This is the only file of the crate with unsafe code.
 #![allow(unsafe_code)]
@@ -22,7 +22,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 use super::Engine;
 use super::work::{Done, Fault, IOV_MAX, PUNCH, Work};
 
-/// Requests under way at a time; more wait here.
+/// The most requests in flight; more wait here.
 pub(crate) const DEPTH: u32 = 64;
 
 /// See the module.
@@ -41,7 +41,7 @@ struct State {
 
 struct Pending {
     work: Work,
-    /// Into the buffers that `work` owns.
+    /// Pointers into the buffers that `work` owns.
     slices: Vec<Slice>,
     /// The first slice that is not done.
     first: usize,
@@ -105,7 +105,7 @@ impl Pending {
         }
     }
 
-    /// Takes note of an answer. `None`: there is more to do.
+    /// Records a completion. `None`: there is more to do.
     fn answer(&mut self, result: i32) -> Option<Result<(), Fault>> {
         if result < 0 {
             let errno = Errno::from_raw_os_error(-result);
@@ -119,7 +119,7 @@ impl Pending {
             let read = matches!(self.work, Work::Read { .. });
             return Some(Err(if read { Fault::Ended } else { Fault::System(Errno::IO) }));
         }
-        // The kernel never reports more than it was asked for; `min` only keeps the arithmetic honest.
+        // The kernel never reports more than was requested; `min` only keeps the arithmetic safe.
         let mut done = (result as usize).min(self.left as usize);
         self.at += done as u64;
         self.left -= done as u64;
@@ -159,12 +159,13 @@ impl State {
         // the kernel has answered it. Read buffers are not looked at before that; written images are shared and
         // immutable (`Arc`), whoever else changes one copies it first.
         let pushed = unsafe { ring.submission().push(&entry) };
-        // OK to expect: the ring has room for DEPTH entries, and no more than that are under way.
+        // OK to expect: the ring has room for DEPTH entries, and at most DEPTH are in flight.
         pushed.expect("the submission queue has room");
         *under_way += 1;
     }
 
-    /// Hands what is waiting to the kernel. If that is short of memory, or full of answers, it stays for the next call.
+    /// Submits the waiting entries to the kernel. If the kernel is short of memory, or full of completions, they stay
+    /// for the next call.
     fn submit(&mut self) {
         while self.under_way < DEPTH as usize {
             let Some(index) = self.backlog.pop_front() else { break };
@@ -210,7 +211,7 @@ impl Engine for Ring {
             let index = state.insert(Pending::new(work, sender));
             state.backlog.push_back(index);
         }
-        // What the page cache holds is answered within the call.
+        // Requests served by the page cache complete within the call.
         self.reap();
         receiver
     }

@@ -14,7 +14,7 @@ pub(crate) const IOV_MAX: usize = 1024;
 /// How to free a range: it reads as zeros afterwards, and the file keeps its size.
 pub(crate) const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
 
-/// What a file or a server is asked for; offsets are its own.
+/// A request to a file or a server; offsets are those of the file or the export.
 pub(crate) enum Work {
     Read { at: u64, parts: Vec<ReadPart> },
     Write { at: u64, parts: Vec<WritePart>, fua: bool },
@@ -22,7 +22,7 @@ pub(crate) enum Work {
     Punch { at: u64, len: u64 },
 }
 
-/// The work with its buffers comes back when it is done.
+/// The completed work, with its buffers.
 pub(crate) type Done = Result<Work, Fault>;
 
 /// Why work on a file failed.

@@ -1,6 +1,6 @@
-//! A disk that fails as it is told to: the n-th request of a kind, once or for ever, in every way that disks fail.
+//! A disk that fails according to a plan: the n-th request of a kind, once or forever, in every way that disks fail.
 //!
-//! What is left to luck comes from the plan's seed: the same plan and the same requests give the same damage.
+//! Random choices come from the plan's seed: the same plan and the same requests give the same damage.
 
 mod plan;
 
@@ -19,15 +19,15 @@ pub use plan::{Effect, Fault, FaultPlan};
 /// A fault that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Injected {
-    /// Its place in the plan.
+    /// Its index in the plan.
     pub fault: usize,
     /// The request.
     pub op: DiskOp,
-    /// Where that began.
+    /// The address of the request.
     pub at: DiskOff,
 }
 
-/// Another disk with the faults of a plan; clones share them.
+/// Wraps another disk and injects the faults of a plan; clones share them.
 #[derive(Clone)]
 pub struct Faulty {
     disk: Rc<dyn Disk>,
@@ -57,13 +57,13 @@ impl Faulty {
         Faulty { disk, state: Rc::new(RefCell::new(state)) }
     }
 
-    /// Does this when the power goes off: `move |rng| ram.power_cut_at_random(rng)` takes what was not flushed.
+    /// Calls `act` when the power goes off: `move |rng| ram.power_cut_at_random(rng)` drops what was not flushed.
     pub fn on_power_cut(self, act: impl FnOnce(&mut Rng) + 'static) -> Faulty {
         self.state.borrow_mut().on_power_cut = Some(Box::new(act));
         self
     }
 
-    /// The faults that have happened.
+    /// The faults injected so far.
     pub fn injected(&self) -> Vec<Injected> {
         self.state.borrow().injected.clone()
     }
@@ -85,7 +85,7 @@ impl Faulty {
         }
     }
 
-    /// What happens to this request. Every fault that concerns it counts it.
+    /// The fault of this request, if any. Every fault that concerns the request counts it.
     fn fate(&self, request: &Request) -> Result<Option<Effect>, DiskError> {
         let mut state = self.state.borrow_mut();
         if state.power_off {
@@ -106,7 +106,7 @@ impl Faulty {
         Ok(fate)
     }
 
-    /// The answer, unless the power goes off before it comes.
+    /// The result, unless the power goes off before it comes.
     fn powered<T: Unpin + 'static>(
         &self,
         request: Request,
@@ -116,7 +116,7 @@ impl Faulty {
         answer.map(move |answer| if state.borrow().power_off { Err(request.error(Cause::PowerCut)) } else { answer })
     }
 
-    /// Where a request goes that misses its place by `by` bytes; nowhere if that is off the disk.
+    /// The address at which a request arrives that misses its place by `by` bytes; `None` if that is off the disk.
     fn misdirect(&self, request: &Request, by: i64) -> Option<DiskOff> {
         let place = DiskOff(request.at.0.checked_add_signed(by)?);
         self.disk.info().check(request.op, place, request.len).is_ok().then_some(place)
@@ -158,7 +158,7 @@ impl Faulty {
         }
         DiskFuture::later(async move {
             for write in writes {
-                // The request fails as it is told to, whatever the disk below has to say.
+                // The request fails as planned, whatever the disk below answers.
                 let _ = write.await;
             }
             Err(error)
@@ -238,7 +238,7 @@ impl Faulty {
         }
     }
 
-    /// A flush or a discard: `go` asks the disk for it.
+    /// A flush or a discard: `go` sends it to the disk.
     fn faulty_order(
         &self,
         request: Request,

@@ -19,9 +19,9 @@ pub enum Effect {
     Short(u64),
     /// A write reaches some of its sectors, and fails. A read only fails.
     Torn,
-    /// A write, a flush or a discard is not done, and reported as done. A read gives zeros.
+    /// A write, a flush or a discard is not done, but is reported as done. A read returns zeros.
     Lost,
-    /// The request goes so many bytes further, and is reported as done. Off the disk it is lost.
+    /// The request goes to an address this many bytes further, and is reported as done. Off the disk it is lost.
     Misdirected(i64),
     /// One bit of what is read or written is wrong.
     BitRot,
@@ -31,7 +31,7 @@ pub enum Effect {
     PowerCut,
 }
 
-/// Which requests have which fault.
+/// A fault, and the requests that it hits.
 #[derive(Clone, Debug)]
 pub struct Fault {
     op: DiskOp,
@@ -57,12 +57,12 @@ impl Fault {
         Fault::new(op, nth, Effect::Error(Errno::IO))
     }
 
-    /// So many times in a row.
+    /// The fault hits this many requests in a row.
     pub fn times(self, times: u64) -> Fault {
         Fault { times, ..self }
     }
 
-    /// From then on always.
+    /// The fault hits all requests from then on.
     pub fn for_ever(self) -> Fault {
         self.times(u64::MAX)
     }
@@ -85,7 +85,7 @@ impl Fault {
     }
 }
 
-/// The faults of a disk, and the seed of what is left to luck.
+/// The faults of a disk, and the seed of its random choices.
 #[derive(Clone, Debug)]
 pub struct FaultPlan {
     pub(super) seed: u64,
@@ -104,7 +104,7 @@ impl FaultPlan {
         self
     }
 
-    /// `count` faults of any kind but a power cut, among the first `requests` reads, writes or flushes.
+    /// `count` faults of any kind except a power cut, among the first `requests` reads, writes or flushes.
     pub fn random(seed: u64, count: usize, requests: u64) -> FaultPlan {
         let mut rng = Rng::new(seed);
         let mut plan = FaultPlan::new(rng.next_u64());
@@ -126,7 +126,7 @@ impl FaultPlan {
     }
 }
 
-/// A request, as faults see it.
+/// A request, as the plan sees it.
 pub(super) struct Request {
     pub(super) op: DiskOp,
     pub(super) at: DiskOff,

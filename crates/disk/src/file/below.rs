@@ -1,4 +1,5 @@
-//! What lies below a disk, and what shows its bytes under another name: partitions and loop devices, from `/sys`.
+//! What lies below a disk, and which devices show its bytes under another name: partitions and loop devices, from
+//! `/sys`.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -6,8 +7,7 @@ use std::process::Command;
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, major, minor, open, stat};
 
-/// What tells an inode from all others: the numbers of its file system's device, as `/proc/locks` has them, and its
-/// own.
+/// Identifies an inode: the device numbers of its file system, as `/proc/locks` has them, and its inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Inode {
     pub(super) dev: (u32, u32),
@@ -31,14 +31,14 @@ pub(super) struct Layer {
     pub(super) len: u64,
 }
 
-/// A loop device that has a file.
+/// A loop device with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Loop {
     /// `loop0`.
     pub(super) name: String,
-    /// Its file, by the name that it has now; one that was removed has none.
+    /// The present path of its file; `None` if the file was removed.
     pub(super) path: Option<PathBuf>,
-    /// Its file. `None` where neither a name nor losetup(8) tells.
+    /// Its file. `None` if neither its name nor losetup(8) identifies it.
     pub(super) inode: Option<Inode>,
 }
 
@@ -64,10 +64,9 @@ fn number(dir: &Path, name: &str) -> Option<u64> {
     text(dir, name)?.parse().ok()
 }
 
-/// Every loop device that has a file.
+/// All loop devices with a file.
 ///
-/// `/sys` follows a file that is renamed, and says so of one that is removed. Only of that one losetup(8) must be
-/// asked.
+/// `/sys` follows a renamed file, and says when it was removed. Only for a removed file losetup(8) must be run.
 pub(super) fn loops() -> Vec<Loop> {
     let blocks = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let mut found: Vec<Loop> = blocks
@@ -86,7 +85,7 @@ pub(super) fn loops() -> Vec<Loop> {
     found
 }
 
-/// The loop devices and their files, from a program that may ask the kernel: an ioctl would need unsafe code.
+/// The loop devices and their files, from a program that may query the kernel: an ioctl would need unsafe code.
 fn losetup() -> Vec<(String, Inode)> {
     let arguments = ["--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-INO"];
     let programs = ["losetup", "/usr/sbin/losetup", "/sbin/losetup"];
@@ -95,7 +94,7 @@ fn losetup() -> Vec<(String, Inode)> {
     said.lines().filter_map(told).collect()
 }
 
-/// `/dev/loop0 254:0 9978130`; blanks that align a column may stand as `\x20`.
+/// Parses `/dev/loop0 254:0 9978130`; blanks that align a column may appear as `\x20`.
 fn told(line: &str) -> Option<(String, Inode)> {
     let line = line.replace("\\x20", " ");
     let mut words = line.split_whitespace();
@@ -121,7 +120,7 @@ pub(super) fn below(rdev: u64) -> Option<Layer> {
     Some(layer(path, number(&dir, "loop/offset")?, len)?.0)
 }
 
-/// Opened for reading, which every lock of ours can be had with.
+/// Opened for reading, which is enough for all our locks.
 fn layer(path: PathBuf, at: u64, len: u64) -> Option<(Layer, u64)> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     let file = File::from(open(&path, flags, Mode::empty()).ok()?);

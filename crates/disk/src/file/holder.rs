@@ -1,4 +1,4 @@
-//! Who has a disk, as far as the system tells.
+//! Who holds a disk, as far as the system knows.
 
 use std::fmt;
 use std::fs;
@@ -7,7 +7,7 @@ use rustix::fs::{Stat, major, minor};
 
 use super::below::Inode;
 
-/// Who holds a lock.
+/// The holder of a lock.
 #[derive(Debug)]
 pub(super) enum Holder {
     Process {
@@ -16,7 +16,7 @@ pub(super) enum Holder {
     },
     /// Mounted, swapped to, part of a RAID.
     System(String),
-    /// It has ended, or is in a place that we cannot look into.
+    /// It has ended, or cannot be seen from here.
     Unseen,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// A lock of the bytes of an open file, as `/proc/locks` and `/proc/PID/fdinfo` tell it.
+/// A lock of the bytes of an open file, as `/proc/locks` and `/proc/PID/fdinfo` show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lock {
     pub(super) first: u64,
@@ -56,7 +56,7 @@ fn named(inode: Inode) -> String {
     format!("{major:02x}:{minor:02x}:{ino}")
 }
 
-/// The locks of bytes of this file that any open file has.
+/// All byte locks of this file.
 pub(super) fn byte_locks(inode: Inode) -> Vec<Lock> {
     let wanted = named(inode);
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
@@ -75,7 +75,7 @@ pub(super) fn of_file(inode: Inode) -> Holder {
     pid.and_then(living).unwrap_or(Holder::Unseen)
 }
 
-/// Who has this block device to itself: a program that has locked it, or the system.
+/// The exclusive user of this block device: a program that has locked it, or the system.
 pub(super) fn of_device(stat: &Stat) -> Holder {
     let number = format!("{}:{}", major(stat.st_rdev), minor(stat.st_rdev));
     match (of_file(Inode::of(stat)), mounted(&[number])) {
@@ -85,8 +85,8 @@ pub(super) fn of_device(stat: &Stat) -> Holder {
     }
 }
 
-/// Who has locked bytes of this file that `counts`. The lock belongs to an open file and names no process, so that the
-/// open files of all processes are looked through.
+/// Who has locked bytes of this file that `counts`. Such a lock belongs to an open file and names no process, so the
+/// open files of all processes are searched.
 pub(super) fn of_bytes(inode: Inode, counts: impl Fn(Lock) -> bool) -> Holder {
     let wanted = named(inode);
     let has = |pid: u32| {
@@ -99,7 +99,7 @@ pub(super) fn of_bytes(inode: Inode, counts: impl Fn(Lock) -> bool) -> Holder {
     pids.find(|&pid| has(pid)).and_then(living).unwrap_or(Holder::Unseen)
 }
 
-/// The process of this number, unless it has ended and only waits for somebody to take note of that.
+/// The process with this number, unless it is a zombie.
 fn living(pid: u32) -> Option<Holder> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // `17 (any name) R ...`

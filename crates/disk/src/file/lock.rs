@@ -1,16 +1,18 @@
-//! Locks: nobody else writes to the bytes of an open disk, under whatever name it has them.
+//! Locks: no other program writes to the bytes of an open disk, under any of its names.
 //!
 //! L1. A disk is a stack: a partition lies on a whole disk, a loop device on a file. Every file of the stack is locked.
-//!      So two disks whose bytes are the same meet at the file that they share.
-//! L2. What is done and what is not borne of others are locks that are shared, each in a place of its own: nobody may
-//!      do what somebody does not bear. It is QEMU's protocol ([`QEMU`]), once in its own places, where QEMU sees it,
-//!      and once for ranges of bytes ([`PART`]), so that two partitions of a disk can be in use at the same time.
-//! L3. All locks are taken first and looked at then: of two that open at the same time both may be refused, but never
-//!      none.
-//! L4. A file that has lost the name by which a loop device was made of it cannot be locked through that device. Its
-//!      other loop devices, and those who have it open, are looked for in `/proc/locks`, by the number of its inode.
-//! L5. The kernel knows nothing of these locks. What it uses itself (mounts, swap) is asked for when a disk is opened
-//!      for writing, and refused to it from then on for a device, which is open exclusively; a loop device that is made
+//!     So two disks with the same bytes meet at the file that they share.
+//! L2. What an opener does, and what it does not allow others to do, are shared locks, each at a place of its own: an
+//!     opener is refused if it does what another does not allow. This is QEMU's protocol ([`QEMU`]), once at its own
+//!     places, where QEMU sees it, and once for ranges of bytes ([`PART`]), so that two partitions of a disk can be in
+//!     use at the same time.
+//! L3. All locks are taken first and checked then: of two concurrent opens both may be refused, but it never happens
+//!     that neither is refused.
+//! L4. A file that has lost the name from which a loop device was made cannot be locked through that device. Its other
+//!     loop devices, and the processes that have it open, are found in `/proc/locks`, by its inode number.
+//! L5. The kernel does not see these locks. Its own uses (mounts, swap) are checked when a disk is opened for writing.
+//!     A device is open exclusively, so the kernel cannot use it from then on; a loop device made of a file later is
+//!     not prevented.
 //!      of the file later is not.
 
 use std::fs::File;
@@ -28,13 +30,14 @@ use super::below::{Inode, Layer, Loop, below, loops};
 use super::holder::{self, Holder, Lock};
 use crate::error::OpenError;
 
-/// How long the system may take to give back the lock of a process that has ended.
+/// How long the system may take to release the lock of a process that has ended.
 const PATIENCE: Duration = Duration::from_secs(3);
 const NAP: Duration = Duration::from_millis(10);
-/// Loop devices on loop devices that are looked through.
+/// The greatest depth of loop devices on loop devices that is searched.
 const DEEPEST: usize = 8;
 
-/// Where the two kinds of locks are: what is done, and what is not borne. Behind each there is a place for each right.
+/// The offsets of the two kinds of locks: what is done, and what is not allowed. From each on there is one place per
+/// right.
 #[derive(Clone, Copy)]
 struct Places {
     does: u64,
@@ -48,10 +51,10 @@ const WRITE: u64 = 1;
 const RESIZE: u64 = 3;
 /// Ours: one byte for each byte that is written.
 const PART: Places = Places { does: 1 << 61, bears_not: 1 << 62 };
-/// More than a file has.
+/// Greater than any file.
 const ALL: u64 = 1 << 60;
 
-/// A range of places that are locked, or must not be.
+/// A range of places to be locked, or to be free of locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
     first: u64,
@@ -64,7 +67,7 @@ impl Range {
     }
 }
 
-/// What one open disk locks in one file, and what it must not meet there.
+/// What one open disk locks in one file, and which locks of others conflict with it there.
 #[derive(Default)]
 struct Claim {
     takes: Vec<Range>,
@@ -72,14 +75,15 @@ struct Claim {
 }
 
 impl Claim {
-    /// To use all of a file: a reader bears no writer, a writer bears nobody.
+    /// Use of a whole file: a reader allows no writer, a writer allows no other opener.
     fn whole(writes: bool) -> Claim {
         let (does, bears_not): (&[u64], &[u64]) =
             if writes { (&[READ, WRITE], &[READ, WRITE, RESIZE]) } else { (&[READ], &[WRITE, RESIZE]) };
         Claim::default().rights(does, bears_not).part(writes, 0, ALL)
     }
 
-    /// To use a part of what lies below. Others may use other parts, but no program that knows of no parts may write.
+    /// Use of a part of what lies below. Others may use other parts, but a program that does not lock parts must not
+    /// write.
     fn below(writes: bool, at: u64, len: u64) -> Claim {
         let does: &[u64] = if writes { &[READ, WRITE] } else { &[READ] };
         Claim::default().rights(does, &[]).part(writes, at.min(ALL), len.clamp(1, ALL))
@@ -110,17 +114,17 @@ impl Claim {
     }
 }
 
-/// A file that nobody else may write to while it is open, with what lies below it.
+/// A file to which no other program may write while it is open, with what lies below it.
 ///
-/// The locks are given back by calls of their own, for closing is not enough: a process that is being spawned holds a
-/// copy of the file until it runs its program, and the next one to open the disk would find it locked by nobody.
+/// The locks are released explicitly, since closing is not enough: a process that is being spawned holds a copy of the
+/// file until it runs its program, and the next open of the disk would find it locked without a visible holder.
 pub(super) struct Locked(Vec<File>);
 
 impl Deref for Locked {
     type Target = File;
 
     fn deref(&self) -> &File {
-        // The disk itself is the first, and always there.
+        // The disk itself is the first, and always present.
         &self.0[0]
     }
 }
@@ -141,7 +145,7 @@ fn record(kind: i32, range: Range) -> libc::flock {
     libc::flock {
         l_type: kind as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
-        // Below `1 << 62` and `ALL` behind it, which is less than the greatest offset.
+        // Below `1 << 62` plus `ALL`, which is less than the greatest offset.
         l_start: range.first as libc::off_t,
         l_len: range.len as libc::off_t,
         l_pid: 0,
@@ -151,16 +155,16 @@ fn record(kind: i32, range: Range) -> libc::flock {
 /// Why it cannot be locked now.
 enum Refused {
     By(Holder),
-    /// Through another name of the same bytes.
+    /// Conflict through another name of the same bytes.
     At(PathBuf, Holder),
     System(io::Error),
 }
 
-/// Locks the open disk `file`. `writes`: for writing; two readers may have it.
+/// Locks the open disk `file`. `writes`: for writing; two readers may share it.
 ///
-/// The locks are those of the open file, not of the process: a second open by the same program is refused too. A
-/// process that was killed may be gone before its locks are: the system closes what its io_uring had in use some time
-/// later. Nobody can be asked to unmount there, so that this is waited for.
+/// The locks belong to the open file, not to the process: a second open by the same program is refused, too. The locks
+/// of a killed process may outlive it: the system closes what its io_uring had in use some time later. No user can
+/// unmount there, so this waits for it.
 pub(super) fn lock(file: File, path: &Path, writes: bool, inode: Inode) -> Result<Locked, OpenError> {
     let mut own = Layer { path: path.into(), file, inode, at: 0, len: ALL };
     let mut waited = Duration::ZERO;
@@ -194,7 +198,7 @@ fn pause(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// The file is given back where it could not be locked.
+/// Returns the file if it could not be locked.
 fn try_lock(own: Layer, writes: bool) -> Result<Locked, (Layer, Refused)> {
     let mut stack = vec![own];
     while let Some(next) = stack.last().filter(|_| stack.len() < DEEPEST).and_then(Layer::rdev).and_then(below) {
@@ -212,7 +216,7 @@ fn try_lock(own: Layer, writes: bool) -> Result<Locked, (Layer, Refused)> {
     }
 }
 
-/// Takes the locks of one layer, and looks whether somebody else has one that goes against them (L3).
+/// Takes the locks of one layer, and checks for conflicting locks of others (L3).
 fn take(layer: &Layer, is_own: bool, writes: bool) -> Result<(), Refused> {
     let alone = is_own && writes;
     let how = if alone { FlockOperation::NonBlockingLockExclusive } else { FlockOperation::NonBlockingLockShared };
@@ -220,7 +224,7 @@ fn take(layer: &Layer, is_own: bool, writes: bool) -> Result<(), Refused> {
     match flock(&layer.file, how) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => return Err(refused(holder::of_file(layer.inode))),
-        // A file system without such locks may have one below that nobody else locks either.
+        // A layer below may be on a file system without such locks; then no other program locks it either.
         Err(_) if !is_own => return Ok(()),
         Err(errno) => return Err(Refused::System(errno.into())),
     }
@@ -228,11 +232,11 @@ fn take(layer: &Layer, is_own: bool, writes: bool) -> Result<(), Refused> {
     for range in &claim.takes {
         match fcntl(&layer.file, FcntlArg::F_OFD_SETLK(&record(libc::F_RDLCK, *range))) {
             Ok(_) => {}
-            // Another program has all of it to itself, by lockf(3) or so.
+            // Another program has locked the whole file, with lockf(3) or a similar call.
             Err(nix::Error::EAGAIN | nix::Error::EACCES) => {
                 return Err(refused(holder::of_file(layer.inode)));
             }
-            // A file system without such locks: QEMU has none there, either.
+            // A file system without such locks: QEMU takes none there, either.
             Err(_) => return Ok(()),
         }
     }
@@ -247,7 +251,8 @@ fn take(layer: &Layer, is_own: bool, writes: bool) -> Result<(), Refused> {
     }
 }
 
-/// Looks for who has the same bytes by a name that is not below this one: loop devices of a file in the stack (L4, L5).
+/// Finds users of the same bytes through names that are not below this one: loop devices of a file in the stack (L4,
+/// L5).
 fn look_beside(stack: &[Layer], writes: bool) -> Result<(), Refused> {
     let all = loops();
     if all.is_empty() {
@@ -293,7 +298,7 @@ fn used_by_the_system(one: &Loop) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Whether one may open after the other.
+    /// Whether the second claim can be made while the first is held.
     fn agree(one: &Claim, other: &Claim) -> bool {
         let lock = |range: &Range| Lock { first: range.first, last: range.first + range.len - 1 };
         let met = |one: &Claim, other: &Claim| other.takes.iter().map(lock).any(|lock| one.meets(lock));

@@ -1,10 +1,10 @@
 //! A regular file or a block device as a disk.
 //!
-//! F1. A file that was opened for writing is locked: a second writer is refused, for it would undo the first one's
-//!     work without either noticing. Readers share a lock, which a writer's excludes. What the same bytes are known by
-//!     besides, loop devices and partitions of them, is locked too, and QEMU's locks are respected ([`lock`]).
-//! F2. A flush is `fdatasync`, a forced write is `RWF_DSYNC`. What is in the page cache is not durable, so the cache
-//!     is volatile even where the device's own is not; only direct I/O to a write-through device has none.
+//! F1. A file opened for writing is locked: a second writer is refused, since it would undo the first one's work
+//!     without either noticing. Readers share a lock, which excludes writers. Other names of the same bytes (loop
+//!     devices and partitions of them) are locked, too, and QEMU's locks are respected ([`lock`]).
+//! F2. A flush is `fdatasync`, a forced write is `RWF_DSYNC`. The page cache is not durable, so the disk's cache is
+//!     volatile even if the device's own is not; only direct I/O to a write-through device has no volatile cache.
 //! F3. A file that has become shorter is *gone*, for reads at once and for writes at the next flush: the page cache
 //!     would let it grow again, with holes where data was.
 
@@ -30,31 +30,31 @@ use open::{Opened, open_disk, size_of};
 /// How to open a file or device.
 #[derive(Clone, Debug, Default)]
 pub struct FileOptions {
-    /// No write, and a lock that other readers share.
+    /// Read only, with a lock that other readers share.
     pub read_only: bool,
-    /// Bypass the page cache (O_DIRECT). Sectors are then as large as the device wants them.
+    /// Bypass the page cache (O_DIRECT). Sectors are then as large as the device requires.
     pub direct: bool,
-    /// Overrides what is known of the cache.
+    /// Overrides what the system reports about the cache.
     pub volatile_cache: Option<bool>,
     /// The first byte of the part that is used.
     pub offset: u64,
     /// The length of the part that is used; all the rest if `None`.
     pub len: Option<u64>,
-    /// A device that the system itself uses (mounted, swap, a part of another device) is opened all the same. The lock
-    /// keeps other programs like this one out as before.
+    /// Opens a device even if the system itself uses it (mounted, swap, a part of another device). The lock still
+    /// excludes other programs like this one.
     pub even_if_used: bool,
-    /// Who makes the system calls.
+    /// What makes the system calls.
     pub engine: EngineChoice,
 }
 
-/// Who makes the system calls.
+/// What makes the system calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum EngineChoice {
-    /// io_uring, and threads where it is refused. The environment variable `ORDO_IO` (`uring` or `threads`) decides
-    /// otherwise.
+    /// io_uring, or threads where it is refused. The environment variable `ORDO_IO` (`uring` or `threads`) overrides
+    /// this.
     #[default]
     Auto,
-    /// io_uring, or no disk.
+    /// io_uring, or an error.
     Uring,
     /// Threads that make blocking calls.
     Threads,
@@ -69,7 +69,7 @@ struct Shared {
     offset: u64,
     /// Whether the length can change under us (F3).
     regular: bool,
-    /// Above the lock: what is under way ends before others may write.
+    /// Declared before the lock: requests in flight end before others may write.
     driven: Driven,
     file: Locked,
     name: &'static str,
@@ -100,7 +100,7 @@ impl FileDisk {
         Ok(FileDisk(Rc::new(Shared { info, offset: options.offset, regular, file, driven, name })))
     }
 
-    /// Who makes the system calls: `io_uring` or `threads`.
+    /// What makes the system calls: `io_uring` or `threads`.
     pub fn engine(&self) -> &'static str {
         self.0.name
     }

@@ -1,4 +1,4 @@
-//! Opening: what kind of file it is, how long, and that nobody else writes to it.
+//! Opening: the type of the file, its length, and the check that no other program writes to it.
 
 use std::fs::File;
 use std::io;
@@ -48,7 +48,7 @@ pub(super) fn open_disk(path: &Path, options: &FileOptions) -> Result<Opened, Op
         Err(errno) => return Err(refused(errno.into())),
     };
     let stat = fstat(&file).map_err(|errno| refused(errno.into()))?;
-    // Between `stat` and `open` another file may have taken the name.
+    // Between `stat` and `open` the name may have been given to another file.
     let regular = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => true,
         FileType::BlockDevice => false,
@@ -70,7 +70,7 @@ pub(super) fn size_of(file: &File) -> Result<u64, Errno> {
     seek(file, rustix::fs::SeekFrom::End(0))
 }
 
-/// The unit of addresses: what direct I/O wants, and 512 through the page cache.
+/// The unit of addresses: what direct I/O requires, and 512 through the page cache.
 fn sector_of(file: &File, direct: bool, regular: bool) -> Result<u32, Errno> {
     let sector = match (direct, regular) {
         (false, _) => SECTOR as u32,
@@ -90,7 +90,7 @@ fn write_protected(stat: &Stat) -> bool {
     told.is_ok_and(|ro| ro.trim() == "1")
 }
 
-/// True if the device says that it has no volatile cache.
+/// True if the device reports no volatile cache.
 fn write_through(stat: &Stat) -> bool {
     let (major, minor) = (major(stat.st_rdev), minor(stat.st_rdev));
     let whole = format!("/sys/dev/block/{major}:{minor}/queue/write_cache");

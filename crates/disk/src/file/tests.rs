@@ -30,7 +30,7 @@ fn read(disk: &dyn Disk, rt: &Rt, at: u64, len: usize) -> Result<Block, DiskErro
     Ok(rt.block_on(disk.read(DiskOff(at), vec![part]))?.remove(0).block)
 }
 
-/// Random requests through a queue, many at a time; gives the contents at the end and what every read saw.
+/// Random requests through a queue, many at a time; returns the final contents and the result of every read.
 fn churn(rt: &Rt, disk: Rc<dyn Disk>, seed: u64) -> (Vec<u8>, Vec<Vec<u8>>) {
     let queue = Queue::new(rt, disk, QueueOptions::default());
     let mut rng = rt::Rng::new(seed);
@@ -110,7 +110,7 @@ fn a_second_writer_is_refused_and_told_who_has_it() {
     assert!(matches!(open(false), Err(OpenError::Locked { .. })));
 }
 
-/// As a server that was killed leaves it behind: the one who took the lock is gone, and the lock not yet.
+/// As after a server was killed: the process that took the lock is gone, the lock not yet.
 #[test]
 fn the_lock_of_a_process_that_has_ended_is_waited_for() {
     let (_dir, path) = image();
@@ -123,7 +123,7 @@ fn the_lock_of_a_process_that_has_ended_is_waited_for() {
     }
 }
 
-/// As a process does between fork and exec, whose parent drops the disk meanwhile.
+/// As between fork and exec of a process whose parent drops the disk meanwhile.
 #[test]
 fn a_copy_of_the_open_file_does_not_keep_the_lock() {
     let (_dir, path) = image();
@@ -137,7 +137,7 @@ fn a_copy_of_the_open_file_does_not_keep_the_lock() {
     }
 }
 
-/// The places of QEMU's locks: 100 and 101 say that it reads and writes, 200 and 201 that nobody else may.
+/// The places of QEMU's locks: 100 and 101 say that it reads and writes, 200 and 201 that no other program may.
 #[test]
 fn locks_of_qemu_are_seen_and_ours_are_seen_by_qemu() {
     let (_dir, path) = image();
@@ -233,7 +233,7 @@ fn direct_writes_reach_the_file() {
         let rt = Rt::real_time();
         let disk = match FileDisk::open(&rt, &path, &FileOptions { direct: true, ..options }) {
             Ok(disk) => disk,
-            // Some file systems have no direct I/O, and say so at open.
+            // Some file systems have no direct I/O, and report that at open.
             Err(OpenError::Io { source, .. }) => {
                 assert_eq!(source.kind(), io::ErrorKind::InvalidInput);
                 continue;

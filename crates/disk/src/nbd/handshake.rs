@@ -1,4 +1,4 @@
-//! The talk before the first request: what the server exports, and what it can do.
+//! The handshake: what the server exports, and what it supports.
 
 use std::io::{Read, Write};
 
@@ -24,7 +24,7 @@ const REP_ERR_UNSUP: u32 = REP_ERROR + 1;
 const INFO_EXPORT: u16 = 0;
 const INFO_BLOCK_SIZE: u16 = 3;
 
-/// No option reply that we ask for is longer; a longer one is not read (N2).
+/// The longest option reply that is read (N2); no reply that we request is longer.
 const REPLY_MAX: u32 = 64 * 1024;
 
 /// What the server exports.
@@ -37,7 +37,7 @@ pub(super) struct Export {
 }
 
 impl Export {
-    /// What holds for a server that says nothing of block sizes.
+    /// The defaults of a server that reports no block sizes.
     fn new(size: u64, flags: u16) -> Export {
         Export { size, flags, sector: SECTOR as u32, max_transfer: 1 << 20 }
     }
@@ -70,7 +70,7 @@ pub(super) fn shake_hands<S: Read + Write>(stream: &mut S, name: &str) -> Result
     {
         return Ok(export);
     }
-    // The old way: no answer but the end of the connection if the name is wrong.
+    // The old way: if the name is wrong, the server only closes the connection.
     send_option(stream, OPT_EXPORT_NAME, name.as_bytes())?;
     let (size, flags) = (take_u64(stream)?, take_u16(stream)?);
     if client & NO_ZEROES == 0 {
@@ -79,7 +79,7 @@ pub(super) fn shake_hands<S: Read + Write>(stream: &mut S, name: &str) -> Result
     Ok(Export::new(size, flags))
 }
 
-/// Asks for the export and its block sizes. `None`: the server does not know this option.
+/// Requests the export and its block sizes. `None`: the server does not know this option.
 fn go<S: Read + Write>(stream: &mut S, name: &str) -> Result<Option<Export>, NbdError> {
     let mut ask = (name.len() as u32).to_be_bytes().to_vec();
     ask.extend(name.as_bytes());

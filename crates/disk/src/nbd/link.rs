@@ -1,4 +1,4 @@
-//! Requests and replies: one thread sends, one receives, and the executor hears a bell.
+//! Requests and replies: one thread sends, one receives, and a bell wakes the executor.
 
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
@@ -29,7 +29,7 @@ const CMD_DISC: u16 = 2;
 const CMD_FLUSH: u16 = 3;
 const CMD_TRIM: u16 = 4;
 
-/// How long a server may take for its part of the handshake, and for its last answers when the disk is closed.
+/// How long a server may take for its part of the handshake, and for its last replies when the disk is closed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection past its handshake.
@@ -54,14 +54,14 @@ struct Shared {
 
 #[derive(Default)]
 struct Table {
-    /// Sent, or about to be, and not answered.
+    /// Sent or about to be sent, and not answered.
     under_way: FxHashMap<u64, Work>,
     done: Vec<(u64, Done)>,
     /// The connection is lost (N1).
     lost: bool,
 }
 
-/// A request as it is sent: the header, and what a write carries.
+/// A request as it is sent: the header, and the data of a write.
 struct Message {
     header: [u8; 28],
     parts: Vec<WritePart>,
@@ -88,16 +88,16 @@ fn send_all(mut stream: Stream, messages: &mpsc::Receiver<Message>, shared: &Sha
             .write_all(&message.header)
             .and_then(|()| message.parts.iter().try_for_each(|part| stream.write_all(&part.image)));
         if sent.is_err() {
-            stream.shutdown(Shutdown::Both); // the receiver learns of it, and fails what is under way
+            stream.shutdown(Shutdown::Both); // the receiver is notified, and fails what is in flight
             return shared.lose();
         }
     }
-    // The queue is closed with the disk. The server answers what is under way, and then hangs up.
+    // The queue is closed with the disk. The server answers what is in flight, and then closes the connection.
     let _ = stream.write_all(&header(CMD_DISC, 0, 0, 0, 0));
 }
 
 fn receive_all(mut stream: Stream, shared: &Shared) {
-    // A reply that makes no sense is as bad as none: what follows it cannot be understood.
+    // A reply that cannot be parsed is as bad as none: what follows it cannot be understood.
     while receive(&mut stream, shared).is_ok() {}
     stream.shutdown(Shutdown::Both);
     shared.lose();
@@ -130,7 +130,7 @@ fn receive(stream: &mut Stream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// The protocol's error numbers are Linux's; ESHUTDOWN says that the server goes away.
+/// The protocol's error numbers are Linux's; ESHUTDOWN says that the server is shutting down.
 fn fault(code: u32) -> Fault {
     match Errno::from_raw_os_error(i32::try_from(code).ok().filter(|code| (1..4096).contains(code)).unwrap_or(5)) {
         Errno::SHUTDOWN => Fault::Ended,
@@ -149,7 +149,7 @@ fn header(command: u16, flags: u16, number: u64, at: u64, len: u32) -> [u8; 28] 
     header
 }
 
-/// `None` if the range is longer than the protocol can say.
+/// `None` if the range is longer than the protocol can express.
 fn message(number: u64, work: &Work) -> Option<Message> {
     let (command, flags, at, len, parts) = match work {
         Work::Read { at, parts } => (CMD_READ, 0, *at, read_len(parts), Vec::new()),
@@ -203,11 +203,11 @@ impl Engine for Link {
             sender.send(Err(Fault::Ended));
             return receiver;
         }
-        // In the table before it is sent: the answer may be faster than this thread.
+        // Into the table before it is sent: the reply may be faster than this thread.
         table.under_way.insert(number, work);
         drop(table);
         waiting.senders.insert(number, sender);
-        // The channel is closed only when the sending thread has lost the connection, and it says so to the table.
+        // The channel is closed only when the sending thread has lost the connection, and it records that in the table.
         let _ = self.send.as_ref().map(|send| send.send(message));
         receiver
     }
@@ -233,7 +233,7 @@ impl Engine for Link {
 }
 
 impl Drop for Link {
-    /// What was given is sent and answered before the connection ends, or the server has had its time.
+    /// Submitted requests are sent and answered before the connection ends, or the server's time is over.
     fn drop(&mut self) {
         let _ = self.stream.set_read_timeout(Some(PATIENCE));
         self.send = None;

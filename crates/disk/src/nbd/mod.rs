@@ -3,11 +3,11 @@
 //! After the protocol document of the NBD project (doc/proto.md): fixed newstyle handshake, simple replies, flush,
 //! forced writes (FUA) and trim where the server has them. No TLS.
 //!
-//! N1. A lost connection fails every request under way and every later one as *gone*; it is never made anew behind
-//!     the caller's back, for the server may have lost what was not flushed.
-//! N2. The server's word on lengths is bounded before anything is allocated.
+//! N1. A lost connection fails every request in flight and every later one as *gone*. It is not re-established behind
+//!     the caller's back, since the server may have lost what was not flushed.
+//! N2. Lengths that the server reports are bounded before anything is allocated.
 //!
-//! A server does not tell who else uses an export: unlike a file, it cannot be locked from here.
+//! A server does not tell who else uses an export: unlike a file, an export cannot be locked from here.
 
 mod handshake;
 mod link;
@@ -29,9 +29,9 @@ use stream::{Stream, Url};
 /// How to use an export.
 #[derive(Clone, Debug, Default)]
 pub struct NbdOptions {
-    /// No write, even if the server would take it.
+    /// Read only, even if the server accepts writes.
     pub read_only: bool,
-    /// Overrides what the server says of its cache: one that offers a flush has a volatile cache.
+    /// Overrides what the server reports about its cache: one that offers a flush has a volatile cache.
     pub volatile_cache: Option<bool>,
 }
 
@@ -39,7 +39,7 @@ pub struct NbdOptions {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NbdError {
-    /// The address is not one.
+    /// The address is not valid.
     #[error("not an address of the form nbd://host[:port]/export or nbd+unix:///export?socket=/path")]
     Url,
     /// No connection, or it broke.
@@ -58,7 +58,7 @@ pub enum NbdError {
     Refused {
         /// The error of the protocol.
         code: u32,
-        /// What the server says of it.
+        /// The server's text.
         text: String,
     },
 }

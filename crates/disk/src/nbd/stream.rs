@@ -29,7 +29,7 @@ impl Url {
             return Some(Url { place, export: decode(export.strip_prefix('/').unwrap_or(export))? });
         }
         let (place, export) = url.strip_prefix("nbd://")?.split_once('/').unwrap_or((url.strip_prefix("nbd://")?, ""));
-        // An IPv6 address stands in brackets, since it has colons of its own.
+        // An IPv6 address stands in brackets, since it contains colons.
         let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((host, "")) => (host, None),
             Some((host, port)) => (host, Some(port.strip_prefix(':')?)),
@@ -68,7 +68,7 @@ impl Stream {
         match place {
             Place::Tcp(host, port) => {
                 let stream = TcpStream::connect((host.as_str(), *port))?;
-                // A request that waits for more to come would wait for ever: we wait for its answer.
+                // A request held back until more data comes would be held forever: we wait for its reply.
                 stream.set_nodelay(true)?;
                 Ok(Stream::Tcp(stream))
             }
@@ -91,7 +91,7 @@ impl Stream {
     }
 
     pub(super) fn shutdown(&self, how: Shutdown) {
-        // A connection that is gone already is as good.
+        // A connection that is already gone needs no shutdown.
         let _ = match self {
             Stream::Tcp(stream) => stream.shutdown(how),
             Stream::Unix(stream) => stream.shutdown(how),

@@ -1,4 +1,4 @@
-//! Against a small server of our own: it keeps its export in memory, and counts flushes and forced writes.
+//! Against a small server of our own, which keeps its export in memory, and counts flushes and forced writes.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -18,7 +18,7 @@ struct Server {
     bytes: Vec<u8>,
     flushes: u32,
     forced: u32,
-    /// Hangs up at the so-manieth request.
+    /// Closes the connection at the request with this number.
     dies_at: Option<u32>,
     knows_go: bool,
     /// Transmission flags: has flags, flush, FUA, trim.

@@ -1,4 +1,4 @@
-//! What the queue gives to its callers: answers to come, and writes on their way.
+//! What the queue returns to its callers: results to come, and writes in flight.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,14 +11,14 @@ use super::ledger::{Stage, WriteState};
 use super::{Id, Inner, first_block};
 use crate::{Block, DiskError, DiskFuture, ReadPart};
 
-/// The answer of a read, a flush or a discard. It comes whether or not it is awaited.
+/// The result of a read, a flush or a discard. The request runs to its end whether or not this is awaited.
 #[must_use = "an error that nobody looks at is lost"]
 pub struct Answer<T>(Source<T>);
 
 enum Source<T> {
     Now(Option<Result<T, DiskError>>),
     Queued(Receiver<Result<T, DiskError>>, DiskError),
-    /// A disk that said it answers at once, and did not. The function makes the answer of what it gave.
+    /// A disk that promised to answer at once, and did not. The function converts its answer.
     Disk(DiskFuture<Result<Vec<ReadPart>, DiskError>>, fn(Vec<ReadPart>) -> T),
 }
 
@@ -27,7 +27,7 @@ impl<T> Answer<T> {
         Answer(Source::Now(Some(answer)))
     }
 
-    /// `lost` is the answer if the queue ends first.
+    /// `lost` is the result if the queue ends first.
     pub(super) fn wait(receiver: Receiver<Result<T, DiskError>>, lost: DiskError) -> Answer<T> {
         Answer(Source::Queued(receiver, lost))
     }
@@ -53,12 +53,12 @@ impl<T: Unpin> Future for Answer<T> {
     }
 }
 
-/// A write on its way. Dropping it does not stop the write.
+/// A write in flight. Dropping it does not stop the write.
 #[derive(Clone)]
 pub struct Written {
     queue: Rc<Inner>,
     pub(super) state: Rc<WriteState>,
-    /// Its number in the queue; 0 if it never came there.
+    /// Its number in the queue; 0 if it never got there.
     pub(super) id: Id,
 }
 
@@ -67,18 +67,18 @@ impl Written {
         Written { queue, state, id }
     }
 
-    /// Ready when the disk has the write, or has refused it. A power cut may still lose it.
+    /// Ready when the disk has completed the write, or refused it. A power cut may still lose it.
     pub fn completed(&self) -> Completed<'_> {
         Completed(self)
     }
 
-    /// Ready when a power cut cannot lose the write any more. Asks for a flush if one is needed; whoever waits at the
-    /// same time shares it.
+    /// Ready when a power cut cannot lose the write any more. Requests a flush if one is needed; concurrent waiters
+    /// share it.
     pub fn durable(&self) -> Durable<'_> {
         Durable { written: self, demand: true }
     }
 
-    /// As [`Written::durable`], but waits for a flush that somebody else asks for.
+    /// As [`Written::durable`], but waits for a flush that another task requests.
     pub fn when_durable(&self) -> Durable<'_> {
         Durable { written: self, demand: false }
     }
@@ -88,7 +88,7 @@ impl Written {
         self.id
     }
 
-    /// True once the disk has the write.
+    /// True once the disk has completed the write.
     pub fn is_completed(&self) -> bool {
         !matches!(self.state.stage(), Stage::Pending | Stage::Failed(_))
     }

@@ -1,7 +1,7 @@
-//! The book of what is completed and what is durable.
+//! The ledger of completed and durable writes.
 //!
-//! Completions are numbered. A flush, when it begins, notes the last number; if it succeeds, everything up to that
-//! number is durable, and if it fails, everything up to it that was not durable before never will be (Q2, Q3).
+//! Completions are numbered. A flush, when it begins, records the last number. If it succeeds, everything up to that
+//! number is durable; if it fails, everything up to it that was not durable before never will be (Q2, Q3).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,12 +12,12 @@ use rt::sync::Sender;
 
 use crate::DiskError;
 
-/// Where a write is on its way.
+/// How far a write has got.
 #[derive(Clone, Debug)]
 pub(super) enum Stage {
     /// In the queue or at the disk.
     Pending,
-    /// The disk has it; the number counts completions.
+    /// The disk has completed it; the number counts completions.
     Completed(u64),
     /// A power cut cannot lose it.
     Durable,
@@ -65,12 +65,12 @@ pub(super) struct Ledger {
     /// A completed write may be lost until a flush.
     volatile: bool,
     completed: u64,
-    /// Completed, and neither durable nor given up; in the order of completion. Only those that somebody asks for.
+    /// Completed, neither durable nor failed, in the order of completion. Only writes that a caller still holds.
     undecided: VecDeque<(u64, Rc<WriteState>)>,
-    /// The length of `undecided` at which those that nobody asks for any more are thrown out.
+    /// The length of `undecided` at which writes that no caller holds any more are dropped.
     sweep_at: usize,
-    /// The disk may hold something that is not durable and that no running flush covers. True at first: whoever used
-    /// the disk before us may not have flushed.
+    /// The disk may hold writes that are not durable and that no running flush covers. True at first: the previous user
+    /// of the disk may not have flushed.
     dirty: bool,
     running: Option<Flush>,
     wanted: bool,
@@ -88,7 +88,7 @@ pub(super) enum Join {
     Done,
     /// Wait for the flush on the disk.
     Wait,
-    /// Wait, and see to it that one is started.
+    /// Wait, and make sure that one is started.
     Start,
 }
 
@@ -110,8 +110,8 @@ impl Ledger {
         self.volatile
     }
 
-    /// A write, or with no `write` a discard, has completed. The number is the one that a flush must cover; `None` if it is
-    /// durable.
+    /// A write has completed, or (if `write` is `None`) a discard. Returns the number that a flush must cover; `None`
+    /// if it is durable.
     pub(super) fn complete(&mut self, write: Option<Rc<WriteState>>, fua: bool) -> Option<u64> {
         if !self.volatile || fua {
             write.inspect(|write| write.set(Stage::Durable));
@@ -129,7 +129,7 @@ impl Ledger {
         Some(self.completed)
     }
 
-    /// The last completion, if it is not known to be durable, or one before it.
+    /// The number of the last completion, if not everything up to it is known to be durable.
     pub(super) fn undurable(&self) -> Option<u64> {
         (self.dirty || self.running.is_some()).then_some(self.completed)
     }
@@ -139,13 +139,13 @@ impl Ledger {
         self.wanted && self.running.is_none()
     }
 
-    /// Someone waits until completion `number` is durable. True: see to it that a flush is started.
+    /// A caller waits until completion `number` is durable. True: make sure that a flush is started.
     pub(super) fn demand(&mut self, number: u64) -> bool {
         let covered = self.running.as_ref().is_some_and(|running| running.covers >= number);
         !covered && !std::mem::replace(&mut self.wanted, true)
     }
 
-    /// Someone waits until everything completed so far is durable.
+    /// A caller waits until everything completed so far is durable.
     pub(super) fn join(&mut self, waiter: FlushWaiter) -> Join {
         match &mut self.running {
             Some(running) if running.covers == self.completed => {
@@ -171,7 +171,7 @@ impl Ledger {
         true
     }
 
-    /// The flush on the disk has ended. The number is that of the last completion that it decided.
+    /// The flush at the disk has ended. Returns the number of the last completion that it decided.
     pub(super) fn end(&mut self, outcome: &Result<(), DiskError>) -> Option<u64> {
         let flush = self.running.take()?;
         self.dirty |= outcome.is_err();

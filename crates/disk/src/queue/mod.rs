@@ -1,20 +1,22 @@
-//! The I/O queue: the one door to a disk.
+//! The I/O queue: the only access to a disk.
 //!
 //! Q1. Two requests that share a byte, one of which changes it, reach the disk one after the other, in the order in
 //!     which they were issued. Otherwise a read could miss a write that was issued before it, and an old image could
 //!     land over a new one.
 //! Q2. A write is *durable* when it has completed and the cache is not volatile, or it was forced (FUA), or a flush
-//!     that **began after its completion** has succeeded. A flush that began before may not have seen it.
+//!     that **began after its completion** has succeeded. A flush that began before may not have covered it.
 //! Q3. A flush that fails makes no write durable, now or later: the disk may have dropped what it could not write, and
 //!     a later flush then succeeds over the loss. The owner of the buffer keeps it dirty and writes it again.
-//! Q4. At most one flush is at the disk. Whoever asks while it runs, and is not covered by it, shares the next one.
-//! Q5. A merged request that fails with an I/O error is tried again piece by piece, so that one bad sector condemns
-//!     only the buffer that it belongs to.
+//! Q4. At most one flush is at the disk. Callers that request one while it runs, and are not covered by it, share the
+//!     next one.
+//! Q5. A merged request that fails with an I/O error is tried again piece by piece, so that one bad sector fails only
+//!     the buffer that it belongs to.
 //!
-//! Q6. What a scheme wants in an order is written in it ([`Order`]); the rules are those of the page `order`, O1 to O3.
+//! Q6. Ordered writes carry an [`Order`]; its rules are O1 to O3 in `order`.
 //!
-//! Requests made in one turn of the executor are held back to its end and then go in the order of the scheduler
-//! ([`Scheduler`]), neighbours merged. On a disk that answers at once (`DiskInfo::immediate`) they go at once.
+//! Requests made in one turn of the executor are held back to its end. They are then sent in the order of the scheduler
+//! ([`Scheduler`]), with neighbours merged. On a disk that answers at once (`DiskInfo::immediate`) they are sent at
+//! once.
 
 mod handles;
 mod ledger;
@@ -46,35 +48,36 @@ type Id = u64;
 /// How a queue treats its disk.
 #[derive(Clone, Debug, Default)]
 pub struct QueueOptions {
-    /// Overrides what the disk says of its cache. `Some(false)` on a disk whose cache is volatile trades safety for
-    /// speed.
+    /// Overrides what the disk reports about its cache. `Some(false)` on a disk whose cache is volatile trades safety
+    /// for speed.
     pub volatile_cache: Option<bool>,
-    /// Requests at the disk at a time, at most the disk's own depth, which is also the default.
+    /// The most requests at the disk at a time; the default and the maximum are the disk's own depth.
     pub depth: Option<u32>,
     /// The order of waiting requests.
     pub scheduler: Scheduler,
-    /// The most bytes of a merged request, at most the disk's own limit, which is also the default. Zero: no merging.
+    /// The most bytes of a merged request; the default and the maximum are the disk's own limit. Zero: no merging.
     pub max_merge: Option<u32>,
 }
 
-/// What a queue has done since it was made.
+/// Counters of a queue since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Reads asked for.
+    /// Reads requested.
     pub reads: u64,
-    /// Writes asked for.
+    /// Writes requested.
     pub writes: u64,
-    /// Reads and writes that went to the disk as part of another one.
+    /// Reads and writes that were sent to the disk as part of another one.
     pub merged: u64,
-    /// Reads, writes and discards that the disk has answered, merged ones as one.
+    /// Reads, writes and discards that the disk has answered, a merged request counted once.
     pub transfers: u64,
     /// From issue to answer, the sum over all requests. Zero on a disk that answers at once.
     pub response: Duration,
-    /// From the disk's taking a transfer to its answer, the sum over all transfers. Zero on a disk that answers at once.
+    /// From sending a transfer to the disk to its answer, the sum over all transfers. Zero on a disk that answers at
+    /// once.
     pub service: Duration,
     /// Flushes of the disk.
     pub flushes: u64,
-    /// Discards asked for.
+    /// Discards requested.
     pub discards: u64,
     /// Bytes read from the disk.
     pub bytes_read: u64,
@@ -84,12 +87,12 @@ pub struct Stats {
     pub errors: u64,
     /// Requests that are not finished now.
     pub depth: usize,
-    /// The most that were ever unfinished at a time.
+    /// The most requests that were ever unfinished at a time.
     pub depth_max: usize,
 }
 
 impl Stats {
-    /// What was counted since `before`; how deep the queue is, and was, as it stands.
+    /// The counts since `before`; `depth` and `depth_max` as they are now.
     #[must_use]
     pub fn since(&self, before: &Stats) -> Stats {
         Stats {
@@ -121,13 +124,13 @@ struct Inner {
     depth: u32,
     max_merge: u64,
     pump: Rc<Notify>,
-    /// The scheduler lets the disk wait until then.
+    /// The scheduler holds the disk idle until then.
     holds_until: Cell<Option<Time>>,
     state: RefCell<State>,
 }
 
 impl Queue {
-    /// A queue on `disk`. Only one queue may stand on a disk: two know nothing of each other's order.
+    /// A queue on `disk`. Only one queue may stand on a disk: two queues do not know each other's order.
     pub fn new(rt: &Rt, disk: Rc<dyn Disk>, options: QueueOptions) -> Queue {
         let mut info = disk.info();
         info.volatile_cache = options.volatile_cache.unwrap_or(info.volatile_cache);
@@ -145,7 +148,7 @@ impl Queue {
         Queue(inner)
     }
 
-    /// What the disk says of itself, with the override of its cache.
+    /// The properties of the disk, with the override of its cache.
     pub fn info(&self) -> &DiskInfo {
         &self.0.info
     }
@@ -161,7 +164,7 @@ impl Queue {
         Stats { depth: state.unfinished(), ..state.stats }
     }
 
-    /// Reads `len` bytes. The request is made now, whether or not the answer is awaited.
+    /// Reads `len` bytes. The request is made now, whether or not the result is awaited.
     pub fn read(&self, at: DiskOff, len: usize, tag: Tag) -> Answer<Block> {
         if let Some(answer) = self.0.read_at_once(at, len, tag) {
             return answer;
@@ -171,7 +174,7 @@ impl Queue {
         answer
     }
 
-    /// Reads several ranges: neighbours go in one request. The answers come in the order of the ranges.
+    /// Reads several ranges; neighbours are merged into one request. The results come in the order of the ranges.
     pub fn read_many(&self, ranges: &[(DiskOff, usize)], tag: Tag) -> Vec<Answer<Block>> {
         let answers = ranges.iter().map(|&(at, len)| self.0.issue_read(at, len, tag)).collect();
         self.0.kick();
@@ -188,7 +191,7 @@ impl Queue {
         self.write_with(at, image, tag, true, Order::FREE)
     }
 
-    /// As [`Queue::write`], in this order with others (Q6).
+    /// As [`Queue::write`], in this order relative to others (Q6).
     pub fn write_in(&self, order: Order<'_>, at: DiskOff, image: Image, tag: Tag) -> Written {
         self.write_with(at, image, tag, false, order)
     }
@@ -211,7 +214,7 @@ impl Queue {
         Written::new(self.0.clone(), state, id)
     }
 
-    /// Makes everything completed so far durable. Requests that are still under way are not waited for.
+    /// Makes everything completed so far durable. Does not wait for requests in flight.
     pub fn flush(&self) -> Answer<()> {
         let mut state = self.0.state.borrow_mut();
         if !state.ledger.is_volatile() {
@@ -228,7 +231,7 @@ impl Queue {
         Answer::wait(receiver, DiskError::flush(CANCELLED))
     }
 
-    /// Says that a range is not needed any more. It keeps its place among overlapping requests.
+    /// Discards a range. The request keeps its place among overlapping requests.
     pub fn discard(&self, at: DiskOff, len: u64) -> Answer<()> {
         if let Err(error) = self.0.info.check(DiskOp::Discard, at, len) {
             return Answer::now(Err(error));
@@ -240,10 +243,10 @@ impl Queue {
     }
 }
 
-/// The tasks of the executor were dropped under a request that somebody still awaits.
+/// The executor's tasks were dropped while a request was still awaited.
 const CANCELLED: Cause = Cause::Io(rustix::io::Errno::CANCELED.raw_os_error());
 
-/// Starts what was asked for in this turn of the executor. Ends with the queue.
+/// Sends what was requested in this turn of the executor. Ends with the queue.
 async fn pump(queue: Weak<Inner>, bell: Rc<Notify>) {
     loop {
         bell.notified().await;
@@ -260,7 +263,7 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    /// The short way: a disk that answers at once, and nothing under way that could be in conflict.
+    /// The short way: a disk that answers at once, and no conflicting request in flight.
     fn read_at_once(&self, at: DiskOff, len: usize, tag: Tag) -> Option<Answer<Block>> {
         if !self.info.immediate || self.state.borrow().unfinished() > 0 {
             return None;
@@ -288,7 +291,7 @@ impl Inner {
         Answer::wait(receiver, DiskError::new(DiskOp::Read, at, len as u64, CANCELLED))
     }
 
-    /// The time, where it matters: a disk that answers at once has no use for it, and a clock costs something.
+    /// The time, if it matters: a disk that answers at once does not need it, and reading a clock costs something.
     fn now(&self) -> Time {
         if self.info.immediate { Time::ZERO } else { self.rt.now() }
     }
@@ -302,7 +305,7 @@ impl Inner {
         }
     }
 
-    /// Sends waiting requests to the disk, as many as it can use.
+    /// Sends waiting requests to the disk, up to its depth.
     fn dispatch(self: &Rc<Self>) {
         loop {
             let Some((run, mut transfer)) = self.next_transfer() else { return };
@@ -346,7 +349,7 @@ impl Inner {
         Some((run, transfer))
     }
 
-    /// The scheduler is asked again at `until`, or when a request comes.
+    /// The scheduler runs again at `until`, or when a request comes.
     fn hold_until(self: &Rc<Self>, until: Time) {
         if self.holds_until.replace(Some(until)) != Some(until) {
             let (queue, alarm) = (Rc::downgrade(self), self.rt.sleep_until(until));
@@ -402,7 +405,7 @@ impl Inner {
 }
 
 fn first_block(parts: Vec<ReadPart>) -> Block {
-    // OK to expect: a disk gives back the parts that it was given, and there was one.
+    // OK to expect: a disk returns the parts that it was given, and there was one.
     parts.into_iter().next().expect("the disk kept the buffer").block
 }
 

@@ -1,13 +1,13 @@
 //! Which writes must be durable before which: flags and chains (Ganger and Patt 1994, section 3).
 //!
-//! O1. What must follow a write goes to the disk only when that write is *durable* (Q2), not when it has completed: a
-//!     volatile cache may write the second and lose the first. So on such a cache an edge costs a flush, which all that
-//!     wait for one share.
-//! O2. Edges lead from requests to younger ones. So nobody waits for himself.
-//! O3. What must follow a write that failed is not written, and fails too. A read that was only held up goes on.
+//! O1. A write that must follow another goes to the disk only when that one is *durable* (Q2), not when it has
+//!     completed: a volatile cache may write the second and lose the first. So on such a cache an edge costs a flush,
+//!     which all waiting writes share.
+//! O2. Edges lead from requests to younger ones. So there is no cycle.
+//! O3. A write that must follow a failed write is not sent, and fails, too. A read that was only held up goes on.
 //!
-//! A flag is a gate that all younger requests stand at. A younger gate is reached through the older one, so whoever comes
-//! need know only the youngest: each request and each gate has few edges, however many wait.
+//! A flag is a gate at which all younger requests wait. A younger gate opens only after the older one, so a new request
+//! need know only the youngest gate: each request and each gate has few edges, however many requests wait.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use super::{Id, Written};
 use crate::DiskError;
 
-/// What a write must follow, and what must follow it; nothing but what shares its bytes (Q1) by default.
+/// Which writes a write must follow, and which must follow it; by default only those that share its bytes (Q1).
 #[derive(Clone, Copy, Default)]
 pub struct Order<'a> {
     /// It is a barrier: section 3.1.
@@ -26,7 +26,7 @@ pub struct Order<'a> {
 }
 
 impl Order<'_> {
-    /// None at all.
+    /// No order at all.
     pub const FREE: Order<'static> = Order { flag: None, after: &[] };
 }
 
@@ -35,7 +35,7 @@ impl Order<'_> {
 pub struct Flag {
     /// What it holds back.
     pub meaning: Meaning,
-    /// Reads pass (`-NR`). Otherwise they wait as writes do, and are waited for.
+    /// Reads pass (`-NR`). Otherwise they wait like writes, and are waited for.
     pub reads_pass: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct Flag {
 pub enum Meaning {
     /// It follows all older requests, and all younger ones follow it.
     Full,
-    /// All younger requests follow it and all older ones. Among the older ones it may go when it likes.
+    /// All younger requests follow it and all older ones. It has no order relative to the older ones.
     Back,
     /// All younger requests follow it.
     Part,
@@ -52,23 +52,23 @@ pub enum Meaning {
     Ignore,
 }
 
-/// So many requests since the last flag are remembered without a look at which of them are finished.
+/// So many requests since the last flag are kept before the finished ones are dropped.
 const SINCE_MIN: usize = 1024;
 
 /// Numbers gates in the order of their flags.
 type GateId = u64;
 
-/// Who waits.
+/// A node that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Node {
     Request(Id),
     Gate(GateId),
 }
 
-/// A node that an edge less leads to.
+/// A node that waits for one edge less.
 pub(super) struct Freed {
     pub(super) node: Node,
-    /// What it waited for has failed.
+    /// The request that it waited for has failed.
     pub(super) broken: Option<DiskError>,
     /// The edge was one that waited for a flush.
     pub(super) flushed: bool,
@@ -84,11 +84,11 @@ impl Freed {
     }
 }
 
-/// The edges that lead to a node.
+/// The unmet edges that lead to a node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Edges {
     all: u32,
-    /// Those whose request is completed, and not durable.
+    /// Edges whose request is completed, but not durable.
     at_flush: u32,
 }
 
@@ -101,7 +101,7 @@ impl Edges {
         self.all += 1;
     }
 
-    /// One of them waits for a flush from now on.
+    /// One edge waits for a flush from now on.
     pub(super) fn reach_flush(&mut self) {
         self.at_flush += 1;
     }
@@ -115,22 +115,23 @@ impl Edges {
         self.all == 0
     }
 
-    /// Nothing but a flush is waited for. Asked for earlier, it would not cover all of it.
+    /// Only a flush is waited for. A flush requested earlier would not cover all edges.
     pub(super) fn only_flush(self) -> bool {
         self.all > 0 && self.all == self.at_flush
     }
 }
 
-/// The gates, and who waits for a flush. The edges of requests are with the requests.
+/// The gates, and the nodes that wait for a flush. The edges of requests are stored with the requests.
 #[derive(Default)]
 pub(super) struct Gates {
     shut: FxHashMap<GateId, Gate>,
-    /// The youngest gate that is shut.
+    /// The youngest gate that is closed.
     youngest: Option<GateId>,
     last: GateId,
-    /// Requests since the last flag, for the next one that waits for them all. Kept once there has been such a flag.
+    /// Requests since the last flag, for the next flag that waits for all of them. Kept once there has been such a
+    /// flag.
     since: Option<Vec<Id>>,
-    /// Who waits until the completion with this number is durable.
+    /// The nodes that wait until the completion with this number is durable.
     at_flush: BTreeMap<u64, Vec<Node>>,
 }
 
@@ -144,7 +145,7 @@ struct Gate {
 }
 
 impl Gates {
-    /// The gate that a request stands at which comes now: it is among the followers of that gate from now on.
+    /// Makes a new request wait at the youngest gate, as a follower of that gate, if there is one.
     pub(super) fn stand_at(&mut self, id: Id, is_read: bool) -> bool {
         let Some(gate) = self.youngest.and_then(|gate| self.shut.get_mut(&gate)) else { return false };
         let stands = !(is_read && gate.reads_pass);
@@ -154,30 +155,30 @@ impl Gates {
         stands
     }
 
-    /// A request was issued; `unfinished` are all that are not finished.
+    /// A request was issued; `unfinished` are all requests that are not finished.
     pub(super) fn issued<T>(&mut self, id: Id, unfinished: &FxHashMap<Id, T>) {
         let Some(since) = &mut self.since else { return };
         since.push(id);
-        // Without another flag it would grow for ever.
+        // Without another flag it would grow forever.
         if since.len() > 2 * unfinished.len() + SINCE_MIN {
             since.retain(|id| unfinished.contains_key(id));
         }
     }
 
-    /// The requests since the last flag that waited for all of them; all that there are if this is the first one.
+    /// The requests since the last flag that waited for all of them; all requests if this is the first one.
     pub(super) fn take_since(&mut self, all: impl Iterator<Item = Id>) -> Vec<Id> {
         let fresh = Vec::new();
         self.since.replace(fresh).unwrap_or_else(|| all.collect())
     }
 
-    /// A new gate, at which all stand that come from now on. It has one edge of its own, so that it stays shut until all
-    /// others are drawn; the caller takes it away with [`Gates::freed`].
+    /// A new gate, at which all later requests wait. It has one edge of its own, so that it stays closed until all
+    /// others are added; the caller removes that edge with [`Gates::freed`].
     pub(super) fn shut(&mut self, reads_pass: bool, follows_older_gate: bool) -> GateId {
         self.last += 1;
         let gate = self.last;
         let (mut edges, mut reads_pass) = (Edges::one(), reads_pass);
         if let Some(older) = self.youngest.and_then(|older| self.shut.get_mut(&older)) {
-            // Nobody asks the older gate any more.
+            // The older gate is not consulted any more.
             reads_pass &= older.reads_pass;
             if follows_older_gate {
                 older.next = Some(gate);
@@ -189,12 +190,12 @@ impl Gates {
         gate
     }
 
-    /// The edges of a gate that is shut.
+    /// The edges of a closed gate.
     pub(super) fn edges(&mut self, gate: GateId) -> Option<&mut Edges> {
         self.shut.get_mut(&gate).map(|gate| &mut gate.edges)
     }
 
-    /// A gate waits for one less. If it was the last one it opens, and these are freed.
+    /// A gate waits for one edge less. If it was the last one, the gate opens, and its followers are returned.
     pub(super) fn freed(&mut self, id: GateId, freed: Freed) -> Vec<Freed> {
         let Some(gate) = self.shut.get_mut(&id) else { return Vec::new() };
         gate.edges.take(&freed);
@@ -209,7 +210,7 @@ impl Gates {
         nodes.map(|node| Freed::broken(node, gate.broken.clone())).collect()
     }
 
-    /// It waits until the completion with this number is durable.
+    /// `node` waits until the completion with this number is durable.
     pub(super) fn wait_for_flush(&mut self, number: u64, node: Node) {
         self.at_flush.entry(number).or_default().push(node);
     }

@@ -1,4 +1,4 @@
-//! Random requests with flags and chains, on a disk that keeps a record, against the definitions of O1 and of each flag.
+//! Random requests with flags and chains, on a recording disk, against the definitions of O1 and of each flag.
 
 use super::*;
 use crate::slow::SlowDisk;
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// A request for this sector was given to the disk.
+    /// A request for this sector reached the disk.
     Began(u64),
     Ended(u64),
     FlushBegan,
     FlushEnded,
 }
 
-/// Writes down when what begins and ends.
+/// Records when each request begins and ends.
 struct Watched {
     disk: SlowDisk,
     events: Rc<RefCell<Vec<Event>>>,
@@ -99,7 +99,7 @@ impl World {
         self.rt.block_on(self.rt.sleep(Duration::from_millis(1)));
     }
 
-    /// The request for `first` was durable (a read: finished) before the disk was given the one for `second`.
+    /// The request for `first` was durable (a read: finished) before the one for `second` reached the disk.
     fn in_order(&self, first: &Request, second: &Request) -> bool {
         let events = self.disk.events.borrow();
         let place = |event, from: usize| events[from..].iter().position(|e| *e == event).map(|at| at + from);
@@ -200,7 +200,7 @@ fn every_pair_is_in_the_order_that_the_definitions_demand() {
         }
         drop(reads);
     }
-    // Neither is everything demanded, nor done one after the other where it is not.
+    // The definitions do not demand every order, and requests without one are not serialised.
     assert!(demanded > 5000 && free > 5000, "{demanded} {free}");
 }
 
@@ -238,7 +238,7 @@ fn what_must_follow_a_failed_write_fails_and_a_read_goes_on() {
             assert_eq!(error.errno(), 5);
         }
         assert!(!world.disk.events.borrow().contains(&Event::Began(7)));
-        // Nothing is held back for ever by what has failed.
+        // A failure holds nothing back forever.
         let free = world.write(Order::FREE, 11);
         world.rt.block_on(free.durable()).unwrap();
     }

@@ -1,19 +1,19 @@
 //! Which requests touch the same bytes, and so must keep their order.
 //!
-//! A request that changes a range stands for all older ones that lie within it: it waits for them, and whoever shares a byte
-//! with one of them shares it with the younger one, too. So a block that is written a thousand times while the disk is
-//! behind costs each new write one edge, not a thousand.
+//! A request that changes a range stands for all older ones that lie within it: it waits for them, and a request that
+//! shares a byte with one of them shares it with the younger one, too. So a block that is written a thousand times
+//! while the disk lags behind costs each new write one edge, not a thousand.
 
 use std::collections::BTreeMap;
 
 use super::Id;
 
-/// The ranges of the requests that are not finished, but of those that a younger one stands for.
+/// The ranges of the requests that are not finished, except those that a younger one stands for.
 #[derive(Default)]
 pub(super) struct Overlap {
     /// By first byte: the first byte after the range, and whether the request changes it.
     ranges: BTreeMap<(u64, Id), (u64, bool)>,
-    /// No range here is longer: a search need not begin further to the left than this.
+    /// The length of the longest range: how far to the left a search must begin.
     longest: u64,
 }
 

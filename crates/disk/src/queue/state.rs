@@ -1,4 +1,4 @@
-//! The requests of a queue that are not finished: who waits for whom, what goes to the disk next, what came of it.
+//! The unfinished requests of a queue: which waits for which, what goes to the disk next, and how results are handled.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -33,13 +33,13 @@ struct Request {
     len: u64,
     tag: Tag,
     issued: Time,
-    /// From those that this one waits for (Q1, O1).
+    /// Edges from the requests that this one waits for (Q1, O1).
     edges: Edges,
-    /// Who waits for this one to complete (Q1).
+    /// Requests that wait for this one to complete (Q1).
     followers: Vec<Id>,
-    /// Who waits for this one to be durable (O1).
+    /// Nodes that wait for this one to be durable (O1).
     heirs: Vec<Node>,
-    /// Something that it must follow has failed (O3).
+    /// A write that it must follow has failed (O3).
     broken: Option<DiskError>,
     /// Not to be merged again (Q5).
     alone: bool,
@@ -70,13 +70,13 @@ impl Job {
     }
 }
 
-/// Requests that went to the disk as one, and when.
+/// Requests that were sent to the disk as one, and when.
 pub(super) struct Sent {
     pub(super) run: Vec<Id>,
     pub(super) at: Time,
 }
 
-/// What the disk is asked for. It is asked outside the borrow of the state: a disk may answer at once.
+/// The call to the disk. It is made outside the borrow of the state: a disk may answer at once.
 pub(super) enum Command {
     Read(Vec<ReadPart>),
     Write(Vec<WritePart>, bool),
@@ -102,7 +102,7 @@ impl State {
         self.requests.len()
     }
 
-    /// Takes in a request, and finds out whom it has to wait for (Q1, O1).
+    /// Adds a request, and finds the requests that it must wait for (Q1, O1).
     pub(super) fn issue(&mut self, now: Time, at: DiskOff, len: u64, tag: Tag, job: Job, order: Order<'_>) -> Id {
         self.issued += 1;
         let id = self.issued;
@@ -113,7 +113,7 @@ impl State {
             Job::Discard(_) => self.stats.discards += 1,
         }
         let State { requests, overlap, .. } = self;
-        // One of its own, until all others are drawn.
+        // One edge of its own, until all others are added.
         let mut edges = Edges::one();
         overlap.search(at.0, at.0 + len, changes, |other| {
             if let Some(other) = requests.get_mut(&other) {
@@ -132,7 +132,7 @@ impl State {
         id
     }
 
-    /// Draws the edges of a request that was just issued.
+    /// Adds the order's edges of a request that was just issued.
     fn put_in_order(&mut self, id: Id, is_read: bool, order: Order<'_>) {
         let flag = order.flag.filter(|flag| flag.meaning != Meaning::Ignore);
         if let Some(Flag { meaning: Meaning::Full, reads_pass }) = flag {
@@ -157,7 +157,7 @@ impl State {
         }
     }
 
-    /// The gate waits for all that came before `id` and after the last flag, and for what is completed and not durable.
+    /// The gate waits for all requests older than `id` since the last flag, and for completions that are not durable.
     fn wait_for_older(&mut self, gate: u64, id: Id, reads_pass: bool) {
         for older in self.gates.take_since(self.requests.keys().copied()).into_iter().filter(|older| *older != id) {
             let is_read = self.requests.get(&older).is_some_and(|older| matches!(older.job, Job::Read(_)));
@@ -187,7 +187,7 @@ impl State {
         }
     }
 
-    /// Draws an edge from a request that is not finished; from one that is there is none to draw.
+    /// Adds an edge from a request that is not finished; from a finished one there is none to add.
     fn edge(&mut self, from: Id, to: Node) {
         if let Some(request) = self.requests.get_mut(&from) {
             request.heirs.push(to);
@@ -208,7 +208,7 @@ impl State {
         }
     }
 
-    /// An edge comes from the completion with this number. A flush is asked for as soon as nothing else is waited for.
+    /// Adds an edge from the completion with this number. A flush is requested as soon as nothing else is waited for.
     fn wait_for_flush(&mut self, number: u64, node: Node) {
         self.gates.wait_for_flush(number, node);
         if let Some(edges) = self.edges(node) {
@@ -219,14 +219,14 @@ impl State {
         }
     }
 
-    /// One edge less leads to each of these, and to all that are free by it.
+    /// Removes one edge from each of these nodes, and from all that become free by it.
     fn free(&mut self, mut freed: Vec<Freed>) {
         while let Some(one) = freed.pop() {
             freed.extend(self.free_one(one));
         }
     }
 
-    /// One edge less leads to this one. If it was the last, a gate opens, and a request may go, or fails (O3).
+    /// Removes one edge from this node. If it was the last, a gate opens, or a request may be sent, or fails (O3).
     fn free_one(&mut self, freed: Freed) -> Vec<Freed> {
         let node = freed.node;
         let next = match node {
@@ -256,10 +256,10 @@ impl State {
         }
     }
 
-    /// Takes the next request and, as far as they may go with it, its neighbours above.
+    /// Takes the next request and the neighbours above it that can be merged with it.
     ///
     /// # Errors
-    /// The moment until which nothing shall go, if the scheduler would rather wait.
+    /// The moment until which nothing shall be sent, if the scheduler prefers to wait.
     pub(super) fn take_run(
         &mut self,
         now: Time,
@@ -292,7 +292,7 @@ impl State {
         Ok(Some(run))
     }
 
-    /// What to ask the disk for, so that the requests of `run` are done.
+    /// The call to the disk for the requests of `run`.
     pub(super) fn command(&self, run: &[Id]) -> (DiskOff, Command) {
         let request = |id| &self.requests[id];
         let first = request(&run[0]);
@@ -304,7 +304,7 @@ impl State {
         (first.at, command)
     }
 
-    /// The disk has answered the requests of `run`, which went as one.
+    /// The disk has answered the requests of `run`, which were sent as one.
     pub(super) fn finish(&mut self, now: Time, run: Sent, outcome: Result<Vec<ReadPart>, DiskError>) {
         let Sent { run, at: sent } = run;
         self.at_disk -= 1;
@@ -359,7 +359,8 @@ impl State {
             }
             Job::Write { fua, state, image } => {
                 self.stats.bytes_written += request.len;
-                // Before the owner learns of it: otherwise the owner's next change would copy the buffer for nothing.
+                // Before the owner is notified: otherwise the owner's next change would make a needless copy of the
+                // buffer.
                 drop(image);
                 self.ledger.complete(Some(state), fua)
             }
@@ -381,7 +382,7 @@ impl State {
         self.overlap.remove(request.at.0, id);
         self.stats.errors += 1;
         let error = DiskError::new(request.job.op(), request.at, request.len, cause.clone());
-        // A read is only waited for.
+        // A read is only waited for, so its failure fails no other request.
         let broken = (!matches!(request.job, Job::Read(_))).then(|| error.clone());
         let mut freed = done(request.followers);
         freed.extend(request.heirs.into_iter().map(|heir| Freed::broken(heir, broken.clone())));
@@ -401,7 +402,7 @@ impl State {
     }
 }
 
-/// The request that these waited for is finished, well or not (Q1).
+/// The request that these waited for is finished, with or without success (Q1).
 fn done(followers: Vec<Id>) -> Vec<Freed> {
     followers.into_iter().map(|follower| Freed::well(Node::Request(follower))).collect()
 }

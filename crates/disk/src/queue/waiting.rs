@@ -1,11 +1,11 @@
-//! Which of the waiting requests goes next.
+//! The schedulers: which of the waiting requests is sent next.
 //!
-//! The schedulers are those of Worthington, Ganger and Patt (SIGMETRICS 1994, section 3) and, of Linux, the two that
-//! know time. Each picks among requests that are free to go; what must wait for another one is not here (O1).
+//! They are those of Worthington, Ganger and Patt (SIGMETRICS 1994, section 3) and the two of Linux that use time. Each
+//! picks among requests that may be sent; requests that must wait for another one are not here (O1).
 //!
-//! S1. A scheduler only chooses. Whatever it picks, or lets wait, no order between requests is broken by it.
-//! S2. No request waits for ever while others keep coming, but under [`Scheduler::Sstf`] and [`Scheduler::Sptf`], whose
-//!     starvation is part of what the papers measure.
+//! S1. A scheduler only chooses. Whatever it picks or delays, it breaks no order between requests.
+//! S2. No request waits forever while others keep coming, except under [`Scheduler::Sstf`] and [`Scheduler::Sptf`],
+//!     whose starvation is part of what the papers measure.
 //! S3. The same requests at the same moments are picked in the same order: ties go to the older request.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,30 +19,30 @@ use super::Id;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Scheduler {
-    /// One way across the disk, upwards, and back to the lowest waiting address: C-LOOK.
+    /// C-LOOK: one way across the disk, upwards, then back to the lowest waiting address.
     #[default]
     CLook,
-    /// The elevator: up to the highest waiting address, then down to the lowest. It turns where nothing is left ahead,
-    /// not at the end of the disk (LOOK, which is what is built where SCAN is said).
+    /// The elevator: up to the highest waiting address, then down to the lowest. It turns when no request is left
+    /// ahead, not at the end of the disk (LOOK, which implementations of SCAN usually are).
     Scan,
     /// First come, first served.
     Fcfs,
-    /// The shortest way from where the last request ended, in addresses: what a host can know.
+    /// The shortest distance from where the last request ended, in addresses: what a host can know.
     Sstf,
     /// The shortest time until the first byte passes the head, rotation included. A disk that does not know it
-    /// ([`crate::Disk::positioning`]) is treated as under [`Scheduler::Sstf`].
+    /// ([`crate::Disk::positioning`]) is scheduled as under [`Scheduler::Sstf`].
     Sptf,
     /// Linux's deadline: C-LOOK in batches of 16, reads before writes but not more than twice in a row, and the oldest
     /// first once it has waited for 0.5 s (a read) or 5 s (a write).
     Deadline,
-    /// As [`Scheduler::Deadline`], and after a read the disk is held for up to 6 ms, since whoever has read often reads on
-    /// nearby (Iyer and Druschel, SOSP 2001, section 3). Two waits in vain, and it does not wait again before a read has
-    /// come so soon by itself.
+    /// As [`Scheduler::Deadline`], but after a read the disk is held idle for up to 6 ms, since a process that has read
+    /// often reads on nearby (Iyer and Druschel, SOSP 2001, section 3). After two waits in vain it does not wait again
+    /// before a read has come that soon without waiting.
     Anticipatory,
 }
 
 impl Scheduler {
-    /// All of them, by the names that users give.
+    /// All of them, by their names for users.
     pub const ALL: [(&'static str, Scheduler); 7] = [
         ("c-look", Scheduler::CLook),
         ("scan", Scheduler::Scan),
@@ -60,17 +60,17 @@ impl Scheduler {
 
 const READ_EXPIRES: Duration = Duration::from_millis(500);
 const WRITE_EXPIRES: Duration = Duration::from_secs(5);
-/// Requests of one direction before the other one, or an expired one, is looked at.
+/// Requests of one direction before the other direction, or an expired request, is considered.
 const BATCH: u32 = 16;
-/// Batches of reads that may go while writes wait.
+/// Batches of reads that may be sent while writes wait.
 const STARVED: u32 = 2;
 const ANTICIPATION: Duration = Duration::from_millis(6);
-/// A read so close to where the last one ended is what was hoped for, in bytes.
+/// A read this close to the end of the last one, in bytes, is the one anticipated.
 const NEAR: u64 = 1 << 20;
-/// Waits in vain after which there is no more waiting.
+/// Waits in vain after which it stops waiting.
 const PATIENCE: u32 = 2;
 
-/// What a scheduler needs to know of a request.
+/// What a scheduler needs to know about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) start: u64,
@@ -79,7 +79,7 @@ pub(super) struct Entry {
     pub(super) issued: Time,
 }
 
-/// What goes next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pick {
     /// This one; it stays until it is removed.
@@ -90,14 +90,14 @@ pub(super) enum Pick {
     Nothing,
 }
 
-/// What the disk says of the way to an address, in nanoseconds, if it says anything.
+/// The disk's positioning time to an address, in nanoseconds, if it reports one.
 pub(super) type Positioning<'a> = &'a dyn Fn(u64, bool) -> Option<u64>;
 
-/// The requests that may go now: none of them waits for another one.
+/// The requests that may be sent now: none of them waits for another one.
 pub(super) struct Waiting {
     scheduler: Scheduler,
     by_start: BTreeSet<(u64, Id)>,
-    /// Writes and reads, oldest first; kept only for a scheduler that looks at more than addresses.
+    /// Writes and reads, oldest first; kept only for a scheduler that uses more than addresses.
     by_age: [BTreeMap<Id, Entry>; 2],
     /// Where the last request ended.
     head: u64,
@@ -118,7 +118,7 @@ struct Batch {
 /// Anticipation's state.
 #[derive(Default)]
 struct Hope {
-    /// The end of the last read, until something else was picked.
+    /// The end of the last read, until another request was picked.
     after: Option<Time>,
     in_vain: u32,
 }
@@ -156,7 +156,7 @@ impl Waiting {
         }
     }
 
-    /// The next request. One that is not removed may be picked again.
+    /// The next request. It may be picked again until it is removed.
     pub(super) fn pick(&mut self, now: Time, positioning: Positioning<'_>) -> Pick {
         if self.by_start.is_empty() {
             return Pick::Nothing;
@@ -181,7 +181,7 @@ impl Waiting {
         self.by_start.range((start, 0)..=(start, Id::MAX)).next().map(|&(_, id)| id)
     }
 
-    /// A transfer that ends at `head` has gone to the disk.
+    /// A transfer that ends at `head` was sent to the disk.
     pub(super) fn moved_to(&mut self, head: u64) {
         self.head = head;
         self.hope.after = None;

@@ -1,4 +1,4 @@
-//! All groups read at a mount: many reads under way at a time, past the cache, in which there is nothing yet.
+//! Reading all groups at a mount: many reads in flight at a time, past the cache, which is still empty.
 
 use crate::{Ffs, corrupt};
 use buf::Role;
@@ -9,12 +9,12 @@ use ondisk::{CgLayout, Cgx, Geometry};
 use std::collections::VecDeque;
 use vfs::{Error, Result};
 
-/// Reads under way at a time.
+/// Reads in flight at a time.
 const READS: usize = 32;
 
 impl Ffs {
-    /// Takes the counts from the groups themselves: after a crash they are right, and the array may be old. A group
-    /// that cannot be read is condemned, and the others are counted.
+    /// Takes the counts from the groups themselves: after a crash they are right, and the array may be stale. A group
+    /// that cannot be read is marked bad, and the others are counted.
     pub(crate) async fn recount(&self) {
         self.suspects.begin(self.g.ncg);
         let mut reads: VecDeque<(Cgx, Answer<Block>)> = VecDeque::new();
@@ -36,7 +36,7 @@ impl Ffs {
         }
     }
 
-    /// Takes over what a group's block says. `false` where it must be mended, or condemned.
+    /// Takes over the counts of a group's block. `false` if it must be repaired, or marked bad.
     fn look_at_group(&self, c: Cgx, bytes: &[u8]) -> bool {
         let Ok(layout) = cg::check(bytes, &self.g, c) else { return false };
         let Some(cg) = Cg::new(bytes, layout, self.g.endian) else { return false };
@@ -54,7 +54,7 @@ impl Ffs {
         }
     }
 
-    /// Checks a group's block in the cache; one that a crash may have torn is put in order (K4).
+    /// Checks a group's block in the cache, and repairs one that a crash may have torn (K4).
     pub(crate) fn accept_group(&self, c: Cgx, buf: &buf::BufRef) -> Result<CgLayout> {
         let checked = cg::check(&buf.bytes(), &self.g, c);
         if !self.suspects.at_work() {

@@ -1,19 +1,20 @@
-//! What a crash has left in use: the maps behind [`ufs::leaks`].
+//! What a crash has leaked: the maps behind [`ufs::leaks`].
 //!
-//! A fragment has leaked if its bit said "in use" when the volume was mounted and nothing has pointed to it since. The
-//! list of suspects begins as all bits of that moment. What an inode points to is struck from it, and so is what a
-//! ticket names, at the moment at which the ticket is written.
+//! A fragment has leaked if it was marked in use at the mount and nothing has pointed to it since. The list of suspects
+//! begins with all bits set at that moment. What an inode points to is removed from it, and so is what a ticket names,
+//! when the ticket is issued.
 //!
-//! K1. A live change makes nothing look leaked. What is taken after the mount was not on the list, or was struck when it
-//!     was freed. What is freed is struck while its ticket is written, in the same turn in which the pointer is cleared.
-//! K2. Any state of an inode since the mount will do to strike by: what it points to at the end, and pointed to at the
-//!     mount, it has pointed to at every moment between. So an image that is older than the buf does no harm.
-//! K3. The list takes a bit a fragment, of groups that have anything on it, and goes when the reclaim ends.
-//! K4. A group's block of such a volume may be torn: some of its sectors old, some new. Each bit of its two maps is then
-//!     old or new, and soft updates make both safe: a bit says "free" only after everything that pointed there was
-//!     durably gone. So counts, run lengths and cluster map are made new from the maps, and the block is accepted with
-//!     any hash if all that does not change in a volume's life is right. An inode beyond `cg_initediblk` of a torn block
-//!     was never written, and is free.
+//! K1. A live change makes nothing look leaked. What is allocated after the mount was not on the list, or was removed
+//!     from it when it was freed. What is freed is removed when its ticket is issued, in the same turn in which the
+//!     pointer is cleared.
+//! K2. Any state of an inode since the mount may be used: what it points to at the end, and pointed to at the mount, it
+//!     has pointed to at every moment between. So an image older than the buf does no harm.
+//! K3. The list takes a bit per fragment, for groups that have anything on it, and is dropped when the reclaim ends.
+//! K4. A group's block of such a volume may be torn: some of its sectors old, some new. Each bit of its two maps is
+//!     then old or new, and soft updates makes both safe: a bit says "free" only after everything that pointed there
+//!     was durably gone. So counts, run lengths and cluster map are rebuilt from the maps, and the block is accepted
+//!     with any hash if everything that is constant in a volume's life is right. An inode beyond `cg_initediblk` of a
+//!     torn block was never written, and is free.
 
 mod groups;
 mod recover;
@@ -27,15 +28,15 @@ use ufs::UsedInodes;
 /// The list of suspects, while there is one.
 #[derive(Default)]
 pub(crate) struct Suspects {
-    /// The volume was left by a crash of soft updates, and is being looked through.
+    /// A crash of soft updates has left the volume, and the scan is running.
     at_work: Cell<bool>,
-    /// One bit a fragment, of groups with any.
+    /// One bit per fragment, for groups with any.
     frags: RefCell<Vec<Option<Vec<u8>>>>,
     inodes: RefCell<Option<Vec<Option<UsedInodes>>>>,
 }
 
 impl Suspects {
-    /// A list for a volume that soft updates have left, if `at_work`.
+    /// A list for a volume that a crash of soft updates has left, if `at_work`.
     pub(crate) fn new(at_work: bool) -> Suspects {
         Suspects { at_work: Cell::new(at_work), ..Suspects::default() }
     }
@@ -45,7 +46,7 @@ impl Suspects {
         self.at_work.get()
     }
 
-    /// Everything that a group has in use is suspect.
+    /// Everything in use in a group is suspect.
     fn add_group(&self, g: &Geometry, c: Cgx, cg: &Cg<'_>) {
         let mut used: Vec<u8> = cg.free().iter().map(|free| !free).collect();
         let ndblk = cg.layout().ndblk;
@@ -71,7 +72,7 @@ impl Suspects {
         }
     }
 
-    /// Strikes a run from the list.
+    /// Removes a run from the list.
     fn strike(&self, g: &Geometry, at: FragNo, frags: u32) {
         let mut groups = self.frags.borrow_mut();
         if let Some(Some(group)) = groups.get_mut(g.dtog(at).0 as usize) {
@@ -108,7 +109,7 @@ impl Suspects {
 }
 
 impl Ffs {
-    /// Puts a torn group's block in order (K4). The caller has checked all that does not change.
+    /// Repairs a torn group's block (K4). The caller has checked everything that is constant.
     fn mend_torn(&self, group: &mut cg::CgMut<'_>) {
         let (ready, ipg) = (group.view().initediblk(), self.g.ipg);
         if self.g.format == ondisk::Format::Ufs2 {

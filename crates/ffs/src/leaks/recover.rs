@@ -10,9 +10,9 @@ use std::ops::Range;
 use ufs::{Extent, Inode, Piece, Recover, UsedInodes};
 use vfs::{Error, Result};
 
-/// Blocks of inodes that are read at a time.
+/// Blocks of inodes read at a time.
 const BLOCKS: u32 = 16;
-/// Runs that are freed in one step.
+/// Runs freed in one step.
 const RUNS: usize = 128;
 
 impl Recover for Ffs {
@@ -114,7 +114,7 @@ impl Recover for Ffs {
 }
 
 impl Ffs {
-    /// Reads blocks of inodes that lie one after the other.
+    /// Reads contiguous blocks of inodes.
     async fn read_inode_blocks(&self, c: Cgx, blocks: Range<u32>) -> Result<disk::Block> {
         let at = DiskOff(self.g.byte(self.g.cgimin(c).plus(blocks.start * self.g.frag)).0);
         let len = (blocks.end - blocks.start) as usize * self.g.bsize as usize;
@@ -167,8 +167,8 @@ impl Ffs {
         Ok(())
     }
 
-    /// No file has more than the volume. Blocks of pointers that lead in circles would keep the scan, and who waits for the
-    /// inode, for as long as three levels of pointers last.
+    /// No file has more blocks than the volume. A cycle of pointer blocks would occupy the scan, and calls that wait
+    /// for the inode, for as long as three levels of pointers last.
     fn bounded(&self, ino: Ino, extent: &Extent) -> Result<()> {
         let all = self.g.size.saturating_mul(u64::from(self.g.fsize / 512));
         match extent.sectors <= all {

@@ -1,5 +1,5 @@
-//! Locks with contents. The semaphore decides who is in; the `RefCell` only shows the compiler that it is right, and
-//! its borrow cannot fail.
+//! Locks with contents. The semaphore decides who holds the lock; the `RefCell` only satisfies the compiler, and its
+//! borrow cannot fail.
 
 use std::cell::{Ref, RefCell, RefMut};
 use std::ops::{Deref, DerefMut};
@@ -24,13 +24,13 @@ impl<T> Mutex<T> {
         MutexGuard { value: self.value.borrow_mut(), _permit: permit }
     }
 
-    /// Takes the lock if it is free and nobody waits.
+    /// Takes the lock if it is free and no task waits.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         let permit = self.semaphore.try_acquire(1)?;
         Some(MutexGuard { value: self.value.borrow_mut(), _permit: permit })
     }
 
-    /// The contents: with the lock itself in hand nobody else can be in.
+    /// The contents: exclusive access to the lock itself means that no task holds it.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -41,7 +41,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// Holds a [`Mutex`]. Fields drop in order: the borrow ends before the next task is let in.
+/// Holds a [`Mutex`]. Fields drop in order: the borrow ends before the next task gets the lock.
 pub struct MutexGuard<'a, T> {
     value: RefMut<'a, T>,
     _permit: Permit<'a>,
@@ -83,7 +83,7 @@ impl<T> RwLock<T> {
         Some(WriteGuard { value: self.value.borrow_mut(), _permit: permit })
     }
 
-    /// The contents: with the lock itself in hand nobody else can be in.
+    /// The contents: exclusive access to the lock itself means that no task holds it.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }

@@ -1,7 +1,7 @@
-//! Locks for tasks of one thread: fair, cancellable, and free of charge when nobody else wants them.
+//! Locks for tasks of one thread: fair, cancellable, and free of cost when uncontended.
 //!
-//! S1. Whoever asked first is served first; nobody overtakes the queue, so nobody starves.
-//! S2. What is given up by a dropped future goes to the next in the queue: a cancelled call cannot lose a lock.
+//! S1. Waiting tasks are served in the order in which they came; no task overtakes the queue, so none starves.
+//! S2. What a dropped future would have got goes to the next task in the queue: a cancelled call cannot lose a lock.
 //! S3. An acquisition that need not wait is ready at its first poll and allocates nothing.
 
 mod lock;

@@ -6,34 +6,34 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// Tells waiting tasks that something has changed.
+/// Notifies waiting tasks that something has changed.
 #[derive(Default)]
 pub struct Notify(RefCell<State>);
 
 #[derive(Default)]
 struct State {
-    /// How often everybody was told.
+    /// How often all waiters were notified.
     rounds: u64,
-    /// [`Notify::notify_one`] was called and nobody waited.
+    /// [`Notify::notify_one`] was called while no task waited.
     stored: bool,
-    /// In the order of their numbers. A waiter that is no longer here has been told.
+    /// In the order of their numbers. A waiter that is no longer here was notified.
     queue: VecDeque<(u64, Waker)>,
     next: u64,
 }
 
 impl Notify {
-    /// Nobody waits.
+    /// Without waiters.
     pub fn new() -> Notify {
         Notify::default()
     }
 
-    /// Ready after the next call that tells this waiter. A [`Notify::notify_all`] between this call and the first
+    /// Ready after the next call that notifies this waiter. A [`Notify::notify_all`] between this call and the first
     /// poll counts, so "test, make the future, test again, await" loses nothing.
     pub fn notified(&self) -> Notified<'_> {
         Notified { notify: self, round: self.0.borrow().rounds, number: None }
     }
 
-    /// Tells everyone who waits now.
+    /// Notifies all tasks that wait now.
     pub fn notify_all(&self) {
         let told = {
             let mut state = self.0.borrow_mut();
@@ -45,7 +45,7 @@ impl Notify {
         }
     }
 
-    /// Tells whoever has waited longest; if nobody waits, the next one to come. Such calls do not add up.
+    /// Notifies the task that has waited longest; if none waits, the next one to come. Such calls do not add up.
     pub fn notify_one(&self) {
         let mut state = self.0.borrow_mut();
         let first = state.queue.pop_front();
@@ -104,7 +104,7 @@ impl Drop for Notified<'_> {
         match state.queue.binary_search_by_key(&number, |(n, _)| *n) {
             Ok(place) => drop(state.queue.remove(place)),
             Err(_) if state.rounds == self.round => {
-                // Told by `notify_one` and dropped before it looked: the news goes to the next (S2).
+                // Notified by `notify_one` and dropped before it was polled: the next one is notified instead (S2).
                 drop(state);
                 self.notify.notify_one();
             }

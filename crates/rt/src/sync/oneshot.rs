@@ -34,7 +34,7 @@ impl<T> Sender<T> {
         self.0.borrow_mut().value = Some(value);
     }
 
-    /// True if nobody can receive any more.
+    /// True if the receiver is gone.
     pub fn is_closed(&self) -> bool {
         Rc::strong_count(&self.0) == 1
     }

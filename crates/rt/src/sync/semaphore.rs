@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Permits that tasks take and give back; the queue is served strictly in order (S1).
+/// Permits that tasks take and return; the queue is served strictly in order (S1).
 ///
 /// As a lock without contents: [`Semaphore::lock`], of which a reader takes one permit and a writer
 /// [`Semaphore::ALL`].
@@ -15,7 +15,7 @@ pub struct Semaphore(RefCell<State>);
 
 struct State {
     free: u32,
-    /// In the order of their numbers. A waiter that is no longer here has been given its permits.
+    /// In the order of their numbers. A waiter that is no longer here has got its permits.
     queue: VecDeque<Waiter>,
     next: u64,
 }
@@ -50,7 +50,7 @@ impl Semaphore {
         self.0.borrow().queue.len()
     }
 
-    /// Takes `wants` permits, waiting behind whoever came before. More permits than there are is a wait for ever.
+    /// Takes `wants` permits, waiting behind earlier tasks. More permits than exist means waiting forever.
     pub fn acquire(&self, wants: u32) -> Acquire<'_> {
         Acquire { semaphore: self, wants, state: Stage::New }
     }
@@ -73,7 +73,7 @@ impl Semaphore {
         took.then(|| OwnedPermit { semaphore: self, count: wants })
     }
 
-    /// Adds `count` permits that nobody took before, or gives back what [`Permit::keep`] kept.
+    /// Adds `count` new permits, or returns what [`Permit::keep`] kept.
     pub fn add(&self, count: u32) {
         self.0.borrow_mut().free += count;
         self.serve();
@@ -155,7 +155,7 @@ impl Drop for Acquire<'_> {
         let mut state = self.semaphore.0.borrow_mut();
         match state.place(number) {
             Some(place) => drop(state.queue.remove(place)),
-            // The permits were given, but the task was dropped before it learnt of it (S2).
+            // The permits were granted, but the task was dropped before it was polled (S2).
             None => state.free += self.wants,
         }
         drop(state);
@@ -163,7 +163,7 @@ impl Drop for Acquire<'_> {
     }
 }
 
-/// Permits that go back when this is dropped.
+/// Permits that are returned when this is dropped.
 #[must_use = "the permits go back as soon as this is dropped"]
 pub struct Permit<'a> {
     semaphore: &'a Semaphore,
@@ -171,7 +171,7 @@ pub struct Permit<'a> {
 }
 
 impl Permit<'_> {
-    /// Keeps the permits taken; [`Semaphore::add`] gives them back.
+    /// Keeps the permits taken; [`Semaphore::add`] returns them.
     pub fn keep(mut self) {
         self.count = 0;
     }

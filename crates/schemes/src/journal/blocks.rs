@@ -9,17 +9,18 @@ use disk::DiskOff;
 use ondisk::redo::{self, Waiting};
 use vfs::{Error, Result};
 
-/// One part in so many of the journal: with less left what it holds goes home before the next transaction is written.
+/// One part in so many of the journal. When less is free, the journal is checkpointed before the next transaction is
+/// written.
 const SPARE: u64 = 16;
 
 pub(crate) struct Blocks {
     journal: Journal,
-    /// Bytes of a fragment: what places are counted in, and the journal's own block.
+    /// Bytes of a fragment: the unit of places, and the journal's own block.
     frag: u32,
     marks: Marks<Seq>,
 }
 
-/// A transaction, and whether a replay would write another one, with its lists alone (Q8).
+/// A transaction; and whether a replay would write another one, with its lists alone (Q8).
 pub(crate) struct Form {
     whole: Transaction,
     replay_writes: bool,
@@ -30,7 +31,7 @@ fn failed(error: blockjournal::Error) -> Error {
 }
 
 impl Blocks {
-    /// Blocks of the journal that a transaction takes, with or without its images.
+    /// Blocks of the journal that a transaction needs, with or without its images.
     fn cost(&self, form: &Transaction, with_images: bool) -> u64 {
         let block = self.frag as usize;
         let images: usize = form.blocks.iter().map(|(_, image)| image.len() / block).sum();
@@ -38,7 +39,7 @@ impl Blocks {
         self.journal.cost(images, form.revoked.len() as u64, form.note.len() as u64)
     }
 
-    /// What waits to be freed has no contents any more.
+    /// Blocks that wait to be freed: their contents are not needed any more.
     fn revoked(&self, capture: &Capture) -> Vec<(DiskOff, u64)> {
         let frag = u64::from(self.frag);
         let runs = capture.waiting.iter().flat_map(|waiting| match waiting {
@@ -99,7 +100,7 @@ impl Log for Blocks {
 
     fn reclaim(&self, before: Txn, now: bool) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
-            // Each tail is a write of the superblock: not for a little.
+            // Each tail is a write of the superblock: not for a small gain.
             if !now && self.journal.room() > self.journal.size() * 3 / 4 {
                 return Ok(());
             }

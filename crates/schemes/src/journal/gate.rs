@@ -1,20 +1,20 @@
-//! The gate: which calls run, and when the next may begin.
+//! The gate: which calls run, and when the next one may begin.
 //!
-//! A transaction is captured while no call runs, so that it holds whole calls only. To capture one the gate is closed:
-//! calls that run go on to their end, and those that would begin wait. It is open again before anything is written.
+//! A transaction is captured while no call runs, so that it holds whole calls only. To capture one, the gate is closed:
+//! running calls finish, and new ones wait. It is open again before anything is written.
 
 use buf::Op;
 use std::collections::BTreeMap;
 
-/// The most that a call has done.
+/// The largest change that a call has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Done {
-    /// Nothing, as one that was refused; or only what changes as often as files are read and overwritten: times, and
-    /// contents in place.
+    /// None, as for a refused call; or only what reading and overwriting files changes often: times, and contents in
+    /// place.
     Little,
     /// Something else.
     Much,
-    /// A name came, went, or means another inode.
+    /// A name was added, removed, or names another inode.
     Names,
 }
 
@@ -26,20 +26,20 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// The call runs, if it may begin now; one at a time where `alone`.
+    /// Admits the call if it may begin now; with `alone` only if no other call runs.
     pub(super) fn enter(&mut self, op: Op, alone: bool) -> bool {
         let may = !self.closed && (!alone || self.running.is_empty());
         may && self.running.insert(op.id, Done::Little).is_none()
     }
 
-    /// A running call has done this.
+    /// A running call has made this change.
     pub(super) fn does(&mut self, op: Op, done: Done) {
         if let Some(most) = self.running.get_mut(&op.id) {
             *most = done.max(*most);
         }
     }
 
-    /// A call has ended. `None` for one that never began.
+    /// A call has ended. `None` if it never began.
     pub(super) fn leave(&mut self, op: Op) -> Option<Done> {
         self.running.remove(&op.id)
     }

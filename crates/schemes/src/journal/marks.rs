@@ -1,4 +1,4 @@
-//! Where transactions begin in a log, as far as it still has them.
+//! Where the transactions that a log still holds begin.
 //!
 //! marks-1. The log may forget everything up to the end of the last transaction that is *noted*, never up to its own end: a
 //!     transaction that is being written has records there already, and is not noted before it is durable.
@@ -7,7 +7,7 @@ use super::Txn;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-/// Places of a log, oldest first, each with its transaction.
+/// Positions in a log, oldest first, each with its transaction.
 pub(super) struct Marks<P> {
     all: RefCell<VecDeque<(Txn, P)>>,
     end: Cell<P>,

@@ -1,18 +1,18 @@
-//! The bufs of which the log knows more than their home does.
+//! The bufs whose home locations are older than what the log has.
 //!
-//! M1. A buf joins the running transaction before its first change in it, and its image of that moment is kept: what the
-//!     transaction has changed is the difference.
-//! M2. Three states of a buf can be newer than its home: one that is durable in the log (*stable*), one on its way there
-//!     (*pending*), and that of the running transaction. Only a stable one may go home.
-//! M3. `low` is the first transaction of which the home lacks something. The log must not forget it; not even when the buf
-//!     is thrown away, for that counts only once it is in the log itself.
+//! M1. A buf joins the running transaction before its first change in it, and its image of that moment is kept: the
+//!     difference is what the transaction has changed.
+//! M2. Three states of a buf can be newer than its home: one that is durable in the log (*stable*), one that is being
+//!     written to the log (*pending*), and that of the running transaction. Only a stable one may be written home.
+//! M3. `low` is the first transaction with a change that the home lacks. The log must not drop it, even if the buf is
+//!     discarded, until the discard is durable in the log itself.
 
 use super::Txn;
 use buf::{BufRef, ImageNo};
 use disk::{DiskOff, Image};
 use std::rc::Rc;
 
-/// A buf as a transaction left it.
+/// The state of a buf after a transaction.
 #[derive(Clone)]
 struct State {
     txn: Txn,
@@ -22,14 +22,15 @@ struct State {
 
 struct Member {
     buf: BufRef,
-    /// In the running transaction since: the image before its first change, where that lay, and nothing of it did.
+    /// If it is in the running transaction: the image before its first change, its address then, and whether the home
+    /// had nothing of it.
     running: Option<(Image, Option<DiskOff>, bool)>,
     pending: Option<State>,
     stable: Option<State>,
     low: Option<Txn>,
-    /// The last transaction of which it has something, of the stable ones.
+    /// The last stable transaction that changed it.
     last: Txn,
-    /// Images on their way home, with the last transaction in each.
+    /// Images being written home, each with the last transaction in it.
     sent: Vec<(ImageNo, Txn)>,
 }
 
@@ -38,17 +39,17 @@ impl Member {
         self.running.is_none() && self.pending.is_none() && self.low.is_none()
     }
 
-    /// It is newer than what is stable of it.
+    /// It is newer than its stable state.
     fn is_newer(&self) -> bool {
         self.running.is_some() || self.pending.is_some()
     }
 
-    /// The buf lies where, and is as long as, it was then.
+    /// The buf has the same address and length as in `state`.
     fn is_in_place(&self, state: &State) -> bool {
         (self.buf.addr(), self.buf.len()) == (state.at, state.image.len())
     }
 
-    /// An image is at home; how many were on their way until then.
+    /// An image has landed at home. Returns how many images in flight that completes.
     fn landed(&mut self, image: ImageNo) -> usize {
         let before = self.sent.len();
         let home = self.sent.iter().filter(|(number, _)| *number <= image).map(|(_, txn)| *txn).max();
@@ -59,7 +60,7 @@ impl Member {
         before - self.sent.len()
     }
 
-    /// What was pending is durable in the log.
+    /// The pending state is durable in the log.
     fn stabilise(&mut self) {
         if let Some(state) = self.pending.take() {
             self.low.get_or_insert(state.txn);
@@ -68,12 +69,12 @@ impl Member {
         }
     }
 
-    /// The first transaction of which its home lacks something, or will (M3).
+    /// The first transaction with a change that its home lacks, or will lack (M3).
     fn lacks(&self) -> Option<Txn> {
         self.low.or(self.pending.as_ref().map(|state| state.txn))
     }
 
-    /// Home has all of it up to `txn`.
+    /// Its home has everything up to `txn`.
     fn is_home(&mut self, txn: Txn) {
         let later = self.last > txn;
         self.low = self.low.filter(|low| later || *low > txn).map(|low| low.max(txn.next()));
@@ -83,33 +84,33 @@ impl Member {
 /// What a transaction has done to a block.
 pub(crate) struct Captured {
     pub(crate) at: DiskOff,
-    /// The block before, as the log and its home have it; `None` where they have nothing of it.
+    /// The block before, as log and home have it; `None` if they have nothing of it.
     pub(crate) before: Option<Image>,
     pub(crate) now: Image,
 }
 
-/// What may leave in a buf's place.
+/// What may be written in place of a buf.
 pub(super) enum Going {
     /// The buf as it is.
     AsIs,
-    /// What of it is stable.
+    /// Its stable state.
     Stable(Image),
     /// Nothing, until this transaction is durable.
     After(Txn),
 }
 
-/// All of them, by the slots of the bufs.
+/// All members, by the slots of their bufs.
 #[derive(Default)]
 pub(super) struct Members {
     all: Vec<Option<Member>>,
     free: Vec<u32>,
-    /// Joined the running transaction, in their order.
+    /// Members of the running transaction, in the order of joining.
     running: Vec<u32>,
-    /// Bytes of these.
+    /// Their bytes.
     bytes: usize,
-    /// Captured, not stable.
+    /// Captured, not stable yet.
     pending: Vec<u32>,
-    /// Thrown away by a transaction that is not durable yet (M3).
+    /// Discarded by a transaction that is not durable yet (M3).
     gone: Vec<(Member, Txn)>,
     on_their_way: usize,
 }
@@ -126,7 +127,7 @@ impl Members {
         matches!(self.all.get(at), Some(Some(member)) if member.running.is_some())
     }
 
-    /// M1.
+    /// Joins the running transaction (M1).
     pub(super) fn join(&mut self, buf: &BufRef) {
         let index = match buf.slot() {
             0 => {
@@ -156,7 +157,7 @@ impl Members {
         self.bytes += buf.len();
     }
 
-    /// The running transaction has changed something.
+    /// The running transaction has changes.
     pub(super) fn has_running(&self) -> bool {
         !self.running.is_empty()
     }
@@ -166,7 +167,7 @@ impl Members {
         self.bytes
     }
 
-    /// Takes what the running transaction, whose number is `txn`, has changed.
+    /// Captures the changes of the running transaction, whose number is `txn`.
     pub(super) fn capture(&mut self, txn: Txn) -> Vec<Captured> {
         let (mut captured, mut stay) = (Vec::with_capacity(self.running.len()), Vec::new());
         self.bytes = 0;
@@ -175,7 +176,7 @@ impl Members {
             let Some((before, was_at, new)) = member.running.take() else { continue };
             let (now, placed) = (member.buf.image(), member.buf.addr().filter(|_| member.buf.is_dirty()));
             let Some(at) = placed else {
-                // No pointer leads to it yet: it was filled, and whoever sets the pointer makes it dirty.
+                // It has no pointer yet: it was filled, and setting the pointer will make it dirty.
                 member.running = Some((before, was_at, new));
                 stay.push(index);
                 continue;
@@ -193,7 +194,7 @@ impl Members {
         captured
     }
 
-    /// All that was captured is durable in the log.
+    /// Everything that was captured is durable in the log.
     pub(super) fn stabilise(&mut self, txn: Txn) {
         for index in std::mem::take(&mut self.pending) {
             let Some(member) = self.all.get_mut(index as usize).and_then(Option::as_mut) else { continue };
@@ -207,7 +208,7 @@ impl Members {
         self.gone.iter_mut().for_each(|(member, _)| member.stabilise());
     }
 
-    /// M2: what of `buf` may leave, as its image number `image`.
+    /// What of `buf` may be written, as its image number `image` (M2).
     pub(super) fn leaving(&mut self, buf: &BufRef, image: ImageNo, running: Txn) -> Going {
         let Some(member) = self.of(buf) else { return Going::AsIs };
         let newer = match (&member.running, &member.pending) {
@@ -226,25 +227,26 @@ impl Members {
         going
     }
 
-    /// Whether `buf` may leave as it is.
+    /// Whether `buf` may be written as it is.
     pub(super) fn is_stable(&self, buf: &BufRef) -> bool {
         let at = (buf.slot() as usize).wrapping_sub(1);
         !matches!(self.all.get(at), Some(Some(member)) if member.running.is_some() || member.pending.is_some())
     }
 
-    /// An image is at home.
+    /// An image has landed at home.
     pub(super) fn landed(&mut self, buf: &BufRef, image: ImageNo) {
         let landed = self.each(buf, |member| member.landed(image));
         self.on_their_way -= landed;
     }
 
-    /// A write of `buf` failed: what left in it is not at home.
+    /// A write of `buf` failed: its images in flight are not at home.
     pub(super) fn failed(&mut self, buf: &BufRef) {
         let lost = self.each(buf, |member| std::mem::take(&mut member.sent).len());
         self.on_their_way -= lost;
     }
 
-    /// Does this to the member that `buf` is, and to what it was before it was thrown away; the sum of the answers.
+    /// Applies `with` to the member of `buf`, and to those of its discarded predecessors; returns the sum of the
+    /// results.
     fn each(&mut self, buf: &BufRef, with: impl Fn(&mut Member) -> usize) -> usize {
         let gone = self.gone.iter_mut().filter(|(member, _)| Rc::ptr_eq(&member.buf, buf));
         let mut sum: usize = gone.map(|(member, _)| with(member)).sum();
@@ -255,7 +257,7 @@ impl Members {
         sum
     }
 
-    /// `buf` was thrown away by a call of the transaction `running` (M3).
+    /// `buf` was discarded by a call of the transaction `running` (M3).
     pub(super) fn discarded(&mut self, buf: &BufRef, running: Txn) {
         let Some(index) = (buf.slot() as usize).checked_sub(1) else { return };
         let Some(mut member) = self.all.get_mut(index).and_then(Option::take) else { return };
@@ -268,7 +270,7 @@ impl Members {
             Some(_) => self.gone.push((member, running)),
             None => self.on_their_way -= member.sent.len(),
         }
-        // A number that is still among the pending ones must not be another buf's before these are settled.
+        // An index among the pending ones must not be reused for another buf before these are settled.
         self.pending.retain(|pending| *pending as usize != index);
         self.free.push(index as u32);
     }
@@ -282,21 +284,22 @@ impl Members {
         }
     }
 
-    /// The first transaction of which a home lacks something (M3).
+    /// The first transaction with a change that a home lacks (M3).
     pub(super) fn low(&self) -> Option<Txn> {
         let gone = self.gone.iter().map(|(member, _)| member);
         self.all.iter().flatten().chain(gone).filter_map(Member::lacks).min()
     }
 
-    /// Bufs whose homes lack something of a transaction up to `upto`.
+    /// Bufs whose homes lack a change of a transaction up to `upto`.
     pub(super) fn behind(&self, upto: Txn) -> Vec<BufRef> {
         let gone = self.gone.iter().map(|(member, _)| member);
         let behind = self.all.iter().flatten().chain(gone).filter(|member| member.low.is_some_and(|low| low <= upto));
         behind.map(|member| member.buf.clone()).collect()
     }
 
-    /// What is stable of bufs that have another place or length since, or were thrown away, so that it cannot leave in their
-    /// place (M2): where its home is. That is nobody else's before the next transaction is durable.
+    /// Stable states of bufs that have moved, changed their length or were discarded since, so that they cannot be
+    /// written in place of the buf (M2); with the address of their old home. No other file gets that place before the
+    /// next transaction is durable.
     pub(super) fn left_behind(&self) -> Vec<(BufRef, Txn, DiskOff, Image)> {
         let moved = |member: &&Member| {
             member.is_newer() && member.stable.as_ref().is_some_and(|state| !member.is_in_place(state))
@@ -309,7 +312,7 @@ impl Members {
         self.all.iter().flatten().filter(moved).chain(gone).filter_map(left).collect()
     }
 
-    /// What was left behind of `buf` by `txn` is at home.
+    /// The state that `txn` left of `buf` is at its old home.
     pub(super) fn came_home(&mut self, buf: &BufRef, txn: Txn) {
         self.each(buf, |member| {
             member.stable.take_if(|state| state.txn == txn);
@@ -318,7 +321,7 @@ impl Members {
         });
     }
 
-    /// Images are on their way home.
+    /// Images are being written home.
     pub(super) fn has_sent(&self) -> bool {
         self.on_their_way > 0
     }

@@ -1,30 +1,31 @@
-//! Journals: what calls change is written to a log before it goes home.
+//! Journals: changes are written to a log before they are written in place.
 //!
-//! One machine, three logs. The calls of a while make a *transaction*; it is captured while none of them runs, made
-//! durable in the log as a whole, and only then may its bufs go home, lazily and in any order. After a crash the log is
-//! replayed: each transaction that is whole happens again. `wafs` and `journal-file` log the bytes that changed (Seltzer,
-//! Ganger, McKusick, Smith, Soules and Stein, "Journaling versus Soft Updates", USENIX 2000, sections 3.2 and 5),
-//! `block-journal` whole blocks, as ext3 does.
+//! One mechanism, three logs. The calls of a period form a *transaction*. It is captured while none of them runs, made
+//! durable in the log as a whole, and only then may its bufs be written in place ("go home", to be checkpointed),
+//! lazily and in any order. After a crash the log is replayed: each complete transaction is applied again. `wafs` and
+//! `journal-file` log the bytes that changed (Seltzer, Ganger, McKusick, Smith, Soules and Stein, "Journaling versus
+//! Soft Updates", USENIX 2000, sections 3.2 and 5), `block-journal` whole blocks, as ext3 does.
 //!
-//! Q1. A transaction holds whole calls (see `gate`); one with a call that was given up is never written. A crash so finds
-//!     each call done or not begun, but for the contents of files, and nothing has to be undone: what is not whole in the
-//!     log never left memory. (The paper's systems write a record for each step, and undo what has no end mark.)
-//! Q2. A buf goes home only with what is durable in the log ([`Rule::LogBeforeBuf`]). Changes of the running transaction
-//!     are held back: its image of the last one leaves instead (see `members`).
-//! Q3. What a transaction frees is free once it is durable ([`Rule::LogBeforeReuse`]). Until the maps say so in a
-//!     transaction of their own, each transaction lists what still waits, and replay frees that: nothing leaks.
-//! Q4. An inode without a name is listed in each transaction as long as somebody has it open: replay frees it.
-//! Q5. The log keeps a transaction until all homes have what it changed ([`Rule::HomeBeforeReclaim`]), and the last one as
-//!     long as it lists anything.
-//! Q6. A call that changes little waits for nobody but the capture; one that finds the running transaction too long for
-//!     the log waits until it is captured.
-//! Q7. With `data=journal` contents are in the log as all else. Those of one call that the log has no room for go home
-//!     first, past it, and the transaction voids what the log has of their places. Of such a call a part may be there.
-//!     Such a buf stays past the log until the transaction is captured, whatever room there is by then: in the log as well, it
-//!     could not leave before the transaction is durable, which waits for it.
-//! Q8. Behind each transaction that lists files without a name the log has room for one more that has these lists and
-//!     nothing else: what a replay writes before it frees such files (`fsck::redo`, P5). Else a crash could leave a log that
-//!     cannot be replayed. A transaction without that room is not written, as if it did not fit.
+//! Q1. A transaction holds whole calls (see `gate`); one with a cancelled call is never written. So a crash leaves each
+//!     call done or not begun, except for the contents of files, and nothing has to be undone: what is not complete in
+//!     the log never left memory. (The paper's systems write a record for each step, and undo what has no end mark.)
+//! Q2. A buf is written in place only with changes that are durable in the log ([`Rule::LogBeforeBuf`]). Changes of the
+//!     running transaction are held back: the image from the last transaction is written instead (see `members`).
+//! Q3. What a transaction frees is free once it is durable ([`Rule::LogBeforeReuse`]). Until the maps show that in a
+//!     transaction of their own, each transaction lists what still waits, and replay frees it: nothing leaks.
+//! Q4. An inode without a name is listed in each transaction as long as a caller has it open: replay frees it.
+//! Q5. The log keeps a transaction until all its changes are in place ([`Rule::HomeBeforeReclaim`]), and the last one
+//!     as long as it lists anything.
+//! Q6. A call that changes little waits only for a capture; one that finds the running transaction too long for the log
+//!     waits until it is captured.
+//! Q7. With `data=journal` contents are logged like everything else. If the contents of one call do not fit into the
+//!     log, they are first written in place, past the log, and the transaction voids what the log has for their places.
+//!     A crash may leave a part of such a call. Such a buf stays outside the log until the transaction is captured,
+//!     however much room there is by then: if the log had it as well, it could not be written before the transaction is
+//!     durable, which waits for it.
+//! Q8. Behind each transaction that lists files without a name, the log has room for one more transaction with only
+//!     these lists: what a replay writes before it frees such files (`fsck::redo`, P5). Otherwise a crash could leave a
+//!     log that cannot be replayed. A transaction without that room is not written, as if it did not fit.
 
 mod blocks;
 mod gate;
@@ -60,7 +61,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use vfs::Result;
 
-/// The number of a transaction; 1 is a mount's first.
+/// The number of a transaction; the first of a mount is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Txn(pub(crate) u64);
 
@@ -74,31 +75,32 @@ impl Txn {
     }
 }
 
-/// How a journal of this kind is kept.
+/// How a journal of this kind works.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Policy {
     /// Its name.
     pub(crate) name: &'static str,
     /// When a call returns.
     pub(crate) mode: LogMode,
-    /// What of files' contents the log has, or waits for.
+    /// Which contents of files are logged, or awaited.
     pub(crate) data: DataMode,
-    /// How long changes may be in memory only, where nobody asks for them.
+    /// How long changes may be only in memory, if no call waits for them.
     pub(crate) commit: Duration,
-    /// Calls after which a transaction is captured, though nobody asks.
+    /// Calls after which a transaction is captured, if no call waits.
     pub(crate) calls: u32,
-    /// The log says each second where it starts, so that a replay is short; else when that frees enough of it.
+    /// The log records each second where it starts, so that a replay is short; otherwise only when that frees enough of
+    /// it.
     pub(crate) restless: bool,
-    /// What is durable in the log goes home directly after, and not when the syncer or the log's end asks for it.
+    /// Durable transactions are checkpointed at once, not when the syncer or a full log demands it.
     pub(crate) home_at_once: bool,
 }
 
-/// Calls of a transaction that nobody asks for, in `wafs`: of empty files made and removed so many make two blocks of 4 KiB
-/// in the log.
+/// Calls per transaction if no call waits, in `wafs`: so many calls that make and remove empty files fill two blocks of
+/// 4 KiB in the log.
 const CALLS: u32 = 256;
 
-/// The same in `journal-file`, which writes its log in clusters of 64 KiB: of calls on empty files so many fill
-/// 60 of them.
+/// The same in `journal-file`, which writes its log in clusters of 64 KiB: so many calls on empty files fill 60 of
+/// them.
 const CALLS_OF_A_CLUSTER: u32 = 3200;
 
 /// The scheme `block-journal`.
@@ -152,9 +154,9 @@ struct Shared<L> {
     policy: Policy,
     rules: Rules<Rule>,
     state: RefCell<State>,
-    /// The log, once there is one. A volume that was forced has none, and then no order either.
+    /// The log, once it exists. A volume mounted by force has none, and then no order either.
     log: RefCell<Option<Rc<L>>>,
-    /// Woken by everything that somebody may wait for.
+    /// Notified by every event that a task may wait for.
     changed: Notify,
 }
 
@@ -165,25 +167,26 @@ struct State {
     watched: bool,
     /// The running transaction.
     running: Txn,
-    /// Calls that have ended in it and had done more than [`Done::Little`]. What those do is bounded by its bytes and its age.
+    /// Calls of it that have ended and did more than [`Done::Little`]. Little changes are bounded by their bytes and
+    /// age.
     calls: u32,
-    /// Since when it has something.
+    /// Since when it has changes.
     since: Option<Time>,
-    /// Contents that must be durable before it is. They pin no buf: a file may be longer than the cache.
+    /// Contents that must be durable before it. They pin no buf: a file may be larger than the cache.
     data: Vec<Landing>,
-    /// Contents among these that the log would have had, and were too many for it (Q7).
+    /// Contents among these that belong into the log, but did not fit (Q7).
     past: BTreeMap<Key, BufRef>,
-    /// Ripe when it is durable (Q3), and those of the one that is being written.
+    /// Tickets that are ripe when it is durable (Q3), with those of the transaction being written.
     tickets: Vec<Ticket>,
     ripening: Vec<Ticket>,
-    /// All up to here are durable.
+    /// All transactions up to this one are durable.
     durable: Txn,
-    /// The last one in the log, if it lists something: what it lists must stay there until another one says otherwise,
-    /// however little of it is left in memory (Q5).
+    /// The last transaction in the log, if it lists anything. Its lists must stay in the log until another transaction
+    /// replaces them, even if few of them are left in memory (Q5).
     lists: Option<Lists>,
-    /// Somebody waits for all up to here.
+    /// A call waits for all transactions up to this one.
     wanted: Txn,
-    /// A task captures and writes.
+    /// A task is capturing and writing.
     at_work: bool,
     checkpointing: bool,
     failed: Option<String>,
@@ -248,7 +251,7 @@ impl<L: Log> Journal<L> {
         self.shared.log.borrow().is_some()
     }
 
-    /// Whether the log has what is in such a buf.
+    /// Whether the contents of such a buf are logged.
     fn logs(&self, role: Role) -> bool {
         match role {
             Role::Superblock | Role::Summary | Role::Log => false,
@@ -257,7 +260,7 @@ impl<L: Log> Journal<L> {
         }
     }
 
-    /// Q7: the log has no room for these contents, and nothing newer of them than what is at home.
+    /// Q7: the log has no room for these contents, and has nothing newer of them than their home.
     fn is_too_much(&self, members: &Members, buf: &BufRef) -> bool {
         let most = self.shared.log.borrow().as_ref().map_or(usize::MAX, |log| log.most());
         buf.slot() == 0 && members.running_bytes() + buf.len() > most / 2
@@ -271,7 +274,7 @@ impl<L: Log> Journal<L> {
         }
     }
 
-    /// All that has happened until now, durable in the log.
+    /// Makes everything done so far durable in the log.
     fn all_durable(&self, cache: &Rc<Cache>) -> Boxed<'static, Result<()>> {
         let upto = self.shared.now();
         Shared::durable(&self.shared, cache, upto)
@@ -279,15 +282,15 @@ impl<L: Log> Journal<L> {
 }
 
 impl<L: Log> Shared<L> {
-    /// The last transaction that has something of what has happened until now.
+    /// The last transaction that has changes so far.
     fn now(&self) -> Txn {
         let state = self.state.borrow();
         if state.has_something() { state.running } else { state.running.before() }
     }
 }
 
-/// A volume that failed, or was dropped without an unmount: what the tickets free stays taken in memory, and the log says
-/// what became of it.
+/// A volume that failed, or was dropped without an unmount: what the tickets free stays allocated in memory, and the
+/// log records what became of it.
 impl Drop for State {
     fn drop(&mut self) {
         self.tickets.drain(..).chain(self.ripening.drain(..)).for_each(|ticket| drop(ticket.redeem()));
@@ -300,9 +303,9 @@ impl State {
     }
 }
 
-/// How many changes a step is of which a log of logical records, as those of the paper, has one each: an inode, a name or a
-/// link made or removed, a block taken or freed. What a size or a time becomes is no change of names or maps; a new block has
-/// its record with the pointer.
+/// The number of records that a log of logical records, like the paper's, would have for this step: one for each inode,
+/// name or link made or removed, and each block taken or freed. A new size or time changes no names or maps; the record
+/// of a new block counts with its pointer.
 fn changes_of(step: &Step<'_>) -> u64 {
     match step {
         Step::BlocksReleased { blocks, .. } => blocks.len() as u64,
@@ -376,7 +379,7 @@ impl<L: Log> Scheme for Journal<L> {
             let goes_past =
                 |state: &State| state.past.contains_key(&buf.key()) || self.is_too_much(&state.members, buf);
             if buf.kind() == Role::Data && goes_past(&state) {
-                // One that was thrown away meanwhile is not the one that has its key now.
+                // A discarded buf may have the same key; the present one replaces it.
                 state.past.insert(buf.key(), buf.clone());
             } else {
                 state.members.join(buf);
@@ -418,7 +421,7 @@ impl<L: Log> Scheme for Journal<L> {
         Must::Nothing
     }
 
-    /// What it has changed is in the running transaction, which is never captured then (Q1).
+    /// Its changes are in the running transaction, which is then never captured (Q1).
     fn give_up(&self, _cache: &Rc<Cache>, op: Op) {
         {
             let mut state = self.shared.state.borrow_mut();
@@ -502,7 +505,7 @@ impl<L: Log> Scheme for Journal<L> {
             return Must::Wait(Box::pin(async move { cache.write_all(contents).await }));
         }
         contents.retain(|buf| !self.logs(buf.kind()));
-        // The log is asked only after the contents are there: a size over them must not be durable first.
+        // The log is checked only after the contents are durable: a size over them must not be durable first.
         let (shared, cache) = (self.shared.clone(), cache.clone());
         Must::Wait(Box::pin(async move {
             cache.write_all(contents).await?;
@@ -542,7 +545,7 @@ impl<L: Log> Scheme for Journal<L> {
         Shared::work(&self.shared, cache);
         let shared = self.shared.clone();
         cache.rt().spawn(async move {
-            // An error is kept, for the next caller.
+            // An error is kept for the next caller.
             let _ = shared.reclaim().await;
         });
     }
@@ -562,7 +565,7 @@ impl<L: Log> Scheme for Journal<L> {
 }
 
 impl<L: Log> Journal<L> {
-    /// Q3: the ledger tells of what waits to be freed, from the first call on.
+    /// Q3: the ledger reports what waits to be freed, from the first call on.
     fn watch(&self, cache: &Rc<Cache>) {
         let mut state = self.shared.state.borrow_mut();
         if std::mem::replace(&mut state.watched, true) {

@@ -1,4 +1,4 @@
-//! What waits to be freed, and the inodes without a name: the part of a volume's state that is in no block (Q3, Q4).
+//! What waits to be freed, and the inodes without a name: the part of a volume's state that no block holds (Q3, Q4).
 
 use buf::{Freed, Told};
 use ondisk::redo::Waiting;
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
 pub(super) struct Outstanding {
-    /// By their first fragment, which no two share.
+    /// By the first fragment, which is unique.
     blocks: BTreeMap<FragNo, Vec<(FragNo, u32)>>,
     inodes: BTreeMap<Ino, bool>,
     nameless: BTreeSet<Ino>,
@@ -15,7 +15,7 @@ pub(super) struct Outstanding {
 }
 
 impl Outstanding {
-    /// A ticket was written, or given back.
+    /// A ticket was issued or returned.
     pub(super) fn told(&mut self, told: Told<'_>) {
         match told {
             Told::Issued(Freed::Blocks { runs, .. }) => {
@@ -37,12 +37,12 @@ impl Outstanding {
         self.changed = true;
     }
 
-    /// An inode has so many links now.
+    /// An inode now has this many links.
     pub(super) fn links(&mut self, ino: Ino, links: u16) {
         self.changed |= if links == 0 { self.nameless.insert(ino) } else { self.nameless.remove(&ino) };
     }
 
-    /// Something is other than when it was taken last.
+    /// Something has changed since [`Outstanding::take`].
     pub(super) fn has_changed(&self) -> bool {
         self.changed
     }

@@ -8,7 +8,7 @@ use ondisk::redo::{self, Changed, Transaction};
 use std::cell::Cell;
 use vfs::{Error, Result};
 
-/// One part in so many of the log: with less left what it holds goes home before the next transaction is written.
+/// One part in so many of the log. When less is free, the log is checkpointed before the next transaction is written.
 const SPARE: u64 = 16;
 
 pub(crate) struct Redo {
@@ -17,21 +17,21 @@ pub(crate) struct Redo {
     bytes: Cell<u64>,
 }
 
-/// A transaction as its bytes; and how many one has that has its lists and nothing else, if a replay would write that (Q8).
+/// The bytes of a transaction; and the length of one with only its lists, if a replay would write that (Q8).
 pub(crate) struct Form {
     bytes: Vec<u8>,
     lists: Option<usize>,
 }
 
 impl Redo {
-    /// Bytes of the log that a transaction of so many takes: each record begins with a header, the last one is padded to a
-    /// unit, and the first may begin behind the unit that a crash has left.
+    /// Bytes of the log that a transaction of `bytes` bytes needs: each record begins with a header, the last one is
+    /// padded to a unit, and the first may begin after the unit that a crash has left.
     fn room_for(&self, bytes: usize) -> u64 {
         let records = bytes.div_ceil(self.log.record_most().max(2) - 1) as u64;
         bytes as u64 + (records + 1) * 128 + 2 * u64::from(self.log.unit())
     }
 
-    /// What must be free for it (Q8).
+    /// Bytes that must be free for it (Q8).
     fn room_with_lists(&self, form: &Form) -> u64 {
         let lists = form.lists.map_or(0, |lists| self.room_for(lists) + u64::from(self.log.unit()));
         self.room_for(form.bytes.len()) + lists
@@ -86,7 +86,7 @@ impl Log for Redo {
 
     fn write(&self, txn: Txn, form: Form) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
-            // What is reclaimed in memory only a crash takes back.
+            // Room reclaimed only in memory would be lost in a crash.
             if form.lists.is_some() && self.log.space().free < self.room_with_lists(&form) {
                 self.log.checkpoint().await.map_err(failed)?;
             }

@@ -1,4 +1,4 @@
-//! The rules of a journal, and which crash would go wrong without each.
+//! The rules of a journal, with the crash that each prevents.
 
 use crate::AllocInit;
 use crate::rules::RuleNames;
@@ -6,13 +6,13 @@ use crate::rules::RuleNames;
 /// A rule of the journals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Rule {
-    /// The transaction is durable before a buf that it changed goes home (the write-ahead rule). Otherwise the volume has
-    /// half of a call, and no log to say so.
+    /// The transaction is durable before a buf that it changed is written in place (the write-ahead rule). Otherwise
+    /// the volume has half of a call, and no log that completes it.
     LogBeforeBuf,
-    /// What was freed is free only after the transaction that freed it is durable. Otherwise its block is overwritten by
-    /// another file, and a crash brings back the old pointer to it.
+    /// What was freed is reused only after the transaction that freed it is durable. Otherwise another file overwrites
+    /// its block, and a crash brings back the old pointer to it.
     LogBeforeReuse,
-    /// The log goes on to hold a transaction until all that it changed is at home. Otherwise a crash loses calls that were
+    /// The log keeps a transaction until all its changes are in place. Otherwise a crash loses calls that were
     /// acknowledged long ago.
     HomeBeforeReclaim,
     /// Contents that have moved are durable before the transaction with the pointer to their new place; with

@@ -1,4 +1,4 @@
-//! The work that no call does: capturing a transaction, writing it, and giving the log its room back.
+//! Background work: capturing a transaction, writing it, and reclaiming the log.
 
 use super::log::Capture;
 use super::{Lists, Log, Rule, Shared, Txn};
@@ -9,7 +9,7 @@ use std::rc::Rc;
 use vfs::{Error, Result};
 
 impl<L: Log> Shared<L> {
-    /// A call may run, and does from now on.
+    /// Admits a call if it may run now.
     pub(super) fn enter(self: &Rc<Self>, cache: &Rc<Cache>, op: Op) -> bool {
         let most = self.log.borrow().as_ref().map_or(usize::MAX, |log| log.most());
         let may = {
@@ -19,7 +19,7 @@ impl<L: Log> Shared<L> {
                 state.wanted = state.wanted.max(state.running);
             }
             let alone = self.policy.mode == LogMode::Sync;
-            // One write of the log for each call: nobody joins a transaction that waits to be written.
+            // One write of the log per call: no call joins a transaction that waits to be written.
             let full = alone && state.wanted >= state.running;
             !long && !full && state.gate.enter(op, alone)
         };
@@ -48,7 +48,7 @@ impl<L: Log> Shared<L> {
         }
     }
 
-    /// Ends when all transactions up to `upto` are durable in the log.
+    /// Completes when all transactions up to `upto` are durable in the log.
     pub(super) fn durable(shared: &Rc<Shared<L>>, cache: &Rc<Cache>, upto: Txn) -> Boxed<'static, Result<()>> {
         {
             let mut state = shared.state.borrow_mut();
@@ -68,7 +68,7 @@ impl<L: Log> Shared<L> {
         })
     }
 
-    /// Somebody captures and writes what is wanted.
+    /// Starts the task that captures and writes what is wanted, if it does not run.
     pub(super) fn work(shared: &Rc<Shared<L>>, cache: &Rc<Cache>) {
         let idle = {
             let mut state = shared.state.borrow_mut();
@@ -98,7 +98,7 @@ impl<L: Log> Shared<L> {
                 }
                 told.await;
             }
-            // A call was given up while the gate was closed: what would be captured holds a part of it.
+            // A call was cancelled while the gate was closed: the transaction to be captured holds a part of it.
             if shared.sound().is_err() {
                 shared.state.borrow_mut().gate.open();
                 continue;
@@ -116,7 +116,7 @@ impl<L: Log> Shared<L> {
         }
     }
 
-    /// Captures the running transaction, lets calls begin the next one, and makes it durable.
+    /// Captures the running transaction, admits calls to the next one, and makes the captured one durable.
     async fn write_one(self: &Rc<Self>, cache: &Rc<Cache>) -> Result<()> {
         let (capture, data, nothing) = {
             let mut state = self.state.borrow_mut();
@@ -139,8 +139,8 @@ impl<L: Log> Shared<L> {
         self.changed.notify_all();
         let txn = capture.txn;
         if !nothing {
-            // Contents that cannot be written end the log: a pointer to them would show what lay there before, and a
-            // fragment that has moved would be lost with its old place.
+            // If contents cannot be written, the log ends: a pointer to them would show old bytes, and a moved fragment
+            // would be lost with its old place.
             cache.write_all(data).await?;
             self.write_captured(cache, &capture).await?;
             let Capture { blocks, waiting, nameless, .. } = capture;
@@ -162,7 +162,7 @@ impl<L: Log> Shared<L> {
         if (short || now) && !std::mem::replace(&mut self.state.borrow_mut().checkpointing, true) {
             let (shared, cache) = (self.clone(), cache.clone());
             cache.rt().clone().spawn(async move {
-                // An error is kept with the bufs; the log fills up then, and says so.
+                // An error is kept with the bufs; the log then fills up, and reports it.
                 let _ = shared.checkpoint(&cache, now).await;
                 shared.state.borrow_mut().checkpointing = false;
             });
@@ -179,7 +179,7 @@ impl<L: Log> Shared<L> {
         if log.is_full_for(&form) {
             self.repeat_lists(&log).await?;
         }
-        // Q8: rather none than one that could not be replayed.
+        // Q8: better none than one that could not be replayed.
         if !log.has_room_for(&form) {
             let why =
                 "one call changes more than the log holds; unmount, and give it a larger one: ordo tune -o log=SIZE";
@@ -188,8 +188,7 @@ impl<L: Log> Shared<L> {
         log.write(capture.txn, form).await
     }
 
-    /// A long transaction at whose lists the log stops, though all homes have it, makes way for one that has nothing but
-    /// them.
+    /// Replaces a long transaction, which the log must keep only for its lists, by one with the lists alone.
     async fn repeat_lists(&self, log: &Rc<L>) -> Result<()> {
         let lists = {
             let state = self.state.borrow();
@@ -201,8 +200,8 @@ impl<L: Log> Shared<L> {
         self.reclaim_now(true).await
     }
 
-    /// Sends home what the log holds, or the older half of it, and gives its room back. What only a newer transaction would
-    /// let go is not waited for: that may be the one for which there is no room.
+    /// Writes in place what the log holds, or its older half, and reclaims the room. Does not wait for bufs that only a
+    /// newer transaction would release: that may be the one for which there is no room.
     async fn checkpoint(self: &Rc<Self>, cache: &Rc<Cache>, all: bool) -> Result<()> {
         let bufs = {
             let mut state = self.state.borrow_mut();
@@ -221,7 +220,7 @@ impl<L: Log> Shared<L> {
         self.reclaim_now(all).await
     }
 
-    /// Q5: the log forgets what all homes have.
+    /// Q5: the log drops transactions whose changes are all in place.
     pub(super) async fn reclaim(&self) -> Result<()> {
         self.reclaim_now(self.policy.restless).await
     }

@@ -1,16 +1,16 @@
 //! The seeded bugs of each scheme.
 //!
-//! Two waits of `sync` are not spoiled, since no promise falls with them: that for a lowered link count (without it the
-//! count is too high, which a crash may leave anyway) and that for a cleared dinode (without it a file without a name is
-//! left, likewise). Nor is one made late that only keeps something from being free: it is not given away again before
-//! the end of its own call. For the same reason the cleared pointers of a removed directory are left alone: its inode,
-//! which lies in the same block, is awaited before the call returns. And the two inodes of mkdir do not change places:
-//! both are still before the name. The count of inodes may be late: the engine keeps a block of them ahead.
+//! Two waits of `sync` are not spoiled, since no promise depends on them: the wait for a lowered link count (without it
+//! the count is too high, which a crash may leave anyway) and the wait for a cleared dinode (without it a file without
+//! a name is left, likewise). A wait that only keeps something from being free is not delayed: it is not allocated
+//! again before the end of its own call. For the same reason the cleared pointers of a removed directory are left
+//! alone: its inode, which lies in the same block, is awaited before the call returns. The two inodes of mkdir are not
+//! swapped: both still precede the name. The count of inodes may be late: the engine keeps a block of them ahead.
 
 use super::{AtFsync, AtSync, Deed, MutantSpec, When};
 use buf::{CallKind, Fields, Role, Slot, Step};
 
-/// What happens in a step, as far as a scheme may demand something for it.
+/// A kind of step at which a scheme may demand something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     InodesCounted,
@@ -51,7 +51,7 @@ impl Place {
     }
 }
 
-/// A place in calls of some kinds; of all kinds where none is named.
+/// A place in calls of some kinds; of all kinds if the list is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Site {
     pub(super) place: Place,
@@ -63,9 +63,9 @@ struct Row {
     name: &'static str,
     place: Place,
     calls: &'static [CallKind],
-    /// What the disk may hold then.
+    /// What the disk may then hold.
     harm: &'static str,
-    /// Letters: `2` every second is forgotten, `k` only the third, `l` late, `s` swapped with the next.
+    /// Letters: `2` forgets every second, `k` only the third, `l` is late, `s` swaps with the next.
     also: &'static str,
 }
 
@@ -171,8 +171,8 @@ impl Row {
     }
 }
 
-/// The bugs that can be seeded into the scheme of this name: each breaks a promise or a rule of it. None for a scheme
-/// that demands nothing at its steps, but for those of fsync and sync.
+/// The bugs that can be seeded into the scheme of this name: each breaks a promise or a rule of it. For a scheme that
+/// demands nothing at its steps, only those of fsync and sync.
 pub fn mutants(scheme: &str) -> Vec<MutantSpec> {
     if crate::by_name(scheme).is_none() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What a mutant answers instead.
+//! The answers of a mutant.
 
 use super::{Deed, Mutant, When, mutants};
 use crate::Synchronous;

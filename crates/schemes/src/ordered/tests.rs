@@ -1,4 +1,4 @@
-//! What these schemes send, against what `sync` waits for.
+//! What these schemes send, compared with what `sync` waits for.
 
 use crate::sync::Rule;
 use crate::testing::World;

@@ -1,4 +1,4 @@
-//! The records of names that come, and when a name can be found.
+//! The records of new names, and when a name can be found.
 
 use super::arena::Id;
 use super::deps::{AllocDep, Deps, DirAdd, Extra, Grown, InodeDep, PageDep, PageKind, PageNo, PointerSlot, page_in};
@@ -9,7 +9,7 @@ use buf::{BufRef, Cache, Landing, Undo};
 use ondisk::Ino;
 
 impl Deps {
-    // The record is made where it stays, by each of the two that make one.
+    // The record is built in place, by both callers.
     #[inline(always)]
     pub(super) fn hang_add(
         &mut self,
@@ -51,7 +51,7 @@ impl Deps {
         id
     }
 
-    /// Takes a pending name out of where it hangs.
+    /// Removes a pending name from its page and its inode.
     #[inline]
     pub(super) fn remove_add(&mut self, id: Id<DirAdd>) -> Option<DirAdd> {
         self.unlink_from_inode(id);
@@ -62,7 +62,7 @@ impl Deps {
         Some(add)
     }
 
-    /// Takes a pending name out of its inode's row.
+    /// Removes a pending name from its inode's list.
     #[inline]
     pub(super) fn unlink_from_inode(&mut self, id: Id<DirAdd>) {
         let Some((named, next)) = self.names.get(id).map(|add| (add.named(), add.next())) else { return };
@@ -82,7 +82,7 @@ impl Deps {
         }
     }
 
-    /// The same for a name that no image had: it must not leave with the bytes around another entry either.
+    /// The same for a name that no image had: the bytes kept around another entry must not contain it either.
     #[inline]
     pub(super) fn cancel_add(&mut self, cache: &Cache, id: Id<DirAdd>) -> Option<DirAdd> {
         let add = self.remove_add(id)?;
@@ -98,7 +98,7 @@ impl Deps {
         Some(add)
     }
 
-    /// The pending name in this entry, the newest if there are two. `newest`: that of all names of the inode.
+    /// The pending name in this entry, the newest if there are two. `newest` is the newest of all names of the inode.
     pub(super) fn add_at(&self, newest: Option<Id<DirAdd>>, page: PageNo, offset: u32) -> Option<Id<DirAdd>> {
         let is_here = |id: &Id<DirAdd>| self.names.get(*id).is_some_and(|add| add.page == page && add.offset == offset);
         self.names_from(newest).find(is_here)
@@ -118,15 +118,15 @@ impl Deps {
         self.names_from(self.newest_name(ino))
     }
 
-    /// What must be durable of a directory for its newest entries to be found: the newest pointer or size, which is not
-    /// carried before the older ones are.
+    /// What must be durable of a directory before its newest entries can be found: its newest pointer or size, which is
+    /// not carried before the older ones.
     pub(super) fn newest_claim(&self, dir: Ino) -> Option<Id<AllocDep>> {
         let grows =
             |id: &Id<AllocDep>| self.pointers.get(*id).is_some_and(|dep| !matches!(dep.slot, PointerSlot::ExtAttr(_)));
         self.pointers_of(dir).find(grows)
     }
 
-    /// The newest pointer to a place where a block of the directory moved, if it is not durable.
+    /// The newest pointer to a block of the directory that has moved, if it is not durable.
     pub(super) fn newest_move(&self, dir: Ino) -> Option<Id<AllocDep>> {
         let moved = |id: &Id<AllocDep>| {
             let dep = self.pointers.get(*id).filter(|dep| !matches!(dep.slot, PointerSlot::ExtAttr(_)));
@@ -135,8 +135,8 @@ impl Deps {
         self.pointers_of(dir).filter(|_| self.has(Rule::MovedEntry)).find(moved)
     }
 
-    /// A block of a directory moved. What comes and goes in it is found in the new place, and so with the pointer to it;
-    /// an image that lands there before brings nobody a name, and takes none.
+    /// A block of a directory moved. Names added and removed in it take effect with the pointer to the new place; an
+    /// image that lands there before that changes no name on the disk.
     #[inline(never)]
     pub(super) fn directory_moved(&mut self, block: &BufRef, pointer: Id<AllocDep>) {
         let Some(page) = self.find_page(block).filter(|_| self.has(Rule::MovedEntry)) else { return };
@@ -149,7 +149,7 @@ impl Deps {
         }
     }
 
-    /// The same, where its blocks hang on indirect ones.
+    /// The same for a directory with indirect blocks.
     #[inline(always)]
     pub(super) fn indirect_claim(&self, dir: Ino) -> Option<Grown> {
         if !self.grows_beyond_direct {
@@ -162,7 +162,7 @@ impl Deps {
         grown.pointers.iter().all(|id| self.is_pointer_durable(*id)) && grown.size.as_ref().is_none_or(Landing::is_done)
     }
 
-    /// What the name depends on is durable.
+    /// Everything that the name depends on is durable.
     pub(super) fn is_name_safe(&self, add: &DirAdd) -> bool {
         let inode = !self.has(Rule::LinkAddition) || self.is_inode_durable(add.named(), add.inode_image);
         let Some(extra) = &add.extra else { return inode };
@@ -185,7 +185,7 @@ impl Deps {
         self.page(add.page).owner()
     }
 
-    /// After a crash the name would be found, from the root down; or it is none any more.
+    /// After a crash the name would be found, from the root down; or its record is gone.
     pub(super) fn is_settled(&self, id: Id<DirAdd>) -> bool {
         let Some(add) = self.names.get(id) else { return true };
         self.is_entered(add) && self.is_reachable(self.directory_of(add))
@@ -196,7 +196,7 @@ impl Deps {
         add.state == State::Durable && self.is_claimed(add)
     }
 
-    /// What the entry meant before is released, if the disk has the entry.
+    /// Releases what the entry named before, if the disk has the entry.
     fn release_of(&mut self, cache: &Cache, id: Id<DirAdd>) {
         let has_tickets = |add: &&DirAdd| add.extra.as_ref().is_some_and(|extra| !extra.tickets.is_empty());
         if !self.names.get(id).filter(has_tickets).is_some_and(|add| self.is_entered(add)) {
@@ -207,14 +207,14 @@ impl Deps {
         self.release(cache, tickets);
     }
 
-    /// The directory leads to the entry.
+    /// The directory on the disk leads to the entry's block.
     pub(super) fn is_claimed(&self, add: &DirAdd) -> bool {
         let grown = add.extra.as_ref().and_then(|extra| extra.grown.as_ref());
         add.claim.is_none_or(|id| self.is_pointer_durable(id)) && grown.is_none_or(|grown| self.has_grown(grown))
     }
 
-    /// Drops the names that can be reached now; what was without a name has one then. What entries that the disk has now
-    /// meant before is released.
+    /// Drops the names that can be reached now; their inodes then count as named. Releases what entries that are now on
+    /// the disk named before.
     pub(super) fn settle(&mut self, cache: &Cache) {
         self.settle_removals(cache);
         loop {

@@ -1,13 +1,14 @@
-//! Records in rows, named by typed numbers.
+//! Arenas: records in slabs, named by typed ids.
 //!
-//! A number stays with its record: once the record is gone, the number names nothing, even if its place is used again.
-//! Whoever waits for a record so finds out, without being told, that there is nothing left to wait for.
+//! An id is never used for another record: once the record is gone, the id names nothing, even if its place is used
+//! again. A change that waits for a record so finds out, without a notification, that there is nothing left to wait
+//! for.
 
 use prefetch_index::prefetch_index;
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
 
-/// The name of a record in an [`Arena`].
+/// The id of a record in an [`Arena`].
 pub(super) struct Id<T> {
     place: u32,
     turn: NonZeroU32,
@@ -20,13 +21,13 @@ impl<T> Id<T> {
         Id { place, turn, of: PhantomData }
     }
 
-    /// Where its record is.
+    /// The place of its record.
     #[inline]
     pub(super) fn place(self) -> u32 {
         self.place
     }
 
-    /// Which of the records that were there.
+    /// Which of the records that were in this place.
     #[inline]
     pub(super) fn turn(self) -> NonZeroU32 {
         self.turn
@@ -53,26 +54,27 @@ impl<T> std::fmt::Debug for Id<T> {
     }
 }
 
-/// Records of one kind. The place that was left last is taken first: it is still near. They come in slabs, so that none is
-/// ever moved, and so that there are few slabs to look through: a volume that is busy has a hundred thousand records.
+/// Records of one kind. The place freed last is used first, since it is probably still in the processor's cache.
+/// Records live in slabs, so that they are never moved and few slabs are searched: a busy volume has a hundred thousand
+/// records.
 pub(super) struct Arena<T> {
     slabs: Vec<Vec<Chunk<T>>>,
     free: Vec<u32>,
     len: usize,
 }
 
-/// Places in a chunk: so few that a new one, which is made empty first, is still near when records are put into it.
+/// Places in a chunk: so few that a new chunk, which is first cleared, is still cached when records are put into it.
 const CHUNK: usize = 8;
 
 /// Chunks in a slab: 32 KiB of the smallest records.
 const SLAB: usize = 64;
 
-/// Cache lines are fetched in pairs, and a record of 128 bytes is such a pair here.
+/// Cache lines are fetched in pairs; a record of 128 bytes fills such a pair.
 #[repr(align(128))]
 struct Chunk<T>([Place<T>; CHUNK]);
 
-/// A place for a record. The records of a busy volume are more than a processor keeps near, and one that lies across two
-/// cache lines is fetched twice. The turn comes first, beside what a record has first.
+/// A place for a record. A busy volume has more records than fit in the processor's cache, and a record across two
+/// cache lines is fetched twice. The turn comes first, beside the first fields of the record.
 #[repr(C, align(64))]
 pub(super) struct Place<T> {
     pub(super) turn: NonZeroU32,
@@ -85,12 +87,12 @@ impl<T> Place<T> {
     }
 }
 
-/// Bytes that a record takes.
+/// Bytes that a record takes in its place.
 pub(super) const fn place_size<T>() -> usize {
     size_of::<Place<T>>()
 }
 
-/// The slab, the chunk in it, and the place in that.
+/// The slab, the chunk in it, and the place in the chunk.
 fn split(place: u32) -> (usize, usize, usize) {
     let (chunk, at) = (place as usize / CHUNK, place as usize % CHUNK);
     (chunk / SLAB, chunk % SLAB, at)
@@ -129,7 +131,7 @@ impl<T> Arena<T> {
         Id::new(at, place.turn)
     }
 
-    /// Puts a chunk of places on the list of those that are free, the first one uppermost, and takes that.
+    /// Adds a chunk of places to the free list, the first one on top, and takes that.
     #[cold]
     fn grow(&mut self) -> u32 {
         if self.slabs.last().is_none_or(|slab| slab.len() == SLAB) {
@@ -143,13 +145,13 @@ impl<T> Arena<T> {
         first
     }
 
-    /// The record, if it is still there.
+    /// The record, if it still exists.
     #[inline]
     pub(super) fn get(&self, id: Id<T>) -> Option<&T> {
         self.place(id.place).filter(|place| place.turn == id.turn)?.record.as_ref()
     }
 
-    /// Asks memory for a record that will be wanted soon.
+    /// Prefetches a record that will soon be needed.
     #[inline]
     pub(super) fn prefetch(&self, id: Id<T>) {
         let (slab, chunk, at) = split(id.place);
@@ -158,7 +160,7 @@ impl<T> Arena<T> {
         }
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     #[inline]
     pub(super) fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
         self.place_mut(id.place).filter(|place| place.turn == id.turn)?.record.as_mut()
@@ -188,19 +190,19 @@ impl<T> Arena<T> {
         self.len -= 1;
     }
 
-    /// The numbers of all records that are there.
+    /// The ids of all records.
     pub(super) fn ids(&self) -> impl Iterator<Item = Id<T>> {
         let places = (0..).zip(self.slabs.iter().flatten().flat_map(|chunk| &chunk.0));
         let taken = places.filter(|(_, place)| place.record.is_some());
         taken.map(|(at, place)| Id::new(at, place.turn))
     }
 
-    /// All records that are there.
+    /// All records.
     pub(super) fn records_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slabs.iter_mut().flatten().flat_map(|chunk| &mut chunk.0).filter_map(|place| place.record.as_mut())
     }
 
-    /// Records that are there.
+    /// The number of records.
     pub(super) fn len(&self) -> usize {
         self.len
     }

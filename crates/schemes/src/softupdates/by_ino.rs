@@ -1,14 +1,14 @@
-//! Records of inodes, each found by its inode's number.
+//! Records of inodes, found by inode number.
 //!
-//! Files that are made and removed one after the other have inodes side by side, and so have the records here: no index
-//! is read to find one, and the next one is beside it.
+//! Files made and removed one after the other have adjacent inodes, and so adjacent records here: finding one reads no
+//! index, and the next one is beside it.
 
 use super::arena::{Id, Place};
 use ondisk::Ino;
 use prefetch_index::prefetch_index;
 use std::num::NonZeroU32;
 
-/// Inodes to a leaf. A record pins the buf of its inode, so that a leaf with one record is less than comes with it.
+/// Inodes per leaf. A record pins the buf of its inode, so a leaf with only one record takes less memory than that buf.
 const LEAF: usize = 128;
 
 struct Leaf<T> {
@@ -17,11 +17,11 @@ struct Leaf<T> {
     places: [Place<T>; LEAF],
 }
 
-/// Up to one record for each inode. As in an arena a number, once its record is gone, names nothing, even if the inode
-/// has another record.
+/// At most one record per inode. As in an arena, an id names nothing once its record is gone, even if the inode gets
+/// another record.
 pub(super) struct ByIno<T> {
     leaves: Vec<Option<Box<Leaf<T>>>>,
-    /// Of the record that was put in last. Leaves come and go, so that they cannot count.
+    /// The turn of the newest record. Leaves come and go, so they cannot count.
     turn: NonZeroU32,
     len: usize,
 }
@@ -49,13 +49,13 @@ impl<T> ByIno<T> {
         Some(&mut self.leaves.get_mut(leaf)?.as_mut()?.places[at])
     }
 
-    /// The number of the record that this inode had, or has, at a turn.
+    /// The id of the record that this inode had, or has, at a turn.
     #[inline]
     pub(super) fn id(ino: Ino, turn: NonZeroU32) -> Id<T> {
         Id::new(ino.0, turn)
     }
 
-    /// The number of this inode's record.
+    /// The id of this inode's record.
     #[inline]
     pub(super) fn id_of(&self, ino: Ino) -> Option<Id<T>> {
         let place = self.place(ino.0).filter(|place| place.record.is_some())?;
@@ -68,7 +68,7 @@ impl<T> ByIno<T> {
         self.place(ino.0)?.record.as_ref()
     }
 
-    /// Asks memory for this inode's record, which will be wanted soon.
+    /// Prefetches this inode's record, which will soon be needed.
     #[inline]
     pub(super) fn prefetch(&self, ino: Ino) {
         let (leaf, at) = split(ino.0);
@@ -77,25 +77,25 @@ impl<T> ByIno<T> {
         }
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     #[inline]
     pub(super) fn of_mut(&mut self, ino: Ino) -> Option<&mut T> {
         self.place_mut(ino.0)?.record.as_mut()
     }
 
-    /// The record, if it is still there.
+    /// The record, if it still exists.
     #[inline]
     pub(super) fn get(&self, id: Id<T>) -> Option<&T> {
         self.place(id.place()).filter(|place| place.turn == id.turn())?.record.as_ref()
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     #[inline]
     pub(super) fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
         self.place_mut(id.place()).filter(|place| place.turn == id.turn())?.record.as_mut()
     }
 
-    /// A new record, of an inode that has none.
+    /// Adds a record for an inode that has none.
     #[inline(always)]
     pub(super) fn insert(&mut self, ino: Ino, record: T) -> Id<T> {
         let (leaf, at) = split(ino.0);
@@ -126,19 +126,19 @@ impl<T> ByIno<T> {
         }
     }
 
-    /// The numbers of all records that are there, in the order of their inodes.
+    /// The ids of all records, in the order of their inodes.
     pub(super) fn ids(&self) -> impl Iterator<Item = Id<T>> {
         let leaves = (0..).step_by(LEAF).zip(&self.leaves);
         let places = leaves.filter_map(|(first, leaf)| Some((first..).zip(&leaf.as_ref()?.places))).flatten();
         places.filter(|(_, place)| place.record.is_some()).map(|(ino, place)| Id::new(ino, place.turn))
     }
 
-    /// Records that are there.
+    /// The number of records.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Lets go of the leaves on which nothing is left.
+    /// Frees the leaves without records.
     pub(super) fn drop_idle_leaves(&mut self) {
         self.leaves.iter_mut().for_each(|leaf| drop(leaf.take_if(|leaf| leaf.used == 0)));
         while self.leaves.pop_if(|leaf| leaf.is_none()).is_some() {}

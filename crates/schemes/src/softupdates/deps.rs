@@ -1,12 +1,12 @@
-//! The records of soft updates, and where each of them hangs. The names are those of the kernels that the papers
-//! describe (Ganger and Patt 1994, appendix; McKusick and Ganger 1999), where there is one.
+//! The records of soft updates, and what each is attached to. Where the kernels that the papers describe have a name,
+//! it is used here (Ganger and Patt 1994, appendix; McKusick and Ganger 1999).
 //!
-//! D1. A record hangs on the page of the buf whose images carry its change, and is looked at when that buf leaves and when
-//!     it has landed, at no other time. A page pins its buf.
-//! D2. What a record waits for, it names by a landing or by another record's number. Nobody has to tell it when that has
-//!     happened: it is asked when the buf leaves.
-//! D3. A record is at most 128 bytes. What only a few of them need is boxed.
-//! D4. The record of an inode is there as long as a pending pointer in it, or name of it, is.
+//! D1. A record is attached to the page of the buf whose images carry its change. It is examined only when that buf is
+//!     written and when an image has landed. A page pins its buf.
+//! D2. A record names what it waits for by a landing or by another record's id. It gets no notification: whether that
+//!     has happened is checked when the buf is written.
+//! D3. A record is at most 128 bytes. Rarely used fields are boxed.
+//! D4. The record of an inode exists as long as a pending pointer in it, or a pending name of it.
 
 use super::arena::{Arena, Id, place_size};
 use super::by_ino::ByIno;
@@ -22,11 +22,11 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
 
-/// A page's place; a buf keeps it, plus one, in its slot.
+/// The index of a page; a buf keeps it, plus one, in its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PageNo(pub(super) u32);
 
-/// What hangs on a buf of metadata.
+/// What is attached to a buf of metadata.
 pub(super) struct Page {
     pub(super) buf: BufRef,
     pub(super) kind: PageKind,
@@ -35,7 +35,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// The file that it is a block of; of the volume's own blocks, nobody.
+    /// The file whose block it is; `Ino::NONE` for the volume's own blocks.
     #[inline]
     pub(super) fn owner(&self) -> Ino {
         match self.buf.key() {
@@ -45,7 +45,7 @@ impl Page {
     }
 }
 
-/// What hangs on it, by what it is.
+/// The records of a page, by the kind of its block.
 pub(super) enum PageKind {
     /// A cylinder group (`bmsafemap`): blocks of inodes that must be initialised before it counts them.
     Group(Vec<Landing>),
@@ -57,33 +57,33 @@ pub(super) enum PageKind {
     Indirect(IndirDep),
 }
 
-/// Names that came and names that went in a block of a directory.
+/// Names added and removed in a block of a directory.
 #[derive(Default)]
 pub(super) struct PageDep {
     pub(super) adds: Row<DirAdd>,
-    /// In the order of time.
+    /// Oldest first.
     pub(super) rems: Vec<DirRem>,
 }
 
-/// Pointers that came in an indirect block, by index.
+/// New pointers in an indirect block, by index.
 #[derive(Default)]
 pub(super) struct IndirDep {
     pub(super) pointers: BTreeMap<u32, Id<AllocDep>>,
 }
 
-/// An inode with something pending (`inodedep`).
+/// An inode with pending changes (`inodedep`).
 pub(super) struct InodeDep {
     pub(super) ino: Ino,
     pub(super) page: PageNo,
-    /// Where the dinode stands; one that was there before is durable.
+    /// The state of the dinode; one that existed before is durable.
     pub(super) state: State,
     /// For a new one: the group's map with its bit.
     pub(super) bit: Option<Landing>,
-    /// The last image in which it left as a free dinode.
+    /// The last image in which it was written as a free dinode.
     pub(super) held_in: ImageNo,
     /// It has no name yet that can be reached after a crash.
     pub(super) unnamed: bool,
-    /// It is nothing without its blocks: a directory or a symlink. While it is new, its names wait for them.
+    /// It is useless without its blocks: a directory or a symlink. While it is new, its names wait for them.
     pub(super) has_body: bool,
     /// Pending pointers in the dinode, newest first.
     pub(super) pointers: Option<Id<AllocDep>>,
@@ -91,19 +91,19 @@ pub(super) struct InodeDep {
     pub(super) names: Option<Id<DirAdd>>,
 }
 
-/// A pointer that came (`allocdirect`, `allocindirect`).
+/// A new pointer (`allocdirect`, `allocindirect`).
 pub(super) struct AllocDep {
     pub(super) ino: Ino,
     pub(super) slot: PointerSlot,
-    /// What it meant before, as far as the disk may know: nothing, or another run.
+    /// What it meant before, as far as the disk may have it: nothing, or another run.
     pub(super) old: Run,
     pub(super) new: Run,
-    /// The contents, where they must be there first.
+    /// The block's contents, if they must be durable first.
     pub(super) contents: Option<Landing>,
     /// The group's map with the fragments.
     pub(super) bit: Option<Landing>,
     pub(super) state: State,
-    /// Where the file ended before it grew with this pointer; for attributes, what the area was.
+    /// The file's size before it grew with this pointer; for attributes, the old area.
     pub(super) before: Before,
     /// Frees the old run, when the pointer is durable (`freefrag`).
     pub(super) freed: Option<Box<Ticket>>,
@@ -111,20 +111,20 @@ pub(super) struct AllocDep {
     pub(super) next: Option<Id<AllocDep>>,
 }
 
-/// Where the pointer is.
+/// Where the pointer lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PointerSlot {
     /// In the inode: 0 to 11 direct, 12 to 14 indirect.
     Inode(u8),
-    /// In the inode, to the attributes.
+    /// In the inode, among the pointers to the attributes.
     ExtAttr(u8),
-    /// In the indirect block that this page is of.
+    /// In the indirect block of this page.
     Indirect(PageNo, u32),
-    /// None: a directory's size went up over names in a block that it had.
+    /// No pointer: a directory's size grew over names in a block that it already had.
     Size,
 }
 
-/// What goes back with a pointer.
+/// What is rolled back together with a pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Before {
     /// Nothing.
@@ -136,8 +136,8 @@ pub(super) enum Before {
 }
 
 impl Before {
-    /// What both go back to. The file may have been cut between them: it then goes back to where it was cut, since what
-    /// lay beyond is freed once an image has landed, whether or not that is rolled back.
+    /// The value to which two pointers roll back. If the file was cut between them, that is the size at the cut: the
+    /// blocks beyond it are freed once an image has landed, with or without a rollback.
     pub(super) fn or_earlier(self, other: Before) -> Before {
         match (self, other) {
             (Before::Same, other) => other,
@@ -147,14 +147,14 @@ impl Before {
     }
 }
 
-/// A name that came, or came to mean another inode (`diradd`). It takes one cache line: a volume that is busy has more of
-/// them than a processor keeps near, and most of them are looked at only once more, when they go.
+/// A new name, or an entry that names another inode now (`diradd`). It takes one cache line: a busy volume has more of
+/// them than fit in the processor's cache, and most are examined only once more, when they are removed.
 pub(super) struct DirAdd {
-    /// What it names.
+    /// The inode that it names.
     pub(super) ino: Ino,
-    /// Which of that inode's records: it outlives this one.
+    /// Which of that inode's records; the inode's record outlives this one.
     pub(super) turn: NonZeroU32,
-    /// The block of the directory that it is in.
+    /// The page of the directory's block.
     pub(super) page: PageNo,
     /// Offset of the entry in its block, in bytes.
     pub(super) offset: u32,
@@ -163,24 +163,24 @@ pub(super) struct DirAdd {
     pub(super) inode_image: ImageNo,
     /// The removal of another name waits for this one, or did.
     pub(super) awaited: bool,
-    /// It is a `..`, and gives nobody a name.
+    /// It is a `..`, which gives no file a name.
     pub(super) dotdot: bool,
-    /// What the directory must have pointed to for the entry to be found (`newdirblk`): its growth over the entry, and the
-    /// block's last move.
+    /// The pointer or size that the directory must have on the disk for the entry to be found (`newdirblk`): its growth
+    /// over the entry, and the block's last move.
     pub(super) claim: Option<Id<AllocDep>>,
-    /// Its place in time among names that come and go.
+    /// Its number in the sequence of added and removed names.
     pub(super) seq: u64,
     pub(super) extra: Option<Box<Extra>>,
 }
 
 impl DirAdd {
-    /// The record of what it names.
+    /// The record of the inode that it names.
     #[inline]
     pub(super) fn named(&self) -> Id<InodeDep> {
         ByIno::id(self.ino, self.turn)
     }
 
-    /// What the entry meant before, as far as the disk may know, and its type there.
+    /// What the entry named before, as far as the disk may have it, and its type.
     #[inline]
     pub(super) fn was(&self) -> (Ino, u8) {
         self.extra.as_ref().map_or((Ino::NONE, 0), |extra| extra.was)
@@ -193,36 +193,36 @@ impl DirAdd {
     }
 }
 
-/// What only some names need.
+/// Rarely used fields of a name.
 #[derive(Default)]
 pub(super) struct Extra {
-    /// What the entry meant before, as far as the disk may know, and its type there.
+    /// What the entry named before, as far as the disk may have it, and its type.
     pub(super) was: (Ino, u8),
     /// The next older name of the same inode.
     pub(super) next: Option<Id<DirAdd>>,
-    /// What the inode was made with.
+    /// The pointers that the inode was made with.
     pub(super) bodies: Vec<Id<AllocDep>>,
     /// The parent's raised link count.
     pub(super) parent: Option<Landing>,
-    /// The same, where the directory has indirect blocks.
+    /// The directory's growth (as `claim`), if it has indirect blocks.
     pub(super) grown: Option<Grown>,
     /// Names that must be reachable first.
     pub(super) awaits: Vec<Id<DirAdd>>,
-    /// Names that must be gone first: older ones of what the entry named before, a directory that goes for good (W4 of
-    /// `names`); the same name elsewhere in the directory (G1 of `gone`).
+    /// Names that must be gone first: older names of what the entry named before, if that is a directory removed for
+    /// good (W4 of `names`); the same name elsewhere in the directory (G1 of `gone`).
     pub(super) after: Vec<RemId>,
-    /// A `..` that must be durable first: that of a new directory which moved before it had a name.
+    /// A `..` that must be durable first: that of a new directory that moved before it had a name.
     pub(super) dotdot: Option<Id<DirAdd>>,
-    /// It goes in the call that is running, and must not leave meanwhile.
+    /// The running call removes it; it must not be written meanwhile.
     pub(super) doomed: bool,
-    /// What is done when the change is durable: the link of what the entry named before goes.
+    /// Redeemed when the change is durable: they drop the link of what the entry named before.
     pub(super) tickets: Vec<Ticket>,
 }
 
-/// How a directory grew: names in its last blocks are found with all of this, and with no part of it.
+/// How a directory grew: names in its last blocks are found only if all of this is durable.
 #[derive(Clone, Default)]
 pub(super) struct Grown {
-    /// Some block hangs on an indirect one. Where none does, the pointer in the dinode goes with the size.
+    /// Some block is reached through an indirect one. If none is, the pointer in the dinode carries the size.
     pub(super) beyond_direct: bool,
     /// The pointers in indirect blocks.
     pub(super) pointers: Vec<Id<AllocDep>>,
@@ -230,27 +230,27 @@ pub(super) struct Grown {
     pub(super) size: Option<Landing>,
 }
 
-/// A removal: the page that it hangs on, and its place in time.
+/// A removal: the page that it is attached to, and its number in the sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RemId(pub(super) PageNo, pub(super) u64);
 
-/// A name that went (`dirrem`).
+/// A removed name (`dirrem`).
 pub(super) struct DirRem {
     pub(super) offset: u32,
     pub(super) seq: u64,
     pub(super) state: State,
     /// Names that must be reachable first.
     pub(super) awaits: Box<[Id<DirAdd>]>,
-    /// Older names of a directory that goes for good: they must be gone first (W4 of `names`).
+    /// Older names of a directory removed for good: they must be gone first (W4 of `names`).
     pub(super) after: Box<[RemId]>,
-    /// Where the bytes around the entry begin, and what they were: they leave so while the removal is held.
+    /// The old bytes around the entry, and their offset: images have them while the removal is held.
     pub(super) before: Option<(u32, Box<[u8]>)>,
-    /// The same entry's coming, if no image had it yet and somebody waits for it.
+    /// The addition of the same entry, if no image had it yet and another change waits for it.
     pub(super) add: Option<Id<DirAdd>>,
-    /// What the directory must have pointed to for the removal to be seen: the block's last move. Before, the disk has the
-    /// name, in the old place.
+    /// The pointer that the directory must have on the disk for the removal to take effect: the block's last move.
+    /// Until then the disk has the name in the old place.
     pub(super) claim: Option<Id<AllocDep>>,
-    /// What is done when the removal is durable.
+    /// Redeemed when the removal is durable.
     pub(super) tickets: Vec<Ticket>,
 }
 
@@ -279,29 +279,30 @@ pub(super) struct Deps {
     pub(super) removals: usize,
     pub(super) pages: Vec<Option<Page>>,
     free_pages: Vec<PageNo>,
-    /// The block of inodes that was told last, until its group counts it.
+    /// The block of inodes reported last, until its group counts it.
     pub(super) fresh_inodes: Option<Landing>,
-    /// Names that are durable in their block, and cannot be reached yet.
+    /// Names that are durable in their block, but cannot be reached yet.
     pub(super) unreached: Vec<Id<DirAdd>>,
-    /// Removals that are durable in a block which the disk does not have in its new place yet.
+    /// Removals that are durable in a block to whose new place the disk has no pointer yet.
     pub(super) unclaimed: Vec<RemId>,
-    /// Pending `..`, by the directory that they are in.
+    /// Pending `..` entries, by their directory.
     pub(super) dotdots: FxHashMap<Ino, Id<DirAdd>>,
-    /// By directory: what removals in it were waiting for. Its own name must not go before.
+    /// By directory: the names that removals in it waited for. The directory's own name must not be removed before
+    /// these can be reached.
     pub(super) moved_out: FxHashMap<Ino, Vec<Id<DirAdd>>>,
     /// By directory: the removals of its names in other directories, which it was renamed out of.
     pub(super) moved_from: FxHashMap<Ino, Vec<RemId>>,
-    /// Names that went, by directory and name.
+    /// Removed names, by directory and name.
     pub(super) gone: GoneNames,
-    /// Directories that got other names since all was durable, and their places in time.
+    /// Directories that were renamed since everything was durable, and their sequence numbers.
     pub(super) renamed: FxHashMap<Ino, u64>,
-    /// Directories that moved to other ones since all was durable, and their places in time.
+    /// Directories that moved to another directory since everything was durable, and their sequence numbers.
     pub(super) moved: FxHashMap<Ino, u64>,
-    /// By directory: how it grew, until that is durable.
+    /// By directory: its growth, until that is durable.
     pub(super) grown: FxHashMap<Ino, Grown>,
-    /// One of them did so beyond its direct blocks.
+    /// At least one of them grew beyond its direct blocks.
     pub(super) grows_beyond_direct: bool,
-    /// Tickets that hung on bufs which were thrown away, by inode, until it is told where its pointers were cleared.
+    /// Tickets of discarded bufs, by inode, until a step reports where the pointers to them were cleared.
     pub(super) late: FxHashMap<Ino, Vec<Ticket>>,
     pub(super) seq: u64,
     pub(super) counters: Counters,
@@ -339,23 +340,22 @@ impl Deps {
         }
     }
 
-    /// Records that are pending.
+    /// Pending records.
     pub(super) fn len(&self) -> usize {
         self.inodes.len() + self.pointers.len() + self.names.len() + self.removals
     }
 
-    /// Records that are pending, and tickets that wait for something or to be given back: what callers wait for when there
-    /// is too much of it.
+    /// Pending records, and tickets that wait for a landing or for the upkeep: calls wait when there are too many.
     pub(super) fn pending(&self, cache: &Cache) -> usize {
         self.len() + cache.ledger().outstanding() as usize
     }
 
-    /// Something hangs on a page: a record, or a ticket that waits for a landing.
+    /// Something is attached to a page: a record, or a ticket that waits for a landing.
     pub(super) fn is_busy(&self) -> bool {
         self.len() > 0 || self.pages.iter().flatten().any(|page| !page.waiting.is_empty())
     }
 
-    /// Lets go of all bufs that nothing hangs on.
+    /// Releases all bufs to which nothing is attached.
     pub(super) fn drop_idle(&mut self) {
         self.inodes.drop_idle_leaves();
         for no in 0..self.pages.len() {
@@ -365,19 +365,19 @@ impl Deps {
         }
     }
 
-    /// The next place in time.
+    /// The next sequence number.
     pub(super) fn tick(&mut self) -> u64 {
         self.seq += 1;
         self.seq
     }
 
-    /// A rule is followed.
+    /// Whether the rule is followed.
     #[inline]
     pub(super) fn has(&self, rule: Rule) -> bool {
         self.follows.has(rule)
     }
 
-    /// The page of a buf, if something hangs on it.
+    /// The page of a buf, if something is attached to it.
     #[inline]
     pub(super) fn find_page(&self, buf: &BufRef) -> Option<PageNo> {
         buf.slot().checked_sub(1).map(PageNo)
@@ -410,20 +410,20 @@ impl Deps {
         no
     }
 
-    /// A page that something hangs on.
+    /// The page with this index.
     #[inline]
     pub(super) fn page(&self, no: PageNo) -> &Page {
-        // OK to expect: whoever has the number hangs on the page, or has it from the buf's slot.
+        // OK to expect: the index comes from a record on the page, or from the buf's slot.
         self.pages[no.0 as usize].as_ref().expect("a page with records is there")
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     #[inline]
     pub(super) fn page_mut(&mut self, no: PageNo) -> &mut Page {
         page_in(&mut self.pages, no)
     }
 
-    /// Hangs a name on the page of its directory's block.
+    /// Attaches a name to the page of its directory's block.
     #[inline]
     pub(super) fn hang_on_directory(&mut self, no: PageNo, id: Id<DirAdd>) {
         if let Some(Page { kind: PageKind::Directory(names), .. }) = &mut self.pages[no.0 as usize] {
@@ -431,7 +431,7 @@ impl Deps {
         }
     }
 
-    /// Hangs an inode on the page of its block.
+    /// Attaches an inode to the page of its block.
     #[inline]
     pub(super) fn hang_on_inodes(&mut self, no: PageNo, id: Id<InodeDep>) {
         if let Some(Page { kind: PageKind::Inodes(row), .. }) = &mut self.pages[no.0 as usize] {
@@ -439,7 +439,7 @@ impl Deps {
         }
     }
 
-    /// Lets go of the buf, if nothing hangs on it any more.
+    /// Releases the buf, if nothing is attached to it any more.
     pub(super) fn drop_page_if_idle(&mut self, no: PageNo) {
         let page = self.page(no);
         let idle = match &page.kind {
@@ -460,7 +460,7 @@ impl Deps {
         Some(page)
     }
 
-    /// A ticket ripens when `page`, as it is now, has landed.
+    /// Keeps a ticket until `page` with its present contents has landed.
     pub(super) fn wait_for_page(&mut self, no: PageNo, ticket: Ticket) {
         self.counters.deferred += 1;
         let page = self.page_mut(no);
@@ -468,15 +468,15 @@ impl Deps {
         page.waiting.push_back((image, ticket));
     }
 
-    /// Gives these back to the layout.
+    /// Returns these tickets to the layout.
     pub(super) fn ripen(cache: &Cache, tickets: impl IntoIterator<Item = Ticket>) {
         tickets.into_iter().for_each(|ticket| cache.ripen(ticket));
     }
 }
 
-/// A page that something hangs on, beside other records.
+/// The page with this index, borrowed apart from the other records.
 #[inline]
 pub(super) fn page_in(pages: &mut [Option<Page>], no: PageNo) -> &mut Page {
-    // OK to expect: whoever has the number hangs on the page, or has it from the buf's slot.
+    // OK to expect: the index comes from a record on the page, or from the buf's slot.
     pages[no.0 as usize].as_mut().expect("a page with records is there")
 }

@@ -1,7 +1,7 @@
-//! What is held back in a buf and why, in words: the same questions that `leave` asks, without their consequences.
+//! What is held back in a buf and why, in words: the conditions of `leave`, without its effects.
 //!
-//! Nothing here decides anything. An image in which `leave` rolls something back is one of which this file names it, and
-//! no other; the tests of `ordo trace` hold the two together.
+//! Nothing here decides anything. This file names exactly what `leave` rolls back in an image (except a `doomed` name);
+//! the tests of `ordo trace` compare the two.
 
 use super::arena::Id;
 use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot, RemId};
@@ -77,7 +77,7 @@ impl Deps {
         held
     }
 
-    /// The pointer, if it is held; and what it replaced, which stays taken until it is durable.
+    /// The pointer, if it is held; and what it replaced, which stays allocated until the pointer is durable.
     fn explain_pointer(&self, dep: &AllocDep, holder: &BufRef) -> Vec<Held> {
         let mut held = Vec::new();
         let mut until = Until::new();
@@ -118,7 +118,7 @@ impl Deps {
         held
     }
 
-    /// Newest first: an older meaning of an entry does not matter under a newer one that leaves.
+    /// Newest first: an older meaning of an entry does not matter under a newer one that is written.
     fn explain_names<'a>(
         &self,
         block: &BufRef,
@@ -161,7 +161,7 @@ impl Deps {
         left.map(|removal| (self.page(removal.0).buf.clone(), Rule::LinkRemoval.text().0))
     }
 
-    /// What `is_name_safe` asks for.
+    /// The unmet conditions of `is_name_safe`, without `doomed`.
     fn until_named(&self, add: &DirAdd) -> Until {
         let mut until = Until::new();
         if self.has(Rule::LinkAddition)

@@ -1,8 +1,9 @@
-//! Names that went and are not known to be gone from the disk, by directory and name: a name that comes again asks here.
+//! Removed names that the disk may still have, by directory and name. A name that is added again is looked up here.
 //!
-//! G1. A name comes again only after it went, or in the same sector. Otherwise a crash leaves a directory with two entries of
-//!     one name, in different blocks or in different sectors of one: a file behind the second one cannot be reached.
-//! G2. An entry may be stale. Who finds one asks whether the removal is durable; what is, is dropped in passing.
+//! G1. A name is added again only after its removal is durable, or in the same sector. Otherwise a crash leaves a
+//!     directory with two entries of one name, in different blocks or in different sectors of one: a file behind the
+//!     second one cannot be reached.
+//! G2. An entry may be stale. Each lookup checks whether the removal is durable; durable ones are dropped in passing.
 
 use super::deps::{Deps, RemId};
 use super::names::Place;
@@ -11,13 +12,13 @@ use ondisk::Ino;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
 
-/// Entries up to which stale ones stay.
+/// Number of entries up to which stale ones are kept.
 const FEW: usize = 1024;
 
 /// Where a name was, and its removal.
 struct Gone {
     removal: RemId,
-    /// The sector around it in the block: its first byte, and their number.
+    /// The sector around it in the block: first byte, and length in bytes.
     sector: (u32, u32),
 }
 
@@ -25,7 +26,7 @@ struct Gone {
 #[derive(Default)]
 pub(super) struct GoneNames {
     gone: FxHashMap<u64, Gone>,
-    /// Entries at which stale ones are dropped.
+    /// Number of entries at which stale ones are dropped.
     limit: usize,
 }
 
@@ -37,7 +38,7 @@ fn key(dir: Ino, name: &[u8]) -> u64 {
 }
 
 impl Deps {
-    /// A name went. `sector`: the bytes around it.
+    /// Records a removed name. `sector`: the bytes around it.
     #[inline]
     pub(super) fn name_goes(&mut self, at: Place<'_>, removal: RemId, sector: (u32, u32)) {
         if !self.has(Rule::SameName) {
@@ -51,7 +52,7 @@ impl Deps {
         }
     }
 
-    /// The removal for which a name that comes must wait (G1).
+    /// The removal that a new name must wait for (G1).
     #[inline]
     pub(super) fn same_name_before(&self, at: Place<'_>) -> Option<RemId> {
         if self.removals == 0 {

@@ -1,4 +1,4 @@
-//! Inodes that are new, changed names, or went.
+//! Inodes that are new, renamed or removed.
 
 use super::arena::Id;
 use super::deps::{Deps, InodeDep, PageKind};
@@ -8,8 +8,8 @@ use buf::{Ahead, BufRef, Cache, ImageNo, Landing, Ticket};
 use ondisk::Ino;
 
 impl Deps {
-    /// Asks memory for the records of a file that is about to lose a name. On a busy volume they are far away, and each is
-    /// found through the one before.
+    /// Prefetches the records of a file that is about to lose a name. On a busy volume they are not in the processor's
+    /// cache, and each is found through the one before.
     pub(super) fn prefetch(&self, ino: Ino, ahead: Ahead) {
         match ahead {
             Ahead::Found => self.inodes.prefetch(ino),
@@ -21,7 +21,7 @@ impl Deps {
         }
     }
 
-    /// The record of an inode that was there before, or is known already.
+    /// The record of an inode that existed before, or has a record already.
     #[inline]
     pub(super) fn inode_dep(&mut self, ino: Ino, inode: &BufRef) -> Id<InodeDep> {
         match self.id_of(ino) {
@@ -30,7 +30,7 @@ impl Deps {
         }
     }
 
-    /// The number of an inode's record, if it has one.
+    /// The id of an inode's record, if it has one.
     #[inline]
     pub(super) fn id_of(&self, ino: Ino) -> Option<Id<InodeDep>> {
         self.inodes.id_of(ino)
@@ -42,7 +42,7 @@ impl Deps {
         self.inodes.of(ino)
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     #[inline]
     pub(super) fn inode_of_mut(&mut self, ino: Ino) -> Option<&mut InodeDep> {
         self.inodes.of_mut(ino)
@@ -84,7 +84,7 @@ impl Deps {
         }
     }
 
-    /// A number was taken.
+    /// An inode was allocated.
     #[inline(never)]
     pub(super) fn inode_allocated(&mut self, ino: Ino, cg: &BufRef, inode: &BufRef) {
         debug_assert!(self.inodes.of(ino).is_none(), "an inode that is free has nothing pending");
@@ -92,7 +92,8 @@ impl Deps {
         self.add_inode(ino, inode, State::Held, bit, true);
     }
 
-    /// A dinode was cleared, and the record goes, if no image had it (M2 of `state`): its number is free at once.
+    /// A dinode was cleared. If no image had it, drops the record: its number is free at once (M2 of `state`). `false`
+    /// if an image had it.
     #[inline(never)]
     pub(super) fn was_never_taken(&mut self, cache: &Cache, ino: Ino) -> bool {
         let Some(dep) = self.inodes.of(ino).filter(|dep| dep.state == State::Held) else { return false };
@@ -107,7 +108,7 @@ impl Deps {
         true
     }
 
-    /// A dinode was cleared. The ticket comes back if its number is free at once.
+    /// A dinode was cleared. Returns the ticket if the number is free at once.
     #[inline(never)]
     pub(super) fn inode_released(&mut self, cache: &Cache, ino: Ino, inode: &BufRef, ticket: Ticket) -> Option<Ticket> {
         let state = self.id_of(ino).map_or(State::Durable, |id| self.forget_inode(cache, id));
@@ -120,7 +121,7 @@ impl Deps {
         None
     }
 
-    /// Drops the record with all that hangs on it: the inode is gone.
+    /// Drops the record of a freed inode, with all that is attached to it.
     #[inline(never)]
     fn forget_inode(&mut self, cache: &Cache, id: Id<InodeDep>) -> State {
         while let Some(name) = self.inodes.get(id).and_then(|dep| dep.names) {
@@ -133,7 +134,7 @@ impl Deps {
         self.remove_inode(id)
     }
 
-    /// Drops the record. Returns where its dinode stood.
+    /// Drops the record. Returns the state of its dinode.
     #[inline(always)]
     fn remove_inode(&mut self, id: Id<InodeDep>) -> State {
         let Some((page, state)) = self.inodes.get(id).map(|dep| (dep.page, dep.state)) else { return State::Durable };
@@ -160,12 +161,12 @@ impl Deps {
         dep.state != State::Held && self.page(dep.page).buf.durable_image() >= from.max(dep.held_in.next())
     }
 
-    /// A path leads to the directory after a crash.
+    /// After a crash a path leads to the directory.
     pub(super) fn is_reachable(&self, dir: Ino) -> bool {
         self.inode_of(dir).is_none_or(|dep| !dep.unnamed)
     }
 
-    /// No image has had this inode: nothing that it leads to was ever reached from the disk.
+    /// No image has had this inode: the disk never led to anything through it.
     pub(super) fn was_never_there(&self, ino: Ino) -> bool {
         self.inode_of(ino).is_some_and(|dep| dep.state == State::Held)
     }

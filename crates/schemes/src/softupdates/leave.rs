@@ -1,12 +1,12 @@
-//! What leaves, and what has landed.
+//! Writing bufs (what of a buf is written), and landings.
 //!
-//! L1. An image is undone, never the buf: callers do not wait while a buf is on its way, and nothing is redone.
-//! L2. A group leaves only after the blocks of inodes that it counts. They themselves wait for nobody, so that this
-//!     never goes in a circle.
-//! L3. A dinode leaves with all of its pending pointers that are safe, or as it was before those that are not; the area
-//!     of attributes with all of its pointers or none.
-//! L4. In a directory's block the bytes around a removal that is held leave as they were before the oldest of them; what
-//!     came and went in these bytes since then leaves later.
+//! L1. An image is undone, never the buf: callers do not wait for a write in flight, and nothing is redone.
+//! L2. A group is written only after the blocks of inodes that it counts. Those blocks wait for nothing, so there is no
+//!     cycle.
+//! L3. A dinode is written with all of its pending pointers that are safe, or as it was before the unsafe ones; the
+//!     attribute area with all of its pointers or none.
+//! L4. In a directory's block, the bytes around a held removal are written as they were before the oldest such removal;
+//!     names added and removed in these bytes since then are written later.
 
 use super::arena::Id;
 use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageKind, PageNo, PointerSlot, RemId, page_in};
@@ -15,7 +15,7 @@ use buf::{BufRef, Cache, Freed, ImageNo, Leave, Pointers, Ticket, Undo};
 use disk::Block;
 use ondisk::{FragNo, Ino};
 
-/// The image that leaves, if it is another one than the buf.
+/// The image that is written, if it differs from the buf.
 struct Undone<'a> {
     cache: &'a Cache,
     buf: BufRef,
@@ -33,12 +33,12 @@ impl Undone<'_> {
     }
 }
 
-/// Bytes of a directory's block that leave as they were.
+/// Bytes of a directory's block that are written with their old values.
 struct Frozen {
     from: u32,
     len: u32,
     seq: u64,
-    /// Which removal keeps them.
+    /// The removal that keeps them.
     rem: usize,
 }
 
@@ -47,7 +47,7 @@ fn is_in(frozen: &Frozen, offset: u32) -> bool {
 }
 
 impl Deps {
-    /// What of a buf leaves.
+    /// What of a buf is written.
     pub(super) fn leaving(&mut self, cache: &Cache, buf: &BufRef, image: ImageNo) -> Leave {
         let Some(page) = self.find_page(buf) else { return Leave::AsIs };
         let mut undone = Undone { cache, buf: buf.clone(), block: None };
@@ -130,7 +130,7 @@ impl Deps {
             let safe = match (dep.slot, &dep.before) {
                 (PointerSlot::Inode(i), _) => gone & 1 << i == 0,
                 (PointerSlot::ExtAttr(_), _) => area.is_none(),
-                // What the size went back to is where a later one began, if that is beyond the beginning of this one.
+                // The size rolls back to where a later growth began, if that is beyond where this one began.
                 (PointerSlot::Size, Before::Size(before)) => self.is_pointer_safe(dep) && *before < size,
                 (PointerSlot::Size | PointerSlot::Indirect(..), _) => size == u64::MAX,
             };
@@ -154,7 +154,7 @@ impl Deps {
         }
     }
 
-    /// Removals that are not held are in this image; those that are freeze the bytes around them (L4).
+    /// Removals that are not held are in this image; held ones freeze the bytes around them (L4).
     fn leave_removals(&mut self, page: PageNo, image: ImageNo) -> Vec<Frozen> {
         let (mut frozen, mut carried): (Vec<Frozen>, Vec<usize>) = (Vec::new(), Vec::new());
         let mut held = 0;
@@ -177,8 +177,9 @@ impl Deps {
         for at in carried {
             let rem = &mut names.rems[at];
             rem.state = rem.state.next(Event::Leaves { image, safe: true }).0;
-            // The entry came and went, and no image had it (W2 of `names`). Who waits for it can go on when the file has
-            // its newer name, which may be in this image only: the name is taken for carried with it.
+            // The entry was added and removed, and no image had it (W2 of `names`). A change that waits for it can go
+            // on when the file has its newer name, perhaps only in this image: so the name counts as carried with this
+            // image.
             if let Some(add) = rem.add.and_then(|id| self.names.get_mut(id)).filter(|add| add.state == State::Held) {
                 add.state = State::Carried(image);
                 rem.tickets.extend(add.extra.iter_mut().flat_map(|extra| std::mem::take(&mut extra.tickets)));
@@ -187,8 +188,8 @@ impl Deps {
         frozen
     }
 
-    /// The name can be reached; or it leaves in the same sector as the removal that waits for it, and so with it or not
-    /// at all.
+    /// The name can be reached; or it is written in the same sector as the removal that waits for it, so that both are
+    /// written or neither.
     pub(super) fn can_go_together(&self, id: Id<DirAdd>, page: PageNo, rem: &DirRem) -> bool {
         let Some(add) = self.names.get(id) else { return true };
         let chunk = rem.before.as_ref().map(|(from, bytes)| *from..*from + bytes.len() as u32);
@@ -211,15 +212,15 @@ impl Deps {
         for (from, bytes) in chunks {
             undone.undo(&Undo::Chunk(from, &bytes));
         }
-        // Where two wait in one entry, the older one is undone last, and its older meaning stands. A row is in the order of
-        // their making.
+        // If two changes wait in one entry, the older one is undone last, and its older meaning stands. A row is in the
+        // order of creation.
         let mut carried: Vec<(u32, Id<DirAdd>)> = Vec::new();
         for id in adds.into_iter().rev() {
             let Some(add) = self.names.get(id) else { continue };
             let (offset, was, seq, held) = (add.offset, add.was(), add.seq, add.state == State::Held);
             let behind = frozen.iter().any(|frozen| is_in(frozen, offset) && frozen.seq < seq);
             if held && let Some((_, newer)) = carried.iter().find(|(at, _)| *at == offset) {
-                // A newer meaning of the entry is in the image, and needed nobody to wait for this one any more.
+                // The image has a newer meaning of the entry, and no change needed to wait for this one.
                 self.supersede(id, *newer);
                 continue;
             }
@@ -238,7 +239,7 @@ impl Deps {
         }
     }
 
-    /// A name that no image had, under a newer one that this image has: what it kept is released with the newer one.
+    /// A name that no image had, under a newer one in this image: its tickets are released with the newer one.
     fn supersede(&mut self, id: Id<DirAdd>, newer: Id<DirAdd>) {
         let Some(extra) = self.remove_add(id).and_then(|add| add.extra) else { return };
         if let Some(newer) = self.names.get_mut(newer) {
@@ -246,7 +247,7 @@ impl Deps {
         }
     }
 
-    /// An image has landed: what it was the first to carry is durable.
+    /// An image has landed: the changes that it was the first to carry are durable.
     pub(super) fn landed(&mut self, cache: &Cache, buf: &BufRef, image: ImageNo) {
         let Some(page) = self.find_page(buf) else { return };
         match &mut self.page_mut(page).kind {
@@ -335,7 +336,7 @@ impl Deps {
         self.release(cache, ripe);
     }
 
-    /// What these waited for has landed.
+    /// What these tickets waited for has landed.
     pub(super) fn release(&mut self, cache: &Cache, tickets: Vec<Ticket>) {
         for ticket in tickets {
             let ripe = match *ticket.freed() {
@@ -346,7 +347,8 @@ impl Deps {
         }
     }
 
-    /// A buf was thrown away: what it held was freed. Its tickets wait until it is told where the pointers to it went.
+    /// A buf was discarded: its contents were freed. Its tickets wait until a step reports where the pointers to it
+    /// were cleared.
     pub(super) fn discarded(&mut self, buf: &BufRef) {
         let Some(no) = self.find_page(buf) else { return };
         let mut late = Vec::new();

@@ -1,21 +1,23 @@
-//! Names that come and go: link addition and link removal (Ganger and Patt 1994, section 4.2), and rename.
+//! Names added and removed: link addition and link removal (Ganger and Patt 1994, section 4.2), and rename.
 //!
-//! A name that comes is held back (its entry leaves with what it meant before) until its inode is durable. A name that
-//! goes only defers what follows from it, unless the file has just got other names: then the removal itself is held
-//! back until those can be reached, and the bytes around the entry leave as they were.
+//! An added name is held back (its entry is written with what it named before) until its inode is durable. A removed
+//! name only defers what its removal frees, unless the file has just got other names. Then the removal itself is held
+//! back until those can be reached, and the bytes around the entry are written as they were.
 //!
-//! W1. Each removal that is held waits for names that came before it, never for later ones. The oldest of all that are
-//!     held so waits for nothing but inodes and pointers, which never wait for names: nobody waits for ever.
-//! W2. A name that a held removal waits for is not cancelled by a second rename: the removal would then have to wait for a
-//!     later name, against W1. It is written, in its turn; so is the `..` that it needs. Where the entry changes or goes
-//!     before that, the later change waits for what the name waits for, and counts for it once it is durable. Where the
-//!     file goes for good the name is cancelled.
-//! W3. A directory's own name goes only after what moved out of it can be reached elsewhere.
-//! W4. The last name of a directory goes only after those that it had in other directories: with one of them it would come
-//!     back there, and with a `..` that leads elsewhere. So does the directory in which such a name waits to go: the `..`
-//!     would lead nowhere. These removals are older, so that W1 holds for them, too.
-//! W5. A directory that moves to another one while its older name is not on the disk, and cannot be cancelled, gets the
-//!     new name after the older one. With the new name alone it would be where its `..` does not lead.
+//! W1. Each held removal waits for names added before it, never for later ones. The oldest of all held removals so
+//!     waits only for inodes and pointers, which never wait for names: no change waits forever.
+//! W2. A name that a held removal waits for is not cancelled by a second rename: the removal would then have to wait
+//!     for a later name, against W1. It is written, in its turn; so is the `..` that it needs. If the entry changes or
+//!     is removed before that, the later change waits for what the name waits for, and counts for it once it is
+//!     durable. If the file is removed for good, the name is cancelled.
+//! W3. A directory's own name is removed only after everything that moved out of it can be reached elsewhere.
+//! W4. The last name of a directory is removed only after the names that it had in other directories. Otherwise it
+//!     would come back under one of them, with a `..` that leads elsewhere. The same holds for a directory in which
+//!     such a name waits to be removed: the `..` would lead nowhere. These removals are older, so W1 holds for them,
+//!     too.
+//! W5. If a directory moves to another one while its older name is not on the disk, and that name cannot be cancelled,
+//!     its new name is written after the older one. With the new name alone, the directory would not be where its `..`
+//!     leads.
 
 use super::arena::Id;
 use super::deps::{AllocDep, Deps, DirAdd, Extra, InodeDep, PageKind, PointerSlot, RemId, page_in};
@@ -25,11 +27,11 @@ use buf::{BufRef, Cache, Freed, Landing, Ticket, Undo};
 use ondisk::Ino;
 use std::borrow::Cow;
 
-/// An entry: its directory, the block, and where it is in it.
+/// An entry: its directory, block, and offset.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) dir: Ino,
-    /// The name, where it comes or goes.
+    /// The name, if it is added or removed.
     pub(super) name: &'a [u8],
     pub(super) block: &'a BufRef,
     pub(super) offset: u32,
@@ -41,12 +43,12 @@ pub(super) struct Named<'a> {
     pub(super) ino: Ino,
     /// The buf with its inode.
     pub(super) inode: &'a BufRef,
-    /// It is a directory that had another name.
+    /// It is a directory that had another name before.
     pub(super) moves: bool,
 }
 
 impl Deps {
-    /// A name came.
+    /// A name was added.
     #[inline(never)]
     pub(super) fn link_added(&mut self, at: Place<'_>, to: Named<'_>, parent: Option<&BufRef>) {
         let Named { ino, inode, moves } = to;
@@ -66,8 +68,8 @@ impl Deps {
         self.hang_add(at, ino, named, inode, (Ino::NONE, 0), false, extra);
     }
 
-    /// An entry came to mean another inode. The ticket for the link of what it meant before comes back if that name was
-    /// never on the disk.
+    /// An entry was redirected to another inode. Returns the ticket for the link of what it named before, if that name
+    /// was never on the disk.
     #[inline(never)]
     pub(super) fn link_changed(
         &mut self,
@@ -105,7 +107,7 @@ impl Deps {
             // It was never on the disk (M2 of `state`).
             Some(add) => {
                 meant = add.was();
-                // What the disk has there is what the older one was to replace.
+                // The disk has there what the older change was to replace.
                 let older = add.extra.map(|extra| *extra).unwrap_or_default();
                 extra.tickets = older.tickets;
                 extra.awaits = if dotdot { extra.awaits } else { older.awaits };
@@ -136,7 +138,7 @@ impl Deps {
         ripe.and_then(|ticket| self.with_its_name(was, was_gone, ticket))
     }
 
-    /// A name went. The ticket for its link comes back if the name was never on the disk.
+    /// A name was removed. Returns the ticket for its link if the name was never on the disk.
     #[inline(never)]
     pub(super) fn link_removed(
         &mut self,
@@ -169,7 +171,8 @@ impl Deps {
                 return self.with_its_name(ino, parent.is_some(), ticket);
             }
             if let Some(add) = gone.as_ref().filter(|_| cancelled) {
-                // While the removal is held the entry leaves with what the disk has there, and not with the cancelled name.
+                // While the removal is held, the entry is written with what the disk has there, not with the cancelled
+                // name.
                 let offset = at.offset - before.0;
                 cache.undo(bytes.to_mut(), &Undo::Entry { offset, ino: add.was().0, kind: add.was().1 });
             }
@@ -198,9 +201,10 @@ impl Deps {
         ripe.and_then(|ticket| self.with_its_name(ino, parent.is_some(), ticket))
     }
 
-    /// A name went, and is cancelled, if that is all there is to do, as it is for most files that are removed soon: it is
-    /// the only pending name of a file, so that its removal waits for nobody; no image had it, so that nobody waits for its
+    /// A name was removed. Cancels it in the simple case, which covers most files removed soon after they were made: it
+    /// is the file's only pending name, so its removal waits for nothing; no image had it, so nothing waits for its
     /// removal (M2 of `state`); the disk has nothing in the entry; and no other removal keeps the bytes around it.
+    /// `false` in other cases.
     #[inline(never)]
     pub(super) fn came_and_went(&mut self, at: Place<'_>, ticket: &Ticket) -> bool {
         let Freed::DropLink { ino, parent: None, .. } = *ticket.freed() else { return false };
@@ -228,8 +232,8 @@ impl Deps {
         true
     }
 
-    /// A change of an entry may overtake an older one that no image had, and must not overtake what that waits for: the
-    /// disk has there what the entry meant before both.
+    /// A change of an entry may overtake an older one that no image had, but must wait for what that one waits for: the
+    /// disk has in the entry what it named before both.
     fn not_before_below(&self, below: Option<Id<DirAdd>>, awaits: &mut Vec<Id<DirAdd>>, after: &mut Vec<RemId>) {
         let below = below.and_then(|id| self.names.get(id)).filter(|add| add.state == State::Held);
         let Some(extra) = below.and_then(|add| add.extra.as_ref()) else { return };
@@ -237,7 +241,7 @@ impl Deps {
         after.extend(extra.after.iter().filter(|removal| !self.is_gone(**removal)));
     }
 
-    /// The directory is new, and nobody needs the name that it is about to lose.
+    /// The directory is new, and no change waits for the name that it is about to lose.
     fn is_movable(&self, dir: Ino) -> bool {
         let is_free = |id: Id<DirAdd>| {
             self.names.get(id).is_some_and(|add| add.dotdot || add.state == State::Held && !add.awaited)
@@ -245,8 +249,8 @@ impl Deps {
         self.has(Rule::LinkRemoval) && !self.is_reachable(dir) && self.names_of(dir).all(is_free)
     }
 
-    /// A new directory gets its `..` before its new name, and never its old one: with a `..` that leads elsewhere than
-    /// its only name it could not be left.
+    /// A new directory gets its `..` before its new name, and never its old name: a directory whose `..` leads
+    /// elsewhere than its only name could not be left.
     fn move_unnamed(&mut self, dir: Ino, dotdot: Id<DirAdd>) {
         let names: Vec<Id<DirAdd>> = self.names_of(dir).collect();
         let mut newest = true;
@@ -261,7 +265,8 @@ impl Deps {
         }
     }
 
-    /// What a file's name must wait for before it goes: the other names that it has just got, and for a directory `..`.
+    /// What must be durable before a file's name is removed: the other names that it has just got, and for a directory
+    /// its `..`.
     #[inline]
     fn other_names(&self, ino: Ino, newest: Option<Id<DirAdd>>, this: Option<Id<DirAdd>>) -> Vec<Id<DirAdd>> {
         let mut others = Vec::new();
@@ -280,8 +285,8 @@ impl Deps {
         others
     }
 
-    /// Notes that somebody waits for these to be reached, and so for the names of the new directories above them, and for
-    /// the `..` that goes with each (W2).
+    /// Marks these names as awaited, and with them the names of the new directories above them, and the `..` of each
+    /// (W2).
     pub(super) fn mark_awaited(&mut self, names: &[Id<DirAdd>]) {
         let mut marked = names.to_vec();
         while let Some(id) = marked.pop() {
@@ -297,14 +302,14 @@ impl Deps {
         }
     }
 
-    /// What all names in the directory need, if they need more than others.
+    /// What every name in the directory needs in addition, if anything.
     #[inline]
     fn extra_of(&self, dir: Ino) -> Option<Box<Extra>> {
         self.indirect_claim(dir).map(|grown| Box::new(Extra { grown: Some(grown), ..Extra::default() }))
     }
 
     /// What a new inode was made with must be durable before any of its names: its first blocks; and for a directory
-    /// that is renamed where it is, what its first name there waits for, its parent's count or its `..`.
+    /// renamed within its parent, what its first name there waits for (the parent's count, or its `..`).
     #[inline(always)]
     fn made_with(&self, id: Id<InodeDep>, dir: Ino, extra: &mut Option<Box<Extra>>) {
         let Some(dep) = self.inodes.get(id).filter(|dep| dep.pointers.is_some() || dep.names.is_some()) else { return };
@@ -313,8 +318,8 @@ impl Deps {
         }
     }
 
-    /// A directory got another name, in `dir`. W5: it waits for the older ones elsewhere. They are not marked as awaited:
-    /// one that is cancelled is not waited for.
+    /// A directory got another name, in `dir`. W5: that name waits for the older ones elsewhere. They are not marked as
+    /// awaited: a cancelled one is not waited for.
     #[cold]
     fn directory_renamed(&mut self, ino: Ino, id: Id<InodeDep>, dir: Ino, extra: &mut Option<Box<Extra>>) {
         if self.has(Rule::RenamedAbove) {

@@ -1,10 +1,11 @@
-//! In which order bufs leave by choice, so that little has to be rolled back; and what fsync asks for.
+//! The order in which bufs are written, if there is a choice, so that little is rolled back; and what fsync needs.
 //!
-//! O1. Contents and maps wait for nobody, dinodes and indirect blocks for those, directories for dinodes, and removals
-//!     for names elsewhere. Who has a choice follows that order; who has none (fsync, memory) does not need it for
-//!     safety.
-//! O2. Whatever is wanted, some bufs can leave now and bring it nearer ([`Advance`]): what waits, waits for what is older
-//!     (W1 of `names`), or for what waits for nobody. fsync goes round by round until nothing is left to be wanted.
+//! O1. Contents and maps wait for nothing, dinodes and indirect blocks for those, directories for dinodes, and removals
+//!     for names elsewhere. Writers with a choice follow that order; those without one (fsync, memory pressure) do not
+//!     need it for safety.
+//! O2. Whatever is wanted, some bufs can be written now to get closer to it ([`Advance`]): a change waits for older
+//!     ones (W1 of `names`), or for changes that wait for nothing. fsync goes round by round until nothing is left to
+//!     write.
 
 use super::arena::Id;
 use super::deps::{AllocDep, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot, RemId};
@@ -12,15 +13,15 @@ use super::state::State;
 use buf::{BufRef, Key, Landing, Ready};
 use ondisk::Ino;
 
-/// Collects the bufs that should be written now for something to come true.
+/// Collects the bufs to write now so that a condition becomes true.
 struct Advance<'a> {
     deps: &'a Deps,
     bufs: Vec<BufRef>,
-    /// The last group, or block of inodes, that was asked for: many wait for the same.
+    /// The last landing of a group or block of inodes that was needed: many changes wait for the same.
     last: Option<&'a Landing>,
     /// The last page whose buf was taken, for the same reason.
     last_page: Option<PageNo>,
-    /// Names that were looked at, by their places in time.
+    /// Names that were examined, by their sequence numbers.
     seen: Vec<u64>,
 }
 
@@ -39,7 +40,7 @@ impl<'a> Advance<'a> {
         }
     }
 
-    /// That the landing happens.
+    /// Collects what makes the landing happen.
     fn landing(&mut self, landing: Option<&'a Landing>) {
         let Some(landing) = landing.filter(|landing| !landing.is_done()) else { return };
         if self.last.is_some_and(|last| last.is_of_same(landing)) {
@@ -51,7 +52,7 @@ impl<'a> Advance<'a> {
         self.write(landing.buf());
     }
 
-    /// That the dinode can be carried, and is durable.
+    /// Collects what makes the dinode carried and durable.
     fn inode(&mut self, ino: Ino) {
         let Some(dep) = self.deps.inode_of(ino) else { return };
         match &dep.bit {
@@ -60,7 +61,7 @@ impl<'a> Advance<'a> {
         }
     }
 
-    /// That what a held pointer depends on is durable. `false` when it is.
+    /// Collects what a held pointer depends on. `false` if it waits for nothing.
     fn under_pointer(&mut self, dep: &'a AllocDep) -> bool {
         if dep.state != State::Held || self.deps.is_pointer_safe(dep) {
             return false;
@@ -70,20 +71,20 @@ impl<'a> Advance<'a> {
         true
     }
 
-    /// That all pending pointers of a dinode can be carried. `false` when they can.
+    /// Collects what the pending pointers of a dinode depend on. `false` if all can be carried.
     fn under_pointers_of(&mut self, ino: Ino) -> bool {
         self.under_pointers_from(self.deps.inode_of(ino).and_then(|dep| dep.pointers))
     }
 
-    /// The same of this one and the older ones.
+    /// The same for this pointer and the older ones.
     fn under_pointers_from(&mut self, newest: Option<Id<AllocDep>>) -> bool {
         let deps = self.deps;
         let pending = deps.pointers_from(newest).filter_map(|id| deps.pointers.get(id));
-        // Each is asked: what they need can leave together.
+        // No short circuit: what they need can be written together.
         pending.filter(|dep| self.under_pointer(dep)).count() > 0
     }
 
-    /// That a pointer is durable.
+    /// Collects what makes a pointer durable.
     fn pointer(&mut self, id: Id<AllocDep>) {
         let Some(dep) = self.deps.pointers.get(id).filter(|dep| dep.state != State::Durable) else { return };
         match dep.slot {
@@ -100,7 +101,7 @@ impl<'a> Advance<'a> {
         }
     }
 
-    /// That a held name can be carried. `false` when it can.
+    /// Collects what a held name depends on. `false` if it can be carried.
     fn under_name(&mut self, add: &'a DirAdd) -> bool {
         if add.state != State::Held || self.deps.is_name_safe(add) {
             return false;
@@ -137,7 +138,7 @@ impl<'a> Advance<'a> {
         true
     }
 
-    /// That a name can be reached after a crash.
+    /// Collects what makes a name reachable after a crash.
     fn name(&mut self, id: Id<DirAdd>) {
         let deps = self.deps;
         let Some(add) = deps.names.get(id).filter(|_| !deps.is_settled(id)) else { return };
@@ -173,7 +174,8 @@ impl<'a> Advance<'a> {
         }
     }
 
-    /// That a removal is durable, and those before it in the same block, which may freeze the bytes around it.
+    /// Collects what makes a removal durable, and those before it in the same block, which may freeze the bytes around
+    /// it.
     fn removal(&mut self, removal: RemId) {
         let deps = self.deps;
         if deps.is_gone(removal) || self.seen.contains(&removal.1) {
@@ -193,8 +195,8 @@ impl<'a> Advance<'a> {
         }
     }
 
-    /// That a held removal can be carried, where those names that are `in_time` need not be waited for. `false` when it
-    /// can.
+    /// Collects what a held removal depends on; it need not wait for names that are `in_time`. `false` if it can be
+    /// carried.
     fn under_removal(&mut self, rem: &DirRem, in_time: impl Fn(Id<DirAdd>) -> bool) -> bool {
         let deps = self.deps;
         let mut held = false;
@@ -209,13 +211,13 @@ impl<'a> Advance<'a> {
         held
     }
 
-    /// That the names in a block of a directory can be carried as they are. `false` when they can.
+    /// Collects what the names in a block of a directory depend on. `false` if all can be carried as they are.
     fn under_directory(&mut self, page: PageNo, names: &PageDep) -> bool {
         let deps = self.deps;
         let adds = names.adds.ids().iter().filter_map(|id| deps.names.get(*id));
         let mut held = adds.filter(|add| self.under_name(add)).count() > 0;
         for rem in names.rems.iter().filter(|rem| rem.state == State::Held) {
-            // In the same block it is in the image first, and the removal in the next one.
+            // In the same block, the name is in the image first, and the removal in the next one.
             let goes_first = |add: &DirAdd| add.page == page && add.state == State::Held && deps.is_name_safe(add);
             let in_time = |id| deps.is_settled(id) || deps.names.get(id).is_some_and(goes_first);
             held |= self.under_removal(rem, in_time);
@@ -223,7 +225,7 @@ impl<'a> Advance<'a> {
         held
     }
 
-    /// Nothing is left to be written.
+    /// Nothing is left to write.
     fn is_empty(&self) -> bool {
         self.bufs.is_empty()
     }
@@ -237,7 +239,7 @@ impl<'a> Advance<'a> {
 }
 
 impl Deps {
-    /// Whether a buf can leave without being rolled back.
+    /// Whether a buf can be written without a rollback.
     pub(super) fn ready(&self, buf: &BufRef) -> Ready {
         let Some(page) = self.find_page(buf) else { return Ready::Yes };
         let mut advance = Advance::new(self);
@@ -264,7 +266,7 @@ impl Deps {
         Ready::After(advance.bufs())
     }
 
-    /// Removals which freeze the bytes that this name is in.
+    /// Removals that freeze the bytes of this name.
     fn blockers(&self, add: &DirAdd) -> impl Iterator<Item = &DirRem> {
         let rems = match &self.page(add.page).kind {
             PageKind::Directory(names) => &names.rems[..],
@@ -277,8 +279,9 @@ impl Deps {
         })
     }
 
-    /// A file with pending names, and the directories above it, as far up as they have pending names themselves; and those
-    /// that were renamed. One of them may be above it, too, where those between have their names on the disk.
+    /// A file with pending names, and the directories above it, as far up as they have pending names themselves; also
+    /// all renamed directories, since one of them may be above the file where those between have their names on the
+    /// disk.
     pub(super) fn above(&self, ino: Ino) -> Vec<Ino> {
         let (mut above, mut at) = (vec![ino], 0);
         above.extend(self.renamed.keys().filter(|renamed| **renamed != ino));
@@ -294,10 +297,10 @@ impl Deps {
         above
     }
 
-    /// The next round of an fsync of `ino`: what can leave now of what it needs. `since`: what its bufs held when fsync
-    /// began; `inode`: the same of its inode's block; `above`: whose names shall be found; `gone`: which of their older
-    /// names shall not, those in the place of which others came included. Two names of a directory would be there after a
-    /// crash, and the new one might be taken away.
+    /// The next round of an fsync of `ino`: the bufs to write now. `since`: what the file's bufs held when fsync began;
+    /// `inode`: the same for the block of its inode; `above`: the inodes whose names must be found; `gone`: their older
+    /// names that must not be found, with those that other names replaced. Otherwise a crash could leave a directory
+    /// with two names, and its repair might remove the new one.
     pub(super) fn fsync_round(
         &self,
         ino: Ino,

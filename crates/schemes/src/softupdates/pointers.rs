@@ -1,4 +1,4 @@
-//! Pointers that come and go: block allocation and de-allocation (Ganger and Patt 1994, section 4.2).
+//! Pointers set and cleared: block allocation and de-allocation (Ganger and Patt 1994, section 4.2).
 
 use super::arena::Id;
 use super::deps::{AllocDep, Before, Deps, InodeDep, PageKind, PointerSlot};
@@ -8,7 +8,7 @@ use crate::AllocInit;
 use buf::{BufRef, Cache, Freed, Landing, Role, Run, Slot, Ticket};
 use ondisk::{FragNo, Ino};
 
-/// A pointer that was set, as the step tells it.
+/// A pointer that was set, as the step reports it.
 pub(super) struct Allocated<'a> {
     pub(super) ino: Ino,
     pub(super) role: Role,
@@ -20,12 +20,12 @@ pub(super) struct Allocated<'a> {
     pub(super) size_before: Option<u64>,
 }
 
-/// One landing and not two. A size that goes up without a pause must not always wait for the last time that it did.
+/// Both are the same landing. A size that grows without a pause must not wait each time for its last growth.
 fn is_same(one: Option<&Landing>, other: Option<&Landing>) -> bool {
     one.zip(other).is_some_and(|(one, other)| one.is_of_same(other) && one.image() == other.image())
 }
 
-/// What of a pointer's record its maker knows.
+/// The fields of a pointer's record that its maker knows.
 struct Made {
     ino: Ino,
     slot: PointerSlot,
@@ -37,8 +37,8 @@ struct Made {
 }
 
 impl Deps {
-    /// A pointer was set, in a dinode in which no other one is pending, where the disk has none: there is nothing that it
-    /// could be put in the place of. Such is the pointer of a small file. `false`: it is another one.
+    /// A pointer was set where the disk has none, in a dinode without other pending pointers: there is nothing that it
+    /// could replace. This is the common case of a small file. `false` in other cases.
     #[inline(never)]
     pub(super) fn first_pointer_allocated(&mut self, set: &Allocated<'_>) -> bool {
         let Slot::Inode(_, slot) = set.slot else { return false };
@@ -63,7 +63,7 @@ impl Deps {
         true
     }
 
-    /// A pointer was set. `freed`, the ticket for the old run, is taken unless that is free at once.
+    /// A pointer was set. `freed`, the ticket for the old run, is taken unless the run is free at once.
     #[inline(never)]
     pub(super) fn block_allocated(&mut self, cache: &Cache, set: &Allocated<'_>, freed: &mut Option<Ticket>) {
         let slot = match set.slot {
@@ -77,7 +77,7 @@ impl Deps {
             (_, None) => Before::Same,
         };
         if slot == PointerSlot::ExtAttr(0) {
-            // The area changes as a whole: a second block of one that no image had goes with it.
+            // The area changes as a whole: the second block of an area that no image had is dropped with it.
             self.take_pointer(cache, set.ino, PointerSlot::ExtAttr(1));
         }
         let contents = self.awaits_contents(set.block, set.role).then(|| Landing::of(set.block));
@@ -97,7 +97,7 @@ impl Deps {
         }
     }
 
-    /// A directory's size went up over names in a block that it had.
+    /// A directory's size grew over names in a block that it already had.
     #[inline(never)]
     pub(super) fn directory_grown(&mut self, ino: Ino, inode: &BufRef, block: &BufRef, size: u64) {
         if !self.has(Rule::BlockAllocation) || self.alloc_init == AllocInit::None {
@@ -109,8 +109,8 @@ impl Deps {
         self.put_pointer(inode, made, &mut None);
     }
 
-    /// Notes a pointer in an indirect block, if it is a directory's. Those above the directory's own block are told after
-    /// the one to it.
+    /// Records a pointer in an indirect block, if it belongs to a directory. The pointers above the directory's own
+    /// block are reported after the pointer to that block.
     fn grown_beyond_direct(&mut self, ino: Ino, role: Role, id: Id<AllocDep>) {
         let grown = match role {
             Role::Directory => self.grown.entry(ino).or_default(),
@@ -124,8 +124,8 @@ impl Deps {
         grown.pointers.push(id);
     }
 
-    /// A directory's size went up over names in a new block. The step of the pointer to that comes before this one, or
-    /// follows it.
+    /// A directory's size grew over names in a new block. The step for the pointer to that block comes before or after
+    /// this one.
     #[inline(never)]
     pub(super) fn directory_has_grown(&mut self, ino: Ino, inode: &BufRef) {
         if self.has(Rule::BlockAllocation) {
@@ -142,9 +142,9 @@ impl Deps {
         self.has(Rule::BlockAllocation) && (by_choice || block.has_moved())
     }
 
-    /// Puts a pointer beside those that some image had. One that no image had becomes the new one: its number stays, for
-    /// the sake of those that wait for it.
-    // The record is made where it stays: it is large, and this is the most frequent of all.
+    /// Adds a pointer beside those that some image had. A pending one that no image had is replaced and keeps its id,
+    /// since other records may wait for it.
+    // The record is built in place: it is large, and this is the most frequent case.
     #[inline(always)]
     fn put_pointer(&mut self, holder: &BufRef, made: Made, freed: &mut Option<Ticket>) -> Id<AllocDep> {
         let (keeps, follows_cuts) = (self.has(Rule::MovedFragment), self.has(Rule::CutRun));
@@ -161,7 +161,7 @@ impl Deps {
             if follows_cuts || older.before == Before::Same {
                 older.before = std::mem::replace(&mut older.before, Before::Same).or_earlier(made.before);
             }
-            // The first fragments of what it replaces are still what the disk points to; or it was never on the disk, and is
+            // The disk still points to the first fragments of what it replaces; or that was never on the disk, and is
             // free at once (M2 of `state`).
             if grew_in_place && keeps && freed.is_some() {
                 older.freed = freed.take().map(Box::new);
@@ -204,7 +204,7 @@ impl Deps {
         std::iter::successors(newest, |id| self.pointers.get(*id)?.next)
     }
 
-    /// Takes a pending pointer out of where it hangs. Returns the ticket of what it replaced.
+    /// Removes a pending pointer from its page or inode. Returns the ticket of what it replaced.
     #[inline]
     pub(super) fn remove_pointer(&mut self, id: Id<AllocDep>) -> Option<Ticket> {
         let dep = self.pointers.get_mut(id)?;
@@ -240,17 +240,17 @@ impl Deps {
         Deps::ripen(cache, found.and_then(|id| self.remove_pointer(id)));
     }
 
-    /// What the pointer depends on is durable.
+    /// Everything that the pointer depends on is durable.
     pub(super) fn is_pointer_safe(&self, dep: &AllocDep) -> bool {
         dep.bit.as_ref().is_none_or(Landing::is_done) && dep.contents.as_ref().is_none_or(Landing::is_done)
     }
 
-    /// The disk has the pointer, or it is gone.
+    /// The disk has the pointer, or its record is gone.
     pub(super) fn is_pointer_durable(&self, id: Id<AllocDep>) -> bool {
         self.pointers.get(id).is_none_or(|dep| dep.state == State::Durable)
     }
 
-    /// Pointers in `at` were cleared. The ticket comes back if what it frees was never reached from the disk.
+    /// Pointers in `at` were cleared. Returns the ticket if the disk never led to what it frees.
     #[inline(never)]
     pub(super) fn blocks_released(&mut self, cache: &Cache, ino: Ino, at: &BufRef, ticket: Ticket) -> Option<Ticket> {
         let page = self.page_of(at);
@@ -284,9 +284,9 @@ impl Deps {
         None
     }
 
-    /// Pointers in `at` were cleared, and their records go, if the disk has never pointed to what they led to: they were in
-    /// a dinode that no image had. Not so where they were in an indirect block, which stays where it is: an image that it
-    /// left in before would be reached with the inode that is new, and lead to what another file owns by then.
+    /// Pointers in `at` were cleared. Drops their records if the disk never led to their blocks, because no image had
+    /// the dinode. Not for pointers in an indirect block, which stays in place: an image written before would become
+    /// reachable through the new inode, and lead to blocks that another file owns by then.
     #[inline(never)]
     pub(super) fn were_never_reached(&mut self, cache: &Cache, ino: Ino, at: &BufRef, ticket: &Ticket) -> bool {
         let Freed::Blocks { runs, .. } = ticket.freed() else { return false };
@@ -306,8 +306,8 @@ impl Deps {
         true
     }
 
-    /// A pending pointer, if it led to one of these runs, is dropped, or shortened to what is left. Returns how many of
-    /// the fragments the disk has never pointed to (all, for the root of a tree), and the ticket of what it replaced.
+    /// Drops a pending pointer that led to one of these runs, or shortens it to what is left. Returns how many of the
+    /// fragments the disk has never pointed to (all, for the root of a tree), and the ticket of what it replaced.
     fn cut_pointer(&mut self, id: Id<AllocDep>, runs: &[(FragNo, u32)]) -> (u64, Option<Ticket>) {
         let follows_cuts = self.has(Rule::CutRun);
         let Some(dep) = self.pointers.get_mut(id) else { return (0, None) };

@@ -1,4 +1,4 @@
-//! The records of names that go, and what must be gone before what.
+//! The records of removed names, and which removals must precede others.
 
 use super::arena::Id;
 use super::deps::{Deps, DirAdd, DirRem, Page, PageKind, PageNo, RemId};
@@ -35,14 +35,14 @@ impl Deps {
         RemId(page, seq)
     }
 
-    /// The ticket of a name that was never on the disk; `gone`: of a directory that goes for good.
+    /// Returns the ticket of a name that was never on the disk, if it is ripe; `gone`: of a directory removed for good.
     pub(super) fn with_its_name(&mut self, ino: Ino, gone: bool, ticket: Ticket) -> Option<Ticket> {
         if gone { self.after_its_names(ino, ticket) } else { Some(ticket) }
     }
 
-    /// The ticket of a directory that goes for good, with its `.` and its parent's link. It keeps both as long as the disk
-    /// may have an older name of it: then the ticket joins one of those that wait for such a name to go, and is asked for
-    /// again with that (W4 of `names`).
+    /// The ticket of a directory removed for good, with its `.` and its parent's link. It must keep both while the disk
+    /// may have an older name of it: then the ticket is added to those that wait for the removal of such a name, and is
+    /// checked again with them (W4 of `names`).
     pub(super) fn after_its_names(&mut self, ino: Ino, ticket: Ticket) -> Option<Ticket> {
         if self.was_never_there(ino) || !self.has(Rule::LinkRemoval) {
             return Some(ticket);
@@ -69,13 +69,13 @@ impl Deps {
         Some(ticket)
     }
 
-    /// All that moved up to this place in time is where it belongs.
+    /// Everything that moved up to this sequence number is durable in its place.
     pub(super) fn moved_until(&mut self, seq: u64) {
         self.moved.retain(|_, moved| *moved > seq);
         self.renamed_until(seq);
     }
 
-    /// All directories that were renamed up to this place in time have their names.
+    /// All directories renamed up to this sequence number have their names on the disk.
     pub(super) fn renamed_until(&mut self, seq: u64) {
         self.renamed.retain(|_, renamed| *renamed > seq);
     }
@@ -85,8 +85,8 @@ impl Deps {
         moved.into_iter().filter(|id| !self.is_settled(*id)).collect()
     }
 
-    /// The removals, not durable yet, that must go before the last name of a directory, which is in `dir` (W4): those of
-    /// names that it had elsewhere, and those in it that wait for others themselves.
+    /// The removals, not durable yet, that must precede the removal of a directory's last name, which is in `dir` (W4):
+    /// of names that it had elsewhere, and of names in it that wait for others themselves.
     pub(super) fn must_go_before(&self, cache: &Cache, ino: Ino, dir: Ino) -> Vec<RemId> {
         let elsewhere = |removal: &RemId| {
             let in_dir = || matches!(self.page(removal.0).buf.key(), Key::File(ino, _) if ino == dir);
@@ -109,13 +109,13 @@ impl Deps {
         })
     }
 
-    /// Removals up to this place in time that are not durable.
+    /// Removals up to this sequence number that are not durable.
     pub(super) fn removals_until(&self, seq: u64) -> usize {
         let removals = |page: &Page| rems_of(Some(page)).iter().take_while(|rem| rem.seq <= seq).count();
         self.pages.iter().flatten().map(removals).sum()
     }
 
-    /// Where names of these files went, and when, as far as that is not durable.
+    /// The removals of names of these files that are not durable.
     pub(super) fn removals_of(&self, files: &[Ino]) -> Vec<RemId> {
         if self.removals == 0 {
             return Vec::new();
@@ -126,8 +126,8 @@ impl Deps {
         rems.filter(|(_, rem)| rem.tickets.iter().any(of_them)).map(|(no, rem)| RemId(no, rem.seq)).collect()
     }
 
-    /// Names that came in the place of names of these files, where a directory was renamed. As long as the disk has the
-    /// older one, it has two names of that directory.
+    /// Names that replaced names of these files, for renamed directories. Until such a name is durable, the disk has
+    /// two names of that directory.
     pub(super) fn replacements_of(&self, files: &[Ino]) -> Vec<Id<DirAdd>> {
         if self.renamed.is_empty() {
             return Vec::new();
@@ -140,7 +140,7 @@ impl Deps {
         self.names.ids().filter(replaces).collect()
     }
 
-    /// The removals in a page up to this place in time, if that one is not durable yet.
+    /// The removals in a page up to this sequence number, if that one is not durable yet.
     pub(super) fn removals_to(&self, RemId(no, seq): RemId) -> &[DirRem] {
         let rems = self.removals_in(no);
         rems.iter().position(|rem| rem.seq == seq).map_or(&[], |at| &rems[..=at])
@@ -151,7 +151,7 @@ impl Deps {
         rems_of(self.pages.get(page.0 as usize).and_then(Option::as_ref))
     }
 
-    /// Drops the removals that the disk has now, where their blocks had moved.
+    /// Drops the removals in moved blocks that have taken effect on the disk.
     pub(super) fn settle_removals(&mut self, cache: &Cache) {
         for RemId(page, seq) in std::mem::take(&mut self.unclaimed) {
             let Some(at) = self.removals_in(page).iter().position(|rem| rem.seq == seq) else { continue };

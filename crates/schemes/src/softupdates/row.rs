@@ -1,9 +1,9 @@
-//! The records that hang on one page.
+//! The list of records attached to one page.
 
 use super::arena::Id;
 
-/// Numbers of records, in the order in which they came. Taking one out costs nothing: it stays in the row, where it names
-/// nothing any more, until the row has more of these than others.
+/// Ids of records, oldest first. Removing a record costs nothing: its id stays in the row, and names nothing, until the
+/// row has more such ids than live ones.
 pub(super) struct Row<T> {
     ids: Vec<Id<T>>,
     gone: usize,
@@ -15,11 +15,11 @@ impl<T> Default for Row<T> {
     }
 }
 
-/// A row as short as this is not worth the trouble of making it shorter.
+/// A row as short as this is not worth compacting.
 const SHORT: usize = 16;
 
 impl<T> Row<T> {
-    /// A new record. `is_there`: it is not gone.
+    /// Adds a record. `is_there`: whether a record still exists.
     #[inline]
     pub(super) fn push(&mut self, id: Id<T>, is_there: impl Fn(Id<T>) -> bool) {
         if self.gone > SHORT.max(self.ids.len() / 2) {
@@ -28,7 +28,8 @@ impl<T> Row<T> {
         self.ids.push(id);
     }
 
-    /// One of its records was removed. The newest one, as where a file is made and removed again and again, leaves nothing.
+    /// A record was removed. If it was the newest, as when a file is made and removed again and again, its id is
+    /// removed at once.
     #[inline]
     pub(super) fn forget(&mut self, id: Id<T>) {
         if self.ids.last() == Some(&id) {
@@ -42,19 +43,19 @@ impl<T> Row<T> {
         }
     }
 
-    /// Takes out what names nothing.
+    /// Removes the ids that name nothing.
     pub(super) fn sweep(&mut self, is_there: impl Fn(Id<T>) -> bool) {
         self.ids.retain(|id| is_there(*id));
         self.gone = 0;
     }
 
-    /// No record hangs here.
+    /// No record is attached.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.ids.len() == self.gone
     }
 
-    /// The numbers, some of which may name nothing.
+    /// The ids, some of which may name nothing.
     pub(super) fn ids(&self) -> &[Id<T>] {
         &self.ids
     }
@@ -75,7 +76,7 @@ mod tests {
         for n in 4..1000 {
             let id = records.insert(n);
             row.push(id, |id| records.get(id).is_some());
-            // Now and then the newest goes, otherwise the one before it.
+            // Sometimes the newest is removed, otherwise the one before it.
             let gone = if n % 7 == 0 { id } else { std::mem::replace(&mut older, id) };
             records.remove(gone);
             row.forget(gone);

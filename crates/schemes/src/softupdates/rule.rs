@@ -1,5 +1,5 @@
-//! The rules of soft updates: what is held back until what is durable, and which crash would go wrong otherwise. Four are
-//! the structural changes of Ganger and Patt 1994, section 4.2.
+//! The rules of soft updates: what is held back until what is durable, and the crash that each prevents. Four are the
+//! structural changes of Ganger and Patt 1994, section 4.2.
 
 use crate::AllocInit;
 use crate::rules::RuleNames;
@@ -7,40 +7,40 @@ use crate::rules::RuleNames;
 /// A rule of soft updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// The group's map with the bit, before the dinode of a new inode: until then the dinode leaves as a free one.
-    /// Otherwise the number of a live file is given away again.
+    /// The group's map with the bit, before the dinode of a new inode: until then the dinode is written as a free one.
+    /// Otherwise the number of a live file is allocated again.
     InodeMarked,
     /// A new block of inodes, before the group counts it. Otherwise garbage is taken for inodes.
     InodesInitialised,
-    /// The group's map with the fragments taken, and the contents (of data by choice, `allocinit=`; of what has moved
-    /// always), before a pointer to them or a size over them. Otherwise a live file's block is given away, or garbage is
-    /// taken for pointers, names, attributes.
+    /// The group's map with the fragments taken, and the contents (of data by choice, `allocinit=`; of moved blocks
+    /// always), before a pointer to them or a size over them. Otherwise a live file's block is allocated again, or
+    /// garbage is taken for pointers, names, attributes.
     BlockAllocation,
     /// The inode with its raised link count, what a new one was made with, and its parent's raised link count, before a
     /// name that leads to it. Otherwise a name leads to a free inode, or to a directory without `.` and `..`.
     LinkAddition,
-    /// Every other name that a file just got, before a name of it goes; the block without the name, before the link count
-    /// goes down. Otherwise a file has no name, or a name outlives its inode.
+    /// Every other name that a file just got, before a name of it is removed; the block without the name, before the
+    /// link count goes down. Otherwise a file has no name, or a name outlives its inode.
     LinkRemoval,
     /// Cleared pointers and cleared inodes, before what they led to is free. Otherwise two files own one block.
     BlockDeallocation,
     /// The pointer to the new place of a fragment, before the old place is free. Otherwise two files own it.
     MovedFragment,
-    /// The pointer to the new place of a directory's block, before names that came or went in it count as on the disk.
-    /// Otherwise an fsync returns and the name is in a place that no pointer leads to, or a link is dropped whose name is
-    /// still in the old place.
+    /// The pointer to the new place of a directory's block, before names added or removed in it count as on the disk.
+    /// Otherwise an fsync returns while the name is in a place that no pointer leads to, or a link is dropped whose
+    /// name is still in the old place.
     MovedEntry,
-    /// A new directory's name where it was made, before its name where it moved to. Otherwise it is found in the new place
-    /// alone, and its `..` leads to the old one.
+    /// A new directory's name in the place where it was made, before its name in the place that it moved to. Otherwise
+    /// it is found in the new place alone, and its `..` leads to the old one.
     MovedDirectory,
-    /// A file that is cut within its last block, before the pointer to that can be rolled back to all of its fragments.
-    /// Otherwise an image that is rolled back leads to those that were freed since, and another file gets them.
+    /// A file that is cut within its last block, before the pointer to that block can be rolled back to all of its
+    /// fragments. Otherwise a rolled-back image leads to fragments freed since, and another file gets them.
     CutRun,
-    /// The names of directories that were renamed, before an fsync returns. Otherwise a new file is found where a directory
-    /// above it was before, and not where it was made.
+    /// The names of renamed directories, before an fsync returns. Otherwise a new file is found below the old name of a
+    /// directory above it, not where it was made.
     RenamedAbove,
-    /// A name that went, before the same name in another sector of the directory. Otherwise it stands there twice, and what
-    /// the second one leads to cannot be reached.
+    /// A removed name, before the same name in another sector of the directory. Otherwise the name is there twice, and
+    /// the file behind the second one cannot be reached.
     SameName,
 }
 

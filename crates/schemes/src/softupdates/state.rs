@@ -1,19 +1,19 @@
-//! Where a change stands that must not be on the disk before something else is: the one machine of soft updates.
+//! The state machine of soft updates, for every change that must not be on the disk before something else is.
 //!
-//! A pointer to a new block, a name of an inode, an inode with a new number, and the removal of a name all go the same
-//! way: *held* back from every image of their buf until what they depend on is durable, then *carried* by one image and
-//! all that follow, then *durable*. The 1994 paper's two flags (is the predecessor outstanding, is the memory copy
-//! current: appendix, "state") and FreeBSD's four (ATTACHED, UNDONE, COMPLETE, DEPCOMPLETE) say the same of buffers that
-//! are undone in place. Here an image is undone and never the buf, so nothing is ever redone.
+//! A pointer to a new block, a name of an inode, a newly allocated inode, and the removal of a name all take the same
+//! way. They are *held* back from every image of their buf until what they depend on is durable, then *carried* by one
+//! image and all later ones, then *durable*. The 1994 paper's two flags (is the predecessor outstanding, is the memory
+//! copy current: appendix, "state") and FreeBSD's four (ATTACHED, UNDONE, COMPLETE, DEPCOMPLETE) express the same for
+//! buffers that are undone in place. Here an image is undone and never the buf, so nothing is ever redone.
 //!
-//! M1. What one image carries, every later image of the buf carries: a change is never held back again. An image under
-//!     way may be on the disk before a later one, and after a crash that is the newer state of the two.
-//! M2. A change that was never carried was never on the disk. If it is taken back, what it kept from being free is free
-//!     at once, and no write is needed: a file that is made and removed within seconds costs nothing.
+//! M1. What one image carries, every later image of the buf carries: a change is never held back again. An image in
+//!     flight may reach the disk before a later one, and after a crash that is the newer state of the two.
+//! M2. A change that was never carried was never on the disk. If it is taken back, everything that waited for it can be
+//!     freed at once, and no write is needed: a file that is made and removed within seconds costs nothing.
 
 use buf::ImageNo;
 
-/// Where a change stands.
+/// The state of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum State {
     /// In memory only; no image has had it.
@@ -24,10 +24,10 @@ pub(super) enum State {
     Durable,
 }
 
-/// What may happen to it.
+/// An event in the life of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// An image of its buf leaves. `safe`: all that it depends on is durable.
+    /// An image of its buf is written. `safe`: all that it depends on is durable.
     Leaves {
         /// Which image.
         image: ImageNo,
@@ -40,23 +40,23 @@ pub(super) enum Event {
     TakenBack,
 }
 
-/// What is to be done about it.
+/// What to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Deed {
     /// Nothing.
     Nothing,
-    /// It is undone in the image that leaves.
+    /// Undo it in the image that is written.
     RollBack,
-    /// What waited for it may go on.
+    /// Changes and tickets that waited for it may go on.
     Release,
     /// It ends, and was never on the disk: nothing waits (M2).
     Cancel,
-    /// It ends, and may be on the disk: what it kept from being free waits for an image without it.
+    /// It ends, and may be on the disk: what it kept allocated waits for an image without it.
     Defer,
 }
 
 impl State {
-    /// What an event makes of it, and what is to be done.
+    /// The next state after an event, and what to do.
     #[inline]
     pub(super) fn next(self, event: Event) -> (State, Deed) {
         match (self, event) {
@@ -112,7 +112,7 @@ mod tests {
         }
     }
 
-    /// Every walk of up to six events. The disk is modelled: it has what the last landed image had, or the image before.
+    /// Every walk of up to six events. The disk is modelled: it has what the last landed image had, or an older image.
     #[test]
     fn on_every_walk_what_was_carried_stays_carried_and_a_cancelled_change_was_never_on_the_disk() {
         let mut stack = vec![(State::Held, 0u32, 0u32, false, 0)];

@@ -1,8 +1,8 @@
-//! How long sync and fsync wait: until what stood there when they began is durable, whatever others add meanwhile.
+//! How long sync and fsync wait: until everything pending at their beginning is durable, whatever other calls add.
 //!
-//! A1. A sync ends though others go on changing the volume as fast as the disk takes it: it waits for what was held, or
+//! A1. A sync ends although other calls change the volume as fast as the disk takes it: it waits for what was held,
 //!     carried, or dirty at its beginning.
-//! A2. A wait that brings nothing nearer is a defect of this scheme. It is told as an error, and does not hang.
+//! A2. A wait without progress is a defect of this scheme. It is reported as an error, and does not hang.
 
 use super::arena::Id;
 use super::deps::{AllocDep, Deps, DirAdd, InodeDep};
@@ -10,8 +10,7 @@ use super::state::State;
 use buf::{Cache, Landing};
 use vfs::Result;
 
-/// Rounds of writing that bring nothing nearer, after which nobody waits on. Bufs that are held back by nothing take one
-/// or two.
+/// Rounds of writing without progress after which the wait ends. Bufs that nothing holds back take one or two.
 const FRUITLESS: u32 = 64;
 
 /// Counts the rounds of a wait.
@@ -22,10 +21,10 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// After a round of writing. `seen` is another number than before if the round brought something nearer.
+    /// Called after a round of writing. `seen` differs from its last value if the round made progress.
     ///
     /// # Errors
-    /// `Io`: too many rounds were in vain (A2).
+    /// `Io`: too many rounds without progress (A2).
     pub(super) fn after_a_round(&mut self, seen: u64) -> Result<()> {
         self.rounds = if self.seen == seen { self.rounds + 1 } else { 0 };
         self.seen = seen;
@@ -38,7 +37,7 @@ impl Patience {
         )))
     }
 
-    /// The last round was in vain.
+    /// The last round made no progress.
     pub(super) fn is_tried(&self) -> bool {
         self.rounds > 0
     }
@@ -50,7 +49,7 @@ pub(super) struct Standing {
     inodes: Vec<Id<InodeDep>>,
     pointers: Vec<Id<AllocDep>>,
     names: Vec<Id<DirAdd>>,
-    /// The place in time of the newest removal.
+    /// The sequence number of the newest removal.
     removals: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The log: records that wait, segments on their way, and what is durable.
+//! The log: waiting records, segments in flight, and what is durable.
 
 use super::ring::Ring;
 use buf::{Boxed, Cache, LogFile, Role};
@@ -13,18 +13,18 @@ use vfs::{Error, Result};
 pub(super) struct Log {
     file: LogFile,
     ring: Ring,
-    /// Number of the next segment, and of the oldest that counts.
+    /// Number of the next segment, and of the oldest valid one.
     next: u64,
     oldest: u64,
-    /// Records that are not on their way yet.
+    /// Records that are not in flight yet.
     waiting: Vec<Record>,
-    /// Records until now, and how many of these are durable.
+    /// Records so far, and how many of these are durable.
     told: u64,
     durable: u64,
-    /// Records after which what counted before the turn is not needed (O2 of `ring`).
+    /// The count of records after which what was valid before the turn is not needed (O2 of `ring`).
     turned: Option<u64>,
     committing: bool,
-    /// J4: records are not kept until the log begins anew.
+    /// J4: no records are kept until the log begins anew.
     void: Void,
     failed: Option<String>,
     changed: Rc<Notify>,
@@ -34,7 +34,7 @@ pub(super) struct Log {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Void {
     No,
-    /// The segment that says so has not left yet.
+    /// The voiding segment is not written yet.
     Soon,
     Yes,
 }
@@ -79,7 +79,7 @@ impl Log {
         }
     }
 
-    /// J4.
+    /// Makes the log void (J4).
     pub(super) fn give_out(&mut self) {
         if self.void == Void::No {
             self.void = Void::Soon;
@@ -88,7 +88,7 @@ impl Log {
         }
     }
 
-    /// All that was told is durable.
+    /// All records so far are durable.
     pub(super) fn is_durable(&self) -> bool {
         self.durable == self.told
     }
@@ -98,7 +98,7 @@ impl Log {
         self.failed.is_none() && (self.ring.is_full() || self.void != Void::No)
     }
 
-    /// J3: whether a new session begins. Not where the old one has nothing in it, or is on its way.
+    /// J3: whether a new session begins. Not if the old one is empty or in flight.
     pub(super) fn begin_anew(&mut self) -> bool {
         let at_rest = self.is_durable() && !self.committing && self.turned.is_none() && self.failed.is_none();
         if !at_rest || (self.next <= self.oldest + 1 && self.void == Void::No) {
@@ -112,7 +112,7 @@ impl Log {
         true
     }
 
-    /// Begins to write what waits, unless somebody has. The answer ends when all that was told until now is durable.
+    /// Starts to write the waiting records, unless a write runs. The future ends when all records so far are durable.
     pub(super) fn commit(log: &Rc<RefCell<Log>>, cache: &Rc<Cache>) -> Boxed<'static, Result<()>> {
         if !log.borrow().is_durable() && !std::mem::replace(&mut log.borrow_mut().committing, true) {
             cache.rt().spawn(Log::write(log.clone(), cache.clone()));
@@ -174,7 +174,7 @@ impl Log {
         self.changed.notify_all();
     }
 
-    /// What waits, as segments with their places.
+    /// The waiting records, as segments with their places.
     fn take(&mut self, sector: usize) -> Vec<(DiskOff, Vec<u8>)> {
         self.counts.commits += 1;
         let records = std::mem::take(&mut self.waiting);
@@ -204,7 +204,7 @@ impl Log {
         Segment { seq: self.next, oldest, time: self.file.stamp }
     }
 
-    /// J4. Of all that is in the log only this is needed, and nothing of what comes until it begins anew.
+    /// J4: the voiding segment. It is all that is needed of the log until it begins anew.
     fn voiding(&mut self, sector: usize) -> Option<(DiskOff, Vec<u8>)> {
         (self.void, self.turned) = (Void::Yes, None);
         self.waiting.clear();

@@ -1,12 +1,11 @@
 //! Records of steps.
 //!
-//! E1. An inode of which a record tells has one in which its links were counted before any of them was: at an entry, or
-//!     [`NOWHERE`]. It is made as soon as the inode is taken, or its count raised, for a crash may come before the entry
-//!     has a place.
-//! E2. All records of an inode say the links that it had first, so that it does not matter which of them replay begins
-//!     with.
-//! E3. A block is told of when its fragments are taken, and again when its pointer goes; each block for itself, those
-//!     below an indirect block, too. So it does not matter in which order they become free.
+//! E1. An inode with records has one that precedes any change of its link count: at an entry, or at [`NOWHERE`]. It is
+//!     made as soon as the inode is allocated, or its count raised, since a crash may come before the entry has a
+//!     place.
+//! E2. All records of an inode carry its first link count, so that replay may begin with any of them.
+//! E3. A block is recorded when its fragments are taken, and again when its pointer is cleared; each block separately,
+//!     including those below an indirect block. So they may be freed in any order.
 
 use buf::{BufRef, Freed, Key, Run, Slot, Step};
 use ondisk::dinode::IFMT;
@@ -14,16 +13,16 @@ use ondisk::suj::{BlockRecord, Record, RefRecord, TruncRecord};
 use ondisk::{Geometry, Ino, Lbn};
 use std::collections::BTreeMap;
 
-/// Byte of the root directory at which no entry can be: directories are shorter.
+/// An offset in the root directory where no entry can be: directories are shorter.
 pub(super) const NOWHERE: u64 = 0x7fff_fffc;
-/// Byte of a directory at which its `.` is, and its `..`.
+/// Offset of `.` in a directory, and of `..`.
 const DOT: u64 = 0;
 const DOTDOT: u64 = 12;
 
-/// What a session of the log has told of.
+/// What a session of the log has recorded.
 #[derive(Default)]
 pub(super) struct Session {
-    /// Links that an inode had before its first record, and its mode.
+    /// An inode's link count before its first record, and its mode.
     known: BTreeMap<Ino, (u16, u16)>,
     /// Inodes in use without a name, and their modes.
     nameless: BTreeMap<Ino, u16>,
@@ -32,8 +31,8 @@ pub(super) struct Session {
 type Tell<'a> = &'a mut dyn FnMut(Record);
 
 impl Session {
-    /// Tells the records of a step. `block` is the size of a block. `None` when a step names what no step before it has
-    /// counted: no record can be made of it.
+    /// Makes the records of a step. `block` is the size of a block. `None` when a step names an inode that no earlier
+    /// step has counted: no record can be made of it.
     pub(super) fn note(&mut self, step: &Step<'_>, block: u32, tell: Tell<'_>) -> Option<()> {
         match *step {
             Step::Links { ino, before, after, mode, dotdot } => {
@@ -79,7 +78,7 @@ impl Session {
     /// E1, E2.
     fn links(&mut self, ino: Ino, before: u16, after: u16, mode: u16, tell: Tell<'_>) {
         let known = self.known.entry(ino).or_insert((before, 0));
-        // A number that is a file of another kind now is told of again: groups count directories.
+        // A reused inode of another file type is recorded again: groups count directories.
         if (known.1 ^ mode) & IFMT != 0 {
             tell(Record::AddRef(nowhere(ino, known.0, mode)));
         }
@@ -91,13 +90,13 @@ impl Session {
         }
     }
 
-    /// An entry at a place.
+    /// A record of an entry at a place.
     fn link(&self, ino: Ino, parent: Ino, diroff: u64) -> Option<RefRecord> {
         let (nlink, mode) = *self.known.get(&ino)?;
         Some(RefRecord { ino, parent, nlink, mode, diroff })
     }
 
-    /// The entry goes, and with a directory its `.` and `..`.
+    /// Records that the entry is removed, and for a directory its `.` and `..`.
     fn removed(&self, freed: &Freed, dir: Ino, at: u64, tell: Tell<'_>) -> Option<()> {
         let Freed::DropLink { ino, parent, .. } = *freed else { return None };
         tell(Record::RemRef(self.link(ino, dir, at)?));
@@ -108,8 +107,8 @@ impl Session {
         Some(())
     }
 
-    /// What is told until now is not needed any more. Returns what a new session begins with: the files without a name,
-    /// and a record that says nothing, for a segment needs one.
+    /// The records so far are not needed any more. Returns the first records of a new session: the files without a
+    /// name, and an empty record, since a segment needs one.
     pub(super) fn begin_anew(&mut self) -> Vec<Record> {
         self.known = self.nameless.iter().map(|(ino, mode)| (*ino, (0, *mode))).collect();
         let nothing = Record::Sync(TruncRecord { ino: Ino::ROOT, size: 0, extsize: 0 });
@@ -122,7 +121,7 @@ fn nowhere(ino: Ino, nlink: u16, mode: u16) -> RefRecord {
     RefRecord { ino, parent: Ino::ROOT, nlink, mode, diroff: NOWHERE }
 }
 
-/// Byte of the directory, of a byte of its block.
+/// The offset in the directory for an offset in its block.
 fn diroff(buf: &BufRef, offset: u32, block: u32) -> Option<u64> {
     let Key::File(_, lbn) = buf.key() else { return None };
     Some(u64::try_from(lbn.0).ok()? * u64::from(block) + u64::from(offset))

@@ -1,8 +1,8 @@
-//! Where segments go: round and round in the extents of the log's file.
+//! Where segments are placed: round and round in the extents of the log's file.
 //!
-//! O1. A segment lies within one extent. What is left of an extent that is too short is skipped, and counts as used.
-//! O2. What is in use is one stretch behind the next place. It ends with what was there before [`Ring::turn`], until
-//!     [`Ring::forget`] says that nobody needs that any more.
+//! O1. A segment lies within one extent. The rest of an extent that is too short is skipped, and counts as used.
+//! O2. The bytes in use are one stretch behind the next place. It includes what was there before [`Ring::turn`], until
+//!     [`Ring::forget`] says that this is not needed any more.
 
 use disk::DiskOff;
 
@@ -12,7 +12,7 @@ pub(super) struct Ring {
     /// The extent with the next place, and the bytes before it.
     extent: usize,
     offset: u64,
-    /// Bytes of what counts, and of what counted before the turn.
+    /// Bytes that are valid, and bytes that were valid before the turn.
     used: u64,
     before: u64,
     capacity: u64,
@@ -43,7 +43,7 @@ impl Ring {
         None
     }
 
-    /// What is in use now will soon not be needed.
+    /// Marks what is in use now as soon unneeded.
     pub(super) fn turn(&mut self) {
         (self.before, self.used) = (self.before + self.used, 0);
     }
@@ -53,7 +53,7 @@ impl Ring {
         (self.before, self.used) = (len, 0);
     }
 
-    /// What was in use before the turn is not needed.
+    /// Frees what was in use before the turn.
     pub(super) fn forget(&mut self) {
         self.before = 0;
     }

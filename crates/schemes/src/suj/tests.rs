@@ -1,4 +1,4 @@
-//! What is told of links.
+//! The records of links.
 
 use super::records::{NOWHERE, Session};
 use buf::Step;

@@ -1,4 +1,4 @@
-//! The rules of `sync`: what is awaited, and which crash would go wrong otherwise.
+//! The rules of `sync`: what is awaited, and the crash that each prevents.
 
 use crate::AllocInit;
 use crate::rules::RuleNames;
@@ -12,8 +12,8 @@ pub enum Rule {
     /// The directory's block, with the new name or without the old one, before the call returns. Only the promise
     /// depends on it.
     NameOnReturn,
-    /// The block with a renamed file's new name, before the old name is cleared; a name beside another one, and that of a
-    /// directory, before others are cleared for its sake. Otherwise the file has neither.
+    /// The block with a renamed file's new name, before the old name is cleared; an additional name, and that of a
+    /// directory, before other names are cleared because of it. Otherwise the file has neither.
     NewNameBeforeOld,
     /// The directory's block without the name, before the link count goes down. Otherwise the name outlives its inode.
     NameGoneBeforeLink,
@@ -31,14 +31,14 @@ pub enum Rule {
     /// A new block of a directory, before a pointer to it; new names beyond its size in a block that it has, before the
     /// size. Otherwise garbage is taken for names.
     DirectoryInitialised,
-    /// The target of a symbolic link, before the pointer to it. Otherwise a link leads to garbage, and nobody could have
-    /// kept it from that: a link cannot be opened, and so not be synced.
+    /// The target of a symbolic link, before the pointer to it. Otherwise a link leads to garbage, and no caller could
+    /// have prevented it: a link cannot be opened, and so not be synced.
     TargetInitialised,
     /// The area of extended attributes, before a pointer to it. Otherwise garbage is taken for attributes, and those
     /// that were there are lost.
     AttributesInitialised,
-    /// A block whose older state is on the disk, at its new place before a pointer leads there. Otherwise what was made
-    /// durable before is lost with the rest. [`Rule::DataInitialised`] demands it of every block, and stands in its place.
+    /// A block whose older state is on the disk, at its new place before a pointer leads there. Otherwise what was
+    /// durable before is lost. [`Rule::DataInitialised`] demands it of every block, and replaces this rule.
     MovedContents,
     /// A block of data, new or moved, before a pointer to it (an option). Otherwise a file shows old bytes.
     DataInitialised,

@@ -13,8 +13,8 @@ fn demands(init: AllocInit, dropped: &[Rule]) -> Vec<(&'static str, (String, Str
     told.map(|(told, id)| (told.0, world.demands(id, told))).collect()
 }
 
-/// The steps to which another answer is given when these rules are dropped: which are not awaited any more, and which
-/// only at the end of the call.
+/// The steps whose answer changes when these rules are dropped: those not awaited any more, and those awaited only at
+/// the end of the call.
 fn differences(init: AllocInit, dropped: &[Rule]) -> (Vec<&'static str>, Vec<&'static str>) {
     let (mut never, mut late) = (Vec::new(), Vec::new());
     for ((step, whole), (_, broken)) in demands(init, &[]).into_iter().zip(demands(init, dropped)) {

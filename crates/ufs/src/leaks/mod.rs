@@ -1,24 +1,25 @@
-//! Reclaiming what a crash of soft updates has left in use, while the volume is mounted and at work (McKusick 2002,
-//! "Running fsck in the background", without a snapshot: the scan looks at the live volume, and is told what changes).
+//! Reclaiming what a crash of soft updates has leaked, while the volume is mounted and in use (McKusick 2002, "Running
+//! fsck in the background", without a snapshot: the scan reads the live volume, and is notified of changes).
 //!
-//! Something has leaked if it was marked as used when the volume was mounted, nothing refers to it, and nobody has
-//! touched it since. The scan goes through the inodes (what do they point to, how many links do they claim?), then
-//! through the tree (how many names has each?), then it frees what was not referred to, inodes first.
+//! Something has leaked if it was marked used at the mount, nothing refers to it, and no call has touched it since. The
+//! scan goes through the inodes (what do they point to, which link counts do they have?), then through the tree (how
+//! many names has each?), then it frees what was not referred to, inodes first.
 //!
-//! R1. A live change makes nothing look leaked. For blocks that is the layout's rule ([`Recover`]). For inodes: what was
-//!     allocated since the mount is no suspect, and what was freed since is none any more.
-//! R2. The names that are counted are at any time exactly the entries in the part of the tree that was scanned: whoever
-//!     enters, redirects or clears one tells it, while he has the directory alone. The scan reads a block of a directory
-//!     while it has that directory shared. An entry never moves (`dirhash`, D2), so "scanned" is a byte of a directory.
+//! R1. A live change makes nothing look leaked. For blocks that is the layout's rule ([`Recover`]). For inodes: what
+//!     was allocated since the mount is not a suspect, and what was freed since is not one any more.
+//! R2. The counted names are at any time exactly the entries in the scanned part of the tree: a call that enters,
+//!     redirects or clears a name notifies the scan while it holds the directory exclusively. The scan reads a block of
+//!     a directory while it holds that directory shared. An entry never moves (`dirhash`, D2), so the scanned part of a
+//!     directory ends at a byte.
 //! R3. A count is compared with names, links that wait to be dropped included, while no call that changes names runs
 //!     ([`Leaks::gate`]). Within such a call a count is ahead of its names (U1), and would be lowered below them.
-//! R4. A count is lowered, never raised, and what it claims too many of were names that a crash has not left. One that is
-//!     too low, a name that leads nowhere, a wild pointer: soft updates leave none of these. The scan stops then, frees
-//!     nothing more, and the volume needs fsck. It looks for them before it frees anything.
-//! R5. Directories without names go first, each durably before what it names: freed later, one could be found by the next crash while an entry in
-//!     it names an inode that is somebody else's by then.
-//! R6. Each step is bounded, and between two others may run. An unmount stops the scan after its step; the volume is then
-//!     as the crash left it, less what was freed, and the next mount begins anew.
+//! R4. A count is lowered, never raised; the surplus are names that the crash lost. Soft updates never leaves a count
+//!     that is too low, a name that leads nowhere, or a wild pointer. If the scan finds one, it stops, frees nothing
+//!     more, and the volume needs fsck. It looks for them before it frees anything.
+//! R5. Directories without names are freed first, each durably before what it names. Otherwise the next crash could
+//!     find a directory in which an entry names an inode that another file owns by then.
+//! R6. Each step is bounded, and calls may run between two steps. An unmount stops the scan after its current step. The
+//!     volume is then as the crash left it, less what was freed, and the next mount begins anew.
 
 mod names;
 mod recover;
@@ -39,21 +40,21 @@ use std::rc::{Rc, Weak};
 use told::Scan;
 use vfs::{Error, Result};
 
-/// What the scan does now.
+/// The present phase of the scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Phase {
-    /// There is nothing to be done: the volume was clean.
+    /// There is nothing to do: the volume was clean.
     #[default]
     Idle,
-    /// It goes through the inodes.
+    /// It scans the inodes.
     Inodes,
-    /// It goes through the tree.
+    /// It scans the tree.
     Names,
     /// It frees inodes, and lowers link counts.
     FreeInodes,
     /// It frees blocks.
     FreeBlocks,
-    /// All that had leaked is free.
+    /// Everything that had leaked is free.
     Done,
     /// It was stopped by an unmount.
     Stopped,
@@ -62,7 +63,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// One word.
+    /// Its name, one word.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Idle => "idle",
@@ -76,38 +77,38 @@ impl Phase {
         }
     }
 
-    /// Nothing more will happen.
+    /// The scan has ended.
     pub fn is_over(self) -> bool {
         matches!(self, Phase::Idle | Phase::Done | Phase::Stopped | Phase::Failed)
     }
 }
 
-/// How far the scan is.
+/// The progress of the scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// What it does now.
+    /// The present phase.
     pub phase: Phase,
-    /// Inodes that it has seen.
+    /// Inodes seen so far.
     pub inodes: u64,
-    /// Inodes that there are to see: those in use when the volume was mounted.
+    /// Inodes to see: those in use at the mount.
     pub of: u64,
-    /// Directories that it has scanned.
+    /// Directories scanned so far.
     pub directories: u64,
-    /// Inodes that it has freed.
+    /// Inodes freed.
     pub inodes_freed: u64,
-    /// Link counts that it has lowered.
+    /// Link counts lowered.
     pub links_lowered: u64,
-    /// Names of directories that had a second one.
+    /// Removed names of directories that had a second one.
     pub names_removed: u64,
-    /// Inodes whose size or count of blocks it has mended.
+    /// Inodes whose size or count of blocks was repaired.
     pub inodes_mended: u64,
-    /// Fragments that it has freed, without those of inodes that it has freed.
+    /// Fragments freed, except those of inodes that were freed.
     pub frags_freed: u64,
     /// Why it failed.
     pub failure: Option<String>,
 }
 
-/// Where the scan goes on.
+/// Where the scan continues.
 #[derive(Debug, Clone, Copy)]
 enum Next {
     Survey(Cgx, u32),
@@ -118,14 +119,14 @@ enum Next {
     Blocks(Cgx),
 }
 
-/// The scan of a volume, and what it has to be told.
+/// The scan of a volume, and the notifications that it needs.
 pub(crate) struct Leaks {
     scan: RefCell<Option<Scan>>,
     next: Cell<Option<Next>>,
     progress: RefCell<Progress>,
-    /// Shared by calls that change names or free inodes; alone while counts and names are compared (R3).
+    /// Shared by calls that change names or free inodes; exclusive while counts and names are compared (R3).
     pub(crate) gate: RwLock<()>,
-    /// A step is under way.
+    /// A step is running.
     stepping: Cell<bool>,
     stop: Cell<bool>,
     over: Notify,
@@ -163,7 +164,7 @@ impl Leaks {
         self.next.set(Some(next));
     }
 
-    /// The scan is over; nobody tells it anything any more.
+    /// Ends the scan; it gets no more notifications.
     fn end(&self, phase: Phase, failure: Option<String>) {
         self.next.set(None);
         *self.scan.borrow_mut() = None;
@@ -174,7 +175,7 @@ impl Leaks {
         self.over.notify_all();
     }
 
-    /// The scan ends, after its step if one is under way.
+    /// Stops the scan, after its step if one is running.
     pub(crate) async fn stop(&self) {
         self.stop.set(true);
         if self.stepping.get() {
@@ -230,12 +231,12 @@ impl<L: Recover> Ufs<L> {
         }
     }
 
-    /// How far the reclaim of leaks is.
+    /// The progress of the scan.
     pub fn leaks_progress(&self) -> Progress {
         self.leaks.progress()
     }
 
-    /// Waits until the reclaim of leaks is over.
+    /// Waits until the scan has ended.
     pub async fn leaks_ended(&self) -> Progress {
         self.leaks.ended().await;
         self.leaks.progress()
@@ -270,7 +271,7 @@ impl<L: Recover> Ufs<L> {
         self.leaks.end(phase, failure);
     }
 
-    /// All that no inode points to is freed, a bounded number of fragments at a time.
+    /// Frees everything that no inode points to, a bounded number of fragments at a time.
     async fn blocks_step(&self, c: Cgx) -> Result<()> {
         let (frags, more) = self.call(buf::CallKind::Reclaim, async |_| self.layout.free_leaked(c).await).await?;
         self.leaks.count(|progress| progress.frags_freed += frags);

@@ -1,10 +1,10 @@
-//! Link counts and names of the inodes that were in use when the volume was mounted.
+//! Link counts and names of the inodes that were in use at the mount.
 
 use crate::UsedInodes;
 use ondisk::cg::map;
 use ondisk::{Cgx, Ino};
 
-/// The suspects of all groups. What was freed since the mount is none.
+/// The suspects of all groups. Inodes freed since the mount are not among them.
 pub(crate) struct Names {
     ipg: u32,
     groups: Vec<Option<Group>>,
@@ -12,20 +12,20 @@ pub(crate) struct Names {
 
 struct Group {
     used: Vec<u8>,
-    /// Directories among them, as far as they were seen.
+    /// Directories among them, of those seen so far.
     dirs: Vec<u8>,
-    /// Their count or their names have changed since the mount: what was noted of them may be old.
+    /// Inodes whose count or names have changed since the mount: what was recorded of them may be stale.
     touched: Vec<u8>,
-    /// Link counts as they were seen.
+    /// Link counts, as seen.
     links: Vec<u16>,
-    /// Names in the part of the tree that was scanned.
+    /// Names in the scanned part of the tree.
     names: Vec<u16>,
     /// Directories that the group counts, less those that it had at the mount.
     miscounted: i32,
 }
 
 impl Names {
-    /// Of a volume with `ipg` inodes a group.
+    /// For a volume with `ipg` inodes per group.
     pub(crate) fn new(ipg: u32, groups: Vec<Option<UsedInodes>>) -> Names {
         let group = |used: UsedInodes| {
             let inodes = used.map.len() * 8;
@@ -47,12 +47,12 @@ impl Names {
         map::get(&group.used, i).then_some((group, i))
     }
 
-    /// Groups that the volume has.
+    /// The number of groups.
     pub(crate) fn groups(&self) -> u32 {
         self.groups.len() as u32
     }
 
-    /// How many inodes are suspect.
+    /// The number of suspects.
     pub(crate) fn suspects(&self) -> u64 {
         let ones = |group: &Group| group.used.iter().map(|bits| u64::from(bits.count_ones())).sum::<u64>();
         self.groups.iter().flatten().map(ones).sum()
@@ -68,12 +68,12 @@ impl Names {
         self.at(ino).is_some()
     }
 
-    /// A suspect, as far as it was seen, and whether it is a directory.
+    /// Whether a suspect is a directory; `None` if it was not seen yet.
     pub(crate) fn is_dir(&mut self, ino: Ino) -> Option<bool> {
         self.at(ino).map(|(group, i)| map::get(&group.dirs, i))
     }
 
-    /// A suspect was seen with this link count.
+    /// Records the link count of a suspect.
     pub(crate) fn saw(&mut self, ino: Ino, links: u16, directory: bool) {
         if let Some((group, i)) = self.at(ino) {
             group.links[i as usize] = links;
@@ -84,7 +84,7 @@ impl Names {
         }
     }
 
-    /// An inode is freed: it is no suspect any more.
+    /// An inode was freed: it is not a suspect any more.
     pub(crate) fn freed(&mut self, ino: Ino, directory: bool) {
         if let Some((group, i)) = self.at(ino) {
             map::clear(&mut group.used, i);
@@ -94,33 +94,33 @@ impl Names {
         }
     }
 
-    /// What was noted of it may be old.
+    /// What was recorded of it may be stale.
     pub(crate) fn touch(&mut self, ino: Ino) {
         if let Some((group, i)) = self.at(ino) {
             map::set(&mut group.touched, i);
         }
     }
 
-    /// A name more in the part of the tree that was scanned.
+    /// Counts a new name in the scanned part of the tree.
     pub(crate) fn add(&mut self, ino: Ino) {
         if let Some((group, i)) = self.at(ino) {
             group.names[i as usize] = group.names[i as usize].saturating_add(1);
         }
     }
 
-    /// A name less.
+    /// Counts a removed name.
     pub(crate) fn sub(&mut self, ino: Ino) {
         if let Some((group, i)) = self.at(ino) {
             group.names[i as usize] = group.names[i as usize].saturating_sub(1);
         }
     }
 
-    /// Names that were counted.
+    /// The number of names counted.
     pub(crate) fn names(&mut self, ino: Ino) -> u32 {
         self.at(ino).map_or(0, |(group, i)| u32::from(group.names[i as usize]))
     }
 
-    /// The first suspect whose count is lower than its names, though nobody has touched it: damage.
+    /// The first suspect whose count is lower than its names, though no call has touched it: damage.
     pub(crate) fn too_low(&self) -> Option<Ino> {
         (0u32..).zip(&self.groups).find_map(|(c, group)| {
             let group = group.as_ref()?;
@@ -132,8 +132,8 @@ impl Names {
         })
     }
 
-    /// Suspects of a group, directories or not, from index `from` on that need a closer look, at most `most`; and where
-    /// to go on.
+    /// At most `most` suspects of a group, directories or not, from index `from` on, that need a closer look; and where
+    /// to continue.
     pub(crate) fn doubtful(&self, c: Cgx, from: u32, dirs: bool, most: usize) -> (Vec<Ino>, Option<u32>) {
         let Some(group) = self.groups[c.0 as usize].as_ref() else { return (Vec::new(), None) };
         let end = group.links.len() as u32;
@@ -152,7 +152,7 @@ impl Names {
         (found, None)
     }
 
-    /// How many directories too many the group counts; from now on none.
+    /// By how many the group's count of directories is too high; reset to none.
     pub(crate) fn take_miscounted(&mut self, c: Cgx) -> i32 {
         self.groups[c.0 as usize].as_mut().map_or(0, |group| std::mem::take(&mut group.miscounted))
     }

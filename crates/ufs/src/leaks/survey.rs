@@ -1,4 +1,4 @@
-//! The first pass: all inodes that were in use when the volume was mounted, group by group.
+//! The first pass: all inodes that were in use at the mount, group by group.
 
 use super::{Next, Phase, damage};
 use crate::{Extent, Inode, Recover, Ufs};
@@ -31,11 +31,11 @@ impl<L: Recover> Ufs<L> {
         Ok(())
     }
 
-    /// Looks at one inode: strikes what it points to, and notes its links. `true` where its size or its count of blocks
-    /// is wrong.
+    /// Examines one inode: removes what it points to from the list, and records its links. `true` if its size or its
+    /// count of blocks is wrong.
     ///
-    /// Whoever is in the middle of changing an inode has it in memory, and locked. An inode that is not in memory is as
-    /// its block says, or was so since the mount, which will do.
+    /// A call that is changing an inode has it in memory, and locked. An inode that is not in memory is as in its
+    /// block, or was so since the mount, which is enough.
     async fn see(&self, ino: Ino, dinode: Dinode) -> Result<bool> {
         if dinode.mode == 0 {
             // Only its bit is in use, unless it was freed since.
@@ -72,7 +72,7 @@ impl<L: Recover> Ufs<L> {
             return Err(damage(format_args!("inode {} ends in a hole", inode.ino().0)));
         }
         let stores = inode.dinode().has_blocks(self.layout.geometry());
-        // Nothing else tells of what lies beyond the size: the count of sectors may have it, and be right.
+        // Only this check shows blocks beyond the size: the count of sectors may include them, and be right.
         let beyond = stores && extent.end > inode.size().div_ceil(bsize);
         Ok(beyond || self.ends_in_hole(inode, extent) || inode.dinode().blocks != extent.sectors)
     }
@@ -83,8 +83,8 @@ impl<L: Recover> Ufs<L> {
         stores && extent.end < inode.size().div_ceil(bsize)
     }
 
-    /// A size beyond the last block, or a wrong count of blocks: what soft updates leave of an inode whose indirect
-    /// blocks were behind it.
+    /// Repairs a size beyond the last block, or a wrong count of blocks: what soft updates leaves of an inode whose
+    /// indirect blocks were not written in time.
     async fn mend(&self, ino: Ino) -> Result<()> {
         let inode = match self.inode(ino).await {
             Ok(inode) => inode,
@@ -96,7 +96,7 @@ impl<L: Recover> Ufs<L> {
             if inode.kind().is_none() {
                 return Ok(());
             }
-            // What is beyond the size goes first: it would hide that the file ends in a hole.
+            // The blocks beyond the size first: they would hide that the file ends in a hole.
             self.layout.cut_beyond(op, &inode).await?;
             let extent = self.layout.refer(&inode).await?;
             if self.ends_in_hole(&inode, extent) {
@@ -113,7 +113,7 @@ impl<L: Recover> Ufs<L> {
         .await
     }
 
-    /// The inode of a suspect; `None` where it has none any more.
+    /// The inode of a suspect; `None` if it is free now.
     pub(super) async fn suspect(&self, ino: Ino) -> Result<Option<Rc<Inode>>> {
         match self.inode(ino).await {
             Ok(inode) => Ok(Some(inode)),
@@ -123,7 +123,7 @@ impl<L: Recover> Ufs<L> {
     }
 }
 
-/// What it points to can only be read a block at a time.
+/// Whether its pointers can only be read a block at a time.
 fn has_tree(dinode: &Dinode) -> bool {
     let stores = matches!(dinode.kind(), mode::REG | mode::DIR | mode::LNK);
     stores && dinode.ib.iter().any(|at| !at.is_hole())

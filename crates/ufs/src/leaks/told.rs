@@ -1,4 +1,4 @@
-//! What the calls tell the scan: names that come and go, tickets that are written and given back.
+//! Notifications to the scan: names entered and cleared, tickets issued and returned.
 
 use super::Leaks;
 use super::names::Names;
@@ -12,26 +12,26 @@ use std::rc::Rc;
 /// A directory, and the byte of it at which an entry begins.
 pub(super) type Place = (Ino, u64);
 
-/// A directory that nobody names, and what is named in it.
+/// A directory without a name, and the inodes that its entries name.
 pub(super) struct Nameless {
     pub(super) inode: Rc<Inode>,
     pub(super) names: Vec<Ino>,
 }
 
-/// What the scan knows.
+/// The state of the scan.
 pub(crate) struct Scan {
     pub(super) names: Names,
-    /// Directories that were scanned, wholly or up to the cursor.
+    /// Directories scanned, wholly or up to the cursor.
     pub(super) walked: FxHashSet<Ino>,
-    /// The directory that is being scanned, and up to where.
+    /// The directory being scanned, and up to which byte.
     pub(super) cursor: Option<(Ino, u64)>,
-    /// Directories that were named and wait.
+    /// Directories that were named and are to be scanned.
     pub(super) waiting: Vec<Ino>,
-    /// Where a directory was named first.
+    /// The first name found of each directory.
     named: FxHashMap<Ino, Place>,
-    /// Directories with two names: where these are.
+    /// Directories with two names, and the places of both.
     pub(super) second_names: Vec<(Place, Place, Ino)>,
-    /// Directories that nobody names.
+    /// Directories without a name.
     pub(super) nameless: Vec<Nameless>,
     /// Links that wait to be dropped.
     pending: BTreeMap<Ino, u32>,
@@ -39,7 +39,7 @@ pub(crate) struct Scan {
     going: BTreeSet<Ino>,
 }
 
-/// An entry of a directory: where it is, and what it names.
+/// An entry of a directory: its place, and what it names.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) dir: Ino,
@@ -63,7 +63,7 @@ impl Scan {
         }
     }
 
-    /// The byte at `offset` of this directory lies in the part of the tree that was scanned.
+    /// The byte at `offset` of this directory lies in the scanned part of the tree.
     fn has_scanned(&self, dir: Ino, offset: u64) -> bool {
         match self.cursor {
             Some((at, end)) if at == dir => offset < end,
@@ -71,7 +71,7 @@ impl Scan {
         }
     }
 
-    /// A directory with several names, and where these are.
+    /// A directory with several names, and their places.
     pub(super) fn take_names_of_one(&mut self) -> Option<(Ino, Vec<Place>)> {
         let (first, second, ino) = self.second_names.pop()?;
         let mut places = vec![first, second];
@@ -79,7 +79,7 @@ impl Scan {
         Some((ino, places))
     }
 
-    /// The scan has met a name of a directory. That it had one before need not mean much: it may have been moved since.
+    /// The scan has found a name of a directory. An earlier name may be stale: the directory may have moved since.
     pub(super) fn met_directory(&mut self, dir: Ino, offset: u64, ino: Ino) {
         let first = *self.named.entry(ino).or_insert((dir, offset));
         if first != (dir, offset) {
@@ -93,7 +93,7 @@ impl Scan {
         self.pending.get(&ino).copied().unwrap_or(0)
     }
 
-    /// It is a directory that is being removed.
+    /// The directory is being removed.
     pub(super) fn is_going(&self, ino: Ino) -> bool {
         self.going.contains(&ino)
     }
@@ -114,7 +114,7 @@ impl Scan {
         }
         self.names.add(entry.ino);
         if new {
-            // Its `.` and `..`; nobody has entered anything else yet.
+            // Its `.` and `..`; it has no other entries yet.
             self.walked.insert(entry.ino);
             self.names.add(entry.ino);
             self.names.add(entry.dir);
@@ -128,7 +128,7 @@ impl Scan {
         if self.has_scanned(entry.dir, entry.offset) {
             self.names.sub(entry.ino);
         }
-        // With the name of a directory that is removed go its `.` and its `..`.
+        // The name of a removed directory takes its `.` and `..` along.
         if let Freed::DropLink { ino, parent: Some(parent), .. } = *freed {
             self.names.touch(parent);
             if self.has_scanned(ino, 0) {
@@ -175,9 +175,9 @@ impl Scan {
     }
 }
 
-/// Each of these is called by whoever has the directory's lock alone, after the change and before the step is told.
+/// Each of these is called while the directory is locked exclusively, after the change and before its step.
 impl Leaks {
-    /// A name was entered; `new` with a new directory.
+    /// A name was entered; `new`: of a new directory.
     #[inline]
     pub(crate) fn entered(&self, entry: Entry, directory: bool, new: bool) {
         if let Some(scan) = self.scan.borrow_mut().as_mut() {
@@ -185,7 +185,7 @@ impl Leaks {
         }
     }
 
-    /// A name that meant `was` means `now.ino`.
+    /// A name of `was` was redirected to `now.ino`.
     #[inline]
     pub(crate) fn redirected(&self, was: Ino, now: Entry, directory: bool, freed: &Freed) {
         if let Some(scan) = self.scan.borrow_mut().as_mut() {
@@ -202,7 +202,7 @@ impl Leaks {
         }
     }
 
-    /// A ticket was written or given back.
+    /// A ticket was issued or returned.
     pub(super) fn ticket(&self, told: Told<'_>) {
         if let Some(scan) = self.scan.borrow_mut().as_mut() {
             scan.ticket(told);

@@ -1,4 +1,4 @@
-//! The last pass over the inodes: second names of directories, link counts, and files that have no name.
+//! The last pass over the inodes: second names of directories, link counts, and files without a name.
 
 use super::told::{Nameless, Place, Scan};
 use super::{Next, Phase, damage};
@@ -10,19 +10,19 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use vfs::Result;
 
-/// Inodes that are looked at while no name changes.
+/// Inodes examined while no name changes.
 const INODES: usize = 32;
 
-/// What is to be done about an inode.
+/// What to do about an inode.
 enum Verdict {
     Right,
-    /// Nobody names it: it is freed.
+    /// It has no name: it is freed.
     Nameless(Rc<Inode>),
 }
 
 impl<L: Recover> Ufs<L> {
-    /// Crashes within renames of a directory have left it more than one name. The one stays that its `..` agrees with; of
-    /// several the first in that directory, as fsck has it.
+    /// Crashes during renames of a directory have left it more than one name. The name that its `..` agrees with stays;
+    /// of several such names the first one in that directory, as in fsck.
     pub(super) async fn second_name_step(&self) -> Result<()> {
         let Some((ino, places)) = self.leaks.scan(Scan::take_names_of_one).flatten() else {
             self.leaks.next.set(Some(Next::Verdict { dirs: true, c: Cgx(0), from: 0 }));
@@ -42,7 +42,8 @@ impl<L: Recover> Ufs<L> {
         }
         let Some(inode) = self.suspect(ino).await?.filter(|_| names.len() > 1) else { return Ok(()) };
         let parent = self.parent_of(&inode).await?;
-        // By their places, not as the scan met them: were it cut after the first removal, or fsck run, another would stay.
+        // Sorted by place, not in the order of the scan: if the scan stopped after the first removal, or fsck ran,
+        // another name would stay.
         names.sort_unstable();
         let Some(home) = names.iter().position(|(place, _)| place.0 == parent) else {
             return Err(damage(format_args!("directory {} has several names, and is at home in none", ino.0)));
@@ -109,7 +110,7 @@ impl<L: Recover> Ufs<L> {
         Ok(())
     }
 
-    /// R5: wave by wave, those first which no other one names any more.
+    /// R5: in waves, first those that no other one names any more.
     async fn settle_directories(&self) -> Result<()> {
         let mut left = self.leaks.scan(|scan| std::mem::take(&mut scan.nameless)).unwrap_or_default();
         while !left.is_empty() {
@@ -118,7 +119,7 @@ impl<L: Recover> Ufs<L> {
                 left.into_iter().partition(|dir| !named.contains(&dir.inode.ino()));
             left = rest;
             if wave.is_empty() {
-                // Only damage makes a ring of them; its members go together.
+                // Only damage makes a cycle of them; its members are freed together.
                 wave = std::mem::take(&mut left);
             }
             for dir in &wave {
@@ -137,7 +138,7 @@ impl<L: Recover> Ufs<L> {
         Ok(())
     }
 
-    /// Directories that nobody names are kept for [`Ufs::settle_directories`]; files go at once.
+    /// Directories without a name are kept for [`Ufs::settle_directories`]; files are freed at once.
     async fn judge_all(&self, inodes: &[Ino], dirs: bool) -> Result<()> {
         for inode in self.cache().call(CallKind::Reclaim, async |op| self.judge(op, inodes).await).await? {
             if dirs {
@@ -150,7 +151,7 @@ impl<L: Recover> Ufs<L> {
         Ok(())
     }
 
-    /// The inodes that entries of a directory name, other than itself and the one above.
+    /// The inodes that entries of a directory name, except itself and its parent.
     async fn named_in(&self, dir: &Rc<Inode>) -> Result<Vec<Ino>> {
         let format = self.layout.geometry().dir_format();
         let (mut offset, mut named) = (0, Vec::new());
@@ -165,7 +166,7 @@ impl<L: Recover> Ufs<L> {
         Ok(named)
     }
 
-    /// R3. Returns those that nobody names: their counts are 0 now, so nobody can give them a name either.
+    /// R3. Returns the inodes without a name: their counts are 0 now, so no call can give them a name either.
     async fn judge(&self, op: buf::Op, inodes: &[Ino]) -> Result<Vec<Rc<Inode>>> {
         let _alone = self.leaks.gate.write().await;
         let mut nameless = Vec::new();
@@ -201,12 +202,12 @@ impl<L: Recover> Ufs<L> {
             self.changed(op, &inode, Fields::LinksDown).await?;
             self.leaks.count(|progress| progress.links_lowered += u64::from(right > 0));
         }
-        // Removed since the mount, and somebody still has it open: the upkeep frees it when he lets go.
+        // Removed since the mount, and still open: the upkeep frees it when its last user is gone.
         let free = right == 0 && !self.table.is_looked_up(ino);
         Ok(if free { Verdict::Nameless(inode) } else { Verdict::Right })
     }
 
-    /// Groups count the directories that they have.
+    /// Corrects the groups' counts of directories.
     pub(super) async fn directories_step(&self) -> Result<()> {
         for c in 0..self.leaks.scan(|scan| scan.names.groups()).unwrap_or(0) {
             let more = self.leaks.scan(|scan| scan.names.take_miscounted(Cgx(c))).unwrap_or(0);

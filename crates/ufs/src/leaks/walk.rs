@@ -1,4 +1,4 @@
-//! The second pass: the tree from the root on, a block of a directory at a time (R2).
+//! The second pass: the tree from the root on, one block of a directory at a time (R2).
 
 use super::{Next, Phase, damage};
 use crate::{Inode, Recover, Ufs};
@@ -30,7 +30,7 @@ impl<L: Recover> Ufs<L> {
         Ok(())
     }
 
-    /// Every name was counted. A count that is too low is looked for now, before anything is freed (R4).
+    /// All names are counted. Looks for counts that are too low now, before anything is freed (R4).
     fn names_counted(&self) -> Result<()> {
         if let Some(ino) = self.leaks.scan(|scan| scan.names.too_low()).flatten() {
             return Err(damage(format_args!("inode {}: the link count is lower than its names are many", ino.0)));
@@ -39,7 +39,7 @@ impl<L: Recover> Ufs<L> {
         Ok(())
     }
 
-    /// Begins with the next directory that was named. `false` where there is none.
+    /// Begins with the next directory that was named. `false` if there is none.
     async fn next_directory(&self) -> Result<bool> {
         let next = self.leaks.scan(|scan| {
             while let Some(dir) = scan.waiting.pop() {
@@ -63,7 +63,7 @@ impl<L: Recover> Ufs<L> {
         if !still {
             return Ok(());
         }
-        // Removed, or no directory at all: a file that was made under a number that a name of a directory had.
+        // Removed, or not a directory: the number of a named directory was reused for a file.
         if !inode.is_dir() || inode.links_seen() == 0 || from >= inode.size() {
             return self.leave_directory(dir);
         }
@@ -82,7 +82,8 @@ impl<L: Recover> Ufs<L> {
             scan.cursor = Some((dir, next));
         });
         for ino in strangers {
-            // Made since the mount, or else a name that leads nowhere; it cannot go while the directory is locked.
+            // Made since the mount, or else a name that leads nowhere; it cannot be removed while the directory is
+            // locked.
             let Some(stranger) = self.suspect(ino).await? else {
                 return Err(damage(format_args!("directory {}: a name leads to the free inode {}", dir.0, ino.0)));
             };

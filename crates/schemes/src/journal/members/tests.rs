@@ -2,12 +2,12 @@ use super::*;
 use crate::{Settings, by_name, testing::World};
 use buf::Role;
 
-/// Bufs of a cache in which nobody keeps an order, so that only the members below do.
+/// Bufs of a cache whose scheme keeps no order; only the members below do.
 fn world() -> World {
     World::new(by_name("async").expect("it is there").make(Settings::default()).expect("it drops no rule"))
 }
 
-/// The running transaction changes a byte of it.
+/// The running transaction changes a byte of the buf.
 fn change(world: &World, members: &mut Members, buf: &BufRef, byte: u8) {
     if !members.has_joined(buf) {
         members.join(buf);
@@ -28,7 +28,7 @@ fn a_transaction_has_what_differs_from_the_moment_in_which_a_buf_joined() {
     let world = world();
     let (mut members, inodes, names) = (Members::default(), world.buf(Role::InodeBlock), world.buf(Role::Directory));
     change(&world, &mut members, inodes, 1);
-    // Joined, and then left as it was.
+    // Joined, and then not changed.
     members.join(names);
     let captured = members.capture(Txn(1));
     let places: Vec<_> = captured.iter().map(|captured| Some(captured.at)).collect();
@@ -88,7 +88,7 @@ fn the_log_is_needed_until_the_last_image_is_at_home() {
     members.capture(Txn(3));
     members.stabilise(Txn(3));
     assert_eq!(members.low(), Some(Txn(3)));
-    // A write that failed brought nothing home.
+    // The failed write brought nothing home.
     assert!(matches!(members.leaving(buf, ImageNo(2), Txn(4)), Going::AsIs));
     members.failed(buf);
     members.landed(buf, ImageNo(2));
@@ -119,7 +119,7 @@ fn what_was_thrown_away_is_needed_until_that_is_durable() {
     assert_eq!(members.low(), None);
 }
 
-/// M2, M3: its old place has what was stable there, and nobody else writes that.
+/// M2, M3: its stable state goes to its old place, which no other file uses yet.
 #[test]
 fn what_has_moved_goes_home_to_its_old_place() {
     let world = world();
