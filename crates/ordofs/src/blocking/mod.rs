@@ -55,13 +55,13 @@ pub struct Volume {
     rt: Rt,
     mounted: Mounted,
     notices: Notices,
-    /// Nothing is left to be written, or nothing shall be.
+    /// Nothing is left to be written, or the volume was abandoned.
     is_over: bool,
 }
 
 impl Drop for Volume {
-    /// Writes what is left, and lets go of the image, so that the next one may have it: tasks that nobody will poll
-    /// again would keep it open.
+    /// Writes what is left, and closes the image so that it can be opened again: tasks that are never polled again
+    /// would keep it open.
     fn drop(&mut self) {
         let is_last = Rc::strong_count(self.fs()) == 1;
         let was_asked_not_to_write = self.is_read_only() && self.mounted.degraded().is_none();
@@ -88,12 +88,12 @@ impl Drop for Volume {
 }
 
 impl Volume {
-    /// The mounted volume behind this face.
+    /// The mounted volume behind this interface.
     pub fn mounted(&self) -> &Mounted {
         &self.mounted
     }
 
-    /// The executor, for calls of the async face.
+    /// The executor, for calls of the async interface.
     pub fn rt(&self) -> &Rt {
         &self.rt
     }
@@ -111,8 +111,8 @@ impl Volume {
         self.rt.block_on(self.fs().unmount())
     }
 
-    /// Lets go of the image without writing anything more: what was not synced may be lost, and the volume is as after
-    /// a crash. For tests of what a crash leaves.
+    /// Closes the image without writing anything more: what was not synced may be lost, and the volume is as after a
+    /// crash. For tests of what a crash leaves.
     pub fn abandon(mut self) {
         self.is_over = true;
     }
@@ -125,7 +125,7 @@ impl Volume {
         self.rt.block_on(self.fs().syncfs())
     }
 
-    /// How much room there is.
+    /// The space of the volume.
     ///
     /// ```
     /// # use ordofs::{NewVolume, Volume};
@@ -146,12 +146,13 @@ impl Volume {
         self.rt.block_on(self.fs().statfs())
     }
 
-    /// Nothing can be changed: as was asked, or as [`Mounted::why_read_only`] and [`Mounted::degraded`] say.
+    /// True if nothing can be changed: by request, or for the reason that [`Mounted::why_read_only`] or
+    /// [`Mounted::degraded`] gives.
     pub fn is_read_only(&self) -> bool {
         self.fs().read_only()
     }
 
-    /// Runs `work` on the node that `path` leads to; a last symbolic link is followed if `follow`.
+    /// Runs `work` on the node at `path`; if `follow`, a last symbolic link is followed.
     fn at_path<T>(
         &self,
         path: impl AsRef<Path>,
@@ -185,7 +186,7 @@ fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
-/// Who a caller of the library is: the owner of the image.
+/// The identity of a caller of the library: the owner of the image.
 fn caller() -> Caller {
     Caller { privileged: true, ..Caller::default() }
 }
