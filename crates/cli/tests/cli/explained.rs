@@ -17,7 +17,7 @@ on. Images of a buf are counted from the beginning of the call. In parentheses s
 `ordo crash --list-rules` has them. With `--svg` the same is drawn; [explain.svg](explain.svg) is the last run below.
 ";
 
-/// What is shown: arguments, and why it is worth seeing.
+/// The examples: arguments, and why they are interesting.
 const RUNS: &[(&[&str], &str)] = &[
     (
         &["--scheme", "sync", "--setup", "mkdir /a", "create", "/a/f"],

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use workload::script::Script;
 
-/// Explores, and says what comes of it.
+/// Explores, and prints the result.
 pub(super) fn run(args: &Args) -> Outcome {
     let devices = disks::find(&args.disk)?;
     let (name, work) = Work::of(args)?;
@@ -102,7 +102,7 @@ fn shrink_first(args: &Args, violations: &mut [Violation]) -> anyhow::Result<()>
 }
 
 fn shrink_one(args: &Args, violation: &mut Violation) -> anyhow::Result<()> {
-    // The plan of the id is that of the script and the disk of this violation.
+    // The plan of the id names the script and the disk of this violation.
     let mut plan = violation.id.parse::<Id>().and_then(|id| id.plan()).map_err(told)?;
     let shape = plan.shape.clone();
     Set::read(&args.set)?.apply(&mut plan);
