@@ -35,7 +35,7 @@ pub enum Error {
     /// The block size cannot be used here.
     #[error("blocks of {size} bytes cannot be: take a power of two from {least} to {most} that divides each extent")]
     BlockSize {
-        /// Bytes that were asked for.
+        /// The requested size.
         size: u32,
         /// The fewest bytes: the disk's sector.
         least: u32,
@@ -118,7 +118,7 @@ pub enum Error {
         /// The version that this program knows.
         known: u32,
     },
-    /// The journal is longer than the place it lies in.
+    /// The journal is longer than its place.
     #[error("the journal needs {needs} bytes, and its place ends at {len} bytes; was it cut off?")]
     CutOff {
         /// Bytes that the superblock says the journal has.

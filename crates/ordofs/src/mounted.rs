@@ -20,9 +20,9 @@ pub type Fs = Ufs<Ffs>;
 
 /// A mounted volume, for programs that have more than one call in progress.
 ///
-/// Calls name a file by a node, which is looked up, and forgotten when it is no longer needed; [`crate::path::Held`] does
-/// both, and [`crate::path::resolve`] walks a path. In virtual time, on a disk in memory, the same calls give the same
-/// run each time: good for tests.
+/// Calls identify a file by a node, which must be looked up, and forgotten when it is no longer needed;
+/// [`crate::path::Held`] does both, and [`crate::path::resolve`] walks a path. In virtual time, on a disk in memory,
+/// the same calls give the same run each time, which is useful for tests.
 ///
 /// ```
 /// use ordofs::disk::RamDisk;

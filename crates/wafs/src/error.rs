@@ -29,7 +29,7 @@ pub enum Error {
     /// The unit cannot be used here.
     #[error("units of {unit} bytes cannot be: take a power of two from {sector} (the disk's sector) to {most}")]
     Unit {
-        /// Bytes that were asked for.
+        /// The requested unit.
         unit: u32,
         /// The disk's sector in bytes.
         sector: u32,
@@ -94,7 +94,7 @@ pub enum Error {
         /// The version that this program knows.
         known: u32,
     },
-    /// The log is longer than the place it lies in.
+    /// The log is longer than its place.
     #[error("the log has {size} bytes of records, and its place ends at {len} bytes; was it cut off?")]
     CutOff {
         /// Bytes of the area of records.

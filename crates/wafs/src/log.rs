@@ -25,7 +25,7 @@ const CHUNK: usize = 1024 << 10;
 /// When a record is durable, for [`Log::commit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// When it returns; each record is written by itself.
+    /// When it returns; each record is a write of its own.
     Sync,
     /// Some time later, in order. [`Log::force`] and [`Log::unmount`] make it durable.
     Async,

@@ -7,7 +7,7 @@ use ondisk::{Corrupt, Refused};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotReplayed {
-    /// The disk failed, or there is no volume.
+    /// The disk failed, or it holds no volume.
     #[error(transparent)]
     Check(#[from] Error),
     /// The volume was unmounted cleanly: there is nothing to replay.

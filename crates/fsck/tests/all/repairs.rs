@@ -92,7 +92,7 @@ fn lost_root_is_made_again_and_everything_is_found() {
     repair(&v);
     let mut found: Vec<u32> = in_lost_found(&v).into_iter().map(|(_, ino)| ino).collect();
     found.sort_unstable();
-    // The device and the short link have no contents but a size of 0 and 4; an empty one goes.
+    // The device and the short link have no blocks, and sizes of 0 and 4; empty nameless files are freed.
     assert_eq!(found, [DIR, FILE, LINK, BIG, LONG_LINK, ATTRS, OTHER]);
     assert_eq!(v.names(DIR)[2..], [("sub".into(), SUB), ("inner".into(), INNER)]);
     assert_eq!(v.get(FILE).nlink, 1);

@@ -3,8 +3,8 @@
 //! umount(2) returns when the mount is gone, but the server writes its caches back after that. Therefore the server
 //! listens on a socket with an abstract name made of the mount's device number, as long as it has the image open; it
 //! accepts no connection before its end. `umount` connects first, unmounts, and then reads the result of the last
-//! writes: the kernel ends the connection when the socket is closed, however the server ends. No file can be left
-//! behind, and no process number can be mistaken.
+//! writes: the kernel ends the connection when the socket is closed, however the server ends. This leaves no stale
+//! file, and does not depend on a process number.
 //!
 //! U1. The lease outlives the open image.
 //! U2. `umount` does not wait for a foreign process: the listener must belong to root or to the caller.

@@ -180,9 +180,9 @@ pub(super) struct Lent {
 impl Lent {
     pub(super) fn bytes(&self) -> &[u8] {
         let start = self.slots.at(self.slot, self.bytes.clone());
-        // SAFETY: `at` has checked that the bytes are in the allocation, which `slots` keeps; they were initialized when
-        // it was made. The slot is held by this message until it is dropped, after every borrow of it: nobody
-        // writes to the bytes (U1).
+        // SAFETY: `at` has checked that the bytes are in the allocation, which `slots` keeps; they were initialized
+        // when it was made. The slot is held by this message until it is dropped, after every borrow of it: neither the
+        // kernel nor the server writes to the bytes (U1).
         unsafe { std::slice::from_raw_parts(start, self.bytes.len()) }
     }
 }

@@ -112,7 +112,7 @@ impl<'v> File<'v> {
         Ok(())
     }
 
-    /// Cuts the file, or grows it with a hole.
+    /// Truncates the file, or extends it with a hole.
     ///
     /// # Errors
     /// `Denied` if it was not opened for writing; `TooBig`, `Io`.
@@ -186,7 +186,7 @@ impl Write for &File<'_> {
         Ok(done as usize)
     }
 
-    /// Nothing is held back here; [`File::sync_all`] makes it durable.
+    /// Nothing is buffered here; [`File::sync_all`] makes it durable.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! The blocking face: a volume with the calls of `std::fs`.
+//! The blocking interface: a volume with the calls of `std::fs`.
 //!
-//! Calls return [`vfs::Result`], whose error says exactly why; `?` turns it into a [`std::io::Error`] with the kind that
-//! `std::fs` would have, in a function that returns one.
+//! Calls return [`vfs::Result`], whose error gives the exact reason. In a function that returns [`std::io::Error`], `?`
+//! converts it to one with the kind that `std::fs` would use.
 
 mod attributes;
 mod dir;
@@ -28,13 +28,13 @@ use vfs::{Caller, Entry, FileSystem, Name, NodeId, Result, StatFs};
 /// A mounted volume.
 ///
 /// Paths start at its root, with or without a slash. Symbolic links are followed within the volume, and `..` stops at
-/// its root. What is made belongs to user 0, who may use the reserve.
+/// its root. New files belong to user 0, who may use the reserve.
 ///
-/// A volume that is dropped is unmounted, which blocks until everything is written. What went wrong then is told to
-/// [`MountOptions::notices`](crate::MountOptions), or printed to standard error where nobody listens;
-/// [`Volume::unmount`] returns it. Two are left as after a crash, and say so: one that a panic drops, and one whose
-/// file system is kept by a clone of [`Mounted::fs`], which is synced. [`Volume::abandon`] leaves any as after a crash,
-/// for tests.
+/// Dropping a volume unmounts it, which blocks until everything is written. Errors are then reported to
+/// [`MountOptions::notices`](crate::MountOptions), or printed to standard error if there is no listener;
+/// [`Volume::unmount`] returns them. Two are left as after a crash, with a notice: a volume that a panic drops, and one
+/// whose file system is kept by a clone of [`Mounted::fs`], which is synced. [`Volume::abandon`] leaves any volume as
+/// after a crash, for tests.
 ///
 /// ```
 /// use ordofs::{NewVolume, Volume};

@@ -1,4 +1,4 @@
-//! What a disk or a file contains, of any format: the question that libblkid answers. It is asked before a volume is
+//! What a disk or a file contains, of any format: the question that libblkid answers. It is answered before a volume is
 //! made, and when no volume is found. No well-maintained crate answers it without the C library, hence this table.
 //!
 //! N1. A signature is looked for at every place where its format puts one, including copies and the end of the disk,

@@ -123,7 +123,7 @@ impl Volume {
             record.extend_from_slice(b"testvalue\0\0\0\0\0\0\0");
             self.disk.poke(g.byte(at).0, &record);
         }
-        // Fourteen blocks of data: twelve direct, two behind an indirect block.
+        // Fourteen blocks of data: twelve direct, two below an indirect block.
         self.inode(BIG, |d| {
             (d.mode, d.nlink, d.size) = (mode::REG | 0o644, 1, 14 * 8192);
             d.blocks = 15 * 16;
