@@ -1,7 +1,6 @@
 //! Mounts an empty in-memory tree, in the foreground: shows the cost of the FUSE layer alone.
 //!
-//! `cargo run --release -p ordo-fuse --example memfs -- DIR [writeback] [noxattr] [acl] [allow_other] [signals]
-//! [uring]`
+//! `cargo run --release -p ordo-fuse --example memfs -- DIR [writeback] [noxattr] [acl] [allow_other] [signals] [uring]`
 use fuse::{MountOptions, ServeOptions, TransportChoice, mount, serve};
 use model::{MemFs, Options};
 use rt::Rt;
