@@ -22,7 +22,7 @@ pub enum Broken {
     Epoch,
     /// K5: a block that begins with the magic is stored as it is.
     Escape,
-    /// K6: checkpointed room is used before the superblock says so durably.
+    /// K6: checkpointed room is used before the superblock that frees it is durable.
     Reuse,
     /// K7: a superblock is written over the current one.
     Superblock,

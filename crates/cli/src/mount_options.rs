@@ -159,8 +159,8 @@ impl Wanted {
     }
 }
 
-/// The default cache of a mount: the library's, and at most a quarter of the memory that this process may have (`ulimit
-/// -v`). The rest is for tables that grow with the names that the kernel caches.
+/// The default cache of a mount: the library's, and at most a quarter of the memory that `ulimit -v` allows this
+/// process. The rest is for tables that grow with the names that the kernel caches.
 fn default_cache() -> usize {
     let limit =
         getrlimit(Resource::As).current.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));

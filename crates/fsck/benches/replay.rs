@@ -1,6 +1,7 @@
-//! The cost of replaying a full journal of 32 MiB on a volume of 1 TiB, on a RAM disk: `cargo bench -p ordo-fsck
-//! --bench replay`. The records describe files that were made and have no name; half of them are on the disk, half only
-//! in the bitmaps. A quarter of a million inodes in about a thousand groups, with three blocks each.
+//! The cost of replaying a full journal of 32 MiB on a volume of 1 TiB, on a RAM disk:
+//! `cargo bench -p ordo-fsck --bench replay`. The records describe files that were made and have no name; half of them
+//! are on the disk, half only in the bitmaps. A quarter of a million inodes in about a thousand groups, with three
+//! blocks each.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use disk::{Disk, RamDisk};

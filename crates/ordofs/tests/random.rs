@@ -68,7 +68,7 @@ fn features(shape: usize) -> Features {
         ours.and(Features::probe(&MemFs::timeless()).await.expect("the model can be tried"))
     });
     rt.block_on(mounted.unmount()).expect("the disk is well");
-    // FreeBSD's UFS1 has no room for the device numbers that the generator likes.
+    // FreeBSD's UFS1 has no room for the device numbers that the generator uses.
     Features { devices: both.devices && SHAPES[shape].0 == ondisk::Format::Ufs2, ..both }
 }
 

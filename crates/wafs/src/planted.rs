@@ -18,7 +18,7 @@ pub enum Broken {
     Chain,
     /// W4: a record is accepted whatever mount wrote it.
     Epoch,
-    /// W5: reclaimed space is used before the superblock says so durably.
+    /// W5: reclaimed space is used before the superblock that frees it is durable.
     Reuse,
     /// W6: a superblock is written over the current one.
     Superblock,

@@ -3,7 +3,7 @@
 //! The logged images overwrite the home locations, whatever the crash has left there. The time depends on the length of
 //! the log, and includes reading each group's counts.
 //!
-//! P1. A log counts only on the volume that it was begun for, while no other system has written that volume's
+//! P1. A log counts only on the volume that it was begun for, while no other program has written that volume's
 //!     superblock.
 //! P2. Nothing is written before the log was read to its end and was found valid: a log with damage in the middle is
 //!     left as it is, and so is the volume.

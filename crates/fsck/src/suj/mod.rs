@@ -110,7 +110,7 @@ pub(crate) async fn replay_opened(disk: Rc<dyn Disk>, opened: Opened, now: i64) 
 pub(crate) fn gate(sb: &Superblock) -> Result<(), NotReplayed> {
     let mut clean = sb.clone();
     clean.fields.clean = 1;
-    // A replay does not touch the features that only a mount must maintain.
+    // A mount cannot maintain these features; a replay does not touch them.
     clean.fields.flags &= !(flag::NFS4ACLS | flag::MULTILABEL);
     Ok(clean.write_gate()?)
 }

@@ -304,7 +304,7 @@ fn xfs_groups(b: &mut Bytes<'_>, at: u64) -> Vec<u64> {
     (1..u64::from(groups.min(MOST_COPIES))).filter_map(|n| group.checked_mul(n)?.checked_add(at)).collect()
 }
 
-/// The superblocks that the layout names, by sectors of 512 bytes; the mark is at byte 24 of each.
+/// The superblocks that the layout names, in sectors of 512 bytes; the signature is at byte 24 of each.
 fn bcachefs_superblocks(b: &mut Bytes<'_>, at: u64) -> Vec<u64> {
     let count = b.get(at + 18, 1).map_or(0, |count| u64::from(count[0].min(61)));
     let sector = |b: &mut Bytes<'_>, n: u64| {

@@ -30,7 +30,7 @@ fn choice(all: Vec<NewfsParams>, every: usize) -> Vec<NewfsParams> {
     all.into_iter().step_by(if full { 1 } else { every }).collect()
 }
 
-/// Format, byte order, block and fragment size: all that there are.
+/// All combinations of format, byte order, block and fragment size.
 fn shapes() -> Vec<NewfsParams> {
     let mut shapes = Vec::new();
     for format in [Format::Ufs1, Format::Ufs2] {

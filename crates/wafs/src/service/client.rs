@@ -81,7 +81,7 @@ impl Client {
         number(&self.ask(Op::Append, data)?)
     }
 
-    /// Appends a record; durable when this returns, unless the server was started asynchronous.
+    /// Appends a record; durable when this returns, unless the server runs in mode async.
     ///
     /// # Errors
     /// As [`Client::append`].
