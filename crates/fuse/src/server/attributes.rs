@@ -12,7 +12,7 @@ use crate::transport::Transport;
 use rustix::io::Errno;
 use vfs::{Caller, FileSystem, Kind, Mode, NodeId, SetAttr, SetTime, Stamp};
 
-/// `mode` without set-user-id and set-group-id; `None` if it has neither.
+/// `mode` without set-user-id, and without set-group-id if the group may execute the file; `None` if nothing changes.
 pub(super) fn without_setid(mode: Mode) -> Option<Mode> {
     let bits = mode.bits();
     let group = if bits & 0o010 != 0 { 0o2000 } else { 0 };
