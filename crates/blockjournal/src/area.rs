@@ -1,4 +1,4 @@
-//! The blocks of a journal: an endless line that is laid round in a circle.
+//! The journal's blocks: an unbounded sequence of block numbers (the line), mapped onto a circular area.
 
 use crate::blocks::Shape;
 use crate::place::is_bad_sector;
@@ -6,7 +6,7 @@ use crate::superblock::{BLOCK_LEAST, BLOCK_MOST, BLOCKS_LEAST, BLOCKS_MOST, FIRS
 use crate::{Error, Place};
 use disk::{DiskOff, Kind};
 
-/// The blocks: block `n` of the line is the one with the number `n` modulo their count.
+/// The blocks: block `n` of the line lies at block `n` modulo their count.
 #[derive(Clone)]
 pub(crate) struct Area {
     pub(crate) place: Place,
@@ -21,7 +21,7 @@ impl Area {
         Area { place, size: superblock.size, shape }
     }
 
-    /// Where the block `line` lies, and how many follow it side by side.
+    /// The disk address of block `line`, and how many blocks follow it contiguously.
     pub(crate) fn run(&self, line: u64) -> (DiskOff, u64) {
         let (block, number) = (self.shape.block as u64, line % self.size);
         let (at, bytes) = self.place.run(first(block) + number * block);
@@ -34,8 +34,8 @@ impl Area {
         (most / self.shape.block as u64).max(1)
     }
 
-    /// Reads `count` blocks from `line` on. Sectors of which the disk says that it has lost them read as zeros, which are
-    /// no block of the journal.
+    /// Reads `count` blocks from `line` on. Sectors that the disk reports as lost are returned as zeros, which are not
+    /// a valid block of the journal.
     pub(crate) async fn read(&self, mut line: u64, mut count: u64, into: &mut Vec<u8>) -> Result<(), Error> {
         let mut pieces = Vec::new();
         while count > 0 {
@@ -68,12 +68,12 @@ impl Area {
     }
 }
 
-/// The byte of the place at which blocks of so many bytes begin: behind both slots.
+/// The offset in the place of the first block, for this block size: after both superblock slots.
 fn first(block: u64) -> u64 {
     FIRST.max(block)
 }
 
-/// The count of blocks that a journal at `place` has.
+/// The number of blocks that a journal at `place` has.
 pub(crate) fn geometry(place: &Place, block: u32) -> Result<u64, Error> {
     let sector = place.queue().info().sector;
     let possible = block.is_power_of_two() && (BLOCK_LEAST.max(sector)..=BLOCK_MOST).contains(&block);
@@ -88,7 +88,7 @@ pub(crate) fn geometry(place: &Place, block: u32) -> Result<u64, Error> {
     }
 }
 
-/// Refuses a superblock of a journal that does not fit in here.
+/// Refuses a superblock of a journal that does not fit in this place.
 pub(crate) fn admit(place: &Place, superblock: &Superblock) -> Result<(), Error> {
     let needs = first(superblock.block.into()) + superblock.size * u64::from(superblock.block);
     if needs > place.len() {

@@ -1,7 +1,7 @@
 //! The journal's own blocks: descriptor, revoke, note and commit.
 //!
-//! Each begins with the same header, and its checksum is over all of it. What is behind the header is a list of entries, a
-//! piece of the note, or, in a commit block, what makes the transaction one.
+//! Each begins with the same header, whose checksum covers the whole block. After the header come a list of entries, a
+//! piece of the note, or, in a commit block, the time and the checksum that complete the transaction.
 
 use crate::Seq;
 #[cfg(feature = "planted")]
@@ -15,13 +15,13 @@ pub(crate) const HEADER: usize = 48;
 /// Bytes of an entry of a descriptor or revoke block.
 pub(crate) const TAG: usize = 16;
 
-/// A block of the journal begins with it, and no other does (K5).
+/// Each of the journal's own blocks begins with it; no other block in the journal does (K5).
 pub(crate) const MAGIC: [u8; 4] = *b"oBJb";
 
-/// The block began with the magic: zeros are written instead.
+/// The block began with the magic, which is replaced by zeros in the journal.
 const ESCAPED: u32 = 1;
 
-/// What all blocks of a journal have in common.
+/// What all blocks of a journal share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Bytes of a block.
@@ -31,18 +31,18 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Bytes behind the header.
+    /// Bytes after the header.
     pub(crate) fn payload(self) -> usize {
         self.block - HEADER
     }
 
-    /// Entries of a descriptor or revoke block.
+    /// Entries that fit in a descriptor or revoke block.
     pub(crate) fn entries(self) -> usize {
         self.payload() / TAG
     }
 }
 
-/// What a block of the journal is.
+/// The kind of a journal block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Describes the blocks of the caller that follow it.
@@ -109,11 +109,11 @@ struct RawCommit {
     unused: U32,
 }
 
-/// What a block of the journal says of itself.
+/// The header of a journal block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
-    /// Entries; bytes of a note; blocks of the transaction that a commit block ends, with itself.
+    /// Number of entries; bytes of a note; in a commit block, the blocks of its transaction, including itself.
     pub(crate) count: u32,
     /// The transaction.
     pub(crate) seq: Seq,
@@ -126,8 +126,8 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The header of the block at `line`, if it is one of this journal, whole, and of this place or, K8, of a later lap of
-    /// `size` blocks there.
+    /// The header of the block at `line`, if it is valid, belongs to this journal, and was written for this place or,
+    /// for K8, for the same place in a later lap of `size` blocks.
     pub(crate) fn read(shape: Shape, bytes: &[u8], line: u64, size: u64) -> Option<Header> {
         let (raw, _) = RawHeader::ref_from_prefix(bytes).ok()?;
         if raw.magic != MAGIC || raw.checksum.get() != checksum(shape.salt, bytes) {
@@ -161,7 +161,7 @@ impl Header {
         bytes[..HEADER].copy_from_slice(raw.as_bytes());
     }
 
-    /// Writes the header before what is there, and the checksum over both. Gives the checksum.
+    /// Writes the header into the block, with the checksum over the whole block. Returns the checksum.
     pub(crate) fn seal(&self, shape: Shape, bytes: &mut [u8]) -> u32 {
         self.put(bytes);
         let sum = checksum(shape.salt, bytes);
@@ -175,17 +175,17 @@ pub(crate) fn carried(bytes: &[u8]) -> u32 {
     RawHeader::ref_from_prefix(bytes).map_or(0, |(raw, _)| raw.checksum.get())
 }
 
-/// CRC-32C of the salt, and of the block but for its magic and its checksum.
+/// CRC-32C of the salt, and of the block except its magic and its checksum.
 fn checksum(salt: u64, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&salt.to_le_bytes()), &bytes[8..])
 }
 
-/// What a descriptor block says of a block of the caller.
+/// An entry of a descriptor block: describes one block of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
-    /// Where it belongs.
+    /// Its home location.
     pub(crate) home: DiskOff,
-    /// CRC-32C of the block as it lies in the journal.
+    /// CRC-32C of the block as stored in the journal.
     pub(crate) sum: u32,
     pub(crate) escaped: bool,
 }
@@ -203,7 +203,7 @@ impl Tag {
         Tag { home, sum, escaped }
     }
 
-    /// Copies the block that it describes to its place in the journal.
+    /// Copies the block that it describes into its place in the journal.
     pub(crate) fn lay(&self, image: &[u8], into: &mut [u8]) {
         into.copy_from_slice(image);
         if self.escaped {
@@ -211,7 +211,7 @@ impl Tag {
         }
     }
 
-    /// Gives the block back as it was, if it is whole.
+    /// Restores the original block in place. Returns whether its checksum was right.
     pub(crate) fn restore(&self, bytes: &mut [u8]) -> bool {
         let whole = crc32c::crc32c(bytes) == self.sum;
         #[cfg(feature = "planted")]
@@ -228,7 +228,7 @@ impl Tag {
         entry(block, number).copy_from_slice(raw.as_bytes());
     }
 
-    /// The first `count` of a descriptor block, as far as there are so many.
+    /// The first `count` entries of a descriptor block, or fewer if it has fewer.
     pub(crate) fn all(bytes: &[u8], count: u32) -> Vec<Tag> {
         let raw = entries(bytes, count).filter_map(|entry| RawTag::ref_from_bytes(entry).ok());
         let tag = |raw: &RawTag| Tag {
@@ -261,7 +261,7 @@ fn entries(bytes: &[u8], count: u32) -> impl Iterator<Item = &[u8]> {
     bytes[HEADER..].chunks_exact(TAG).take(count as usize)
 }
 
-/// What makes a transaction one.
+/// The payload of a commit block: what makes the transaction complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ending {
     /// When it was committed, in nanoseconds since 1970.
@@ -283,7 +283,7 @@ impl Ending {
 }
 
 /// The checksum over a transaction (K2): CRC-32C of the checksums of its descriptor, revoke and note blocks, in order.
-/// Those of descriptor blocks are over those of the caller's blocks.
+/// The checksums of descriptor blocks cover those of the caller's blocks.
 #[derive(Default)]
 pub(crate) struct Body(u32);
 

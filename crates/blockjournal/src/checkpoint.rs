@@ -1,7 +1,7 @@
-//! Giving back room: the tail moves on.
+//! Checkpoints: freeing room by moving the tail forward.
 //!
-//! Room may be written over only when a durable superblock says that reading starts behind it (K6). One superblock is on
-//! its way at a time, in the slot of the older one (K7).
+//! Room may be overwritten only when a durable superblock says that reading starts after it (K6). One superblock is in
+//! flight at a time, in the slot of the older one (K7).
 
 use crate::journal::Inner;
 #[cfg(feature = "planted")]
@@ -10,11 +10,11 @@ use crate::superblock::Superblock;
 use crate::{Error, Journal, Seq};
 
 impl Journal {
-    /// All blocks of the transactions up to `upto` are home and durable, says the caller: recovery will start behind them.
-    /// Their room is free when this returns. An `upto` that was passed already changes nothing.
+    /// Declares that all blocks of the transactions up to `upto` are durable at their home locations: recovery will
+    /// start after them. Their room is free when this returns. An `upto` that was passed already changes nothing.
     ///
     /// # Errors
-    /// [`Error::NoTransaction`] for one that is not durable; [`Error::Closed`], [`Error::Failed`].
+    /// [`Error::NoTransaction`] if that transaction is not durable; [`Error::Closed`], [`Error::Failed`].
     pub async fn checkpoint(&self, upto: Seq) -> Result<(), Error> {
         let journal = &self.0;
         let mut known = journal.superblock.lock().await;
@@ -41,7 +41,8 @@ impl Journal {
         journal.put(&mut known, next).await
     }
 
-    /// Marks the journal clean: the next opening has nothing to look for. Every transaction has to be checkpointed before.
+    /// Marks the journal clean, so that the next opening has nothing to recover. Every transaction must be checkpointed
+    /// first.
     ///
     /// # Errors
     /// [`Error::Unfinished`]; [`Error::Closed`], [`Error::Failed`].
@@ -64,7 +65,7 @@ impl Journal {
 }
 
 impl Inner {
-    /// Writes `next`, and takes note of it when it is durable.
+    /// Writes `next`, and updates `known` when it is durable.
     async fn put(&self, known: &mut Superblock, next: Superblock) -> Result<(), Error> {
         #[cfg(feature = "planted")]
         let next = if has(Broken::Superblock) { next.next() } else { next };

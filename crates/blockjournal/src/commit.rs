@@ -1,7 +1,7 @@
-//! From a transaction to its durable blocks.
+//! Commit: writing a transaction and making it durable.
 //!
-//! The blocks are laid one behind the other into requests of up to 1 MiB, each as long as they lie side by side on the
-//! disk. At most [`UNDER_WAY`] bytes wait for the disk: a transaction of any length takes no more memory than that.
+//! Blocks are packed into requests of up to 1 MiB, each as long as its blocks are contiguous on the disk. At most
+//! [`UNDER_WAY`] bytes are in flight, which bounds the memory that a transaction of any length needs.
 
 use crate::area::Area;
 use crate::blocks::{Body, Ending, Header, Kind, Tag, put_revoked};
@@ -12,17 +12,17 @@ use crate::{Commit, Error, Journal, Seq, Transaction};
 use disk::{Block, DiskError, DiskOff, Kind as Bytes, Written};
 use std::collections::VecDeque;
 
-/// Bytes that are at the disk at a time.
+/// Bytes in flight at a time.
 const UNDER_WAY: u64 = 8 << 20;
 
 impl Journal {
-    /// Commits: ready when the transaction is durable. One is under way at a time, in the order of the calls. With
-    /// [`Commit::Together`] it may count after a crash from the moment of the call on: what must be durable before it must
-    /// be durable before the call.
+    /// Commits a transaction; returns when it is durable. One commit is in flight at a time, in the order of the calls.
+    /// With [`Commit::Together`] the transaction may count after a crash from the moment of the call on: what must be
+    /// durable before it must be durable before the call.
     ///
     /// # Errors
-    /// [`Error::Ragged`], [`Error::TooLong`], [`Error::Full`]: nothing has happened. [`Error::Failed`] if the disk refuses:
-    /// after a crash the transaction may be there or not, and the journal takes no more. [`Error::Closed`],
+    /// [`Error::Ragged`], [`Error::TooLong`], [`Error::Full`]: nothing has happened. [`Error::Failed`] if the disk
+    /// fails: after a crash the transaction may be there or not, and the journal accepts no more. [`Error::Closed`],
     /// [`Error::Abandoned`].
     pub async fn commit(&self, transaction: Transaction) -> Result<Seq, Error> {
         let journal = &self.0;
@@ -38,7 +38,7 @@ impl Journal {
 }
 
 impl Inner {
-    /// Where a transaction of so many blocks begins, and what its blocks have in common.
+    /// Where a transaction of `cost` blocks begins, and the header fields that its blocks share.
     fn begin(&self, cost: u64) -> Result<(u64, Header), Error> {
         let mut state = self.state.borrow_mut();
         self.usable(&state)?;
@@ -84,7 +84,7 @@ impl Inner {
     }
 }
 
-/// Lays a transaction on the disk.
+/// Writes a transaction to the disk.
 struct Writer<'a> {
     journal: &'a Inner,
     area: &'a Area,
@@ -92,13 +92,14 @@ struct Writer<'a> {
     body: Body,
     /// The block of the line that is filled next.
     line: u64,
-    /// The last block that goes with this request, or a later one of the same kind: a commit block that waits is not one.
+    /// The last block that may go with this request or a later one of the body; a commit block that is held back is
+    /// excluded.
     last: u64,
-    /// The request that is being filled: where it begins, its blocks, and how many of them are filled.
+    /// The request that is being filled: its first block in the line, its blocks, and how many of them are filled.
     open: Option<(u64, Block, usize)>,
     under_way: VecDeque<Written>,
     written: Vec<Written>,
-    /// Each request is durable by itself.
+    /// Each request is a forced (FUA) write.
     forced: bool,
 }
 
@@ -118,11 +119,11 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// All but the commit block, which will be at `commit`.
+    /// Writes everything except the commit block, which will be at `commit`.
     async fn body(&mut self, transaction: &Transaction, commit: u64) -> Result<(), DiskError> {
         let (shape, together) = (self.area.shape, self.journal.options.commit == Commit::Together);
         self.last = if together { commit } else { commit.saturating_sub(1) };
-        // All in one request: forced by itself, it needs no flush after it.
+        // The whole transaction is one request: it is forced, so no flush is needed after it.
         self.forced = together && commit - self.line < self.request(self.line);
         #[cfg(feature = "planted")]
         if has(Broken::Flush) {
@@ -144,7 +145,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// A descriptor block, and the blocks that it describes.
+    /// Writes a descriptor block, and the blocks that it describes.
     async fn described(&mut self, group: &[(DiskOff, &[u8])]) -> Result<(), DiskError> {
         let tags: Vec<Tag> = group.iter().map(|(home, image)| Tag::of(*home, image)).collect();
         let fill = |block: &mut [u8]| tags.iter().enumerate().for_each(|(number, tag)| tag.put(number, block));
@@ -155,7 +156,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// A block of the journal's own.
+    /// Writes one of the journal's own blocks.
     async fn own(&mut self, kind: Kind, count: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), DiskError> {
         let (shape, header) = (self.area.shape, Header { kind, count: count as u32, line: self.line, ..self.header });
         let block = self.slot().await?;
@@ -165,7 +166,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Ends the transaction of `cost` blocks. With `alone` the block goes by itself, and is durable when this returns.
+    /// Writes the commit block of a transaction of `cost` blocks. With `alone` it is a forced request of its own,
+    /// durable on return.
     async fn commit_block(&mut self, cost: u64, alone: bool) -> Result<(), DiskError> {
         let (secs, nanos) = self.area.place.rt().wall();
         let time = (secs.max(0) as u64).saturating_mul(1_000_000_000).saturating_add(nanos.into());
@@ -181,7 +183,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// A zeroed block of the request that is being filled. A full one is shipped before.
+    /// A zeroed block in the request that is being filled. A full request is sent to the queue first.
     async fn slot(&mut self) -> Result<&mut [u8], DiskError> {
         let block = self.area.shape.block;
         if self.open.as_ref().is_some_and(|(_, open, filled)| filled * block == open.len()) {
@@ -196,7 +198,7 @@ impl<'a> Writer<'a> {
         Ok(&mut open[from..from + block])
     }
 
-    /// The most blocks of a request that begins at `line`.
+    /// The maximum number of blocks in a request that begins at `line`.
     fn request(&self, line: u64) -> u64 {
         self.area.run(line).1.min(self.area.transfer_most())
     }
@@ -222,7 +224,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Waits until all that was shipped is complete, and then durable: one flush covers it.
+    /// Waits until everything that was sent is complete, then durable: one flush covers it.
     async fn land(&mut self) -> Result<(), DiskError> {
         for written in &self.written {
             written.completed().await?;
@@ -240,7 +242,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// What must be so before the commit block leaves: the body, and all else that is complete, is durable.
+    /// Makes the body, and everything else that is complete on the queue, durable before the commit block is sent.
     async fn before_commit(&mut self) -> Result<(), DiskError> {
         self.ship();
         for written in &self.written {
@@ -254,7 +256,7 @@ impl<'a> Writer<'a> {
             self.journal.state.borrow_mut().counters.flushes += 1;
         }
         self.area.place.queue().flush().await?;
-        // By the book of the queue, should that flush have been another one.
+        // The queue's record of durability counts, in case that flush did not cover these writes.
         for written in &self.written {
             written.durable().await?;
         }

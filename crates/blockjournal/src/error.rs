@@ -1,30 +1,30 @@
-//! What can go wrong with a journal.
+//! Errors of a journal.
 
 use crate::Seq;
 use disk::{DiskError, DiskOff};
 
-/// Whose matter an error is.
+/// Who must act on an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The caller's: another call, or another time, would do.
+    /// The caller: a different call, or the same call later, can succeed.
     Caller,
-    /// The disk's: it could not read or write.
+    /// The disk: it could not read or write.
     Disk,
-    /// The image's: what is on the disk is no journal, or not a whole one.
+    /// The image: the disk does not hold a journal, or holds a damaged one.
     Image,
 }
 
-/// What a journal answers when it cannot.
+/// Errors of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No journal can lie there.
+    /// A journal cannot lie in these extents.
     #[error("no journal can lie in these extents: {why}")]
     Extents {
         /// What is wrong with them.
         why: &'static str,
     },
-    /// No journal fits.
+    /// The place is too small for a journal.
     #[error("a journal with such blocks needs at least {least} bytes, and there are {len}; give it more room")]
     TooSmall {
         /// Bytes that were given.
@@ -35,7 +35,7 @@ pub enum Error {
     /// The block size cannot be used here.
     #[error("blocks of {size} bytes cannot be: take a power of two from {least} to {most} that divides each extent")]
     BlockSize {
-        /// Bytes that were asked for.
+        /// The requested size.
         size: u32,
         /// The fewest bytes: the disk's sector.
         least: u32,
@@ -45,9 +45,9 @@ pub enum Error {
     /// An image or a revoked range is not made of whole blocks.
     #[error("{len} bytes at {at} are not whole blocks of {block} bytes: a journal takes nothing else")]
     Ragged {
-        /// Where it belongs.
+        /// Its home location.
         at: DiskOff,
-        /// Its bytes.
+        /// Its length in bytes.
         len: u64,
         /// Bytes of a block.
         block: u32,
@@ -57,20 +57,20 @@ pub enum Error {
         "a transaction of {blocks} blocks is too long for this journal of {most}; split it, or make a larger journal"
     )]
     TooLong {
-        /// Blocks of the journal that it takes.
+        /// Blocks of the journal that it needs.
         blocks: u64,
         /// All blocks of the journal.
         most: u64,
     },
-    /// There is no room until somebody checkpoints.
+    /// There is no room until a checkpoint frees some.
     #[error("the journal is full: {wanted} blocks wanted, {free} free; write blocks home, then checkpoint")]
     Full {
-        /// Blocks of the journal that the transaction takes.
+        /// Blocks of the journal that the transaction needs.
         wanted: u64,
         /// Blocks that are free now.
         free: u64,
     },
-    /// No transaction that is durable has this number.
+    /// No durable transaction has this number.
     #[error("the transaction {seq} is not durable, and cannot be checkpointed; the last one that is is {last}")]
     NoTransaction {
         /// The number.
@@ -78,7 +78,7 @@ pub enum Error {
         /// The last one that is durable.
         last: Seq,
     },
-    /// It cannot be closed yet.
+    /// The journal cannot be closed yet.
     #[error("the journal cannot be closed: the transactions {first} to {last} are not checkpointed")]
     Unfinished {
         /// The oldest.
@@ -86,22 +86,22 @@ pub enum Error {
         /// The newest.
         last: Seq,
     },
-    /// It was closed.
+    /// The journal was closed.
     #[error("the journal is closed")]
     Closed,
-    /// A commit was dropped half-way. Nobody knows what of it is on the disk.
+    /// The future of a commit was dropped before it finished. How much of it is on the disk is unknown.
     #[error("the commit of the transaction {0} was dropped half-way: open the journal again")]
     Abandoned(Seq),
-    /// The disk has refused.
+    /// The disk has failed.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// A write or a flush failed before. Nothing more is committed: nobody knows what of that is on the disk.
+    /// A write or a flush failed before. Nothing more is committed, as it is unknown how much of that is on the disk.
     #[error("the journal is closed since a write failed: open it again. The failure: {0}")]
     Failed(DiskError),
-    /// There is no journal.
+    /// There is no journal here.
     #[error("no journal is there: neither superblock has the magic number")]
     NotAJournal,
-    /// Neither superblock can be believed.
+    /// Neither superblock is valid.
     #[error(
         "both superblocks of the journal are damaged ({why}), and transactions cannot be found without them; check the whole \
          file system, and make the journal anew"
@@ -115,23 +115,23 @@ pub enum Error {
     Version {
         /// What the superblock says.
         version: u32,
-        /// What is known.
+        /// The version that this program knows.
         known: u32,
     },
-    /// The journal is longer than the place it lies in.
+    /// The journal is longer than its place.
     #[error("the journal needs {needs} bytes, and its place ends at {len} bytes; was it cut off?")]
     CutOff {
-        /// Bytes that the superblock speaks of.
+        /// Bytes that the superblock says the journal has.
         needs: u64,
         /// Bytes of the place.
         len: u64,
     },
-    /// A transaction that was durable is not there, or is not what it was.
+    /// A transaction that was durable is missing or damaged.
     #[error(transparent)]
     Damaged(#[from] Damage),
 }
 
-/// A journal with a hole: it goes on behind the place where it seems to end.
+/// A journal with a hole: it continues after the place where it seems to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the journal is damaged: of the transaction {seq} {what}, at {at}, and {witness} says that transactions up to {sure} \
@@ -146,18 +146,19 @@ pub struct Damage {
     pub at: DiskOff,
     /// The newest transaction that is known to have been durable.
     pub sure: Seq,
-    /// Who says so.
+    /// The evidence for that.
     pub witness: Witness,
 }
 
-/// Who knows that there was more.
+/// What proves that the journal continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Witness {
     /// The superblock.
     Superblock,
-    /// A block of the journal behind the hole, of the transaction with this number.
+    /// A block of the journal after the hole, of the transaction with this number.
     Block(Seq),
-    /// A block of the journal that names a superblock which is lost, of the transaction with this number.
+    /// A block of the journal that names a superblock which is now lost; the block is of the transaction with this
+    /// number.
     LostSuperblock(Seq),
 }
 
@@ -172,7 +173,7 @@ impl std::fmt::Display for Witness {
 }
 
 impl Error {
-    /// Whose matter it is.
+    /// Who must act on it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Extents { .. }

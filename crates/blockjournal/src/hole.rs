@@ -1,7 +1,7 @@
-//! Telling a hole from an end (K8): somebody behind the last transaction that counts knows of more.
+//! Distinguishing a hole from the end of the journal (K8): after a hole, some block names a later durable transaction.
 //!
-//! One transaction is under way at a time. So a torn tail has nothing behind it that calls it durable, and the search goes
-//! through all that the circle has left.
+//! One commit is in flight at a time. Therefore no block after a torn tail calls the torn transaction durable, and the
+//! search can cover the whole rest of the circle.
 
 use crate::area::Area;
 use crate::blocks::Header;
@@ -12,7 +12,7 @@ use crate::recover::Walk;
 use crate::superblock::Superblock;
 use crate::{Damage, Error, Seq, Witness};
 
-/// Bytes that are looked at behind the tail of a journal that was closed.
+/// Bytes that are searched after the tail of a journal that was closed.
 const AFTER_CLOSE: u64 = 1 << 20;
 
 /// The damage, if `walk` has ended before a transaction that was durable.
@@ -42,8 +42,8 @@ pub(crate) async fn hole(area: &Area, superblock: &Superblock, walk: &mut Walk) 
     Ok(None)
 }
 
-/// A journal that was closed is empty; but if the superblock that closed it is the older one of two, and the newer one is
-/// lost, the next transactions follow. The first of them begins at the tail.
+/// A closed journal is empty. But if the superblock that closed it is the older of the two, and the newer one is lost,
+/// later transactions exist. The first of them begins at the tail.
 pub(crate) async fn lost_superblock(area: &Area, superblock: &Superblock) -> Result<Option<Damage>, Error> {
     let block = area.shape.block as u64;
     let (from, to) = (superblock.tail, superblock.tail + (AFTER_CLOSE / block).clamp(1, area.size));
@@ -59,9 +59,9 @@ pub(crate) async fn lost_superblock(area: &Area, superblock: &Superblock) -> Res
     Ok(None)
 }
 
-/// What a block says that is no part of a transaction that counts.
+/// What a block outside the transactions that count proves.
 fn testimony(superblock: &Superblock, known: Seq, header: &Header) -> Option<Witness> {
-    // So does one of a later lap: its room was free only since a newer superblock was durable (K6).
+    // A block of a later lap is evidence too: its room was reused only after a newer superblock was durable (K6).
     if header.epoch > superblock.sequence {
         return Some(Witness::LostSuperblock(header.seq));
     }

@@ -1,4 +1,4 @@
-//! An open journal: its state, and how it comes to be.
+//! An open journal: its state, and how it is made, opened and inspected.
 
 use crate::area::{Area, admit, geometry};
 use crate::hole::{hole, lost_superblock};
@@ -13,51 +13,51 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// When the commit block leaves.
+/// When the commit block is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Commit {
-    /// With the body; a crash that leaves it without a part of the body is told by the checksums. One wait for the disk.
+    /// With the body. If a crash keeps it without part of the body, the checksums detect that. One wait for the disk.
     #[default]
     Together,
-    /// When the body is durable, and with it all else that was complete on the queue of the journal when the body was: a
-    /// flush lies between. Two waits.
+    /// After a flush has made durable the body, and everything else that was complete on the journal's queue when the
+    /// body was. Two waits.
     AfterFlush,
 }
 
-/// How to use a journal.
+/// Options of an open journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// When the commit block leaves.
+    /// When the commit block is written.
     pub commit: Commit,
 }
 
-/// What a journal has done since it was opened.
+/// Counters since the journal was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Transactions that are durable.
     pub transactions: u64,
-    /// Their blocks of the journal: the caller's and its own.
+    /// Blocks of the journal that they take: the caller's and the journal's own.
     pub blocks: u64,
-    /// Those of the caller among them.
+    /// The caller's blocks among them.
     pub images: u64,
     /// Bytes that were written to the journal, without superblocks.
     pub bytes: u64,
-    /// Flushes that commits have asked for, also where there was nothing to do. Forced writes are none.
+    /// Flushes that commits have requested, including those that had nothing to flush. Forced writes do not count.
     pub flushes: u64,
     /// Superblocks that were written.
     pub superblocks: u64,
 }
 
-/// What [`Journal::inspect`] sees.
+/// What [`Journal::inspect`] reports.
 #[derive(Clone, Debug)]
 pub struct Inspected {
     /// The name that its maker gave it.
     pub id: u64,
     /// Bytes of a block.
     pub block_size: u32,
-    /// Its blocks.
+    /// Blocks in the journal.
     pub size: u64,
-    /// Blocks of `size` that the transactions take.
+    /// Blocks of `size` that the live transactions take.
     pub used: u64,
     /// It was closed, and is empty.
     pub clean: bool,
@@ -65,15 +65,15 @@ pub struct Inspected {
     pub tail: Seq,
     /// Superblocks that were written so far.
     pub superblocks: u64,
-    /// When it was made, in nanoseconds since 1970.
+    /// When the journal was made, in nanoseconds since 1970.
     pub made: u64,
     /// The transactions up to the end, or up to the hole.
     pub recovered: Recovered,
-    /// A hole at the end: there were more transactions.
+    /// A hole at the end: more transactions were durable.
     pub damage: Option<Damage>,
 }
 
-/// An open journal. Clones are handles of the same one.
+/// An open journal. Clones are handles of the same journal.
 #[derive(Clone)]
 pub struct Journal(pub(crate) Rc<Inner>);
 
@@ -82,9 +82,9 @@ pub(crate) struct Inner {
     pub(crate) options: Options,
     id: u64,
     pub(crate) state: RefCell<State>,
-    /// The superblock on the disk, and who writes the next one (K7).
+    /// The superblock on the disk; the lock serializes its writers (K7).
     pub(crate) superblock: Mutex<Superblock>,
-    /// Who commits.
+    /// Serializes commits.
     pub(crate) turn: Mutex<()>,
 }
 
@@ -93,9 +93,9 @@ pub(crate) struct State {
     pub(crate) end: u64,
     /// Its number.
     pub(crate) next: Seq,
-    /// Where the transactions begin that are not checkpointed, oldest first.
+    /// The first blocks of the transactions that are not checkpointed, oldest first.
     pub(crate) live: VecDeque<u64>,
-    /// Where reading starts as the durable superblock says: what is before may be written over (K6).
+    /// Where reading starts according to the durable superblock: everything before may be overwritten (K6).
     pub(crate) tail: u64,
     /// The sequence of that superblock (K4).
     pub(crate) epoch: u64,
@@ -118,9 +118,9 @@ struct Read {
 }
 
 impl Journal {
-    /// Makes an empty journal at `place`, with blocks of `block_size` bytes: a power of two from 512, and the disk's sector,
-    /// to 64 KiB. `id` is a name for whoever wants to know it again; it need not be unique. What was there is gone; a power
-    /// cut meanwhile leaves no journal.
+    /// Makes an empty journal at `place`, with blocks of `block_size` bytes: a power of two from 512, and the disk's
+    /// sector, to 64 KiB. `id` is a name by which to recognize the journal; it need not be unique. What was there is
+    /// lost; a power cut meanwhile leaves no journal.
     ///
     /// # Errors
     /// [`Error::BlockSize`], [`Error::TooSmall`], [`Error::Disk`].
@@ -131,7 +131,7 @@ impl Journal {
         let made = (secs.max(0) as u64).saturating_mul(1_000_000_000).saturating_add(nanos.into());
         let superblock = Superblock {
             id,
-            // What an older journal has left in the same place must not be taken for ours, not even with the same luck.
+            // Blocks of an older journal in the same place must not pass as ours, even with the same random seed.
             salt: before.rotate_left(17).wrapping_add(made) ^ place.rt().rng().next_u64(),
             sequence: 0,
             size,
@@ -151,9 +151,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Opens a journal for writing, and tells the transactions that are not checkpointed. They are kept until they are:
-    /// the caller writes their blocks home ([`Recovered::replay`]), flushes, and calls [`Journal::checkpoint`]. All of them
-    /// are in memory, at most the journal's own bytes. A journal that was not closed is read once, all of it.
+    /// Opens a journal for writing, and returns the transactions that are not checkpointed. They stay in the journal
+    /// until the caller writes their blocks in place ([`Recovered::replay`]), flushes, and calls
+    /// [`Journal::checkpoint`]. All of them are held in memory, at most as many bytes as the journal has. A journal
+    /// that was not closed is read once, as a whole.
     ///
     /// # Errors
     /// [`Error::Damaged`], if transactions are missing that were durable: [`Journal::inspect`] reads those before.
@@ -164,7 +165,7 @@ impl Journal {
         if let Some(damage) = damage {
             return Err(damage.into());
         }
-        // K9: what a killed program had written may be no farther than the system's memory.
+        // K9: the writes of a killed program may still be only in the operating system's memory.
         #[cfg(feature = "planted")]
         let flushed = has(Broken::Found);
         #[cfg(not(feature = "planted"))]
@@ -201,7 +202,7 @@ impl Journal {
     /// Reads a journal, and writes nothing. If it has a hole, it is read up to there.
     ///
     /// # Errors
-    /// As [`Journal::open`], but for the damage.
+    /// As [`Journal::open`], except for the damage.
     pub async fn inspect(place: Place) -> Result<Inspected, Error> {
         let Read { superblock, recovered, end, damage, .. } = read(place).await?;
         Ok(Inspected {
@@ -228,23 +229,23 @@ impl Journal {
         self.0.area.shape.block as u32
     }
 
-    /// All its blocks.
+    /// The number of its blocks.
     pub fn size(&self) -> u64 {
         self.0.area.size
     }
 
-    /// The blocks that are free now.
+    /// The number of blocks that are free now.
     pub fn room(&self) -> u64 {
         self.0.free(&self.0.state.borrow())
     }
 
-    /// True if a transaction that takes so many blocks of the journal, see [`Journal::cost`], fits in now.
+    /// True if a transaction that takes this many blocks of the journal, see [`Journal::cost`], fits in now.
     pub fn fits(&self, blocks: u64) -> bool {
         blocks <= self.room()
     }
 
-    /// The blocks of the journal that a transaction takes which has so many blocks of the caller, revoked ranges, and bytes
-    /// of a note.
+    /// The blocks of the journal that a transaction takes with these numbers of the caller's blocks, of revoked ranges,
+    /// and of bytes of a note.
     pub fn cost(&self, blocks: u64, revoked: u64, note: u64) -> u64 {
         crate::transaction::cost(self.0.area.shape, blocks, revoked, note)
     }
@@ -255,12 +256,12 @@ impl Journal {
         (!state.live.is_empty()).then(|| (Seq(state.next.0 - state.live.len() as u64), state.next.before()))
     }
 
-    /// The newest transaction that is durable, [`Seq::NONE`] if there was none ever.
+    /// The newest durable transaction, [`Seq::NONE`] if there never was one.
     pub fn last(&self) -> Seq {
         self.0.state.borrow().next.before()
     }
 
-    /// What it has done since it was opened.
+    /// Counters since it was opened.
     pub fn counters(&self) -> Counters {
         self.0.state.borrow().counters
     }
@@ -272,7 +273,7 @@ impl Journal {
 }
 
 impl Inner {
-    /// Refuses after what cannot be mended (K11).
+    /// Refuses to continue after a failed or abandoned commit, or a close (K11).
     pub(crate) fn usable(&self, state: &State) -> Result<(), Error> {
         #[cfg(feature = "planted")]
         if has(Broken::Failed) {
@@ -285,7 +286,7 @@ impl Inner {
         }
     }
 
-    /// Nothing is committed after this.
+    /// Records the failure. Nothing is committed after this.
     pub(crate) fn fail(&self, error: DiskError) -> Error {
         let mut state = self.state.borrow_mut();
         state.under_way = false;

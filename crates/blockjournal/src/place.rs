@@ -1,4 +1,4 @@
-//! Where a journal lies: extents of a disk, in order, as one line of bytes.
+//! Where a journal lies: extents of a disk, in order, addressed as one range of bytes.
 
 use crate::Error;
 use crate::superblock::{FIRST, SLOT, SUPERBLOCK, Superblock};
@@ -6,8 +6,8 @@ use disk::{Block, Cause, Disk, DiskError, DiskOff, DiskOp, Kind, Queue, QueueOpt
 use rt::Rt;
 use std::rc::Rc;
 
-/// The place of a journal: parts of the disk that a queue serves, in order. A file's blocks on a volume go through the
-/// volume's own queue, for only one may stand on a disk.
+/// The place of a journal: parts of the disk that a queue serves, in order. A journal in a file of a volume uses the
+/// volume's queue, because a disk may have only one.
 #[derive(Clone)]
 pub struct Place {
     queue: Queue,
@@ -15,20 +15,20 @@ pub struct Place {
     len: u64,
 }
 
-/// Neighbours are one extent.
+/// Adjacent extents are merged.
 struct Extent {
-    /// Its first byte in the place.
+    /// The offset of its first byte in the place.
     from: u64,
     at: DiskOff,
     len: u64,
 }
 
 impl Place {
-    /// These extents, each with its bytes, of the disk of `queue`.
+    /// A place of these extents, each with its length in bytes, on the disk of `queue`.
     ///
     /// # Errors
-    /// [`Error::Disk`], if one is not on it or is not made of whole sectors; [`Error::Extents`], if there is none, or two
-    /// share a byte.
+    /// [`Error::Disk`], if one is not on it or is not made of whole sectors; [`Error::Extents`], if there is none, or
+    /// two overlap.
     pub fn new(queue: &Queue, extents: &[(DiskOff, u64)]) -> Result<Place, Error> {
         let mut joined: Vec<Extent> = Vec::new();
         let mut from = 0;
@@ -54,23 +54,23 @@ impl Place {
     /// All of `disk`, with a queue of its own.
     ///
     /// # Errors
-    /// [`Error::Extents`] for a disk without a byte.
+    /// [`Error::Extents`] for an empty disk.
     pub fn whole(rt: &Rt, disk: Rc<dyn Disk>) -> Result<Place, Error> {
         let len = disk.info().size;
         Place::new(&Queue::new(rt, disk, QueueOptions::default()), &[(DiskOff(0), len)])
     }
 
-    /// The queue through which everything goes.
+    /// The queue for all its requests.
     pub fn queue(&self) -> &Queue {
         &self.queue
     }
 
-    /// Its bytes.
+    /// Its length in bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// True for a place without a byte, which [`Place::new`] refuses.
+    /// True for an empty place, which [`Place::new`] refuses.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -79,7 +79,8 @@ impl Place {
         self.queue.rt()
     }
 
-    /// Where the byte `from` of the place lies, and how many follow it side by side. `from` is in the place.
+    /// The disk address of byte `from` of the place, and how many bytes follow it contiguously. `from` must be in the
+    /// place.
     pub(crate) fn run(&self, from: u64) -> (DiskOff, u64) {
         let later = self.extents.partition_point(|extent| extent.from <= from);
         // The first extent begins with byte 0.
@@ -88,7 +89,7 @@ impl Place {
         (extent.at + into, extent.len.saturating_sub(into))
     }
 
-    /// Both slots, to the last readable byte. A slot that cannot be read is as good as a damaged one.
+    /// Reads both slots, up to the last readable byte. A slot that cannot be read is treated as damaged.
     pub(crate) async fn superblock(&self) -> Result<Superblock, Error> {
         if self.len < FIRST {
             return Err(Error::NotAJournal);
@@ -105,14 +106,14 @@ impl Place {
         Superblock::choose([&slots[0], &slots[1]])
     }
 
-    /// Durable as soon as it is completed.
+    /// A forced write: durable as soon as it is complete.
     pub(crate) fn write_superblock(&self, superblock: &Superblock) -> Written {
         let mut block = Block::zeroed(self.superblock_len());
         block[..SUPERBLOCK].copy_from_slice(&superblock.encode());
         self.queue.write_fua(self.run(superblock.slot()).0, block.image(), Kind::Superblock.into())
     }
 
-    /// Takes away what was in a slot.
+    /// Erases a slot.
     pub(crate) fn wipe_superblock(&self, slot: u64) -> Written {
         let image = Block::zeroed(self.superblock_len()).image();
         self.queue.write_fua(self.run(slot).0, image, Kind::Superblock.into())
@@ -122,14 +123,14 @@ impl Place {
         SUPERBLOCK.max(self.queue.info().sector as usize)
     }
 
-    /// True if blocks of so many bytes, laid from the place's first byte on, never lie in two extents.
+    /// True if no block of this size, counted from the first byte of the place, crosses an extent boundary.
     pub(crate) fn holds_whole(&self, block: u64) -> bool {
         self.extents.iter().all(|extent| extent.from.is_multiple_of(block))
     }
 }
 
-/// The disk has lost what was there, as after a write that the power cut off; others of its errors say nothing about the
-/// bytes.
+/// The disk has lost the contents, as after a write that a power cut interrupted. Its other errors say nothing about
+/// the contents.
 pub(crate) fn is_bad_sector(error: &DiskError) -> bool {
     error.cause == Cause::Io(5)
 }

@@ -1,38 +1,38 @@
 //! Rules that are broken on purpose, for tests only: the feature `planted`.
 //!
-//! The running journal looks right with each of them. Only a power cut, or damage, shows them.
+//! The running journal behaves correctly with each of them. Only a power cut, or damage, shows the difference.
 //!
-//! A rule is off only in the thread that has switched it off. The feature can therefore be there in a build of the
-//! whole workspace, as cargo merges features, and changes nothing.
+//! A rule is off only in the thread that has switched it off. A build of the whole workspace, in which cargo unifies
+//! features, may therefore enable the feature without effect.
 
 use std::cell::Cell;
 
-/// A rule of the crate's own page that is not kept.
+/// A rule of the crate's head that is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
     /// K1: what the disk has completed counts as durable, without a flush.
     Flush,
-    /// K2: a block is believed whatever its checksum is.
+    /// K2: a block is accepted whatever its checksum is.
     Checksum,
-    /// K2: the commit block does not wait for the flush that it was told to wait for.
+    /// K2: the commit block does not wait for the flush that `Commit::AfterFlush` requires.
     Barrier,
-    /// K3: a transaction is believed whatever its number and place are.
+    /// K3: a transaction is accepted whatever its number and place are.
     Number,
-    /// K4: a transaction is believed whatever superblock it names.
+    /// K4: a transaction is accepted whatever superblock it names.
     Epoch,
-    /// K5: a block that begins with the magic is written as it is.
+    /// K5: a block that begins with the magic is stored as it is.
     Escape,
-    /// K6: checkpointed room is used before the superblock says so durably.
+    /// K6: checkpointed room is used before the superblock that frees it is durable.
     Reuse,
-    /// K7: a superblock is written over the one that counts.
+    /// K7: a superblock is written over the current one.
     Superblock,
     /// K8: a hole is taken for the end.
     Witness,
     /// K9: what recovery has found is not flushed.
     Found,
-    /// K10: revokes are not looked at.
+    /// K10: revokes are ignored.
     Revoke,
-    /// K11: after a commit that failed the next one goes on.
+    /// K11: after a commit that failed, the next one proceeds.
     Failed,
 }
 
@@ -40,7 +40,7 @@ thread_local! {
     static BROKEN: Cell<Option<Broken>> = const { Cell::new(None) };
 }
 
-/// The rule is broken for as long as this is.
+/// The rule is broken as long as this value lives.
 #[derive(Debug)]
 pub struct Planted(());
 

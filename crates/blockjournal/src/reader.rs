@@ -1,4 +1,4 @@
-//! Reading the journal's line of blocks, some megabytes at a time.
+//! Reading the journal sequentially, some megabytes at a time.
 
 use crate::Error;
 use crate::area::Area;
@@ -6,13 +6,13 @@ use crate::area::Area;
 /// Bytes that are read at a time.
 const AHEAD: usize = 4 << 20;
 
-/// A window on the line.
+/// A read-ahead window on the line.
 pub(crate) struct Reader {
     area: Area,
-    /// The block of the line that the window begins with.
+    /// The first block of the window.
     from: u64,
     bytes: Vec<u8>,
-    /// Blocks at a time.
+    /// Blocks that are read at a time.
     ahead: u64,
 }
 
@@ -22,12 +22,12 @@ impl Reader {
         Reader { area, from: 0, bytes: Vec::new(), ahead }
     }
 
-    /// So many blocks at a time at the most.
+    /// Reads at most `ahead` blocks at a time.
     pub(crate) fn at_most(self, ahead: u64) -> Reader {
         Reader { ahead: self.ahead.min(ahead).max(1), ..self }
     }
 
-    /// The block at `line`, which lies before `limit`. What follows it up to there may be read with it.
+    /// The block at `line`, which lies before `limit`. Blocks after it, up to `limit`, may be read with it.
     pub(crate) async fn block(&mut self, line: u64, limit: u64) -> Result<&mut [u8], Error> {
         let block = self.area.shape.block;
         let held = (self.bytes.len() / block) as u64;

@@ -1,7 +1,7 @@
-//! Finding the transactions: reading on from the tail.
+//! Recovery: finding the transactions, from the tail on.
 //!
-//! The journal ends before the first transaction that does not count. Whether it simply ends there, or has a hole there,
-//! is told by K8, in `hole`.
+//! The journal ends before the first transaction that does not count. Whether that is its real end or a hole is decided
+//! by K8, in `hole`.
 
 use crate::area::Area;
 use crate::blocks::{Body, Ending, Header, Kind, Tag, carried, revoked};
@@ -12,7 +12,7 @@ use crate::superblock::Superblock;
 use crate::{Error, Found, Seq};
 use disk::Block;
 
-/// Goes along the transactions of a journal.
+/// Iterates over the transactions of a journal.
 pub(crate) struct Walk {
     pub(crate) reader: Reader,
     area: Area,
@@ -23,11 +23,11 @@ pub(crate) struct Walk {
     pub(crate) seq: Seq,
     /// The superblock that the last one names.
     epoch: u64,
-    /// Where the one that does not count stops being one, and why.
+    /// The block at which the last transaction was found invalid, and why.
     pub(crate) stopped: (u64, &'static str),
 }
 
-/// A transaction is being read.
+/// The transaction that is being read.
 struct Reading {
     found: Found,
     epoch: Option<u64>,
@@ -35,7 +35,7 @@ struct Reading {
     line: u64,
 }
 
-/// Why a transaction is none, or what is wrong with the disk.
+/// Why a transaction does not count, or an error of the disk.
 enum Stop {
     Not(&'static str),
     Error(Error),
@@ -60,7 +60,7 @@ impl Walk {
         }
     }
 
-    /// Nothing at or behind this block of the line belongs to the journal.
+    /// The end of the journal: blocks of the line from here on do not belong to it.
     pub(crate) fn limit(&self) -> u64 {
         self.superblock.tail + self.area.size
     }
@@ -112,7 +112,7 @@ impl Walk {
         }
     }
 
-    /// The header at `reading.line`, if it is of the transaction that is being read.
+    /// The header at `reading.line`, if it belongs to the transaction that is being read.
     async fn header(&mut self, reading: &mut Reading) -> Result<Header, Stop> {
         let (line, limit) = (reading.line, self.limit());
         if line >= limit {
@@ -137,7 +137,7 @@ impl Walk {
         Ok(header)
     }
 
-    /// K4.
+    /// Rule K4.
     fn in_time(&self, header: &Header) -> bool {
         let since_opening = header.seq >= self.superblock.opened_seq;
         let of_opening = header.epoch >= self.superblock.opened;

@@ -1,4 +1,4 @@
-//! What recovery has found, and what of it is to be written home.
+//! What recovery has found, and which blocks of it are to be written in place.
 
 use crate::Seq;
 #[cfg(feature = "planted")]
@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Found {
     /// Its number.
     pub seq: Seq,
-    /// When it was committed, in nanoseconds since 1970, by the clock of the machine.
+    /// When it was committed, in nanoseconds since 1970, by the machine's clock.
     pub time: u64,
     /// Blocks of the journal that it takes.
     pub length: u64,
-    /// Blocks with the places where they belong, each of the journal's block size, in the order in which they were given.
+    /// Blocks with their home locations, each of the journal's block size, in the order in which they were given.
     pub blocks: Vec<(DiskOff, Block)>,
-    /// Places of which copies in earlier transactions must not be replayed.
+    /// Places whose copies in earlier transactions must not be replayed.
     pub revoked: Vec<(DiskOff, u64)>,
     /// The caller's bytes.
     pub note: Vec<u8>,
@@ -36,8 +36,8 @@ impl Recovered {
         self.transactions.last().map_or(Seq::NONE, |found| found.seq)
     }
 
-    /// The blocks to be written home, by ascending place: of each the newest copy, and none that is older than a revoke of
-    /// its place (K10). To do it twice changes nothing.
+    /// The blocks to be written in place, by ascending address: the newest copy of each, and none that is older than a
+    /// revoke of its place (K10). Replaying twice changes nothing.
     pub fn replay(&self) -> Vec<(DiskOff, &Block)> {
         let (mut done, mut revoked, mut home) = (BTreeSet::new(), Ranges::default(), Vec::new());
         for found in self.transactions.iter().rev() {
@@ -56,7 +56,7 @@ impl Recovered {
     }
 }
 
-/// Bytes, as ranges that do not touch: the end of each by its beginning.
+/// A set of bytes, as ranges that do not touch: maps the start of each range to its end.
 #[derive(Default)]
 struct Ranges(BTreeMap<u64, u64>);
 

@@ -1,6 +1,6 @@
 //! The superblock: what the journal is, and where reading starts.
 //!
-//! It is kept in two slots, written in turn (K7). The one with the higher sequence counts.
+//! It is stored in two slots, written in turn (K7). The valid one with the higher sequence number is used.
 
 use crate::{Error, Seq};
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Bytes from one slot to the next.
 pub(crate) const SLOT: u64 = 4096;
-/// Bytes of both slots. The blocks begin behind them.
+/// Bytes of both slots. The blocks begin after them.
 pub(crate) const FIRST: u64 = 2 * SLOT;
 /// Bytes of a superblock.
 pub(crate) const SUPERBLOCK: usize = 512;
@@ -21,10 +21,10 @@ pub(crate) const BLOCK_MOST: u32 = 65536;
 /// The fewest and the most blocks.
 pub(crate) const BLOCKS_LEAST: u64 = 8;
 pub(crate) const BLOCKS_MOST: u64 = 1 << 31;
-/// No number comes near this. What is larger was not written by us.
+/// An upper bound for all numbers. A larger one was not written by this program.
 const NUMBER_MOST: u64 = 1 << 62;
 
-/// As it lies on the disk.
+/// The layout on the disk.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct Raw {
@@ -47,14 +47,14 @@ struct Raw {
 }
 const _: () = assert!(size_of::<Raw>() == SUPERBLOCK);
 
-/// A superblock whose fields make sense together.
+/// A superblock whose fields are consistent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Superblock {
     /// The name that its maker gave the journal.
     pub(crate) id: u64,
-    /// Chosen by luck when the journal was made; part of each checksum (K3).
+    /// Chosen at random when the journal was made; part of each checksum (K3).
     pub(crate) salt: u64,
-    /// Rises with each superblock; its lowest bit is the slot.
+    /// Grows with each superblock; its lowest bit is the slot.
     pub(crate) sequence: u64,
     /// Blocks.
     pub(crate) size: u64,
@@ -64,7 +64,7 @@ pub(crate) struct Superblock {
     pub(crate) clean: bool,
     /// The block of the line at which reading starts.
     pub(crate) tail: u64,
-    /// The transaction that is there, or will be.
+    /// The number of the transaction there, or of the next one.
     pub(crate) tail_seq: Seq,
     /// The newest transaction that was durable (K8).
     pub(crate) sure: Seq,
@@ -77,7 +77,7 @@ pub(crate) struct Superblock {
 }
 
 impl Superblock {
-    /// The bytes, with their checksum.
+    /// The encoded bytes, with their checksum.
     pub(crate) fn encode(&self) -> [u8; SUPERBLOCK] {
         let mut raw = Raw {
             magic: MAGIC,
@@ -101,7 +101,7 @@ impl Superblock {
         zerocopy::transmute!(raw)
     }
 
-    /// Believes nothing (K12).
+    /// Decodes and validates all fields (K12).
     fn decode(bytes: &[u8]) -> Result<Superblock, Error> {
         let Ok((mut raw, _)) = Raw::read_from_prefix(bytes) else { return Err(Error::NotAJournal) };
         if raw.magic != MAGIC {
@@ -134,7 +134,7 @@ impl Superblock {
         }
     }
 
-    /// What cannot be, if anything.
+    /// Why the fields are inconsistent, if they are.
     fn nonsense(&self) -> Option<&'static str> {
         let last = self.tail_seq.before();
         let largest = [self.sequence, self.tail, self.tail_seq.0, self.sure.0].into_iter().max();
@@ -152,24 +152,24 @@ impl Superblock {
         wrong.iter().find(|(is, _)| *is).map(|(_, why)| *why)
     }
 
-    /// The one that counts, of the bytes of both slots; and why the other one does not, unless it was never written.
+    /// The superblock to use, from the bytes of both slots; or why neither slot is valid.
     pub(crate) fn choose(slots: [&[u8]; 2]) -> Result<Superblock, Error> {
         let [first, second] = slots.map(Superblock::decode);
         match (first, second) {
             (Ok(first), Ok(second)) => Ok(if first.sequence > second.sequence { first } else { second }),
-            // Beside one of ours too: a newer program was here after us.
+            // Even beside a valid superblock of our version: a newer program has used the journal since.
             (Err(newer @ Error::Version { .. }), _) | (_, Err(newer @ Error::Version { .. })) => Err(newer),
             (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
             (Err(Error::NotAJournal), Err(error)) | (Err(error), Err(_)) => Err(error),
         }
     }
 
-    /// Where this one belongs, from the beginning of the place.
+    /// The offset of its slot in the place.
     pub(crate) fn slot(&self) -> u64 {
         self.sequence % 2 * SLOT
     }
 
-    /// The one that follows it, in the other slot.
+    /// Its successor, in the other slot.
     pub(crate) fn next(&self) -> Superblock {
         Superblock { sequence: self.sequence + 1, ..self.clone() }
     }

@@ -1,24 +1,24 @@
-//! A transaction as its caller hands it over.
+//! A transaction as the caller hands it over.
 
 use crate::Error;
 use crate::blocks::{Shape, TAG};
 use disk::{DiskOff, Image};
 
-/// What becomes durable together, or not at all.
+/// Changes that become durable together, or not at all.
 #[derive(Clone, Debug, Default)]
 pub struct Transaction {
-    /// Images, and the places where they belong: whole blocks of the journal at multiples of its block size. Of two images
-    /// of the same place the later one counts.
+    /// Images with their home locations: whole blocks of the journal at multiples of its block size. Of two images of
+    /// the same place the later one counts.
     pub blocks: Vec<(DiskOff, Image)>,
-    /// Places, with their lengths, of which copies in earlier transactions must not be replayed any more (K10): whole
-    /// blocks. Images of this transaction are not concerned.
+    /// Places, with their lengths in whole blocks, whose copies in earlier transactions must no longer be replayed
+    /// (K10). Images of this transaction are not affected.
     pub revoked: Vec<(DiskOff, u64)>,
-    /// Bytes of the caller, given back as they are.
+    /// Bytes of the caller, returned unchanged by recovery.
     pub note: Vec<u8>,
 }
 
 impl Transaction {
-    /// Refuses what is not made of whole blocks.
+    /// Refuses images and ranges that are not whole blocks.
     pub(crate) fn check(&self, block: usize) -> Result<(), Error> {
         let images = self.blocks.iter().map(|(at, image)| (*at, image.len() as u64));
         for (at, len) in images.chain(self.revoked.iter().copied()) {
@@ -30,12 +30,12 @@ impl Transaction {
         Ok(())
     }
 
-    /// Blocks of the caller in it.
+    /// The number of the caller's blocks in it.
     pub(crate) fn images(&self, block: usize) -> u64 {
         self.blocks.iter().map(|(_, image)| (image.len() / block) as u64).sum()
     }
 
-    /// Blocks of the journal that it takes.
+    /// The number of blocks of the journal that it takes.
     pub(crate) fn cost(&self, shape: Shape) -> u64 {
         cost(shape, self.images(shape.block), self.revoked.len() as u64, self.note.len() as u64)
     }
@@ -50,7 +50,7 @@ impl Transaction {
     }
 }
 
-/// Blocks of the journal for so many blocks of the caller, revoked ranges and bytes of a note.
+/// The blocks of the journal for these numbers of the caller's blocks, of revoked ranges, and of bytes of a note.
 pub(crate) fn cost(shape: Shape, images: u64, revoked: u64, note: u64) -> u64 {
     let entries = (shape.payload() / TAG) as u64;
     images + images.div_ceil(entries) + revoked.div_ceil(entries) + note.div_ceil(shape.payload() as u64) + 1

@@ -1,4 +1,4 @@
-//! The journal from outside: on disks in memory, in virtual time.
+//! The journal through its public interface: on disks in memory, in virtual time.
 
 use blockjournal::planted::{Broken, plant};
 use blockjournal::{Commit, Error, ErrorKind, Found, Journal, Options, Place, Seq, Transaction, Witness};
@@ -60,7 +60,7 @@ impl Bed {
     }
 }
 
-/// What `transaction` is expected to be found as, but for its number, length and time.
+/// True if `found` equals `transaction`, except for its number, length and time.
 fn is(found: &Found, transaction: &Transaction, block: usize) -> bool {
     let mut pieces = Vec::new();
     for (at, image) in &transaction.blocks {
@@ -135,7 +135,7 @@ fn an_inspection_tells_all_and_writes_nothing() {
     assert!(!bed.rt.block_on(Journal::inspect(bed.place())).unwrap().clean);
 }
 
-/// Goes round and round in a journal, opens it again now and then, and looks whether what is live is found.
+/// Goes around a journal many times, reopens it now and then, and checks that all live transactions are found.
 fn rounds(rt: &Rt, place: impl Fn() -> Place, block: usize, seed: u64, steps: u64) {
     let mut rng = Rng::new(seed);
     let options =
@@ -199,7 +199,7 @@ fn it_lies_in_extents_and_nothing_else_is_touched() {
     let (rt, ram) = (Rt::virtual_time(0), RamDisk::new(1 << 20).volatile(true));
     ram.poke(0, &vec![0xee; 1 << 20]);
     let queue = Queue::new(&rt, Rc::new(ram.clone()), QueueOptions::default());
-    // Out of order; two of them neighbours.
+    // Out of order; two of them are adjacent.
     let extents = [(400, 3), (100, 1), (101, 5), (300, 1), (200, 40), (99, 1)];
     let extents = extents.map(|(at, len)| (DiskOff(at * 1024), len * 1024));
     let place = || Place::new(&queue, &extents).unwrap();
@@ -235,7 +235,7 @@ fn a_full_journal_says_so_and_a_checkpoint_frees_what_it_names() {
     bed.commit(&journal, &bed.blocks(6, 9));
     bed.rt.block_on(journal.checkpoint(Seq(5))).unwrap();
     assert_eq!((journal.room(), journal.live()), (16, None));
-    // All of it, and not a block more.
+    // The whole journal, and not a block more.
     assert_eq!((journal.cost(14, 0, 0), bed.commit(&journal, &bed.blocks(14, 3))), (16, Seq(6)));
     let long = bed.rt.block_on(journal.commit(bed.blocks(15, 0)));
     assert_eq!(long, Err(Error::TooLong { blocks: 17, most: 16 }));
@@ -273,7 +273,7 @@ fn any_byte_that_is_wrong_at_the_end_is_a_torn_tail_and_in_the_middle_damage() {
     for transaction in [bed.blocks(1, 10), middle, bed.blocks(1, 30), bed.blocks(1, 40)] {
         bed.commit(&journal, &transaction);
     }
-    // 3 blocks, 7, 3, 3.
+    // Their lengths are 3, 7, 3 and 3 blocks.
     for at in FIRST + 3 * 512..FIRST + 10 * 512 {
         bed.damage(at);
         let Err(Error::Damaged(damage)) = bed.try_open() else { panic!("opened with byte {at} wrong") };
@@ -330,7 +330,7 @@ fn a_lost_superblock_is_missed() {
         bed.ram.poke(0, &good);
     }
     assert_eq!(refused, 1, "the older one is of use, the newer one is missed");
-    // Closed, opened again, and the superblock of that opening lost: the one that says closed is left.
+    // Closed, opened again, and the superblock of that opening lost: the one that says "closed" is left.
     bed.rt.block_on(journal.checkpoint(Seq(31))).unwrap();
     bed.rt.block_on(journal.close()).unwrap();
     let (journal, _) = bed.open();
@@ -350,7 +350,7 @@ fn an_older_journal_in_the_same_place_is_not_ours() {
         for i in 0..8 {
             bed.commit(&journal, &bed.blocks(3, i));
         }
-        // The same seed: the same clock and the same luck.
+        // The same seed: the same clock and the same random numbers.
         let rt = Rt::virtual_time(1);
         let place = Place::whole(&rt, Rc::new(bed.ram.clone())).unwrap();
         rt.block_on(Journal::make(&place, 512, 7)).unwrap();
@@ -360,7 +360,7 @@ fn an_older_journal_in_the_same_place_is_not_ours() {
 #[test]
 fn a_block_like_one_of_the_journal_is_no_witness() {
     let bed = Bed::new(64);
-    // What another branch of time has at block 7 of the line: it calls the transaction 1 durable.
+    // What an alternative history has at block 7 of the line: it calls transaction 1 durable.
     let branch = || Bed { rt: Rt::virtual_time(1), ram: bed.ram.snapshot(), block: 512 };
     let other = branch();
     let (journal, _) = other.open();
@@ -385,7 +385,8 @@ fn a_block_like_one_of_the_journal_is_no_witness() {
     assert!(matches!(after_a_tear(), Err(Error::Damaged(_))), "K5 is what makes it none");
 }
 
-/// Whole blocks of the right number and time, of another transaction: the commit block is over those it was made for.
+/// Valid blocks of the right number and time, but of another transaction: the commit block covers those it was made
+/// for.
 #[test]
 fn a_commit_block_is_for_its_own_body_only() {
     let bed = Bed::new(64);
@@ -555,7 +556,7 @@ fn no_image_makes_it_panic_or_loop() {
         for _ in 0..rng.range(1, 5) {
             let at = rng.below(bytes.len() as u64) as usize;
             let len = rng.range(1, 600).min((bytes.len() - at) as u64) as usize;
-            // From elsewhere in the image, or noise: both look like a journal to some.
+            // Bytes from elsewhere in the image, or noise: either may look like a valid block.
             if rng.chance(1, 2) {
                 let from = rng.below((bytes.len() - len) as u64) as usize;
                 let copy = bytes[from..from + len].to_vec();
@@ -575,7 +576,7 @@ fn no_image_makes_it_panic_or_loop() {
     assert!(inspected > 1500 && opened > 500, "{inspected} {opened}");
 }
 
-/// A bad sector in what is free is no matter; one in a transaction is an end or damage as any other wrong byte.
+/// A bad sector in free space has no effect; one in a transaction is an end or damage, like any other wrong byte.
 #[test]
 fn a_bad_sector_is_a_block_that_is_not_there() {
     let bed = Bed::new(64);

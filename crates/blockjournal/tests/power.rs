@@ -1,8 +1,8 @@
-//! The journal under power cuts: every part of a transaction lost, and lives that end anywhere.
+//! The journal under power cuts: every part of a transaction lost, and runs that end anywhere.
 //!
-//! The oracle: every transaction whose commit had ended, and that nobody had asked to checkpoint, is found; what is found
-//! is a prefix of what was committed, contents exact; no power cut looks like damage. Each rule that is switched off is
-//! convicted.
+//! The oracle: every transaction whose commit had returned, and whose checkpoint was not requested, is found; what is
+//! found is a prefix of what was committed, with exact contents; no power cut looks like damage. Each rule that is
+//! switched off is detected.
 
 use blockjournal::planted::{Broken, plant};
 use blockjournal::{Commit, Found, Inspected, Journal, Options, Place, Seq, Transaction};
@@ -16,7 +16,7 @@ const FIRST: u64 = 8192;
 const TOGETHER: Options = Options { commit: Commit::Together };
 const AFTER_FLUSH: Options = Options { commit: Commit::AfterFlush };
 
-/// A journal whose disk takes one block at a time: each is a write that may be lost by itself.
+/// A journal whose disk takes one block per request: each is a write that may be lost by itself.
 fn fresh(blocks: u64, block: u32) -> RamDisk {
     let ram = RamDisk::new(FIRST + blocks * u64::from(block)).volatile(true).with(|info| info.max_transfer = block);
     let rt = Rt::virtual_time(3);
@@ -44,11 +44,11 @@ fn filled(block: usize, bytes: &[u8]) -> Vec<(DiskOff, disk::Image)> {
     bytes.iter().enumerate().map(image).collect()
 }
 
-/// Opens, commits what is given, and then one that the power cut stops just before it is durable: all of its writes are
-/// complete. The disk is given back with them unflushed.
+/// Opens, commits `before`, and then commits `half`, which the power cut stops just before it is durable: all of its
+/// writes are complete. Returns the disk with them unflushed.
 fn half(ram: &RamDisk, before: &[Transaction], half: &Transaction, options: Options) -> RamDisk {
     let (rt, ram) = (Rt::virtual_time(0), ram.snapshot());
-    // The first flush is the opening's.
+    // The first flush is the one of the opening.
     let flushes = 2 + before.len() as u64;
     let plan = FaultPlan::new(0).with(Fault::new(DiskOp::Flush, flushes, Effect::PowerCut));
     let faulty = Rc::new(Faulty::new(Rc::new(ram.clone()), plan));
@@ -66,7 +66,7 @@ fn example(block: usize) -> Transaction {
     Transaction { blocks: filled(block, &[9, 8, 7]), revoked: vec![(DiskOff(0), block as u64)], note: vec![1; 100] }
 }
 
-/// A journal in its third lap, with all but the last transaction checkpointed: old blocks everywhere.
+/// A journal in its third lap, with all but the last transaction checkpointed: old blocks are everywhere.
 fn used(block: u32) -> RamDisk {
     let (rt, ram) = (Rt::virtual_time(0), fresh(17, block));
     rt.block_on(async {
@@ -123,7 +123,7 @@ fn a_tail_that_is_torn_at_any_sector_is_an_end() {
 fn what_a_crash_has_torn_does_not_come_back_to_life() {
     let torn = Transaction { blocks: filled(512, &[1, 2, 3]), ..Transaction::default() };
     let again = Transaction { blocks: filled(512, &[4, 2, 5]), ..Transaction::default() };
-    // Descriptor, three images, commit block: the second image is lost, and written by the next life, whose other blocks
+    // Descriptor, three images, commit block: the second image is lost, and written by the next run, whose other blocks
     // are lost.
     let first = half(&fresh(32, 512), &[], &torn, TOGETHER);
     first.power_cut_keeping(|write, _| write != 2);
@@ -166,15 +166,15 @@ fn after_a_flush_what_was_complete_is_durable_before_the_commit_block() {
     assert_eq!(run(DiskOp::Flush, 2), (Seq(1), 0), "K2 is what sees to it");
 }
 
-/// What a journal may be found as.
+/// What recovery may return.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// Transactions whose commit had ended, that are not certainly checkpointed.
+    /// Transactions whose commit had returned, and that may not be checkpointed.
     durable: BTreeMap<Seq, Transaction>,
     last: Seq,
-    /// The one after `last`: it was begun, and may be there.
+    /// The one after `last`: its commit was begun, so it may be found.
     begun: Option<Transaction>,
-    /// Checkpoints that had returned, and that were asked for.
+    /// Checkpoints that had returned, and those that were requested.
     checkpointed: Seq,
     asked: Seq,
 }
@@ -198,7 +198,7 @@ impl Known {
         }
     }
 
-    /// The next life begins with what was found.
+    /// The next run begins with what was found.
     fn accept(&mut self, tail: Seq, found: &[Found]) {
         self.durable = found.iter().map(|found| (found.seq, given(found))).collect();
         self.last = found.last().map_or(Seq(tail.0 - 1), |found| found.seq);
@@ -217,7 +217,7 @@ fn is(found: &Found, transaction: &Transaction) -> bool {
         == (transaction.blocks.clone(), transaction.revoked.clone(), transaction.note.clone())
 }
 
-/// Few contents, so that what is lost is often what is written again.
+/// Few different contents, so that what is lost is often what is written again.
 fn random(rng: &mut Rng) -> Transaction {
     let mut block = Block::zeroed(512);
     let mut transaction = Transaction::default();
@@ -235,7 +235,7 @@ fn random(rng: &mut Rng) -> Transaction {
     transaction
 }
 
-/// How a life ends.
+/// How a run ends.
 fn plan(rng: &mut Rng) -> FaultPlan {
     let nth = rng.range(1, 40);
     FaultPlan::new(rng.next_u64()).with(match rng.below(5) {
@@ -246,8 +246,8 @@ fn plan(rng: &mut Rng) -> FaultPlan {
     })
 }
 
-/// One life: opens what is there, works until something fails, and leaves the disk as the end has left it. True: the power
-/// was cut.
+/// One run: opens what is there, works until something fails, and leaves the disk as it is then. Returns `true` if the
+/// power was cut.
 fn live(ram: &RamDisk, known: &mut Known, rng: &mut Rng) -> Result<bool, String> {
     let rt = Rt::virtual_time(rng.next_u64());
     let faulty = Faulty::new(Rc::new(ram.clone()), plan(rng));
@@ -306,7 +306,7 @@ fn live(ram: &RamDisk, known: &mut Known, rng: &mut Rng) -> Result<bool, String>
     rt.drop_tasks();
     if faulty.power_is_off() {
         ram.power_cut_at_random(rng);
-        // A sector that was being written cannot be read, or holds anything.
+        // A sector that was being written may be unreadable, or hold anything.
         if let Some(cut) = faulty.injected().last().filter(|cut| cut.op == DiskOp::Write && rng.chance(1, 2)) {
             ram.poke(cut.at.0, &[0xa7; 512]);
         }
@@ -314,11 +314,11 @@ fn live(ram: &RamDisk, known: &mut Known, rng: &mut Rng) -> Result<bool, String>
     Ok(faulty.power_is_off())
 }
 
-/// What lives have seen.
+/// What the runs have covered.
 #[derive(Debug, Default)]
 struct Counts {
     cuts: u32,
-    /// Ends in the midst of a commit, and those of them after which the transaction was found.
+    /// Runs that ended in the middle of a commit, and those of them after which the transaction was found.
     begun: u32,
     found: u32,
 }
@@ -326,7 +326,7 @@ struct Counts {
 fn lives(seed: u64, count: u32, counts: &mut Counts) -> Result<(), String> {
     let mut rng = Rng::new(seed);
     let transfer = if rng.chance(1, 2) { 512 } else { 2048 };
-    // Where requests wait for each other, the queue puts them in an order of its own.
+    // Where requests wait for each other, the queue reorders them.
     let (blocks, immediate) = (rng.range(12, 40), rng.chance(1, 2));
     let ram = fresh(blocks, 512).with(|info| (info.max_transfer, info.immediate) = (transfer, immediate));
     let mut known = Known::default();
@@ -344,7 +344,7 @@ fn lives(seed: u64, count: u32, counts: &mut Counts) -> Result<(), String> {
     Ok(())
 }
 
-/// First lives; `ORDO_JOURNAL_SEEDS` for more, all night if need be.
+/// Number of initial seeds; set `ORDO_JOURNAL_SEEDS` for a longer run.
 fn seeds() -> u64 {
     std::env::var("ORDO_JOURNAL_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1000)
 }

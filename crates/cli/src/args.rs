@@ -1,4 +1,4 @@
-//! The command line as a whole, and as whom the program was called.
+//! Top-level arguments, and dispatch on the name by which the program was called.
 
 use crate::commands::*;
 use crate::out::Outcome;
@@ -60,13 +60,13 @@ enum Command {
     Completions(completions::Args),
 }
 
-/// The definition, for manual pages and completions.
+/// The clap definition, for manual pages and completions.
 pub(crate) fn command() -> clap::Command {
     Cli::command()
 }
 
 impl Cli {
-    /// Does what was asked for.
+    /// Runs the command.
     pub(crate) fn run(&self) -> Outcome {
         match &self.command {
             Command::Mkfs(args) => mkfs::run(args),
@@ -102,7 +102,7 @@ impl Cli {
     }
 }
 
-/// As whom the program was called. Each has exit codes of its own for wrong usage and for errors.
+/// The role in which the program was called. Each has exit codes of its own for wrong usage and for errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// `ordo COMMAND`
@@ -111,13 +111,13 @@ pub(crate) enum Role {
     Fsck,
     /// `mkfs.ordo`: mkfs(8).
     Mkfs,
-    /// `mount.ordo` and `mount.fuse.ordo`: a helper of mount(8). Also `ordo IMAGE DIR`, which mount.fuse3 makes of
+    /// `mount.ordo` and `mount.fuse.ordo`: a helper of mount(8). Also `ordo IMAGE DIR`, to which mount.fuse3 translates
     /// `mount -t fuse.ordo`.
     Mount,
 }
 
 impl Role {
-    /// The role, and the arguments as [`Cli`] has them.
+    /// The role, and the arguments in the form of [`Cli`].
     pub(crate) fn of(arguments: Vec<OsString>) -> (Role, Vec<OsString>) {
         let (called, rest) = match arguments.split_first() {
             Some((called, rest)) => (called.clone(), rest),
@@ -144,7 +144,7 @@ impl Role {
         }
     }
 
-    /// Exit status of an error; commands that ended say theirs themselves.
+    /// Exit status of an error; commands that ran return their own status.
     pub(crate) fn error(self) -> u8 {
         match self {
             Role::Ordo => 3,
@@ -154,15 +154,15 @@ impl Role {
     }
 }
 
-/// `ordo IMAGE DIR [-o ...]`, where IMAGE is no command.
+/// `ordo IMAGE DIR [-o ...]`, where IMAGE is not a command.
 fn is_bare_mount(rest: &[OsString]) -> bool {
     let [image, dir, ..] = rest else { return false };
     let is_command = |name: &OsStr| command().get_subcommands().any(|sub| name == sub.get_name()) || name == "help";
     !image.as_bytes().starts_with(b"-") && !is_command(image) && Path::new(dir).is_dir()
 }
 
-/// A helper of mount(8) gets `-s -f -n -v -t TYPE`: its `-f` means to do all but the mount, ours to stay in the
-/// foreground.
+/// A helper of mount(8) gets `-s -f -n -v -t TYPE`: its `-f` means to do everything except the mount, ours to stay in
+/// the foreground.
 fn with_own_flags(arguments: Vec<OsString>) -> Vec<OsString> {
     let mut own = Vec::new();
     let mut rest = arguments.into_iter();
@@ -181,8 +181,8 @@ fn with_own_flags(arguments: Vec<OsString>) -> Vec<OsString> {
     own
 }
 
-/// mount.fuse3 adds `dev` and `suid` to the end of the options unless `nodev` and `nosuid` are among them. What it adds
-/// nobody has asked for; what stands before that somebody has.
+/// mount.fuse3 appends `dev` and `suid` to the options unless `nodev` and `nosuid` are among them. The user has not
+/// requested the appended options; those before them may come from the user.
 fn without_added_options(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let is_list = |at: &usize| arguments.get(at.wrapping_sub(1)).is_some_and(|argument| argument == "-o");
     let Some(list) = (0..arguments.len()).rev().find(is_list) else { return arguments };

@@ -1,17 +1,17 @@
 //! Copies files and trees between any two file systems: an image, or a directory of the host.
 //!
 //! C1. Nothing is written outside the target (M6 of the security goals): names come from an image, and may be `..`, or
-//!     hold a slash. Each is checked, every file is made in a directory that is held open, and no symbolic link is ever
-//!     followed below the target.
-//! C2. What an image holds is not believed on the host: devices are left out and set-user-id bits cleared unless asked
-//!     for, and of extended attributes only `user.*` and access control lists come along.
+//!     contain a slash. Each is checked, every file is made in a directory that is held open, and no symbolic link is
+//!     ever followed below the target.
+//! C2. The contents of an image are not trusted on the host: devices are left out and set-user-id bits cleared unless
+//!     requested, and of extended attributes only `user.*` and access control lists are copied.
 //! C3. Holes stay holes, in both directions.
-//! C4. A damaged image ends a walk: no directory is entered twice, however many names lead to it.
-//! C5. An interruption leaves whole files only: the one that it meets in the middle is removed, and the directories on
-//!     the way to it get their modes and times.
-//! C6. Memory does not grow with the number of files or their length: a file with several names is held until the last
-//!     of them was met, and of directories only those on the way to the present one. Of those that were met only the
-//!     numbers are kept (C4).
+//! C4. A walk of a damaged image ends: no directory is entered twice, however many names lead to it.
+//! C5. An interruption leaves complete files only: a file that is being copied is removed, and the directories on the
+//!     way to it get their modes and times.
+//! C6. Memory does not grow with the number of files or their length: a file with several names is held until all of
+//!     them were met, and only the directories on the path to the present one are held. Of the others only the numbers
+//!     are kept (C4).
 
 use crate::interrupt::{self, Interrupted};
 use crate::place::join;
@@ -20,13 +20,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use vfs::{Attr, Caller, FileSystem, Kind, Mode, Name, NodeId, Refusal, SetAttr, SetTime, Whence, XattrMode};
 
-/// Bytes that one read asks for.
+/// Bytes of one read.
 const PIECE: u64 = 1 << 20;
 
-/// What a copy brings along.
+/// What a copy includes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rules {
-    /// Directories, too.
+    /// Also directories.
     pub(crate) recursive: bool,
     /// Modes, owners, times, hard links and extended attributes.
     pub(crate) preserve: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Rules {
     pub(crate) to_host: bool,
     /// The source is an image (C4). A host's tree has no loops, and its inode numbers repeat on other mounts.
     pub(crate) from_image: bool,
-    /// Source and target are one volume.
+    /// Source and target are the same volume.
     pub(crate) one_volume: bool,
 }
 
@@ -47,22 +47,22 @@ pub(crate) struct Rules {
 pub(crate) struct Counts {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
-    /// Files that were left out, each with a complaint.
+    /// Files that were left out, each with a message.
     pub(crate) skipped: u64,
 }
 
 /// Called with the path of a file that is left out, and why.
 pub(crate) type Complain<'a> = &'a mut dyn FnMut(&[u8], &str);
 
-/// Whether the copy may go on; asked before each file, and within long ones.
+/// Whether the copy may continue; called before each file, and within long ones.
 type MayGoOn = Box<dyn Fn() -> std::result::Result<(), Interrupted>>;
 
-/// A copy under way.
+/// A copy in progress.
 pub(crate) struct Copier<'a, S: FileSystem, D: FileSystem> {
     who: Caller,
     rules: Rules,
     complain: Complain<'a>,
-    /// Files with several names, by their node; held, so that no other file gets its number meanwhile.
+    /// Files with several names, by their node; held, so that no other file can get the same number meanwhile.
     links: HashMap<NodeId, Linked<S, D>>,
     entered: BTreeSet<u64>,
     /// The first directory that was made: it must not be copied into itself.
@@ -71,11 +71,11 @@ pub(crate) struct Copier<'a, S: FileSystem, D: FileSystem> {
     pub(crate) counts: Counts,
 }
 
-/// A file with several names, of which some were not met yet.
+/// A file with several names, some of which were not met yet.
 struct Linked<S: FileSystem, D: FileSystem> {
     _from: Held<S>,
     to: Held<D>,
-    /// Names that it still has elsewhere, as far as the source says.
+    /// The number of names not met yet, according to the source.
     more: u32,
 }
 
@@ -96,11 +96,11 @@ struct Opened<S: FileSystem, D: FileSystem> {
     fresh: bool,
 }
 
-/// Why a single file was not copied.
+/// Why a file was not copied.
 enum Left {
-    /// The copy goes on without it.
+    /// The copy continues without it.
     Out(String),
-    /// Nothing more can be copied, or nothing more shall be.
+    /// Nothing more can or may be copied.
     Stop(anyhow::Error),
 }
 
@@ -132,18 +132,18 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
         Copier { who, rules, complain, links, entered, made: None, may_go_on, counts: Counts::default() }
     }
 
-    /// Copies `from`, named `path` in complaints, to `name` in `dir`, with all that is below it.
+    /// Copies `from`, named `path` in messages, to `name` in `dir`, with everything below it.
     ///
     /// # Errors
-    /// When nothing more can be copied, or the copy is interrupted. A file that cannot be copied is complained about
-    /// and counted.
+    /// When nothing more can be copied, or the copy is interrupted. A file that cannot be copied is reported and
+    /// counted.
     pub(crate) async fn copy(&mut self, from: Held<S>, path: &[u8], dir: &Held<D>, name: &[u8]) -> Result<()> {
         let mut stack = Vec::new();
         self.enter(&mut stack, from, path.to_vec(), dir, name).await?;
         self.go_on(stack).await
     }
 
-    /// Copies what the directory `from` holds into the directory `to`.
+    /// Copies the contents of the directory `from` into the directory `to`.
     ///
     /// # Errors
     /// As [`Copier::copy`].
@@ -157,7 +157,7 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
 
     async fn go_on(&mut self, mut stack: Vec<Frame<S, D>>) -> Result<()> {
         let outcome = self.walk(&mut stack).await;
-        // Of a copy that stopped, too: until now their modes are what their owner needs to fill them (C5).
+        // Also in a copy that was stopped: until now their modes are those their owner needs to fill them (C5).
         for frame in stack.iter().rev() {
             if let Err(Left::Out(why)) = self.finish(frame).await {
                 (self.complain)(&frame.path, &why);
@@ -166,7 +166,7 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
         outcome
     }
 
-    /// Copies until nothing is left on the stack.
+    /// Copies until the stack is empty.
     async fn walk(&mut self, stack: &mut Vec<Frame<S, D>>) -> Result<()> {
         while let Some(frame) = stack.last_mut() {
             let Some(name) = frame.names.next() else {
@@ -186,7 +186,7 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
         Ok(())
     }
 
-    /// Copies a file, or makes a directory and leaves its contents on the stack.
+    /// Copies a file, or makes a directory and pushes it onto the stack.
     async fn enter(
         &mut self,
         stack: &mut Vec<Frame<S, D>>,
@@ -224,7 +224,7 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
         }
     }
 
-    /// The directory to copy into, and whether it was made for that.
+    /// The directory to copy into, and whether it was made by this copy.
     async fn make_dir(&mut self, from: &Held<S>, dir: &Held<D>, name: &[u8]) -> Step<(Held<D>, bool)> {
         if !self.rules.recursive {
             return Err(Left::Out("is a directory; give -r to copy it".into()));
@@ -241,7 +241,7 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
             let blocked = || Left::Out("the target has a file of this name where a directory is needed".into());
             return if there.is_dir() { Ok((there, false)) } else { Err(blocked()) };
         }
-        // Its owner must be able to fill it; the right mode comes when it is full.
+        // The owner must be able to fill the directory; the final mode is set when it is full.
         let mode = Mode::new(u32::from(self.mode(from.attr()).bits()) & 0o777 | 0o700);
         let made = Held::new(dir.fs(), dir.fs().mkdir(&self.who, dir.node(), name, mode).await?);
         self.made.get_or_insert(made.attr().ino);
@@ -261,7 +261,7 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
         Ok(())
     }
 
-    /// The mode that a copy gets (C2).
+    /// The mode of a copy (C2).
     fn mode(&self, attr: &Attr) -> Mode {
         let dropped = match (self.rules.preserve, self.rules.to_host && !self.rules.setuid) {
             (true, false) => 0,
@@ -312,8 +312,8 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
         Ok(())
     }
 
-    /// What is at the name already and shall be written over: a plain file with no other name. Links and other files
-    /// with several names are removed, so that nothing is changed through them (C1).
+    /// Returns the existing file if it can be overwritten: a plain file with no other name. Links and files with
+    /// several names are removed instead, so that nothing is changed through them (C1).
     async fn make_way(&mut self, attr: &Attr, dir: &Held<D>, name: Name<'_>) -> Step<Option<Held<D>>> {
         let Some(there) = dir.find(name.bytes()).await? else { return Ok(None) };
         if self.rules.one_volume && there.attr().ino == attr.ino {
@@ -347,7 +347,7 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
         Ok(Held::new(fs, entry))
     }
 
-    /// C3: only what is stored is read and written.
+    /// C3: only stored ranges are read and written.
     async fn copy_contents(&mut self, from: &Held<S>, to: &Held<D>) -> Step<()> {
         let size = from.attr().size;
         let (mut at, mut end) = (0, 0);
@@ -355,7 +355,7 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
             let data = match from.fs().seek(from.node(), at, Whence::Data).await {
                 Ok(data) => data,
                 Err(vfs::Error::Refused(Refusal::BeyondEnd)) => break,
-                // A file system that does not know its holes has none.
+                // A file system that does not report holes has none.
                 Err(vfs::Error::Refused(Refusal::NotSupported)) => at,
                 Err(error) => return Err(error.into()),
             };
@@ -380,7 +380,7 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
         Ok(())
     }
 
-    /// Returns where it ended: before `end` if the file became shorter meanwhile.
+    /// Returns where it ended: before `end` if the file was truncated meanwhile.
     async fn copy_range(&mut self, from: &Held<S>, to: &Held<D>, start: u64, end: u64) -> Step<u64> {
         let mut at = start;
         while at < end {
@@ -405,13 +405,14 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
         Ok(at)
     }
 
-    /// Owner first, for a change of owner clears set-user-id bits; times last, for everything else changes them.
+    /// Owner first, because a change of owner clears set-user-id bits; times last, because everything else changes
+    /// them.
     async fn preserve(&self, from: &Held<S>, to: &Held<D>) -> Step<()> {
         let (fs, attr) = (to.fs(), from.attr());
         self.copy_xattrs(from, to).await?;
         let owner = SetAttr { uid: Some(attr.uid), gid: Some(attr.gid), ..SetAttr::default() };
         match fs.setattr(to.node(), &owner).await {
-            // Only root gives files away; everybody else owns the copy.
+            // Only root can change owners; other users own the copy.
             Err(vfs::Error::Refused(Refusal::NotPermitted | Refusal::Denied)) if self.rules.to_host => {}
             other => drop(other?),
         }
@@ -468,7 +469,7 @@ mod tests {
         Held::new(fs, made.unwrap())
     }
 
-    /// Copies everything from one root to the other; what was left out, and how much was copied.
+    /// Copies everything from one root to the other; returns what was left out, and how much was copied.
     async fn copy_all(from: &Rc<MemFs>, to: &Rc<MemFs>, rules: Rules) -> (Vec<String>, Counts) {
         let mut left = Vec::new();
         let mut complain = |path: &[u8], _: &str| left.push(String::from_utf8_lossy(path).into_owned());

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// The cache of a command that runs once.
 const CACHE: usize = 64 << 20;
-/// How often a command that waits for the reclaim of what a crash has left looks for a signal.
+/// How often a command that waits for the reclaim of crash leaks checks for a signal.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The volume that a command works on.
@@ -45,7 +45,7 @@ pub(crate) fn spec(image: &Path, start: Start) -> anyhow::Result<ImageSpec> {
     Ok(ImageSpec { offset: start.offset, ..spec })
 }
 
-/// An error of opening, with the image's name if it does not have it.
+/// An error of opening, with the image's name added if it is missing.
 pub(crate) fn told(image: &Path, error: OpenError) -> anyhow::Error {
     match error {
         OpenError::Disk(error) => error.into(),
@@ -54,7 +54,7 @@ pub(crate) fn told(image: &Path, error: OpenError) -> anyhow::Error {
     }
 }
 
-/// A mounted volume and what runs it.
+/// A mounted volume and its executor.
 pub(crate) struct Opened {
     pub(crate) rt: Rt,
     pub(crate) mounted: Mounted,
@@ -74,11 +74,11 @@ impl Opened {
     }
 
     /// Opens a volume to change it, under the scheme that a mount would choose, and after the repairs that a mount
-    /// would make: what a kill or a power cut leaves is then what that scheme can take. Under another one the volume
-    /// would refuse every change until fsck was run. Signals are caught from here on; [`Opened::close`] must follow.
+    /// would make. That scheme can then recover from a kill or a power cut; under another one the volume would refuse
+    /// every change until fsck was run. Signals are caught from here on; [`Opened::close`] must follow.
     pub(crate) fn to_change(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
         let options = MountOptions { cache: CACHE, ..MountOptions::default() };
-        // Before the volume is marked as in use: between the two a signal would leave it so.
+        // Before the volume is marked as in use: otherwise a signal in between would leave it so.
         interrupt::catch()?;
         let mounted = Mounted::open(rt, spec, &options).map_err(|error| told(&spec.path, error))?;
         if let Some(why) = mounted.why_read_only() {
@@ -87,11 +87,11 @@ impl Opened {
         Ok(Opened { rt: rt.clone(), mounted })
     }
 
-    /// Writes everything and marks the volume clean, after what a crash had left in use was taken back. `outcome` is
-    /// that of the work.
+    /// Writes everything and marks the volume clean, after the leaks of a crash were reclaimed. `outcome` is that of
+    /// the work.
     ///
     /// # Errors
-    /// Those of the work, or of writing back; both are said.
+    /// Those of the work, or of writing back; both are reported.
     pub(crate) fn close<T>(self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
         let Opened { rt, mounted } = self;
         rt.block_on(async {
@@ -113,14 +113,14 @@ impl Opened {
     }
 }
 
-/// Runs `work` on a volume that it only reads.
+/// Runs `work` on a volume without changing it.
 pub(crate) fn read<T>(spec: &ImageSpec, work: impl AsyncFnOnce(&Rc<Fs>) -> anyhow::Result<T>) -> anyhow::Result<T> {
     let rt = Rt::real_time();
     let opened = Opened::to_read(&rt, spec)?;
     rt.block_on(work(opened.fs()))
 }
 
-/// Runs `work` on a volume that it changes. The volume is closed clean whether or not the work succeeds.
+/// Runs `work`, which changes a volume. The volume is closed clean whether or not the work succeeds.
 pub(crate) fn change(spec: &ImageSpec, work: impl AsyncFnOnce(&Rc<Fs>) -> Outcome) -> Outcome {
     let rt = Rt::real_time();
     let opened = Opened::to_change(&rt, spec)?;
@@ -128,7 +128,7 @@ pub(crate) fn change(spec: &ImageSpec, work: impl AsyncFnOnce(&Rc<Fs>) -> Outcom
     opened.close(outcome)
 }
 
-/// Goes through several places and complains about those that fail.
+/// Counts failures over several places, and reports them.
 pub(crate) struct Tally(u64);
 
 impl Tally {
@@ -136,24 +136,24 @@ impl Tally {
         Tally(0)
     }
 
-    /// Complains about a place.
+    /// Reports a failure at a place.
     pub(crate) fn complain(&mut self, place: &str, why: &dyn std::fmt::Display) {
         self.0 += 1;
         say(&format!("{place}: {why}"));
     }
 
-    /// What was found, or a complaint.
+    /// Returns the result, or reports the failure.
     pub(crate) fn judge<T, E: std::fmt::Display>(&mut self, place: &str, found: Result<T, E>) -> Option<T> {
         found.map_err(|error| self.complain(place, &error)).ok()
     }
 
-    /// The exit status: an error if there was a complaint.
+    /// The exit status: an error if a failure was reported.
     pub(crate) fn status(&self) -> Status {
         if self.0 == 0 { Status::DONE } else { Status(3) }
     }
 }
 
-/// Who makes files in an image that nobody has mounted: root, as on the system that will use it.
+/// The owner of new files in an unmounted image: root, as on the system that will use it.
 pub(crate) fn owner() -> vfs::Caller {
     vfs::Caller { privileged: true, ..vfs::Caller::default() }
 }

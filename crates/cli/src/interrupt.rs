@@ -1,10 +1,10 @@
 //! Ctrl-C and SIGTERM, for commands that change a volume.
 //!
-//! I1. The first signal ends the work after its step: a file, a name, a piece of a long file. The volume is then closed
-//!     as after the whole work, so it is clean, and the program says how far it came.
+//! I1. The first signal ends the work after its current step: a file, a name, a piece of a long file. The volume is
+//!     then closed as after the complete work, so it is clean, and the program reports its progress.
 //! I2. The program ends by that signal, and not with a status of its own: a shell that runs it in a loop ends the loop.
-//! I3. A second signal ends the program at once. It leaves what a kill leaves, which the next command repairs as far as
-//!     the volume's scheme allows.
+//! I3. A second signal ends the program at once. It leaves the same state as a kill, which the next command repairs as
+//!     far as the volume's scheme allows.
 
 use anyhow::Context;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 static CAUGHT: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
-/// From now on signals are kept for [`check`] to find. May be called again.
+/// From now on signals are recorded for [`check`]. May be called again.
 ///
 /// # Errors
-/// When the system takes no handler.
+/// When no handler can be installed.
 pub(crate) fn catch() -> anyhow::Result<()> {
     if CAUGHT.get().is_some() {
         return Ok(());
@@ -25,7 +25,7 @@ pub(crate) fn catch() -> anyhow::Result<()> {
     let (number, again) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
     for signal in [SIGINT, SIGTERM] {
         let register = || {
-            // In this order: the second signal must meet the flag that the first has set.
+            // In this order: the second signal must see the flag that the first has set.
             signal_hook::flag::register_conditional_default(signal, again.clone())?;
             signal_hook::flag::register(signal, again.clone())?;
             signal_hook::flag::register_usize(signal, number.clone(), signal as usize)
@@ -42,7 +42,7 @@ pub(crate) fn caught() -> Option<i32> {
     (number != 0).then_some(number as i32)
 }
 
-/// Whether the work may go on.
+/// Whether the work may continue.
 ///
 /// # Errors
 /// [`Interrupted`], once a signal was caught.
@@ -50,7 +50,7 @@ pub(crate) fn check() -> Result<(), Interrupted> {
     caught().map_or(Ok(()), |signal| Err(Interrupted::by(signal)))
 }
 
-/// The error of a command, an interruption with how far the work came; others have said where it stopped.
+/// The error of a command; an interruption gets the progress added, other errors already say where the work stopped.
 pub(crate) fn how_far(error: anyhow::Error, done: impl FnOnce() -> String) -> anyhow::Error {
     match error.downcast::<Interrupted>() {
         Ok(interrupted) => interrupted.after(done()).into(),
@@ -62,7 +62,7 @@ pub(crate) fn how_far(error: anyhow::Error, done: impl FnOnce() -> String) -> an
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Interrupted {
     signal: i32,
-    /// How far the work came, in words.
+    /// The progress, in words.
     done: String,
 }
 
@@ -72,14 +72,14 @@ impl Interrupted {
         Interrupted { signal, done: String::new() }
     }
 
-    /// The same, with what was done until then. It is said after the volume was closed.
+    /// The same, with the progress so far. It is printed after the volume was closed.
     pub(crate) fn after(self, done: impl Into<String>) -> Interrupted {
         Interrupted { done: done.into(), ..self }
     }
 
     /// Ends the program as if the signal had not been caught (I2).
     pub(crate) fn end_by_signal(&self) {
-        // Where the system does not end it, the caller's status does.
+        // If the system does not end it, the caller's status does.
         let _ = signal_hook::low_level::emulate_default_handler(self.signal);
     }
 }

@@ -1,11 +1,11 @@
-//! Files as `ls`, `stat` and `tree` show them.
+//! Formatting files for `ls`, `stat` and `tree`.
 
 use crate::text;
 use ordofs::path::Held;
 use serde::Serialize;
 use vfs::{Attr, FileSystem, Kind, Result, Stamp};
 
-/// The letter of a kind in front of the permissions.
+/// The letter of a kind before the permissions.
 fn letter(kind: Kind) -> char {
     match kind {
         Kind::Fifo => 'p',
@@ -72,7 +72,7 @@ pub(crate) fn long(attr: &Attr) -> Vec<String> {
     ]
 }
 
-/// Names of the BSD file flags, as chflags(1) has them.
+/// Names of the BSD file flags, as in chflags(1).
 const FLAGS: [(u32, &str); 9] = [
     (0x0000_0001, "nodump"),
     (0x0000_0002, "uchg"),
@@ -99,9 +99,9 @@ pub(crate) fn flags(bits: u32) -> Vec<String> {
 /// A file as JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct FileJson {
-    /// With `\xNN` for what is not text.
+    /// With `\xNN` for bytes that are not text.
     pub(crate) path: String,
-    /// The bytes of the path where it is not text.
+    /// The bytes of the path, if they are not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     path_hex: Option<String>,
     kind: &'static str,
@@ -126,7 +126,7 @@ pub(crate) struct FileJson {
     birth: Option<f64>,
 }
 
-/// Bytes as a JSON text, and their hexadecimal digits where they are none.
+/// Bytes as a JSON text, and their hexadecimal digits if they are not text.
 pub(crate) fn json_text(bytes: &[u8]) -> (String, Option<String>) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (text.to_owned(), None),

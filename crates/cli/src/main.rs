@@ -1,9 +1,9 @@
 //! The command `ordo`: parse, call, print.
 //!
-//! `args` has the whole command line and knows the helpers of mount(8), mkfs(8) and fsck(8); each command has a file in
-//! `commands`. What they share: `image` opens volumes, `place` takes `IMAGE:/path` apart, `copy` copies between any two
-//! file systems, `messages` says what happens to a mounted volume, `interrupt` ends work at a signal, `bench` and `demo`
-//! run real work, `listing`, `out` and `text` show and print.
+//! `args` defines the whole command line and the helpers of mount(8), mkfs(8) and fsck(8); each command has a file in
+//! `commands`. Shared code: `image` opens volumes, `place` parses `IMAGE:/path`, `copy` copies between any two file
+//! systems, `messages` reports events of a mounted volume, `interrupt` handles signals, `bench` and `demo` run real
+//! work, `listing`, `out` and `text` format and print.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help for a reader that is gone is no loss.
+            // If the reader of the help is gone, nothing is lost.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { role.usage() } else { 0 });
         }

@@ -1,7 +1,7 @@
-//! Where the messages of a mount go: the one place that decides it.
+//! The destination of a mount's messages, decided only here.
 //!
-//! In the foreground to standard error. In the background to the system's log, too, as datagrams to its socket (RFC
-//! 3164, which journald takes as well): a server there has no terminal any more once its mount is usable.
+//! In the foreground: standard error. In the background: also the system's log, as datagrams to its socket (RFC 3164,
+//! which journald also accepts), because a background server has no terminal once its mount is usable.
 
 use crate::out::say;
 use crate::text;
@@ -11,24 +11,24 @@ use std::sync::{Mutex, PoisonError};
 
 /// The socket of the system's log.
 const SYSTEM_LOG: &str = "/dev/log";
-/// Programs in the background that belong to no user, in the numbers of syslog(3).
+/// The facility "daemon" of syslog(3): background programs that belong to no user.
 const DAEMON: u8 = 3 << 3;
 
-/// Tells what happens to one volume.
+/// Reports events of one volume.
 #[derive(Debug, Clone)]
 pub(crate) struct Messages {
-    /// How its user calls it.
+    /// The user's name for it.
     volume: String,
     background: bool,
 }
 
 impl Messages {
-    /// Of the volume at `spec`, by this process.
+    /// For the volume at `spec`, served by this process.
     pub(crate) fn of(spec: &ImageSpec, background: bool) -> Messages {
         Messages { volume: spec.to_string(), background }
     }
 
-    /// Says one line.
+    /// Prints one line.
     pub(crate) fn tell(&self, weight: Weight, what: &str) {
         let line = format!("{}: {what}", self.volume);
         say(&line);
@@ -43,14 +43,14 @@ impl Messages {
         Notices::to(move |notice: &Notice| own.tell(notice.weight(), &notice.to_string()))
     }
 
-    /// The same, of each line once in this process: a command may open a volume several times.
+    /// The same, but each line only once in this process: a command may open a volume several times.
     pub(crate) fn listener_once(&self) -> Notices {
         static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
         let own = self.clone();
         Notices::to(move |notice: &Notice| {
             let what = notice.to_string();
             let line = format!("{}: {what}", own.volume);
-            // What a thread that panicked has left of a list of lines is still one.
+            // A list of lines is valid even if a thread panicked while holding it.
             let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
             if !said.contains(&line) {
                 own.tell(notice.weight(), &what);
@@ -60,7 +60,7 @@ impl Messages {
     }
 }
 
-/// One line of the system's log, in the form of its socket.
+/// One line of the system's log, in the format of its socket.
 fn record(weight: Weight, line: &str, pid: u32) -> String {
     let severity = match weight {
         Weight::Error => 3,
@@ -70,7 +70,7 @@ fn record(weight: Weight, line: &str, pid: u32) -> String {
     format!("<{}>ordo[{pid}]: {}", DAEMON | severity, text::one_line(line))
 }
 
-/// A log that is full or not there must not hold up the volume: then the line is lost.
+/// If the log is full or missing, the line is lost: it must not delay the volume.
 fn log(weight: Weight, line: &str) {
     let record = record(weight, line, std::process::id());
     let sent = UnixDatagram::unbound().and_then(|socket| {

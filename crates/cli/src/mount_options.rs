@@ -1,4 +1,4 @@
-//! `-o` of mount: names, values, and what users of fstab write.
+//! `-o` of mount: names, values, and options that are common in fstab.
 
 use crate::out::usage;
 use crate::size;
@@ -8,7 +8,7 @@ use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// What a mount is asked to be.
+/// The parsed options of a mount.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     pub(crate) volume: MountOptions,
@@ -17,14 +17,14 @@ pub(crate) struct Wanted {
     pub(crate) uid: Option<u32>,
     pub(crate) gid: Option<u32>,
     pub(crate) umask: u16,
-    /// Access control lists, whatever the volume's own flag says.
+    /// Enable access control lists, even if the volume's own flag is off.
     pub(crate) acl: bool,
     pub(crate) offset: Option<u64>,
 }
 
-/// A cache that every call can work with, in bytes.
+/// The smallest cache with which every call works, in bytes.
 const LEAST_CACHE: usize = 8 << 20;
-/// Meant for mount(8), for systemd, for libfuse, or true of every mount of ours: taken and not used.
+/// Options for mount(8), systemd or libfuse, or implied by every OrdoFS mount: accepted and ignored.
 const SWALLOWED: [&str; 30] = [
     "defaults",
     "nofail",
@@ -61,7 +61,7 @@ const SWALLOWED: [&str; 30] = [
 const SWALLOWED_WITH_VALUE: [&str; 6] = ["comment", "loop", "sizelimit", "user", "fsname", "subtype"];
 
 impl Wanted {
-    /// Reads option lists; a `sloppy` mount passes over what it does not know.
+    /// Parses option lists; a `sloppy` mount ignores unknown options.
     ///
     /// # Errors
     /// Wrong usage, with the option's name.
@@ -159,8 +159,8 @@ impl Wanted {
     }
 }
 
-/// The cache of a mount that nobody chose one for: the library's, and at most a quarter of the memory that this process
-/// may have (`ulimit -v`). The rest is for what grows with the names that the kernel remembers.
+/// The default cache of a mount: the library's, and at most a quarter of the memory that `ulimit -v` allows this
+/// process. The rest is for tables that grow with the names that the kernel caches.
 fn default_cache() -> usize {
     let limit =
         getrlimit(Resource::As).current.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));

@@ -1,13 +1,13 @@
-//! How a command ends and what it prints.
+//! The exit status and the output of a command.
 //!
 //! Exit status: 0 done, 1 the answer is "no", 2 wrong usage, 3 an error, with one line `ordo: what, where, what to do`
-//! on standard error. Results go to standard output through [`Out`], JSON as exactly one document.
+//! on standard error. Results are printed to standard output through [`Out`], JSON as exactly one document.
 
 use crate::text;
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
-/// A command's exit status when it came to its end.
+/// The exit status of a command that ran to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Status(pub(crate) u8);
 
@@ -20,7 +20,7 @@ impl Status {
 /// What every command returns.
 pub(crate) type Outcome = anyhow::Result<Status>;
 
-/// An error of the user's: the exit status of wrong usage.
+/// Wrong usage by the user; it has an exit status of its own.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 
@@ -37,7 +37,7 @@ pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
     Usage(text.into()).into()
 }
 
-/// Whoever reads our output has had enough: no error.
+/// The reader of the output is gone: not an error.
 #[derive(Debug)]
 pub(crate) struct ReaderGone;
 
@@ -62,7 +62,7 @@ impl Out {
         Out { to: BufWriter::with_capacity(1 << 16, stdout), terminal }
     }
 
-    /// Bytes as they are: the contents of a file.
+    /// Unmodified bytes: the contents of a file.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.to.write_all(bytes).map_err(told)
     }
@@ -73,7 +73,7 @@ impl Out {
         self.bytes(b"\n")
     }
 
-    /// A name out of an image: as it is for a program that reads on, without control characters for a terminal.
+    /// A name from an image: unmodified for another program, with control characters escaped for a terminal.
     pub(crate) fn name(&mut self, name: &[u8]) -> anyhow::Result<()> {
         if self.terminal { self.bytes(text::escape(name).as_bytes()) } else { self.bytes(name) }
     }
@@ -97,7 +97,7 @@ fn told(error: io::Error) -> anyhow::Error {
     }
 }
 
-/// Prints one document or one text, whole.
+/// Prints one complete document or text.
 pub(crate) fn print(write: impl FnOnce(&mut Out) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let mut out = Out::new();
     write(&mut out)?;
@@ -106,11 +106,11 @@ pub(crate) fn print(write: impl FnOnce(&mut Out) -> anyhow::Result<()>) -> anyho
 
 /// A line on standard error.
 pub(crate) fn say(line: &str) {
-    // Without a place to complain to there is nothing left to do.
+    // If standard error fails, nothing more can be done.
     let _ = writeln!(io::stderr(), "ordo: {}", text::one_line(line));
 }
 
-/// The causes of an error in one line, a cause that the text before already ends with left out.
+/// The causes of an error in one line, without causes that the text before already ends with.
 pub(crate) fn describe(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain() {

@@ -1,17 +1,17 @@
-//! `IMAGE:/path` arguments.
+//! Parsing `IMAGE:/path` arguments.
 //!
-//! An argument names a place inside an image when what stands before one of its `:/` is a file, a device, or a
-//! partition of one (`disk.img@p2`); the last such `:/` counts. It also does when nothing on the host has its whole
-//! name, so that a mistyped image is reported as such. Everything else is a path of the host.
+//! An argument names a place inside an image if the part before one of its `:/` is a file, a device, or a partition of
+//! one (`disk.img@p2`); the last such `:/` counts. It also does if no file of the host has its whole name, so that a
+//! mistyped image is reported as such. Everything else is a path of the host.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// What the address of a network block device begins with.
+/// The prefixes of network block device addresses.
 const URLS: [&[u8]; 2] = [b"nbd://", b"nbd+unix://"];
 
-/// Where a file is.
+/// The place of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// On the host.
@@ -21,7 +21,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Reads an argument.
+    /// Parses an argument.
     pub(crate) fn parse(argument: &OsStr) -> Place {
         Place::parse_with(argument, |path| path.exists() && !path.is_dir(), |path| path.symlink_metadata().is_ok())
     }
@@ -58,7 +58,7 @@ pub(crate) struct Inside {
 }
 
 impl Inside {
-    /// Reads an argument; never fails, since without a `:/` all of it is the image.
+    /// Parses an argument; never fails, because without a `:/` all of it is the image.
     pub(crate) fn parse(argument: &OsStr) -> Inside {
         match Place::parse(argument) {
             Place::Inside { image, path } => Inside { image, path },

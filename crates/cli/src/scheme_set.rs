@@ -1,12 +1,12 @@
-//! `--set` of what is said about a scheme: its mount options, and where its log is.
+//! Settings of a scheme in `--set`: its mount options, and where its log is.
 
 use crate::out::usage;
 use ordofs::schemes::Settings;
 
-/// The keys, for whoever names one that there is not.
+/// The keys, for the message about an unknown one.
 pub(crate) const KEYS: &str = "allocinit, logmode, data, commit, log";
 
-/// What was set.
+/// The parsed settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SchemeSet {
     pub(crate) settings: Settings,
@@ -15,10 +15,10 @@ pub(crate) struct SchemeSet {
 }
 
 impl SchemeSet {
-    /// Reads `KEY=VALUE`, several between commas.
+    /// Parses `KEY=VALUE`, several between commas.
     ///
     /// # Errors
-    /// Wrong usage, with what there is.
+    /// Wrong usage, with the possible keys.
     pub(crate) fn read(lists: &[String]) -> anyhow::Result<SchemeSet> {
         let mut set = SchemeSet::default();
         each(lists, |key, value| {
@@ -27,7 +27,7 @@ impl SchemeSet {
         Ok(set)
     }
 
-    /// Sets one: `None` if there is none of that name, `Err` with what its value must be.
+    /// Sets one key: `None` if the key is unknown, `Err` with the possible values.
     pub(crate) fn one(&mut self, key: &str, value: &str) -> Option<Result<(), String>> {
         if key != "log" {
             return self.settings.set(key, value).map(|set| set.map_err(str::to_owned));
@@ -41,7 +41,7 @@ impl SchemeSet {
     }
 }
 
-/// Gives each `KEY=VALUE` of the lists to `set`, which says what would be right.
+/// Passes each `KEY=VALUE` of the lists to `set`, whose error says what would be right.
 ///
 /// # Errors
 /// Wrong usage.

@@ -1,8 +1,8 @@
-//! Sizes as people write and read them: `512`, `64k`, `1G`; powers of 1024.
+//! Sizes in human-readable form: `512`, `64k`, `1G`; powers of 1024.
 
 const SUFFIXES: [char; 5] = ['k', 'M', 'G', 'T', 'P'];
 
-/// Reads a size. `K`, `KiB` and `kB` mean the same as `k`, and so on.
+/// Parses a size. `K`, `KiB` and `kB` mean the same as `k`, and so on.
 ///
 /// # Errors
 /// One line, for the user, about what is wrong with the text.
@@ -23,7 +23,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     number.checked_mul(1u64 << (10 * power)).ok_or_else(|| format!("{text:?} is more than 64 bits hold"))
 }
 
-/// As [`parse`], for what is kept in 32 bits.
+/// As [`parse`], for a size that is stored in 32 bits.
 ///
 /// # Errors
 /// As [`parse`], and for 4G or more.

@@ -1,9 +1,9 @@
-//! Text for people: names that cannot harm a terminal, times, modes, tables.
+//! Text for people: names that are safe for a terminal, times, modes, tables.
 
 use std::fmt::Write;
 
-/// `bytes` as one line that holds no control character: an image may hold any name, also one that reprograms a
-/// terminal. What is not printable text stands as `\xNN`.
+/// `bytes` as one line without control characters: an image may contain any name, including one that reprograms a
+/// terminal. Bytes that are not printable text are shown as `\xNN`.
 pub(crate) fn escape(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -19,7 +19,7 @@ pub(crate) fn escape(bytes: &[u8]) -> String {
     shown
 }
 
-/// As [`escape`], for a text of our own that quotes others: a backslash stays as it is.
+/// As [`escape`], for a text of this program that quotes others: a backslash stays as it is.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
@@ -32,7 +32,7 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-/// Also refuses the marks that turn the direction of writing, with which a name can show as another one.
+/// Also refuses marks that change the direction of writing, with which a name could appear as another one.
 fn is_harmless(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -47,7 +47,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A moment as `2026-11-21 10:36:05`, UTC.
+/// A time as `2026-11-21 10:36:05`, UTC.
 pub(crate) fn time(secs: i64) -> String {
     let (days, rest) = (secs.div_euclid(86400), secs.rem_euclid(86400));
     let (year, month, day) = civil(days);
@@ -68,7 +68,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
     (era * 400 + year_of_era + i64::from(month <= 2), month, day)
 }
 
-/// Rows as aligned columns; the first `left` columns keep left, the others right.
+/// Rows as aligned columns; the first `left` columns are left-aligned, the others right-aligned.
 pub(crate) fn table(left: usize, rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
@@ -109,7 +109,7 @@ mod tests {
             "10000-01-01 00:00:00",
         ];
         assert_eq!(shown, right);
-        // As wide as a volume can say.
+        // The extremes that a volume can store.
         assert!(!time(i64::MIN).is_empty() && !time(i64::MAX).is_empty());
     }
 

@@ -1,5 +1,5 @@
-//! What a check of a small volume without files costs, on a RAM disk: `cargo bench -p ordo-fsck`. The explorer of power
-//! cuts does little else.
+//! The cost of checking a small, empty volume on a RAM disk: `cargo bench -p ordo-fsck`. The power-cut explorer spends
+//! most of its time on such checks.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use disk::{Disk, RamDisk};

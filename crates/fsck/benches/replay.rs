@@ -1,6 +1,7 @@
-//! What the replay of a full journal of 32 MiB costs on a volume of 1 TiB, on a RAM disk: `cargo bench -p ordo-fsck --bench
-//! replay`. The records tell of files that were made and have no name; half of them are on the disk, half only in the
-//! maps. A quarter of a million inodes in about a thousand groups, with three blocks each.
+//! The cost of replaying a full journal of 32 MiB on a volume of 1 TiB, on a RAM disk:
+//! `cargo bench -p ordo-fsck --bench replay`. The records describe files that were made and have no name; half of them
+//! are on the disk, half only in the bitmaps. A quarter of a million inodes in about a thousand groups, with three
+//! blocks each.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use disk::{Disk, RamDisk};
@@ -17,7 +18,7 @@ use std::rc::Rc;
 
 const BYTES: u64 = 1 << 40;
 const MOUNTED: i64 = 1_000_000_000;
-/// Inodes that each group has from the start.
+/// Initialised inodes of each group.
 const INODES: u32 = 256;
 const JOURNAL: u32 = 3;
 /// Records of a segment of 64 sectors.
@@ -66,7 +67,7 @@ impl Volume {
         self.ram.poke(Dinode::place(&self.g, Ino(ino)).0, &bytes);
     }
 
-    /// The journal, in group 1; returns where its blocks are, one behind the other.
+    /// Writes the journal, in group 1; returns where its contiguous blocks are.
     fn journal(&self, rt: &Rt) -> u64 {
         let (g, first) = (&self.g, self.g.cgdmin(Cgx(1)));
         let block = |n: u32| first.plus(n * g.frag);
@@ -92,7 +93,7 @@ impl Volume {
         g.byte(first).0
     }
 
-    /// Files of a group that have no name, and their records.
+    /// Makes files without a name in a group, and their records.
     fn files(&self, c: u32, count: u32, records: &mut Vec<Record>) {
         let g = &self.g;
         let at = g.byte(g.cgtod(Cgx(c))).0;
@@ -123,7 +124,7 @@ impl Volume {
         self.ram.poke(at, &group);
     }
 
-    /// The superblock of a volume that is mounted.
+    /// Writes the superblock of a mounted volume.
     fn mount(&mut self) {
         let mut bytes = vec![0; ondisk::superblock::SBLOCKSIZE];
         self.ram.peek(self.sb.at.0, &mut bytes);

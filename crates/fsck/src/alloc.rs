@@ -1,9 +1,10 @@
-//! Fragments and inodes for what the repair itself makes: copies, `lost+found`, a new root.
+//! Allocating fragments and inodes for the repair itself: copies, `lost+found`, a new root.
 //!
-//! Phase 5 writes the maps, so to allocate is to mark in `used` and in `groups`.
+//! Phase 5 writes the bitmaps, so allocating only marks `used` and `groups`.
 //!
-//! What this repair itself has freed is taken only when nothing else is left. Until all is written, an inode on the disk
-//! may still have it: a repair that is cut off would leave one fragment to two files, and the next one would have to ask.
+//! Space that this repair itself has freed is allocated only when nothing else is left. Until everything is written, an
+//! inode on the disk may still point to it: an interrupted repair would leave one fragment in two files, and the next
+//! repair could not be automatic.
 
 use crate::dirty::Order;
 use crate::volume::{Kind, Known, Volume};
@@ -11,10 +12,10 @@ use crate::{Error, Finding};
 use ondisk::{Cgx, FragNo, Ino};
 
 impl Volume {
-    /// `count` free fragments in one block; `None` if there are none. Searches on from the last place.
+    /// `count` free fragments in one block; `None` if there are none. Continues the search at the last place.
     pub(crate) fn take_frags(&mut self, count: u32) -> Option<FragNo> {
         let (size, per_block) = (self.geo.size, u64::from(self.geo.frag));
-        // A full volume with many lost files would be searched whole for each of them.
+        // Otherwise a full volume with many lost files would be searched completely for each of them.
         if count >= self.no_room_for {
             return None;
         }
@@ -41,7 +42,7 @@ impl Volume {
         None
     }
 
-    /// Fragments belong to nobody any more.
+    /// Marks fragments as free.
     pub(crate) fn free_frags(&mut self, frag: FragNo, count: u32) {
         let (frag, count) = (frag.0, u64::from(count));
         self.used.clear(frag, count);
@@ -57,7 +58,7 @@ impl Volume {
         }
     }
 
-    /// The same, among those of which `will_do` says so: it is told whether this repair has freed the inode.
+    /// The same, among inodes that `will_do` accepts; its argument is whether this repair has freed the inode.
     async fn take_inode_that(&mut self, known: Known, will_do: fn(bool) -> bool) -> Result<Option<u32>, Error> {
         for c in 0..self.geo.ncg {
             let first = if c == 0 { Ino::ROOT.0 + 1 } else { 0 };
@@ -81,7 +82,7 @@ impl Volume {
         Ok(None)
     }
 
-    /// Notes what an inode is, also one beyond those in use so far.
+    /// Records what an inode is, including one beyond those in use so far.
     pub(crate) fn know(&mut self, ino: u32, known: Known) {
         let (c, index) = ((ino / self.geo.ipg) as usize, (ino % self.geo.ipg) as usize);
         if let Some(group) = self.groups.get_mut(c) {
@@ -94,7 +95,7 @@ impl Volume {
         }
     }
 
-    /// Writes one more block of free inodes in group `c`, whose first `inited` are there.
+    /// Writes one more block of free inodes in group `c`, of which the first `inited` are initialised.
     async fn init_inodes(&mut self, c: u32, inited: u32) -> Result<bool, Error> {
         let block = FragNo(self.geo.cgimin(Cgx(c)).0 + u64::from(inited / self.geo.inopb * self.geo.frag));
         let zeros = vec![0; self.geo.bsize as usize];
@@ -104,7 +105,7 @@ impl Volume {
         Ok(true)
     }
 
-    /// Rule 20: makes a root directory where there is none.
+    /// Rule 20: makes a root directory if there is none.
     pub(crate) async fn ensure_root(&mut self) -> Result<(), Error> {
         let root = Ino::ROOT.0;
         let why = match self.known(root).kind {
@@ -121,7 +122,7 @@ impl Volume {
         Ok(())
     }
 
-    /// A file took the root's inode: gives the file another one, where there is room.
+    /// A file has the root's inode: moves it to another one, if there is room.
     async fn move_root_away(&mut self) -> Result<(), Error> {
         let root = Ino::ROOT.0;
         let (dinode, known) = (self.dinode(root).await?, self.known(root));

@@ -1,6 +1,6 @@
 //! A bitmap with a bit for each fragment of the volume.
 
-/// Bits numbered from 0. Numbers beyond the end read as set, so that nothing there can be claimed or given out.
+/// Bits numbered from 0. Numbers beyond the end read as set, so that nothing there can be claimed or allocated.
 pub(crate) struct Bits {
     words: Vec<u64>,
     len: u64,

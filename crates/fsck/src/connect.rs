@@ -1,4 +1,4 @@
-//! Phase 3: every directory is reached from the root, and its `..` says how.
+//! Phase 3: every directory is reachable from the root, and its `..` agrees.
 
 use crate::dirty::Order;
 use crate::names::Extent;
@@ -6,11 +6,11 @@ use crate::volume::{Dir, Kind, Known, Volume};
 use crate::{Error, Finding, Phase, Severity, dirblock};
 use ondisk::{ByteOff, Ino};
 
-/// What is known of the way from a directory to the root.
+/// What is known of a directory's path to the root.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Unknown,
-    /// On the way that is being followed.
+    /// On the path that is being followed.
     Followed,
     Known,
 }
@@ -33,7 +33,7 @@ impl Volume {
         self.check_parents().await
     }
 
-    /// Rule 37: where directories contain each other, one loses its name and becomes an orphan.
+    /// Rule 37: if directories contain each other, one loses its name and becomes an orphan.
     async fn break_loops(&mut self) -> Result<(), Error> {
         let mut ways = vec![Way::Unknown; self.dirs.len()];
         for start in 0..self.dirs.len() {
@@ -57,13 +57,14 @@ impl Volume {
         Ok(())
     }
 
-    /// Soft updates leave no name that leads to a free inode, where a path leads to the name. A tree that no path leads to
-    /// is being freed, here or by a mount, and a crash may have left more of its inside than of its outside.
+    /// Reports names of free inodes. Soft updates never leave such a name where the root reaches it. A tree that the
+    /// root does not reach is being freed, by this repair or by a mount, and a crash may have left names in it whose
+    /// inodes are already free.
     fn tell_names_of_free(&mut self) {
         for finding in std::mem::take(&mut self.to_free) {
             let Finding::EntryUnallocated { dir, .. } = finding else { continue };
             let mut at = dir;
-            // Loops were broken, so that the way up ends.
+            // Loops were broken, so the way up ends.
             while let Some(above) = self.dir(at).map(|dir| dir.parent).filter(|above| *above != 0 && at != Ino::ROOT.0)
             {
                 at = above;
@@ -73,9 +74,9 @@ impl Volume {
         }
     }
 
-    /// A directory without a name, in which every name is `#` and the number of what it names, is a `lost+found` that a
-    /// repair was about to make when the power went. It goes, and what it names is lost again: so a repair that is cut
-    /// and begun again ends in the same tree.
+    /// A directory without a name, in which every name is `#` and an inode number, is a `lost+found` that an
+    /// interrupted repair was making. It is removed, and its files become nameless again, so that an interrupted and
+    /// repeated repair ends in the same tree.
     async fn undo_lost(&mut self) -> Result<(), Error> {
         let nameless = |dir: &&Dir| !dir.gone && dir.parent == 0 && dir.ino != Ino::ROOT.0;
         let orphans: Vec<u32> = self.dirs.iter().filter(nameless).map(|dir| dir.ino).collect();
@@ -96,7 +97,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Rule 36: an orphan gets a name in `lost+found`, or goes if soft updates was about to remove it.
+    /// Rule 36: an orphan gets a name in `lost+found`, or is freed if soft updates was about to remove it.
     async fn settle_orphan(&mut self, dir: &Dir) -> Result<(), Error> {
         let leaving = self.trusts_soft_updates();
         let nameless = self.known(dir.ino).nlink == 0 && self.is_empty_directory(dir.ino).await?;
@@ -130,7 +131,8 @@ impl Volume {
         Ok(found)
     }
 
-    /// Clears a directory and what is named only in it; files that lose their last name so go in phase 4.
+    /// Clears a directory and everything that is named only in it; files that thereby lose their last name are freed in
+    /// phase 4.
     async fn clear_tree(&mut self, top: u32) -> Result<(), Error> {
         let mut waiting = vec![top];
         while let Some(ino) = waiting.pop() {

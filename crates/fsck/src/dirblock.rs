@@ -1,4 +1,4 @@
-//! One directory block: its structure put right, and its entries by place. Pure functions of bytes.
+//! One directory block: repairing its structure, and finding its entries. Pure functions of bytes.
 
 use ondisk::Ino;
 use ondisk::dirent::{self, DirFormat};
@@ -23,13 +23,13 @@ impl Entry {
         self.name == b".."
     }
 
-    /// The name, with what a terminal would obey made visible.
+    /// The name, with control characters made visible.
     pub(crate) fn shown(&self) -> String {
         self.name.escape_ascii().to_string()
     }
 }
 
-/// The entries in use, up to the first that is damaged; and where that one is, and what is wrong with it.
+/// The entries in use, up to the first damaged one; and where that one is, and what is wrong with it.
 pub(crate) fn entries(block: &[u8], format: DirFormat) -> (Vec<Entry>, Option<(usize, &'static str)>) {
     let mut found = vec![];
     let mut next = 0;
@@ -54,7 +54,7 @@ fn why(block: &[u8], at: usize, format: DirFormat) -> &'static str {
     }
 }
 
-/// Gives the bytes from `at` on to one unused entry, or, where even that does not fit, to the entry before.
+/// Turns the bytes from `at` on into one unused entry, or, if that does not fit, adds them to the entry before.
 pub(crate) fn cut(block: &mut [u8], at: usize, format: DirFormat) {
     let rest = block.len().saturating_sub(at);
     let Some(tail) = block.get_mut(at..) else { return };
@@ -71,8 +71,8 @@ pub(crate) fn cut(block: &mut [u8], at: usize, format: DirFormat) {
     }
 }
 
-/// A first block made anew: `.` and `..`, then those of `names` that fit. Those that do not are lost here, and are found
-/// again as files without a name.
+/// A rebuilt first block: `.` and `..`, then those of `names` that fit. The others are lost here, and are found again
+/// as files without a name.
 pub(crate) fn with_dots(format: DirFormat, ino: u32, parent: u32, names: &[Entry]) -> Vec<u8> {
     let mut block = dirent::new_directory(format, Ino(ino), Ino(parent));
     for entry in names.iter().filter(|entry| !entry.is_dot() && !entry.is_dotdot()) {
@@ -81,7 +81,7 @@ pub(crate) fn with_dots(format: DirFormat, ino: u32, parent: u32, names: &[Entry
     block
 }
 
-/// Puts a name into free space of the block; `false` where there is too little in one piece.
+/// Puts a name into free space of the block; `false` if no free piece is long enough.
 pub(crate) fn insert(block: &mut [u8], format: DirFormat, ino: u32, kind: u8, name: &[u8]) -> bool {
     let needed = dirent::min_reclen(name.len());
     let room = dirent::entries(block, format, Ino::NONE, 0).filter_map(Result::ok).find(|e| e.free() >= needed);

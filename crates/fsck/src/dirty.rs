@@ -1,20 +1,20 @@
-//! Which bytes of a line were changed, and when they may be written.
+//! The changed bytes of a line, and the order in which they may be written.
 
 use disk::Kind;
 use std::ops::Range;
 
-/// What a change belongs to, in the order in which changes are written.
+/// The kinds of changes, in the order in which they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Order {
     /// A block of inodes that its group does not count yet.
     InodeBlocks,
     /// Cylinder groups, and the summaries of all.
     Groups,
-    /// Contents at a place to which nothing on the disk points yet.
+    /// New contents to which no pointer on the disk leads yet.
     Fresh,
     /// Directories and indirect blocks.
     Contents,
-    /// Inodes. Those that get a name more are also written before [`Order::Contents`], with nothing else changed.
+    /// Inodes. An inode that gains a name is also written before [`Order::Contents`], without its other changes.
     Inodes,
     Superblock,
 }
@@ -30,8 +30,8 @@ impl Order {
     }
 }
 
-/// The changed ranges of a line, each with its order. Ranges of one order do not touch; those of different orders may
-/// overlap, and a byte is then written with each.
+/// The changed ranges of a line, each with its order. Ranges of one order do not touch; ranges of different orders may
+/// overlap, and the common bytes are then written with each.
 #[derive(Default)]
 pub(crate) struct Dirty(Vec<(Order, Range<usize>)>);
 
@@ -55,7 +55,7 @@ impl Dirty {
         self.0.push((order, range));
     }
 
-    /// What must be written of an order, in units of so many bytes: runs that do not touch, in the order of their places.
+    /// The ranges of an order that must be written, in units of `unit` bytes: they do not touch, and are sorted.
     pub(crate) fn runs(&self, order: Order, unit: usize) -> Vec<Range<usize>> {
         let own = self.0.iter().filter(|(known, _)| *known == order);
         let mut ranges: Vec<Range<usize>> =

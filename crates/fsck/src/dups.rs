@@ -1,8 +1,8 @@
 //! Phase 1b: fragments that two pointers claim.
 //!
-//! Nobody can tell who is right, and both could be read until now, so the second gets a copy of the contents, as far as
-//! there is room and within a bound; without room its pointer is cleared and reads as a hole. By now every first
-//! claimant is known, so a copy of an indirect block can claim what it leads to like any other.
+//! It is unknown which claim is right, and both files could be read until now, so the second gets a copy of the
+//! contents, as far as there is room and within a bound; without room its pointer is cleared and reads as a hole. At
+//! this point every first claimant is known, so the pointers in a copied indirect block are claimed like any other.
 
 use crate::dirty::Order;
 use crate::volume::{Dup, Kind, Volume};
@@ -10,7 +10,7 @@ use crate::walk::{Pointer, Slot};
 use crate::{Error, Finding};
 use ondisk::{ByteOff, Dinode, FragNo};
 
-/// Bytes that are copied in one check; the copies wait in memory until the end.
+/// Maximum number of bytes that one check copies; the copies wait in memory until the end.
 const COPY_BYTES_MAX: u64 = 16 << 20;
 
 impl Volume {
@@ -47,7 +47,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Claims what the copy of an indirect block leads to, one level of it; what is below waits in `dups` or is walked.
+    /// Claims the pointers in a copied indirect block, one level of it; deeper levels wait in `dups` or are walked.
     async fn claim_children(&mut self, ino: u32, dinode: &mut Dinode, parent: Pointer) -> Result<(), Error> {
         let geo = self.geo.clone();
         let mut block = vec![0; geo.bsize as usize];
@@ -63,8 +63,8 @@ impl Volume {
                 self.find(Finding::BadPointer { ino, lbn, frag: frag.0, count: geo.frag });
                 self.set_pointer(dinode, child.slot, FragNo::HOLE).await?;
             } else if self.used.any(frag.0, geo.frag.into()) || level > 0 {
-                // An indirect block that nobody has is copied too: its pointers must be looked at before they are
-                // followed, and here is where that happens.
+                // An indirect block that no file owns is copied too: its pointers must be checked before they are
+                // followed, and that happens here.
                 self.push_dup(ino, dinode, child).await?;
             } else {
                 self.used.set(frag.0, geo.frag.into());
@@ -81,7 +81,7 @@ impl Volume {
         self.set_pointer(dinode, pointer.slot, FragNo::HOLE).await
     }
 
-    /// Size and block count of an inode whose pointers were settled.
+    /// Recomputes size and block count of an inode whose pointers were settled.
     async fn recount(&mut self, ino: u32) -> Result<(), Error> {
         let mut dinode = self.dinode(ino).await?;
         let tally = self.tally(&dinode).await?;

@@ -1,20 +1,20 @@
-//! What can be wrong with a volume: one variant for each rule, with the place and the values.
+//! Findings: one variant for each rule that a volume can break, with the place and the values.
 //!
-//! The numbers are those of `docs/fsck.md`. The severity is the one that holds by default; where it depends on the
-//! situation, the phase that reports the finding says so.
+//! The numbers are those of `docs/fsck.md`. The severity is the default; where it depends on the situation, the phase
+//! that reports the finding sets it.
 
 /// Whether an unattended check may repair a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// A crash leaves this and the repair loses nothing: `-p` repairs it.
+    /// A crash leaves this, and the repair loses nothing: `-p` repairs it.
     Preen,
-    /// Damage: somebody must decide; `-p` stops, `-y` repairs it.
+    /// Damage that needs a decision of the user: `-p` stops, `-y` repairs it.
     Manual,
 }
 
 macro_rules! findings {
     ($( $(#[$doc:meta])+ $name:ident { $($field:ident: $type:ty),* }, $rule:literal, $severity:ident, $text:literal; )*) => {
-        /// One thing that is wrong with a volume.
+        /// A broken rule.
         #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
         #[non_exhaustive]
         #[allow(missing_docs)]
@@ -59,10 +59,10 @@ findings! {
     Optim { found: i32 }, 4, Manual, "superblock: field fs_optim is {found}, must be 0 or 1";
     /// `fs_minfree`.
     Minfree { found: i32 }, 5, Manual, "superblock: field fs_minfree is {found}, must be 0 to 99";
-    /// Another field that no kernel would accept or could have written.
+    /// Another field with a value that no kernel would accept or write.
     SuperblockField { field: &'static str, found: i64, right: i64 }, 1, Manual,
         "superblock: field {field} is {found}, should be {right}";
-    /// A clean volume has counts of frees on their way.
+    /// A clean volume has counts of pending frees.
     PendingFrees { blocks: i64, inodes: u32 }, 48, Preen,
         "superblock: {blocks} sectors and {inodes} inodes are pending on a clean volume";
     /// A clean volume has a list of files that were open without a name.
@@ -89,19 +89,19 @@ findings! {
     SpecialFilePointer { ino: u32 }, 12, Manual, "inode {ino}: a special file with block pointers";
     /// A device without a number.
     NoDevice { ino: u32 }, 12, Manual, "inode {ino}: a device without a device number";
-    /// A direct pointer or an indirect root that the size does not need.
+    /// A direct pointer or an indirect root beyond the size.
     PointerBeyondSize { ino: u32, lbn: u64, size: u64 }, 12, Manual, "inode {ino}: block {lbn} is beyond the size of {size} bytes";
-    /// The size is too small for the blocks, which agree with each other.
+    /// The size is too small for the blocks, which are consistent.
     SizeTooSmall { ino: u32, size: u64, right: u64 }, 12, Manual, "inode {ino}: size {size}, but its blocks make {right}";
-    /// Bytes behind the end of a short symbolic link.
+    /// Bytes after the end of a short symbolic link.
     ShortLinkTail { ino: u32, size: u64 }, 12, Manual, "inode {ino}: bytes follow the {size} of a short symbolic link";
-    /// A pointer out of the data areas.
+    /// A pointer outside the data areas.
     BadPointer { ino: u32, lbn: u64, frag: u64, count: u32 }, 13, Manual,
         "inode {ino}: block {lbn} is at fragment {frag} ({count} fragments), where no data can be";
-    /// A fragment that already belongs to somebody.
+    /// A fragment that already belongs to another pointer.
     DuplicatePointer { ino: u32, lbn: u64, frag: u64 }, 14, Manual,
         "inode {ino}: block {lbn} is at fragment {frag}, which is in use already";
-    /// A pointer in an indirect block that the size does not need.
+    /// A pointer in an indirect block, beyond the size.
     IndirectBeyondSize { ino: u32, lbn: u64, size: u64 }, 15, Preen,
         "inode {ino}: an indirect block leads to block {lbn}, beyond the size of {size} bytes";
     /// `di_blocks`.
@@ -121,7 +121,7 @@ findings! {
     DirectorySize { ino: u32, size: u64, right: u64 }, 22, Preen, "directory {ino}: size {size}, should be {right}";
     /// A directory with a hole.
     DirectoryHole { ino: u32, lbn: u64 }, 23, Manual, "directory {ino}: block {lbn} is missing";
-    /// An entry that is no entry.
+    /// An invalid entry.
     DirectoryDamaged { ino: u32, at: u64, why: &'static str }, 24, Manual, "directory {ino}, byte {at}: {why}";
     /// The first entry is not `.`, or is wrong.
     Dot { ino: u32, why: &'static str }, 25, Manual, "directory {ino}: \".\" {why}";
@@ -129,9 +129,9 @@ findings! {
     DotDot { ino: u32, why: &'static str }, 26, Manual, "directory {ino}: \"..\" {why}";
     /// Another `.` or `..`.
     ExtraDot { ino: u32, at: u64 }, 27, Manual, "directory {ino}, byte {at}: one \".\" or \"..\" too many";
-    /// An inode number that the volume does not have.
+    /// An inode number beyond those of the volume.
     EntryOutOfRange { dir: u32, name: String, ino: u32 }, 28, Manual, "directory {dir}: \"{name}\" names inode {ino}, which there is not";
-    /// Inode 1 and type 14 belong together.
+    /// An entry with inode 1 must have type 14, and vice versa.
     Whiteout { dir: u32, name: String, ino: u32, kind: u8 }, 29, Manual, "directory {dir}: \"{name}\" with inode {ino} and type {kind} is half a whiteout";
     /// A name of a free inode.
     EntryUnallocated { dir: u32, name: String, ino: u32 }, 30, Manual, "directory {dir}: \"{name}\" names inode {ino}, which is free";
@@ -142,19 +142,19 @@ findings! {
         "directory {dir}: \"{name}\" (inode {ino}) has type {found}, should be {right}";
     /// A directory with two names.
     ExtraName { dir: u32, name: String, ino: u32 }, 33, Preen, "directory {dir}: \"{name}\" is a second name of directory {ino}";
-    /// More names than a link count can tell.
+    /// More names than a link count can hold.
     TooManyNames { dir: u32, name: String, ino: u32 }, 38, Manual, "directory {dir}: \"{name}\" is one name too many of inode {ino}";
     /// `..` is not the parent.
     WrongParent { ino: u32, found: u32, right: u32 }, 34, Preen, "directory {ino}: \"..\" is {found}, should be {right}";
 
-    /// A directory that the root does not reach.
+    /// A directory that is not reachable from the root.
     DirectoryUnconnected { ino: u32, named: u32 }, 36, Preen, "directory {ino}: not connected (its \"..\" is {named})";
     /// Directories that contain each other.
     DirectoryLoop { ino: u32 }, 37, Manual, "directory {ino}: contains itself";
 
     /// `di_nlink`.
     LinkCount { ino: u32, found: u32, right: u32 }, 38, Preen, "inode {ino}: link count {found}, should be {right}";
-    /// No name.
+    /// An inode in use without a name.
     Unreferenced { ino: u32, size: u64 }, 39, Preen, "inode {ino}: {size} bytes without a name";
     /// A directory that lost its contents.
     EmptyDirectory { ino: u32 }, 40, Preen, "inode {ino}: a directory of no length";
@@ -185,7 +185,7 @@ findings! {
     /// Cluster summary.
     ClusterSums { group: u32, run: u32, found: u32, right: u32 }, 43, Preen,
         "cylinder group {group}: {found} runs of {run} free blocks, should be {right}";
-    /// More directories than the group recorded: soft updates never leaves that.
+    /// More directories than the group recorded, which soft updates never leaves.
     LostDirectories { group: u32, found: u32, recorded: i32 }, 44, Manual,
         "cylinder group {group}: {found} directories, recorded {recorded}";
     /// The group's entry in the summary array.

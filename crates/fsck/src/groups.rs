@@ -1,8 +1,8 @@
-//! The cylinder groups: their headers before phase 1, and phase 5, which compares each group's block with the one that
-//! the phases before imply.
+//! The cylinder groups: their headers before phase 1; and phase 5, which compares each group's block with the one that
+//! follows from the phases before.
 //!
-//! Phase 5 builds the right block whole and compares, so that no field can be forgotten: what is not recomputed is
-//! copied from the block on the disk by name (times, hints, counts of others).
+//! Phase 5 builds the complete correct block and compares, so that no field can be forgotten. Fields that are not
+//! recomputed (times, hints, counts of other systems) are explicitly copied from the block on the disk.
 
 use crate::dirty::Order;
 use crate::image::Bytes;
@@ -24,7 +24,7 @@ impl Volume {
         self.image.bytes(self.group_at(c), self.geo.cgsize as usize).await
     }
 
-    /// Rule 9: whether the header can be believed; returns how many inodes are initialised.
+    /// Rule 9: checks whether the header is valid; returns how many inodes are initialised.
     pub(crate) async fn group_header(&mut self, c: Cgx) -> Result<u32, Error> {
         let bytes = self.group_block(c).await?;
         let is_old = self.is_old_group(&bytes);
@@ -62,7 +62,7 @@ impl Volume {
                 .or_else(|| if fits { wrong("cg_old_niblk", head.old_niblk.into(), geo.ipg.into()) } else { None });
         }
         let (inited, layout) = (head.initediblk, CgLayout::computed(geo, c));
-        // Two blocks are written by newfs, and none is taken back.
+        // Newfs initialises two blocks, and they never become uninitialised.
         let enough = (cg::first_inodes(geo)..=geo.ipg).contains(&inited);
         let whole = enough && (inited.is_multiple_of(geo.inopb) || inited == geo.ipg);
         let iused = bytes.get(layout.iusedoff as usize..).unwrap_or_default();
@@ -74,8 +74,8 @@ impl Volume {
             .or_else(|| beyond().map(|i| ("cg_initediblk", inited.into(), i64::from(i) + 1)))
     }
 
-    /// Initialised inodes of a group whose header looks well. If its hash is wrong, the count may be too small all the
-    /// same: an inode with a right hash proves that its block was written.
+    /// Initialised inodes of a group whose header looks valid. If its hash is wrong, the count may nevertheless be too
+    /// small: an inode with a right hash proves that its block was written.
     async fn evident_inodes(&mut self, c: Cgx, stated: u32) -> Result<u32, Error> {
         let (geo, mut inited) = (self.geo.clone(), stated);
         if !geo.inode_hash {
@@ -86,7 +86,7 @@ impl Volume {
             let (line, within) = self.image.line(at).await?;
             let mut inodes = line.get(within..).unwrap_or_default().chunks_exact(geo.dinode_size as usize);
             let sound = |bytes: &[u8]| {
-                // Most of what was never written fails here, without a hash over it.
+                // Most blocks that were never written fail here, without computing a hash.
                 if !is_known(geo.endian.get_u16(bytes, 0).unwrap_or(0)) {
                     return false;
                 }
@@ -150,7 +150,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Rule 46.
+    /// Checks rule 46.
     fn check_totals(&mut self, right: CsumTotal) {
         let found = self.sb.totals();
         let pairs = [
@@ -214,12 +214,12 @@ impl Volume {
         self.geo.cg_hash && self.geo.endian.get_u32(bytes, 132) != Some(ondisk::check_hash_without(bytes, 132))
     }
 
-    /// 4.2BSD's layout, or, where even that does not fit, the one of today.
+    /// 4.2BSD's layout, or, if even that does not fit, today's.
     fn old_layout(&self, c: Cgx, bytes: &[u8]) -> CgLayout {
         cg::check(bytes, &self.geo, c).unwrap_or_else(|_| CgLayout::computed(&self.geo, c))
     }
 
-    /// The block with the right header, and with everything that no phase recomputes as it was.
+    /// The block with the right header, and with unchanged values for everything that no phase recomputes.
     fn right_header(&self, c: Cgx, head: &CgHeader, found: &[u8]) -> (CgLayout, Vec<u8>) {
         let geo = &self.geo;
         let inited = self.groups.get(c.0 as usize).map_or(0, |group| group.inited);
@@ -240,13 +240,13 @@ impl Volume {
             sparecon32: head.sparecon32,
             sparecon64: head.sparecon64,
             ckhash: head.ckhash,
-            // The last group may have fewer cylinders, and newfs of NetBSD says 0 there for none left over.
+            // The last group may have fewer cylinders, and NetBSD's newfs stores 0 there if none are left over.
             old_ncyl: if (0..=template.old_ncyl).contains(&head.old_ncyl) { head.old_ncyl } else { template.old_ncyl },
-            // A group of more inodes than 16 bits tell has what its system left there.
+            // A group with more inodes than fit in 16 bits keeps the value of its own system.
             old_niblk: if geo.ipg > 32767 { head.old_niblk } else { template.old_niblk },
             ..template
         };
-        // With the maps at their places the bytes between them stay; else the block is made anew.
+        // If the maps are at their places, the bytes between them stay; otherwise the block is built from zeroes.
         let mut bytes = if same_maps { found.to_vec() } else { cg::init(geo, c, inited) };
         let done = right.store(&mut bytes, geo.endian);
         debug_assert!(done.is_some(), "a group's block holds its header");
@@ -274,7 +274,7 @@ impl Volume {
         ndir
     }
 
-    /// Writes the map of used inodes; returns the number of directories.
+    /// Writes the map of inodes in use; returns the number of directories.
     fn fill_inodes(&self, c: Cgx, iused: &mut [u8], ipg: u32) -> i32 {
         let group = self.groups.get(c.0 as usize).map(|group| group.inodes.as_slice()).unwrap_or_default();
         map::fill(iused, 0, ipg, false);
@@ -286,7 +286,7 @@ impl Volume {
         ndir
     }
 
-    /// Tells what differs.
+    /// Reports the differences.
     fn compare(&mut self, c: Cgx, found: &[u8], right: &[u8], layout: CgLayout, ndir: i32) {
         let (endian, group) = (self.geo.endian, c.0);
         let (Some(was), Some(is)) = (CgHeader::load(found, endian), CgHeader::load(right, endian)) else { return };
@@ -331,7 +331,7 @@ impl Volume {
     }
 }
 
-/// The mode has one of the seven types.
+/// True if the mode has one of the seven types.
 fn is_known(mode: u16) -> bool {
     matches!(mode & 0o170_000, mode::FIFO | mode::CHR | mode::DIR | mode::BLK | mode::REG | mode::LNK | mode::SOCK)
 }

@@ -1,11 +1,11 @@
 //! The volume as the phases see it: its bytes with all repairs so far applied.
 //!
-//! Every read and every change goes through here. Changes stay in memory until [`Image::flush`]; without it (`-n`) they
-//! are dropped, and the later phases have still seen the repaired state, which keeps one error from being told twice.
+//! All reads and changes go through this module. Changes stay in memory until [`Image::flush`]; without it (`-n`) they
+//! are dropped. The later phases see the repaired state in any case, which avoids reporting one error twice.
 //!
-//! 1. Nothing is written before [`Image::flush`], and then in an order that leaves a volume which can be checked again
-//!    wherever the power fails, with no name of a free inode and no pointer to what is not there: new blocks of inodes,
-//!    cylinder groups, contents at new places, inodes that get a name more, directories and indirect blocks, all inodes, the
+//! 1. Nothing is written before [`Image::flush`], and then in an order that leaves a checkable volume wherever the
+//!    power fails, without names of free inodes and pointers to missing contents: new blocks of inodes, cylinder
+//!    groups, contents at new places, inodes that gain a name, directories and indirect blocks, all inodes, the
 //!    superblock, with a flush of the disk between them.
 //! 2. Reads are bounded by the volume's end: no address found on the disk can reach beyond it.
 //! 3. Unchanged lines are dropped, oldest first, when they exceed a fixed number of bytes.
@@ -22,12 +22,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Unchanged bytes that are kept.
+/// Maximum number of cached unchanged bytes.
 const CLEAN_BYTES_MAX: usize = 24 << 20;
-/// Bytes that one read-ahead asks for at a time.
+/// Bytes that one read-ahead requests at a time.
 const AHEAD_BYTES_MAX: usize = 4 << 20;
-/// Bytes of a piece that is read past the lines, and how many of them are asked for at a time: enough to keep a disk busy, and
-/// so few that they are still near when they are looked at.
+/// Bytes of a piece that is read without caching, and how many pieces are in flight: enough to keep a disk busy, and
+/// few enough that they are still in the CPU's cache when they are used.
 const STREAM_BYTES: u64 = 128 << 10;
 const STREAM_PIECES: usize = 4;
 
@@ -36,7 +36,7 @@ struct Line {
     dirty: Dirty,
 }
 
-/// Some of the volume's bytes: shared with the line that holds them, or copied where they cross lines.
+/// Bytes of the volume: shared with the line that holds them, or copied if they cross lines.
 pub(crate) enum Bytes {
     Shared(Leaving, Range<usize>),
     Copied(Vec<u8>),
@@ -56,11 +56,11 @@ impl Deref for Bytes {
 /// See the module's invariants.
 pub(crate) struct Image {
     disk: Rc<dyn Disk>,
-    /// Bytes that may be read and written, a whole number of sectors.
+    /// The end of the accessible bytes, a whole number of sectors.
     end: u64,
     line_bytes: usize,
     lines: FxHashMap<u64, Line>,
-    /// Lines that were unchanged when they came, oldest first.
+    /// Lines that were unchanged when they were read, oldest first.
     clean: VecDeque<u64>,
     changes: u64,
 }
@@ -75,19 +75,19 @@ impl Image {
         Image { disk, end, line_bytes, lines: FxHashMap::default(), clean: VecDeque::new(), changes: 0 }
     }
 
-    /// How many writes so far changed something.
+    /// The number of writes that changed something.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// The bytes of the line that holds byte `at`, and where in it `at` is.
+    /// The line that contains byte `at`, and the offset of `at` in it.
     pub(crate) async fn line(&mut self, at: ByteOff) -> Result<(Leaving, usize), Error> {
         let index = at.0 / self.line_bytes as u64;
         let within = (at.0 % self.line_bytes as u64) as usize;
         if let Some(line) = self.lines.get(&index) {
             return Ok((line.bytes.clone(), within));
         }
-        // Boxed: a future is moved before it is polled, and most lines are there.
+        // Boxed: a future is moved before it is polled, and most lines are cached.
         Box::pin(self.fetch(vec![index])).await?;
         match self.lines.get(&index) {
             Some(line) => Ok((line.bytes.clone(), within)),
@@ -95,7 +95,7 @@ impl Image {
         }
     }
 
-    /// The `len` bytes from `at` on, as they are now.
+    /// The current `len` bytes from `at` on.
     pub(crate) async fn bytes(&mut self, at: ByteOff, len: usize) -> Result<Bytes, Error> {
         if len == 0 {
             return Ok(Bytes::Copied(vec![]));
@@ -156,7 +156,7 @@ impl Image {
         line.dirty.add(order, within..to);
     }
 
-    /// Reads what holds `places` with many requests at once, as far as it is not there yet.
+    /// Reads the lines that contain `places`, unless they are cached, with many concurrent requests.
     pub(crate) async fn ahead(&mut self, places: impl Iterator<Item = (ByteOff, u64)>) -> Result<(), Error> {
         let mut wanted: Vec<u64> = vec![];
         let line = self.line_bytes as u64;
@@ -173,8 +173,8 @@ impl Image {
         self.fetch(wanted).await
     }
 
-    /// Reads `len` bytes from `at` on past the lines, piece by piece, and shows them in their order with how far each is
-    /// from `at`. Nobody may have changed them.
+    /// Reads `len` bytes from `at` on without caching, piece by piece, and passes them to `each` in order, with their
+    /// offset from `at`. They must not have been changed.
     pub(crate) async fn stream(&self, at: ByteOff, len: u64, mut each: impl FnMut(u64, &[u8])) -> Result<(), Error> {
         if at.0.saturating_add(len) > self.end {
             return Err(Error::Beyond { at: at.0, end: self.end });
@@ -200,7 +200,7 @@ impl Image {
         Ok(())
     }
 
-    /// Reads lines, those side by side with one request.
+    /// Reads lines; contiguous ones with one request.
     async fn fetch(&mut self, wanted: Vec<u64>) -> Result<(), Error> {
         let most = (self.disk.info().max_transfer as usize / self.line_bytes).max(1);
         let mut requests = vec![];
@@ -229,7 +229,7 @@ impl Image {
     }
 
     fn evict(&mut self) {
-        // The newest lines stay, or a read-ahead would evict itself.
+        // The newest lines stay, otherwise a read-ahead would evict itself.
         while self.clean.len() * self.line_bytes > CLEAN_BYTES_MAX {
             let Some(index) = self.clean.pop_front() else { return };
             if self.lines.get(&index).is_some_and(|line| line.dirty.is_empty()) {
@@ -238,8 +238,8 @@ impl Image {
         }
     }
 
-    /// Writes all changes, in the order that the module's text gives, and makes them durable.
-    /// `before_names`: inodes as they must be before a name more leads to them.
+    /// Writes all changes, in the order that the module head gives, and makes them durable. `before_names`: inodes as
+    /// they must be before an additional name leads to them.
     pub(crate) async fn flush(&mut self, before_names: &[(ByteOff, Vec<u8>)]) -> Result<(), Error> {
         self.flush_order(Order::InodeBlocks).await?;
         self.flush_order(Order::Groups).await?;
@@ -282,7 +282,7 @@ impl Image {
         Ok(())
     }
 
-    /// The bytes from `at` on as the disk has them, which must lie in one line.
+    /// The bytes from `at` on as stored on the disk, which must lie in one line.
     pub(crate) async fn read_stored(&mut self, at: ByteOff, into: &mut [u8]) -> Result<(), Error> {
         let (line, within) = self.stored(at).await?;
         let stored = line.get(within..within + into.len()).ok_or(Error::Beyond { at: at.0, end: self.end })?;
@@ -290,7 +290,7 @@ impl Image {
         Ok(())
     }
 
-    /// The line around byte `at` as the disk has it, and where in it that is.
+    /// The line around byte `at` as stored on the disk, and the offset of `at` in it.
     async fn stored(&mut self, at: ByteOff) -> Result<(Block, usize), Error> {
         let (line, within) = self.line(at).await?;
         let part = ReadPart { block: Block::zeroed(line.len()), tag: Tag::of(Kind::InodeBlock) };
@@ -299,7 +299,7 @@ impl Image {
         Ok((part.block, within))
     }
 
-    /// Writes inodes, and leaves those beside them as they are on the disk.
+    /// Writes inodes, without changing those beside them on the disk.
     async fn put_inodes(&mut self, inodes: &[(ByteOff, Vec<u8>)]) -> Result<(), Error> {
         for (at, bytes) in inodes {
             let (mut line, within) = self.stored(*at).await?;
@@ -332,7 +332,7 @@ impl Image {
 
 type Answer = Result<Vec<ReadPart>, DiskError>;
 
-/// Reads that are on their way, and those that have come.
+/// Reads in flight, and those that are complete.
 struct Together(Vec<(u64, DiskFuture<Answer>)>, Vec<(u64, Answer)>);
 
 impl Future for Together {

@@ -1,8 +1,8 @@
 //! Phase 1: every initialised inode, and the blocks that it claims.
 //!
-//! Claims are made in the order of inode numbers, but an inode whose check hash is wrong comes last: where two claim a
-//! fragment, the damaged one is to be the second. The first claimant keeps a fragment; what becomes of the second is
-//! `dups`' matter.
+//! Claims are made in the order of inode numbers, except that an inode whose check hash is wrong comes last: if two
+//! claim a fragment, the damaged one must be the second. The first claimant keeps a fragment; `dups` handles the
+//! second.
 
 use crate::dirty::Order;
 use crate::volume::{Dir, Dup, Kind, Known, Volume};
@@ -11,14 +11,14 @@ use crate::{Error, Finding, Phase, Severity};
 use ondisk::dinode::{flags, mode};
 use ondisk::{ByteOff, Cgx, Dinode, FragNo, Ino};
 
-/// Duplicates that are kept in mind; a pointer to one more is cleared at once.
+/// Duplicates that are remembered; further duplicate pointers are cleared at once.
 pub(crate) const DUPS_MAX: usize = 1 << 16;
 /// Groups that are read ahead together.
 pub(crate) const GROUPS_AHEAD: u32 = 16;
 /// Bytes of inodes that are read ahead at a time.
 const AHEAD: u64 = 2 << 20;
 
-/// What the pointers of an inode add up to.
+/// Totals over the pointers of an inode.
 #[derive(Default)]
 pub(crate) struct Tally {
     /// Fragments.
@@ -89,7 +89,7 @@ impl Volume {
             let block_bytes = line.get(within..).unwrap_or_default();
             let block_bytes = block_bytes.get(..geo.inopb as usize * size).unwrap_or(block_bytes);
             let block_first = c * geo.ipg + block * geo.inopb;
-            // Most blocks of most volumes; but inodes 0 and 1 are in use without saying so.
+            // Most blocks of most volumes are zero; but inodes 0 and 1 count as in use although they are empty.
             if block_first > 1 && is_zero(block_bytes) {
                 inodes.resize(inodes.len() + block_bytes.len() / size, Known::default());
                 continue;
@@ -115,7 +115,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Decodes an inode; `false` if its check hash is wrong, which is told.
+    /// Decodes an inode; `false` if its check hash is wrong, which is reported.
     fn decode(&mut self, ino: u32, bytes: &[u8]) -> (Dinode, bool) {
         let dinode = Dinode::decode(bytes, &self.lax, Ino(ino)).unwrap_or_default();
         let hashed = self.geo.inode_hash && dinode.mode != 0;
@@ -172,7 +172,7 @@ impl Volume {
         dinode.kind() == mode::REG && (log || quota)
     }
 
-    /// Claims the fragments of all pointers, and clears those that cannot be right.
+    /// Claims the fragments of all pointers, and clears invalid pointers.
     pub(crate) async fn claim(&mut self, ino: u32, dinode: &mut Dinode) -> Result<Tally, Error> {
         let mut tally = Tally::default();
         let mut walk = Walk::new(self, dinode);
@@ -227,8 +227,8 @@ impl Volume {
         Claim::Owned
     }
 
-    /// Claims the `blocks` that follow on a pointer's, if there is nothing to say of any of them. Metadata is taken from
-    /// the start, and so is what is beyond the volume.
+    /// Claims the `blocks` after a pointer's block, if none of them is already claimed. Metadata, and everything beyond
+    /// the end of the volume, is claimed from the start.
     fn claim_more(&mut self, dinode: &Dinode, last: Pointer, blocks: u32, tally: &mut Tally) -> bool {
         let (first, frags) = (last.frag.plus(self.geo.frag), blocks * self.geo.frag);
         let end = last.lbn.saturating_add(1 + u64::from(blocks));
@@ -242,7 +242,7 @@ impl Volume {
         true
     }
 
-    /// What pointers that are all owned add up to.
+    /// The totals over pointers that are all owned.
     pub(crate) async fn tally(&mut self, dinode: &Dinode) -> Result<Tally, Error> {
         let mut tally = Tally::default();
         let mut walk = Walk::new(self, dinode);
@@ -255,7 +255,7 @@ impl Volume {
         Ok(tally)
     }
 
-    /// Makes size and block count fit the pointers.
+    /// Makes size and block count match the pointers.
     pub(crate) async fn settle(&mut self, ino: u32, dinode: &mut Dinode, mut tally: Tally) -> Result<(), Error> {
         let bsize = u64::from(self.geo.bsize);
         let (size, right) = (dinode.size, tally.end * bsize);
@@ -302,7 +302,7 @@ impl Volume {
         }
         let Some((at, why)) = bad_record(&area, self.geo.endian) else { return Ok(()) };
         self.find(Finding::ExtRecord { ino, at: at as u32, why });
-        // A record of no length ends the list; the ones before stay.
+        // A record of length 0 ends the list; those before it stay.
         for (k, frag) in dinode.extb.into_iter().enumerate().filter(|(_, frag)| !frag.is_hole()) {
             let (from, to) = (at.max(k * bsize), area.len().min((k + 1) * bsize));
             if from < to {
@@ -335,17 +335,17 @@ impl Volume {
 
 enum Claim {
     Owned,
-    /// Waits in `dups`.
+    /// The pointer waits in `dups`.
     Shared,
     Wrong(Finding),
 }
 
-/// Of whole sectors: only zeros.
+/// True if `bytes`, whole sectors, are all zero.
 fn is_zero(bytes: &[u8]) -> bool {
     bytes.as_chunks().0.iter().all(|part| *part == [0; 64])
 }
 
-/// A free inode that says nothing: mode, size, attribute area and pointers are 0.
+/// True for an empty free inode: mode, size, attribute area and pointers are 0.
 fn is_empty(bytes: &[u8]) -> bool {
     const ZEROS: [u8; 256] = [0; 256];
     let zero = |from, to| bytes.get(from..to) == ZEROS.get(from..to);
@@ -355,7 +355,7 @@ fn is_empty(bytes: &[u8]) -> bool {
     }
 }
 
-/// The first record of an attribute area that is none, and why.
+/// The first invalid record of an attribute area, and why it is invalid.
 fn bad_record(area: &[u8], endian: ondisk::Endian) -> Option<(usize, &'static str)> {
     let mut at = 0;
     while let Some(len) = endian.get_u32(area, at).filter(|&len| len >= 8) {

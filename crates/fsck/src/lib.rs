@@ -1,14 +1,14 @@
-//! Checks and repairs UFS volumes: the independent judge of everything else that writes them.
+//! Checks and repairs UFS volumes: an independent check of all other code that writes them.
 //!
-//! It shares only `ondisk` and `disk` with the file system that it judges. The rules that it checks are numbered in
-//! `docs/fsck.md`; each is a variant of [`Finding`].
+//! It shares only `ondisk` and `disk` with the file system that it checks. Its rules are numbered in `docs/fsck.md`;
+//! each is a variant of [`Finding`].
 //!
 //! K1. With [`Mode::Check`] nothing is written, whatever is found.
-//! K2. After [`Mode::Repair`] ended without an error, [`Mode::Check`] finds nothing: the phases run on the repaired
+//! K2. After [`Mode::Repair`] has ended without an error, [`Mode::Check`] finds nothing: the phases run on the repaired
 //!     image, in memory, until they find nothing more, and only then is anything written.
-//! K3. No volume makes it panic, loop without end or take memory without bound. Tables are sized by the disk, never by
-//!     a number on it; no walk is recursive; a pointer is followed only once.
-//! K4. A file that could be read is not made unreadable. What cannot be kept for two owners is copied for the second.
+//! K3. No volume causes a panic, an endless loop or unbounded memory. Tables are sized by the disk, never by a number
+//!     stored on it; no walk is recursive; a pointer is followed only once.
+//! K4. A readable file is never made unreadable. What two owners share is copied for the second.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -40,12 +40,12 @@ pub use report::{FINDINGS_MAX, Found, Journal, Report, Usage};
 pub use run::check;
 pub use suj::{NotReplayed, Replayed, Session, begin_session, replay};
 
-/// What to do with what is found.
+/// How to handle findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// `-n`: tell, write nothing.
+    /// `-n`: report, write nothing.
     Check,
-    /// `-p`: repair what a crash leaves; leave real damage to somebody.
+    /// `-p`: repair what a crash leaves; leave real damage to the user.
     Preen,
     /// `-y`: repair everything.
     Repair,
@@ -58,42 +58,42 @@ pub enum Phase {
     Inodes,
     /// 2: names.
     Names,
-    /// 3: what the root reaches.
+    /// 3: reachability from the root.
     Connectivity,
     /// 4: link counts.
     Links,
-    /// 5: the maps of the groups.
+    /// 5: the bitmaps of the groups.
     Groups,
 }
 
-/// Called with the phase, the groups or directories that are done, and their number.
+/// Called with the phase, the number of finished groups or directories, and their total.
 pub type Progress = Option<Box<dyn FnMut(Phase, u64, u64)>>;
 
-/// How to check.
+/// Options of a check.
 pub struct Options {
-    /// What to do with what is found.
+    /// How to handle findings.
     pub mode: Mode,
-    /// Who wants to know how far it is.
+    /// The progress callback.
     pub progress: Progress,
-    /// The disk of the volume's log, where that is not a file of the volume.
+    /// The disk of the volume's log, if the log is not a file of the volume.
     pub log: Option<std::rc::Rc<dyn disk::Disk>>,
 }
 
 impl Options {
-    /// In this mode, with nobody to tell, and the log on the volume itself.
+    /// In this mode, without a progress callback, and with the log on the volume itself.
     pub fn new(mode: Mode) -> Options {
         Options { mode, progress: None, log: None }
     }
 }
 
-/// Why a check could not be done. The exit status is 8.
+/// Why a check could not run. The exit status is 8.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The disk failed.
     #[error(transparent)]
     Disk(#[from] disk::DiskError),
-    /// Neither the superblock nor a copy of it can be used.
+    /// Neither the superblock nor a backup of it is usable.
     #[error("no superblock that can be used, and no copy of one: {why}")]
     NoSuperblock {
         /// What is wrong with the first one.
@@ -107,7 +107,7 @@ pub enum Error {
         /// Bytes of the disk.
         disk: u64,
     },
-    /// A place that the phases must not ask for; a mistake of this program.
+    /// The phases accessed an impossible place: a bug in this program.
     #[error("byte {at} is beyond the volume's end at {end}")]
     Beyond {
         /// The place.
@@ -115,7 +115,7 @@ pub enum Error {
         /// Bytes of the volume.
         end: u64,
     },
-    /// A structure that the phases had made whole and is not; a mistake of this program.
+    /// A structure that the phases had repaired is invalid: a bug in this program.
     #[error(transparent)]
     Corrupt(#[from] ondisk::Corrupt),
 }

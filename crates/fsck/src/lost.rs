@@ -1,4 +1,4 @@
-//! `lost+found`: where files and directories without a name get one, `#` and their inode number.
+//! `lost+found`: where nameless files and directories get a name, `#` and their inode number.
 
 use crate::dirty::Order;
 use crate::names::Extent;
@@ -10,30 +10,30 @@ use rustc_hash::FxHashSet;
 
 const NAME: &[u8] = b"lost+found";
 
-/// The name is the one that inode `ino` gets here.
+/// True if the name is the one that inode `ino` gets here.
 pub(crate) fn is_lost_name(name: &[u8], ino: u32) -> bool {
     let digits = name.strip_prefix(b"#").and_then(|digits| std::str::from_utf8(digits).ok());
     digits.and_then(|digits| digits.trim_end_matches('_').parse().ok()) == Some(ino)
 }
 
-/// What is known of `lost+found` in this round.
+/// The state of `lost+found` in this round.
 #[derive(Default)]
 pub(crate) struct Lost {
-    /// 0 until it was looked for.
+    /// 0 until the directory was looked up.
     ino: u32,
-    /// It is not there and cannot be made.
+    /// It does not exist and cannot be made.
     hopeless: bool,
-    /// It was made in this round, which is one more link of the root.
+    /// It was made in this round, which adds a link to the root.
     made: bool,
     extents: Vec<Extent>,
-    /// The first extent and the block in it that may have room.
+    /// The first extent, and the block in it, that may have room.
     next: (usize, u64),
-    /// Names that are taken.
+    /// The names in use.
     names: FxHashSet<Vec<u8>>,
 }
 
 impl Volume {
-    /// Names an inode in `lost+found`. Returns the directory; `None` where there is no room for the name.
+    /// Names an inode in `lost+found`. Returns the directory; `None` if there is no room for the name.
     pub(crate) async fn lose(&mut self, ino: u32) -> Result<Option<u32>, Error> {
         if self.lost.ino == 0 && !self.lost.hopeless {
             let displaced = self.open_lost().await?;
@@ -70,12 +70,12 @@ impl Volume {
         Ok(Some(parent))
     }
 
-    /// Whether a link count of this inode grew by what was named in `lost+found`: not by damage.
+    /// Whether a link count of this inode grew because something was named in `lost+found`, and not by damage.
     pub(crate) fn lost_gained(&self, ino: u32) -> bool {
         self.lost.ino != 0 && (ino == self.lost.ino || ino == Ino::ROOT.0 && self.lost.made)
     }
 
-    /// Finds or makes the directory. Returns what had its name and was none.
+    /// Finds or makes the directory. Returns the inodes that had its name but are not directories.
     async fn open_lost(&mut self) -> Result<Vec<u32>, Error> {
         let mut displaced = vec![];
         let root = self.dinode(Ino::ROOT.0).await?;
@@ -92,7 +92,7 @@ impl Volume {
                     self.use_lost(entry.ino).await?;
                     return Ok(displaced);
                 }
-                // Something else has the name: it loses it, and is the first to be named here.
+                // Another file has the name: it loses the name, and is the first to be named here.
                 displaced.push(entry.ino);
                 ondisk::dirent::set_inode(block, entry.at, format, Ino::NONE, 0);
                 let at = ByteOff(extent.at.0 + n * format.block as u64);
@@ -150,7 +150,7 @@ impl Volume {
         done
     }
 
-    /// Puts a name into a directory, which grows if it must. `next` is where the search for room goes on.
+    /// Adds a name to a directory, which grows if necessary. The search for room starts at `next`.
     async fn enter(
         &mut self,
         dir: u32,
@@ -190,7 +190,7 @@ impl Volume {
         let grown = if within == 0 {
             self.add_block(dinode, dinode.size / bsize).await?
         } else if !within.is_multiple_of(self.geo.fsize.into()) || dinode.size > 12 * bsize {
-            // Room in the last fragment or, beyond the direct blocks, in the last block.
+            // There is room in the last fragment or, beyond the direct blocks, in the last block.
             self.format_tail(dinode).await?;
             Some(block)
         } else {
@@ -202,7 +202,7 @@ impl Volume {
         Ok(true)
     }
 
-    /// Makes the directory block behind the end an empty one.
+    /// Makes the directory block after the end an empty one.
     async fn format_tail(&mut self, dinode: &Dinode) -> Result<(), Error> {
         let (extents, _) = self.extents(dinode).await?;
         let Some(last) = extents.last() else { return Ok(()) };
@@ -210,7 +210,7 @@ impl Volume {
         self.image.write(ByteOff(last.at.0 + last.len), &fresh, Order::Contents).await
     }
 
-    /// Moves the last, partial block of a directory to one fragment more.
+    /// Reallocates the last, partial block of a directory with one more fragment.
     async fn add_fragment(&mut self, dinode: &mut Dinode) -> Result<Option<u64>, Error> {
         let geo = self.geo.clone();
         let lbn = geo.lblkno(dinode.size);
@@ -227,7 +227,7 @@ impl Volume {
         Ok(Some(geo.dirblksiz.into()))
     }
 
-    /// Adds a block behind the last whole one: a fragment while direct pointers last, then whole blocks.
+    /// Adds a block after the last whole one: a fragment within the direct pointers, a whole block beyond them.
     async fn add_block(&mut self, dinode: &mut Dinode, lbn: u64) -> Result<Option<u64>, Error> {
         let geo = self.geo.clone();
         let sectors = |count: u32| u64::from(count) * u64::from(geo.fsize / 512);

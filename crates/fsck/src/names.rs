@@ -1,6 +1,6 @@
-//! Phase 2: the contents of every directory, and who names whom.
+//! Phase 2: the contents of every directory, and the names of every inode.
 //!
-//! Links that names make are counted here; those of `.` and `..` follow from the final parents, in phase 4.
+//! Links by names are counted here; those by `.` and `..` follow from the final parents, in phase 4.
 
 use crate::dirblock::{self, Entry};
 use crate::dirty::Order;
@@ -9,16 +9,16 @@ use crate::walk::{Slot, Walk};
 use crate::{Error, Finding, Phase, Severity};
 use ondisk::{ByteOff, Dinode, FragNo, Ino};
 
-/// The most names that a link count can tell; FreeBSD's limit.
+/// The maximum link count, and so of names; FreeBSD's limit.
 const LINKS_MAX: u32 = 65_500;
-/// Missing blocks of a directory that are replaced; one that lacks more ends at the first.
+/// Missing blocks of a directory that are replaced; if more are missing, the directory is cut at the first.
 const HOLES_FILLED_MAX: usize = 8;
 /// Directories whose first blocks are read ahead together.
 const AHEAD: usize = 256;
 
 const DT_DIR: u8 = 4;
 
-/// A part of a directory that is in one place on the disk.
+/// A contiguous part of a directory.
 #[derive(Clone, Copy)]
 pub(crate) struct Extent {
     pub(crate) at: ByteOff,
@@ -63,7 +63,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Makes size and blocks of a directory right, and returns where its blocks are.
+    /// Repairs size and blocks of a directory, and returns where its blocks are.
     async fn whole_directory(&mut self, ino: u32) -> Result<Vec<Extent>, Error> {
         let mut dinode = self.dinode(ino).await?;
         let (size, block) = (dinode.size, u64::from(self.geo.dirblksiz));
@@ -93,7 +93,7 @@ impl Volume {
         Ok(extents)
     }
 
-    /// Where the contents of a directory are, up to the first hole, and the block that is that hole.
+    /// Where the contents of a directory are, up to the first hole, and the block number of that hole.
     pub(crate) async fn extents(&mut self, dinode: &Dinode) -> Result<(Vec<Extent>, Option<u64>), Error> {
         let bsize = u64::from(self.geo.bsize);
         let blocks = dinode.size.div_ceil(bsize);
@@ -116,7 +116,7 @@ impl Volume {
         Ok((extents, (next < blocks).then_some(next)))
     }
 
-    /// Puts an empty block where a directory has none.
+    /// Puts an empty block into a hole of a directory.
     async fn fill_hole(&mut self, ino: u32, dinode: &mut Dinode, lbn: u64) -> Result<bool, Error> {
         let count = self.geo.blkfrags(dinode.size, lbn);
         let Some(slot) = self.slot_of(dinode, lbn).await? else { return Ok(false) };
@@ -128,14 +128,14 @@ impl Volume {
         Ok(true)
     }
 
-    /// Fills fragments with directory blocks without names.
+    /// Fills fragments with empty directory blocks.
     pub(crate) async fn put_fresh_blocks(&mut self, frag: FragNo, count: u32) -> Result<(), Error> {
         let fresh = ondisk::dirent::fresh_block(self.geo.dir_format());
         let bytes = fresh.repeat((count * self.geo.fsize).div_ceil(self.geo.dirblksiz) as usize);
         self.image.write(self.byte(frag), &bytes, Order::Fresh).await
     }
 
-    /// Where the pointer to a block is kept; `None` where an indirect block on the way is missing.
+    /// Where the pointer to a block is stored; `None` if an indirect block on the way is missing.
     async fn slot_of(&mut self, dinode: &Dinode, lbn: u64) -> Result<Option<Slot>, Error> {
         let Some(path) = self.geo.path(ondisk::Lbn(lbn as i64)) else { return Ok(None) };
         let mut slot = match path.root {
@@ -159,7 +159,8 @@ impl Volume {
         Ok(Some(slot))
     }
 
-    /// Cuts a directory at a hole that cannot be filled. What was named behind it is found again without a name.
+    /// Truncates a directory at a hole that cannot be filled. Names after it are lost; their files are found again as
+    /// nameless.
     async fn end_directory_at(&mut self, ino: u32, dinode: &mut Dinode, lbn: u64) -> Result<(), Error> {
         let bsize = u64::from(self.geo.bsize);
         let mut freed = 0;
@@ -288,7 +289,8 @@ impl Volume {
         ))
     }
 
-    /// Rule 33: a directory has one name; of two, the one that its `..` agrees with. Whether this one stays.
+    /// Rule 33: a directory has one name; of two, the one that its `..` agrees with stays. Returns whether this one
+    /// stays.
     async fn adopt_name(&mut self, dir: u32, ino: u32, at: ByteOff) -> Result<bool, Error> {
         let Some(known) = self.dir(ino).cloned() else { return Ok(false) };
         if ino == Ino::ROOT.0 || ino == dir {
@@ -307,7 +309,7 @@ impl Volume {
         Ok(true)
     }
 
-    /// Takes away the name that a directory has.
+    /// Removes the name of a directory.
     pub(crate) async fn remove_name(&mut self, ino: u32) -> Result<(), Error> {
         let Some((parent, at)) = self.dir(ino).map(|dir| (dir.parent, ByteOff(dir.named_at))) else { return Ok(()) };
         let mut head = [0; 8];

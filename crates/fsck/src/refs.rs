@@ -42,7 +42,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Rule 39: a file without a name goes if it was about to, or if it holds nothing; else it gets a name.
+    /// Rule 39: a nameless file is freed if that was already in progress, or if it is empty; otherwise it gets a name.
     async fn settle_nameless(&mut self, ino: u32) -> Result<(), Error> {
         let leaving = self.trusts_soft_updates();
         let size = self.dinode(ino).await?.size;
@@ -54,14 +54,14 @@ impl Volume {
         self.put_count(ino).await
     }
 
-    /// Rule 38.
+    /// Checks rule 38.
     async fn check_count(&mut self, ino: u32) -> Result<(), Error> {
         let known = self.known(ino);
         let (found, right) = (u32::from(known.nlink), known.links);
         if found == right {
             return Ok(());
         }
-        // `lost+found` itself, and a parent that got a directory back, count more links than before by our own doing.
+        // `lost+found` itself, and a parent that got a directory back, gained links by this repair.
         if !self.lost_gained(ino) {
             let severity = if right > found { Severity::Manual } else { Severity::Preen };
             self.find_as(Finding::LinkCount { ino, found, right }, severity);
@@ -69,7 +69,7 @@ impl Volume {
         self.put_count(ino).await
     }
 
-    /// Writes the count of links that were found.
+    /// Writes the number of links that were found.
     pub(crate) async fn put_count(&mut self, ino: u32) -> Result<(), Error> {
         let mut dinode = self.dinode(ino).await?;
         dinode.nlink = u16::try_from(self.known(ino).links).unwrap_or(u16::MAX);

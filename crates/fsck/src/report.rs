@@ -1,23 +1,24 @@
-//! What a check found and did.
+//! The result of a check.
 
 use crate::suj::Replayed;
 use crate::{Finding, Severity};
 
-/// Findings that a report lists; the others are only counted, since a hostile volume has room for millions.
+/// The maximum number of findings in a report; the others are only counted, because a hostile volume has room for
+/// millions.
 pub const FINDINGS_MAX: usize = 10_000;
 
-/// A finding and what became of it.
+/// A finding and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// What is wrong.
     pub finding: Finding,
     /// Whether an unattended check may repair it, in this situation.
     pub severity: Severity,
-    /// Whether the volume was repaired.
+    /// Whether it was repaired.
     pub repaired: bool,
 }
 
-/// What the volume holds, counted and not read from its own counters.
+/// Usage of the volume, counted and not read from its own counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Inodes in use.
@@ -45,7 +46,7 @@ impl Usage {
     }
 }
 
-/// What became of the soft updates journal of a volume that was not unmounted in order.
+/// What happened to the soft updates journal of a volume that was not unmounted cleanly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Journal {
     /// It waits for a preen, which would replay it.
@@ -54,7 +55,7 @@ pub enum Journal {
     Replayed(Replayed),
     /// It could not be used, so all phases ran.
     NotReplayed(String),
-    /// A full check was asked for.
+    /// It was ignored, because a full check was requested.
     PassedOver,
 }
 
@@ -63,23 +64,23 @@ pub enum Journal {
 pub struct Report {
     /// What was found, in the order of the phases; at most [`FINDINGS_MAX`].
     pub findings: Vec<Found>,
-    /// How many more there were.
+    /// The number of findings that are not listed.
     pub unlisted: u64,
-    /// The volume says that it was unmounted in order; after a repair it does.
+    /// The volume's clean flag; set after a repair.
     pub clean: bool,
     /// `false` if the check ended at the clean flag (`-p`).
     pub scanned: bool,
     /// Something was written.
     pub modified: bool,
-    /// Something is wrong that was not repaired.
+    /// Some findings were not repaired.
     pub left: bool,
-    /// Why nothing was repaired though that was asked for.
+    /// Why nothing was repaired although that was requested.
     pub refused: Option<String>,
-    /// What became of the soft updates journal, where the volume asked for its replay.
+    /// What happened to the soft updates journal, if the volume was waiting for its replay.
     pub journal: Option<Journal>,
-    /// Times that all phases ran.
+    /// How often all phases ran.
     pub rounds: u32,
-    /// What the volume holds; all zero if it was not scanned.
+    /// Usage of the volume; all zero if it was not scanned.
     pub usage: Usage,
 }
 
@@ -91,12 +92,12 @@ impl Report {
         u8::from(corrected) | if self.left { 4 } else { 0 }
     }
 
-    /// How many things are wrong, or were.
+    /// The number of findings.
     pub fn count(&self) -> u64 {
         self.findings.len() as u64 + self.unlisted
     }
 
-    /// Of a volume whose journal was replayed.
+    /// The report for a volume whose journal was replayed.
     pub(crate) fn of_replay(done: Replayed) -> Report {
         Report { clean: true, modified: true, journal: Some(Journal::Replayed(done)), ..Report::default() }
     }
@@ -110,7 +111,7 @@ impl Report {
         self.left = true;
     }
 
-    /// All findings so far are repaired.
+    /// Marks all findings so far as repaired.
     pub(crate) fn repaired(&mut self) {
         for found in &mut self.findings {
             found.repaired = true;

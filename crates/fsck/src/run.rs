@@ -1,13 +1,13 @@
 //! A check from its first read to its last write.
 //!
-//! The phases run until they find nothing more: a repair can bring to light, or cause, what another phase has to settle
-//! (a cleared pointer makes the file shorter). Each round begins from nothing but the repaired image, so its silence is
-//! the silence of the next check.
+//! The phases run until they find nothing more, because a repair can reveal or cause something that another phase must
+//! settle (a cleared pointer makes the file shorter). Each round starts from nothing but the repaired image, so if it
+//! finds nothing, the next check will find nothing either.
 //!
-//! A round in which phases 1 to 4 found and changed nothing is the last, whatever phase 5 found. What they read of the
-//! groups' blocks is how many inodes are initialised, and phase 5 writes that number as they took it, under a right
-//! hash. They read nothing else that phase 5 writes: a superblock is taken only if its groups' blocks, inodes and
-//! summary array are apart, and nobody else's pointer leads there. Phase 5 itself copies what it wrote.
+//! A round in which phases 1 to 4 found and changed nothing is the last, whatever phase 5 found. From the groups'
+//! blocks they read only the number of initialised inodes, and phase 5 writes that number as they read it, under a
+//! right hash. They read nothing else that phase 5 writes: a superblock is accepted only if its groups' blocks, inodes
+//! and summary array do not overlap, and no pointer of a file leads there. Phase 5 itself copies what it wrote.
 
 use crate::dirty::Order;
 use crate::image::Image;
@@ -40,7 +40,7 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
         _ if logged => match redo::replay_opened(rt, disk.clone(), elsewhere, opened.clone()).await {
             Ok(done) if mode == Mode::Preen => return Ok(Report::of_replay(done)),
             Ok(done) => {
-                // What was asked for is a full check, of the volume that the log makes.
+                // A full check was requested, of the volume as it is after the log was replayed.
                 opened = setup::open(&disk).await?;
                 Some(Journal::Replayed(done))
             }
@@ -57,7 +57,7 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
             Err(NotReplayed::Check(failure @ Error::Disk(_))) => return Err(failure),
             Err(why) => {
                 if matches!(why, NotReplayed::Missing) {
-                    // Without its file FreeBSD would refuse the volume.
+                    // Without the journal file FreeBSD would refuse the volume.
                     opened.sb.fields.flags &= !flag::SUJ;
                 }
                 Some(Journal::NotReplayed(why.to_string()))
@@ -72,7 +72,7 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     let refused = if mode == Mode::Check { None } else { read_only_variant(&opened.sb) };
     report.refused = refused.map(|why| why.to_string());
     if let (Mode::Preen, true, Some(Journal::NotReplayed(why))) = (mode, logged, &report.journal) {
-        // What is in the log and nowhere else a repair would throw away, and nobody has asked for that.
+        // A repair would lose what is only in the log, and that was not requested.
         let elsewhere = keeper.is_some_and(|keeper| keeper.log == LogAt::Elsewhere);
         let name = if elsewhere { "name the log's disk (--log), or " } else { "" };
         report.refused = Some(format!("{why}; {name}give the log up (-y)"));
@@ -92,7 +92,7 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     finish(volume, settled, was_clean).await
 }
 
-/// Rule 7.
+/// Checks rule 7.
 fn may_skip(sb: &Superblock) -> bool {
     sb.is_clean() && sb.fields.flags & (flag::NEEDSFSCK | flag::UNCLEAN) == 0
 }
@@ -111,8 +111,8 @@ fn read_only_variant(sb: &Superblock) -> Option<Refused> {
     })
 }
 
-/// Runs the phases until a round finds nothing or settles all; whether one did. A check that writes nothing needs one
-/// round only.
+/// Runs the phases until a round finds nothing or settles everything; returns whether that happened. A check that
+/// writes nothing needs only one round.
 async fn rounds(volume: &mut Volume) -> Result<bool, Error> {
     for round in 0..ROUNDS_MAX {
         if round > 0 {
@@ -140,7 +140,7 @@ async fn rounds(volume: &mut Volume) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// All phases; whether those before phase 5 neither found nor changed anything.
+/// Runs all phases; returns whether those before phase 5 neither found nor changed anything.
 async fn one_round(volume: &mut Volume) -> Result<bool, Error> {
     let changes = volume.image.changes();
     volume.check_inodes().await?;
@@ -152,13 +152,14 @@ async fn one_round(volume: &mut Volume) -> Result<bool, Error> {
     Ok(silent)
 }
 
-/// Whether nothing that phase 5 writes can reach what the other phases read. Not so where the array runs into the next
-/// group, and where a group without a magic is one of 4.2BSD's or not by the bytes of a map.
+/// Whether nothing that phase 5 writes can reach what the other phases read. False if the summary array extends into
+/// the next group, and for 4.2BSD's groups, where bytes of a map decide whether a group without a magic is of that
+/// layout.
 fn phase_5_settles(geo: &Geometry) -> bool {
     !geo.old_cg && geo.csaddr.0 % u64::from(geo.fpg) + u64::from(geo.csfrags()) <= u64::from(geo.fpg)
 }
 
-/// Writes what was repaired, if the mode wants it, and marks the volume clean.
+/// Writes the repairs, if the mode allows it, and marks the volume clean.
 async fn finish(mut volume: Volume, settled: bool, was_clean: bool) -> Result<Report, Error> {
     let found = volume.report.count() > 0;
     let writes = volume.mode != Mode::Check && settled && volume.report.refused.is_none();
@@ -173,13 +174,13 @@ async fn finish(mut volume: Volume, settled: bool, was_clean: bool) -> Result<Re
     if volume.sb.dialect == Dialect::FreeBsd {
         let f = &mut volume.sb.fields;
         f.flags &= !flag::NEEDSFSCK;
-        // The journal of soft updates is valid only with the time that it was begun with.
+        // The journal of soft updates is valid only with the time at which it was begun.
         (f.sujfree, f.mtime) = (0, later(f.mtime, volume.now));
     }
     write_superblock(&mut volume).await?;
     let before_names = volume.before_names().await?;
     volume.image.flush(&before_names).await?;
-    // Last and alone, as before: a torn write must not set the flag without the counts.
+    // Last and separately: a torn write must not set the flag without the counts.
     volume.sb.fields.clean = 1;
     write_superblock(&mut volume).await?;
     volume.image.flush_superblock().await?;
@@ -188,13 +189,13 @@ async fn finish(mut volume: Volume, settled: bool, was_clean: bool) -> Result<Re
     Ok(volume.report)
 }
 
-/// The time of a check, which no journal from before it may have.
+/// The time of a check; no older journal may have it.
 pub(crate) fn later(before: i64, now: i64) -> i64 {
     if now == before { now.saturating_add(1) } else { now }
 }
 
-/// From here until the end the volume is not what its clean flag says, should the power fail. Only the flag changes:
-/// the rest of a torn write must be what it was, or a volume with other counts would pass for clean.
+/// Marks the volume dirty before the writes, in case the power fails. Only the flag changes: the rest of the superblock
+/// must stay even if the write is torn, otherwise a volume with other counts would be taken for clean.
 async fn mark_dirty(volume: &mut Volume) -> Result<(), Error> {
     let at = volume.sb.at;
     let mut bytes = vec![0; volume.sb.len_on_disk() as usize];

@@ -1,8 +1,8 @@
-//! Before the phases: which superblock to believe, and what in it must be put right.
+//! Before the phases: which superblock to use, and what in it must be repaired.
 //!
-//! Three kinds of fields are told apart. Geometry never changes, so it must equal the copy in the last group (or, where
-//! that is damaged too, any other). State (counts, flags, times, hints) is in the primary only; it is kept as far as it
-//! is possible. Everything else is taken with the geometry.
+//! There are three kinds of fields. Geometry never changes, so it must equal the copy in the last group (or, if that is
+//! damaged too, any other). State (counts, flags, times, hints) is in the primary only; it is kept as far as possible.
+//! Everything else is taken together with the geometry.
 
 use crate::image::{Bytes, Image};
 use crate::{Error, Finding};
@@ -14,17 +14,17 @@ use rustc_hash::FxHashMap;
 use std::io;
 use std::rc::Rc;
 
-/// Bytes of a line while nothing is known of the volume: a superblock.
+/// Bytes of a line before the volume's block size is known: a superblock.
 const LINE: u32 = ondisk::superblock::SBLOCKSIZE as u32;
-/// Times that a search starts over with what it lacked before.
+/// How often a search is repeated after reading what it lacked.
 const ATTEMPTS: usize = 17;
 
-/// A superblock to work with, and what was wrong with it.
+/// The superblock to use, and what was wrong with it.
 #[derive(Clone)]
 pub(crate) struct Opened {
     pub(crate) sb: Superblock,
     pub(crate) findings: Vec<Finding>,
-    /// A copy that is to be written anew.
+    /// A backup that must be rewritten.
     pub(crate) backup: Option<ByteOff>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) async fn open(disk: &Rc<dyn Disk>) -> Result<Opened, Error> {
     Ok(Opened { sb, findings, backup })
 }
 
-/// The search of `ondisk` reads through a plain closure. What is not there yet is noted, read, and the search repeated.
+/// The search of `ondisk` reads through a plain closure. Missing bytes are noted and read, and the search is repeated.
 struct Places {
     image: Image,
     read: FxHashMap<(u64, usize), Option<Bytes>>,
@@ -68,7 +68,7 @@ impl Places {
             if lacking.is_empty() {
                 break;
             }
-            // Most searches end at the first place; what the others hold is asked for when they do not.
+            // Most searches end at the first place; the other places are read only if this one does not.
             lacking.truncate(if attempt == 0 { 1 } else { usize::MAX });
             for (at, len) in lacking {
                 let bytes = self.bytes(ByteOff(at), len).await;
@@ -90,7 +90,7 @@ impl Places {
     }
 }
 
-/// Rules 1 and 2: the primary, or a copy in its place.
+/// Rules 1 and 2: returns the primary, or a copy in its place.
 async fn primary(places: &mut Places) -> Result<(Superblock, Vec<Finding>), Error> {
     let failure = match places.search(search::find).await {
         Ok(found) if found.superblock.volume_bytes() <= places.size => return Ok((found.superblock, vec![])),
@@ -126,14 +126,14 @@ fn restored(found: Found, why: String) -> (Superblock, Vec<Finding>) {
         Copy::Backup(c) => sb.geometry().byte(sb.geometry().cgsblock(c)),
     };
     if !search::PLACES.contains(&sb.at.0) {
-        // A copy that is damaged itself. Where it says that the primary is, nobody would find it.
+        // The copy itself is damaged. The place that it gives for the primary would never be searched.
         sb.at = ByteOff(if sb.format == ondisk::Format::Ufs1 { 8192 } else { 65536 });
         sb.fields.sblockloc = if sb.format == ondisk::Format::Ufs1 { 8192 } else { 65536 };
     }
     (sb, vec![Finding::SuperblockRestored { from: from.0, why }])
 }
 
-/// Rule 3: geometry equals that of the copies. Returns the last copy if it must be written anew.
+/// Rule 3: geometry equals that of the copies. Returns the last copy if it must be rewritten.
 async fn compare(
     places: &mut Places,
     sb: &mut Superblock,
@@ -164,11 +164,11 @@ async fn compare(
     Ok(Some(at))
 }
 
-/// The copy with which most copies agree, if it is not `sb` itself. Without check hashes a damaged copy can look well,
+/// The copy with which most copies agree, if it is not `sb` itself. Without check hashes a damaged copy can look valid,
 /// and so can a damaged primary; `trusted` says that nothing is known against the primary yet.
 async fn majority(places: &mut Places, sb: &Superblock, trusted: bool) -> Option<Superblock> {
     let (mut copies, mut asked): (Vec<Superblock>, Vec<ByteOff>) = (vec![], vec![]);
-    // A copy that differs may know of other places, where there are more like it.
+    // A copy that differs may give other places, where there are more like it.
     for turn in 0..3 {
         let differs = copies.iter().find(|copy| difference(sb, copy).is_some());
         let Some(geo) = (if turn == 0 { Some(sb) } else { differs }).map(Superblock::geometry) else { break };
@@ -181,17 +181,18 @@ async fn majority(places: &mut Places, sb: &Superblock, trusted: bool) -> Option
         }
     }
     if copies.is_empty() {
-        // The geometry that says where the copies are may be what is damaged; the search knows other ways.
+        // The geometry that gives the places of the copies may itself be damaged; the search has other ways to find
+        // them.
         copies.extend(places.search(search::find_backup).await.ok().map(|found| found.superblock));
     }
     let votes = |one: &Superblock| copies.iter().filter(|other| difference(one, other).is_none()).count();
     let own = votes(sb) + usize::from(trusted);
-    // Of two that agree, the one whose hash proves it right.
+    // Of two that agree, prefer the one that its hash confirms.
     let best = copies.iter().rev().max_by_key(|copy| (votes(copy), copy.hashes() != 0))?;
     (votes(best) > own || !trusted && votes(best) >= own).then(|| best.clone())
 }
 
-/// The first field of the geometry that differs: name, in the first, in the second.
+/// The first field of the geometry that differs: its name, and its value in `a` and in `b`.
 fn difference(a: &Superblock, b: &Superblock) -> Option<(&'static str, i64, i64)> {
     let fields = |f: &SbFields| -> [(&'static str, i64); 30] {
         [
@@ -233,7 +234,7 @@ fn difference(a: &Superblock, b: &Superblock) -> Option<(&'static str, i64, i64)
             ("fs_old_cpg", f.old_cpg.into()),
             ("fs_old_nrpos", f.old_nrpos.into()),
             ("fs_old_flags", i64::from(f.old_flags & 0x80)),
-            // FreeBSD and NetBSD mount each other's volumes, and leave their marks in the primary only.
+            // FreeBSD and NetBSD mount each other's volumes, and set their flags in the primary only.
             ("fs_flags of unknown meaning", sb.features().unknown.into()),
             ("dialect", i64::from(!matches!(sb.dialect, Dialect::FreeBsd | Dialect::NetBsd))),
         ]
@@ -242,7 +243,7 @@ fn difference(a: &Superblock, b: &Superblock) -> Option<(&'static str, i64, i64)
     pairs.map(|(a, b)| (a.0, a.1, b.1)).find(|&(_, a, b)| a != b)
 }
 
-/// A copy with the state of the damaged primary, as far as that is possible.
+/// A copy with the state of the damaged primary, as far as possible.
 fn graft(mut copy: Superblock, primary: &Superblock) -> Superblock {
     let (to, from) = (&mut copy.fields, &primary.fields);
     copy.at = primary.at;
@@ -282,7 +283,7 @@ fn known_flags(dialect: Dialect) -> u32 {
     }
 }
 
-/// Rules 4, 5 and 48, and hints that no kernel would take.
+/// Rules 4, 5 and 48, and hints that no kernel would accept.
 fn sanity(sb: &mut Superblock, findings: &mut Vec<Finding>) {
     let without_log = sb.features().wapbl_at.is_none();
     let (dialect, f) = (sb.dialect, &mut sb.fields);
@@ -300,7 +301,7 @@ fn sanity(sb: &mut Superblock, findings: &mut Vec<Finding>) {
             *value = right;
         }
     };
-    // A cluster summary goes with runs that long; FreeBSD refuses a volume where it does not.
+    // A cluster summary requires this value; otherwise FreeBSD refuses the volume.
     let contig = if f.contigsumsize > 0 { f.contigsumsize } else { 1 };
     within("fs_maxcontig", &mut f.maxcontig, 0, 65536, contig);
     within("fs_maxbpg", &mut f.maxbpg, 1, i32::MAX, f.bsize / 8);

@@ -1,7 +1,7 @@
-//! Rules of an inode that concern it alone: its type, its size, and which pointers they allow.
+//! Rules for a single inode: its type, its size, and which pointers they allow.
 //!
-//! Where FreeBSD's check clears an inode that breaks one of them, this one keeps what can be kept: a size or a stray
-//! pointer is put right, and only an inode without a type goes, unless it has the contents of a directory.
+//! FreeBSD's check clears an inode that breaks one of them; this one keeps as much as possible: a size or a stray
+//! pointer is repaired, and only an inode without a type is cleared, unless it has the contents of a directory.
 
 use crate::volume::Volume;
 use crate::walk::is_snapshot;
@@ -9,18 +9,18 @@ use crate::{Error, Finding};
 use ondisk::dinode::mode;
 use ondisk::{Dinode, FragNo, Ino};
 
-/// What became of an inode.
+/// The result for an inode.
 pub(crate) enum Shape {
-    /// As it was.
+    /// It was correct.
     Right,
-    /// Put right; to be written.
+    /// It was repaired and must be written.
     Changed,
-    /// Not an inode; to be cleared.
+    /// It is not an inode and must be cleared.
     Hopeless,
 }
 
 impl Volume {
-    /// Checks the rules and puts `dinode` right. Its mode is not 0, or it is not empty.
+    /// Checks the rules and repairs `dinode`. Its mode is not 0, or it is not empty.
     pub(crate) async fn shape(&mut self, ino: u32, dinode: &mut Dinode) -> Result<Shape, Error> {
         let before = dinode.clone();
         if !is_type(dinode.kind()) || ino == Ino::ROOT.0 && !dinode.is_dir() {
@@ -105,7 +105,7 @@ impl Volume {
             geo.maxfilesize
         };
         if size > most {
-            // The end of the last block is found in phase 1; until then the pointers decide.
+            // Phase 1 determines the end of the last block; until then the pointers decide.
             self.find(Finding::FileTooLarge { ino, size, limit: most });
             dinode.size = most;
         } else if let Some(right) = self.size_by_blocks(dinode).filter(|_| !is_snapshot(dinode)) {
@@ -114,8 +114,8 @@ impl Volume {
         }
     }
 
-    /// The size that goes with the direct pointers and the block count, if these agree with each other and the size
-    /// does not cover them: then it is the size that was damaged.
+    /// The size that matches the direct pointers and the block count, if these are consistent and the size does not
+    /// cover them: then the size was damaged.
     fn size_by_blocks(&self, dinode: &Dinode) -> Option<u64> {
         let geo = &self.geo;
         let last = dinode.db.iter().rposition(|pointer| !pointer.is_hole())? as u64;

@@ -1,4 +1,4 @@
-//! What the phases share: the image, the superblock, and what is known of fragments and inodes so far.
+//! State shared by the phases: the image, the superblock, and what is known of fragments and inodes so far.
 
 use crate::bits::Bits;
 use crate::dirty::Order;
@@ -10,14 +10,14 @@ use ondisk::{ByteOff, Cgx, Dinode, FragNo, Geometry, Ino, Superblock};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
-/// What an inode turned out to be.
+/// The state of an inode, as determined by the check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     #[default]
     Free,
     File,
     Dir,
-    /// A directory without contents: its names go, and then it goes.
+    /// A directory without contents: its names are removed, then it is freed.
     EmptyDir,
     /// An inode that its system keeps without a name: NetBSD's log and quotas.
     Hidden,
@@ -60,19 +60,19 @@ pub(crate) struct Dir {
     pub(crate) gone: bool,
 }
 
-/// A pointer to fragments that somebody else has.
+/// A pointer to fragments that already have an owner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dup {
     pub(crate) ino: u32,
     pub(crate) pointer: crate::walk::Pointer,
 }
 
-/// The volume under check. See the modules of the phases for what each does to it.
+/// The volume under check. The modules describe the phases.
 pub(crate) struct Volume {
     pub(crate) image: Image,
     pub(crate) sb: Superblock,
     pub(crate) geo: Geometry,
-    /// The geometry with a blind eye to check hashes: a wrong one is found and repaired, not refused.
+    /// The geometry for decoding without check hashes: a wrong one is found and repaired, not refused.
     pub(crate) lax: Geometry,
     pub(crate) mode: Mode,
     /// Seconds since 1970.
@@ -81,34 +81,34 @@ pub(crate) struct Volume {
     pub(crate) progress: Progress,
     /// Whether this round's findings go to the report.
     pub(crate) telling: bool,
-    /// Names of free inodes on a volume of soft updates, until it is known whether a path leads to them.
+    /// Names of free inodes on a volume of soft updates, until it is known whether the root reaches them.
     pub(crate) to_free: Vec<Finding>,
     /// Findings of this round.
     pub(crate) found: u64,
-    /// Of these, those that preening leaves to somebody.
+    /// Those of them that a preen leaves to the user.
     pub(crate) manual: u64,
 
-    /// Fragments that belong to somebody.
+    /// Fragments in use.
     pub(crate) used: Bits,
     pub(crate) groups: Vec<Group>,
     /// All directories, by inode number.
     pub(crate) dirs: Vec<Dir>,
     pub(crate) dups: Vec<Dup>,
     pub(crate) snapshots: Vec<u32>,
-    /// Block at which to look for free fragments next.
+    /// Block at which the next search for free fragments starts.
     pub(crate) rotor: u64,
-    /// The shortest run of fragments that was looked for in vain.
+    /// The shortest run of fragments for which a search has failed.
     pub(crate) no_room_for: u32,
     pub(crate) lost: Lost,
-    /// Inodes that the repair itself took, in this round or in one before.
+    /// Inodes that the repair itself allocated, in this round or in an earlier one.
     pub(crate) born: BTreeSet<u32>,
     /// Inodes that have more links than on the disk.
     pub(crate) raised: BTreeSet<u32>,
-    /// Blocks of which the repair has freed something, in this round or in one before.
+    /// Blocks of which the repair has freed something, in this round or in an earlier one.
     pub(crate) freed_blocks: FxHashSet<u64>,
-    /// The same of inodes.
+    /// Inodes that the repair has freed.
     pub(crate) freed_inodes: FxHashSet<u32>,
-    /// The links of `.` and `..` are counted: from then on, whoever makes a directory counts its own.
+    /// The links of `.` and `..` are counted: from then on, code that makes a directory must count them itself.
     pub(crate) dots_counted: bool,
 }
 
@@ -155,7 +155,7 @@ impl Volume {
         volume
     }
 
-    /// Forgets what the phases learned, to run them again on the repaired image.
+    /// Clears what the phases learned, to run them again on the repaired image.
     pub(crate) fn forget(&mut self) {
         (self.found, self.manual) = (0, 0);
         self.used = Bits::new(self.geo.size);
@@ -170,13 +170,13 @@ impl Volume {
         self.used.set(self.geo.csaddr.0, self.geo.csfrags().into());
     }
 
-    /// Notes a finding of the usual severity; its repair follows.
+    /// Records a finding of the default severity; its repair follows.
     pub(crate) fn find(&mut self, finding: Finding) {
         let severity = finding.severity();
         self.find_as(finding, severity);
     }
 
-    /// Notes a finding whose severity depends on the situation.
+    /// Records a finding whose severity depends on the situation.
     pub(crate) fn find_as(&mut self, finding: Finding, severity: Severity) {
         self.found += 1;
         self.manual += u64::from(severity == Severity::Manual);
@@ -185,9 +185,9 @@ impl Volume {
         }
     }
 
-    /// Soft updates was on, and so far nothing was found that it does not leave: what has no name was about to go. A check
-    /// that writes nothing reckons with that, too: with `lost+found` made in its memory it would tell of an inode and of
-    /// fragments that are in use and marked free, and nobody uses them.
+    /// Soft updates was on, and everything found so far is what it leaves: then a nameless file was being removed. A
+    /// check that writes nothing assumes that too: if it made `lost+found` in memory, it would report an inode and
+    /// fragments as in use but marked free, although nothing uses them.
     pub(crate) fn trusts_soft_updates(&self) -> bool {
         self.mode != Mode::Repair && self.sb.features().softdep && self.manual == 0
     }
@@ -198,20 +198,20 @@ impl Volume {
         }
     }
 
-    /// What is known of an inode; a number that the volume does not have is free.
+    /// What is known of an inode; one beyond those of the volume is free.
     #[inline]
     pub(crate) fn known(&self, ino: u32) -> Known {
         let group = self.groups.get((ino / self.geo.ipg) as usize);
         group.and_then(|group| group.inodes.get((ino % self.geo.ipg) as usize)).copied().unwrap_or_default()
     }
 
-    /// The same to change; `None` beyond the inodes in use.
+    /// The same, mutable; `None` beyond the inodes in use.
     pub(crate) fn known_mut(&mut self, ino: u32) -> Option<&mut Known> {
         let group = self.groups.get_mut((ino / self.geo.ipg) as usize)?;
         group.inodes.get_mut((ino % self.geo.ipg) as usize)
     }
 
-    /// Counts a link; negative to take it back.
+    /// Counts links; `by` may be negative.
     pub(crate) fn count_link(&mut self, ino: u32, by: i32) {
         if let Some(known) = self.known_mut(ino) {
             known.links = known.links.saturating_add_signed(by);
@@ -232,14 +232,15 @@ impl Volume {
         self.dirs.get(index).is_some_and(|dir| !dir.gone).then_some(index)
     }
 
-    /// It is no directory any more. Its place in the table stays: to close the gap each time would take too long.
+    /// Marks that this is no longer a directory. Its slot in the table stays: closing the gap each time would take too
+    /// long.
     pub(crate) fn forget_dir(&mut self, ino: u32) {
         if let Some(dir) = self.dir_mut(ino) {
             dir.gone = true;
         }
     }
 
-    /// The directory at a place in the table, if it still is one.
+    /// The directory in a slot of the table, if it still is one.
     pub(crate) fn dir_at(&self, index: usize) -> Option<Dir> {
         self.dirs.get(index).filter(|dir| !dir.gone).cloned()
     }
@@ -250,8 +251,8 @@ impl Volume {
         Ok(Dinode::decode(line.get(within..).unwrap_or_default(), &self.lax, Ino(ino))?)
     }
 
-    /// Inodes as they must be on the disk before a name more leads to them: those that the repair took, and those that
-    /// get a link more, with nothing else changed.
+    /// Inodes as they must be on the disk before an additional name leads to them: those that the repair allocated, and
+    /// those that gain a link, without other changes.
     pub(crate) async fn before_names(&mut self) -> Result<Vec<(ByteOff, Vec<u8>)>, Error> {
         let mut images = vec![];
         for ino in self.born.union(&self.raised).copied().collect::<Vec<_>>() {
@@ -285,12 +286,12 @@ impl Volume {
         self.image.write(at, bytes, Order::Inodes).await
     }
 
-    /// Makes an inode free, and what it has.
+    /// Frees an inode, and everything that it owns.
     pub(crate) async fn clear_inode(&mut self, ino: u32) -> Result<(), Error> {
         let dinode = self.dinode(ino).await?;
         self.release(&dinode).await?;
         self.freed_inodes.insert(ino);
-        // The generation stays, or a stale NFS handle would fit the next file with this number.
+        // The generation stays, otherwise a stale NFS handle would match the next file with this number.
         self.put_dinode(ino, &Dinode { gen_: dinode.gen_, ..Dinode::default() }).await?;
         if let Some(known) = self.known_mut(ino) {
             *known = Known::default();

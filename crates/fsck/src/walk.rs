@@ -1,8 +1,8 @@
-//! The pointers of an inode, in the order of the file: each indirect block before what it leads to.
+//! The pointers of an inode, in the order of the file: each indirect block before the blocks below it.
 //!
 //! The walk never follows a pointer before its caller has seen it, so the caller decides what may be followed: phase 1
-//! skips what is bad or already taken, and with that no walk can go in a circle. The stack is explicit and at most
-//! three indirect blocks deep.
+//! skips pointers that are bad or already claimed, so no walk can cycle. The stack is explicit and at most three
+//! indirect blocks deep.
 
 use crate::Error;
 use crate::dirty::Order;
@@ -11,7 +11,7 @@ use crate::volume::Volume;
 use ondisk::dinode::{flags, mode};
 use ondisk::{ByteOff, Dinode, FragNo, Geometry};
 
-/// Where a pointer is kept.
+/// Where a pointer is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
     Direct(usize),
@@ -25,16 +25,17 @@ pub(crate) enum Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pointer {
     pub(crate) slot: Slot,
-    /// The block of the file that it leads to; of an indirect block, the first one.
+    /// The file block that it leads to; for an indirect block, the first one.
     pub(crate) lbn: u64,
-    /// Indirect blocks still below: 0 for data.
+    /// Levels of indirect blocks below: 0 for data.
     pub(crate) level: usize,
     pub(crate) frag: FragNo,
     /// Fragments.
     pub(crate) count: u32,
 }
 
-/// Pointers that [`Walk::ahead`] looks at. Bounded, as one that may not take a run looks again behind each pointer.
+/// Pointers that [`Walk::ahead`] examines. Bounded, because a caller that cannot use a run calls it again at each
+/// pointer.
 const RUN_MAX: u32 = 64;
 
 struct Frame {
@@ -79,13 +80,14 @@ impl Walk {
         Walk { roots, ext: dinode.extb, size: dinode.size, extsize, next: 0, snapshot, below: None, stack: vec![] }
     }
 
-    /// Does not follow the pointer that came last.
+    /// Does not follow the pointer that was returned last.
     pub(crate) fn skip(&mut self) {
         self.below = None;
     }
 
-    /// How many of the pointers that come next lead to the blocks that follow on that of `last`, the one that came last,
-    /// both in the file and on the disk. Large files lie so: who can take all of them at once may [`Walk::pass`] them.
+    /// How many of the next pointers lead to blocks that are contiguous with the block of `last`, the pointer returned
+    /// last, both in the file and on the disk. This is common in large files: a caller that accepts all of them may
+    /// [`Walk::pass`] them.
     pub(crate) fn ahead(&self, geo: &Geometry, last: &Pointer) -> u32 {
         let Some(frame) = self.stack.last().filter(|_| last.level == 0 && matches!(last.slot, Slot::Block(_))) else {
             return 0;
@@ -98,19 +100,19 @@ impl Walk {
         (0..RUN_MAX.min(geo.nindir - frame.next)).take_while(leads_on).count() as u32
     }
 
-    /// Passes over the next `pointers`, which [`Walk::ahead`] has counted.
+    /// Skips the next `pointers`, which [`Walk::ahead`] has counted.
     pub(crate) fn pass(&mut self, pointers: u32) {
         if let Some(frame) = self.stack.last_mut() {
             frame.next += pointers;
         }
     }
 
-    /// The next pointer. Follows the one before, unless it was skipped.
+    /// The next pointer. Follows the previous one, unless it was skipped.
     pub(crate) async fn next(&mut self, volume: &mut Volume) -> Result<Option<Pointer>, Error> {
         self.next_in_image(&mut volume.image, &volume.geo).await
     }
 
-    /// The same in an image without a volume around it.
+    /// The same in an image without a [`Volume`].
     pub(crate) async fn next_in_image(&mut self, image: &mut Image, geo: &Geometry) -> Result<Option<Pointer>, Error> {
         if let Some(pointer) = self.below.take() {
             // Boxed: a future is moved before it is polled, and only the first pointer of an indirect block needs this one.
@@ -184,7 +186,7 @@ impl Walk {
     }
 }
 
-/// A snapshot's pointers 1 and 2 say that a block was free, or another snapshot's: both read as zeros.
+/// A snapshot's pointers 1 and 2 mean that a block was free, or belonged to another snapshot: both read as zeros.
 fn is_hole(frag: FragNo, snapshot: bool) -> bool {
     frag.is_hole() || snapshot && frag.0 <= 2
 }
@@ -215,7 +217,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Marks all that an inode has as free.
+    /// Marks everything that an inode owns as free.
     pub(crate) async fn release(&mut self, dinode: &Dinode) -> Result<(), Error> {
         let mut walk = Walk::new(self, dinode);
         while let Some(pointer) = walk.next(self).await? {

@@ -1,4 +1,4 @@
-//! Mounts an empty tree in memory, in the foreground: what the FUSE layer costs by itself.
+//! Mounts an empty in-memory tree, in the foreground: shows the cost of the FUSE layer alone.
 //!
 //! `cargo run --release -p ordo-fuse --example memfs -- DIR [writeback] [noxattr] [acl] [allow_other] [signals] [uring]`
 use fuse::{MountOptions, ServeOptions, TransportChoice, mount, serve};

@@ -1,16 +1,16 @@
-//! From the errors of a file system to the numbers of Linux: the only place that knows both.
+//! Translates errors of a file system to Linux errno values: the only place that knows both.
 
 use rustix::io::Errno;
 use vfs::{Error, Refusal};
 
-/// The number that the kernel gets for `error`.
+/// The errno that the kernel receives for `error`.
 pub(crate) fn errno(error: &Error) -> Errno {
     match error {
         Error::Refused(refusal) => refused(*refusal),
         Error::Io(_) => Errno::IO,
-        // EUCLEAN, as Linux's own file systems answer when what they read cannot be.
+        // EUCLEAN, as Linux's own file systems return for corrupted metadata.
         Error::Corrupt(_) => Errno::UCLEAN,
-        // A kind that was added after this was written: the call did not happen, more is not known.
+        // A kind that was added after this was written: the call failed, nothing more is known.
         _ => Errno::IO,
     }
 }

@@ -1,16 +1,16 @@
-//! Waiting for two things at once.
+//! Waiting for the first of two futures.
 
 use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
 
-/// Which of two.
+/// The output of one of two futures.
 pub(crate) enum First<A, B> {
     Left(A),
     Right(B),
 }
 
-/// Whichever is ready first; the other is dropped.
+/// Returns the output that is ready first; the other future is dropped.
 pub(crate) async fn first<A, B>(left: impl Future<Output = A>, right: impl Future<Output = B>) -> First<A, B> {
     let (mut left, mut right) = (pin!(left), pin!(right));
     std::future::poll_fn(|cx| {

@@ -6,10 +6,10 @@
 //! unmount()                 ends the mount and returns when the image can be moved
 //! ```
 //!
-//! `proto` knows the bytes of the protocol, `transport` the device, `server` what each request means, `mount` how a
-//! mount begins and ends, `background` how a server leaves its terminal. Why the transport is our own is written in
-//! `docs/decisions/0001-fuse-transport.md`.
-// Not `forbid`: `transport/uring.rs` shares memory with the kernel. Nothing else may be unsafe.
+//! `proto` encodes and decodes the protocol, `transport` accesses the device, `server` handles the requests, `mount`
+//! mounts and unmounts, `background` detaches a server from its terminal. `docs/decisions/0001-fuse-transport.md`
+//! explains why the transport is our own.
+// Not `forbid`: `transport/uring.rs` shares memory with the kernel. No other file may use unsafe code.
 #![deny(unsafe_code)]
 
 mod background;

@@ -30,7 +30,7 @@ struct Mounted {
 }
 
 impl Mounted {
-    /// One over each transport; for those that cannot be had, the reason is printed.
+    /// One mount over each transport; for a transport that is not available, the reason is printed.
     fn each(name: &'static str, opts: fn() -> ServeOptions) -> impl Iterator<Item = Mounted> {
         let transports = [TransportChoice::Classic, TransportChoice::Uring].into_iter().filter(move |transport| {
             let available = transport.available();
@@ -69,9 +69,9 @@ impl Mounted {
         self.dir.path().join(name)
     }
 
-    /// Unmounts and checks that the server gave everything back.
+    /// Unmounts, and checks that the server returned every lookup.
     fn end(mut self) {
-        // A child that another test starts has our open files too, until it has become its program.
+        // A child that another test starts also has our open files, until it has called exec.
         let mut tries = 0..500;
         let rt = Rt::real_time();
         let pause = || rt.block_on(rt.sleep(Duration::from_millis(10)));
@@ -90,7 +90,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // A test failed: its mount must not stay.
+        // A test failed: its mount must be removed.
         if self.server.is_some() {
             let _ = unmount(self.dir.path(), true);
         }
@@ -121,7 +121,7 @@ fn files_are_made_written_read_and_removed() {
         File::create(&file).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().len(), 0);
         assert_eq!(OpenOptions::new().write(true).create_new(true).open(&file).unwrap_err().raw_os_error(), Some(17));
-        // Open and without a name, it can still be used.
+        // An open file without a name can still be used.
         open.write_all(b"alive").unwrap();
         fs::remove_file(&file).unwrap();
         open.seek(SeekFrom::Start(0)).unwrap();
@@ -234,7 +234,7 @@ fn the_kernels_cached_attributes_stay_right() {
         let flags = rustix::fs::RenameFlags::NOREPLACE;
         let refused = rustix::fs::renameat_with(rustix::fs::CWD, &a, rustix::fs::CWD, &b, flags);
         assert_eq!(refused, Err(rustix::io::Errno::EXIST));
-        // A name that was not there, and then is.
+        // A name that did not exist, and then does.
         assert!(fs::metadata(m.path("later")).is_err());
         fs::hard_link(&a, m.path("later")).unwrap();
         assert_eq!(nlink(&m.path("later")), 2);
@@ -345,7 +345,7 @@ fn flags_and_acls_are_kept() {
         let mut back = [0; 100];
         let len = getxattr(m.path("file"), "system.posix_acl_access", &mut back).unwrap();
         assert_eq!(back[..len], acl);
-        // The kernel asks it: a user whom only the ACL knows may write.
+        // The kernel consults the ACL: a user whom only the ACL names may write.
         fs::set_permissions(m.dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let by = |uid: u32| format!("setpriv --reuid {uid} --regid {uid} --clear-groups sh -c 'echo x >> file' 2>&1");
         assert!(sh(&by(1234), m.dir.path()).0);

@@ -1,7 +1,7 @@
-//! The server as a process: into the background, and out of it by umount, by signals and by death.
+//! The server as a process: moved to the background, and ended by umount, by signals and by being killed.
 //!
-//! Not under the usual harness: the program runs itself again as the server. Over each transport. Without root
-//! or /dev/fuse, or where a transport is switched off, it says so and passes.
+//! Does not use the standard test harness: the program runs itself again as the server. Over each transport. Without
+//! root or /dev/fuse, or where a transport is switched off, it says so and passes.
 
 use fuse::{
     Background, MountError, MountOptions, ServeOptions, TransportChoice, Unmounted, background, mount, serve, unmount,

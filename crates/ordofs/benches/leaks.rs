@@ -1,9 +1,9 @@
-//! How fast a volume of 1 TiB with 1,000,000 files is mounted after a crash, how fast what it lost is reclaimed, and how
-//! long calls wait meanwhile: `cargo bench -p ordofs --bench leaks`.
+//! How fast a volume of 1 TiB with 1,000,000 files is mounted after a crash, how fast the leaked space is reclaimed,
+//! and how long calls wait meanwhile: `cargo bench -p ordofs --bench leaks`.
 //!
 //! `ORDO_LEAKS_DIR` says where the sparse image goes (about 5 GiB are written; default: the temporary directory),
-//! `ORDO_LEAKS_FILES` and `ORDO_LEAKS_DIRS` how many files and in how many directories. The page cache is emptied before
-//! the mount where the system lets us.
+//! `ORDO_LEAKS_FILES` and `ORDO_LEAKS_DIRS` how many files and in how many directories. The page cache is emptied
+//! before the mount where the system permits it.
 
 use ondisk::superblock::fields::flag;
 use ordofs::disk::FileOptions;
@@ -50,8 +50,8 @@ fn fill(image: &Path, files: u64, dirs: u64) {
     rt.block_on(mounted.unmount()).expect("the disk is well");
 }
 
-/// Soft updates remove one file in twenty, and are stopped while they make that durable: what they have not freed by then
-/// is lost.
+/// Removes one file in twenty under soft updates, and stops while that is being made durable: what is not freed by then
+/// is leaked.
 fn lose(image: &Path, files: u64, dirs: u64) {
     let rt = Rt::real_time();
     let options = MountOptions { scheme: Some("softupdates".into()), ..MountOptions::default() };
@@ -71,7 +71,7 @@ fn lose(image: &Path, files: u64, dirs: u64) {
     });
     let fs = mounted.fs().clone();
     rt.spawn(async move { drop(fs.syncfs().await) });
-    // Names are gone as soon as the first of what hung on them is given back; what follows from it takes longer.
+    // Names are removed as soon as the first ticket behind them is returned; the other effects take longer.
     let waiting = mounted.cache().ledger().outstanding();
     rt.block_on(async {
         while mounted.cache().ledger().outstanding() > waiting - waiting / 10 {
@@ -82,7 +82,7 @@ fn lose(image: &Path, files: u64, dirs: u64) {
     drop(mounted);
 }
 
-/// The superblock of a volume that crashed under soft updates.
+/// Writes the superblock of a volume that crashed under soft updates.
 fn crash(image: &Path) {
     let rt = Rt::real_time();
     let mut sb = locate(&rt, &spec(image), FileOptions::default()).expect("there is a volume").found.superblock;
@@ -93,11 +93,11 @@ fn crash(image: &Path) {
     let file = std::fs::OpenOptions::new().write(true).open(image).expect("the image is there");
     file.write_all_at(&bytes, sb.at.0).expect("it can be written");
     file.sync_all().expect("it can be written");
-    // Only root may.
+    // Only root may do this.
     let _ = std::fs::write("/proc/sys/vm/drop_caches", "3");
 }
 
-/// How long a call takes while the scan runs: a file is made, looked up, written and removed.
+/// Measures a call while the scan runs: a file is made, looked up, written and removed.
 async fn call(mounted: &Mounted, rt: &Rt, i: u64) -> Duration {
     let from = rt.now();
     let fs = mounted.fs();
@@ -125,7 +125,7 @@ fn main() {
         let options = MountOptions { scheme: Some("softupdates".into()), ..MountOptions::default() };
         let mounted = Mounted::open(&rt, &spec(&image), &options).expect("the volume can be mounted");
         assert_eq!(mounted.why_read_only(), None);
-        // One call on it, as its first user would make.
+        // One call, as the volume's first user would make it.
         let last = format!("/directory 0/file {}", files / dirs - 1);
         rt.block_on(resolve(mounted.fs(), last.as_bytes(), false)).map(drop).expect("it is there");
         println!("mount, and a first look: {:.3} s", rt.now().since(start).as_secs_f64());
@@ -154,6 +154,6 @@ fn main() {
         rt.block_on(mounted.unmount()).expect("the disk is well");
         rt.drop_tasks();
     }
-    // OK to ignore: an image that stays takes room, and does no other harm.
+    // OK to ignore: an image that stays only takes space.
     let _ = std::fs::remove_file(&image);
 }

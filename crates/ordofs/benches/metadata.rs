@@ -1,5 +1,5 @@
-//! What a call costs in process, on a RAM disk: `cargo bench -p ordofs`. The in-memory model is the peer: what is left
-//! when nothing has to fit a disk.
+//! The cost of calls in process, on a RAM disk: `cargo bench -p ordofs`. The in-memory model is measured for
+//! comparison: it shows the cost without a disk layout.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use model::MemFs;

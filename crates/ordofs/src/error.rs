@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The file or device cannot be opened, or somebody else has it.
+    /// The file or device cannot be opened, or is in use by another process.
     #[error(transparent)]
     Disk(#[from] disk::OpenError),
     /// A request that was needed to open the volume failed.
@@ -15,13 +15,13 @@ pub enum OpenError {
     /// There is no volume.
     #[error(transparent)]
     NotFound(#[from] ondisk::superblock::search::NotFound),
-    /// There is something else.
+    /// The disk contains something else.
     #[error(transparent)]
     NoVolume(#[from] crate::NoVolume),
-    /// What a disk carries cannot be read.
+    /// The contents of a disk cannot be read.
     #[error("what it carries cannot be read: {0}")]
     Contents(io::Error),
-    /// The volume cannot be mounted as asked.
+    /// The volume cannot be mounted with these options.
     #[error(transparent)]
     Mount(#[from] ffs::MountError),
     /// A new volume cannot have this shape.
@@ -30,7 +30,7 @@ pub enum OpenError {
     /// The image's file cannot be made.
     #[error("{0}: {1}")]
     Create(std::path::PathBuf, io::Error),
-    /// The suffix behind the image's name names no partition, or none that is there.
+    /// The suffix after the image's name does not name an existing partition.
     #[error("{0}")]
     BadSpec(String),
     /// More than one partition holds a volume.
@@ -47,7 +47,7 @@ pub enum OpenError {
         "the scheme {0} needs a log, and the volume has no file for one; make it with `ordo tune -o log=on`, or name another disk with log=PATH"
     )]
     NoLog(&'static str),
-    /// Volumes of this system have no place to say that they have a log.
+    /// Volumes of this system have no field that records a log.
     #[error("the scheme {0} keeps a log, and a volume of {1} has no place that says so; take another scheme")]
     NoLogThere(&'static str, ondisk::Dialect),
     /// The journal of the volume cannot be used.
@@ -61,7 +61,7 @@ pub enum OpenError {
     Volume(#[from] vfs::Error),
 }
 
-/// For callers who work with `std::io`. The error itself stays inside, with its text.
+/// For callers that use `std::io`. The error itself is kept inside, with its text.
 impl From<OpenError> for io::Error {
     fn from(error: OpenError) -> io::Error {
         io::Error::new(error.kind(), error)
@@ -69,7 +69,7 @@ impl From<OpenError> for io::Error {
 }
 
 impl OpenError {
-    /// The nearest kind that `std::io` knows.
+    /// The nearest kind of `std::io`.
     pub fn kind(&self) -> ErrorKind {
         match self {
             OpenError::Disk(disk::OpenError::Io { source, .. }) | OpenError::Create(_, source) => source.kind(),

@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// A place that may hold a volume, as the user names it.
+/// A place that may hold a volume, as the user specifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageSpec {
     /// The file or device.
@@ -26,7 +26,7 @@ pub struct ImageSpec {
 }
 
 impl ImageSpec {
-    /// Takes the suffix after the last `@` for a partition, unless a file with the whole name exists.
+    /// Parses a place. The suffix after the last `@` is a partition, unless a file with the whole name exists.
     ///
     /// # Errors
     /// `BadSpec` for a suffix that names no partition.
@@ -54,13 +54,13 @@ impl std::fmt::Display for ImageSpec {
 pub struct Located {
     /// The volume's own disk: the image, or a window on it.
     pub disk: Rc<dyn Disk>,
-    /// Where the superblock is, and what it says.
+    /// The superblock and its location.
     pub found: Found,
-    /// The disk of its log, where that is not a file of the volume.
+    /// The disk of its log, if the log is not a file of the volume.
     pub log: Option<Rc<dyn Disk>>,
 }
 
-/// Opens what `spec` names, whatever it holds: the image, or a part of it.
+/// Opens the image that `spec` names, or the part of it, whatever it contains.
 ///
 /// # Errors
 /// When the file cannot be opened or is in use, or when there is no such partition.
@@ -89,8 +89,8 @@ pub fn locate(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result<Located
     find_in(rt, &disk, spec, search::find_to_mount).map_err(|error| instead(rt, spec, &disk, error))
 }
 
-/// As [`locate`]; where no primary superblock can be used, a backup tells what the volume is. To look at a damaged
-/// volume, or to repair it.
+/// As [`locate`]; if no primary superblock can be used, a backup describes the volume. For inspecting or repairing a
+/// damaged volume.
 ///
 /// # Errors
 /// As [`locate`].
@@ -103,7 +103,7 @@ pub fn locate_damaged(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result
     }
 }
 
-/// Where nothing looks like a volume: what there is instead, if that is known.
+/// If no volume was found: the error that says what is there instead, if that is known.
 fn instead(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, error: OpenError) -> OpenError {
     let OpenError::NotFound(search::NotFound::Nothing { .. }) = &error else { return error };
     let parts = partitions(rt, disk).map(|table| table.partitions).unwrap_or_default();
@@ -118,10 +118,10 @@ pub fn locate_on(rt: &Rt, disk: Rc<dyn Disk>) -> Result<Located, OpenError> {
     find(rt, disk, search::find_to_mount)
 }
 
-/// The same volume, after its superblock was written. Only where that is must be right.
+/// The same volume, after its superblock was written. Only the superblock's location is taken from `located`.
 ///
 /// # Errors
-/// When it cannot be read, or is none.
+/// When it cannot be read, or is not valid.
 pub(crate) async fn located_again(located: Located) -> Result<Located, OpenError> {
     let Located { disk, found, log } = located;
     let at = found.superblock.at;
@@ -183,7 +183,7 @@ fn find(rt: &Rt, disk: Rc<dyn Disk>, search: Search) -> Result<Located, OpenErro
     Ok(Located { disk, found, log: None })
 }
 
-/// Reads any bytes, whatever the disk's sector.
+/// Reads any bytes, regardless of the disk's sector size.
 pub(crate) fn read_bytes(rt: &Rt, disk: &Rc<dyn Disk>, at: u64, bytes: &mut [u8]) -> io::Result<()> {
     let sector = u64::from(disk.info().sector);
     let start = at - at % sector;

@@ -1,4 +1,4 @@
-//! The logs of a volume at a mount: replayed where a crash left one, and begun anew for a scheme that keeps one.
+//! The logs of a volume at mount time: replayed after a crash, and started anew for a scheme that keeps one.
 
 use crate::image::{Located, located_again};
 use crate::{Notice, Notices, OpenError};
@@ -11,8 +11,8 @@ use ondisk::superblock::search::Copy;
 use ondisk::{Dialect, Endian};
 use rt::Rt;
 
-/// A volume that a crash left with a log, after its replay. The second is why there was none; the volume is as it was
-/// then. Nothing is replayed on what only a copy of the superblock, from its first day, describes.
+/// Replays the log of a volume that crashed with one. The second value is why it was not replayed; the volume is then
+/// unchanged. Nothing is replayed if only a backup superblock, as written by newfs, describes the volume.
 pub(crate) async fn replayed(
     rt: &Rt,
     located: Located,
@@ -54,13 +54,13 @@ pub(crate) struct PlaceForLog {
     extents: Vec<(DiskOff, u64)>,
     block: u32,
     frag: u32,
-    /// The `fs_mtime` that the mount must set.
+    /// The `fs_mtime` that the mount must write.
     stamp: Option<i64>,
     endian: Endian,
 }
 
-/// The place for the log of a scheme that keeps one. `None` where the scheme keeps none, and on a volume that was forced:
-/// what is wrong with it no record tells.
+/// The place for the log of a scheme that keeps one. `None` if the scheme keeps none, and if the mount of a dirty
+/// volume was forced: no record describes what is wrong with it.
 pub(crate) async fn place_for_log(
     rt: &Rt,
     located: &Located,
@@ -91,7 +91,7 @@ pub(crate) async fn place_for_log(
     }
 }
 
-/// Begins the log, and says in `opening` what the superblock must say of it.
+/// Starts the log, and stores in `opening` what the superblock must record about it.
 pub(crate) async fn begin_log(
     scheme: &dyn Scheme,
     place: PlaceForLog,

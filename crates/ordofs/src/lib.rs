@@ -1,4 +1,4 @@
-//! The library's face: open a volume, choose a scheme, work on its files.
+//! The library's interface: open a volume, choose a scheme, work on its files.
 //!
 //! ```
 //! use ordofs::{NewVolume, Volume};
@@ -14,7 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Volume`] and what it gives block the caller, with the names of `std::fs`:
+//! [`Volume`] and the types it returns block the caller, and use the names of `std::fs`:
 //!
 //! | `std::fs` | here |
 //! | --- | --- |
@@ -28,10 +28,10 @@
 //! | `hard_link`, `read_link`, `os::unix::fs::symlink`, `chown` | the same |
 //! | none | [`Volume::xattr`] and its kin, [`Volume::space`], [`Volume::sync`] |
 //!
-//! [`Mounted`] is the async face: the file system behind [`vfs::FileSystem`], on an executor of the caller's. This is
-//! the only crate that knows both layouts and schemes. Nothing here can be sent to another thread: a volume and its
-//! files live where it was mounted. Poll a call that changes the volume to its end: one whose future is dropped in the
-//! middle makes the volume read-only, and what was not synced before is then as after a crash.
+//! [`Mounted`] is the async interface: the file system behind [`vfs::FileSystem`], on the caller's executor. This is
+//! the only crate that knows both layouts and schemes. Nothing here is `Send`: a volume and its files stay on the
+//! thread that mounted it. Poll a call that changes the volume until it completes: a call that is cancelled (its future
+//! dropped) halfway makes the volume read-only, and what was not synced before is then as after a crash.
 
 #![forbid(unsafe_code)]
 

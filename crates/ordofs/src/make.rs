@@ -26,7 +26,7 @@ use std::rc::Rc;
 /// ```
 #[derive(Debug, Clone)]
 pub struct NewVolume {
-    /// Everything about its shape.
+    /// All parameters of its shape.
     pub params: NewfsParams,
 }
 
@@ -36,13 +36,13 @@ impl NewVolume {
         NewVolume { params: NewfsParams::new(Format::Ufs2, size) }
     }
 
-    /// Changes something about its shape.
+    /// Changes parameters of its shape.
     pub fn with(mut self, change: impl FnOnce(&mut NewfsParams)) -> NewVolume {
         change(&mut self.params);
         self
     }
 
-    /// Makes the volume in a file, which is made or gets the volume's size. What was there is lost.
+    /// Makes the volume in a file, which is created or resized to the volume's size. What was there is lost.
     ///
     /// # Errors
     /// When the file cannot be made or is in use, or the shape is impossible.
@@ -55,16 +55,16 @@ impl NewVolume {
         let found = file.metadata().map_err(failed)?;
         if found.is_file() {
             if found.len() > 0 {
-                // Refuses a file that somebody uses, before it is cut.
+                // Refuses a file that is in use, before it is truncated.
                 drop(FileDisk::open(&rt, path, &FileOptions::default())?);
             }
             file.set_len(0).and_then(|()| file.set_len(self.params.volume_bytes)).map_err(failed)?;
         }
-        // Only a file that was just cut is known to hold zeroes; a device holds what it held.
+        // Only a file that was just truncated is known to hold zeroes; a device keeps its old contents.
         self.create_on(&rt, Rc::new(FileDisk::open(&rt, path, &FileOptions::default())?), found.is_file())
     }
 
-    /// Makes the volume on a disk. `zeroed`: every byte of it is zero, and zeroes need not be written.
+    /// Makes the volume on a disk. `zeroed`: every byte of the disk is zero, so zeroes need not be written.
     ///
     /// # Errors
     /// When the shape is impossible, or the disk fails.

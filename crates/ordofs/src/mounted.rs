@@ -1,4 +1,4 @@
-//! A mounted volume: layout, scheme, cache and disk, put together. The async face.
+//! A mounted volume: layout, scheme, cache and disk, put together. The async interface.
 
 use crate::image::{ImageSpec, Located, locate_damaged};
 use crate::journal;
@@ -18,11 +18,11 @@ use vfs::Result;
 /// The file system of a mounted volume. Today there is one layout.
 pub type Fs = Ufs<Ffs>;
 
-/// A mounted volume, as programs use it that have more than one call under way.
+/// A mounted volume, for programs that have more than one call in progress.
 ///
-/// Calls name a file by a node, which is looked up, and forgotten when it is no longer needed; [`crate::path::Held`] does
-/// both, and [`crate::path::resolve`] walks a path. In virtual time, on a disk in memory, the same calls give the same
-/// run each time: good for tests.
+/// Calls identify a file by a node, which must be looked up, and forgotten when it is no longer needed;
+/// [`crate::path::Held`] does both, and [`crate::path::resolve`] walks a path. In virtual time, on a disk in memory,
+/// the same calls give the same run each time, which is useful for tests.
 ///
 /// ```
 /// use ordofs::disk::RamDisk;
@@ -62,12 +62,12 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Opens an image and mounts the volume in it. One whose first superblock is damaged is mounted read-only, from a
-    /// copy.
+    /// Opens an image and mounts the volume in it. If the first superblock is damaged, the volume is mounted read-only,
+    /// from a copy.
     ///
     /// # Errors
-    /// See [`OpenError`]. A volume that needs repair is no error: it is mounted read-only, and [`Mounted::why_read_only`]
-    /// says why.
+    /// See [`OpenError`]. It is not an error if a volume needs repair: it is mounted read-only, and
+    /// [`Mounted::why_read_only`] says why.
     pub fn open(rt: &Rt, spec: &ImageSpec, options: &MountOptions) -> std::result::Result<Mounted, OpenError> {
         let file = FileOptions {
             read_only: options.read_only,
@@ -82,7 +82,7 @@ impl Mounted {
         rt.block_on(Mounted::mount(rt, located, options))
     }
 
-    /// Mounts a volume on a disk that was opened before.
+    /// Mounts a volume on a disk that is already open.
     ///
     /// # Errors
     /// See [`Mounted::open`].
@@ -91,7 +91,7 @@ impl Mounted {
         Mounted::mount_with(rt, located, scheme, options).await
     }
 
-    /// Mounts a volume with a scheme of the caller's making: for the laboratory.
+    /// Mounts a volume with a scheme that the caller made: for the laboratory.
     ///
     /// # Errors
     /// See [`Mounted::open`].
@@ -178,22 +178,22 @@ impl Mounted {
         &self.fs
     }
 
-    /// The cache, for its counts.
+    /// The cache, for its counters.
     pub fn cache(&self) -> &Rc<Cache> {
         &self.cache
     }
 
-    /// The space of the volume as it is now. What is promised to be freed counts as free.
+    /// The current space of the volume. Space that is waiting to be freed counts as free.
     pub fn space(&self) -> vfs::StatFs {
         self.fs.layout().statfs()
     }
 
-    /// The format has a place for extended attributes.
+    /// Whether the format supports extended attributes.
     pub fn has_xattrs(&self) -> bool {
         self.fs.layout().geometry().format == ondisk::Format::Ufs2
     }
 
-    /// The volume's files may have access control lists (its superblock's flag says so).
+    /// Whether the volume's files may have access control lists (a flag of its superblock).
     pub fn has_acls(&self) -> bool {
         self.acls
     }
@@ -203,7 +203,7 @@ impl Mounted {
         &self.scheme
     }
 
-    /// Why the volume was mounted read-only although that was not asked for, and which command mends it.
+    /// Why the volume was mounted read-only although that was not requested, and which command repairs it.
     pub fn why_read_only(&self) -> Option<&str> {
         self.why_read_only.as_deref()
     }
@@ -219,17 +219,17 @@ impl Mounted {
         self.cache.health().reason()
     }
 
-    /// How far the reclaim of what a crash has left in use is.
+    /// The progress of reclaiming what a crash has leaked.
     pub fn leaks(&self) -> LeaksProgress {
         self.fs.leaks_progress()
     }
 
-    /// Waits until that reclaim is over. It runs by itself, beside other calls.
+    /// Waits until that reclaim has ended. It runs in the background, beside other calls.
     pub async fn leaks_ended(&self) -> LeaksProgress {
         self.fs.leaks_ended().await
     }
 
-    /// Writes everything, marks the volume clean, and lets go of the disk.
+    /// Writes everything, marks the volume clean, and closes the disk.
     ///
     /// # Errors
     /// `Io` when something could not be written: the volume is then marked as one that needs a check.
@@ -238,7 +238,7 @@ impl Mounted {
     }
 }
 
-/// Reclaims what a crash has left in use, and tells how that ended; an unmount before its end is no news.
+/// Reclaims what a crash has leaked, and sends a notice of the result; an unmount before the end sends none.
 async fn reclaim(fs: Weak<Fs>, notices: Notices) {
     Ufs::run_leaks(fs.clone()).await;
     let Some(done) = fs.upgrade().map(|fs| fs.leaks_progress()) else { return };

@@ -1,53 +1,53 @@
-//! What happens to a volume without a call that could tell its caller.
+//! Notices: events of a volume that no call can report to its caller.
 //!
-//! The engine tells whoever listens ([`crate::MountOptions::notices`]); where that goes, to a terminal or to the
-//! system's log, is the listener's to decide. Errors of calls are told to their callers, and not here.
+//! The engine sends them to the listener ([`crate::MountOptions::notices`]), which decides where they go, to a terminal
+//! or to the system's log. Errors of calls are returned to their callers, and are not notices.
 
 use crate::{LeaksProgress, UnreadLog};
 use std::fmt;
 use std::sync::Arc;
 
-/// One of these things.
+/// An event.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Notice {
     /// The first superblock cannot be used: the volume is read as the copy in this group describes it, and not written
     /// to.
     FromCopy {
-        /// The group.
+        /// The cylinder group.
         group: u32,
     },
-    /// A crash has left a log, which was not replayed, since the volume was to be mounted read-only.
+    /// A crash has left a log, which was not replayed because the mount is read-only.
     LogUnread(UnreadLog),
-    /// The volume was mounted read-only, though that was not asked for. Why, and what mends it.
+    /// The volume was mounted read-only although that was not requested. Contains the reason and the remedy.
     ReadOnly(String),
     /// The log that a crash had left was replayed.
     Replayed(fsck::Replayed),
     /// The volume turned read-only while it was mounted, for this reason.
     TurnedReadOnly(Arc<str>),
-    /// Contents of a file could not be written. They stay in memory, and are tried again.
+    /// Contents of a file could not be written. They stay in memory, and the write is tried again.
     WriteFailed(String),
-    /// What a crash of soft updates had left in use was looked for, found and freed.
+    /// What a crash under soft updates had leaked was searched for, found and freed.
     Reclaimed(LeaksProgress),
-    /// The search for it ended early: why.
+    /// That search ended early, for this reason.
     NotReclaimed(String),
-    /// The volume was dropped without an unmount, and was unmounted then: `Err` says what went wrong.
+    /// The volume was dropped without an unmount, and was unmounted then. `Err` contains the failure.
     Dropped(Result<(), String>),
 }
 
-/// How much a notice matters, from the least.
+/// The severity of a notice, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// All is as it should be.
+    /// Everything is in order.
     Note,
-    /// Not all that was asked for can be done.
+    /// Not everything that was requested can be done.
     Warning,
     /// Something was lost, or may be.
     Error,
 }
 
 impl Notice {
-    /// How much it matters.
+    /// Its severity.
     pub fn weight(&self) -> Weight {
         match self {
             Notice::Replayed(_) | Notice::Reclaimed(_) | Notice::Dropped(Ok(())) => Weight::Note,
@@ -85,17 +85,17 @@ impl fmt::Display for Notice {
 
 type Listener = dyn Fn(&Notice) + Send + Sync;
 
-/// Who is told. By default nobody is.
+/// The listener for notices. The default is none.
 #[derive(Clone, Default)]
 pub struct Notices(Option<Arc<Listener>>);
 
 impl Notices {
-    /// Calls `listener` for each. It is called in the middle of things, and must not come back to the volume.
+    /// Calls `listener` for each notice. It is called in the middle of operations, and must not call the volume.
     pub fn to(listener: impl Fn(&Notice) + Send + Sync + 'static) -> Notices {
         Notices(Some(Arc::new(listener)))
     }
 
-    /// Somebody listens.
+    /// Whether there is a listener.
     pub fn is_heard(&self) -> bool {
         self.0.is_some()
     }

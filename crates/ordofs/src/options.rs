@@ -1,4 +1,4 @@
-//! How a volume is opened.
+//! Mount options.
 
 use crate::Notices;
 use buf::{CacheOptions, Syncer};
@@ -9,65 +9,67 @@ use schemes::Settings;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What may be chosen when a volume is mounted. The names are those of `ordo mount -o`.
+/// Mount options. Their names are those of `ordo mount -o`.
 #[derive(Debug, Clone)]
 pub struct MountOptions {
-    /// Nothing is changed.
+    /// Change nothing.
     pub read_only: bool,
-    /// Mount a dirty volume, or one that needs a check, read-write all the same.
+    /// Mount read-write even if the volume is dirty or needs a check.
     pub force: bool,
     /// The name of the scheme; `None` takes the volume's, see [`default_scheme`].
     pub scheme: Option<String>,
     /// Memory for the cache, in bytes.
     pub cache: usize,
-    /// What is chosen about the scheme.
+    /// Settings of the scheme.
     pub settings: Settings,
-    /// The disk of the scheme's log, where that is not a file of the volume.
+    /// The disk of the scheme's log, if the log is not a file of the volume.
     pub log: Option<PathBuf>,
-    /// Overrides what the disk says about its cache.
+    /// Overrides what the disk reports about its volatile cache.
     pub volatile_cache: Option<bool>,
     /// Bypass the kernel's page cache of the image.
     pub direct: bool,
-    /// Reading a file does not change its time of last access.
+    /// Reading a file does not update its time of last access.
     pub noatime: bool,
-    /// What the superblock remembers as the place of the last mount.
+    /// The mount point to record in the superblock.
     pub mount_point: String,
-    /// Who is told of what no call tells.
+    /// The listener for events that no call reports.
     pub notices: Notices,
     /// How memory and disk are used.
     pub engine: Engine,
 }
 
-/// How the engine uses memory and disk. The defaults are for machines of today; the laboratory sets them as those were
-/// that it models.
+/// How the engine uses memory and disk. The defaults suit today's machines; the laboratory sets the values of the
+/// machines that it models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Engine {
     /// The order of waiting requests.
     pub scheduler: Scheduler,
-    /// Neighbouring requests go to the disk as one.
+    /// Merge adjacent requests into one.
     pub merge: bool,
-    /// When a change that nobody asks for leaves. Where that is [`Syncer::Within`] a time, [`Settings::commit`] says which.
+    /// When the syncer writes a change that no caller syncs. If that is [`Syncer::Within`] a time, [`Settings::commit`]
+    /// sets it.
     pub syncer: Syncer,
-    /// Bufs that are written at once to make room, or to keep little enough dirty: more can be merged, and whoever reads
-    /// waits longer behind them.
+    /// The number of bufs that are written at once to free memory, or to stay below the dirty limit: with more, more
+    /// can be merged, but reads wait longer behind them.
     pub batch: usize,
-    /// Bytes of dirty bufs beyond which whoever makes more waits for the disk; `None`: half of the cache.
+    /// The dirty limit in bytes: a writer above it waits for the disk. `None`: half of the cache.
     pub dirty: Option<usize>,
-    /// Bytes that are kept for copies on their way, on a machine whose memory is full; `None`: `dirty` is the only bound.
+    /// Bytes that are reserved for copies in flight when memory is full; `None`: `dirty` is the only bound.
     pub spare: Option<usize>,
-    /// How far a sequential reader is read ahead of, in bytes.
+    /// How far to read ahead of a sequential reader, in bytes.
     pub read_ahead: u64,
-    /// What a sequential writer fills before it leaves, in bytes; 0: contents wait for the syncer.
+    /// The size of a cluster that a sequential writer fills before it is written, in bytes; 0: contents wait for the
+    /// syncer.
     pub cluster: u32,
     /// Where new directories go.
     pub spread: Spread,
 }
 
-/// How long a change that nobody asks for may be in memory only, where nothing else was said (`commit=`).
+/// How long a change may stay only in memory if no caller syncs it; the default of `commit=`.
 pub const COMMIT: Duration = Duration::from_secs(5);
 
 impl MountOptions {
-    /// When a change that nobody asks for leaves.
+    /// When the syncer writes a change that no caller syncs.
     pub(crate) fn syncer(&self) -> Syncer {
         match (self.engine.syncer, self.settings.commit) {
             (Syncer::Within(_), Some(age)) => Syncer::Within(age),
@@ -113,10 +115,10 @@ impl Default for MountOptions {
     }
 }
 
-/// The scheme of a new volume that nobody chose one for.
+/// The scheme of a new volume if none was chosen.
 pub const DEFAULT_SCHEME: &str = "softupdates";
 
-/// The scheme of a volume that nobody chose one for: what its own flags say, and [`DEFAULT_SCHEME`] where they say nothing.
+/// The scheme of a volume if none was chosen: the one that its flags name, or [`DEFAULT_SCHEME`] if they name none.
 pub fn default_scheme(superblock: &Superblock) -> &'static str {
     if superblock.features().suj { "suj" } else { DEFAULT_SCHEME }
 }

@@ -1,19 +1,19 @@
-//! Files of a mounted volume by path, and what a directory holds.
+//! Files of a mounted volume by path, and the names in a directory.
 //!
 //! P1. A path never leaves the volume: symbolic links are followed within it, and `..` stops at its root.
-//! P2. A lookup is taken back when its [`Held`] is dropped.
+//! P2. A lookup is undone when its [`Held`] is dropped.
 
 use std::rc::Rc;
 use vfs::{Attr, Entry, FileSystem, Kind, Name, NodeId, Refusal, Result};
 
-/// Symbolic links that one path may lead through.
+/// The most symbolic links in one path.
 const MAX_LINKS: usize = 40;
 
-/// A node that is looked up, until this is dropped.
+/// A node that stays looked up until this is dropped.
 pub struct Held<F: FileSystem> {
     fs: Rc<F>,
     pub(crate) entry: Entry,
-    /// The root needs no lookup.
+    /// False for the root, which needs no lookup.
     counted: bool,
 }
 
@@ -37,12 +37,12 @@ impl<F: FileSystem> Held<F> {
         &self.fs
     }
 
-    /// The node, valid as long as this lives.
+    /// The node; valid as long as `self` lives.
     pub fn node(&self) -> NodeId {
         self.entry.node
     }
 
-    /// Attributes as they were when it was looked up.
+    /// The attributes at the time of the lookup.
     pub fn attr(&self) -> &Attr {
         &self.entry.attr
     }
@@ -52,15 +52,15 @@ impl<F: FileSystem> Held<F> {
         self.attr().kind == Kind::Directory
     }
 
-    /// What `name` means in this directory.
+    /// Looks up `name` in this directory.
     ///
     /// # Errors
-    /// `NotFound`, `NotDirectory`, `Invalid` for what is no name, `Io`, `Corrupt`.
+    /// `NotFound`, `NotDirectory`, `Invalid` for an invalid name, `Io`, `Corrupt`.
     pub async fn lookup(&self, name: &[u8]) -> Result<Held<F>> {
         Ok(Held::new(&self.fs, self.fs.lookup(self.node(), Name::new(name)?).await?))
     }
 
-    /// The same; `None` where there is nothing.
+    /// The same; `None` if the name does not exist.
     ///
     /// # Errors
     /// As [`Held::lookup`].
@@ -72,7 +72,8 @@ impl<F: FileSystem> Held<F> {
         }
     }
 
-    /// The names in this directory in order, without `.` and `..`; and why there are not more, if it is damaged.
+    /// The names in this directory in order, without `.` and `..`; and the error that cut the list short, if it is
+    /// damaged.
     pub async fn names(&self) -> (Vec<Vec<u8>>, Result<()>) {
         let mut names = Vec::new();
         let mut take = |entry: vfs::DirEntry<'_>| {
@@ -95,7 +96,7 @@ impl<F: FileSystem> Drop for Held<F> {
     }
 }
 
-/// Walks a path from the root; a last symbolic link is followed if `follow`.
+/// Walks a path from the root; if `follow`, a last symbolic link is followed.
 ///
 /// # Errors
 /// `NotFound`, `NotDirectory`, `Io`, `Corrupt`; `Invalid` for too many links.
@@ -136,7 +137,7 @@ pub async fn resolve<F: FileSystem>(fs: &Rc<F>, path: &[u8], follow: bool) -> Re
 /// The directory above the last name of a path, and that name.
 ///
 /// # Errors
-/// `Invalid` where there is no last name; else as [`resolve`].
+/// `Invalid` if there is no last name; otherwise as [`resolve`].
 pub async fn parent<'p, F: FileSystem>(fs: &Rc<F>, path: &'p [u8]) -> Result<(Held<F>, Name<'p>)> {
     let end = path.iter().rposition(|&b| b != b'/').map_or(0, |at| at + 1);
     let start = path[..end].iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);

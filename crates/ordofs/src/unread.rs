@@ -1,21 +1,22 @@
-//! What a reader is not shown: a log that waits to be replayed. Nothing is written for a reader, so no log is replayed.
+//! A log that waits to be replayed, which a reader does not see: a read-only mount writes nothing, so no log is
+//! replayed.
 
 use ondisk::Superblock;
 
-/// A log whose contents what is read does not have.
+/// A log whose changes are missing in what is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnreadLog {
-    /// Of transactions, ours: nothing at its place counts before the replay.
+    /// OrdoFS's transaction log: before the replay the metadata in place may be old or inconsistent.
     #[error("its log was not replayed: what is shown may be old or broken; ordo fsck -p replays it")]
     Transactions,
-    /// Of soft updates, FreeBSD's: every name leads to a file as it is without it.
+    /// FreeBSD's journal of soft updates: even without it every name leads to a file.
     #[error(
         "its journal was not replayed: link counts and free space may be old, and files without a name are still \
          there; ordo fsck -p replays it"
     )]
     Intents,
-    /// NetBSD's, which this program does not read.
+    /// NetBSD's log, which this program does not read.
     #[error(
         "its log of NetBSD (WAPBL) was not replayed: what is shown is what was there before the log, and may be old or \
          broken; mount and unmount it on NetBSD, which replays it"

@@ -1,5 +1,5 @@
-//! What has come of age is durable, however busy or quiet the callers are, under every scheme. The power of a volume is cut:
-//! what is older than the mount lets things grow (`commit=`), and a little, is there.
+//! An expired change is durable, however busy or quiet the callers are, under every scheme. The power of a volume is
+//! cut: all changes older than the limit (`commit=`), plus a small margin, must be there.
 
 mod common;
 
@@ -18,20 +18,20 @@ use workload::random::{Op, Outcome, Player};
 const WHO: Caller = Caller { uid: 0, gid: 0, umask: 0o022, privileged: true };
 /// How long names are made.
 const TIME: Duration = Duration::from_secs(60);
-/// What a change may take from its age on until it is durable on a volume that is never quiet: what it waits for is used by
-/// others, and leaves without what they did meanwhile.
+/// The time from the expiry of a change until it is durable on a volume that is never quiet: the bufs it depends on are
+/// in use by other calls, and are written without those calls' changes.
 const BUSY: Duration = Duration::from_secs(4);
-/// The same on a quiet volume: a log is written a sweep earlier than what it is of.
+/// The same on a quiet volume: a log is written one sweep before the bufs that it covers.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// What is there before: files with their names and contents, all of it durable.
+/// The state before: files with their names and contents, all durable.
 const BEFORE: &str =
     "mkdir old 755; create old/grows 644; write old/grows 0 5000 1; create old/name 644; create old/goes 644;
     write old/goes 0 100000 2; create old/both 644; link old/both old/other; mkdir old/dir 755; create old/dir/in 644;
     create old/short 644; write old/short 0 300000 3; create old/was 644; write old/was 0 9000 4;
     create old/over 644; write old/over 0 20000 8";
-/// What must be durable: each kind of change of names, sizes, contents and attributes. The last one waits under all schemes:
-/// contents that are overwritten in place, which no name and no log takes along.
+/// The changes that must become durable: each kind of change of names, sizes, contents and attributes. The last one
+/// waits under all schemes: contents that are overwritten in place, which no name and no log writes along.
 const CALLS: &str =
     "mkdir d 755; mkdir d/e 755; create d/e/f 644; write d/e/f 0 70000 5; create d/e/g 600; symlink d/l ../x;
     write old/grows 5000 300000 6; rename old/name d/e/moved replace; unlink old/goes; unlink old/other;
@@ -39,7 +39,7 @@ const CALLS: &str =
     rename d/new old/was replace; chmod old/both 600; mkdir d/e/h 755; rmdir d/e/h;
     write old/over 100 1000 9";
 
-/// What a volume needs to be mounted with `scheme`.
+/// Prepares a volume for being mounted with `scheme`.
 fn prepared(rt: &Rt, ram: &RamDisk, scheme: &Known) {
     let on = Some(JournalChange::On(None));
     let tuning = match scheme.wants_log() {
@@ -50,7 +50,7 @@ fn prepared(rt: &Rt, ram: &RamDisk, scheme: &Known) {
     tuning.apply_on(rt, Rc::new(ram.clone())).expect("there is room for a log");
 }
 
-/// Mounted, with `commit=` these seconds if any, on a disk whose writes take `takes`.
+/// Mounts with `commit=` these seconds, if given, on a disk whose writes take `takes`.
 fn mount(rt: &Rt, ram: &RamDisk, scheme: &Known, commit: Option<u64>, takes: Duration) -> Mounted {
     let disk = Rc::new(Slow { rt: rt.clone(), ram: ram.clone(), takes });
     let mut options = MountOptions { scheme: Some(scheme.name.into()), ..MountOptions::default() };
@@ -58,7 +58,7 @@ fn mount(rt: &Rt, ram: &RamDisk, scheme: &Known, commit: Option<u64>, takes: Dur
     rt.block_on(Mounted::mount(rt, located(ram, disk), &options)).expect("the volume can be mounted")
 }
 
-/// What a power cut leaves now, as the next mount shows it.
+/// What a power cut would leave now, as seen by the next mount.
 fn cut<T>(ram: &RamDisk, scheme: &Known, look: impl AsyncFn(&ordofs::Fs) -> T) -> T {
     let (rt, cut) = (Rt::virtual_time(2), ram.snapshot());
     cut.power_cut();
@@ -77,7 +77,7 @@ async fn play(fs: &ordofs::Fs, calls: &str) {
     }
 }
 
-/// All but the schemes' own logs, and what follows from a removal: the space, and the count of what has another name.
+/// Everything except the schemes' own logs and the delayed effects of a removal: the space, and link counts.
 async fn seen(fs: &ordofs::Fs) -> Tree {
     let mut tree = look(fs).await.expect("it can be read");
     tree.space = Default::default();
@@ -86,8 +86,8 @@ async fn seen(fs: &ordofs::Fs) -> Tree {
     tree
 }
 
-/// Makes the changes, and nothing else any more. `is_early` at this time after them not all of it is durable, if that is a
-/// time at all; at their age all of it is.
+/// Makes the changes, and nothing else. If `early` is given, not all of them are durable at that time after the
+/// changes; when they have expired, all are.
 fn quiet(scheme: &Known, commit: Option<u64>, early: Option<Duration>) {
     for millis in [200, 950] {
         let rt = Rt::virtual_time(1);
@@ -98,7 +98,7 @@ fn quiet(scheme: &Known, commit: Option<u64>, early: Option<Duration>) {
         rt.block_on(async {
             play(&fs, BEFORE).await;
             fs.syncfs().await.expect("the disk is well");
-            // Where between two sweeps the calls come.
+            // Determines where between two sweeps the calls come.
             rt.sleep(Duration::from_millis(millis)).await;
         });
         rt.block_on(play(&fs, CALLS));
@@ -115,7 +115,7 @@ fn quiet(scheme: &Known, commit: Option<u64>, early: Option<Duration>) {
             assert_eq!(left.leaves.get(path.as_bytes()), Some(leaf), "{name}, commit {commit:?}, {millis} ms: {path}");
         }
         assert_eq!(left, wanted, "{}, commit {commit:?}, {millis} ms", scheme.name);
-        // What follows from a removal is a change of its own: of counts, and then of maps.
+        // The effects of a removal are changes of their own: of link counts, and then of bitmaps.
         rt.block_on(rt.sleep_until(called + 3 * (age + QUIET)));
         assert!(mounted.cache().is_settled(), "{}: something is dirty", scheme.name);
         rt.block_on(mounted.unmount()).expect("the disk is well");
@@ -132,14 +132,14 @@ fn what_was_done_is_durable_five_seconds_later_under_every_scheme() {
 fn commit_says_how_old_a_change_may_become_under_every_scheme() {
     for scheme in schemes::ALL {
         quiet(scheme, Some(1), None);
-        // The last change waits under all of them, and nobody has asked for it.
+        // The last change waits under all of them, and no call syncs it.
         quiet(scheme, Some(60), Some(Duration::from_secs(50)));
     }
 }
 
-/// Makes a name, takes away the one before the last hundred, and waits for `pause`, again and again; a write of the disk
-/// takes as long, so that something always waits while a name is made. One name in fifty stays. Returns how many that are
-/// old enough a crash has left, and panics where one of them is missing.
+/// Makes a name, removes the one a hundred names before it, and waits for `pause`, again and again. A write of the disk
+/// takes as long, so that a write is always in flight while a name is made. One name in fifty stays. Returns how many
+/// names are old enough that a crash must leave them, and panics if one of them is missing.
 fn left_after_a_cut(scheme: &Known, commit: Option<u64>, pause: Duration) -> usize {
     let rt = Rt::virtual_time(1);
     let ram = fresh(&rt, SHAPES[0], 512 << 20).volatile(true);

@@ -1,6 +1,6 @@
-//! A volume without room: every call that takes space fails at the first fragment that is missing, at the second, and
-//! so on until it succeeds, and at the first inode. A call that failed has changed nothing: the tree is the same, the
-//! counts are the same, fsck finds nothing; and when there is room again the call succeeds.
+//! A full volume: every call that allocates fails at the first missing fragment, at the second, and so on until it
+//! succeeds, and at the first inode. A failed call has changed nothing: the tree is the same, the counts are the same,
+//! fsck finds nothing; and when there is space again the call succeeds.
 
 mod common;
 
@@ -18,12 +18,12 @@ use workload::Session;
 
 const BLOCK: u64 = 4096;
 const FRAG: u64 = 512;
-/// Fragments after which any of the calls has room: three blocks of pointers, one of data, one for a tail.
+/// Fragments with which each of the calls succeeds: three blocks of pointers, one of data, one for a tail.
 const MOST: u64 = 64;
-/// Fragments in as many blocks: many calls want a whole block, and would never succeed.
+/// Fragments in as many blocks: many calls need a whole block, and would never succeed.
 const FEW: u64 = 9;
 
-/// Calls that take space. The directory `full` has no room for another name.
+/// Calls that allocate. The directory `full` has no room for another name.
 const CALLS: &[&str] = &[
     "create in full",
     "mkdir",
@@ -46,7 +46,7 @@ const CALLS: &[&str] = &[
     "link an unnamed file into full",
 ];
 
-/// Calls that only UFS2 has.
+/// Calls that only UFS2 supports.
 const ATTRIBUTES: &[&str] = &[
     "first attribute",
     "longer attributes",
@@ -63,7 +63,7 @@ fn name(name: &str) -> Name<'_> {
 const ACL: &[u8] = b"\x02\0\0\0\x01\0\x07\0\xff\xff\xff\xff\x02\0\x06\0\x07\0\0\0\x04\0\x05\0\xff\xff\xff\xff\
     \x10\0\x07\0\xff\xff\xff\xff\x20\0\x05\0\xff\xff\xff\xff";
 
-/// What the calls work on.
+/// Prepares the files for the calls.
 async fn prepare<F: FileSystem>(fs: &F, format: Format) -> Result<()> {
     let s = Session::new(fs);
     s.write_file("fragment", &[1; 700]).await?;
@@ -75,7 +75,7 @@ async fn prepare<F: FileSystem>(fs: &F, format: Format) -> Result<()> {
     s.mkdir_all("moved").await?;
     s.mkdir_all("heir").await?;
     let _full = s.mkdir_all("full").await?;
-    // Entries of 16 bytes behind two of 12: what is left in the first chunk is too short for another one.
+    // Entries of 16 bytes after two of 12: the rest of the first chunk is too short for another one.
     for i in 0..30 {
         s.write_file(&format!("full/{i:07}"), b"").await?;
     }
@@ -94,7 +94,7 @@ async fn prepare<F: FileSystem>(fs: &F, format: Format) -> Result<()> {
     Ok(())
 }
 
-/// Takes all space: whole blocks first, then fragments.
+/// Allocates all space: whole blocks first, then fragments.
 async fn fill<F: FileSystem>(fs: &F) -> Result<()> {
     let s = Session::new(fs);
     for i in 0..300 {
@@ -107,7 +107,7 @@ async fn fill<F: FileSystem>(fs: &F) -> Result<()> {
     Ok(())
 }
 
-/// Frees `frags` fragments: side by side, or no two of them in one block.
+/// Frees `frags` fragments: adjacent, or no two of them in one block.
 async fn free<F: FileSystem>(fs: &F, frags: u64, scattered: bool) -> Result<()> {
     let s = Session::new(fs);
     let was = fs.statfs().await?.free_frags;
@@ -195,12 +195,12 @@ fn change(ram: &RamDisk, what: &str, work: impl AsyncFnOnce(&Mounted) -> Result<
 }
 
 async fn picture(mounted: &Mounted) -> Tree {
-    // What was removed is freed by the upkeep, a moment later.
+    // The upkeep task frees removed files a moment later.
     mounted.cache().rt().yield_now().await;
     look(&**mounted.fs()).await.expect("the disk is well")
 }
 
-/// Makes the call on a volume that has no room for it, and again when it has. `true`: it had room.
+/// Makes the call on a full volume, and again when it has space. Returns `true` if it succeeded the first time.
 fn refused(ram: &RamDisk, scheme: &str, call_name: &str, what: &str, more: impl AsyncFnOnce(&Mounted)) -> bool {
     let rt = Rt::virtual_time(8);
     let mounted = common::mount(&rt, ram, scheme);

@@ -1,7 +1,7 @@
 //! The device shrinks, disappears or turns read-only while it is mounted, and two mounts want one image.
 //!
-//! What goes away is told as an I/O error or as a read-only volume, whatever was under way; nothing panics, nothing
-//! waits for ever, the unmount ends. Of two writers of one image the second is refused, by whatever name it comes.
+//! The loss is reported as an I/O error or as a read-only volume, whatever was in progress; nothing panics, nothing
+//! hangs, the unmount ends. Of two writers of one image the second is refused, by whatever name it opens the image.
 
 mod common;
 
@@ -20,7 +20,7 @@ use std::time::Duration;
 use workload::Session;
 use workload::random::{Features, Generator, Op, Outcome, Player, Shape};
 
-/// What has become of a device.
+/// The state of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Now {
     Well,
@@ -30,7 +30,7 @@ enum Now {
     Short(u64),
 }
 
-/// A device that something becomes of.
+/// A device whose state changes.
 #[derive(Clone)]
 struct Fickle {
     disk: Rc<dyn Disk>,
@@ -77,7 +77,7 @@ impl Disk for Fickle {
     }
 }
 
-/// Plays a script; after `until` operations the device becomes `then`.
+/// Runs a script; after `until` operations the device becomes `then`.
 fn play(seed: u64, until: usize, then: Now, scheme: &str) {
     let what = format!("seed {seed}, {then:?} after {until} steps, {scheme}");
     let rt = Rt::virtual_time(seed);
@@ -118,12 +118,12 @@ fn play(seed: u64, until: usize, then: Now, scheme: &str) {
         let synced = mounted.fs().syncfs().await;
         assert!(synced.is_ok() == mounted.degraded().is_none(), "{what}: {synced:?}, {:?}", mounted.degraded());
     });
-    // Beyond the place where the device ends now there may be nothing that anybody wanted.
+    // The lost part of the device may never have been accessed.
     let noticed = mounted.degraded().is_some() || !matches!(then, Now::Short(_));
     let unmounted = rt.block_on(mounted.unmount());
     assert!(!noticed || matches!(unmounted, Err(Error::Io(_))), "{what}: {unmounted:?}");
     rt.drop_tasks();
-    // The device comes back as it was when it went.
+    // The device comes back as it was before.
     let rt = Rt::virtual_time(0);
     assert!(!common::check(&rt, &ram, fsck::Mode::Repair).left, "{what}");
     common::assert_clean(&rt, &ram, &what);
@@ -165,7 +165,7 @@ fn a_file_that_is_cut_under_its_mount_is_noticed() {
                 session.fs.syncfs().await.expect("all is well");
                 let file = std::fs::OpenOptions::new().write(true).open(&image).expect("it is there");
                 file.set_len(left).expect("a file can be cut");
-                // What is in memory may still be read, and written there.
+                // What is in memory may still be read, and changed there.
                 let _ = session.read_file("kept").await;
                 let _ = session.write_file("late", &[2; 100_000]).await;
                 let _ = session.mkdir_all("later").await;
@@ -183,7 +183,7 @@ fn a_file_that_is_cut_under_its_mount_is_noticed() {
     }
 }
 
-/// Mounts, if it may.
+/// Mounts, if possible.
 fn mount(image: &Path, read_only: bool) -> Result<Volume, OpenError> {
     let volume = Volume::open(image)?;
     if read_only { volume.read_only().mount() } else { volume.mount() }
@@ -201,7 +201,8 @@ fn a_second_writer_is_refused_by_whatever_name_it_comes() {
     for (first_read_only, second_read_only) in [(false, false), (false, true), (true, false), (true, true)] {
         let first = mount(&named(&image, "@s1"), first_read_only).expect("nobody has it");
         for path in [&image, &link, &twin] {
-            // Without a name of a partition: there are two, and it is in use before they are looked for.
+            // Without a partition's name as well: there are two partitions, and the image is in use before they are
+            // searched.
             for part in ["@s1", "@s2", ""] {
                 let what = format!("{} after one that is read-only: {first_read_only}", named(path, part).display());
                 match mount(&named(path, part), second_read_only) {
@@ -222,7 +223,7 @@ fn a_second_writer_is_refused_by_whatever_name_it_comes() {
         first.unmount().expect("the disk is well");
         mount(&named(&link, "@s2"), false).expect("nobody has it any more").unmount().expect("the disk is well");
     }
-    // Even a volume that is dropped, as after a crash, lets go of its image.
+    // Even a volume that is dropped, as after a crash, closes its image.
     drop(mount(&named(&image, "@s2"), false).expect("nobody has it"));
     mount(&named(&image, "@s2"), true).expect("nobody has it any more").unmount().expect("it changed nothing");
 }

@@ -1,5 +1,5 @@
-//! The journals with many users at once, with a log that is short, and with calls that are given up: nobody waits for ever,
-//! nothing is lost, the log goes round. In virtual time.
+//! The journals with many users at once, with a short log, and with cancelled calls: no call waits for ever, nothing is
+//! lost, the log wraps around. In virtual time.
 
 mod common;
 
@@ -49,7 +49,7 @@ fn give_log(rt: &Rt, ram: &RamDisk, size: Option<u64>) {
     log.apply_on(rt, Rc::new(ram.clone())).expect("there is room for a log");
 }
 
-/// Transactions that were written since the mount.
+/// Transactions written since the mount.
 fn transactions(mounted: &Mounted) -> u64 {
     let counters = mounted.scheme().counters();
     counters.iter().find(|(name, _)| *name == "log_transactions").expect("a journal counts them").1
@@ -68,7 +68,7 @@ async fn put(fs: &Rc<Fs>, name: &str, len: usize) -> Result<()> {
     Ok(())
 }
 
-/// Files that an fsync has made durable and nobody has removed since, or will: either name, length, and what is in each byte.
+/// Files that an fsync has made durable and that no user removes: either name, length, and the value of each byte.
 type Kept = Rc<RefCell<Vec<([String; 2], usize, u8)>>>;
 
 /// Makes, writes, renames and removes files in a directory of its own; every fifth time with an fsync.
@@ -101,7 +101,7 @@ async fn user(fs: Rc<Fs>, rt: Rt, number: u64, kept: Kept) -> Result<()> {
     Ok(())
 }
 
-/// What is in the file of this path.
+/// The contents of the file at this path.
 async fn contents(fs: &Rc<Fs>, path: &str) -> Result<Vec<u8>> {
     let mut file = Held::root(fs).await?;
     for name in path.split('/') {
@@ -116,7 +116,7 @@ fn many_users_at_once_end_and_leave_a_sound_volume() {
         let rt = Rt::virtual_time(7);
         let ram = fresh(&rt, common::SHAPES[0], 96 << 20);
         give_log(&rt, &ram, Some(1 << 20));
-        // A cache that is far too small as well, so that bufs must leave while calls run.
+        // Also with a cache that is far too small, so that bufs must be evicted while calls run.
         for (round, cache) in [64 << 20, 2 << 20].into_iter().enumerate() {
             let mounted = mount(&rt, &ram, *case, cache);
             let (ended, fs) = (Rc::new(Cell::new(0)), mounted.fs().clone());
@@ -146,7 +146,7 @@ fn many_users_at_once_end_and_leave_a_sound_volume() {
     }
 }
 
-/// `mkdir -p` and files that are overwritten: no call of them has to wait for the log, or fills a transaction.
+/// `mkdir -p` and overwritten files: no such call has to wait for the log, or fills a transaction.
 #[test]
 fn what_changes_no_name_forces_no_log() {
     for case in CASES {
@@ -163,7 +163,7 @@ fn what_changes_no_name_forces_no_log() {
             fs.syncfs().await.unwrap();
             let file = Held::root(&fs).await.unwrap().lookup(b"file").await.unwrap();
             let before = transactions(&mounted);
-            // Twice what fills a transaction of any journal, in less time than one is open.
+            // Twice as many as fill a transaction of any journal, in less time than a transaction is open.
             for _ in 0..7000 {
                 // Its times change.
                 rt.sleep(Duration::from_micros(50)).await;
@@ -181,7 +181,7 @@ fn what_changes_no_name_forces_no_log() {
     }
 }
 
-/// The same power cut many times over: what was made durable by fsync is there, and fsck -p leaves nothing to find.
+/// The same power cut many times over: what fsync made durable is there, and after fsck -p nothing is left to find.
 #[test]
 fn what_fsync_promised_is_there_after_a_cut_in_the_middle_of_many_users() {
     for case in CASES {
@@ -225,7 +225,7 @@ fn what_fsync_promised_is_there_after_a_cut_in_the_middle_of_many_users() {
     }
 }
 
-/// A pointer to contents that are not there would show what lay there before.
+/// A pointer to contents that were not written would show the old contents of the block.
 #[test]
 fn contents_that_cannot_be_written_end_the_log_before_it_has_the_pointer() {
     for case in [("block-journal", "data=ordered"), ("wafs", "logmode=group,data=ordered"), ("wafs", "allocinit=all")] {
@@ -237,11 +237,11 @@ fn contents_that_cannot_be_written_end_the_log_before_it_has_the_pointer() {
         let mounted = mount_on(&rt, &ram, Rc::new(faulty), case, 64 << 20);
         let fs = mounted.fs().clone();
         rt.block_on(async {
-            // Calls that are durable on return are told at once, the others by the sync.
+            // Calls that are durable on return report the error at once, the others are reported by the sync.
             let _ = put(&fs, "victim", 20_000).await;
             let _ = put(&fs, "later", 10).await;
             assert!(fs.syncfs().await.is_err(), "{case:?}");
-            // The log's own time comes, and it must not go on either.
+            // The log's own timer expires, and it must not continue either.
             rt.sleep(Duration::from_secs(10)).await;
         });
         assert!(mounted.degraded().is_some(), "{case:?}");
@@ -264,7 +264,7 @@ fn contents_that_cannot_be_written_end_the_log_before_it_has_the_pointer() {
     }
 }
 
-/// What only the log has is nobody's to throw away but the user's.
+/// Changes that only the log has may be discarded only by the user.
 #[test]
 fn a_damaged_log_is_left_alone_by_whoever_was_not_asked_to_give_it_up() {
     for (case, unit) in [(("wafs", "logmode=sync"), 4096), (("block-journal", "logmode=sync"), 4096)] {
@@ -285,7 +285,7 @@ fn a_damaged_log_is_left_alone_by_whoever_was_not_asked_to_give_it_up() {
         drop(fs);
         rt.block_on(mounted.unmount()).expect("it is unmounted in order");
         rt.drop_tasks();
-        // Behind the first transactions, before the last ones.
+        // After the first transactions, before the last ones.
         for at in 2..6 {
             crashed.poke(begin + at * unit, &[0xa5; 512]);
         }
@@ -314,7 +314,7 @@ fn a_damaged_log_is_left_alone_by_whoever_was_not_asked_to_give_it_up() {
     }
 }
 
-/// Calls that fail for want of space leave nothing in the log that never goes home.
+/// Calls that fail for lack of space leave no block in the log that is never written in place.
 #[test]
 fn a_volume_that_is_full_again_and_again_goes_on() {
     for case in CASES {
@@ -331,7 +331,7 @@ fn a_volume_that_is_full_again_and_again_goes_on() {
                 }
                 assert!(made > 20, "{case:?}: {made} files in round {round}");
                 for n in 0..=made {
-                    // The last one was perhaps made before there was no room.
+                    // The last one may have been made before the space ran out.
                     let name = format!("f{round}-{n}");
                     let _ = fs.unlink(fs.root(), Name::new(name.as_bytes()).expect("a name")).await;
                 }
@@ -349,7 +349,7 @@ fn a_volume_that_is_full_again_and_again_goes_on() {
     }
 }
 
-/// As after a crash, and no alarm of a ticket's.
+/// As after a crash, and without an alarm about lost tickets.
 #[test]
 fn a_volume_that_is_dropped_in_the_middle_is_one_after_a_crash() {
     for case in CASES {
@@ -408,7 +408,7 @@ impl Disk for Slow {
     }
 }
 
-/// Ends with the future, or with the `left`th time that it has to wait.
+/// Ends when the future does, or cancels it at the `left`th time that it has to wait.
 struct GivenUp<F> {
     call: Pin<Box<F>>,
     left: u32,
@@ -429,7 +429,8 @@ impl<F: Future> Future for GivenUp<F> {
     }
 }
 
-/// A directory in a group of its own, a file in it that needs indirect blocks, moved out of it; an older file is removed.
+/// A directory in a group of its own, a file in it that needs indirect blocks, moved out of it; an older file is
+/// removed.
 async fn changes(fs: &Rc<Fs>) -> Result<()> {
     let who = Caller { privileged: true, ..Caller::default() };
     let name = |name: &'static str| Name::new(name.as_bytes());
@@ -441,8 +442,8 @@ async fn changes(fs: &Rc<Fs>) -> Result<()> {
     fs.unlink(fs.root(), name("older")?).await
 }
 
-/// Given up wherever it waits, a call of which a part was done turns the volume read-only. Without that the part would be in
-/// the next transaction, or the next transaction would wait for its end.
+/// A call that is cancelled after part of it was done turns the volume read-only, wherever it was waiting. Otherwise
+/// the part would be in the next transaction, or the next transaction would wait for the call's end.
 #[test]
 fn a_call_that_is_given_up_leaves_a_volume_as_after_a_crash() {
     for case in CASES.iter().chain(&[("sync", ""), ("softupdates", ""), ("suj", "")]) {
@@ -469,7 +470,7 @@ fn a_call_that_is_given_up_leaves_a_volume_as_after_a_crash() {
             };
             let fs = mounted.fs().clone();
             rt.block_on(put(&fs, "other", 10)).expect("there is room");
-            // Somebody else, who waits for a transaction when the call is given up.
+            // Another task, which waits for a transaction when the call is cancelled.
             let other = Rc::new(RefCell::new((false, None)));
             rt.spawn({
                 let (fs, other, rt) = (fs.clone(), other.clone(), rt.clone());

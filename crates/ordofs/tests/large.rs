@@ -1,4 +1,4 @@
-//! The far ends: a directory of a million names, and a file with bytes a terabyte away.
+//! Extremes: a directory of a million names, and a file with bytes a terabyte away.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The blocking face, each call once, as a program uses it that knows `std::fs`; and what is left of a volume whose
+//! The blocking interface, each call once, as used by a program that knows `std::fs`; and the state of a volume whose
 //! program dies.
 
 use ordofs::disk::FileOptions;
@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// An image in a directory of its own, which goes with it.
+/// An image in a directory of its own, which is removed with it.
 struct Image {
     dir: tempfile::TempDir,
 }
@@ -30,7 +30,7 @@ impl Image {
         Volume::open(self.path()).expect("a plain path").scheme(scheme).mount().expect("there is a volume")
     }
 
-    /// What fsck finds.
+    /// The number of fsck's findings.
     fn findings(&self) -> u64 {
         let rt = Rt::real_time();
         let spec = ImageSpec::parse(&self.path()).expect("a plain path");
@@ -41,7 +41,7 @@ impl Image {
     }
 }
 
-/// A volume in use, unmounted and judged at the end.
+/// Runs `work` on a volume, which is unmounted and checked at the end.
 fn with_volume(work: impl FnOnce(&Volume) -> io::Result<()>) {
     let image = Image::new();
     let volume = image.open("async");
@@ -87,7 +87,7 @@ fn files_are_opened_as_std_opens_them() {
         assert_eq!(kind(OpenOptions::new().write(true).open(v, "/")), ErrorKind::IsADirectory);
         assert_eq!(kind(v.create("/f/below")), ErrorKind::NotADirectory);
 
-        // A symbolic link to nothing: the file is made where it leads, unless it must be new.
+        // A dangling symbolic link: the file is made at its target, unless it must be new.
         v.create_dir("/d")?;
         v.symlink("../made", "/d/link")?;
         assert_eq!(kind(OpenOptions::new().write(true).create_new(true).open(v, "/d/link")), ErrorKind::AlreadyExists);
@@ -325,7 +325,7 @@ fn a_volume_that_is_abandoned_is_one_after_a_crash() {
     drop(late);
     volume.abandon();
 
-    // Nobody has the image any more, and it must be checked before it is written to.
+    // The image is free again, and must be checked before it is written to.
     let volume = image.open("sync");
     assert!(volume.is_read_only());
     let why = volume.mounted().why_read_only().expect("it was not asked for");

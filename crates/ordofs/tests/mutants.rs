@@ -1,5 +1,5 @@
-//! Seeded bugs at work: each of them changes what the engine waits for in a small workload, and none of them shows while
-//! the power is on.
+//! Seeded bugs in effect: each of them changes what the engine waits for in a small workload, and none of them is
+//! visible without a power cut.
 
 mod common;
 
@@ -17,7 +17,7 @@ const FRAGMENT: u64 = 512;
 /// Blocks after which a sequential writer's cluster is full.
 const CLUSTER: u64 = (1 << 20) / BLOCK;
 
-/// A mutant of this scheme, and how often it did something else, after a workload that meets every kind of step.
+/// A mutant of this scheme, and how often it changed the behaviour, in a workload with every kind of step.
 fn changes(scheme: &str, spec: MutantSpec) -> u64 {
     let (rt, name) = (Rt::virtual_time(7), spec.name.clone());
     let shape = (Format::Ufs2, Endian::Little, BLOCK as u32, FRAGMENT as u32);
@@ -64,7 +64,7 @@ async fn file<'a>(s: &S<'a>, path: &str) -> Result<Held<'a, Fs>> {
     s.create(&dir, name).await
 }
 
-/// Names come and go, so many that directories grow and inodes are initialised.
+/// Creates and removes so many names that directories grow and inodes are initialised.
 async fn names(s: &S<'_>) -> Result<()> {
     let root = s.root().await?;
     for i in 0..60 {
@@ -88,7 +88,7 @@ async fn names(s: &S<'_>) -> Result<()> {
     Ok(())
 }
 
-/// To names that are free, and over names that are not.
+/// Renames to new names, and over existing ones.
 async fn renames(s: &S<'_>) -> Result<()> {
     let root = s.root().await?;
     for i in 0..3 {
@@ -103,7 +103,7 @@ async fn renames(s: &S<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Files that grow where the next fragment is taken, and are cut.
+/// Files that grow where the next fragment is in use, and are truncated.
 async fn fragments(s: &S<'_>) -> Result<()> {
     for i in 0..3 {
         let path = format!("grows{i}");
@@ -128,7 +128,7 @@ async fn attributes(s: &S<'_>) -> Result<()> {
     Ok(())
 }
 
-/// With an indirect block, of which a part is cut off.
+/// A file with an indirect block, of which a part is cut off.
 async fn large(s: &S<'_>) -> Result<()> {
     for i in 0..2 {
         let large = file(s, &format!("large{i}")).await?;
@@ -139,7 +139,7 @@ async fn large(s: &S<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A file whose blocks lie apart, and are brought together when all of them are dirty.
+/// A file whose blocks are scattered, and are moved together when all of them are dirty.
 async fn cluster(s: &S<'_>) -> Result<()> {
     let (apart, between) = (file(s, "apart").await?, file(s, "between").await?);
     for block in 0..CLUSTER {

@@ -1,4 +1,4 @@
-//! What a volume says that no call tells: dropped, read from a copy of its superblock, failing, recovered.
+//! Notices of a volume: dropped, read from a backup superblock, failing, recovered.
 
 use ordofs::vfs::{Error, Refusal};
 use ordofs::{NewVolume, Notice, OpenError, OpenVolume, Tuning, Volume};
@@ -35,7 +35,7 @@ impl Image {
     }
 }
 
-/// All that is told.
+/// All notices so far.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<Notice>>>);
 

@@ -1,5 +1,5 @@
-//! Random operations on a volume and on the model: every answer is the same, the trees are the same, after a remount,
-//! too, and fsck finds nothing. Each shape of volume, each scheme, seeds that a failure names.
+//! Random operations on a volume and on the model: every answer is the same, the trees are the same, also after a
+//! remount, and fsck finds nothing. Each shape of volume, each scheme; a failure names its seed.
 
 mod common;
 
@@ -12,7 +12,7 @@ use std::rc::Rc;
 use vfs::{Caller, FileSystem, Name, Stamp};
 use workload::random::{Divergence, Features, Generator, Op, Rules, Shape, compare_trees, differential, shrink};
 
-/// Plays `ops` on both; what differs first, or what fsck says.
+/// Runs `ops` on both; returns the first difference, or the findings of fsck.
 fn play(shape: usize, scheme: &str, seed: u64, ops: &[Op]) -> Result<(), Divergence> {
     let rt = Rt::virtual_time(seed);
     let ram = fresh(&rt, SHAPES[shape], 24 << 20);
@@ -28,7 +28,7 @@ fn play(shape: usize, scheme: &str, seed: u64, ops: &[Op]) -> Result<(), Diverge
     });
     let rules = Rules { who: Caller { privileged: true, ..Caller::default() }, every: 200 };
     if let Err(first) = rt.block_on(differential(&model, &**mounted.fs(), ops, rules)) {
-        // Dropped as it is it would panic for the tickets that it holds, and nobody would learn of the difference.
+        // Dropping it now would panic about its outstanding tickets, and hide the difference.
         let _ = rt.block_on(mounted.unmount());
         return Err(first);
     }
@@ -42,7 +42,7 @@ fn play(shape: usize, scheme: &str, seed: u64, ops: &[Op]) -> Result<(), Diverge
     Ok(())
 }
 
-/// Seeds to go through; `ORDO_SEEDS=500` goes through that many more, for the whole form of the test.
+/// The seeds to run; `ORDO_SEEDS=500` adds that many, for the full test.
 fn seeds(from: u64, short: u64) -> std::ops::Range<u64> {
     let more = std::env::var("ORDO_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     from..from + short + more
@@ -68,7 +68,7 @@ fn features(shape: usize) -> Features {
         ours.and(Features::probe(&MemFs::timeless()).await.expect("the model can be tried"))
     });
     rt.block_on(mounted.unmount()).expect("the disk is well");
-    // FreeBSD's UFS1 has no room for the device numbers that the generator likes.
+    // FreeBSD's UFS1 has no room for the device numbers that the generator uses.
     Features { devices: both.devices && SHAPES[shape].0 == ondisk::Format::Ufs2, ..both }
 }
 

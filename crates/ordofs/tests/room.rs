@@ -1,5 +1,5 @@
-//! Space and numbers that only wait to be freed are not missing: on a full volume what was just removed can be used again at
-//! once, by every call that takes some.
+//! Space and inodes that wait to be freed are not missing: on a full volume what was just removed can be used again at
+//! once, by every call that allocates.
 
 mod common;
 
@@ -24,7 +24,7 @@ async fn remove(mounted: &Mounted, name: &str) {
     fs.unlink(fs.root(), Name::new(name.as_bytes()).expect("a name")).await.expect("it is there");
 }
 
-/// Takes every number, gives some back, and needs them.
+/// Allocates every inode, frees some, and needs them again.
 async fn all_numbers(mounted: &Mounted) {
     let mut made = 0;
     while make(mounted, &format!("n{made}")).await.is_ok() {
@@ -43,7 +43,7 @@ async fn all_numbers(mounted: &Mounted) {
     }
 }
 
-/// Takes all space, gives some back, and needs it in each of the ways.
+/// Allocates all space, frees some, and needs it again in each of the ways.
 async fn all_space(mounted: &Mounted) {
     let fs = mounted.fs();
     let root = fs.root();

@@ -1,8 +1,8 @@
-//! `cargo bench -p ordo-wafs [-- DIR]`: what the log costs, by the wall clock. Files go to DIR, which should be on the disk
-//! that is meant.
+//! `cargo bench -p ordo-wafs [-- DIR]`: the cost of the log in wall-clock time. Files are written to DIR, which should
+//! be on the disk to be measured.
 //!
-//! Three goals: appending records of 64 KiB at 80 per cent of the disk's own sequential bandwidth; a million records of 100
-//! bytes a second, asynchronous, in RAM; reading a log of 128 MiB after a crash in under three seconds.
+//! Three goals: appending records of 64 KiB at 80 per cent of the disk's own sequential bandwidth; a million records of
+//! 100 bytes a second, asynchronous, in RAM; reading a log of 128 MiB after a crash in under three seconds.
 
 use disk::{Block, Disk, DiskOff, FileOptions, Kind, Queue, QueueOptions, RamDisk};
 use rt::Rt;
@@ -49,7 +49,7 @@ fn seconds(rt: &Rt, work: impl AsyncFnOnce()) -> f64 {
     rt.now().since(began).as_secs_f64()
 }
 
-/// Two million records through a log of 64 MiB: four laps and more.
+/// Two million records through a log of 64 MiB: more than four laps.
 fn in_ram() -> f64 {
     const RECORDS: usize = 2_000_000;
     let rt = Rt::real_time();
@@ -73,7 +73,7 @@ fn open(rt: &Rt, path: &Path, direct: bool) -> Rc<dyn Disk> {
     disk::open(rt, path, &FileOptions { direct, ..FileOptions::default() }).unwrap()
 }
 
-/// A gigabyte to the end of a file that has all its blocks, and a flush: through the log, and without it.
+/// Writes a gigabyte to a file whose blocks are all allocated, and flushes: through the log, and without it.
 fn bandwidth(path: &Path, direct: bool, way: &str) {
     const BYTES: u64 = 1 << 30;
     let size = BYTES + (64 << 20);
@@ -103,11 +103,11 @@ fn bandwidth(path: &Path, direct: bool, way: &str) {
     println!("append, 64 KiB, {way}: {logged} MB/s; the disk alone {plain} MB/s; ratio {ratio:.2}");
 }
 
-/// Writes of 1 MiB, sixteen on their way at a time.
+/// Writes of 1 MiB, sixteen in flight at a time.
 fn sequential(path: &Path, direct: bool, from: u64, bytes: u64) -> f64 {
     const PIECE: u64 = 1 << 20;
     let rt = Rt::real_time();
-    // Behind the log's own beginning, which must stay.
+    // After the log's own beginning, which must not be overwritten.
     let queue = Queue::new(&rt, open(&rt, path, direct), QueueOptions::default());
     let image = Block::copy_of(&vec![5; PIECE as usize]).image();
     let took = seconds(&rt, async || {
@@ -129,7 +129,7 @@ fn sequential(path: &Path, direct: bool, from: u64, bytes: u64) -> f64 {
     took
 }
 
-/// Fills a log of 128 MiB, and opens it and reads every record, as after a crash.
+/// Fills a log of 128 MiB, then opens it and reads every record, as after a crash.
 fn replay(path: &Path, direct: bool, length: usize, way: &str) {
     Log::create(path, 128 << 20, MakeOptions::default()).unwrap();
     let rt = Rt::real_time();

@@ -1,4 +1,4 @@
-//! Where a log lies, and how its endless line of bytes is laid round in a circle.
+//! Where a log lies, and how its unbounded line of bytes is mapped onto a circle.
 
 use crate::superblock::{RECORDS_AT, SLOT, SUPERBLOCK, Superblock, UNIT_LEAST, UNIT_MOST, UNITS_LEAST};
 use crate::{Error, Lsn};
@@ -8,11 +8,11 @@ use std::ops::Range;
 use std::rc::Rc;
 
 /// The place of a log: a whole disk, or parts of the disk that a queue serves. A file system's log on its own disk
-/// shares that disk's queue, for only one may stand on a disk.
+/// shares that disk's queue, because a disk may have only one.
 #[derive(Clone)]
 pub struct Place {
     queue: Queue,
-    /// In their order, none empty: address, bytes, and bytes of those before.
+    /// Non-empty extents in order: address, length, and total length of those before.
     extents: Rc<[(DiskOff, u64, u64)]>,
     len: u64,
 }
@@ -33,7 +33,7 @@ impl Place {
         Place::parts(queue, &[(at, len)])
     }
 
-    /// These extents of the disk of `queue`, one behind the other: a file's blocks.
+    /// A place of these extents of the disk of `queue`, in order: for example the blocks of a file.
     ///
     /// # Errors
     /// As [`Place::part`].
@@ -47,7 +47,7 @@ impl Place {
         Ok(Place { queue: queue.clone(), extents: known.into(), len })
     }
 
-    /// The places on the disk of `len` bytes from byte `from` of the log's own on.
+    /// The disk addresses of `len` bytes of the place, from byte `from` on.
     fn runs(&self, from: u64, len: u64) -> Vec<(DiskOff, usize)> {
         let first = self.extents.partition_point(|extent| extent.2 + extent.1 <= from);
         let (mut runs, mut at, end) = (Vec::new(), from, from + len);
@@ -62,23 +62,23 @@ impl Place {
         runs
     }
 
-    /// Where a slot is. A superblock is no longer than a sector, and each extent is whole sectors. In a place that is too
-    /// short it is where the disk ends, so that the disk refuses it.
+    /// The address of a slot. A superblock is no longer than a sector, and each extent is whole sectors. In a place
+    /// that is too short it is the end of the disk, so that the disk refuses the access.
     fn slot(&self, slot: u64) -> DiskOff {
         self.runs(slot, self.superblock_len() as u64).first().map_or(DiskOff(self.queue.info().size), |run| run.0)
     }
 
-    /// The queue through which everything goes.
+    /// The queue for all its requests.
     pub fn queue(&self) -> &Queue {
         &self.queue
     }
 
-    /// Its bytes.
+    /// Its length in bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// True for a place without a byte.
+    /// True for an empty place.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -87,7 +87,7 @@ impl Place {
         self.queue.rt()
     }
 
-    /// Both slots, to the last readable byte. A slot that cannot be read is as good as a damaged one.
+    /// Reads both slots, up to the last readable byte. A slot that cannot be read is treated as damaged.
     pub(crate) async fn superblock(&self) -> Result<Superblock, Error> {
         let mut slots = [Vec::new(), Vec::new()];
         for (slot, bytes) in slots.iter_mut().enumerate() {
@@ -101,14 +101,14 @@ impl Place {
         Superblock::choose([&slots[0], &slots[1]])
     }
 
-    /// Durable as soon as it is completed.
+    /// A forced write: durable as soon as it is complete.
     pub(crate) fn write_superblock(&self, superblock: &Superblock) -> Written {
         let mut block = Block::zeroed(self.superblock_len());
         block[..SUPERBLOCK].copy_from_slice(&superblock.encode());
         self.queue.write_fua(self.slot(superblock.slot()), block.image(), Kind::Superblock.into())
     }
 
-    /// Takes away what was in the slot after this one: of an older log, with a higher sequence perhaps.
+    /// Erases the slot after this one: it may hold an older log's superblock with a higher sequence number.
     pub(crate) fn wipe_superblock(&self, slot: u64) -> Written {
         let image = Block::zeroed(self.superblock_len()).image();
         self.queue.write_fua(self.slot(slot), image, Kind::Superblock.into())
@@ -118,12 +118,12 @@ impl Place {
         SUPERBLOCK.max(self.queue.info().sector as usize)
     }
 
-    /// The unit for this disk, `asked` or the default, and the bytes for records, in whole units.
+    /// The unit for this disk (`asked` or the default), and the bytes for records, in whole units.
     pub(crate) fn geometry(&self, asked: Option<u32>) -> Result<(u32, u64), Error> {
         geometry(asked, self.queue.info().sector, self.len)
     }
 
-    /// Refuses a superblock of a log that does not fit in here.
+    /// Refuses a superblock of a log that does not fit in this place.
     pub(crate) fn admit(&self, superblock: &Superblock) -> Result<(), Error> {
         let sector = self.queue.info().sector;
         if superblock.unit < sector {
@@ -136,7 +136,7 @@ impl Place {
     }
 }
 
-/// [`Place::geometry`] of `len` bytes on a disk with such sectors.
+/// [`Place::geometry`] of `len` bytes on a disk with this sector size.
 pub(crate) fn geometry(asked: Option<u32>, sector: u32, len: u64) -> Result<(u32, u64), Error> {
     let unit = asked.unwrap_or(sector.max(SLOT as u32));
     if !unit.is_power_of_two() || unit < UNIT_LEAST.max(sector) || unit > UNIT_MOST || u64::from(sector) > SLOT {
@@ -150,8 +150,8 @@ pub(crate) fn geometry(asked: Option<u32>, sector: u32, len: u64) -> Result<(u32
     Ok((unit, size))
 }
 
-/// The disk has lost what was there, as after a write that the power cut off; others of its errors say nothing about the
-/// bytes.
+/// The disk has lost the contents, as after a write that a power cut interrupted. Its other errors say nothing about
+/// the contents.
 pub(crate) fn is_bad_sector(error: &DiskError) -> bool {
     error.cause == Cause::Io(5)
 }
@@ -169,33 +169,33 @@ impl Area {
         Area { place, size: superblock.size, unit: superblock.unit.into() }
     }
 
-    /// The first byte of the unit of `at`.
+    /// Rounds down to the first byte of a unit.
     pub(crate) fn down(&self, at: u64) -> u64 {
         at - at % self.unit
     }
 
-    /// The first unit that begins at `at` or later.
+    /// Rounds up to the first byte of a unit.
     pub(crate) fn up(&self, at: u64) -> u64 {
         at.next_multiple_of(self.unit)
     }
 
-    /// Bytes that may be appended and not durable: a record that was written so far behind a durable one says that it
-    /// was. Recovery looks no farther.
+    /// The most bytes that may be appended and not durable. A record this far after another one therefore states that
+    /// the earlier one was durable (W8), and recovery searches no farther.
     pub(crate) fn window(&self) -> u64 {
         self.size.min(64 << 20)
     }
 
-    /// The longest record that the log takes, in bytes of the caller: it leaves room for another one.
+    /// The longest record that the log accepts, in bytes of the caller: it leaves room for another one.
     pub(crate) fn record_most(&self) -> usize {
         (self.window() / 2).min(8 << 20) as usize - crate::record::HEADER
     }
 
-    /// The most bytes of one request.
+    /// The maximum length of one request, in bytes.
     pub(crate) fn transfer_most(&self) -> usize {
         self.down(u64::from(self.place.queue.info().max_transfer).min(1 << 20)).max(self.unit) as usize
     }
 
-    /// The places on the disk of a range of the line: one, or more where it goes round or from extent to extent.
+    /// The disk addresses of a range of the line: more than one where it wraps around or crosses an extent boundary.
     fn runs(&self, range: Range<u64>) -> impl Iterator<Item = (DiskOff, usize)> + use<> {
         let (from, len) = (range.start % self.size, range.end - range.start);
         let first = len.min(self.size - from);
@@ -231,7 +231,7 @@ impl Area {
         Ok(self.place.queue.flush().await?)
     }
 
-    /// Reads whole units. Those of which the disk says that it has lost them read as zeros, which are no record.
+    /// Reads whole units. Units that the disk reports as lost are returned as zeros, which are not a valid record.
     pub(crate) async fn read(&self, range: Range<u64>, into: &mut Vec<u8>) -> Result<(), Error> {
         let (queue, most) = (&self.place.queue, self.transfer_most());
         for (at, len) in self.runs(range) {
@@ -262,13 +262,13 @@ impl Area {
     }
 }
 
-/// A record as it is read back.
+/// A record that was read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Its number.
     pub lsn: Lsn,
-    /// When it was appended, in nanoseconds since 1970, by the clock of the machine.
+    /// When it was appended, in nanoseconds since 1970, by the machine's clock.
     pub time: u64,
-    /// What was appended.
+    /// The bytes that were appended.
     pub data: Vec<u8>,
 }

@@ -1,7 +1,8 @@
-//! From appended to durable: forcing, and group commit.
+//! Making records durable: force, and group commit.
 //!
-//! One task at a time makes records durable. While it waits for the disk, callers append and ask; when it is done, it
-//! takes all that has come meanwhile with one write. Nobody decides how large a group is: the disk's time does.
+//! One task, the syncer, makes records durable. While it waits for the disk, callers append records and request
+//! durability; then it writes everything that was requested meanwhile at once. The size of a group follows from the
+//! disk's latency.
 
 use crate::log::{Inner, Mode, State};
 #[cfg(feature = "planted")]
@@ -11,16 +12,16 @@ use disk::{DiskError, Written};
 use rt::sync::Notify;
 use std::rc::{Rc, Weak};
 
-/// Bytes that [`Log::append_patiently`] lets be under way to the disk.
+/// Bytes that [`Log::append_patiently`] allows in flight.
 const UNDER_WAY: usize = 8 << 20;
 
-/// A chunk on its way to the disk.
+/// A chunk in flight to the disk.
 pub(crate) struct Flight {
-    /// When it and all before it are durable, records before this one are.
+    /// When it and all chunks before it are durable, all records before this number are.
     pub(crate) covers: u64,
     /// The last of them.
     pub(crate) last: Lsn,
-    /// Its writes: two where the log goes round.
+    /// Its writes: two where the log wraps around.
     pub(crate) written: Vec<Written>,
 }
 
@@ -36,10 +37,10 @@ impl Flight {
 
 impl Log {
     /// Appends a record as the mount's [`Mode`] says: in modes sync and group it is durable on return. Waits where
-    /// [`Log::append`] would ask to wait, and uses what was reclaimed.
+    /// [`Log::append`] would return [`Error::Behind`], and checkpoints to free what was reclaimed.
     ///
     /// # Errors
-    /// As [`Log::append`], but never [`Error::Behind`]; [`Error::Full`] only if nothing was reclaimed that could help.
+    /// As [`Log::append`], but never [`Error::Behind`]; [`Error::Full`] only if too little was reclaimed.
     pub async fn commit(&self, data: &[u8]) -> Result<Lsn, Error> {
         let _turn = match self.0.mode {
             Mode::Sync => Some(self.0.turn.lock().await),
@@ -52,7 +53,7 @@ impl Log {
         Ok(lsn)
     }
 
-    /// As [`Log::append`], but waits where that helps.
+    /// As [`Log::append`], but waits where waiting helps.
     ///
     /// # Errors
     /// As [`Log::commit`].
@@ -62,7 +63,7 @@ impl Log {
             let told = self.0.progress.notified();
             match self.append(data) {
                 Err(Error::Behind { .. }) => {
-                    // Not until all is durable: the disk would run empty.
+                    // Not until everything is durable, or the disk would become idle.
                     let shipped = self.0.state.borrow().shipped;
                     self.0.want(&mut self.0.state.borrow_mut(), shipped);
                     told.await;
@@ -77,8 +78,8 @@ impl Log {
         outcome
     }
 
-    /// After a chunk was shipped. The queue begins with it at the end of a turn, and a caller that never waits would have no
-    /// turns; and what the disk has not taken yet is memory, which is faster used again than anew.
+    /// Called after a chunk was shipped. The queue starts it at the end of a turn, and a caller that never waits would
+    /// have no turns. Chunks in flight occupy memory, and reusing that memory is faster than allocating more.
     async fn breathe(&self) {
         if self.place().queue().info().immediate {
             return;
@@ -87,7 +88,7 @@ impl Log {
         let behind = UNDER_WAY / self.0.chunk;
         let earlier = self.0.state.borrow().flights.iter().rev().nth(behind).map(|flight| flight.written.clone());
         for written in earlier.into_iter().flatten() {
-            // Whoever wants it to be durable is told what went wrong.
+            // A caller that needs durability receives the error.
             let _ = written.completed().await;
         }
     }
@@ -95,8 +96,8 @@ impl Log {
     /// Makes the record `lsn`, and all before it, durable.
     ///
     /// # Errors
-    /// [`Error::NoRecord`] for a record to come; [`Error::Failed`] if the disk refuses: nothing is known then of the records
-    /// that were not durable, and the log takes no more.
+    /// [`Error::NoRecord`] for a record that does not exist yet; [`Error::Failed`] if the disk fails: it is then
+    /// unknown which of the records that were not durable are on the disk, and the log accepts no more.
     pub async fn force(&self, lsn: Lsn) -> Result<(), Error> {
         {
             let mut state = self.0.state.borrow_mut();
@@ -108,7 +109,7 @@ impl Log {
         self.wait_durable(lsn).await
     }
 
-    /// Waits until the record `lsn` is durable, without asking for it: somebody else does, or will.
+    /// Waits until the record `lsn` is durable, without requesting it: another caller must do that.
     ///
     /// # Errors
     /// [`Error::Failed`], as [`Log::force`].
@@ -134,7 +135,7 @@ impl Log {
         Lsn(state.durable)
     }
 
-    /// Makes everything durable, also what was reclaimed. The log may go on after it.
+    /// Makes all records durable, and also what was reclaimed. The log can be used afterwards.
     ///
     /// # Errors
     /// As [`Log::force`].
@@ -146,7 +147,7 @@ impl Log {
         self.checkpoint().await
     }
 
-    /// Makes everything durable and takes no more.
+    /// Makes everything durable and closes the log.
     ///
     /// # Errors
     /// As [`Log::force`].
@@ -159,7 +160,7 @@ impl Log {
 }
 
 impl Inner {
-    /// Asks the syncer for all records before `before`.
+    /// Requests durability of all records before `before` from the syncer.
     pub(crate) fn want(&self, state: &mut State, before: u64) {
         if state.wanted < before {
             state.wanted = before;
@@ -167,7 +168,7 @@ impl Inner {
         }
     }
 
-    /// Takes note of what has become durable. In order: what lies behind a hole is of no use (W1).
+    /// Records which chunks have become durable, in order: a record after a hole does not count (W1).
     pub(crate) fn settle(&self, state: &mut State) {
         let before = state.durable;
         while let Some(flight) = state.flights.front().filter(|flight| flight.is_durable()) {
@@ -179,7 +180,7 @@ impl Inner {
         }
     }
 
-    /// One write, or none if nobody wants one. `false`: there is nothing more to do.
+    /// One write, or none if none is requested. `false`: there is nothing more to do.
     async fn sync_once(&self) -> bool {
         if !self.is_asked() {
             return false;
@@ -216,14 +217,14 @@ impl Inner {
         state.flights.iter().flat_map(|flight| flight.written.iter().cloned()).collect()
     }
 
-    /// What follows would lie behind a hole: nothing follows.
+    /// Records the failure. Nothing is appended after it, as it would lie after a hole.
     pub(crate) fn fail(&self, error: DiskError) {
         self.state.borrow_mut().failed.get_or_insert(error);
         self.progress.notify_all();
     }
 }
 
-/// Waits until all of these are durable. All are complete before a flush is asked for: it covers them together.
+/// Waits until all of these are durable. All are complete before a flush is requested, so that one covers them all.
 async fn land(flights: &[Written]) -> Result<(), DiskError> {
     for written in flights {
         written.completed().await?;
@@ -238,7 +239,7 @@ async fn land(flights: &[Written]) -> Result<(), DiskError> {
     Ok(())
 }
 
-/// Makes durable what is asked for, for as long as the log is there.
+/// The syncer: makes durable what is requested, as long as the log exists.
 pub(crate) async fn syncer(log: Weak<Inner>, bell: Rc<Notify>) {
     loop {
         bell.notified().await;

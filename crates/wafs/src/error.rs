@@ -1,24 +1,24 @@
-//! What can go wrong with a log.
+//! Errors of a log.
 
 use crate::Lsn;
 use disk::DiskError;
 
-/// Whose matter an error is.
+/// Who must act on an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The caller's: another call, or another time, would do.
+    /// The caller: a different call, or the same call later, can succeed.
     Caller,
-    /// The disk's: it could not read or write.
+    /// The disk: it could not read or write.
     Disk,
-    /// The image's: what is on the disk is no log, or not a whole one.
+    /// The image: the disk does not hold a log, or holds a damaged one.
     Image,
 }
 
-/// What a log answers when it cannot.
+/// Errors of a log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No log fits.
+    /// The place is too small for a log.
     #[error("a log needs at least {least} bytes, and there are {len}; give it more room")]
     TooSmall {
         /// Bytes that were given.
@@ -29,14 +29,14 @@ pub enum Error {
     /// The unit cannot be used here.
     #[error("units of {unit} bytes cannot be: take a power of two from {sector} (the disk's sector) to {most}")]
     Unit {
-        /// Bytes that were asked for.
+        /// The requested unit.
         unit: u32,
         /// The disk's sector in bytes.
         sector: u32,
         /// The largest unit in bytes.
         most: u32,
     },
-    /// The record is longer than this log can take.
+    /// The record is longer than this log can hold.
     #[error("a record of {len} bytes is too long for this log: at most {most}; split it, or make a larger log")]
     TooLong {
         /// Its bytes.
@@ -44,15 +44,15 @@ pub enum Error {
         /// The most bytes.
         most: usize,
     },
-    /// There is no room until somebody reclaims.
+    /// There is no room until records are reclaimed.
     #[error("the log is full: {wanted} bytes wanted, {free} free; reclaim below a later sequence number")]
     Full {
-        /// Bytes of the log that the record takes.
+        /// Bytes of the log that the record needs.
         wanted: u64,
         /// Bytes that are free now.
         free: u64,
     },
-    /// Too much is appended and not durable.
+    /// Too many bytes are appended and not yet durable.
     #[error("{behind} bytes of the log wait to be durable; wait for that")]
     Behind {
         /// Bytes.
@@ -71,16 +71,16 @@ pub enum Error {
     /// The log was opened for reading.
     #[error("the log is open for reading only")]
     ReadOnly,
-    /// The disk has refused.
+    /// The disk has failed.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// A write or a flush failed before. Nothing more is appended: what follows would lie behind a hole.
+    /// A write or a flush failed before. Nothing more is appended, as it would lie after a hole.
     #[error("the log is closed since a write failed; mount it again. The failure: {0}")]
     Failed(DiskError),
-    /// There is no log.
+    /// There is no log here.
     #[error("no log is there: neither superblock has the magic number; make one with mkfs")]
     NotALog,
-    /// Neither superblock can be believed.
+    /// Neither superblock is valid.
     #[error("both superblocks of the log are damaged ({why}); the records cannot be found without them")]
     Superblock {
         /// What is wrong with the better one.
@@ -91,10 +91,10 @@ pub enum Error {
     Version {
         /// What the superblock says.
         version: u32,
-        /// What is known.
+        /// The version that this program knows.
         known: u32,
     },
-    /// The log is longer than the place it lies in.
+    /// The log is longer than its place.
     #[error("the log has {size} bytes of records, and its place ends at {len} bytes; was it cut off?")]
     CutOff {
         /// Bytes of the area of records.
@@ -102,36 +102,36 @@ pub enum Error {
         /// Bytes of the place.
         len: u64,
     },
-    /// A record that was durable is not there, or is not what it was.
+    /// A record that was durable is missing or damaged.
     #[error(transparent)]
     Damaged(#[from] Damage),
 }
 
-/// A log with a hole: it goes on behind the place where it seems to end.
+/// A log with a hole: it continues after the place where it seems to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the log is damaged at {at}: {witness} says that records up to {sure} were durable; what lies before is whole and can \
      be read, then make the log anew"
 )]
 pub struct Damage {
-    /// Where the record should be that cannot be read.
+    /// Where the record that cannot be read should be.
     pub at: Lsn,
     /// The last record that is known to have been durable.
     pub sure: Lsn,
-    /// Who says so.
+    /// The evidence for that.
     pub witness: Witness,
 }
 
-/// Who knows that there was more.
+/// What proves that the log continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Witness {
     /// The superblock.
     Superblock,
-    /// The program, which has the log mounted.
+    /// The program that has the log mounted.
     Mount,
-    /// A record behind the hole, with this number.
+    /// A record after the hole, with this number.
     Record(Lsn),
-    /// A record of a mount that the superblock knows nothing of: a newer superblock is lost.
+    /// A record of a mount that is newer than the superblock: a newer superblock is lost.
     NewerMount(Lsn),
 }
 
@@ -147,7 +147,7 @@ impl std::fmt::Display for Witness {
 }
 
 impl Error {
-    /// Whose matter it is.
+    /// Who must act on it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::TooSmall { .. }

@@ -1,4 +1,4 @@
-//! A log in a file or on a device, by its path.
+//! A log in a file or on a device, opened by path.
 
 use crate::area::geometry;
 use crate::superblock::UNIT_LEAST;
@@ -9,41 +9,41 @@ use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A log that could not be made or opened by its path.
+/// Why a log could not be made or opened by path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The file cannot be made, or cannot get its size.
+    /// The file cannot be created or resized.
     #[error("cannot make {path}: {source}")]
     Create {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// The system's answer.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// It cannot be opened, or somebody else has it.
+    /// It cannot be opened, or is in use by another process.
     #[error(transparent)]
     Open(#[from] disk::OpenError),
-    /// It is open, and the log in it cannot be used.
+    /// The file is open, but the log in it cannot be used.
     #[error(transparent)]
     Log(#[from] Error),
 }
 
 impl Log {
-    /// Makes a log in a file, which is made or gets `size` bytes. What was there is lost. All of it is written once: a
-    /// write to a hole would have to wait for the file system's own log each time.
+    /// Makes a log in a file, which is created or resized to `size` bytes. What was there is lost. The whole file is
+    /// written once: a later write to a hole would wait for the journal of the file system below each time.
     ///
     /// # Errors
-    /// When no log fits, and nothing is changed then; when the file cannot be made or is in use.
+    /// When the size does not suffice for a log (then nothing is changed); when the file cannot be made or is in use.
     pub fn create(path: impl AsRef<Path>, size: u64, options: MakeOptions) -> Result<(), FileError> {
-        // Before anything of what is there is lost. Files have the least sectors that there are; make looks again.
+        // Checked before anything is overwritten. Files have the smallest possible sector; `make` checks again.
         geometry(options.unit, UNIT_LEAST, size)?;
         let path = path.as_ref();
         let failed = |source| FileError::Create { path: path.into(), source };
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(failed)?;
         let rt = Rt::real_time();
         if file.metadata().map_err(failed)?.len() > 0 {
-            // Refuses a file that somebody uses, before it is cut.
+            // Refuses a file that is in use, before it is truncated.
             drop(disk::open(&rt, path, &FileOptions::default())?);
         }
         file.set_len(0).and_then(|()| file.set_len(size)).map_err(failed)?;

@@ -1,7 +1,7 @@
 //! A mounted log: its state, and appending.
 //!
-//! Records are laid one behind the other into a chunk of memory. A full chunk is shipped to the disk's queue by itself; a
-//! partly filled one is *sealed*, padded to the unit and shipped, when somebody wants its records to be durable.
+//! Records are packed into a chunk in memory. A full chunk is shipped to the disk's queue automatically. A partly
+//! filled one is *sealed*, padded to the unit and shipped, when a caller needs its records to be durable.
 
 use crate::area::{Area, Place};
 use crate::commit::Flight;
@@ -25,14 +25,14 @@ const CHUNK: usize = 1024 << 10;
 /// When a record is durable, for [`Log::commit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// When it returns; each record is written by itself.
+    /// When it returns; each record is a write of its own.
     Sync,
-    /// Some time later, in order. [`Log::force`] and [`Log::unmount`] see to it.
+    /// Some time later, in order. [`Log::force`] and [`Log::unmount`] make it durable.
     Async,
-    /// When it returns; one write serves all who wait. The next write begins when the one before it is durable, and
-    /// `linger` later, for more to come.
+    /// When it returns; one write serves all waiting callers. The next write begins when the one before it is durable,
+    /// and `linger` later, so that more records join it.
     Group {
-        /// Zero where the disk's own time is wait enough.
+        /// Zero where the disk's latency gathers enough records.
         linger: Duration,
     },
 }
@@ -59,25 +59,25 @@ impl Default for MountOptions {
 /// How to make a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MakeOptions {
-    /// What each write begins at a multiple of, in bytes: a power of two from the disk's sector to 64 KiB. By default 4096,
-    /// which is what today's drives store at a time, whatever they call a sector. Small units waste less.
+    /// The alignment of each write, in bytes: a power of two from the disk's sector to 64 KiB. The default, 4096, is
+    /// what today's drives store at a time, whatever sector size they report. Small units waste less.
     pub unit: Option<u32>,
-    /// Write zeros over the whole log, so that a file has all its blocks.
+    /// Write zeros over the whole log, so that all blocks of a file are allocated.
     pub zero: bool,
 }
 
-/// Room of a log, in bytes with headers and padding.
+/// Space of a log, in bytes including headers and padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// All.
+    /// Total.
     pub size: u64,
-    /// What an append could take now.
+    /// What an append could use now.
     pub free: u64,
     /// What [`Log::checkpoint`] would add.
     pub reclaimable: u64,
 }
 
-/// A mounted log. Clones are handles of the same one.
+/// A mounted log. Clones are handles of the same log.
 #[derive(Clone)]
 pub struct Log(pub(crate) Rc<Inner>);
 
@@ -90,15 +90,15 @@ pub(crate) struct Inner {
     pub(crate) chunk: usize,
     pub(crate) recovery: Recovery,
     pub(crate) state: RefCell<State>,
-    /// The superblock on the disk, and who writes the next one (W6).
+    /// The superblock on the disk; the lock serializes its writers (W6).
     pub(crate) superblock: Mutex<Superblock>,
-    /// Rung when there is something to make durable.
+    /// Wakes the syncer when durability is requested.
     pub(crate) bell: Rc<Notify>,
-    /// Told when more is durable, more is free, or all is lost.
+    /// Notified when more is durable, more is free, or the log has failed.
     pub(crate) progress: Notify,
-    /// Who is at it, in mode sync.
+    /// Serializes commits in mode sync.
     pub(crate) turn: Mutex<()>,
-    /// A superblock is on its way that will free room.
+    /// A superblock that will free room is in flight.
     pub(crate) checkpointing: Cell<bool>,
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct State {
     pub(crate) open_at: u64,
     open: Block,
     pub(crate) used: usize,
-    /// Records before this one are at the queue.
+    /// Records before this one were sent to the queue.
     pub(crate) shipped: u64,
     /// Writes that are not known to be durable, oldest first.
     pub(crate) flights: VecDeque<Flight>,
@@ -119,22 +119,22 @@ pub(crate) struct State {
     pub(crate) durable: u64,
     /// The last of them.
     pub(crate) sure: Lsn,
-    /// Somebody wants records before this one to be durable.
+    /// Durability of records before this one is requested.
     pub(crate) wanted: u64,
     pub(crate) marks: Marks,
     pub(crate) gaps: Vec<(u64, u64)>,
-    /// What the caller has reclaimed, and where reading would start then.
+    /// Up to where the caller has reclaimed, and where reading would start then.
     pub(crate) low: Lsn,
     pub(crate) start: u64,
-    /// The earliest mount of which a record can be there.
+    /// The earliest mount whose records may be there.
     pub(crate) start_epoch: u32,
-    /// Where reading starts as the durable superblock says: what is before may be written over (W5).
+    /// Where reading starts according to the durable superblock: everything before may be overwritten (W5).
     pub(crate) free_to: u64,
     pub(crate) failed: Option<DiskError>,
 }
 
 impl Log {
-    /// Makes a log at `place`. What was there is gone; a power cut meanwhile leaves no log.
+    /// Makes a log at `place`. What was there is lost; a power cut meanwhile leaves no log.
     ///
     /// # Errors
     /// [`Error::Unit`], [`Error::TooSmall`], [`Error::Disk`].
@@ -142,7 +142,7 @@ impl Log {
         Log::lay_out(place, options, 0).await.map(|_| ())
     }
 
-    /// Makes a log at `place` and mounts it: what [`Log::make`] and [`Log::mount`] would do, but nothing is looked for in a
+    /// Makes a log at `place` and mounts it, as [`Log::make`] and [`Log::mount`] would do, but without a search in a
     /// log that is known to be empty.
     ///
     /// # Errors
@@ -154,12 +154,12 @@ impl Log {
         Ok(Log::start(Area::new(place, &superblock), superblock, found, options.mode, false))
     }
 
-    /// An empty log that was mounted so often.
+    /// Writes an empty log, of which `epoch` mounts are counted.
     async fn lay_out(place: &Place, options: MakeOptions, epoch: u32) -> Result<Superblock, Error> {
         let (unit, size) = place.geometry(options.unit)?;
         let before = place.superblock().await.map(|superblock| superblock.id).unwrap_or_default();
         let made = now(place);
-        // Records of an older log in the same place must not be taken for ours: its id is part of theirs.
+        // Records of an older log in the same place must not pass as ours: the log's id is part of their checksums.
         let id = before.rotate_left(17).wrapping_add(made) ^ place.rt().rng().next_u64();
         let superblock = Superblock {
             id,
@@ -167,7 +167,7 @@ impl Log {
             size,
             unit,
             epoch,
-            // 0 names no record.
+            // Because 0 means "no record".
             start: u64::from(unit),
             low: Lsn(unit.into()),
             sure: Lsn::NONE,
@@ -182,17 +182,18 @@ impl Log {
         Ok(superblock)
     }
 
-    /// Opens a log for appending: finds its end, and begins a mount of its own behind that.
+    /// Opens a log for appending: finds its end, and begins a mount of its own after it.
     ///
     /// # Errors
-    /// [`Error::Damaged`], if records are missing that were durable: [`Log::open`] reads the others. [`Error::NotALog`],
-    /// [`Error::Superblock`], [`Error::Version`], [`Error::CutOff`], [`Error::Unit`], [`Error::Disk`].
+    /// [`Error::Damaged`], if records are missing that were durable: [`Log::open`] reads the others.
+    /// [`Error::NotALog`], [`Error::Superblock`], [`Error::Version`], [`Error::CutOff`], [`Error::Unit`],
+    /// [`Error::Disk`].
     pub async fn mount(place: Place, options: MountOptions) -> Result<Log, Error> {
         let (area, superblock, found) = find(place).await?;
         if let Some(damage) = found.told.damage {
             return Err(damage.into());
         }
-        // W9: what a killed program had written may be no farther than the system's memory.
+        // W9: the writes of a killed program may still be only in the operating system's memory.
         area.place.queue().flush().await?;
         let next =
             Superblock { epoch: superblock.epoch + 1, sure: found.told.last.max(superblock.sure), ..superblock.next() };
@@ -203,7 +204,7 @@ impl Log {
     /// Opens a log for reading. Nothing is written; if it has a hole, it can be read up to there.
     ///
     /// # Errors
-    /// As [`Log::mount`], but for the damage.
+    /// As [`Log::mount`], except for the damage.
     pub async fn open(place: Place) -> Result<Log, Error> {
         let (area, superblock, found) = find(place).await?;
         Ok(Log::start(area, superblock, found, Mode::Async, true))
@@ -216,9 +217,10 @@ impl Log {
         if end > found_end {
             gaps.push((found_end, end));
         }
-        // Of a log that is empty since all was reclaimed, the superblock knows the last record.
+        // If the log is empty because everything was reclaimed, only the superblock names the last record.
         let last = recovery.last.max(superblock.sure);
-        // A chunk and the longest record are less than the window: what is behind is then on its way.
+        // A chunk and the longest record together are smaller than the window, so that all else that is not durable is
+        // in flight.
         let chunk = area.down((CHUNK as u64).min(area.window() / 4)).max(area.unit) as usize;
         let chunk = chunk.min(area.transfer_most());
         let state = State {
@@ -261,12 +263,13 @@ impl Log {
         Log(inner)
     }
 
-    /// Adds a record to the log in memory, and tells its number. When it is durable is told by [`Log::force`],
-    /// [`Log::wait_durable`] and [`Log::durable`].
+    /// Appends a record to the log in memory, and returns its number. [`Log::force`], [`Log::wait_durable`] and
+    /// [`Log::durable`] report when it is durable.
     ///
     /// # Errors
-    /// [`Error::TooLong`]. [`Error::Full`]: reclaim, or await [`Log::checkpoint`] if [`Space::reclaimable`] says that this
-    /// helps. [`Error::Behind`]: await [`Log::force`]. [`Error::Failed`] after a write failed, [`Error::ReadOnly`].
+    /// [`Error::TooLong`]. [`Error::Full`]: reclaim, or await [`Log::checkpoint`] if [`Space::reclaimable`] says that
+    /// this helps. [`Error::Behind`]: await [`Log::force`]. [`Error::Failed`] after a write failed,
+    /// [`Error::ReadOnly`].
     pub fn append(&self, data: &[u8]) -> Result<Lsn, Error> {
         let log = &*self.0;
         let mut state = log.state.borrow_mut();
@@ -306,12 +309,12 @@ impl Log {
         self.0.state.borrow().last
     }
 
-    /// The first record that may be read; what is below was reclaimed.
+    /// The first record that may be read; those before it were reclaimed.
     pub fn low(&self) -> Lsn {
         self.0.state.borrow().low
     }
 
-    /// How much room there is. A caller that reclaims when half of the log is used never finds it full.
+    /// The space of the log. A caller that reclaims when half of it is used never gets [`Error::Full`].
     pub fn space(&self) -> Space {
         let state = self.0.state.borrow();
         let (size, area) = (self.0.area.size, &self.0.area);
@@ -325,7 +328,7 @@ impl Log {
         self.0.area.record_most()
     }
 
-    /// What tells this log from all others.
+    /// The unique id of this log.
     pub fn id(&self) -> u64 {
         self.0.id
     }
@@ -335,12 +338,12 @@ impl Log {
         self.0.area.unit as u32
     }
 
-    /// Mounts for writing so far, this one included.
+    /// The number of mounts for writing so far, including this one.
     pub fn epoch(&self) -> u32 {
         self.0.epoch
     }
 
-    /// What was found when it was opened.
+    /// What recovery found when it was opened.
     pub fn recovery(&self) -> &Recovery {
         &self.0.recovery
     }
@@ -350,7 +353,7 @@ impl Log {
         self.0.mode
     }
 
-    /// The executor and the queue beneath.
+    /// The place, with its executor and queue.
     pub fn place(&self) -> &Place {
         &self.0.area.place
     }
@@ -365,7 +368,7 @@ impl Inner {
         }
     }
 
-    /// Refuses what would end at `next`, if its last unit is not free.
+    /// Refuses a record that would end at `next`, if its last unit is not free.
     fn room(&self, state: &State, next: u64) -> Result<(), Error> {
         let start = state.free_to;
         #[cfg(feature = "planted")]
@@ -377,7 +380,8 @@ impl Inner {
         }
     }
 
-    /// Adds bytes to the open chunk. A full one goes only when more comes: then it is known which records are whole.
+    /// Adds bytes to the open chunk. A full chunk is shipped only when more bytes follow: then it is known which of its
+    /// records are complete.
     fn put(&self, state: &mut State, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if state.used == self.chunk {
@@ -392,7 +396,7 @@ impl Inner {
         }
     }
 
-    /// Ships what is in the open chunk, padded, and goes on in the next unit (W7).
+    /// Ships the contents of the open chunk, padded, and continues in the next unit (W7).
     pub(crate) fn seal(&self, state: &mut State) {
         if state.used == 0 {
             return;
@@ -406,14 +410,14 @@ impl Inner {
             return self.seal_half(state, image);
         }
         state.end = state.open_at + len as u64;
-        // Nothing else is under way: forced by itself, it needs no flush after it.
+        // Nothing else is in flight: a forced write needs no flush after it.
         let forced = state.flights.is_empty();
         #[cfg(feature = "planted")]
         let forced = forced && !has(Broken::Flush);
         self.ship(state, image, forced);
     }
 
-    /// Ships it all, and goes on in the same unit.
+    /// Ships the contents, and continues in the same unit.
     #[cfg(feature = "planted")]
     fn seal_half(&self, state: &mut State, image: Block) {
         let left = state.used % self.area.unit as usize;
@@ -434,13 +438,13 @@ impl Inner {
         state.flights.push_back(Flight { covers: state.end, last: state.last, written });
         (state.open_at, state.used) = (at + len, 0);
         self.settle(state);
-        // Nobody may ask for it for a long time. Before the window is full it must be durable.
+        // A caller may not request durability for a long time, but this must be durable before the window is full.
         if state.shipped - state.durable > self.area.window() / 2 {
             self.want(state, state.shipped);
         }
     }
 
-    /// What is in memory of a range of the line, and where that begins.
+    /// The part of a range of the line that is in memory, and where the open chunk begins.
     pub(crate) fn open_bytes(&self, range: std::ops::Range<u64>) -> (u64, Vec<u8>) {
         let state = self.state.borrow();
         let index = |place: u64| (place.max(state.open_at) - state.open_at).min(state.used as u64) as usize;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Names a record: the byte, counted from the log's beginning for ever, at which the record starts. Later records have
-/// larger numbers. 0 names no record.
+/// Names a record: the offset of its first byte, counted from the beginning of the log and never reset. Later records
+/// have larger numbers. 0 names no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Lsn(pub u64);
 

@@ -1,12 +1,12 @@
-//! Places where reading may start: some records, by their numbers.
+//! Marks: some of the records at which reading may start.
 //!
-//! Reclaiming moves the start of the log, and the start must be a record. To know all of them would cost memory without
-//! bound, so that marks keep a distance; what a caller has reclaimed frees its room from mark to mark.
+//! Reclaiming moves the start of the log, and the start must be a record. To remember all records would need unbounded
+//! memory, so marks keep a minimum distance. Room is freed from mark to mark.
 
 use crate::Lsn;
 use std::collections::VecDeque;
 
-/// Marks of a log, not counted where the distance is small, are at most this many.
+/// The most marks of a log, except where the distance is small.
 const MOST: u64 = 1024;
 
 pub(crate) struct Marks {
@@ -20,20 +20,20 @@ impl Marks {
         Marks { distance: size / MOST, at: VecDeque::new() }
     }
 
-    /// A record, later than all before.
+    /// Adds a record, which must be later than all before.
     pub(crate) fn note(&mut self, lsn: Lsn) {
         if self.at.back().is_none_or(|last| lsn.0 - last.0 >= self.distance) {
             self.at.push_back(lsn);
         }
     }
 
-    /// The last mark that is not behind `lsn`.
+    /// The last mark at or before `lsn`.
     pub(crate) fn before(&self, lsn: Lsn) -> Option<Lsn> {
         let later = self.at.partition_point(|mark| *mark <= lsn);
         later.checked_sub(1).map(|place| self.at[place])
     }
 
-    /// The last mark that is not behind `low`. Earlier ones are forgotten.
+    /// The last mark at or before `low`. Earlier ones are removed.
     pub(crate) fn reach(&mut self, low: Lsn) -> Option<Lsn> {
         while self.at.get(1).is_some_and(|next| *next <= low) {
             self.at.pop_front();

@@ -1,26 +1,26 @@
 //! Rules that are broken on purpose, for tests of the crash explorer only: the feature `planted`.
 //!
-//! The running log looks right with each of them. Only a power cut, or damage, shows them.
+//! The running log behaves correctly with each of them. Only a power cut, or damage, shows the difference.
 //!
-//! A rule is off only in the thread that has switched it off. The feature can therefore be there in a build of the
-//! whole workspace, as cargo merges features, and changes nothing.
+//! A rule is off only in the thread that has switched it off. A build of the whole workspace, in which cargo unifies
+//! features, may therefore enable the feature without effect.
 
 use std::cell::Cell;
 
-/// A rule of the crate's own page that is not kept.
+/// A rule of the crate's head that is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
     /// W1: what the disk has completed counts as durable, without a flush.
     Flush,
-    /// W2: a record is believed whatever its checksum is.
+    /// W2: a record is accepted whatever its checksum is.
     Checksum,
-    /// W3: a record is believed whatever record comes before it.
+    /// W3: a record is accepted whatever record comes before it.
     Chain,
-    /// W4: a record is believed whatever mount wrote it.
+    /// W4: a record is accepted whatever mount wrote it.
     Epoch,
-    /// W5: reclaimed space is used before the superblock says so durably.
+    /// W5: reclaimed space is used before the superblock that frees it is durable.
     Reuse,
-    /// W6: a superblock is written over the one that counts.
+    /// W6: a superblock is written over the current one.
     Superblock,
     /// W7: a write starts in the unit in which the one before it ended.
     Unit,
@@ -30,7 +30,7 @@ thread_local! {
     static BROKEN: Cell<Option<Broken>> = const { Cell::new(None) };
 }
 
-/// The rule is broken for as long as this is.
+/// The rule is broken as long as this value lives.
 #[derive(Debug)]
 pub struct Planted(());
 

@@ -1,4 +1,4 @@
-//! Reading the log's line of bytes, a megabyte at a time.
+//! Reading the log sequentially, a megabyte at a time.
 
 use crate::Error;
 use crate::area::Area;
@@ -9,27 +9,27 @@ use std::rc::Rc;
 /// Bytes that are read at a time.
 const AHEAD: u64 = 1 << 20;
 
-/// A window on the line. On a mounted log it also sees what is still in memory.
+/// A read-ahead window on the line. On a mounted log it also includes what is still in memory.
 pub(crate) struct Reader {
     area: Area,
     live: Option<Rc<Inner>>,
-    /// The line's byte that the window begins with.
+    /// The first byte of the window.
     at: u64,
     bytes: Vec<u8>,
 }
 
 impl Reader {
-    /// Of what is on the disk.
+    /// Reads from the disk only.
     pub(crate) fn new(area: Area) -> Reader {
         Reader { area, live: None, at: 0, bytes: Vec::new() }
     }
 
-    /// Of a mounted log.
+    /// Reads a mounted log.
     pub(crate) fn live(log: Rc<Inner>) -> Reader {
         Reader { area: log.area.clone(), live: Some(log), at: 0, bytes: Vec::new() }
     }
 
-    /// Sees to it that `range` is in the window, and what follows it up to `limit`.
+    /// Loads `range` into the window, with what follows it up to `limit`.
     pub(crate) async fn load(&mut self, range: Range<u64>, limit: u64) -> Result<(), Error> {
         if self.has(&range) {
             return Ok(());
@@ -39,7 +39,7 @@ impl Reader {
         self.fill(from..to).await
     }
 
-    /// The same, with what comes before it, down to `floor`.
+    /// Loads `range` into the window, with what precedes it down to `floor`.
     pub(crate) async fn load_back(&mut self, range: Range<u64>, floor: u64) -> Result<(), Error> {
         if self.has(&range) {
             return Ok(());
@@ -49,7 +49,7 @@ impl Reader {
         self.fill(from..to).await
     }
 
-    /// As many bytes of `range` as are in the window.
+    /// The bytes of `range`, as far as they are in the window.
     pub(crate) fn get(&self, range: Range<u64>) -> &[u8] {
         let index = |place: u64| (place.max(self.at) - self.at).min(self.bytes.len() as u64) as usize;
         if range.start < self.at { &[] } else { &self.bytes[index(range.start)..index(range.end)] }
@@ -63,7 +63,7 @@ impl Reader {
         self.at = range.start;
         self.bytes.clear();
         let Some(log) = &self.live else { return self.area.read(range, &mut self.bytes).await };
-        // What is shipped while the disk reads was in memory when this began: the copy is taken first.
+        // A chunk that is shipped during the read was in memory when the read began, so the copy is taken first.
         let (open_at, open) = log.open_bytes(range.clone());
         self.area.read(range.start..range.end.min(open_at).max(range.start), &mut self.bytes).await?;
         self.bytes.extend_from_slice(&open);

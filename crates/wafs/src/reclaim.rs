@@ -1,20 +1,20 @@
-//! Giving back room: the start of the log moves on.
+//! Reclaiming room: the start of the log moves forward.
 //!
-//! What is reclaimed may be written over only when a durable superblock says that reading starts behind it (W5). One
-//! superblock is on its way at a time, in the slot of the older one (W6).
+//! Reclaimed room may be overwritten only when a durable superblock says that reading starts after it (W5). One
+//! superblock is in flight at a time, in the slot of the older one (W6).
 
 #[cfg(feature = "planted")]
 use crate::planted::{Broken, has};
 use crate::superblock::Superblock;
 use crate::{Error, Log, Lsn};
 
-/// A superblock is written by itself when it gives back one part in so many of the log.
+/// A superblock is written automatically when it frees one part in this many of the log.
 const WORTHWHILE: u64 = 8;
 
 impl Log {
-    /// Says that nobody will ask for records below `low` any more. Their room is used again some time later: by itself when
-    /// it is worth a superblock, at once with [`Log::checkpoint`]. A `low` that was passed already changes nothing. Until
-    /// then, and after a power cut, records below `low` may still be there for a scan.
+    /// Declares that records below `low` are no longer needed. Their room is used again some time later: automatically
+    /// when enough of it has accumulated, at once with [`Log::checkpoint`]. A `low` that was passed already changes
+    /// nothing. Until then, and after a power cut, a scan may still return records below `low`.
     ///
     /// # Errors
     /// [`Error::NoRecord`] beyond the end, [`Error::ReadOnly`], [`Error::Failed`].
@@ -28,10 +28,10 @@ impl Log {
             }
             state.low = state.low.max(low);
             log.settle(&mut state);
-            // Reading starts at a record that is durable, or where the next one will be.
+            // Reading starts at a durable record, or where the next one will be.
             let kept = state.low.min(Lsn(state.durable - 1));
             if state.low.0 == state.end && state.durable == state.end {
-                // What an earlier mount may have left there does not count.
+                // Remains of an earlier mount there do not count.
                 (state.start, state.start_epoch) = (state.end, log.epoch);
             } else if let Some(mark) = state.marks.reach(kept) {
                 state.start = state.start.max(mark.0);
@@ -41,7 +41,7 @@ impl Log {
         if worthwhile && !log.checkpointing.replace(true) {
             let log = self.clone();
             self.place().rt().spawn(async move {
-                // An error is kept by the log, for the next caller.
+                // The log keeps the error, and the next caller receives it.
                 let _ = log.checkpoint().await;
                 log.0.checkpointing.set(false);
             });
@@ -49,7 +49,7 @@ impl Log {
         Ok(())
     }
 
-    /// Writes a superblock if one is due: the room of what was reclaimed is free when this returns.
+    /// Writes a superblock if there is something to free: the room of what was reclaimed is free when this returns.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Failed`].
@@ -59,7 +59,8 @@ impl Log {
         let next = {
             let state = log.state.borrow();
             log.writable(&state)?;
-            // What is not durable may be lost; the numbers after it are then given again, and are not reclaimed.
+            // Records that are not durable may be lost. Their numbers are then assigned again, and must not count as
+            // reclaimed.
             let low = state.low.min(Lsn(state.durable));
             Superblock { start: state.start, start_epoch: state.start_epoch, low, sure: state.sure, ..known.next() }
         };

@@ -1,4 +1,4 @@
-//! A record: a header, and the caller's bytes as they are.
+//! A record: a header, followed by the caller's bytes unchanged.
 
 use crate::Lsn;
 #[cfg(feature = "planted")]
@@ -13,7 +13,7 @@ pub(crate) const ALIGN: u64 = 8;
 
 const MAGIC: [u8; 4] = *b"WAFr";
 
-/// As it lies on the disk.
+/// The layout on the disk.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct Raw {
@@ -28,7 +28,7 @@ struct Raw {
 }
 const _: () = assert!(size_of::<Raw>() == HEADER);
 
-/// What a record says of itself.
+/// The header of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) lsn: Lsn,
@@ -45,7 +45,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The bytes, with the checksum over them and `payload`, in the log `id`.
+    /// The encoded header, with the checksum over it and `payload`, in the log `id`.
     pub(crate) fn encode(&self, id: u64, payload: &[u8]) -> [u8; HEADER] {
         let mut raw = Raw {
             magic: MAGIC,
@@ -61,7 +61,7 @@ impl Header {
         zerocopy::transmute!(raw)
     }
 
-    /// The header in these bytes, if a record can begin at `at` with them. Its checksum is still to be looked at.
+    /// The header in these bytes, if a record with it can begin at `at`. The checksum is not verified.
     pub(crate) fn decode(bytes: &[u8], at: u64) -> Option<Header> {
         let (raw, _) = Raw::ref_from_prefix(bytes).ok()?;
         let header = Header {
@@ -82,7 +82,7 @@ impl Header {
         (raw.magic == MAGIC).then(|| Lsn(raw.lsn.get()))
     }
 
-    /// The record's bytes, header and payload, are those that were written, into the log `id`.
+    /// True if header and payload have the right checksum for the log `id`.
     pub(crate) fn is_whole(id: u64, record: &[u8]) -> bool {
         #[cfg(feature = "planted")]
         if has(Broken::Checksum) {
@@ -104,7 +104,7 @@ impl Header {
     }
 }
 
-/// CRC-32C of the log's id, the header behind the checksum, and the payload.
+/// CRC-32C of the log's id, the header after the checksum field, and the payload.
 fn checksum(id: u64, header: &[u8], payload: &[u8]) -> u32 {
     let start = crc32c::crc32c_append(crc32c::crc32c(&id.to_le_bytes()), header);
     crc32c::crc32c_append(start, payload)

@@ -1,7 +1,7 @@
-//! Finding the end of a log: reading on from the last checkpoint.
+//! Recovery: finding the end of a log, from the last checkpoint on.
 //!
-//! The log ends with the last record that counts (`walk`). Whether it simply ends there, or has a hole there, is told by
-//! W8: a record or a superblock that calls something durable which is not found.
+//! The log ends with the last record that counts (`walk`). Whether that is its real end or a hole is decided by W8:
+//! after a hole, a record or a superblock names a durable record that was not found.
 
 use crate::area::Area;
 use crate::error::{Damage, Witness};
@@ -12,23 +12,24 @@ use crate::superblock::Superblock;
 use crate::walk::Walk;
 use crate::{Error, Lsn};
 
-/// What was found when a log was opened.
+/// What recovery found when a log was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// Records from the last checkpoint to the end.
     pub records: u64,
-    /// Bytes of the log that were read for it, the search for a hole not counted.
+    /// Bytes of the log that were read for it, not counting the search for a hole.
     pub bytes: u64,
     /// The last record, [`Lsn::NONE`] if there is none.
     pub last: Lsn,
-    /// A hole at the end: there were more records. A log with one can be read up to there, and is not opened for writing.
+    /// A hole at the end: more records were durable. Such a log can be read up to the hole, and is not opened for
+    /// writing.
     pub damage: Option<Damage>,
 }
 
-/// What the log itself needs besides.
+/// What the log needs in addition.
 pub(crate) struct Found {
     pub(crate) told: Recovery,
-    /// The first byte of the line behind the last record.
+    /// The first byte of the line after the last record.
     pub(crate) end: u64,
     pub(crate) marks: Marks,
     /// Where mounts began: between these bytes of the line no record counts, whatever lies there.
@@ -56,10 +57,10 @@ pub(crate) async fn recover(area: &Area, superblock: &Superblock) -> Result<Foun
     Ok(Found { told, end, marks, gaps })
 }
 
-/// Looks behind the end for somebody who knows of more.
+/// Searches after the end for evidence of later durable records.
 async fn hole(area: &Area, superblock: &Superblock, walk: &mut Walk) -> Result<Option<Damage>, Error> {
     let (end, limit) = (walk.at(), superblock.start + area.size);
-    // Without a record at all, what was durable lies before the start.
+    // If there is no record, everything that was durable lies before the start.
     let known = walk.last.map_or(superblock.start.saturating_sub(1), |last| last.lsn.0);
     let damage = |sure, witness| Ok(Some(Damage { at: Lsn(end), sure, witness }));
     if superblock.sure.0 > known || superblock.low.0 > area.up(end) {
@@ -69,7 +70,7 @@ async fn hole(area: &Area, superblock: &Superblock, walk: &mut Walk) -> Result<O
     let mut at = end;
     while at + HEADER as u64 <= to {
         walk.reader.load(at..at + HEADER as u64, to).await?;
-        // Of this lap, or of a later one that a lost superblock knew of.
+        // Candidates of this lap, or of a later one that belongs to a lost superblock.
         let window = walk.reader.get(at..to);
         let places = (0..window.len().saturating_sub(HEADER) + 1).step_by(ALIGN as usize);
         let passed = places.len() as u64 * ALIGN;

@@ -1,4 +1,4 @@
-//! Reading a log that is open: by number, forward from one, backward from one.
+//! Reading an open log: by number, forward from a number, backward from a number.
 
 use crate::area::Record;
 use crate::error::{Damage, Witness};
@@ -10,10 +10,10 @@ use crate::{Error, Log, Lsn};
 use std::rc::Rc;
 
 impl Log {
-    /// The record `lsn`.
+    /// Reads the record `lsn`.
     ///
     /// # Errors
-    /// [`Error::NoRecord`] if there is none of this number or it was reclaimed, [`Error::Disk`].
+    /// [`Error::NoRecord`] if no record has this number or it was reclaimed, [`Error::Disk`].
     pub async fn read(&self, lsn: Lsn) -> Result<Record, Error> {
         let log = &self.0;
         log.holds(lsn)?;
@@ -24,8 +24,8 @@ impl Log {
         }
     }
 
-    /// The records from `from` on, oldest first; from the first one with that number or a later one. Records that are
-    /// appended meanwhile come too.
+    /// The records from `from` on, oldest first; starts at the first record with that number or a later one. Records
+    /// that are appended meanwhile are included.
     pub fn scan(&self, from: Lsn) -> Scan {
         let state = self.0.state.borrow();
         let from = from.max(state.low);
@@ -34,15 +34,15 @@ impl Log {
         Scan { walk: self.0.walk(start), log: self.0.clone(), from }
     }
 
-    /// The records from `from` back to the first that is kept, newest first. `from` must be a record's number:
-    /// [`Log::last`] is the last one's.
+    /// The records from `from` back to the first that is kept, newest first. `from` must be the number of a record, for
+    /// example [`Log::last`].
     pub fn scan_back(&self, from: Lsn) -> ScanBack {
         ScanBack { reader: Reader::live(self.0.clone()), log: self.0.clone(), next: from }
     }
 }
 
 impl Inner {
-    /// The number lies between the first record that is kept and the end, and not where a mount began.
+    /// True if the number lies between the first kept record and the end, and not in the gap where a mount began.
     fn holds(&self, lsn: Lsn) -> Result<(), Error> {
         let state = self.state.borrow();
         let gap = |gap: &(u64, u64)| (gap.0..gap.1).contains(&lsn.0);
@@ -76,10 +76,10 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// The next record; `None` at the end of the log, and a later call may find more.
+    /// The next record; `None` at the end of the log, where a later call may find more.
     ///
     /// # Errors
-    /// [`Error::NoRecord`] if it was reclaimed under the scan, [`Error::Damaged`] if the disk has not kept it,
+    /// [`Error::NoRecord`] if it was reclaimed during the scan, [`Error::Damaged`] if the disk has lost it,
     /// [`Error::Disk`].
     pub async fn next(&mut self) -> Result<Option<Record>, Error> {
         while let Some(header) = self.step().await? {
@@ -95,7 +95,7 @@ impl Scan {
             let state = self.log.state.borrow();
             (state.end, state.last, state.start)
         };
-        // The one that was read last, or before the first: the start is a record, or the log is empty.
+        // The record that was read last, or the start if none was read: the start is a record, or the log is empty.
         if self.walk.last_lsn() >= last || start >= end {
             return Ok(None);
         }
@@ -119,10 +119,10 @@ pub struct ScanBack {
 }
 
 impl ScanBack {
-    /// The record before; `None` before the first that is kept.
+    /// The preceding record; `None` before the first that is kept.
     ///
     /// # Errors
-    /// [`Error::NoRecord`] if the scan began where no record is, [`Error::Damaged`] if the disk has not kept one,
+    /// [`Error::NoRecord`] if the scan did not begin at a record, [`Error::Damaged`] if the disk has lost one,
     /// [`Error::Disk`].
     pub async fn next(&mut self) -> Result<Option<Record>, Error> {
         let (at, low) = (self.next.0, self.log.state.borrow().low);

@@ -1,6 +1,6 @@
-//! A log for many threads: it runs on a thread of its own, and others call it.
+//! A log for many threads: it runs on a thread of its own, and other threads call it.
 //!
-//! Calls of several threads wait together there, and one write serves them all: this is where group commit pays.
+//! Calls of several threads wait there together, and one write serves them all: this is where group commit pays.
 
 use crate::{Error, FileError, Log, Lsn, Mode, MountOptions};
 use disk::FileOptions;
@@ -15,12 +15,12 @@ use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// In mode async, what was appended is durable after this time at the latest, and the disk's own.
+/// In mode async, an appended record is durable after this time and the disk's own latency at the latest.
 const TICK: Duration = Duration::from_secs(1);
 
 type Job = Box<dyn FnOnce(Log) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
-/// A mounted log that any thread may call. Clones are handles of the same one; the last one that goes unmounts it.
+/// A mounted log that any thread may call. Clones are handles of the same log; dropping the last one unmounts it.
 #[derive(Clone)]
 pub struct SharedLog(Arc<Owner>);
 
@@ -49,7 +49,7 @@ impl SharedLog {
         SharedLog::start(move |rt| async move { Log::mount_file(&rt, path, &file, options).await })
     }
 
-    /// Mounts what `mount` mounts, on a new thread.
+    /// Runs `mount` on a new thread and serves the log that it returns.
     ///
     /// # Errors
     /// Those of `mount`.
@@ -65,17 +65,17 @@ impl SharedLog {
             let rt = Rt::real_time();
             match rt.block_on(mount(rt.clone())) {
                 Ok(log) => {
-                    // Whoever asked is waiting.
+                    // The thread that called `start` is waiting for this.
                     let _ = told.send(Ok(()));
                     rt.block_on(run(&rt, log, &mine));
                 }
                 Err(error) => drop(told.send(Err(error))),
             }
-            // The file is given back with the last task that holds it.
+            // The file is closed with the last task that holds it.
             rt.drop_tasks();
         });
         let owner = Owner { jobs, thread: Some(thread) };
-        // OK to expect: the thread sends before it ends, and ends otherwise only by a panic of ours.
+        // OK to expect: the thread sends before it ends, and ends otherwise only by a panic in our code.
         mounted.recv().expect("the log's thread has failed")?;
         Ok(SharedLog(Arc::new(owner)))
     }
@@ -144,7 +144,7 @@ impl Drop for Owner {
     fn drop(&mut self) {
         self.jobs.change(|waiting| waiting.closed = true);
         if let Some(thread) = self.thread.take() {
-            // Its panic was told to those who called.
+            // Its panic was reported to the callers.
             let _ = thread.join();
         }
     }
@@ -168,7 +168,7 @@ impl Jobs {
         self.change(|waiting| waiting.jobs.push_back(job));
     }
 
-    /// The next job; `None` when nobody can make one any more.
+    /// The next job; `None` when no handle is left that could send one.
     async fn next(&self) -> Option<Job> {
         poll_fn(|cx| {
             let mut waiting = self.lock();
@@ -190,14 +190,14 @@ async fn run(rt: &Rt, log: Log, jobs: &Jobs) {
     while let Some(job) = jobs.next().await {
         rt.spawn(job(log.clone()));
     }
-    // A log that has failed has told its callers.
+    // A log that failed has reported the error to its callers.
     let _ = log.unmount().await;
 }
 
 async fn tick(rt: Rt, log: Log) {
     loop {
         rt.sleep(TICK).await;
-        // An error is kept by the log, for the next caller.
+        // The log keeps the error, and the next caller receives it.
         if log.last() >= log.durable() && log.force(log.last()).await.is_err() {
             return;
         }

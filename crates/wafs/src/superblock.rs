@@ -1,6 +1,6 @@
 //! The superblock: what the log is, and where reading starts.
 //!
-//! It is kept in two slots, written in turn (W6). The one with the higher sequence counts.
+//! It is stored in two slots, written in turn (W6). The valid one with the higher sequence number is used.
 
 use crate::{Error, Lsn};
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Bytes from one slot to the next.
 pub(crate) const SLOT: u64 = 4096;
-/// Where the records begin: behind both slots.
+/// The offset of the records: after both slots.
 pub(crate) const RECORDS_AT: u64 = 2 * SLOT;
 /// Bytes of a superblock.
 pub(crate) const SUPERBLOCK: usize = 512;
@@ -20,10 +20,10 @@ pub(crate) const UNIT_LEAST: u32 = 512;
 pub(crate) const UNIT_MOST: u32 = 65536;
 /// The fewest units of a log.
 pub(crate) const UNITS_LEAST: u64 = 8;
-/// No sequence number comes near this: at 10 GB/s it takes 14 years. What is larger was not written by us.
+/// An upper bound for sequence numbers: at 10 GB/s it takes 14 years. A larger one was not written by this program.
 const LSN_MOST: u64 = 1 << 62;
 
-/// As it lies on the disk.
+/// The layout on the disk.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct Raw {
@@ -44,33 +44,33 @@ struct Raw {
 }
 const _: () = assert!(size_of::<Raw>() == SUPERBLOCK);
 
-/// A superblock whose fields make sense together.
+/// A superblock whose fields are consistent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Superblock {
-    /// Names the log; part of each record's checksum.
+    /// The log's unique id; part of each record's checksum.
     pub(crate) id: u64,
-    /// Rises with each superblock; its lowest bit is the slot.
+    /// Grows with each superblock; its lowest bit is the slot.
     pub(crate) sequence: u64,
     /// Bytes for records, a multiple of the unit.
     pub(crate) size: u64,
-    /// What a write begins at a multiple of, in bytes.
+    /// The alignment of each write, in bytes.
     pub(crate) unit: u32,
-    /// Counts the mounts for writing.
+    /// The number of mounts for writing.
     pub(crate) epoch: u32,
     /// The record at which reading starts, or where the next one will be.
     pub(crate) start: u64,
-    /// What is below was reclaimed; never before `start`.
+    /// Records below were reclaimed; never before `start`.
     pub(crate) low: Lsn,
     /// The last record that was known to be durable.
     pub(crate) sure: Lsn,
     /// When the log was made, in nanoseconds since 1970.
     pub(crate) made: u64,
-    /// No record from `start` on is of an earlier mount (W4): an empty log has no other record to say so.
+    /// No record from `start` on is of an earlier mount (W4): in an empty log no other record could tell.
     pub(crate) start_epoch: u32,
 }
 
 impl Superblock {
-    /// The bytes, with their checksum.
+    /// The encoded bytes, with their checksum.
     pub(crate) fn encode(&self) -> [u8; SUPERBLOCK] {
         let mut raw = Raw {
             magic: MAGIC,
@@ -92,7 +92,7 @@ impl Superblock {
         zerocopy::transmute!(raw)
     }
 
-    /// Believes nothing.
+    /// Decodes and validates all fields.
     fn decode(bytes: &[u8]) -> Result<Superblock, Error> {
         let Ok((mut raw, _)) = Raw::read_from_prefix(bytes) else { return Err(Error::NotALog) };
         if raw.magic != MAGIC {
@@ -123,7 +123,7 @@ impl Superblock {
         }
     }
 
-    /// What cannot be, if anything.
+    /// Why the fields are inconsistent, if they are.
     fn nonsense(&self) -> Option<&'static str> {
         let unit = u64::from(self.unit);
         let wrong = [
@@ -138,24 +138,24 @@ impl Superblock {
         wrong.iter().find(|(is, _)| *is).map(|(_, why)| *why)
     }
 
-    /// The one that counts, of the bytes of both slots; and why the other one does not, unless it was never written.
+    /// The superblock to use, from the bytes of both slots; or why neither slot is valid.
     pub(crate) fn choose(slots: [&[u8]; 2]) -> Result<Superblock, Error> {
         let [first, second] = slots.map(Superblock::decode);
         match (first, second) {
             (Ok(first), Ok(second)) => Ok(if first.sequence > second.sequence { first } else { second }),
-            // Beside one of ours too: a newer program was here after us.
+            // Even beside a valid superblock of our version: a newer program has used the log since.
             (Err(newer @ Error::Version { .. }), _) | (_, Err(newer @ Error::Version { .. })) => Err(newer),
             (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
             (Err(Error::NotALog), Err(error)) | (Err(error), Err(_)) => Err(error),
         }
     }
 
-    /// Where this one belongs, from the beginning of the log's place.
+    /// The offset of its slot in the log's place.
     pub(crate) fn slot(&self) -> u64 {
         self.sequence % 2 * SLOT
     }
 
-    /// The one that follows it, in the other slot.
+    /// Its successor, in the other slot.
     pub(crate) fn next(&self) -> Superblock {
         Superblock { sequence: self.sequence + 1, ..self.clone() }
     }

@@ -1,7 +1,8 @@
-//! From record to record, forward: what recovery and a scan have in common.
+//! Iterating forward over records: shared by recovery and scans.
 //!
-//! A record that counts stands where the one before it says: right behind it, if both were written together, else at
-//! the next unit (W7). It names that record as the one before it (W3), and its mount is not older (W4).
+//! A record counts only at the place that follows from the one before it: directly after it, if both were written
+//! together, otherwise at the next unit (W7). It names that record as its predecessor (W3), and its mount is not older
+//! (W4).
 
 use crate::area::Area;
 #[cfg(feature = "planted")]
@@ -11,16 +12,16 @@ use crate::record::{HEADER, Header};
 use crate::{Error, Lsn};
 use std::ops::RangeInclusive;
 
-/// Goes along the records of a log.
+/// Iterates over the records of a log.
 pub(crate) struct Walk {
     pub(crate) reader: Reader,
     area: Area,
     id: u64,
-    /// Records are of these mounts.
+    /// Only records of these mounts count.
     epochs: RangeInclusive<u32>,
-    /// Nothing at or behind this byte of the line belongs to the log.
+    /// The end of the log: bytes of the line from here on do not belong to it.
     pub(crate) limit: u64,
-    /// Where the first record is looked for.
+    /// Where the first record is expected.
     start: u64,
     pub(crate) last: Option<Header>,
 }
@@ -49,14 +50,14 @@ impl Walk {
         Ok(found)
     }
 
-    /// What was appended as the record that [`Walk::next`] has found.
+    /// The caller's bytes of the record that [`Walk::next`] has found.
     pub(crate) fn payload(&self, header: &Header) -> &[u8] {
         let from = header.lsn.0 + HEADER as u64;
         self.reader.get(from..from + u64::from(header.length))
     }
 
-    /// A mount goes on in the next unit. What it found torn right behind the last record it left there, and that does
-    /// not come back, even if the disk can read it again: the later mount's record goes first.
+    /// A mount continues in the next unit. It leaves a record that it found torn directly after the last record, and
+    /// that record must not count even if the disk can read it again. Therefore the later mount's record has priority.
     async fn either(&mut self, near: u64, far: u64) -> Result<Option<Header>, Error> {
         self.reader.load(near..(far + HEADER as u64).min(self.limit).max(near), self.limit).await?;
         let epoch = self.last.map(|last| last.epoch);
@@ -86,7 +87,7 @@ impl Walk {
         chained && in_time
     }
 
-    /// The record at `at`, if one is there and whole.
+    /// The record at `at`, if a valid one is there.
     pub(crate) async fn record(&mut self, at: u64) -> Result<Option<Header>, Error> {
         if at.saturating_add(HEADER as u64) > self.limit {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The log from outside: on disks in memory, in virtual time.
+//! The log through its public interface: on disks in memory, in virtual time.
 
 use disk::{Counted, Disk, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Queue, QueueOptions, RamDisk};
 use rt::Rt;
@@ -239,7 +239,7 @@ fn a_superblock_that_is_lost_after_the_log_went_on_is_noticed() {
         bed.rt.block_on(log.append_patiently(&[i; 300])).unwrap();
         bed.rt.block_on(log.sync()).unwrap();
     }
-    // Over what the last superblock has given back.
+    // Overwrites what the last superblock has freed.
     while let Ok(lsn) = log.append(&[0; 300]) {
         bed.rt.block_on(log.force(lsn)).unwrap();
     }
@@ -268,7 +268,7 @@ fn records_of_an_older_log_in_the_same_place_are_not_ours() {
             bed.commit(&log, &[i; 200]);
         }
         drop(log);
-        // The same seed: the same clock and the same luck.
+        // The same seed: the same clock and the same random numbers.
         let again = Rt::virtual_time(1);
         let place = Place::whole(&again, Rc::new(bed.ram.clone()));
         again.block_on(Log::make(&place, MakeOptions { unit: Some(512), zero: false })).unwrap();
@@ -402,7 +402,7 @@ fn no_image_makes_it_panic_or_loop() {
         for _ in 0..rng.range(1, 5) {
             let at = rng.below(bytes.len() as u64) as usize;
             let len = rng.range(1, 64).min((bytes.len() - at) as u64) as usize;
-            // From elsewhere in the image, or noise: both look like a log to some.
+            // Bytes from elsewhere in the image, or noise: either may look like a valid record.
             if rng.chance(1, 2) {
                 let from = rng.below((bytes.len() - len) as u64) as usize;
                 let copy = bytes[from..from + len].to_vec();

@@ -101,7 +101,7 @@ fn a_slow_client_holds_the_log_and_an_empty_one_does_not() {
     assert_eq!(code::<()>(Err(full)), Some(Code::Full));
     assert_eq!(slow.read(kept).unwrap().data, b"kept");
     slow.reclaim(Lsn(kept.0 + 1)).unwrap();
-    // Ten laps, with the table moving along.
+    // Ten laps; the table moves along with the log.
     for _ in 0..1000 {
         let lsn = busy.append(&[8; 3000]).unwrap();
         busy.reclaim(lsn).unwrap();

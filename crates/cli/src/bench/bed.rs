@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::str::FromStr;
 
-/// As `--disk` names it.
+/// The value of `--disk`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Bed {
     /// `ram`
@@ -49,22 +49,22 @@ impl std::fmt::Display for Bed {
     }
 }
 
-/// Bytes of a log that has a disk of its own: what `ordo tune -o log=on` gives the largest volumes.
+/// Size of a log on a disk of its own: what `ordo tune -o log=on` gives the largest volumes.
 const LOG: u64 = 128 << 20;
 
-/// What log the scheme of these options keeps.
+/// The kind of log that the scheme of these options keeps.
 pub(crate) fn wants_log(options: &MountOptions) -> Option<LogKind> {
     schemes::by_name(options.scheme.as_deref().unwrap_or(DEFAULT_SCHEME)).and_then(schemes::Known::wants_log)
 }
 
-/// A fresh volume, mounted, with its disks' requests counted.
+/// A new volume, mounted, with the requests to its disks counted.
 pub(crate) struct Fresh {
     pub(crate) mounted: Mounted,
     pub(crate) requests: Rc<Cell<Requests>>,
 }
 
 impl Fresh {
-    /// A volume of `size` bytes in memory, and perhaps its log beside it.
+    /// A volume of `size` bytes in memory, and optionally a separate log.
     pub(crate) fn in_ram(rt: &Rt, size: u64, options: &MountOptions, own_log: bool) -> anyhow::Result<Fresh> {
         let log = own_log.then(|| -> Rc<dyn Disk> { Rc::new(RamDisk::new(LOG)) });
         Fresh::on(rt, Rc::new(RamDisk::new(size)), log, size, options)
@@ -75,7 +75,7 @@ impl Fresh {
         Fresh::in_files(rt, path, None, size, options)
     }
 
-    /// The same, and perhaps its log in the new file `log`.
+    /// The same, with an optional log in the new file `log`.
     pub(crate) fn in_files(
         rt: &Rt,
         path: &Path,
@@ -115,12 +115,12 @@ fn new_file(rt: &Rt, path: &Path, size: u64) -> anyhow::Result<Rc<dyn Disk>> {
     Ok(Rc::new(FileDisk::open(rt, path, &FileOptions::default())?))
 }
 
-/// A file that is removed when the run is over, however it ends.
+/// A file that is removed after the run, even if the run fails.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
     /// # Errors
-    /// When something is there, which is not ours to remove.
+    /// When a file exists there, which must not be removed.
     pub(crate) fn new(path: &Path) -> anyhow::Result<Scratch> {
         if path.symlink_metadata().is_ok() {
             bail!("{}: is there already; name a file that may be made and removed", path.display());

@@ -12,17 +12,17 @@ use std::time::Duration;
 use vfs::FileSystem;
 use workload::{Counts, HostDir, Meter, Params, PhaseResult, Reading, Row, Session};
 
-/// What is run, and how.
+/// A workload, and how to run it.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) workload: String,
     pub(crate) params: Params,
-    /// Programs at work at a time, each in a directory of its own.
+    /// Concurrent programs, each in a directory of its own.
     pub(crate) users: u32,
     /// Bytes of the volume.
     pub(crate) size: u64,
     pub(crate) options: MountOptions,
-    /// The log of a scheme that keeps one of transactions is on a second disk.
+    /// The transaction log of the scheme, if it keeps one, is on a second disk.
     pub(crate) separate_log: bool,
     /// Around a modelled drive.
     pub(crate) machine: MachineOf,
@@ -39,7 +39,7 @@ pub(crate) enum MachineOf {
 }
 
 impl Job {
-    /// Runs it once, on a volume or directory without anything in it.
+    /// Runs it once, on an empty volume or directory.
     pub(crate) fn run(&self, bed: &Bed, run: u32) -> anyhow::Result<Vec<Row>> {
         let rt = Rt::real_time();
         let (scheme, phases) = match bed {
@@ -60,7 +60,7 @@ impl Job {
         self.separate_log && wants_log(&self.options) == Some(LogKind::Redo)
     }
 
-    /// In virtual time: the same run gives the same rows, to the last digit.
+    /// Runs in virtual time: the same run gives the same rows, to the last digit.
     fn on_model(&self, drive: &str, run: u32) -> anyhow::Result<(String, Vec<PhaseResult>)> {
         let machine = match self.machine {
             MachineOf::Of1994 => Machine { drive: drive.to_owned(), ..Machine::of_1994() },
@@ -130,7 +130,7 @@ impl Job {
         let base = format!("ordo-bench-{}", std::process::id());
         let meter = || reading(rt, Counts::default());
         let phases = rt.block_on(self.work(&fs, &base, &meter));
-        // What a program that failed has left.
+        // Removes what a failed program has left.
         let removed = rt.block_on(Session::new(&fs).remove_tree(&base));
         let phases = phases?;
         removed.with_context(shown)?;
@@ -171,7 +171,7 @@ fn modelled(error: lab::LabError) -> anyhow::Error {
     }
 }
 
-/// What the user can mend is wrong usage.
+/// Converts to wrong usage what the user can correct.
 fn told(error: workload::WorkloadError) -> anyhow::Error {
     match error {
         workload::WorkloadError::Call(_) => error.into(),
@@ -179,7 +179,7 @@ fn told(error: workload::WorkloadError) -> anyhow::Error {
     }
 }
 
-/// All that several users did, in the time and at the cost that it took together.
+/// The total of several users, with the common elapsed time and cost.
 fn whole(phases: &[PhaseResult], start: Reading, end: Reading) -> PhaseResult {
     PhaseResult {
         phase: "total",
@@ -275,7 +275,7 @@ mod tests {
         for bed in [Bed::Ram, Bed::File(path.clone()), "sim:hp_c2447".parse().unwrap()] {
             let row = run(&bed, "wafs", true);
             assert_eq!((row.ops, row.scheme.as_str()), (50, "wafs"));
-            // The program waits for the log, so that was written.
+            // The program waits for the log, so the log was written.
             assert!(row.disk_writes >= 50 && row.scheme_counters["log_bytes"] > 0, "{bed}: {row:?}");
             assert_eq!(run(&bed, "sync", true).ops, 50, "{bed}: no log, nothing apart");
         }

@@ -1,4 +1,4 @@
-//! Several runs as one row: medians, and how far the runs lie apart.
+//! Several runs as one row: medians, and the spread of the runs.
 
 use workload::Row;
 
@@ -7,13 +7,13 @@ use workload::Row;
 pub(crate) struct Median {
     /// Each number is the median of its own column.
     pub(crate) row: Row,
-    /// Runs.
+    /// Number of runs.
     pub(crate) runs: usize,
-    /// Largest less smallest rate, in percent of the median.
+    /// Largest minus smallest rate, in percent of the median.
     pub(crate) spread: f64,
 }
 
-/// Groups rows of the same scheme, workload, disk and phase, in the order in which they first come.
+/// Groups rows of the same scheme, workload, disk and phase, in the order of their first occurrence.
 pub(crate) fn medians(rows: &[Row]) -> Vec<Median> {
     let mut groups: Vec<Vec<&Row>> = Vec::new();
     for row in rows {

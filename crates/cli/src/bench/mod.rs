@@ -1,4 +1,4 @@
-//! Running workloads: where (`bed`), one run (`job`), several runs as one (`medians`).
+//! Running workloads: where (`bed`), one run (`job`), medians of several runs (`medians`).
 
 pub(crate) mod bed;
 pub(crate) mod job;

@@ -61,7 +61,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs everything, one run of each before the second of any: what disturbs the machine then disturbs all alike.
+/// Runs everything, one run of each before the second of any: a disturbance of the machine then affects all alike.
 pub(crate) fn run(args: &Args) -> Outcome {
     let jobs = jobs(args)?;
     let bar = match std::io::stderr().is_terminal() {
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     Ok(Status::DONE)
 }
 
-/// The first of several jobs that differ by their schemes only.
+/// The first of several jobs that differ only in their schemes.
 fn is_first_of_several(jobs: &[Job], at: usize) -> bool {
     let same = |other: Option<&Job>| other.is_some_and(|other| other.workload == jobs[at].workload);
     same(jobs.get(at + 1)) && !same(at.checked_sub(1).and_then(|before| jobs.get(before)))
@@ -96,7 +96,7 @@ fn jobs(args: &Args) -> anyhow::Result<Vec<Job>> {
     let SchemeSet { settings, separate_log } = SchemeSet::read(&args.set)?;
     let params = Params::parse(&args.param.join(",")).map_err(|error| usage(error.to_string()))?;
     let schemes = match (&args.disk, args.scheme.is_empty()) {
-        // The kernel's file system has its own way.
+        // The kernel's file system has no schemes.
         (Bed::Dir(_), _) => vec![None],
         (_, true) => ordofs::schemes::to_use().map(|known| Some(known.name.to_owned())).collect(),
         (_, false) => args

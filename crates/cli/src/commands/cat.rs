@@ -8,7 +8,7 @@ use ordofs::path::resolve;
 use std::ffi::OsString;
 use vfs::FileSystem;
 
-/// Bytes that one read asks for.
+/// Bytes of one read.
 const PIECE: u32 = 1 << 20;
 
 /// Writes files of an image to standard output

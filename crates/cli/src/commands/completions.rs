@@ -1,4 +1,4 @@
-//! `ordo completions`: what a shell needs to complete the command line, from its definition.
+//! `ordo completions`: completion scripts for shells, generated from the definition of the command line.
 
 use crate::args::command;
 use crate::out::{Outcome, Status, print};

@@ -56,7 +56,7 @@ pub(crate) struct Args {
     start: Start,
 }
 
-/// Copies everything; what cannot be copied is complained about, and the rest goes on.
+/// Copies everything; files that cannot be copied are reported, and the rest is copied.
 pub(crate) fn run(args: &Args) -> Outcome {
     let Some((target, sources)) = args.places.split_last() else {
         return Err(usage("cp: name what to copy and where to"));
@@ -80,14 +80,14 @@ struct Copy<'a> {
     copied: Cell<(u64, u64)>,
 }
 
-/// Where copies go: into a directory under a name of its own, or in place of the directory's contents.
+/// The target of copies: a name in a directory, or the directory itself for copied contents.
 struct Target<D: FileSystem> {
     dir: Held<D>,
-    /// `None`: under the source's own name.
+    /// `None`: keeps the source's own name.
     name: Option<Vec<u8>>,
 }
 
-/// What is copied: a file, its path as it is shown, and its name; no name stands for the contents.
+/// A source: a file, its path for messages, and its name; without a name, the contents of a directory.
 struct Source<S: FileSystem> {
     file: Held<S>,
     shown: Vec<u8>,
@@ -106,11 +106,11 @@ impl Copy<'_> {
         }
     }
 
-    /// Returns how many files were left out.
+    /// Copies into an image. Returns how many files were left out.
     fn to_image(&self, sources: &[Place], to: &Inside) -> anyhow::Result<u64> {
         let spec = image::spec(&to.image, self.args.start)?;
         let opened = Opened::to_change(self.rt, &spec)?;
-        // A copy that stopped leaves a clean volume, too, with what was copied until then.
+        // An interrupted copy also leaves a clean volume, with what was copied so far.
         let copied = sources.iter().map(|source| {
             interrupt::check()?;
             self.one_inside(source, &opened, &spec, to)
@@ -177,7 +177,7 @@ impl Copy<'_> {
             None if !from.name.is_empty() => copier.copy(from.file, &from.shown, &to.dir, &from.name).await,
             None if !rules.recursive => return Err(usage(format!("{shown}: is a directory; give -r to copy it"))),
             None => {
-                // Another lookup of the same directory: the copier takes what it is given.
+                // Another lookup of the same directory, because the copier takes ownership of it.
                 let dir = to.dir.lookup(b".").await.with_context(|| shown.clone())?;
                 copier.fill(from.file, &from.shown, dir).await
             }
@@ -208,7 +208,7 @@ impl Copy<'_> {
         if self.many {
             return Err(vfs::Error::from(Refusal::NotDirectory)).with_context(shown);
         }
-        // A link that the user names is followed; those below the target never are.
+        // A link that the user names is followed; links below the target never are.
         let to = to.canonicalize().unwrap_or_else(|_| to.to_owned());
         let name = to.file_name().with_context(|| format!("{}: not a name for a file", shown()))?;
         let dir = Held::root(&open_dir(&above(&to))?).await.with_context(shown)?;
@@ -246,13 +246,13 @@ impl Copy<'_> {
     }
 }
 
-/// Whether two places are one volume: then it must be opened only once.
+/// Whether two places are the same volume: then it must be opened only once.
 fn is_same(a: &ImageSpec, b: &ImageSpec) -> bool {
     let real = |spec: &ImageSpec| spec.path.canonicalize().unwrap_or_else(|_| spec.path.clone());
     real(a) == real(b)
 }
 
-/// The directory that a path of the host is in.
+/// The directory of a path of the host.
 fn above(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -264,7 +264,7 @@ fn open_dir(path: &Path) -> anyhow::Result<Rc<HostDir>> {
     Ok(Rc::new(HostDir::open(path).with_context(|| text::one_line(&path.display().to_string()))?))
 }
 
-/// The permissions that this user does not give to new files.
+/// The permissions that this user withholds from new files.
 fn umask() -> u16 {
     let old = rustix::process::umask(Mode::empty());
     rustix::process::umask(old);

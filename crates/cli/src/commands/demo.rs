@@ -64,7 +64,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Goes on the tour.
+/// Runs the tour.
 pub(crate) fn run(args: &Args) -> Outcome {
     let known = ordofs::schemes::to_use().map(|known| known.name.to_owned()).collect();
     let schemes: Vec<String> = if args.scheme.is_empty() { known } else { args.scheme.clone() };

@@ -52,7 +52,7 @@ impl Space {
         }
     }
 
-    /// Used, in percent of what users can have, rounded up as df(1) does.
+    /// Used, in percent of the space that users can have, rounded up as in df(1).
     fn percent(&self) -> u64 {
         let usable = self.used.saturating_add(self.available);
         if usable == 0 { 0 } else { (u128::from(self.used) * 100).div_ceil(u128::from(usable)) as u64 }

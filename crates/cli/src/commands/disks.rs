@@ -58,7 +58,7 @@ struct Validate {
     json: bool,
 }
 
-/// Does what was asked for.
+/// Runs the command.
 pub(crate) fn run(args: &Args) -> Outcome {
     match &args.command {
         None => list(args.json),
@@ -156,7 +156,7 @@ fn judge(asked: &Validate) -> Outcome {
     Ok(Status::DONE)
 }
 
-/// A trace as text; gzip is known by its first bytes.
+/// A trace as text; gzip is recognized by its first bytes.
 fn read(path: &Path) -> anyhow::Result<String> {
     let bytes = std::fs::read(path)?;
     let bytes = match bytes.starts_with(&[0x1f, 0x8b]) {

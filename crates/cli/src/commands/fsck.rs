@@ -1,4 +1,4 @@
-//! `ordo fsck`: exit status as fsck(8) has it.
+//! `ordo fsck`: its exit status is that of fsck(8).
 
 use crate::image::{self, ImageArg};
 use crate::out::{Outcome, Status, print, say};
@@ -72,9 +72,9 @@ pub(crate) struct Args {
     kind: Option<OsString>,
 }
 
-/// Checks, shows what was found, and says how it ended.
+/// Checks, prints the findings, and returns the result.
 pub(crate) fn run(args: &Args) -> Outcome {
-    // Repairs are written in an order that a power cut may end anywhere, so an interruption may, too.
+    // Repairs are written in an order in which a power cut may occur anywhere, so an interruption may, too.
     let always = Arc::new(AtomicBool::new(true));
     signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, CANCELLED, always)?;
     let spec = args.image.spec()?;
@@ -105,7 +105,7 @@ fn check(args: &Args, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Report> {
     rt.block_on(fsck::check(&rt, disk, options)).with_context(|| spec.to_string())
 }
 
-/// Preens a volume whatever its clean flag says, at which [`Mode::Preen`] would stop.
+/// Preens a volume even if it is marked clean, in which case [`Mode::Preen`] would stop.
 fn preen_all(args: &Args, spec: &ImageSpec) -> anyhow::Result<Report> {
     let report = check(args, spec, Mode::Check)?;
     let harmless = report.unlisted == 0 && report.findings.iter().all(|found| found.severity == fsck::Severity::Preen);
@@ -119,7 +119,7 @@ fn options(mode: Mode) -> FileOptions {
     FileOptions { read_only: mode == Mode::Check, ..FileOptions::default() }
 }
 
-/// The disk of the volume, which may be so damaged that only a backup of its superblock tells where it is.
+/// The disk of the volume, which may be so damaged that only a backup of its superblock gives its place.
 fn disk(rt: &Rt, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Rc<dyn Disk>> {
     match locate_damaged(rt, spec, options(mode)) {
         Ok(located) => Ok(located.disk),
@@ -143,11 +143,11 @@ fn number(phase: Phase) -> u8 {
 fn progress(args: &Args, spec: &ImageSpec) -> fsck::Progress {
     match args.progress {
         Some(fd) if fd > 0 => {
-            // As e2fsck does for systemd-fsck: pass, done, of how many, what.
+            // The form of e2fsck for systemd-fsck: pass, done, total, name.
             let mut to = File::options().write(true).open(format!("/proc/self/fd/{fd}")).ok()?;
             let name = text::one_line(&spec.to_string());
             Some(Box::new(move |phase, done, of| {
-                // Nobody reads any more: the check goes on.
+                // If the reader is gone, the check continues.
                 let _ = writeln!(to, "{} {done} {of} {name}", number(phase));
             }))
         }
@@ -211,7 +211,7 @@ struct ReportJson<'a> {
     fragmentation_percent: f64,
 }
 
-/// What became of the journal: `waits`, `replayed`, `not_replayed` or `passed_over`.
+/// What happened to the journal: `waits`, `replayed`, `not_replayed` or `passed_over`.
 #[derive(Serialize)]
 struct JournalJson<'a> {
     state: &'static str,
@@ -307,7 +307,7 @@ fn show(args: &Args, spec: &ImageSpec, mode: Mode, report: &Report) -> anyhow::R
     })
 }
 
-/// What there is to say of the journal before the findings; a replay is the summary itself.
+/// The line about the journal before the findings; a replay is reported in the summary itself.
 fn journal_text(journal: &Journal) -> Option<String> {
     match journal {
         Journal::Waits => Some("the journal waits: fsck -p would replay it, and a full check finds".into()),

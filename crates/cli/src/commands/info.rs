@@ -37,17 +37,17 @@ struct Part {
     label: String,
 }
 
-/// The log of the volume's last keeper.
+/// The log of the scheme that kept one on this volume last.
 #[derive(Debug, Serialize)]
 struct Log {
-    /// `file`: the volume's own; `elsewhere`: on a disk that a mount names (`log=PATH`).
+    /// `file`: in a file of the volume; `elsewhere`: on a disk that a mount names (`log=PATH`).
     at: &'static str,
-    /// Of the file.
+    /// The inode of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     inode: Option<u32>,
-    /// What tells it from all others, in hexadecimal.
+    /// Its unique id, in hexadecimal.
     id: String,
-    /// A crash left it, and nothing on the volume counts before it is replayed.
+    /// A crash left it, and the volume is not usable before it is replayed.
     waits: bool,
 }
 
@@ -72,7 +72,7 @@ impl Log {
     }
 }
 
-/// A system that is not to write to the volume.
+/// A system that must not write to the volume.
 #[derive(Debug, Serialize)]
 struct Unfit {
     system: &'static str,
@@ -91,7 +91,7 @@ fn fit(sb: &Superblock) -> (Vec<&'static str>, Vec<Unfit>) {
     (fit, unfit)
 }
 
-/// Everything that is shown of a volume. Sizes and places are in bytes, times in seconds since 1970.
+/// Everything that is printed about a volume. Sizes and places are in bytes, times in seconds since 1970.
 #[derive(Debug, Serialize)]
 pub(crate) struct Info {
     image: String,
@@ -118,12 +118,12 @@ pub(crate) struct Info {
     fit_for: Vec<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unfit_for: Vec<Unfit>,
-    /// What `ordo mount` uses if nothing else is asked for.
+    /// The default scheme of `ordo mount`.
     scheme: &'static str,
-    /// The scheme of the last mount for writing, if that said so.
+    /// The scheme of the last mount for writing, if it was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept_by: Option<String>,
-    /// Where that one's log is, if it kept one of transactions.
+    /// Where the transaction log of that scheme is, if it kept one.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<Log>,
     features: Vec<&'static str>,
@@ -131,10 +131,10 @@ pub(crate) struct Info {
     last_mount_point: String,
     last_written: i64,
     superblock: u64,
-    /// `None`: the primary.
+    /// `None`: the primary superblock was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     from_backup_of_group: Option<u32>,
-    /// What is odd about the superblock.
+    /// Oddities of the superblock.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -142,14 +142,14 @@ pub(crate) struct Info {
 }
 
 impl Info {
-    /// Of the volume at `spec`.
+    /// Reads the volume at `spec`.
     pub(crate) fn of(spec: &ImageSpec) -> anyhow::Result<Info> {
         let rt = Rt::real_time();
         let options = || FileOptions { read_only: true, ..FileOptions::default() };
         let located = locate_damaged(&rt, spec, options()).map_err(|error| image::told(&spec.path, error))?;
         let whole = ImageSpec { part: None, offset: None, ..spec.clone() };
         let disk = ordofs::open(&rt, &whole, &options()).map_err(|error| image::told(&spec.path, error))?;
-        // A volume that fills the whole disk may begin with boot code that looks like a table.
+        // A volume that fills the whole disk may begin with boot code that looks like a partition table.
         let table = match located.disk.info().size == disk.info().size {
             true => Vec::new(),
             false => partitions(&rt, &disk).map(|table| table.partitions).unwrap_or_default(),
@@ -285,13 +285,13 @@ fn features(sb: &Superblock) -> Vec<&'static str> {
     all.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect()
 }
 
-/// A volume that is mounted for writing: its server has it alone, and says how it is.
+/// A volume that is mounted for writing: only its server can read it, and reports its state.
 #[derive(Debug, Serialize)]
 struct InUse {
     image: String,
     mounted_on: String,
-    /// What the server says: `scheme`, `scheme_counters`, `since_mount`, and `reclaim`, how far the reclaim of what a crash
-    /// has left is (docs/reclaim.md).
+    /// The server's report: `scheme`, `scheme_counters`, `since_mount`, and `reclaim`, the progress of reclaiming what
+    /// a crash has leaked (docs/reclaim.md).
     #[serde(flatten)]
     status: Map<String, Value>,
 }
@@ -334,7 +334,7 @@ impl InUse {
     }
 }
 
-/// Names and values in one line, without those that say nothing.
+/// Names and values in one line, without empty ones.
 fn facts_of(facts: &Map<String, Value>) -> String {
     let told = facts.iter().filter(|(_, value)| !value.is_null());
     told.map(|(name, value)| format!("{} {}", name.replace('_', " "), shown(value))).collect::<Vec<_>>().join(", ")
@@ -348,7 +348,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Shows the volume at a place; used by `mkfs`, too.
+/// Prints the volume at a place; also used by `mkfs`.
 pub(crate) fn show(image: &Path, start: image::Start, json: bool) -> Outcome {
     let info = match Info::of(&image::spec(image, start)?) {
         Ok(info) => info,

@@ -33,7 +33,7 @@ pub(crate) struct Args {
     start: Start,
 }
 
-/// Lists; what cannot be read is complained about, and the rest is still shown.
+/// Lists; what cannot be read is reported, and the rest is still listed.
 pub(crate) fn run(args: &Args) -> Outcome {
     let mut lister = Lister { args, out: Out::new(), tally: Tally::new(), files: Vec::new(), first: true };
     for argument in &args.places {
@@ -65,7 +65,7 @@ impl Lister<'_> {
             return self.show(&[(place.path.clone(), file)], b"").await;
         }
         let headed = self.args.recursive || self.args.places.len() > 1;
-        // Damage can make a directory turn up below itself, or in many places.
+        // On a damaged volume a directory may appear below itself, or in many places.
         let mut seen = BTreeSet::from([file.attr().ino]);
         let mut waiting = vec![(place.path.clone(), file)];
         while let Some((path, dir)) = waiting.pop() {

@@ -68,7 +68,7 @@ async fn make(fs: &Rc<Fs>, path: &[u8], mode: u32) -> vfs::Result<()> {
     Ok(())
 }
 
-/// Makes what is missing of a path; symbolic links on the way are followed as names of one directory each.
+/// Makes the missing directories of a path; symbolic links on the way are resolved name by name.
 async fn make_all(fs: &Rc<Fs>, path: &[u8], mode: u32) -> vfs::Result<()> {
     let mut upto = 0;
     while let Some(end) = next_part(path, upto) {
@@ -86,7 +86,7 @@ async fn make_all(fs: &Rc<Fs>, path: &[u8], mode: u32) -> vfs::Result<()> {
     Ok(())
 }
 
-/// The end of the first name at or behind `at`.
+/// The end of the first name at or after `at`.
 fn next_part(path: &[u8], at: usize) -> Option<usize> {
     let start = at + path[at..].iter().position(|&b| b != b'/')?;
     Some(path[start..].iter().position(|&b| b == b'/').map_or(path.len(), |len| start + len))

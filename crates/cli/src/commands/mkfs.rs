@@ -19,10 +19,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::rc::Rc;
 
-/// Bytes that one look for something else than zeroes reads.
+/// Bytes of one read in the search for non-zero bytes.
 const ZEROES: usize = 1 << 20;
 
-/// Revolutions in a second, and sectors of a track, of the disks for which rotational placement was made.
+/// Revolutions per second, and sectors of a track, of the disks for which rotational placement was designed.
 const REVOLUTIONS: u32 = 60;
 const SECTORS_OF_A_TRACK: u32 = 32;
 
@@ -148,12 +148,12 @@ impl Args {
     }
 }
 
-/// A number that differs from run to run.
+/// A random number.
 fn luck() -> u32 {
     std::collections::hash_map::RandomState::new().build_hasher().finish() as u32
 }
 
-/// Makes the volume and shows what it is.
+/// Makes the volume and prints its properties.
 pub(crate) fn run(args: &Args) -> Outcome {
     if args.system == For::NetBsd && args.log_size.is_some() {
         return Err(usage("a volume for NetBSD has no place that says that it has a log; leave out --log-size"));
@@ -166,7 +166,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     match (args.size, spec.part.is_none() && spec.offset.is_none() && plain) {
         (Some(size), true) if !is_url(&spec) => {
-            // What is refused is the shape, not the file: the user must change the arguments.
+            // An error here concerns the shape, not the file: the user must change the arguments.
             let new = NewVolume { params: args.params(size, 512) };
             new.params.superblock().map_err(|error| usage(error.to_string()))?;
             if !args.force {
@@ -188,14 +188,14 @@ pub(crate) fn run(args: &Args) -> Outcome {
                 bail!("{spec}: has only {} bytes; give a smaller --size", info.size);
             }
             new.params.superblock().map_err(|error| usage(format!("{spec}: {error}")))?;
-            // Before the volume is there, of which a mark may lie in the middle.
+            // Before the volume is made, because a signature may lie in the middle of it.
             ordofs::wipe(&rt, &disk, &found).map_err(told)?;
             new.create_on(&rt, disk, false).map_err(told)?;
         }
     }
     if let Some(bytes) = args.log_size {
         let tuning = Tuning { log: Some(JournalChange::On(Some(bytes))), ..Tuning::default() };
-        // The volume is there all the same, and can be given another log.
+        // The volume was made nevertheless, and a log can be added later.
         tuning.apply(&spec).map_err(|error| match error {
             TuneError::JournalSize { .. } => usage(format!("{spec}: was made, without a log: {error}")),
             error => anyhow!(error).context(format!("{spec}: was made, without a log")),
@@ -211,8 +211,8 @@ fn is_url(spec: &ImageSpec) -> bool {
     ordofs::disk::NbdDisk::is_url(&spec.path)
 }
 
-/// What the place carries by itself. The label that lists a lettered partition may lie in that partition, and is the
-/// disk's: neither asked about nor wiped.
+/// The signatures of the place itself. The disk label that lists a lettered partition may lie in that partition, but
+/// belongs to the disk: it is neither reported nor wiped.
 fn carried(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>) -> anyhow::Result<Vec<Signature>> {
     let mut found = ordofs::contents(rt, disk).map_err(|error| image::told(&spec.path, error))?;
     if matches!(spec.part, Some(Select::Lettered { .. })) {
@@ -221,7 +221,7 @@ fn carried(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>) -> anyhow::Result<Vec
     Ok(found)
 }
 
-/// Refuses a place that carries something: what that is, and how it is overwritten.
+/// Refuses a place that contains something, and says what that is and how to overwrite it.
 fn ask(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, found: &[Signature]) -> anyhow::Result<()> {
     if found.iter().any(|found| found.kind == ContentsKind::Ufs) || locate_on(rt, disk.clone()).is_ok() {
         bail!("{spec}: holds a UFS volume already; look at it with ordo info, or give --force to overwrite it");
@@ -241,7 +241,7 @@ fn ask(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, found: &[Signature]) -> a
     }
 }
 
-/// Refuses to cut a file that holds anything: with `--size` nothing of it stays. Zeroes are nothing.
+/// Refuses to truncate a non-empty file: with `--size` all of its contents are lost. A file of zeroes counts as empty.
 fn ask_of_file(spec: &ImageSpec) -> anyhow::Result<()> {
     let what = match File::open(&spec.path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -257,7 +257,7 @@ fn ask_of_file(spec: &ImageSpec) -> anyhow::Result<()> {
     bail!("{spec}: exists and is not empty{what}; give --force to make it anew, or no --size to use it as it is");
 }
 
-/// Reads what is stored of a file; holes are zeroes.
+/// Reads the stored ranges of a file; holes are zeroes.
 fn holds_only_zeroes(file: &File) -> std::io::Result<bool> {
     let end = file.metadata()?.len();
     let mut bytes = vec![0; ZEROES];
@@ -266,7 +266,7 @@ fn holds_only_zeroes(file: &File) -> std::io::Result<bool> {
         at = match rustix::fs::seek(file, SeekFrom::Data(at)) {
             Ok(data) => data,
             Err(Errno::NXIO) => return Ok(true),
-            // A file system that does not know its holes has none.
+            // A file system that does not report holes has none.
             Err(_) => at,
         };
         let read = file.read_at(&mut bytes, at)?;
@@ -281,8 +281,8 @@ fn holds_only_zeroes(file: &File) -> std::io::Result<bool> {
     Ok(true)
 }
 
-/// What the system does with a file or a device, as far as it tells: a mount, swap, another device that lies on it. A
-/// mount of ours is not among these: its lock refuses, and `--force` changes nothing about that.
+/// How the system uses a file or a device, as far as it reports that: a mount, swap, another device on top of it. An
+/// OrdoFS mount is not among these: its lock makes the open fail, even with `--force`.
 fn used_by(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
     let is_path = |name: &str| name.starts_with('/') && Path::new(name).canonicalize().is_ok_and(|name| name == path);

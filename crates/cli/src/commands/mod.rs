@@ -1,4 +1,4 @@
-//! The commands, one file each: what can be said to it, and what it does.
+//! The commands, one file each: its arguments, and its implementation.
 
 pub(crate) mod bench;
 pub(crate) mod cat;

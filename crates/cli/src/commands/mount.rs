@@ -87,10 +87,10 @@ pub(crate) struct Args {
     pub(crate) start: Start,
 }
 
-/// Mounts, and serves the mount in this process or in one in the background.
+/// Mounts, and serves the mount in this process or in a background process.
 pub(crate) fn run(args: &Args) -> Outcome {
     let wanted = Wanted::parse(args.image.as_os_str(), args.options.iter().map(OsString::as_os_str), args.sloppy)?;
-    // Before the volume is marked as in use.
+    // Checked before the volume is marked as in use.
     wanted.transport.available()?;
     let start = Start { offset: wanted.offset.or(args.start.offset) };
     let spec = image::spec(&args.image, start)?;
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
 }
 
-/// The parent waits for one word: that the mount is usable, or why not.
+/// The parent waits for one message: that the mount is usable, or why not.
 fn serve_in_background(spec: &ImageSpec, args: &Args, wanted: Wanted, parent: Foreground) -> Outcome {
     let parent = Rc::new(Cell::new(Some(parent)));
     let waiting = parent.clone();
@@ -115,7 +115,7 @@ fn serve_in_background(spec: &ImageSpec, args: &Args, wanted: Wanted, parent: Fo
     let defects = messages.clone();
     std::panic::set_hook(Box::new(move |defect| defects.tell(Weight::Error, &format!("a defect: {defect}"))));
     let outcome = serve(spec, args, wanted, &messages, move || {
-        // A parent that was killed has no ears; the mount goes on.
+        // If the parent was killed, the mount continues.
         if let Some(parent) = waiting.take() {
             let _ = parent.usable();
         }
@@ -125,7 +125,7 @@ fn serve_in_background(spec: &ImageSpec, args: &Args, wanted: Wanted, parent: Fo
             parent.failed(&text::one_line(&describe(&error)));
             Ok(Status(3))
         }
-        // The mount was usable, and its user is not waiting any more.
+        // The mount was usable, and the user's command has already returned.
         (Err(error), None) => {
             messages.tell(Weight::Error, &describe(&error));
             Ok(Status(3))
@@ -147,7 +147,7 @@ fn serve(
     wanted.volume.notices = messages.listener();
     let mounted = open(&rt, spec, &mut wanted, messages).map_err(|error| image::told(&spec.path, error))?;
     wanted.kernel.read_only |= mounted.fs().read_only();
-    // It was marked as in use when it was opened, and must not look as after a crash.
+    // Opening marked the volume as in use; it must not look as after a crash.
     let unused = |mounted: Mounted, why: anyhow::Error| {
         rt.block_on(mounted.unmount()).with_context(|| format!("{spec}: could not be written back"))?;
         Err(why)
@@ -179,7 +179,7 @@ fn serve(
     }
     let degraded = mounted.degraded();
     let closed = rt.block_on(mounted.unmount());
-    // The image is closed with the last of the tasks that hold it, and only then may `umount` return.
+    // The image is closed with the last task that holds it, and `umount` may return only then.
     rt.drop_tasks();
     let written: Result<(), String> = match (degraded, closed) {
         (Some(why), _) => Err(format!("turned read-only while it was mounted: {why}; run ordo fsck on it")),
@@ -195,7 +195,7 @@ fn serve(
     Ok(if written.is_ok() { Status::DONE } else { Status(3) })
 }
 
-/// What `ordo info` asks for. Neither the file system nor the cache must be kept by the question.
+/// The answer to `ordo info`. The closure must not keep the file system or the cache alive.
 fn status_of(mounted: &Mounted) -> impl Fn() -> fuse::Status + use<> {
     let (fs, cache) = (Rc::downgrade(mounted.fs()), Rc::downgrade(mounted.cache()));
     let began = mounted.cache().rt().now();
@@ -232,7 +232,7 @@ fn status_of(mounted: &Mounted) -> impl Fn() -> fuse::Status + use<> {
     }
 }
 
-/// Opens the volume; an image that may only be read is mounted read-only, as mount(8) does with a write-protected disk.
+/// Opens the volume; a read-only image is mounted read-only, as mount(8) does with a write-protected disk.
 fn open(rt: &Rt, spec: &ImageSpec, wanted: &mut Wanted, messages: &Messages) -> Result<Mounted, OpenError> {
     let refused = match Mounted::open(rt, spec, &wanted.volume) {
         Err(OpenError::Disk(error)) if !wanted.volume.read_only => error,

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     Ok(if broken && !args.json { Status(1) } else { Status::DONE })
 }
 
-/// All that can be run.
+/// All papers that can be run.
 fn all() -> impl Iterator<Item = &'static Paper> {
     PAPERS.iter().chain([&FEATURES])
 }
@@ -101,7 +101,7 @@ fn stories(key: &str) -> anyhow::Result<Vec<Story>> {
     systems(key).into_iter().map(story).collect()
 }
 
-/// A document for people at a terminal.
+/// A document as text for a terminal.
 fn shown(document: &Document) -> String {
     let Document { title, reference, disk, tables, figures, claims, notes, features, .. } = document;
     let on = if disk.is_empty() { String::new() } else { format!("; on the model of {disk}") };

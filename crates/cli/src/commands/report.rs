@@ -28,7 +28,7 @@ fn source(path: &Path) -> anyhow::Result<Source> {
     Ok(Source { name, text })
 }
 
-/// Writes the page and says where it is. Without one whole page nothing is written.
+/// Writes the page and prints its path. If the page cannot be completed, nothing is written.
 pub(crate) fn run(args: &Args) -> Outcome {
     let sources = args.files.iter().map(|path| source(path)).collect::<anyhow::Result<Vec<_>>>()?;
     let page = report::page(&sources).map_err(|refused| usage(refused.to_string()))?;

@@ -101,7 +101,7 @@ async fn remove(fs: &Rc<Fs>, path: &[u8], recursive: bool, count: &mut u64) -> a
             *count += 1;
             continue;
         }
-        // Damage: the rest could never become empty.
+        // Damage: the directory could never become empty.
         let ino = child.attr().ino;
         if stack.iter().any(|frame| frame.dir.attr().ino == ino) {
             anyhow::bail!("{}: a directory that contains itself; run ordo fsck", text::escape(&below));

@@ -21,7 +21,7 @@ pub(crate) struct Args {
     dir: PathBuf,
 }
 
-/// Asks the server, and waits for it.
+/// Sends the request to the server, and waits for it.
 pub(crate) fn run(args: &Args) -> Outcome {
     fuse::sync(&args.dir)?;
     Ok(Status::DONE)

@@ -35,7 +35,7 @@ struct Frame {
     names: std::iter::Peekable<std::vec::IntoIter<Vec<u8>>>,
 }
 
-/// Draws the tree; what cannot be read is complained about.
+/// Draws the tree; what cannot be read is reported.
 pub(crate) fn run(args: &Args) -> Outcome {
     let place = Inside::parse(&args.place);
     let spec = image::spec(&place.image, args.start)?;
@@ -57,7 +57,7 @@ struct Drawer<'a> {
     out: Out,
     tally: Tally,
     files: Vec<FileJson>,
-    /// Directories that were shown: damage can make one turn up twice.
+    /// Directories that were printed: on a damaged volume one may appear twice.
     seen: BTreeSet<u64>,
 }
 
@@ -112,7 +112,7 @@ impl Drawer<'_> {
     }
 }
 
-/// The lines that lead to the name that was just taken from the last frame.
+/// The lines before the name that was just taken from the last frame.
 fn prefix(stack: &mut [Frame]) -> String {
     let last = stack.len().saturating_sub(1);
     let mark = |(index, frame): (usize, &mut Frame)| match (index == last, frame.names.peek().is_some()) {

@@ -53,7 +53,7 @@ struct TunedJson<'a> {
     changes: Vec<ChangeJson<'a>>,
 }
 
-/// Changes the volume, and shows what was and what is.
+/// Changes the volume, and prints old and new values.
 pub(crate) fn run(args: &Args) -> Outcome {
     let tuning = parse(&args.options).map_err(usage)?;
     let spec = args.image.spec()?;

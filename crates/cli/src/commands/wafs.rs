@@ -170,7 +170,7 @@ fn yes_or_no(text: &str) -> Result<bool, String> {
     }
 }
 
-/// Does what was asked for.
+/// Runs the command.
 pub(crate) fn run(args: &Args) -> Outcome {
     match &args.command {
         Command::Mkfs(asked) => mkfs(asked),

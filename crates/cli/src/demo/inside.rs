@@ -1,4 +1,4 @@
-//! A leg of the tour in this process, where nothing can be mounted.
+//! A leg of the tour in this process, for systems where nothing can be mounted.
 
 use super::material::Tree;
 use super::{Leg, VOLUME, thread_cpu, timed};

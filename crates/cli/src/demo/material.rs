@@ -1,10 +1,10 @@
-//! What the tour works with, if this machine has it: a real tree, SQLite's source, a C compiler.
+//! The material of the tour, if this machine has it: a real tree, SQLite's source, a C compiler.
 
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Bounds of the tree: the tour shall take two minutes.
+/// Limits of the tree: the tour should take two minutes.
 const FILES_MAX: usize = 4000;
 const BYTES_MAX: u64 = 48 << 20;
 
@@ -17,7 +17,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The first tree that is there: the sources of Rust packages, else the system's C headers.
+    /// The first tree that exists: the sources of Rust packages, otherwise the system's C headers.
     pub(crate) fn find() -> Option<Tree> {
         let sources = registry().into_iter();
         sources.chain([PathBuf::from("/usr/include")]).map(|root| Tree::of(&root)).find(|tree| tree.files.len() > 100)
@@ -75,7 +75,7 @@ fn registry() -> Option<PathBuf> {
     sources.into_iter().next()
 }
 
-/// The directory with SQLite in one file, which the package libsqlite3-sys carries.
+/// The directory with SQLite in one file, from the package libsqlite3-sys.
 pub(crate) fn sqlite() -> Option<PathBuf> {
     let packages = std::fs::read_dir(registry()?).ok()?.flatten().map(|entry| entry.path());
     let mut found: Vec<_> = packages

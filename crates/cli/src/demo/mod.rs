@@ -1,6 +1,6 @@
 //! The two-minute tour: the same real work under every scheme, on volumes in files of a scratch directory.
 //!
-//! D1. No number is shown that was not measured in this run. What cannot be done here is skipped, and said so.
+//! D1. Every number shown was measured in this run. What cannot be done here is skipped, and reported as skipped.
 //! D2. Nothing is written outside the scratch directory, and nothing stays mounted.
 
 pub(crate) mod inside;
@@ -19,26 +19,26 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
 
-/// Bytes of a volume of the tour; the file is sparse.
+/// Size of a volume of the tour in bytes; the file is sparse.
 pub(crate) const VOLUME: u64 = 1 << 30;
 /// Transactions of the database.
 pub(crate) const TRANSACTIONS: u32 = 300;
 
-/// What one scheme did, and what it cost. Times in seconds.
+/// The results of one scheme. Times in seconds.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Leg {
     pub(crate) scheme: String,
-    /// The tree was copied in.
+    /// Copying the tree in.
     pub(crate) copy: f64,
-    /// A second copy of it was removed.
+    /// Removing a second copy of it.
     pub(crate) remove: f64,
-    /// SQLite was compiled.
+    /// Compiling SQLite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) build: Option<f64>,
-    /// Transactions a second.
+    /// Transactions per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) transactions: Option<f64>,
-    /// What was left to write was written.
+    /// Unmounting, which writes what is left.
     pub(crate) unmount: f64,
     /// CPU time of the file system.
     pub(crate) cpu: f64,
@@ -46,9 +46,9 @@ pub(crate) struct Leg {
     pub(crate) disk_writes: u64,
     pub(crate) bytes_written: u64,
     pub(crate) flushes: u64,
-    /// What fsck found wrong afterwards.
+    /// Number of fsck's findings afterwards.
     pub(crate) findings: u64,
-    /// Files that were read again from the closed image and are as they were on the host.
+    /// Files that were read from the closed image and are equal to those on the host.
     pub(crate) files_compared: usize,
 }
 
@@ -61,7 +61,7 @@ impl Leg {
         self.flushes = requests.flushes;
     }
 
-    /// Checks the image that is no longer mounted, and compares the tree in it with the host's.
+    /// Checks the image after the unmount, and compares the tree in it with the host's.
     pub(crate) fn verify(&mut self, image: &Path, tree: &Tree) -> anyhow::Result<()> {
         let rt = Rt::real_time();
         let spec = ImageSpec::parse(image)?;

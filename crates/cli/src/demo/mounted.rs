@@ -1,4 +1,4 @@
-//! A leg of the tour on a mounted volume, by programs that know nothing of us.
+//! A leg of the tour on a mounted volume, with ordinary programs.
 
 use super::material::Tree;
 use super::served::Served;
@@ -10,14 +10,14 @@ use std::process::{Command, Output};
 
 const BANK: &str = include_str!("bank.c");
 
-/// What is needed to compile SQLite.
+/// The requirements for compiling SQLite.
 pub(crate) struct Build {
     pub(crate) compiler: PathBuf,
     /// Where `sqlite3.c` is.
     pub(crate) source: PathBuf,
 }
 
-/// Copies the tree in, copies and removes it again, builds SQLite, and keeps a bank's books with it.
+/// Copies the tree in, copies and removes it again, builds SQLite, and runs bank transactions with it.
 pub(crate) fn leg(scratch: &Path, scheme: &str, tree: &Tree, build: Option<&Build>) -> anyhow::Result<Leg> {
     let rt = Rt::real_time();
     let (image, dir) = (scratch.join(format!("{scheme}.img")), scratch.join("mnt"));

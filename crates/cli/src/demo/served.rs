@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Requests to the disk, and CPU time of the server.
 type Cost = (Requests, Duration);
 
-/// A mounted volume. Unmounted when it is dropped, too.
+/// A mounted volume. Dropping it unmounts.
 pub(crate) struct Served {
     dir: PathBuf,
     thread: Option<JoinHandle<anyhow::Result<Cost>>>,
@@ -31,12 +31,12 @@ impl Served {
         let served = Served { dir: dir.to_owned(), thread: Some(thread) };
         match wait.recv() {
             Ok(()) => Ok(served),
-            // The sender is gone: the thread has ended and says why.
+            // The sender is gone: the thread has ended and returns the reason.
             Err(_) => Err(served.end().err().unwrap_or_else(|| anyhow!("the mount ended at once"))),
         }
     }
 
-    /// Unmounts; what the whole service cost.
+    /// Unmounts; returns the cost of the whole service.
     pub(crate) fn stop(self) -> anyhow::Result<Cost> {
         fuse::unmount(&self.dir, false)?;
         self.end()
@@ -64,7 +64,7 @@ fn serve(image: &Path, dir: &Path, options: &MountOptions, usable: Sender<()>) -
     let session = fuse::mount(dir, &fuse::MountOptions::new(image))?;
     let options = ServeOptions {
         ready: Some(Box::new(move || {
-            // Whoever waits may have given up.
+            // The receiver may be gone.
             let _ = usable.send(());
         })),
         complain: Box::new(|error| crate::out::say(&error.to_string())),

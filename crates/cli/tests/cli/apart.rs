@@ -1,4 +1,4 @@
-//! A volume whose log is on another disk: what shows that, and that a crash of both is repaired only with both.
+//! A volume whose log is on another disk: how that is shown, and that a crash of both is repaired only with both.
 
 use crate::common::{Scratch, fails, ok, ordo};
 use crate::mounted::{Place, can_mount, is_mounted};
@@ -87,7 +87,7 @@ fn a_file_for_the_log_is_made_and_found_again() {
     assert!(fails(2, ordo(["tune", "-o", "log=separate", &image])).contains("separate"));
 }
 
-/// The whole way, by the kernel: the server dies, and the next mount replays.
+/// End to end, through the kernel: the server dies, and the next mount replays.
 #[test]
 fn a_mount_names_the_disk_and_replays_after_a_crash() {
     if !can_mount() {
@@ -112,7 +112,7 @@ fn a_mount_names_the_disk_and_replays_after_a_crash() {
         assert!(Command::new("umount").args(["-l", &place.0]).status().unwrap().success());
     }
     assert_eq!(info(&image)["log"]["at"], "elsewhere");
-    // Without it the volume is not written to.
+    // Without the log disk the volume is not written to.
     ordo(["mount", "-o", "scheme=wafs", &image, &place.0]);
     assert!(fs::write(place.at("g"), "no").is_err());
     ok(ordo(["umount", &place.0]));

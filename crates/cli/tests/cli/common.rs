@@ -35,14 +35,14 @@ pub(crate) fn ordo<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> O
     command(arguments).output().unwrap()
 }
 
-/// What it printed; it must have succeeded, without a complaint.
+/// Its standard output; it must have succeeded, without messages.
 pub(crate) fn ok(output: Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && said.is_empty(), "{:?}: {said}", output.status);
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What it complained about; it must have ended with `status`.
+/// Its messages; it must have ended with `status`.
 pub(crate) fn fails(status: i32, output: Output) -> String {
     assert_eq!(output.status.code(), Some(status), "{output:?}");
     String::from_utf8(output.stderr).unwrap()

@@ -1,4 +1,5 @@
-//! What a disk carries already: mkfs leaves it alone or wipes it, and whoever looks for a volume is told what is there.
+//! Existing contents of a disk: mkfs leaves them alone or wipes them, and a command that finds no volume says what is
+//! there.
 
 use crate::common::{Scratch, fails, ok, ordo};
 use std::fs;
@@ -44,7 +45,7 @@ fn mbr() -> Vec<u8> {
     sector
 }
 
-/// It is refused, named, and not changed; with `--force` nothing of it stays.
+/// The disk is refused, its contents are named, and nothing is changed; with `--force` all signatures are wiped.
 fn is_asked_about(path: &str, named: &str) {
     let before = fs::read(path).unwrap();
     for size in [&[][..], &["--size", "16M"]] {
@@ -102,7 +103,7 @@ fn nothing_is_not_asked_about() {
         disk(path, &[(1 << 20, &[0; 4096])]);
         ok(ordo([&["mkfs", "-q"], size, &[path]].concat()));
     }
-    // With a size all of it would be lost, so anything is asked about.
+    // With a size everything would be lost, so any contents are refused.
     disk(path, &[(20 << 20, b"x")]);
     let said = fails(3, ordo(["mkfs", "--size", "16M", path]));
     assert!(said.contains("not empty") && said.contains("--force"), "{said}");
@@ -173,7 +174,7 @@ fn what_holds_no_volume_is_named_with_advice() {
     assert!(said.contains("@s1 (btrfs)"), "{said}");
 }
 
-/// A volume with NetBSD's log in use, as a crash there leaves it: the log behind the volume, and the flag.
+/// A volume with NetBSD's log in use, as a crash there leaves it: the log after the volume, and the flag.
 fn with_wapbl(image: &str) {
     ok(ordo(["mkfs", "-q", "--type", "ufs1", "--size", "16M", image]));
     let file = fs::OpenOptions::new().write(true).open(image).unwrap();

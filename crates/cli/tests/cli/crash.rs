@@ -10,15 +10,15 @@ fn crash(status: i32, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Without what depends on the machine.
+/// Removes the field that depends on the machine.
 fn timeless(mut report: Value) -> Value {
     let speed = report.as_object_mut().unwrap().remove("states_per_second").unwrap();
     assert!(speed.as_f64().unwrap() > 0.0);
     report
 }
 
-/// The same without what each thread counts for itself: an image that cut recoveries leave is remembered by its thread,
-/// and counted again by another one that comes to it.
+/// Also removes counts that depend on the threads: an image left by a cut recovery is remembered by one thread, and
+/// counted again by another that meets it.
 fn of_any_thread(report: Value) -> Value {
     let mut report = timeless(report);
     for count in ["distinct", "nested"] {

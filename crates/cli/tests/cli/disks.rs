@@ -4,7 +4,7 @@ use crate::common::{Scratch, fails, ok, ordo};
 use serde_json::Value;
 use std::fs;
 
-/// A trace of a real drive, of those that the model is judged by.
+/// A trace of a real drive, one of those by which the model is validated.
 fn trace(drive: &str) -> String {
     format!("{}/../drive/tests/data/traces/{drive}.trace.gz", env!("CARGO_MANIFEST_DIR"))
 }
@@ -37,7 +37,7 @@ fn a_model_is_compared_with_its_drive() {
     let found = json(&ok(ordo(["disks", "validate", "hp_c2247a", "--trace", &trace("hp_c2247a"), "--json"])));
     assert_eq!((&found["drive"], &found["requests"]), (&"hp_c2247a".into(), &9999.into()));
     let near = |key: &str, value: f64| (found[key].as_f64().unwrap() - value).abs() < 0.001;
-    // As DiskSim has them: crates/drive/tests/data/expected.csv.
+    // DiskSim's values: crates/drive/tests/data/expected.csv.
     assert!(near("real_mean_ms", 15.298) && near("mean_ms", 15.315) && near("demerit_ms", 0.0899), "{found}");
     assert!((found["demerit_percent"].as_f64().unwrap() - 0.588).abs() < 0.01, "{found}");
     let lines = ok(ordo(["disks", "validate", "hp_c2247a", "--trace", &trace("hp_c2247a")]));

@@ -18,7 +18,7 @@ fragment n on. The images of a buf are numbered from the beginning of the call. 
 by their names in `ordo crash --list-rules`. `--svg` draws the same; [explain.svg](explain.svg) is the last run below.
 ";
 
-/// What is shown: arguments, and why it is worth seeing.
+/// The examples: arguments, and why they are interesting.
 const RUNS: &[(&[&str], &str)] = &[
     (
         &["--scheme", "sync", "--setup", "mkdir /a", "create", "/a/f"],

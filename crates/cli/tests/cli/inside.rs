@@ -192,7 +192,7 @@ fn control_bytes_of_names_do_not_reach_error_messages() {
     fs::create_dir(&named).unwrap();
     fs::write(format!("{named}/new\nline"), "").unwrap();
     ok(ordo(["cp", "-r", &named, &format!("{image}:/")]));
-    // A program that reads on gets the name as it is.
+    // Another program gets the name unmodified.
     assert_eq!(ok(ordo(["ls", &format!("{image}:/odd")])), "new\nline\n");
     assert!(ok(ordo(["ls", "--json", &format!("{image}:/odd")])).contains("new\\nline"));
 }
@@ -235,13 +235,13 @@ fn fsck_finds_and_repairs_with_the_bits_of_fsck() {
     let scratch = Scratch::new();
     let image = scratch.volume();
     let mut bytes = fs::read(&image).unwrap();
-    // The check hash of the superblock: no longer what the block says.
+    // The check hash of the superblock no longer matches.
     bytes[65536 + 1304] ^= 1;
     fs::write(&image, &bytes).unwrap();
     let before = fs::read(&image).unwrap();
     let found = fails_silently(4, ordo(["fsck", "-n", "--json", &image]));
     assert!(found.contains("\"exit\": 4") && found.contains("SuperblockHash"), "{found}");
-    // Nobody can be asked here, so nothing is repaired.
+    // No terminal can answer questions here, so nothing is repaired.
     fails_silently(4, ordo(["fsck", &image]));
     assert_eq!(fs::read(&image).unwrap(), before);
     fails_silently(1, ordo(["fsck", "-p", &image]));

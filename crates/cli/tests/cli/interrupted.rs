@@ -1,7 +1,7 @@
-//! Commands that change an image are interrupted: the image stays in order, and the next command works.
+//! Commands that change an image are interrupted: the image stays consistent, and the next command works.
 //!
-//! A signal is sent once the image's superblock says that the volume is in use. A command that is through before the
-//! signal reaches it is run again.
+//! A signal is sent once the image's superblock says that the volume is in use. A command that finished before the
+//! signal arrived is run again.
 
 use crate::common::{Scratch, command, fails, ok, ordo};
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,7 +13,7 @@ use std::process::{Output, Stdio};
 /// The byte of UFS2's superblock that says "clean".
 const CLEAN: u64 = 65536 + 209;
 
-/// Files enough for a command to be met in the middle.
+/// Enough files that a command is interrupted in the middle.
 fn tree(scratch: &Scratch) -> String {
     let tree = scratch.path("tree");
     for dir in 0..20 {
@@ -26,7 +26,7 @@ fn tree(scratch: &Scratch) -> String {
     tree
 }
 
-/// Runs a command on a copy of `image`, and sends it a signal when it has begun; run again if it was through before.
+/// Runs a command on a copy of `image`, and sends it a signal when it has begun; repeats if it finished before.
 fn interrupted(base: &str, image: &str, signal: Signal, arguments: &[&str]) -> Output {
     for _ in 0..50 {
         fs::copy(base, image).unwrap();
@@ -40,7 +40,7 @@ fn interrupted(base: &str, image: &str, signal: Signal, arguments: &[&str]) -> O
         while !in_use() && child.try_wait().unwrap().is_none() {
             std::thread::yield_now();
         }
-        // One that is through already gets no signal.
+        // If it has already finished, it gets no signal.
         let _ = kill_process(Pid::from_child(&child), signal);
         let ended = child.wait_with_output().unwrap();
         if ended.status.signal().is_some() {

@@ -1,7 +1,7 @@
-//! The server is killed under load: what it had acknowledged is there, and `fsck -p` asks nothing.
+//! The server is killed under load: what it had acknowledged is there, and `fsck -p` needs no answers.
 //!
-//! 20 kills; `ORDO_KILLS=1000` for as many as one likes. A killed process is not a power cut (the kernel keeps the image's
-//! pages): what a cut leaves is the business of `ordo crash`. Here the real server dies in the middle of a real mount.
+//! 20 kills; set `ORDO_KILLS=1000` for more. A killed process is not a power cut (the kernel keeps the image's pages):
+//! power cuts are tested by `ordo crash`. Here the real server dies in the middle of a real mount.
 
 use crate::common::{Scratch, ok, ordo};
 use crate::mounted::{Place, can_mount, is_mounted};
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// What was acknowledged: `None` for a name whose removal was.
+/// What was acknowledged; `None` for an acknowledged removal.
 type Acknowledged = BTreeMap<String, Option<String>>;
 
 fn kills() -> u32 {
@@ -31,7 +31,7 @@ fn work(place: &Place, round: u32, said: &mut Acknowledged) {
         if i % 3 == 1 {
             let old = format!("f{round}-{}", i - 1);
             if fs::remove_file(place.at(&old)).is_err() {
-                // It may have gone or not: nothing was acknowledged.
+                // It may have been removed or not: nothing was acknowledged.
                 said.remove(&old);
                 return;
             }
@@ -49,7 +49,7 @@ fn work(place: &Place, round: u32, said: &mut Acknowledged) {
     }
 }
 
-/// The kernel gives the lock of a killed process back a moment after its end, when its last request is done.
+/// The kernel releases the lock of a killed process a moment after its end, when its last request is done.
 fn repair(image: &str) -> Output {
     let rt = ordofs::rt::Rt::real_time();
     for _ in 0..100 {

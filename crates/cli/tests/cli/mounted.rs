@@ -1,4 +1,5 @@
-//! Mount, umount and their helpers, on the built program. Skipped, with a reason, where nothing can be mounted.
+//! Mount, umount and their helpers, on the built program. Skipped, with a reason, on systems where nothing can be
+//! mounted.
 
 use crate::common::{Scratch, command, fails, ok, ordo};
 use ordofs::rt::Rt;
@@ -57,7 +58,7 @@ impl Drop for Place {
     }
 }
 
-/// Without pipes of ours: a server in the background must not keep them.
+/// Without our pipes: a server in the background must not keep them open.
 fn run(mut command: Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
@@ -105,7 +106,7 @@ fn sync_makes_all_that_was_done_durable_and_wants_a_mount_of_ours() {
             "ordo sync" => drop(ok(ordo(["sync", &place.0]))),
             _ => fs::File::open(&place.0).unwrap().sync_all().unwrap(),
         }
-        // What it had in memory only is gone.
+        // What was only in its memory is lost.
         server.kill().unwrap();
         server.wait().unwrap();
         let said = fails(3, ordo(["sync", &place.0]));
@@ -284,7 +285,7 @@ fn a_tour_in_process_and_mounted_ends_with_sound_volumes() {
     assert_eq!(fs::read_dir(scratch.path("")).unwrap().count(), 1, "the scratch directory is gone");
 }
 
-/// A loop device of a file; detached when dropped. `None` where there are none, with a word.
+/// A loop device of a file; detached when dropped. `None` if there are none, with a message.
 struct Loop(String);
 
 impl Loop {
@@ -395,7 +396,7 @@ fn what_is_mounted_is_refused_through_a_loop_device_and_its_partitions() {
     let Some(device) = Loop::of(&image, &["--partscan"]) else { return };
     let devices = [1, 2].map(|n| format!("{}p{n}", device.0));
     for (n, start) in [("1", "2048"), ("2", "34816")] {
-        // A kernel that reads no such table is told; another one refuses to be told again.
+        // Tells a kernel that does not read such a table; another kernel returns an error.
         let _ = Command::new("addpart").args([&device.0, n, start, "32768"]).stderr(Stdio::null()).status();
     }
     if !Path::new(&devices[0]).exists() {
@@ -403,7 +404,7 @@ fn what_is_mounted_is_refused_through_a_loop_device_and_its_partitions() {
         return;
     }
     let second = Loop::of(&image, &["--offset", "1048576", "--sizelimit", "16777216"]).unwrap();
-    // Each name of the bytes of the first partition keeps all others out; the second partition of the same device is
+    // Each name of the first partition locks out all other names of it; the second partition of the same device is
     // another volume.
     let names = [&parts[0], &devices[0], &second.0];
     for first in names {
@@ -422,7 +423,8 @@ fn what_is_mounted_is_refused_through_a_loop_device_and_its_partitions() {
     }
 }
 
-/// Whoever binds the socket of the system's log hears it all; on a machine with a log, that one does.
+/// The process that binds the socket of the system's log receives all messages; on a machine with a log, that is the
+/// log.
 #[test]
 fn a_mount_tells_its_terminal_or_the_log_of_the_system() {
     const LOG: &str = "/dev/log";

@@ -1,4 +1,4 @@
-//! `ordo paper`, as far as it runs nothing: what it runs is held to itself by the tests of the laboratory.
+//! `ordo paper`, without the experiments: those are covered by the tests of the laboratory.
 
 use crate::common::{fails, ok, ordo};
 

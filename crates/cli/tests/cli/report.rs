@@ -3,7 +3,7 @@
 use crate::common::{Scratch, fails, ok, ordo};
 use std::fs;
 
-/// Results of each kind that the program has, as files.
+/// Results of each kind that the program prints, as files.
 fn results(scratch: &Scratch) -> Vec<String> {
     let runs: [(&str, &[&str]); 4] = [
         (

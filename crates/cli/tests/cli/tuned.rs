@@ -1,4 +1,4 @@
-//! `ordo tune`: each change is what fsck and info find afterwards, and what cannot be is refused.
+//! `ordo tune`: fsck and info confirm each change afterwards, and impossible changes are refused.
 
 use crate::common::{Scratch, fails, ok, ordo};
 use ondisk::superblock::SBLOCKSIZE;
@@ -55,7 +55,7 @@ fn journal_is_one_that_a_crashed_volume_is_repaired_from() {
     let image = scratch.path("v.img");
     ok(ordo(["mkfs", "-q", "--size", "64M", &image]));
     ok(tune("journal=on", &image));
-    // As a mount leaves it that writes to the journal.
+    // As left by a mount that writes to the journal.
     let mut bytes = std::fs::read(&image).unwrap();
     let mut sb = Superblock::decode(&bytes[65536..65536 + 8192], ByteOff(65536)).unwrap();
     sb.fields.clean = 0;
@@ -113,7 +113,7 @@ fn what_cannot_be_is_refused_and_nothing_is_written() {
     ok(ordo(["cp", &scratch.path("mine"), &format!("{image}:/.sujournal")]));
     assert!(fails(3, tune("journal=on", &image)).contains("is no journal"));
     is_whole(&image);
-    // Not unmounted in order: byte 209 of the superblock is 0.
+    // Not unmounted cleanly: byte 209 of the superblock is 0.
     let mut dirty = before;
     dirty[65536 + 209] = 0;
     let sum = ondisk::check_hash_without(&dirty[65536..65536 + 2048], 1304);
@@ -123,7 +123,7 @@ fn what_cannot_be_is_refused_and_nothing_is_written() {
     assert!(said.contains("fsck"), "{said}");
 }
 
-/// The superblock at its home; also its bytes.
+/// The superblock at its standard place; also its bytes.
 fn superblock(bytes: &[u8], at: usize) -> Superblock {
     Superblock::decode(&bytes[at..at + SBLOCKSIZE], ByteOff(at as u64)).unwrap()
 }
@@ -179,7 +179,7 @@ fn check_hashes_are_cleared_and_computed_again_in_both_orders() {
         assert!(hashes(&on, &g) == full, "{endian}: other hashes than before");
         let last = g.byte(g.cgsblock(Cgx(g.ncg - 1))).0 as usize;
         assert_eq!((superblock(&on, 65536).hashes(), superblock(&on, last).hashes()), (7, 7));
-        // What is on already stays as it is.
+        // What is already on stays unchanged.
         assert_eq!(ok(tune("check-hashes=on", &image)), "check-hashes: on (was: on)\n");
         let again = std::fs::read(&image).unwrap();
         assert!(hashes(&again, &g) == full);
@@ -209,7 +209,7 @@ fn check_hashes_are_freebsds_ufs2_and_a_damaged_group_gets_none() {
 /// `FS_KNOWN_FLAGS` of NetBSD: its kernel mounts no volume with another flag.
 const NETBSD_KNOWS: u32 = 0x2 | 0x10 | 0x100 | 0x200 | 0x800;
 
-/// What NetBSD's kernel and its fsck ask of a superblock and its groups, and another file system could break.
+/// What NetBSD's kernel and its fsck require of a superblock and its groups, and another file system could break.
 fn is_right_for_netbsd(bytes: &[u8], at: usize) {
     let sb = superblock(bytes, at);
     let (f, g) = (&sb.fields, sb.geometry());
@@ -247,7 +247,7 @@ fn volume_for_netbsd_is_netbsds_and_stays_so_when_it_is_used() {
             let shown = info(&image);
             assert_eq!((&shown["dialect"], &shown["directories"]), (&"NetBSD".into(), &1.into()));
             assert!(shown["fit_for"].as_array().unwrap().contains(&"netbsd".into()), "{shown}");
-            // Used: each verb mounts it for writing.
+            // In use: each command mounts it for writing.
             std::fs::write(scratch.path("mine"), vec![7; 300_000]).unwrap();
             ok(ordo(["mkdir", &format!("{image}:/dir")]));
             ok(ordo(["cp", &scratch.path("mine"), &format!("{image}:/dir/file")]));
@@ -311,7 +311,7 @@ fn hashes_that_are_computed_are_those_of_freebsds_kernel() {
         is_whole(&image);
         let after = std::fs::read(&image).unwrap();
         assert!(hashes(&after, &g) == hashes(&bytes, &g), "{name}");
-        // Nothing but superblocks changed, and hashes of free inodes.
+        // Only superblocks changed, and hashes of free inodes.
         let backups: Vec<usize> = (0..g.ncg).map(|c| g.byte(g.cgsblock(Cgx(c))).0 as usize).chain([65536]).collect();
         let in_superblock = |at: usize| backups.iter().any(|&backup| (backup..backup + 1376).contains(&at));
         let differs = (0..bytes.len()).filter(|&at| bytes[at] != after[at] && !in_superblock(at));
@@ -356,7 +356,7 @@ fn a_power_cut_while_hashes_are_switched_leaves_a_whole_volume() {
                     rt.block_on(async move { fsck::check(&judge, left, fsck::Options::new(fsck::Mode::Check)).await });
                 let report = report.unwrap();
                 assert!(report.findings.is_empty(), "{on}, write {nth}, seed {seed}: {:?}", report.findings);
-                // What was cut can be done again.
+                // An interrupted change can be repeated.
                 let again = RamDisk::from_bytes(&ram.to_vec());
                 let tuned = switch(on).apply_on(&rt, Rc::new(again)).unwrap();
                 assert_eq!(tuned[0].is, if on { "on" } else { "off" });

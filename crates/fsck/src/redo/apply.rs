@@ -1,4 +1,4 @@
-//! The transactions happen again.
+//! Applying the transactions.
 
 use crate::dirty::Order;
 use crate::suj::{Kind, NotReplayed, Replay};
@@ -7,7 +7,7 @@ use ondisk::redo::{Changed, Transaction, Waiting};
 use ondisk::{ByteOff, Cgx, FragNo, Geometry};
 use std::collections::BTreeMap;
 
-/// Which runs of fragments have no contents since which transaction (X3 of [`ondisk::redo`]).
+/// Runs of fragments that were freed, and the transaction since which they have no contents (X3 of [`ondisk::redo`]).
 #[derive(Default)]
 struct Void(BTreeMap<u64, (u64, usize)>);
 
@@ -30,7 +30,7 @@ impl Void {
         void
     }
 
-    /// Whether what transaction `n` wrote at these fragments was freed by it or a later one.
+    /// Whether the fragments that transaction `n` wrote here were freed by it or by a later one.
     fn has(&self, from: u64, to: u64, n: usize) -> bool {
         // No piece is longer than a block, which has eight fragments at most.
         let near = self.0.range(from.saturating_sub(8)..to);
@@ -38,7 +38,7 @@ impl Void {
     }
 }
 
-/// A run, cut where blocks begin.
+/// A run, split at block boundaries.
 fn by_block(geo: &Geometry, at: FragNo, frags: u32) -> impl Iterator<Item = (FragNo, u32)> + use<> {
     let (frag, end, mut next) = (u64::from(geo.frag), at.0.saturating_add(frags.into()).min(geo.size), at.0);
     std::iter::from_fn(move || {
@@ -49,7 +49,7 @@ fn by_block(geo: &Geometry, at: FragNo, frags: u32) -> impl Iterator<Item = (Fra
 }
 
 impl Replay {
-    /// All bytes that the log has.
+    /// Applies all bytes that the log has.
     pub(super) async fn redo(
         &mut self,
         transactions: &[Transaction],
@@ -85,16 +85,16 @@ impl Replay {
         }
         groups.sort_unstable();
         groups.dedup();
-        // The file of the log was found through them, as the crash has left them.
+        // The groups were read as the crash left them, to find the log's file.
         self.forget_groups();
         for c in groups {
-            // Its hash is that of another moment: it is sealed anew with the others that are written.
+            // Its hash may be out of date: it is computed anew with those of the other written groups.
             self.group(c).await?;
         }
         Ok(())
     }
 
-    /// The fragments of a block of the log, which must be on the volume.
+    /// The fragments of a changed block in the log, which must be on the volume.
     fn frags_of(&self, changed: &Changed) -> Result<(u64, u64), NotReplayed> {
         let fsize = u64::from(self.geo.fsize);
         let end = changed.at.checked_add(changed.len.into()).filter(|end| *end <= self.sb.volume_bytes());
@@ -121,7 +121,7 @@ impl Replay {
         Ok(())
     }
 
-    /// What the last transaction lists (X2).
+    /// Frees what the last transaction lists (X2).
     pub(super) async fn free_what_waits(&mut self, transactions: &[Transaction]) -> Result<(), NotReplayed> {
         let Some(last) = transactions.last() else { return Ok(()) };
         for waiting in &last.waiting {
@@ -159,7 +159,7 @@ impl Replay {
         Ok(())
     }
 
-    /// A group's counts, as they will be written.
+    /// The counts of a group as they will be written.
     pub(super) async fn stored_sum(&mut self, c: Cgx) -> Result<ondisk::Csum, NotReplayed> {
         let bytes = self.image.bytes(self.geo.byte(self.geo.cgtod(c)), self.geo.cgsize as usize).await?;
         let mut lax = self.geo.clone();

@@ -1,18 +1,20 @@
-//! Replay of a log of transactions: what calls have changed happens again, each call as a whole.
+//! Replay of a transaction log: the logged changes are applied again, each call as a whole.
 //!
-//! Whatever the crash has left of the homes is written over with what the log has of them; it takes time as the log is
-//! long, and a look at each group's counts.
+//! The logged images overwrite the home locations, whatever the crash has left there. The time depends on the length of
+//! the log, and includes reading each group's counts.
 //!
-//! P1. A log counts only on the volume that it was begun for, while nobody else has written that volume's superblock.
-//! P2. Nothing is written before the log was read to its end, and all of it makes sense: a log with damage in the middle
-//!     is left as it is, and so is the volume.
-//! P3. A replay that is cut is begun again, and comes to the same. What is freed by lists is the same each time (see
-//!     [`ondisk::redo`]). Of files without a name only their inodes tell what is freed with them, and an older image in the
-//!     log would take that back. So before the first is freed all homes have what the log has, and the log holds one
-//!     transaction that has the lists and nothing else; their blocks are durably free before the inodes go.
-//! P4. The log counts until the volume is marked clean, which is last and alone.
-//! P5. A replay needs no more of the log than that transaction takes, and who writes a log keeps that much free behind each that needs it
-//!     (`schemes::journal`, Q8). Else a log that a crash has left full could not be replayed.
+//! P1. A log counts only on the volume that it was begun for, while no other program has written that volume's
+//!     superblock.
+//! P2. Nothing is written before the log was read to its end and was found valid: a log with damage in the middle is
+//!     left as it is, and so is the volume.
+//! P3. An interrupted replay is started again, with the same result. What the lists free is the same each time (see
+//!     [`ondisk::redo`]). What is freed with a nameless file is known only from its inode, and an older image in the
+//!     log would overwrite that. So before the first one is freed, everything is written in place, and the log holds
+//!     one transaction that has the lists and nothing else; the blocks are durably free before the inodes are freed.
+//! P4. The log counts until the volume is marked clean; the mark is written last and separately.
+//! P5. A replay needs no more of the log than that transaction takes, and the log's writer keeps that much free after
+//!     each transaction that needs it (`schemes::journal`, Q8). Otherwise a log that was full at a crash could not be
+//!     replayed.
 
 mod apply;
 mod nameless;
@@ -31,17 +33,17 @@ use rt::Rt;
 use source::{Held, Source};
 use std::rc::Rc;
 
-/// Whether a log must be replayed before this volume is worth anything, and where that is (P1).
+/// Whether a log must be replayed before this volume is usable, and where the log is (P1).
 pub fn is_due(sb: &Superblock) -> Option<Keeper> {
     let (keeper, untouched) = sb.keeper()?;
     (untouched && !sb.is_clean() && keeper.log != LogAt::Nowhere).then_some(keeper)
 }
 
-/// Replays the log of the volume on `disk`, and marks the volume clean. `elsewhere` is the disk of the log, where it is
-/// not a file of the volume.
+/// Replays the log of the volume on `disk`, and marks the volume clean. `elsewhere` is the disk of the log, if the log
+/// is not a file of the volume.
 ///
 /// # Errors
-/// Why the log was not replayed; then nothing was written, but where a disk failed.
+/// Why the log was not replayed; then nothing was written, unless a disk failed.
 pub async fn replay_log(rt: &Rt, disk: Rc<dyn Disk>, elsewhere: Option<Rc<dyn Disk>>) -> Result<Replayed, NotReplayed> {
     let opened = setup::open(&disk).await?;
     replay_opened(rt, disk, elsewhere, opened).await
@@ -74,7 +76,7 @@ pub(crate) async fn replay_opened(
 }
 
 impl Replay {
-    /// P4.
+    /// Rule P4.
     async fn finish_redo(&mut self, keeper: &Keeper) -> Result<(), NotReplayed> {
         self.sum_all_groups().await?;
         self.write_groups().await?;
@@ -96,7 +98,7 @@ impl Replay {
         Ok(())
     }
 
-    /// The superblock, still that of the log's keeper: torn or not, the log goes on to count until the mark.
+    /// Writes the superblock, still with the log's keeper: even if the write is torn, the log counts until the mark.
     async fn put_kept(&mut self, keeper: &Keeper) -> Result<(), NotReplayed> {
         let (at, now) = (self.sb.at, self.now);
         let bytes = self.sb.encode_kept(now, keeper);
@@ -104,7 +106,7 @@ impl Replay {
         Ok(self.image.flush_superblock().await?)
     }
 
-    /// The array of sums is written now and then only: all of it is taken from the groups.
+    /// The summary array is written only now and then: it is rebuilt from the groups.
     async fn sum_all_groups(&mut self) -> Result<(), NotReplayed> {
         let geo = self.geo.clone();
         let mut array = vec![0; geo.cssize as usize];

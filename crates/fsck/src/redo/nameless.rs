@@ -1,4 +1,4 @@
-//! Files without a name that somebody had open: the crash has closed them.
+//! Nameless files that were open at the crash, which has closed them.
 
 use super::source::Source;
 use crate::suj::{Kind, NotReplayed, Replay};
@@ -7,7 +7,7 @@ use ondisk::redo::Transaction;
 use ondisk::{Dinode, Ino};
 
 impl Replay {
-    /// Frees them, once the log holds the lists alone (P3).
+    /// Frees them, after the log holds only the lists (P3).
     pub(super) async fn free_the_nameless(
         &mut self,
         transactions: &[Transaction],

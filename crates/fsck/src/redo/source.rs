@@ -1,4 +1,4 @@
-//! Where a log lies, and what it holds.
+//! Where a log lies, and its contents.
 
 use crate::suj::{NotReplayed, Replay};
 use disk::{Disk, DiskOff, Queue, QueueOptions};
@@ -13,14 +13,14 @@ use std::rc::Rc;
 pub struct LogPlace {
     /// Its inode.
     pub ino: Ino,
-    /// Where it lies, in its order: address and bytes.
+    /// Its extents in order: address and length in bytes.
     pub extents: Vec<(DiskOff, u64)>,
 }
 
-/// The file for a log on the clean volume on `disk`; `None` where there is none.
+/// The log file on the clean volume on `disk`; `None` if there is none.
 ///
 /// # Errors
-/// The file is there, and is not what it must be; or the disk fails.
+/// The file exists, but is not a valid log file; or the disk fails.
 pub async fn place_of_log(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock) -> Result<Option<LogPlace>, NotReplayed> {
     let mut volume = Replay::new(disk, sb.clone(), rt.wall().0);
     let Some(ino) = volume.file_in_root(ondisk::redo::FILE).await? else { return Ok(None) };
@@ -29,7 +29,7 @@ pub async fn place_of_log(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock) -> Resul
 }
 
 impl Replay {
-    /// Where the file of the log lies. It never changes, so what the crash has left of it is whole.
+    /// The extents of the log file. It never changes, so a crash leaves it intact.
     pub(super) async fn log_extents(&mut self, ino: Ino) -> Result<Vec<(DiskOff, u64)>, NotReplayed> {
         let wrong = |what| NotReplayed::Inode { ino: ino.0, what };
         if !self.geo.is_valid_ino(ino) {
@@ -46,7 +46,7 @@ impl Replay {
     }
 }
 
-/// On which disk.
+/// The place of a log.
 pub(super) enum Where {
     Within(Rc<dyn Disk>, Vec<(DiskOff, u64)>),
     Elsewhere(Rc<dyn Disk>),
@@ -54,40 +54,40 @@ pub(super) enum Where {
 
 /// An open log.
 pub(super) enum Source {
-    /// Of the bytes that changed.
+    /// A log of changed bytes.
     Records { place: wafs::Place, log: wafs::Log, last: Last<wafs::Lsn> },
-    /// Of whole blocks.
+    /// A log of whole blocks.
     Blocks { place: blockjournal::Place, found: blockjournal::Inspected, last: Last<blockjournal::Seq> },
 }
 
-/// The last transaction that is whole.
+/// The last complete transaction.
 #[derive(Clone, Copy)]
 pub(super) struct Last<P> {
     /// Where it begins.
     at: Option<P>,
-    /// It has lists and nothing else.
+    /// It contains lists and nothing else.
     is_lists: bool,
 }
 
-/// A log that is open for writing, with a transaction at its end that has lists and nothing else.
+/// A log that is open for writing; its last transaction contains lists and nothing else.
 pub(super) enum Kept {
     Records(wafs::Log, wafs::Lsn),
     Blocks(blockjournal::Journal, blockjournal::Seq),
 }
 
-/// What a log holds.
+/// The contents of a log.
 pub(super) struct Held {
-    /// The transactions that are whole, in the order in which they happened. Those of a log of blocks have no blocks here.
+    /// The complete transactions, in their order. Those of a block log have no blocks here.
     pub(super) transactions: Vec<Transaction>,
-    /// The newest state of each block that a log of blocks has.
+    /// The newest state of each block in a block log.
     pub(super) blocks: Vec<(DiskOff, disk::Block)>,
 }
 
-/// The scheme whose log is one of whole blocks.
+/// The scheme with a log of whole blocks.
 const OF_BLOCKS: &str = "block-journal";
 
 impl Source {
-    /// Opens the log that the superblock names, and no other one (P1).
+    /// Opens the log that the superblock names, and no other (P1).
     pub(super) async fn open(rt: &Rt, place: Where, keeper: &Keeper) -> Result<Source, NotReplayed> {
         let (queue, extents) = match place {
             Where::Within(disk, extents) => (Queue::new(rt, disk, QueueOptions::default()), extents),
@@ -119,7 +119,7 @@ impl Source {
         Ok(Source::Records { place, log, last: Last { at: None, is_lists: false } })
     }
 
-    /// All that is whole in it (P2).
+    /// Everything that is complete in it (P2).
     pub(super) async fn held(&mut self) -> Result<Held, NotReplayed> {
         let mut held = Held { transactions: Vec::new(), blocks: Vec::new() };
         match self {
@@ -148,8 +148,8 @@ impl Source {
         Ok(held)
     }
 
-    /// Opens the log for writing. It ends with the lists of its last transaction, `of`, alone: another one is added where it
-    /// has more (P3). A crash from now on comes to the same lists.
+    /// Opens the log for writing. It then ends with only the lists of its last transaction, `of`: if that contains
+    /// more, another transaction is appended (P3). After a crash from now on, recovery finds the same lists.
     pub(super) async fn keep_lists(self, of: &Transaction) -> Result<Kept, NotReplayed> {
         let (waiting, nameless) = (of.waiting.clone(), of.nameless.clone());
         let lists = Transaction { waiting, nameless, ..Transaction::default() }.encode();
@@ -181,7 +181,7 @@ impl Source {
 }
 
 impl Kept {
-    /// All homes have what is before the lists, durably: the log starts with these.
+    /// Everything before the lists is durable in place: the log now starts with the lists.
     pub(super) async fn forget_the_rest(self) -> Result<(), NotReplayed> {
         match self {
             Kept::Records(log, first) => {

@@ -1,7 +1,8 @@
-//! Steps 6 to 8: the blocks that records name, and the sizes of the files that have them.
+//! Steps 6 to 8: the blocks that records name, and the sizes of their files.
 //!
-//! First every file that lives is made whole: cut where it was to be cut, without pointers beyond its end, its blocks
-//! counted. Then what its records name is looked up in it, and what nobody has is free (R2).
+//! First every surviving file is repaired: truncated if that was in progress, without pointers beyond its end, its
+//! blocks counted. Then the blocks that its records name are looked up in it, and those that no file owns are free
+//! (R2).
 
 use super::groups::Kind;
 use super::{NotReplayed, Replay, files};
@@ -11,7 +12,7 @@ use ondisk::suj::BlockRecord;
 use ondisk::{ByteOff, Dinode, FragNo, Lbn};
 use std::collections::BTreeSet;
 
-/// What a record says of fragments.
+/// A record about fragments.
 #[derive(Clone, Copy)]
 pub(super) struct Claim {
     pub(super) run: Run,
@@ -46,7 +47,7 @@ impl Run {
     }
 }
 
-/// The fragments of a run as bits of their block, and the block.
+/// The block of a run, and its fragments as bits of the block.
 fn bits(run: &Run, per_block: u32) -> (u64, u8) {
     let within = (run.frag % u64::from(per_block)) as u32;
     let mask = ((1u16 << run.count.min(8)) - 1) << within;
@@ -75,7 +76,7 @@ impl Replay {
         self.mark_blocks(&named, &owned).await
     }
 
-    /// Which fragments those that the records name have now, by fragment.
+    /// Which fragments the named blocks have now, sorted by fragment.
     async fn owned(&mut self, named: &mut Vec<Run>) -> Result<Vec<Run>, NotReplayed> {
         named.sort_unstable();
         named.dedup();
@@ -101,7 +102,7 @@ impl Replay {
         Ok(owned)
     }
 
-    /// What is named and not owned is free.
+    /// Frees what is named and not owned.
     async fn mark_blocks(&mut self, named: &[Run], owned: &[Run]) -> Result<(), NotReplayed> {
         let per_block = self.geo.frag;
         let mut named: Vec<(u64, u8)> = named.iter().map(|run| bits(run, per_block)).collect();
@@ -124,7 +125,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Steps 6 and 8: the size and the pointers of a file that lives, and the count of its blocks.
+    /// Steps 6 and 8: repairs size, pointers and block count of a surviving file.
     async fn make_whole(&mut self, ino: u32, mut dinode: Dinode) -> Result<(), NotReplayed> {
         let (before, bsize) = (dinode.clone(), u64::from(self.geo.bsize));
         let (mut frags, mut end, mut beyond) = (0u64, 0u64, 0u64);
@@ -132,7 +133,7 @@ impl Replay {
         while let Some(pointer) = self.step(ino, &mut walk).await? {
             frags += u64::from(pointer.count);
             if matches!(pointer.slot, Slot::Direct(_)) && pointer.lbn >= dinode.size.div_ceil(bsize) {
-                // How many fragments it has is not known.
+                // The number of its fragments is not known.
                 return Err(NotReplayed::Inode { ino, what: "it has a block beyond its end" });
             }
             if !matches!(pointer.slot, Slot::Ext(_)) {
@@ -142,7 +143,7 @@ impl Replay {
         }
         if dinode.has_blocks(&self.geo) {
             dinode.size = dinode.size.min(self.truncations.get(&ino).copied().unwrap_or(u64::MAX));
-            // No file ends in a hole, and no pointer leads beyond its end.
+            // No file may end in a hole, and no pointer may lead beyond its end.
             let within = dinode.size.div_ceil(bsize).min(end);
             dinode.size = dinode.size.min(self.populated(ino, &before, within).await? * bsize);
             if dinode.size < before.size || beyond > dinode.size.div_ceil(bsize) {
@@ -156,7 +157,7 @@ impl Replay {
         Ok(())
     }
 
-    /// The end of the last block before `end` that is no hole.
+    /// The end of the last block before `end` that is not a hole.
     async fn populated(&mut self, ino: u32, dinode: &Dinode, end: u64) -> Result<u64, NotReplayed> {
         if end > 0 && self.mapped(ino, dinode, Lbn(end as i64 - 1)).await?.is_some() {
             return Ok(end);
@@ -170,7 +171,7 @@ impl Replay {
         Ok(last)
     }
 
-    /// Takes what `before` has beyond the new size of `dinode`; returns its fragments.
+    /// Removes what `before` has beyond the new size of `dinode`; returns its fragments.
     async fn cut(&mut self, ino: u32, before: &Dinode, dinode: &mut Dinode) -> Result<u64, NotReplayed> {
         let bsize = u64::from(self.geo.bsize);
         let (blocks, mut dropped, mut gone_to) = (dinode.size.div_ceil(bsize), 0, 0);
@@ -182,7 +183,7 @@ impl Replay {
             if pointer.lbn >= blocks {
                 dropped += u64::from(pointer.count);
                 self.implied.push(Run::of(ino, &pointer));
-                // What a block of pointers that goes leads to goes with it, and the block stays as it is.
+                // Everything below a removed indirect block is freed with it, and the block itself is not changed.
                 if pointer.lbn >= gone_to {
                     self.drop_pointer(dinode, pointer.slot).await?;
                     gone_to = pointer.lbn.saturating_add(self.geo.span(pointer.level));
@@ -194,7 +195,7 @@ impl Replay {
         Ok(dropped)
     }
 
-    /// The last block keeps what the size needs, and nothing readable behind it; returns the fragments that go.
+    /// Truncates the last block to the size, and clears the bytes after it; returns the freed fragments.
     async fn cut_last(&mut self, ino: u32, before: &Dinode, size: u64, pointer: &Pointer) -> Result<u64, NotReplayed> {
         let keep = self.geo.blkfrags(size, pointer.lbn).clamp(1, pointer.count);
         let (from, to) = (self.geo.blkoff(size), keep * self.geo.fsize);
@@ -209,7 +210,7 @@ impl Replay {
         Ok(u64::from(pointer.count - keep))
     }
 
-    /// The maps of inodes.
+    /// Sets the bitmaps of inodes.
     pub(super) async fn settle_inode_maps(&mut self) -> Result<(), NotReplayed> {
         self.done.freed_inodes = self.reclaimed.len() as u64;
         for (ino, (used, kind)) in std::mem::take(&mut self.inode_bits) {

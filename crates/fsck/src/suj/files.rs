@@ -1,4 +1,4 @@
-//! Inodes, and which blocks they have, as the replay sees them.
+//! Inodes and their blocks, as the replay sees them.
 
 use super::{NotReplayed, Replay};
 use crate::dirty::Order;
@@ -6,7 +6,7 @@ use crate::walk::{Pointer, Slot, Walk};
 use disk::Image as Leaving;
 use ondisk::{ByteOff, Dinode, FragNo, Geometry, Ino, Lbn, Root, dirent};
 
-/// The number under which the journal knows a block.
+/// The journal's number for a block.
 pub(super) fn name(pointer: &Pointer) -> Lbn {
     match (pointer.slot, pointer.level) {
         (Slot::Ext(k), _) => Geometry::extattr_lbn(k),
@@ -16,7 +16,7 @@ pub(super) fn name(pointer: &Pointer) -> Lbn {
 }
 
 impl Replay {
-    /// An inode whose sizes can be (R7). One that was never written is free, whatever is there.
+    /// An inode with valid sizes (R7). One that was never written is free, whatever its bytes are.
     pub(crate) async fn dinode(&mut self, ino: u32) -> Result<Dinode, NotReplayed> {
         if !self.is_initialised(ino).await? {
             return Ok(Dinode::default());
@@ -56,7 +56,7 @@ impl Replay {
         if !dinode.has_blocks(&self.geo) {
             return Ok(None);
         }
-        // An indirect block is on the way to the lowest block that it leads to.
+        // An indirect block is on the path to the lowest block that it leads to.
         let lowest = match Geometry::indirect_level(lbn) {
             Some(level) => Lbn(-lbn.0 - level as i64),
             None => lbn,
@@ -96,7 +96,7 @@ impl Replay {
         }
     }
 
-    /// The next pointer of a walk, which may be followed.
+    /// The next pointer of a walk, checked so that it may be followed.
     pub(crate) async fn step(&mut self, ino: u32, walk: &mut Walk) -> Result<Option<Pointer>, NotReplayed> {
         let Some(pointer) = walk.next_in_image(&mut self.image, &self.geo).await? else { return Ok(None) };
         self.spend(pointer.count.into())?;
@@ -104,7 +104,7 @@ impl Replay {
         Ok(Some(pointer))
     }
 
-    /// Sets a pointer to nothing. One in the inode is changed in `dinode` only.
+    /// Clears a pointer. One in the inode is changed in `dinode` only.
     pub(super) async fn drop_pointer(&mut self, dinode: &mut Dinode, slot: Slot) -> Result<(), NotReplayed> {
         let root = match slot {
             Slot::Direct(index) => dinode.db.get_mut(index),
@@ -122,7 +122,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Where on the volume the directory block at byte `at` of a directory is; `None` where it has none.
+    /// Where on the volume the directory block at byte `at` of a directory is; `None` if it has none.
     pub(super) async fn directory_place(
         &mut self,
         ino: u32,
@@ -142,7 +142,7 @@ impl Replay {
         Ok(run.and_then(inside))
     }
 
-    /// The directory block at byte `at` of a directory; `None` where it has none.
+    /// The directory block at byte `at` of a directory; `None` if it has none.
     pub(super) async fn directory_block(
         &mut self,
         ino: u32,
@@ -155,8 +155,8 @@ impl Replay {
         Ok(Some(block))
     }
 
-    /// Shows the names of a directory, each with its byte, until `look` has seen enough: what it then returns. Goes by the
-    /// blocks that are there, not by the size (R7).
+    /// Passes the names of a directory, each with its offset, to `look` until it returns a value. Iterates over the
+    /// existing blocks, not up to the size (R7).
     pub(super) async fn look_at_names<T>(
         &mut self,
         ino: u32,

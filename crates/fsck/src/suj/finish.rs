@@ -1,9 +1,9 @@
-//! Step 10: all that was decided goes to the disk.
+//! Step 10: everything that was decided is written.
 //!
-//! In this order, with a flush of the disk after each: the groups, but for blocks of pointers that nobody has; these,
-//! nearest to data first (R4); inodes that get a link more; directories and indirect blocks; all inodes; the
-//! superblock without the list of inodes without a name (R5); the links of that list; the mark that the volume is
-//! clean; the time that makes the journal worthless (R6).
+//! In this order, with a flush of the disk after each: the groups, except for pointer blocks that no file owns; these,
+//! nearest to data first (R4); inodes that gain a link; directories and indirect blocks; all inodes; the superblock
+//! without the list of nameless inodes (R5); the links of that list; the mark that the volume is clean; the time that
+//! invalidates the journal (R6).
 
 use super::{NotReplayed, Replay};
 use crate::dirty::Order;
@@ -31,7 +31,8 @@ impl Replay {
         f.flags &= !(flag::UNCLEAN | flag::NEEDSFSCK);
         self.write_superblock().await?;
         self.image.flush_superblock().await?;
-        // Apart from the mark: torn with it, the time alone would reach the disk, and the journal be lost (R6).
+        // Separately from the mark: in a torn write the time alone could reach the disk, and the journal would be lost
+        // (R6).
         let f = &mut self.sb.fields;
         f.mtime = crate::run::later(f.mtime, self.now);
         self.write_superblock().await?;
@@ -43,7 +44,7 @@ impl Replay {
         Ok(self.image.write(at, &bytes, Order::Superblock).await?)
     }
 
-    /// Frees the blocks of pointers of a level; whether there were any.
+    /// Frees the pointer blocks of a level; returns whether there were any.
     async fn free_late(&mut self, level: usize) -> Result<bool, NotReplayed> {
         let blocks: Vec<u64> = self.late.iter().filter(|(_, of)| **of == level).map(|(frag, _)| *frag).collect();
         let whole = ondisk::cg::map::whole(self.geo.frag);

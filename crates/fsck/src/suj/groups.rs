@@ -1,8 +1,8 @@
-//! The groups that the journal names: their maps, changed bit by bit, and their counts, made anew at the end.
+//! The groups that the journal names: their bitmaps, changed bit by bit, and their counts, recomputed at the end.
 //!
-//! A group is read once and kept, so bits are asked for as the crash left them until they are set here. One with a
-//! wrong check hash was torn by the crash: each of its bits is old or new, and the records tell which is right. But its
-//! number of directories may be the one of other bits, and is counted.
+//! A group is read once and cached, so its bits are those that the crash left until they are set here. A group with a
+//! wrong check hash was torn by the crash: each of its bits is old or new, and the records determine which is right.
+//! But its number of directories may not match the bits, and is counted.
 
 use super::{NotReplayed, Replay};
 use crate::dirty::Order;
@@ -15,7 +15,7 @@ pub(crate) struct Group {
     layout: CgLayout,
     inited: u32,
     ndir: i32,
-    /// The number of directories may not be that of the map of inodes.
+    /// The number of directories may not match the bitmap of inodes.
     uncertain: bool,
     /// It must be counted.
     count_dirs: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Group {
 #[derive(Default)]
 pub(super) struct Groups(BTreeMap<u32, Group>);
 
-/// What is known of an inode that may change its bit.
+/// What is known of an inode whose bit may change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Directory,
@@ -63,7 +63,7 @@ impl Replay {
         Ok(Group { bytes, layout, inited, ndir, uncertain, count_dirs: false, torn })
     }
 
-    /// Reads them again when they are asked for.
+    /// Drops the cached groups, so that they are read again.
     pub(crate) fn forget_groups(&mut self) {
         self.groups = Groups::default();
     }
@@ -81,7 +81,8 @@ impl Replay {
         Ok(Cg::new(&group.bytes, group.layout, endian).is_some_and(|cg| map::all(cg.free(), first, count, false)))
     }
 
-    /// Marks fragments of the block at `base` as free and as in use, a bit for each; how many were in use and are free.
+    /// Marks fragments of the block at `base` as free and as in use, a bit for each; returns how many in-use ones
+    /// became free.
     pub(crate) async fn mark(&mut self, base: FragNo, free: u8, used: u8) -> Result<u32, NotReplayed> {
         let (c, first, endian) = (self.geo.dtog(base), self.geo.dtogd(base).0, self.geo.endian);
         let group = self.group(c).await?;
@@ -99,11 +100,11 @@ impl Replay {
         Ok(freed)
     }
 
-    /// Marks an inode as free or in use; whether it was not so before.
+    /// Marks an inode as free or in use; returns whether that changed the bit.
     pub(crate) async fn mark_inode(&mut self, ino: u32, used: bool, kind: Kind) -> Result<bool, NotReplayed> {
         let (c, bit, endian) = (self.geo.ino_to_cg(Ino(ino)), self.geo.ino_in_cg(Ino(ino)), self.geo.endian);
         let group = self.group(c).await?;
-        // Of an uncertain group it is not known whether the count is from before or after the change of this bit.
+        // In an uncertain group the count may be from before or after the change of this bit.
         group.count_dirs |= kind == Kind::Unknown || kind != Kind::Other && group.uncertain;
         let Some(mut cg) = CgMut::new(&mut group.bytes, group.layout, endian) else { return Ok(false) };
         if map::get(cg.view().iused(), bit) == used {
@@ -118,7 +119,7 @@ impl Replay {
         Ok(true)
     }
 
-    /// Step 10: counts and sums of all groups that the journal named, and of the volume.
+    /// Step 10: counts and summaries of all groups that the journal named, and of the volume.
     pub(crate) async fn write_groups(&mut self) -> Result<(), NotReplayed> {
         let (geo, now) = (self.geo.clone(), self.now);
         let mut array = vec![0; geo.cssize as usize];

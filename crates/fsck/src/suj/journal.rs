@@ -1,33 +1,33 @@
-//! From the file to its records: steps 1 to 3 of the recovery.
+//! From the journal file to its records: steps 1 to 3 of the recovery.
 //!
-//! Which segments count is decided by their heads alone. Those before the oldest one that the newest head still asks
-//! for have done their work; those behind a gap were never acknowledged, as each waits for the ones before it.
+//! The segment headers alone decide which segments count. Those before the oldest one that the newest header still
+//! needs are obsolete; those after a gap were never acknowledged, because each waits for the ones before it.
 
 use super::{NotReplayed, Replay};
 use crate::walk::{Pointer, Slot, Walk};
 use ondisk::suj::{self, Record};
 use ondisk::{Dinode, FragNo, Ino, dirent};
 
-/// Bytes of journal that are read at most. FreeBSD makes none above 32 MiB.
+/// The most bytes of journal that are read. FreeBSD makes none above 32 MiB.
 const BYTES_MAX: u64 = 256 << 20;
-/// Sectors that disks have.
+/// Sector sizes of disks.
 const SECTORS: [usize; 4] = [512, 1024, 2048, 4096];
 
-/// What the journal holds that counts.
+/// The contents of the journal that count.
 pub(super) struct Journal {
     pub(super) records: Vec<Record>,
     pub(super) segments: u64,
 }
 
 impl Replay {
-    /// Finds the journal, and takes out what counts.
+    /// Finds the journal, and extracts what counts.
     pub(super) async fn read_journal(&mut self) -> Result<Journal, NotReplayed> {
         let ino = self.journal_inode().await?;
         let dinode = self.dinode(ino).await?;
         self.is_journal(&dinode)?;
         let extents = self.extents(ino, &dinode).await?;
         let (time, endian) = (self.sb.fields.mtime, self.geo.endian);
-        // Of a journal little is in use when the power fails, as a rule: only that is kept, by the stretch.
+        // Usually little of a journal is in use when the power fails: only those stretches are kept.
         let mut bytes: Vec<Vec<u8>> = vec![];
         for (first, blocks) in extents {
             let (len, mut next) = (blocks as u64 * u64::from(self.geo.bsize), None);
@@ -46,7 +46,7 @@ impl Replay {
         let found = kept(&bytes, self.sector, time, endian)?;
         let next = found.last().map_or(0, |last| last.segment.seq.saturating_add(1));
         for other in SECTORS.into_iter().filter(|other| *other != self.sector) {
-            // A head that only other sectors make whole: the journal came from another disk.
+            // A header that is valid only with another sector size: the journal came from another disk.
             let mut all = bytes.iter().flat_map(|extent| suj::segments(extent, other, time, endian));
             if all.any(|f| if found.is_empty() { true } else { f.segment.seq == next }) {
                 return Err(NotReplayed::Sectors { found: other, disk: self.sector });
@@ -65,7 +65,7 @@ impl Replay {
         self.file_in_root(suj::NAME).await?.ok_or(NotReplayed::Missing)
     }
 
-    /// The inode that the root directory has under a name.
+    /// The inode of a name in the root directory.
     pub(crate) async fn file_in_root(&mut self, name: &str) -> Result<Option<u32>, NotReplayed> {
         let root = self.dinode(Ino::ROOT.0).await?;
         if !root.is_dir() {
@@ -85,7 +85,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Whatever session it is of.
+    /// Valid for any session.
     pub(super) fn is_journal_file(&self, dinode: &Dinode) -> Result<(), NotReplayed> {
         let is = |field, found: u64, right: u64| match found == right {
             true => Ok(()),
@@ -97,12 +97,12 @@ impl Replay {
         is("di_size", dinode.size, self.geo.blkroundup(dinode.size.clamp(suj::SUJ_MIN, BYTES_MAX)))
     }
 
-    /// The blocks of the journal in the order of the file, joined where they touch.
+    /// The blocks of the journal in the order of the file, merged where they are contiguous.
     pub(crate) async fn extents(&mut self, ino: u32, dinode: &Dinode) -> Result<Vec<(FragNo, usize)>, NotReplayed> {
         let mut extents: Vec<(FragNo, usize)> = vec![];
         let (mut walk, mut lbn, end) = (Walk::of(&self.geo, dinode), 0, dinode.size / u64::from(self.geo.bsize));
         while lbn < end {
-            // The first pointer that leads elsewhere than to the next block passes over it.
+            // The first pointer that leads elsewhere than to the next block skips it.
             let leads_on = |pointer: &Pointer| pointer.lbn == lbn && !matches!(pointer.slot, Slot::Ext(_));
             let Some(pointer) = self.step(ino, &mut walk).await?.filter(leads_on) else {
                 return Err(NotReplayed::Hole { lbn });
@@ -126,7 +126,7 @@ impl Replay {
     }
 }
 
-/// The segments that count, in their order.
+/// The segments that count, in order.
 fn kept<'a>(
     extents: &'a [Vec<u8>],
     sector: usize,

@@ -1,12 +1,12 @@
-//! Links: which of the inodes that the records name live on, and with how many (R1).
+//! Links: which of the inodes that the records name survive, and with how many links (R1).
 //!
-//! A place is a byte of a directory. Every link of an inode is at a place that no record of the inode touches, and was
-//! there before the first of them, or at one that a record touches, and then the disk says whether it is there. So
-//! neither the chains of entries that move nor the order of records matter, but for the first record of each place: it
-//! tells whether the link was there before.
+//! A place is a byte of a directory. Every link of an inode is either at a place that no record of the inode touches,
+//! and was there before the first of them; or at a place that a record touches, and then the disk shows whether it is
+//! there. So neither the chains of moved entries nor the order of records matter, except for the first record of each
+//! place: it tells whether the link was there before.
 //!
-//! An inode dies if nothing leads to it: a file without a link; a directory without a name, or without its own `.`. The
-//! entries of a directory that dies lead nowhere, so others can follow it.
+//! An inode dies if no link leads to it: a file without a link; a directory without a name, or without its own `.`. The
+//! entries of a dying directory do not count as links, so other inodes can die with it.
 
 use super::{NotReplayed, Replay};
 use ondisk::Ino;
@@ -24,14 +24,14 @@ enum What {
     Goes,
 }
 
-/// A link that comes to a place or goes from it.
+/// A link that is added to a place or removed from it.
 #[derive(Clone, Copy)]
 pub(super) struct Event {
     ino: u32,
     parent: u32,
     at: u32,
     what: What,
-    /// Links before, and the mode; an entry that moves tells neither.
+    /// The links before, and the mode; the record of a moved entry has neither.
     links: Option<(u16, u16)>,
     seq: u32,
 }
@@ -63,17 +63,17 @@ pub(super) struct Place {
     pub(super) at: u32,
     /// The inode whose name is there on the disk; 0 if there is none.
     pub(super) names: u32,
-    /// The kind that the entry says.
+    /// The type in the entry.
     pub(super) kind: u8,
 }
 
-/// What the records of one inode say of one place.
+/// The records of one inode about one place.
 #[derive(Clone, Copy)]
 pub(super) struct Touch {
     pub(super) place: usize,
     /// The link was there before the first record.
     pub(super) before: bool,
-    /// The last record takes it away.
+    /// The last record removes it.
     pub(super) leaves: bool,
 }
 
@@ -83,18 +83,18 @@ pub(super) struct Node {
     /// Links before the first record; `None` if its entries only move.
     start: Option<u16>,
     touches: Range<usize>,
-    /// On the disk; 0 if the inode is free there.
+    /// The mode on the disk; 0 if the inode is free there.
     pub(super) mode: u16,
     pub(super) nlink: u16,
-    /// What the last record says.
+    /// The mode in the last record.
     pub(super) told_mode: u16,
-    /// The number was a directory's and another file's within the journal.
+    /// Within the journal the number was reused, by a directory and by another file.
     pub(super) reused: bool,
     pub(super) alive: bool,
 }
 
 impl Node {
-    /// On the disk, or, where it is not there, what it was to be.
+    /// According to the disk, or, if it is not there, according to the last record.
     pub(super) fn is_dir(&self) -> bool {
         let known = if self.mode == 0 { self.told_mode } else { self.mode };
         known & IFMT == mode::DIR
@@ -107,7 +107,7 @@ pub(super) struct Links {
     pub(super) places: Vec<Place>,
     pub(super) nodes: Vec<Node>,
     touches: Vec<Touch>,
-    /// Which nodes touch a place, in the order of the places.
+    /// Which nodes touch a place, sorted by place.
     touching: Vec<(usize, usize)>,
     /// Inodes without records that die.
     pub(super) doomed: BTreeSet<u32>,
@@ -178,7 +178,7 @@ impl Links {
             .filter(|(_, place)| place.names == node.ino && (place.parent == node.ino || self.lives(place.parent)))
     }
 
-    /// Links that the inode has now; `None` if its records tell of none.
+    /// The current links of the inode; `None` if its records contain no count.
     pub(super) fn count(&self, node: &Node) -> Result<Option<u64>, NotReplayed> {
         let Some(start) = node.start else { return Ok(None) };
         let before = self.touches(node).iter().filter(|touch| touch.before).count() as u64;
@@ -207,7 +207,7 @@ impl Links {
         Ok(links >= 2 && named)
     }
 
-    /// Lets die what nothing leads to, and what follows from that.
+    /// Removes the inodes to which no link leads, and those that follow from that.
     pub(super) fn settle(&mut self) -> Result<(), NotReplayed> {
         self.nodes.iter_mut().for_each(|node| node.alive = node.mode != 0);
         let mut waiting: VecDeque<usize> = (0..self.nodes.len()).collect();
@@ -233,13 +233,13 @@ impl Links {
     }
 }
 
-/// A name, and neither a `.` nor a `..`.
+/// True for a name other than `.` and `..`.
 pub(super) fn is_name(ino: u32, place: &Place) -> bool {
     place.parent != ino && place.at != DOTDOT
 }
 
 impl Replay {
-    /// What the disk says of the inodes and places of the records.
+    /// Reads the inodes and places of the records from the disk.
     pub(super) async fn look_up(&mut self, links: &mut Links) -> Result<(), NotReplayed> {
         for node in &mut links.nodes {
             let dinode = self.dinode(node.ino).await?;

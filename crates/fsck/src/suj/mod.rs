@@ -1,23 +1,24 @@
-//! Replay of FreeBSD's soft updates journal: repairs what a crash leaves in time that depends on the journal alone.
+//! Replay of FreeBSD's soft updates journal: repairs what a crash leaves, in time that depends on the journal alone.
 //!
-//! Soft updates leaves a volume whose only faults are links and blocks that are counted and belong to nobody. The
-//! records say which links and blocks these can be; each is looked up on the disk, and what is there decides (McKusick
-//! and Roberson, "Journaled Soft-Updates", BSDCan 2010).
+//! Soft updates leaves a volume whose only faults are links that are counted but do not exist, and blocks in use that
+//! no file owns. The records name the possible links and blocks; each is looked up on the disk, and the disk decides
+//! (McKusick and Roberson, "Journaled Soft-Updates", BSDCan 2010).
 //!
-//! R1. Links are counted from the records, not from the inode: the count before the first record, less the places that
-//!     had the inode then and that a record touches, plus the places touched that have it now. So a replay that is
-//!     begun again counts the same, whatever the one before has written.
-//! R2. A fragment that a record names is in use exactly if one of those that the records name for it points to it.
-//! R3. Nothing is written before all is decided; anything unforeseen ends the replay with its reason, and a full check
-//!     follows.
-//! R4. A block of pointers that nobody points to any more is believed only while its group says that it is in use. So
-//!     it becomes free only after the disk has all that it leads to as free, or a replay that was cut would lose that.
-//! R5. Which inodes had no name is known from their list alone, so the list goes last.
+//! R1. Links are counted from the records, not from the inode: the count before the first record, minus the places that
+//!     had the inode then and that a record touches, plus the touched places that have it now. So a repeated replay
+//!     counts the same, whatever the one before has written.
+//! R2. A fragment that a record names is in use exactly if one of the inodes that its records name points to it.
+//! R3. Nothing is written before everything is decided; anything unforeseen ends the replay with its reason, and a full
+//!     check follows.
+//! R4. A pointer block that no file points to any more is trusted only while its group says that it is in use. So it is
+//!     freed only after everything that it leads to is free on the disk; otherwise an interrupted replay would leak
+//!     that.
+//! R5. Which inodes had no name is known from their list alone, so the list is removed last.
 //! R6. The journal stays valid until the volume is marked clean.
-//! R7. No loop runs up to a number that the disk holds. An inode's sizes are checked when it is read, a loop goes from
-//!     pointer to pointer or from record to record, and each pointer costs the fragments that it leads to, of as many as
-//!     all passes over the whole volume take. Else a damaged size, or blocks of pointers that lead in circles, would keep a
-//!     mount or a boot for ever.
+//! R7. No loop runs up to a number that is stored on the disk. An inode's sizes are checked when it is read, and a loop
+//!     goes from pointer to pointer or from record to record. Each pointer is charged for the fragments that it leads
+//!     to, against a budget of as many as all passes over the whole volume need. Otherwise a damaged size, or pointer
+//!     blocks in a cycle, would block a mount or a boot for ever.
 
 mod blocks;
 mod files;
@@ -50,8 +51,8 @@ use rt::Rt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// How often a replay meets a fragment at most, and a little more: its names are looked at, its file is counted, its end
-/// looked for, what lies behind that cut; or it goes with a file, or with a block of pointers.
+/// The most visits of a replay to one fragment, with a margin: reading its names, counting its file, finding the end of
+/// the file, truncating after that; or it is freed with a file, or with a pointer block.
 const PASSES: u64 = 8;
 
 /// What a replay did.
@@ -72,13 +73,13 @@ pub struct Replayed {
 /// Replays the journal of the volume on `disk` and marks it clean.
 ///
 /// # Errors
-/// Why the journal was not replayed; then nothing was written, but where the disk failed.
+/// Why the journal was not replayed; then nothing was written, unless the disk failed.
 pub async fn replay(rt: &Rt, disk: Rc<dyn Disk>) -> Result<Replayed, NotReplayed> {
     let opened = setup::open(&disk).await?;
     replay_opened(disk, opened, rt.wall().0).await
 }
 
-/// Whether this volume asks for a replay.
+/// Whether this volume waits for a replay.
 pub(crate) fn is_due(sb: &Superblock) -> bool {
     let features = sb.features();
     features.suj && !sb.is_clean() && !features.needs_fsck
@@ -86,7 +87,7 @@ pub(crate) fn is_due(sb: &Superblock) -> bool {
 
 /// The same, after the superblock was found.
 pub(crate) async fn replay_opened(disk: Rc<dyn Disk>, opened: Opened, now: i64) -> Result<Replayed, NotReplayed> {
-    // A superblock that the crash tore: what else is wrong with it was compared with its copies.
+    // A superblock that the crash tore; its other fields were compared with its copies.
     let torn = |finding: &Finding| matches!(finding, Finding::SuperblockHash { .. });
     if let Some(damage) = opened.findings.iter().find(|finding| !torn(finding)) {
         return Err(NotReplayed::Superblock(damage.to_string()));
@@ -105,16 +106,16 @@ pub(crate) async fn replay_opened(disk: Rc<dyn Disk>, opened: Opened, now: i64) 
     Replay::new(disk, opened.sb, now).run().await
 }
 
-/// Volumes that this program must not write, and those whose snapshots a replay would spoil.
+/// Refuses volumes that this program must not write, and those whose snapshots a replay would damage.
 pub(crate) fn gate(sb: &Superblock) -> Result<(), NotReplayed> {
     let mut clean = sb.clone();
     clean.fields.clean = 1;
-    // What a mount cannot keep up a replay does not touch.
+    // A mount cannot maintain these features; a replay does not touch them.
     clean.fields.flags &= !(flag::NFS4ACLS | flag::MULTILABEL);
     Ok(clean.write_gate()?)
 }
 
-/// The volume during a replay. See the modules for what each does to it.
+/// The volume during a replay. The modules describe their steps.
 pub(crate) struct Replay {
     pub(crate) image: Image,
     pub(crate) sb: Superblock,
@@ -128,19 +129,19 @@ pub(crate) struct Replay {
     events: Vec<Event>,
     /// Blocks, in the order of the journal.
     claims: Vec<Claim>,
-    /// The shortest size that a file was about to get.
+    /// The shortest size to which a file was being truncated.
     truncations: BTreeMap<u32, u64>,
-    /// The inodes without a name that were open, in the order of their list.
+    /// The open inodes without a name, in the order of their list.
     unlinked: Vec<u32>,
-    /// Inodes as they must be before a name more leads to them.
+    /// Inodes as they must be before an additional name leads to them.
     raised: Vec<(ByteOff, Vec<u8>)>,
-    /// Fragments without records of their own that go with what has some.
+    /// Fragments without records of their own that are freed together with recorded ones.
     implied: Vec<Run>,
-    /// Bits of the maps of inodes, as they must be.
+    /// Final bits of the bitmaps of inodes.
     inode_bits: BTreeMap<u32, (bool, Kind)>,
-    /// Inodes that the replay made free.
+    /// Inodes that the replay freed.
     reclaimed: BTreeSet<u32>,
-    /// Blocks of pointers that must become free late (R4), by how far they are from data.
+    /// Pointer blocks that must be freed late (R4), with their distance from data.
     late: BTreeMap<u64, usize>,
     /// Fragments that pointers may still lead to (R7).
     budget: u64,
@@ -183,7 +184,7 @@ impl Replay {
         Ok(self.done)
     }
 
-    /// Step 4: records by what they are about.
+    /// Step 4: sorts records by their subject.
     fn sort_records(&mut self, records: Vec<Record>) {
         for (record, seq) in records.into_iter().zip(0..) {
             match record {
@@ -203,7 +204,7 @@ impl Replay {
         }
     }
 
-    /// A pointer leads to so many fragments: on a volume where they go in circles that ends (R7).
+    /// Charges the fragments that a pointer leads to, which ends cycles of pointers (R7).
     fn spend(&mut self, frags: u64) -> Result<(), NotReplayed> {
         self.budget = self.budget.checked_sub(frags).ok_or(NotReplayed::Endless)?;
         Ok(())

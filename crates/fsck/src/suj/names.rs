@@ -1,4 +1,4 @@
-//! Entries of directories, found by their places and changed there.
+//! Finding entries of directories by their places, and changing them.
 
 use super::links::Place;
 use super::{NotReplayed, Replay};
@@ -6,7 +6,7 @@ use crate::dirty::Order;
 use ondisk::{Dinode, Ino, dirent};
 
 impl Replay {
-    /// Finds what is at each place, which come in the order of their directories.
+    /// Reads the entry at each place; the places are sorted by directory.
     pub(super) async fn read_places(&mut self, places: &mut [Place]) -> Result<(), NotReplayed> {
         let (format, chunk) = (self.geo.dir_format(), self.geo.dirblksiz);
         let same = |a: &Place, b: &Place| a.parent == b.parent;

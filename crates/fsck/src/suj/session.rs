@@ -7,25 +7,25 @@ use ondisk::{Endian, Superblock};
 use rt::Rt;
 use std::rc::Rc;
 
-/// The journal of a mount that is about to begin.
+/// The journal for a mount that is about to begin.
 #[derive(Debug, Clone)]
 pub struct Session {
-    /// Where the journal lies, in its order: address and bytes.
+    /// The extents of the journal in order: address and length in bytes.
     pub extents: Vec<(DiskOff, u64)>,
     /// Bytes of a block of the volume.
     pub block: u32,
-    /// The `fs_mtime` that the mount must set.
+    /// The `fs_mtime` that the mount must write.
     pub stamp: i64,
     /// The byte order of the volume.
     pub endian: Endian,
 }
 
-/// Makes the journal of the clean volume on `disk` ready for a mount: it is durably that of a mount with the `fs_mtime`
-/// that is returned. `sb` is its superblock as the mount believes it, torn or not. A crash before the superblock has it
-/// leaves a clean volume.
+/// Prepares the journal of the clean volume on `disk` for a mount: on return it durably belongs to a mount with the
+/// returned `fs_mtime`. `sb` is the superblock as the mount uses it, torn or not. A crash before the superblock has
+/// that time leaves a clean volume.
 ///
 /// # Errors
-/// Why there is no journal that could be used; nothing was written then, but where the disk failed.
+/// Why no journal can be used; nothing was written then, unless the disk failed.
 pub async fn begin_session(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock) -> Result<Session, NotReplayed> {
     if !sb.features().suj {
         return Err(NotReplayed::NoJournal);
@@ -46,7 +46,7 @@ impl Replay {
         let bsize = u64::from(self.geo.bsize);
         let place = |(first, blocks)| (DiskOff(self.geo.byte(first).0), blocks as u64 * bsize);
         let extents = found.into_iter().map(place).collect();
-        // Later than every session before, even where the clock went back: an old segment must not pass for a new one.
+        // Later than every session before, even if the clock went back: an old segment must not pass for a new one.
         let last = i64::try_from(dinode.modrev).unwrap_or(0).max(self.sb.fields.mtime);
         let stamp = last.saturating_add(1).max(self.now);
         dinode.modrev = stamp.unsigned_abs();

@@ -1,4 +1,4 @@
-//! Step 9: names and link counts as the dead and the living need them, and the end of the dead.
+//! Step 9: sets names and link counts of surviving and dying inodes, and frees the dying ones.
 
 use super::groups::Kind;
 use super::links::{DOTDOT, Links, Node, Place, is_name};
@@ -17,7 +17,7 @@ impl Replay {
         for node in &links.nodes {
             self.settle_count(&links, node).await?;
             let kind = match (node.mode | node.told_mode, node.is_dir()) {
-                // Whether the group counts it as what it was or as what it is, no record says.
+                // No record says whether the group counts it as its old or as its new type.
                 _ if node.reused => Kind::Unknown,
                 (0, _) => Kind::Unknown,
                 (_, true) => Kind::Directory,
@@ -32,9 +32,9 @@ impl Replay {
         Ok(())
     }
 
-    /// Which names of an inode go: all of a dead directory, all but one of a living one. Of several the one stays that its
-    /// `..` agrees with, as in a full check: then nothing but names goes, and a replay that is cut leaves no `..` that leads
-    /// elsewhere than the only name.
+    /// Which names of an inode are removed: all names of a dying directory, all but one of a surviving one. Of several
+    /// names the one that its `..` agrees with stays, as in a full check. Then only names are removed, and an
+    /// interrupted replay never leaves a `..` that disagrees with the only name.
     async fn settle_names(&mut self, links: &mut Links, index: usize) -> Result<(), NotReplayed> {
         let Some(node) = links.nodes.get(index) else { return Ok(()) };
         let (ino, alive) = (node.ino, node.alive);
@@ -67,7 +67,7 @@ impl Replay {
         if alive { self.settle_dotdot(links, index, kept.map(|(_, place)| place)).await } else { Ok(()) }
     }
 
-    /// The `..` of a directory that lives leads to where its name is.
+    /// Makes the `..` of a surviving directory lead to the directory that names it.
     async fn settle_dotdot(&mut self, links: &mut Links, index: usize, name: Option<Place>) -> Result<(), NotReplayed> {
         let Some(ino) = links.nodes.get(index).map(|node| node.ino) else { return Ok(()) };
         let broken = NotReplayed::Inode { ino, what: "its `..` leads elsewhere, and the journal does not tell why" };
@@ -82,7 +82,7 @@ impl Replay {
         };
         let parent = match (name, place) {
             (Some(name), _) => name.parent,
-            // Its name is where it was, so its parent is, too.
+            // Its name is unchanged, so its parent is, too.
             (None, Some(_)) => before().ok_or(NotReplayed::Inode { ino, what: "its parent is not known" })?,
             (None, None) => return Ok(()),
         };
@@ -102,7 +102,7 @@ impl Replay {
         Ok(())
     }
 
-    /// The `..` of a directory, as the disk has it.
+    /// The `..` of a directory on the disk.
     async fn dotdot(&mut self, links: &Links, ino: u32) -> Result<Place, NotReplayed> {
         let mut found = Place { parent: ino, at: DOTDOT, ..Place::default() };
         match links.place(ino, DOTDOT).and_then(|place| links.places.get(place)) {
@@ -112,7 +112,7 @@ impl Replay {
         Ok(found)
     }
 
-    /// Writes the link count of an inode that lives.
+    /// Writes the link count of a surviving inode.
     async fn settle_count(&mut self, links: &Links, node: &Node) -> Result<(), NotReplayed> {
         let Some(right) = links.count(node)?.filter(|_| node.alive) else { return Ok(()) };
         let ino = node.ino;
@@ -132,7 +132,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Makes an inode free. Its blocks go with those that records name.
+    /// Frees an inode. Its blocks are freed with those that records name.
     async fn reclaim(&mut self, links: &Links, ino: u32) -> Result<(), NotReplayed> {
         let dinode = self.dinode(ino).await?;
         if dinode.is_dir() {
@@ -154,7 +154,7 @@ impl Replay {
         self.put_dinode(ino, &Dinode { gen_: dinode.gen_, freelink, ..Dinode::default() }).await
     }
 
-    /// Every name in a directory that dies is one that the records of its inode tell of. Else its count cannot be right.
+    /// Checks that records describe every name in a dying directory. Otherwise its count cannot be right.
     async fn leads_nowhere(&mut self, links: &Links, ino: u32, dinode: &Dinode) -> Result<(), NotReplayed> {
         let untold = |at: u64, entry: &dirent::Dirent<'_>| {
             let place = u32::try_from(at).ok().and_then(|at| links.place(ino, at));
@@ -172,7 +172,7 @@ impl Replay {
     }
 }
 
-/// The kind that an entry says, of what the inode is.
+/// The directory-entry type of an inode.
 fn node_kind(node: &Node) -> u16 {
     let known = if node.mode == 0 { node.told_mode } else { node.mode };
     known >> 12

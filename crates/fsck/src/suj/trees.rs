@@ -1,15 +1,16 @@
-//! Blocks of pointers that were about to become free: what they lead to has no records of its own.
+//! Pointer blocks that were being freed: the blocks below them have no records of their own.
 //!
-//! Such a block is believed only if nobody can have had it since: its last record is the one that frees it, and its
-//! group still says that it is in use. A file system takes a block back from its group last, after all that the block
-//! leads to. A block that was new in the journal is never followed: what it leads to is newer, and has records.
+//! Such a block is trusted only if it cannot have been reused: its last record is the one that frees it, and its group
+//! still says that it is in use. A file system frees the block in its group last, after everything that the block leads
+//! to. A block that was new in the journal is never followed: the blocks below it are newer, and have records.
 
 use super::blocks::{Claim, Run};
 use super::{NotReplayed, Replay};
 use ondisk::{FragNo, Geometry, Lbn};
 
 impl Replay {
-    /// Adds what the freed trees lead to to `implied`. The claims come in the order of their blocks, and of the journal.
+    /// Adds everything below the freed trees to `implied`. The claims are sorted by block, then in the order of the
+    /// journal.
     pub(super) async fn free_trees(&mut self, claims: &[Claim]) -> Result<(), NotReplayed> {
         let per_block = u64::from(self.geo.frag);
         for of_block in claims.chunk_by(|a, b| a.run.frag / per_block == b.run.frag / per_block) {
@@ -46,7 +47,7 @@ impl Replay {
         let per_block = self.geo.frag;
         let mut waiting = vec![(name, frag, level)];
         while let Some((name, frag, level)) = waiting.pop() {
-            // Met twice, what it leads to would be gone through twice, and so on for each level.
+            // If it were visited twice, everything below it would be, and so on for each level.
             if self.late.insert(frag.0, level + 1).is_some() {
                 return Err(NotReplayed::Endless);
             }

@@ -1,17 +1,17 @@
-//! Step 5: files that had no name and were open when the power failed. Nobody will close them.
+//! Step 5: nameless files that were open when the power failed, and that no process will close.
 
 use super::{NotReplayed, Replay};
 use ondisk::Ino;
 use std::collections::BTreeSet;
 
 impl Replay {
-    /// Reads the list. It is changed at the end only (R5).
+    /// Reads the list. It is changed only at the end (R5).
     pub(super) async fn read_unlinked(&mut self) -> Result<(), NotReplayed> {
         let mut seen = BTreeSet::new();
         let mut next = self.sb.fields.sujfree.cast_unsigned();
         while next != 0 {
             let ino = next;
-            // The list can lead nowhere else than to inodes, each once.
+            // The list must lead to valid inodes only, and to each once.
             if ino <= Ino::ROOT.0 || !self.geo.is_valid_ino(Ino(ino)) || !seen.insert(ino) {
                 return Err(NotReplayed::Unlinked { ino });
             }
@@ -24,7 +24,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Takes the links out of the inodes that were on the list.
+    /// Clears the list links in the inodes that were on the list.
     pub(super) async fn clear_unlinked(&mut self) -> Result<(), NotReplayed> {
         for ino in std::mem::take(&mut self.unlinked) {
             let mut dinode = self.dinode(ino).await?;

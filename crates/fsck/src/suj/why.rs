@@ -1,4 +1,4 @@
-//! Why a journal was not replayed. Nothing was written then, and a full check says what is right.
+//! Why a journal was not replayed. Nothing was written then, and a full check must repair the volume.
 
 use crate::Error;
 use ondisk::{Corrupt, Refused};
@@ -7,19 +7,19 @@ use ondisk::{Corrupt, Refused};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotReplayed {
-    /// The disk failed, or there is no volume.
+    /// The disk failed, or it holds no volume.
     #[error(transparent)]
     Check(#[from] Error),
-    /// The volume was unmounted in order: there is nothing to replay.
+    /// The volume was unmounted cleanly: there is nothing to replay.
     #[error("the volume is clean")]
     Clean,
-    /// The volume was not unmounted in order.
+    /// The volume was not unmounted cleanly.
     #[error("the volume is not clean")]
     NotClean,
     /// The volume does not use a journal.
     #[error("the volume has no soft updates journal")]
     NoJournal,
-    /// Somebody found damage that no journal tells of.
+    /// Damage was found before that the journal does not cover.
     #[error("damage was found on the volume before")]
     NeedsFsck,
     /// This program does not write to such volumes.
@@ -31,17 +31,17 @@ pub enum NotReplayed {
     /// The root directory does not name a journal.
     #[error("there is no {} in the root directory", ondisk::suj::NAME)]
     Missing,
-    /// The file is not what a journal must be.
+    /// The file is not a valid journal.
     #[error("the journal has {field} {found}, and should have {right}")]
     NotAJournal {
         /// The field of its inode.
         field: &'static str,
-        /// What it holds.
+        /// Its value.
         found: u64,
-        /// What it should.
+        /// The correct value.
         right: u64,
     },
-    /// The journal is of another session.
+    /// The journal belongs to another session.
     #[error("the journal is not of the last mount: its time is {journal}, that of the superblock {volume}")]
     Stale {
         /// `di_modrev` of the journal.
@@ -78,21 +78,21 @@ pub enum NotReplayed {
     /// A structure that the journal names, or a record of it, is damaged.
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
-    /// An inode on the list of those without a name is not one, or the list goes in a circle.
+    /// The list of nameless inodes names an inode that is not one, or contains a cycle.
     #[error("the list of inodes without a name leads to inode {ino}")]
     Unlinked {
         /// The inode.
         ino: u32,
     },
-    /// Records and volume do not fit together.
+    /// Records and volume do not match.
     #[error("inode {ino}: {what}")]
     Inode {
         /// The inode.
         ino: u32,
-        /// What does not fit.
+        /// The mismatch.
         what: &'static str,
     },
-    /// A pointer to where no data can be.
+    /// A pointer outside the data areas.
     #[error("inode {ino} points to fragment {frag}, where no data can be")]
     Pointer {
         /// The inode.
@@ -100,13 +100,13 @@ pub enum NotReplayed {
         /// The fragment.
         frag: u64,
     },
-    /// Nobody left a log that counts.
+    /// The volume has no log that counts.
     #[error("the volume has no log that counts")]
     NoLog,
     /// The log is on another disk.
     #[error("its log is on another disk, which nobody named")]
     LogElsewhere,
-    /// The log is that of another volume, or of another mount.
+    /// The log belongs to another volume, or to another mount.
     #[error("the log is not the one of the last mount: it is {found:016x}, and that was {wanted:016x}")]
     OtherLog {
         /// The log's.
@@ -120,7 +120,7 @@ pub enum NotReplayed {
     /// The journal of blocks cannot be read, or is damaged.
     #[error("the log: {0}")]
     Blocks(#[from] blockjournal::Error),
-    /// A transaction of the log makes no sense.
+    /// A transaction of the log is invalid.
     #[error(transparent)]
     Undecodable(#[from] ondisk::redo::Undecodable),
     /// The log has bytes for a place that is not on the volume.
@@ -131,7 +131,7 @@ pub enum NotReplayed {
         /// The bytes.
         len: u32,
     },
-    /// Two files have one fragment.
+    /// Two files share a fragment.
     #[error("fragment {frag} belongs to inode {first} and to inode {second}")]
     Shared {
         /// The fragment.
@@ -141,13 +141,13 @@ pub enum NotReplayed {
         /// The other.
         second: u32,
     },
-    /// The pointers of the files add up to more than the volume has.
+    /// The files point to more blocks than the volume has.
     #[error("the files of the journal have more blocks than the volume")]
     Endless,
 }
 
 impl NotReplayed {
-    /// The disk's own failure, if that is why: another try may end otherwise, and nothing is known of the log.
+    /// The disk's own error, if that is the reason: a retry may succeed, and nothing is known of the log.
     pub(crate) fn of_disk(&self) -> Option<&disk::DiskError> {
         match self {
             NotReplayed::Check(Error::Disk(error))

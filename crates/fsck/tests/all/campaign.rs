@@ -1,4 +1,4 @@
-//! Every word of the structures that a mount reads first, set to extreme values: whatever it says, the check ends, and
+//! Every word of the structures that a mount reads first, set to extreme values: for each value the check ends, and
 //! after a repair the next check finds nothing.
 
 use crate::common;
@@ -47,7 +47,7 @@ fn every_word_of_the_first_structures_of_freebsd() {
     );
 }
 
-/// Damage as a program would do it that tries everything: flipped bits, extreme words, sectors zeroed or copied.
+/// Random damage of every kind: flipped bits, extreme words, sectors zeroed or copied.
 pub(crate) fn damage(disk: &RamDisk, size: u64, superblock: u64, rng: &mut rt::Rng) {
     let times = [1, 1, 2, 8, 64][rng.below(5) as usize];
     for _ in 0..times {
@@ -73,7 +73,7 @@ pub(crate) fn damage(disk: &RamDisk, size: u64, superblock: u64, rng: &mut rt::R
     }
 }
 
-/// Images to try; `FSCK_CAMPAIGN` asks for more.
+/// Images to try; set `FSCK_CAMPAIGN` for more.
 fn count() -> u64 {
     std::env::var("FSCK_CAMPAIGN").ok().and_then(|count| count.parse().ok()).unwrap_or(150)
 }

@@ -20,7 +20,7 @@ fn ends_silent(volume: &Volume) {
     assert_eq!(again.exit_code(), 0, "after {} rounds:\n{}", report.rounds, common::told(&again));
 }
 
-/// Every inode of the volume but the first ones.
+/// Every inode of the volume except the first ones.
 fn each_inode(v: &Volume, mut change: impl FnMut(u32, &mut Dinode)) {
     for ino in FREE..v.g.ncg * v.g.ipg {
         v.inode(ino, |d| change(ino, d));
@@ -136,7 +136,7 @@ fn everything_behind_the_superblock_is_noise() {
     }
 }
 
-/// Overwrites all but the superblock's block.
+/// Overwrites everything except the superblock's block.
 fn noise(v: &Volume, fill: &mut dyn FnMut(&mut [u8])) {
     let mut bytes = vec![0; 8192];
     for at in (0..4 << 20).step_by(8192).filter(|&at| at != v.sb.at.0) {

@@ -1,4 +1,4 @@
-//! Volumes that FreeBSD's and NetBSD's own kernels made and unmounted: nothing is wrong with them.
+//! Volumes that the kernels of FreeBSD and NetBSD made and unmounted: the check finds nothing.
 
 use crate::common;
 use disk::RamDisk;
@@ -70,7 +70,7 @@ impl Logged {
         }
         start[209] = 0;
         let volume = Logged { disk: RamDisk::from_bytes(&bytes), at, endian: sb.endian };
-        // The maps follow.
+        // The preen updates the bitmaps.
         let report = common::run(&volume.disk, Mode::Preen).expect("a volume");
         let of_maps = report.findings.iter().all(|found| (42..=46).contains(&found.finding.rule()));
         assert!(of_maps && report.clean, "{}", common::told(&report));
@@ -82,7 +82,7 @@ impl Logged {
         Superblock::decode(&bytes[self.at as usize..], ByteOff(self.at)).expect("a superblock")
     }
 
-    /// As a crash of NetBSD leaves it: in use, with the log in force.
+    /// The state after a crash of NetBSD: in use, with a valid log.
     fn crash(&self) {
         let mut bytes = self.disk.to_vec();
         let sb = &mut bytes[self.at as usize..];

@@ -1,4 +1,4 @@
-//! The power fails while a repair writes: whatever reached the disk, the next repair ends in a whole volume, and a
+//! The power fails while a repair writes: whatever reached the disk, the next repair ends in a consistent volume, and a
 //! preen does not take the half-repaired one for clean.
 
 use crate::common;
@@ -26,7 +26,7 @@ const DAMAGES: [(&str, Damage); 4] = [
     }),
 ];
 
-/// A repair of `ram` that ends at its `nth` write; `false` if it did not come so far.
+/// A repair of `ram` that ends at its `nth` write; `false` if it made fewer.
 fn cut(ram: &RamDisk, nth: u64, seed: u64) -> bool {
     let plan = FaultPlan::new(seed).with(Fault::new(DiskOp::Write, nth, Effect::PowerCut));
     let cache = ram.clone();
@@ -54,7 +54,7 @@ fn repair_can_be_cut_at_any_write_and_done_again() {
                 }
                 cuts += 1;
                 let what = format!("{what}, write {nth}, seed {seed}");
-                // Nothing was written yet, or all was, or the volume says that it is not clean.
+                // Nothing was written yet, or everything was, or the volume is marked dirty.
                 let preen = common::run(&ram.snapshot(), Mode::Preen).expect(&what);
                 let whole = || common::run(&ram.snapshot(), Mode::Check).is_ok_and(|report| report.exit_code() == 0);
                 let untouched = ram.to_vec() == damaged.disk.to_vec();

@@ -1,7 +1,7 @@
 //! K4: what could be read of a damaged volume can be read after its repair, and is the same.
 //!
-//! A small reader walks the tree before and after: it believes nothing that breaks a rule, and passes by what it does not
-//! believe. Left out are volumes where a file ends in a hole: the zeros that were read there are cut off (rule 17).
+//! A small reader walks the tree before and after: it skips everything that breaks a rule. Volumes where a file ends in
+//! a hole are excluded: the zeros that were read there are cut off (rule 17).
 
 use crate::campaign::damage;
 use crate::common;
@@ -62,7 +62,7 @@ impl Reader<'_> {
         Some(all)
     }
 
-    /// Every path that can be read, with what is there.
+    /// Every readable path, with its contents.
     fn tree(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let (mut tree, mut waiting) = (BTreeMap::new(), vec![(vec![], Ino::ROOT)]);
         while let Some((path, ino)) = waiting.pop().filter(|_| tree.len() < 1000) {

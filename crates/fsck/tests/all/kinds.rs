@@ -8,7 +8,7 @@ use ondisk::cg::map;
 use ondisk::dinode::mode;
 use ondisk::{Cgx, Dinode, Endian, Format, FragNo, Ino};
 
-/// What a piece of damage is found as.
+/// A kind of damage, and the expected finding.
 struct Case {
     finding: &'static str,
     /// Not on UFS1: the format has no such field.
@@ -24,7 +24,7 @@ const fn ufs2(finding: &'static str, damage: fn(&Volume)) -> Case {
     Case { finding, ufs2_only: true, damage }
 }
 
-/// Gives the large file a block at `to`, and the one behind it.
+/// Gives the large file a block at `to`, and the one after it.
 fn extend_big(v: &Volume, to: FragNo) {
     v.inode(BIG, |d| (d.size, d.blocks) = (16 * 8192, 17 * 16));
     let indirect = v.get(BIG).ib[0];
@@ -86,7 +86,7 @@ const INODES: &[Case] = &[
         let big = v.get(BIG);
         v.inode(INNER, |d| (d.db, d.ib, d.size, d.blocks) = (big.db, big.ib, big.size, big.blocks));
     }),
-    // Behind a block that there is nothing to say of, in the file and on the disk.
+    // After a valid block, in the file and on the disk.
     case("BadPointer", |v| extend_big(v, FragNo(v.g.size / 8 * 8 - 8))),
     case("BadPointer", |v| extend_big(v, FragNo(v.g.cgsblock(Cgx(2)).0 - 8))),
     case("DuplicatePointer", |v| {
@@ -208,10 +208,10 @@ fn check(case: &Case, pristine: &Volume, what: &str) {
     assert!(again.clean, "{what}");
 }
 
-/// `-p` repairs what it may alone, and otherwise writes nothing.
+/// `-p` repairs what it may repair alone, and otherwise writes nothing.
 fn check_preen(disk: &RamDisk, may: bool, what: &str) {
     let (disk, before) = (disk.snapshot(), disk.to_vec());
-    // A clean volume is not looked at.
+    // A clean volume would be skipped.
     let dirty = disk.snapshot();
     let mut bytes = vec![0; 8192];
     for at in [65536u64, 8192] {

@@ -1,8 +1,8 @@
-//! A directory that moves, and where the power cut finds it: what the preen of each BSD says.
+//! A directory that is moved, with a power cut in between: what the preen of each BSD does.
 //!
-//! Three blocks change: the new parent's gets a name, the directory's own gets another `..`, the old parent's loses a name.
-//! Each may be all that the disk has. The judge here reads a volume by the rules of three preens; it repairs nothing.
-//! What comes of it is in docs/fsck.md.
+//! Three blocks change: the new parent's gains a name, the directory's own gets another `..`, the old parent's loses a
+//! name. Any subset may be on the disk. The judge here reads a volume by the rules of three preens; it repairs nothing.
+//! The results are in docs/fsck.md.
 
 use crate::common;
 use crate::common::build::{DIR, FREE, OTHER, SUB, Volume};
@@ -10,10 +10,10 @@ use fsck::Mode;
 use ondisk::{Endian, Format, FragNo, Ino, dirent};
 use std::collections::BTreeMap;
 
-/// Whose `fsck_ffs -p`. All go through the directories in the order of their first blocks.
+/// The system whose `fsck_ffs -p` is modelled. All visit directories in the order of their first blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Preen {
-    /// FreeBSD today: of two names the one that `..` agrees with stays, and a `..` is put right.
+    /// FreeBSD today: of two names the one that `..` agrees with stays, and a wrong `..` is repaired.
     FreeBsd,
     /// FreeBSD 8: of two names the first stays; a wrong `..` is for a human.
     FreeBsd8,
@@ -36,7 +36,7 @@ fn stop(v: &Volume, preen: Preen) -> Option<&'static str> {
                     (None, _) | (_, Preen::NetBsd) => {}
                     (Some(_), Preen::FreeBsd8) => continue,
                     (Some(first), Preen::FreeBsd) if first == dir || dotdot(ino) != dir => continue,
-                    // The first name goes.
+                    // The first name is removed.
                     (Some(_), Preen::FreeBsd) => *links.entry(ino).or_default() += 1,
                 }
                 parent.insert(ino, dir);
@@ -62,7 +62,7 @@ enum Write {
     OldName,
 }
 
-/// `SUB` moves from `DIR` to `OTHER`, with the counts raised before, as every scheme has it. `old_first`: the block of
+/// `SUB` moves from `DIR` to `OTHER`, with the counts raised before, as every scheme does. `old_first`: the block of
 /// `DIR` lies before that of `OTHER`.
 fn cut(format: Format, endian: Endian, old_first: bool, done: &[Write]) -> Volume {
     let v = Volume::new(format, endian, true);
@@ -113,7 +113,7 @@ fn each_preen_takes_the_states_that_its_rules_take() {
         assert_eq!(stops(old_first, &[NewName, DotDot, OldName]), [false; 3]);
         assert_eq!(stops(old_first, &[DotDot]), dotdot_is_wrong);
         assert_eq!(stops(old_first, &[NewName, OldName]), dotdot_is_wrong);
-        // Two names: what is right is what comes first, or last.
+        // Two names: the right one is the first, or the last.
         assert_eq!(stops(old_first, &[NewName]), [false, !old_first, old_first]);
         assert_eq!(stops(old_first, &[NewName, DotDot]), [false, old_first, !old_first]);
     }
@@ -125,7 +125,7 @@ fn each_preen_takes_the_states_that_its_rules_take() {
 #[test]
 fn in_no_order_of_the_three_writes_do_the_older_preens_pass() {
     use Write::{DotDot, NewName, OldName};
-    // The old name never goes before there is a new one: the directory would be lost.
+    // The old name is never removed before there is a new one: the directory would be lost.
     let orders = [[NewName, DotDot, OldName], [DotDot, NewName, OldName], [NewName, OldName, DotDot]];
     for order in orders {
         for old_first in [true, false] {

@@ -1,4 +1,4 @@
-//! What a repair keeps, and what it leaves for whom: not only that the next check is silent.
+//! What a repair keeps, and what it leaves to the user: not only that the next check finds nothing.
 
 use crate::common;
 use crate::common::build::*;
@@ -24,7 +24,7 @@ fn contents(volume: &Volume, frag: FragNo, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// The inode of a name in `lost+found`.
+/// The names in `lost+found`, with their inodes.
 fn in_lost_found(volume: &Volume) -> Vec<(String, u32)> {
     let root = volume.names(2);
     let lost = root.iter().find(|(name, _)| name == "lost+found").expect("lost+found").1;
@@ -92,7 +92,7 @@ fn lost_root_is_made_again_and_everything_is_found() {
     repair(&v);
     let mut found: Vec<u32> = in_lost_found(&v).into_iter().map(|(_, ino)| ino).collect();
     found.sort_unstable();
-    // The device and the short link have no contents but a size of 0 and 4; an empty one goes.
+    // The device and the short link have no blocks, and sizes of 0 and 4; empty nameless files are freed.
     assert_eq!(found, [DIR, FILE, LINK, BIG, LONG_LINK, ATTRS, OTHER]);
     assert_eq!(v.names(DIR)[2..], [("sub".into(), SUB), ("inner".into(), INNER)]);
     assert_eq!(v.get(FILE).nlink, 1);
@@ -161,7 +161,7 @@ fn lost_found_grows_into_an_indirect_block() {
     }
 }
 
-/// Renames a directory to `lost+found` and fills twelve blocks with whiteouts, but for the first directory block.
+/// Renames a directory to `lost+found` and fills twelve blocks with whiteouts, except the first directory block.
 fn fill_lost_found(v: &Volume) {
     let format = v.g.dir_format();
     let mut block = vec![0; 512];
@@ -180,7 +180,7 @@ fn fill_lost_found(v: &Volume) {
             *pointer = FragNo(frag);
         }
     });
-    // "long-link" has room for a name of ten letters, and then its inode is that of the directory.
+    // "long-link" has room for a name of ten letters; its inode is then the directory's.
     let entry = v.entry(2, "long-link");
     v.put_u32(entry, OTHER);
     v.disk.poke(entry + 6, b"\x04\x0alost+found\0");
@@ -212,7 +212,7 @@ fn preen_after_soft_updates_clears_what_was_about_to_go() {
     assert_eq!(common::run(&v.disk, Mode::Check).expect("a volume").exit_code(), 0);
 }
 
-/// No `lost+found` is needed then, so a check does not count one among what is in use.
+/// No `lost+found` is needed then, so a check does not count one as in use.
 #[test]
 fn check_after_soft_updates_tells_only_what_is_lost() {
     let v = Volume::new(Format::Ufs2, Endian::Little, true);
@@ -298,8 +298,8 @@ fn names_beyond_what_a_link_count_can_tell_are_removed() {
     assert_eq!((removed, v.get(FILE).nlink), (count + 2 - 65_500, 65_500));
 }
 
-/// An inode that is free and marked in use is lost until somebody looks; one that is in use and marked free would be given
-/// to a second file. The finding tells how many are of the second kind.
+/// An inode that is free but marked in use is leaked until the next check; one that is in use but marked free would be
+/// allocated to a second file. The finding says how many are of the second kind.
 #[test]
 fn wrong_bits_of_the_inode_map_have_a_direction() {
     let found = |v: &Volume| -> Vec<(u32, u32)> {
@@ -317,7 +317,7 @@ fn wrong_bits_of_the_inode_map_have_a_direction() {
     assert_eq!(found(&v), [(2, 1)]);
 }
 
-/// A file that holds something has lost its name: where the repair puts `lost+found`, its inode and its first block.
+/// Adds a non-empty nameless file and repairs; returns the inode and the first block of the new `lost+found`.
 fn place_of_new_lost_found(v: &Volume) -> (u32, FragNo) {
     v.inode(FREE + 7, |d| (d.mode, d.nlink, d.size, d.blocks, d.db[0]) = (mode::REG, 1, 10, 2, FragNo(1500)));
     repair(v);

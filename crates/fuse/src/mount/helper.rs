@@ -1,7 +1,7 @@
-//! `fusermount3`: the set-user-id program that mounts for those who are not root.
+//! `fusermount3`: the set-user-id program that mounts for users other than root.
 //!
-//! It gets one end of a socket as a descriptor, named in `_FUSE_COMMFD`, and sends the opened and mounted `/dev/fuse`
-//! back through it.
+//! It gets one end of a socket as a descriptor, named in `_FUSE_COMMFD`, and sends the open, mounted `/dev/fuse` back
+//! through it.
 
 use super::{MountError, MountOptions};
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -35,12 +35,12 @@ fn run(command: &mut Command) -> Result<(), MountError> {
     Ok(())
 }
 
-/// Mounts on `dir`; the device, mounted.
+/// Mounts on `dir`; returns the mounted device.
 pub(super) fn mount(dir: &Path, opts: &MountOptions) -> Result<OwnedFd, MountError> {
     let failed = |errno| MountError::System { doing: "mounting on", path: dir.into(), errno };
     let (ours, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).map_err(failed)?;
-    // The helper inherits its end; ours stays closed to it.
+    // The helper inherits its end; our end is not inherited.
     fcntl_setfd(&theirs, FdFlags::empty()).map_err(failed)?;
     let options = opts.for_helper()?;
     run(Command::new(PROGRAM)

@@ -1,15 +1,15 @@
-//! How `umount` knows that the image can be moved.
+//! The lease: how `umount` learns that the image can be moved.
 //!
-//! umount(2) returns when the mount is gone, and the server writes its caches back after that. So the server listens on
-//! a socket with an abstract name made of the mount's device number, for as long as it has the image; it accepts nobody
-//! before its end. Who unmounts connects first, unmounts, and then reads what became of the last writes: the kernel
-//! ends the connection when the socket is closed, by whatever way the server ends. There is no file to be left behind
-//! and no process number to be mistaken.
+//! umount(2) returns when the mount is gone, but the server writes its caches back after that. Therefore the server
+//! listens on a socket with an abstract name made of the mount's device number, as long as it has the image open; it
+//! accepts no connection before its end. `umount` connects first, unmounts, and then reads the result of the last
+//! writes: the kernel ends the connection when the socket is closed, however the server ends. This leaves no stale
+//! file, and does not depend on a process number.
 //!
 //! U1. The lease outlives the open image.
-//! U2. Nobody waits for a stranger: the listener must be root's or the caller's own.
-//! U3. Only a server that has closed the image says how that went. An end without a word is a server that was killed,
-//!      or that failed: what it had not written is lost, and `umount` must not pass over that.
+//! U2. `umount` does not wait for a foreign process: the listener must belong to root or to the caller.
+//! U3. Only a server that has closed the image reports the result. An end without a report means a server that was
+//!     killed, or that failed: what it had not written is lost, and `umount` must not ignore that.
 
 use rt::Rt;
 use rustix::net::sockopt::socket_peercred;
@@ -18,15 +18,15 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
-/// What a server says that has written everything.
+/// The report of a server that has written everything.
 const WRITTEN: &[u8] = b"written\n";
-/// How long a server waits for one who unmounts and does not read.
+/// How long a server waits for an `umount` that does not read the report.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Longest answer that is read, in bytes.
+/// The maximum length of a report, in bytes.
 const ROOM: u64 = 4096;
 
-/// Says that this process still has the image of a mount. [`Lease::end`] is called when the image is closed; dropped,
-/// it says that the server failed.
+/// States that this process still has the image of a mount open. [`Lease::end`] is called when the image is closed; a
+/// dropped lease means that the server failed.
 #[derive(Debug)]
 #[must_use = "without an end it says that the last writes are lost"]
 pub struct Lease {
@@ -40,8 +40,8 @@ fn address(device: &str) -> io::Result<SocketAddr> {
 impl Lease {
     /// Takes the lease of the mount with number `device` (`major:minor`).
     ///
-    /// The kernel gives a number anew as soon as its mount is gone, when the server of that mount may still be writing
-    /// back: it is waited for, for a second at the most.
+    /// The kernel reuses a number as soon as its mount is gone, when the server of that mount may still be writing
+    /// back: this waits for that server, for at most a second.
     pub(super) fn take(device: &str) -> io::Result<Lease> {
         let (address, rt) = (address(device)?, Rt::real_time());
         let mut tries = 0..50;
@@ -55,14 +55,14 @@ impl Lease {
         }
     }
 
-    /// Tells whoever has unmounted what became of the last writes: `Err` says in one line why they failed. To be called
-    /// when the image is closed.
+    /// Reports the result of the last writes to `umount`: `Err` says in one line why they failed. Must be called when
+    /// the image is closed.
     pub fn end(self, written: Result<(), &str>) {
         let said = match written {
             Ok(()) => WRITTEN,
             Err(why) => why.as_bytes(),
         };
-        // Who cannot be told hears nothing, which is no success either (U3).
+        // If nothing can be sent, `umount` does not take that for success (U3).
         let Ok(()) = self.socket.set_nonblocking(true) else { return };
         while let Ok((mut stream, _)) = self.socket.accept() {
             let ready = stream.set_nonblocking(false).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
@@ -71,13 +71,13 @@ impl Lease {
     }
 }
 
-/// What is known of the last writes of a server that is gone.
+/// What is known of the last writes of a server that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LastWrites {
     Done,
-    /// Why they failed.
+    /// They failed, for this reason.
     Failed(String),
-    /// It ended without a word (U3).
+    /// The server ended without a report (U3).
     Unknown,
 }
 
@@ -86,8 +86,8 @@ pub(super) enum LastWrites {
 pub(super) struct Waiter(UnixStream);
 
 impl Waiter {
-    /// Looks for the server of the mount with number `device`; `None` where none can be seen from here (it is dead, or
-    /// in another network namespace).
+    /// Finds the server of the mount with number `device`; `None` if none is visible from here (it is dead, or in
+    /// another network namespace).
     pub(super) fn find(device: &str) -> Option<Waiter> {
         let stream = UnixStream::connect_addr(&address(device).ok()?).ok()?;
         let peer = socket_peercred(&stream).ok()?.uid;

@@ -1,8 +1,8 @@
-//! Mounting: root by mount(2), everybody else through `fusermount3`.
+//! Mounting: root uses mount(2), all other users `fusermount3`.
 //!
-//! M1. Permissions are always checked by the kernel, and set-user-id files and devices inside an image are not believed
-//!     unless root says so: an image is somebody's file, and may hold anything.
-//! M2. A refused mount leaves nothing behind and says in one line what to do.
+//! M1. Permissions are always checked by the kernel, and set-user-id files and devices inside an image are not honoured
+//!     unless root says so: an image is a user's file, and may contain anything.
+//! M2. A refused mount leaves nothing behind, and the error says in one line what to do.
 
 mod helper;
 mod lease;
@@ -24,9 +24,9 @@ use rustix::process::{getegid, geteuid};
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
-/// Type of our mounts.
+/// The file system type of our mounts.
 pub const FS_TYPE: &str = "fuse.ordo";
-/// Bytes that the kernel reads ahead, in KiB, where it may be told: one transfer.
+/// Bytes that the kernel reads ahead, in KiB, where this can be set: one transfer.
 const READ_AHEAD_KIB: u32 = crate::transport::MAX_TRANSFER / 1024;
 
 /// Why a mount or unmount was refused.
@@ -63,12 +63,12 @@ pub enum MountError {
     Table(std::io::Error),
 }
 
-/// Where a mount is, and who must be asked to end it.
+/// The place of a mount, and who may end it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     dir: PathBuf,
     by: By,
-    /// Number of the mount's device. Whatever has another one is not ours to unmount.
+    /// The device number of the mount. A mount with another number is not unmounted.
     device: Option<String>,
 }
 
@@ -85,16 +85,17 @@ impl By {
     }
 }
 
-/// A mount without a server yet. Dropping it unmounts.
+/// A mount that has no server yet. Dropping it unmounts.
 #[derive(Debug)]
 pub struct Session {
-    // Dropped in this order. An open device would let the unmount wait for the answer to a request that nobody reads.
+    // Dropped in this order. If the device stayed open, the unmount would wait for the answer to a request that is
+    // never read.
     fd: OwnedFd,
     mounted: Guard,
     lease: Option<Lease>,
 }
 
-/// Unmounts, if the mount is still there, when it is dropped.
+/// Unmounts when it is dropped, if the mount still exists.
 #[derive(Debug)]
 pub(crate) struct Guard(Place);
 
@@ -122,7 +123,7 @@ impl Session {
 /// Mounts on `dir`. The mount is usable as soon as [`crate::serve`] has answered its first request.
 ///
 /// # Errors
-/// [`MountError`], with nothing mounted.
+/// [`MountError`]; nothing is mounted then.
 pub fn mount(dir: &Path, opts: &MountOptions) -> Result<Session, MountError> {
     let dir = check(dir)?;
     let by = By::now();
@@ -131,20 +132,20 @@ pub fn mount(dir: &Path, opts: &MountOptions) -> Result<Session, MountError> {
         By::Helper => helper::mount(&dir, opts)?,
     };
     let mounted = table::mounted_at(&dir).map_err(MountError::Table)?;
-    // Without a lease all works but for the wait at the end of `umount`.
+    // Without a lease everything works except the wait at the end of `umount`.
     let lease = mounted.as_ref().and_then(|mounted| Lease::take(&mounted.device).ok());
     if let (By::Root, Some(mounted)) = (by, &mounted) {
-        // Only a matter of speed; refused where /sys is read-only.
+        // This affects only speed; it is refused where /sys is read-only.
         let _ = std::fs::write(format!("/sys/class/bdi/{}/read_ahead_kb", mounted.device), READ_AHEAD_KIB.to_string());
     }
     let device = mounted.map(|mounted| mounted.device);
     Ok(Session { fd, mounted: Guard(Place { dir, by, device }), lease })
 }
 
-/// The mount of ours at `dir`.
+/// The OrdoFS mount at `dir`.
 ///
 /// # Errors
-/// [`MountError`] where there is none, or another file system's.
+/// [`MountError`] if there is none, or it belongs to another file system.
 fn our_mount(dir: &Path) -> Result<table::Mounted, MountError> {
     let absolute = table::absolute(dir).map_err(|_| MountError::Missing(dir.into()))?;
     match table::mounted_at(&absolute).map_err(MountError::Table)? {
@@ -154,7 +155,7 @@ fn our_mount(dir: &Path) -> Result<table::Mounted, MountError> {
     }
 }
 
-/// The directory as the kernel names it, if something can be mounted there.
+/// The canonical path of the directory, if it can be mounted on.
 fn check(dir: &Path) -> Result<PathBuf, MountError> {
     let refuse = |error: std::io::Error| match Errno::from_io_error(&error) {
         Some(Errno::NOENT) => MountError::Missing(dir.into()),
@@ -165,7 +166,7 @@ fn check(dir: &Path) -> Result<PathBuf, MountError> {
     };
     let path = table::absolute(dir).map_err(refuse)?;
     match table::mounted_at(&path).map_err(MountError::Table)? {
-        // Not by looking into it: a server that hangs would hang us.
+        // Without accessing it: a server that hangs would make this process hang.
         Some(mounted) if mounted.kind == FS_TYPE && Waiter::find(&mounted.device).is_none() => {
             return Err(MountError::Dead(path));
         }

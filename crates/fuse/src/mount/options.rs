@@ -1,20 +1,20 @@
-//! What a mount is asked to be.
+//! Mount options.
 
 use super::MountError;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// Options of a mount. The kernel always checks permissions by the files' modes (`default_permissions`): with
-/// `allow_other` everything else would let every user do everything.
+/// Options of a mount. The kernel always checks permissions by the files' modes (`default_permissions`): otherwise
+/// `allow_other` would let every user do everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct MountOptions {
-    /// Shown as the source: the image.
+    /// The source to show: the image.
     pub source: OsString,
     pub read_only: bool,
-    /// Other users than the mounting one may use it.
+    /// Users other than the mounting one may access it.
     pub allow_other: bool,
-    /// Set-user-id programs and device files inside are believed. Only root may ask for these two.
+    /// Set-user-id programs and device files inside are honoured. Only root may set these two options.
     pub suid: bool,
     pub dev: bool,
     pub noexec: bool,
@@ -24,7 +24,7 @@ pub struct MountOptions {
 }
 
 impl MountOptions {
-    /// A mount of `source` as it should be by default: read-write, for its owner, nothing inside believed.
+    /// The defaults for a mount of `source`: read-write, for its owner, no set-user-id programs and devices.
     pub fn new(source: impl Into<OsString>) -> MountOptions {
         MountOptions {
             source: source.into(),
@@ -60,7 +60,7 @@ impl MountOptions {
     }
 }
 
-/// `fusermount3` takes a comma and a backslash for themselves after a backslash.
+/// Escapes a comma and a backslash with a backslash, as `fusermount3` requires.
 fn escape(text: &OsStr) -> OsString {
     let mut escaped = Vec::with_capacity(text.len());
     for &byte in text.as_bytes() {

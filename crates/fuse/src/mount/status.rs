@@ -1,4 +1,4 @@
-//! Asking the server behind a mount how its volume is.
+//! Querying the server of a mount for the state of its volume.
 
 use super::table;
 use crate::STATUS;
@@ -6,10 +6,10 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Longest answer in bytes.
+/// The maximum length of an answer in bytes.
 const ROOM: usize = 4096;
 
-/// Where `source` is mounted, and what its server says, if it answers. `None` where it is mounted nowhere.
+/// Where `source` is mounted, and the server's answer, if it gives one. `None` if it is not mounted.
 ///
 /// # Errors
 /// The system's, without `/proc`.

@@ -1,18 +1,17 @@
 //! Making a mounted volume durable from outside.
 //!
-//! sync(2) and syncfs(2) end in the kernel for a FUSE mount: it writes back what it has itself, which is what was changed
-//! through memory maps, and does not ask the server. fsync(2) it passes on, and of the root the server makes everything
-//! durable.
+//! For a FUSE mount, sync(2) and syncfs(2) end in the kernel: it writes back its own dirty pages (of memory maps), and
+//! does not notify the server. fsync(2) is passed on, and for an fsync of the root the server makes everything durable.
 
 use super::{MountError, our_mount};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::path::Path;
 
-/// Returns when everything that was changed on the volume mounted at `dir` is durable.
+/// Returns when all changes of the volume mounted at `dir` are durable.
 ///
 /// # Errors
-/// [`MountError`] where no mount of ours is at `dir`, or where something could not be written.
+/// [`MountError`] if no OrdoFS mount is at `dir`, or if something could not be written.
 pub fn sync(dir: &Path) -> Result<(), MountError> {
     let mounted = our_mount(dir)?;
     let failed = |errno| match errno {

@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mounted {
-    /// Number of the device, which names the FUSE connection: `major:minor`.
+    /// The device number, which identifies the FUSE connection: `major:minor`.
     pub device: String,
-    /// Where.
+    /// The mount point.
     pub dir: PathBuf,
     /// Type of the file system, with its subtype (`fuse.ordo`).
     pub kind: String,
-    /// What is mounted.
+    /// The source of the mount.
     pub source: OsString,
 }
 
-/// Blanks in names stand as `\040`, and so on.
+/// Decodes `\040` for a blank, and so on.
 fn unescape(text: &[u8]) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -54,7 +54,7 @@ fn parse(table: &[u8]) -> Vec<Mounted> {
     table.split(|&b| b == b'\n').filter_map(parse_line).collect()
 }
 
-/// Every mount that this process sees, the later over the earlier.
+/// Every mount that this process sees, in mount order.
 ///
 /// # Errors
 /// The system's, without `/proc`.
@@ -70,16 +70,16 @@ pub fn mounted_at(dir: &Path) -> io::Result<Option<Mounted>> {
     Ok(mounts()?.into_iter().rev().find(|mount| mount.dir == dir))
 }
 
-/// `dir` as the table has it. Its last name is not looked into: the server behind a mount there may be dead.
+/// `dir` in the form of the table. The last name is not accessed: the server of a mount there may be dead.
 ///
 /// # Errors
-/// The system's, when the directory above is not there.
+/// The system's, when the directory above does not exist.
 pub fn absolute(dir: &Path) -> io::Result<PathBuf> {
     match (dir.parent(), dir.file_name()) {
         (Some(parent), Some(name)) => {
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
             let path = parent.canonicalize()?.join(name);
-            // A link as the last name is followed, which asks nobody.
+            // A link as the last name is followed; this does not access a mount.
             match std::fs::read_link(&path) {
                 Ok(_) => path.canonicalize(),
                 Err(_) => Ok(path),

@@ -1,4 +1,4 @@
-//! Unmounting, and the wait until the server is done.
+//! Unmounting, and waiting until the server has closed the image.
 
 use super::lease::{LastWrites, Waiter};
 use super::{By, MountError, Place, helper, our_mount, table};
@@ -13,13 +13,13 @@ use std::time::Duration;
 pub enum Unmounted {
     /// The server has written everything and closed the image.
     Finished,
-    /// The server has closed the image, and could not write everything: why.
+    /// The server has closed the image, but could not write everything, for this reason.
     Failed(String),
-    /// The server had died, or died before it had closed the image. What it had not written is lost.
+    /// The server died before it had closed the image. What it had not written is lost.
     Died,
-    /// The mount is gone from here, but the file system is still mounted or in use elsewhere; its server goes on.
+    /// The mount is gone here, but the file system is still mounted or in use elsewhere; its server continues.
     StillUsed,
-    /// The mount is gone; its server cannot be seen from here, and may still write.
+    /// The mount is gone; its server is not visible from here, and may still write.
     Unseen,
 }
 
@@ -27,11 +27,11 @@ pub enum Unmounted {
 /// wait.
 ///
 /// # Errors
-/// [`MountError`], with the mount as it was.
+/// [`MountError`]; the mount is unchanged then.
 pub fn unmount(dir: &Path, lazily: bool) -> Result<Unmounted, MountError> {
     let mounted = our_mount(dir)?;
     let dir = &mounted.dir;
-    // Before the mount goes: its number may be given to another one at once.
+    // Before the unmount: afterwards the kernel may reuse the number at once.
     let waiter = Waiter::find(&mounted.device);
     let dead = waiter.is_none() && is_dead(dir);
     patiently(dir, By::now(), lazily)?;
@@ -48,8 +48,8 @@ pub fn unmount(dir: &Path, lazily: bool) -> Result<Unmounted, MountError> {
     }
 }
 
-/// Tries again for half a second while it is in use: a process that is being spawned holds a copy of each file of its parent
-/// until it runs its program, which takes a while on a busy machine, and the parent cannot know.
+/// Retries for half a second while the mount is in use: a process that is being spawned holds a copy of each file of
+/// its parent until it has called exec, which takes a while on a busy machine, and the parent cannot detect it.
 fn patiently(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {
     let (rt, mut tries) = (Rt::real_time(), 0..25);
     loop {
@@ -60,7 +60,7 @@ fn patiently(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {
     }
 }
 
-/// The kernel answers for a server that is gone. Not to be asked where there is one: it may hang.
+/// The kernel answers for a server that is gone. Must not be called if there is a server: it may hang.
 fn is_dead(dir: &Path) -> bool {
     matches!(rustix::fs::statfs(dir), Err(Errno::NOTCONN | Errno::CONNABORTED))
 }
@@ -78,7 +78,7 @@ fn once(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {
     }
 }
 
-/// Ends the server's own mount, if it is still there: at once if nobody uses it, else for every new user.
+/// Ends the server's own mount, if it still exists: at once if it is not in use, otherwise for every new user.
 pub(crate) fn detach(place: &Place) {
     let here = table::mounted_at(&place.dir).ok().flatten().map(|mounted| mounted.device);
     if here.is_none() || here != place.device {

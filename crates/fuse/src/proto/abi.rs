@@ -1,16 +1,16 @@
 //! The structures of the FUSE protocol, version 7.40, as Linux declares them in `<linux/fuse.h>`.
 //!
-//! A1. All are native-endian: kernel and server run on one machine. Sizes are multiples of eight, or a reply after
-//!     them would be cut short; each is asserted below against the kernel's header.
-//! A2. They are bytes and promise nothing: [`super::request`] alone reads the ones that the kernel sends.
+//! A1. All are native-endian: kernel and server run on one machine. Sizes are multiples of eight, otherwise a reply
+//!     after them would be cut short; each is asserted below against the kernel's header.
+//! A2. They are plain bytes without invariants: only [`super::request`] reads the ones that the kernel sends.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Version of the protocol that the server speaks, major part.
+/// Major version of the protocol that the server supports.
 pub const VERSION_MAJOR: u32 = 7;
-/// Minor part. The newest message that the server answers is STATX, of 7.39; what is newer is announced by a flag.
+/// Minor version. The newest message that the server answers is STATX, of 7.39; newer ones are announced by a flag.
 pub const VERSION_MINOR: u32 = 40;
-/// Minor version of the oldest kernel served: 7.31 (Linux 5.4) knows all that is not announced by a flag.
+/// Minor version of the oldest kernel served: 7.31 (Linux 5.4) has everything that is not announced by a flag.
 pub const VERSION_MINOR_LEAST: u32 = 31;
 /// Number of the root directory.
 pub const ROOT_ID: u64 = 1;
@@ -27,12 +27,12 @@ macro_rules! wire {
 }
 
 wire! {
-    /// Opens every request.
+    /// The header of every request.
     struct InHeader[40] {
         len: u32, opcode: u32, unique: u64, nodeid: u64, uid: u32, gid: u32, pid: u32,
         total_extlen: u16, padding: u16,
     }
-    /// Opens every reply and every notification (`unique` 0, the code in `error`).
+    /// The header of every reply and every notification (`unique` 0, the code in `error`).
     struct OutHeader[16] { len: u32, error: i32, unique: u64, }
     /// Attributes of a file.
     struct FileAttr[88] {
@@ -40,7 +40,7 @@ wire! {
         atimensec: u32, mtimensec: u32, ctimensec: u32, mode: u32, nlink: u32, uid: u32, gid: u32, rdev: u32,
         blksize: u32, flags: u32,
     }
-    /// Reply to LOOKUP and to all that makes a file.
+    /// Reply to LOOKUP and to all operations that make a file.
     struct EntryOut[128] {
         nodeid: u64, generation: u64, entry_valid: u64, attr_valid: u64, entry_valid_nsec: u32, attr_valid_nsec: u32,
         attr: FileAttr,
@@ -108,7 +108,7 @@ wire! {
     struct SetxattrShortIn[8] { size: u32, flags: u32, }
     /// Arguments of GETXATTR (the name follows) and LISTXATTR.
     struct GetxattrIn[8] { size: u32, padding: u32, }
-    /// Reply to GETXATTR and LISTXATTR when only the size was asked for.
+    /// Reply to GETXATTR and LISTXATTR when only the size was requested.
     struct GetxattrOut[8] { size: u32, padding: u32, }
     /// Arguments of INIT.
     struct InitIn[64] {
@@ -140,7 +140,7 @@ wire! {
     struct FsXattr[28] { xflags: u32, extsize: u32, nextents: u32, projid: u32, cowextsize: u32, unused: [u32; 2], }
     /// A directory entry; the name follows, padded to eight bytes.
     struct Dirent[24] { ino: u64, off: u64, namelen: u32, kind: u32, }
-    /// What one entry of FUSE over io_uring carries, either way.
+    /// The contents of one entry of FUSE over io_uring, in either direction.
     struct UringEntry[32] { flags: u64, commit_id: u64, payload_size: u32, padding: u32, reserved: u64, }
     /// The command in a submission of FUSE over io_uring.
     struct UringCommand[24] { flags: u64, commit_id: u64, queue: u16, padding: [u8; 6], }
@@ -150,7 +150,7 @@ wire! {
 
 macro_rules! opcodes {
     ($($name:ident = $number:literal,)*) => {
-        /// What a request asks for.
+        /// The operation of a request.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(u32)]
         #[allow(missing_docs)]
@@ -218,13 +218,13 @@ pub mod fattr {
     pub const KILL_SUIDGID: u32 = 1 << 11;
 }
 
-/// In [`WriteIn::write_flags`]: from the kernel's cache; the writer has long been told that all is well.
+/// In [`WriteIn::write_flags`]: from the kernel's cache; the writer's call has already returned.
 pub const WRITE_CACHE: u32 = 1 << 0;
-/// In [`WriteIn::write_flags`]: the writer may not keep set-user-id and set-group-id.
+/// In [`WriteIn::write_flags`]: the write must clear set-user-id and set-group-id.
 pub const WRITE_KILL_SUIDGID: u32 = 1 << 2;
 /// In [`FsyncIn::fsync_flags`]: the times need not become durable.
 pub const FSYNC_DATA_ONLY: u32 = 1 << 0;
-/// In [`SetxattrIn::setxattr_flags`]: the ACL's setter may not keep set-group-id.
+/// In [`SetxattrIn::setxattr_flags`]: setting the ACL must clear set-group-id.
 pub const SETXATTR_ACL_KILL_SGID: u32 = 1 << 0;
 /// Code of the notification that carries an [`InvalInodeOut`].
 pub const NOTIFY_INVAL_INODE: i32 = 2;

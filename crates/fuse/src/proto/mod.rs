@@ -1,4 +1,4 @@
-//! The FUSE protocol: what the kernel sends and what it is sent.
+//! The FUSE protocol: requests from the kernel, and replies to it.
 
 pub mod abi;
 pub mod reply;

@@ -1,4 +1,4 @@
-//! What the kernel is answered, encoded.
+//! Encoding replies to the kernel.
 
 use super::abi::{self, Dirent, EntryOut};
 use bytes::Bytes;
@@ -6,25 +6,25 @@ use rustix::io::Errno;
 use vfs::{Attr, DirEntry, Entry, NodeId, Stamp, StatFs};
 use zerocopy::IntoBytes;
 
-/// How long the kernel may keep names and attributes: practically for ever.
+/// How long the kernel may cache names and attributes: practically for ever.
 ///
-/// The server is the only writer, and every change passes through the kernel, which then drops by itself what it can no
-/// longer know: both directories' attributes and the file's change time after link, unlink, rename and exchange; size,
+/// The server is the only writer, and every change passes through the kernel, which itself invalidates what the change
+/// makes stale: both directories' attributes and the file's change time after link, unlink, rename and exchange; size,
 /// blocks and times after write and fallocate; the access time after a read; the change time after setxattr. A removed
-/// name is forgotten, not kept as absent. So nothing needs a short time. What the kernel cannot know (flags set by
-/// ioctl, set-user-id cleared by a write) is told with [`Notice`].
+/// name is dropped, not cached as absent. So no timeout is needed. Changes that the kernel cannot see (flags set by
+/// ioctl, set-user-id cleared by a write) are reported with [`Notice`].
 const KEEP_SECS: u64 = 10 * 365 * 24 * 3600;
 
-/// The answer to one request, but for its header.
+/// The reply to one request, without its header.
 #[derive(Debug)]
 pub enum Reply {
-    /// Nothing at all is sent: the kernel does not wait.
+    /// No reply is sent: the kernel does not wait.
     Silent,
-    /// It was done, and that is all.
+    /// Success, without data.
     Done,
     /// One structure, or several, or bytes.
     Bytes(Vec<u8>),
-    /// Data in pieces that are sent without being copied together.
+    /// Data in pieces that are sent without copying them together.
     Data(Vec<Bytes>),
     /// A node that counts as one lookup once the kernel has the reply.
     Entry(NodeId, Vec<u8>),
@@ -35,10 +35,10 @@ pub enum Reply {
 /// A reply, or the number of an error.
 pub type Answer = Result<Reply, Errno>;
 
-/// What the kernel is told without having asked.
+/// A notification to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// The attributes of this file, in the kernel's numbers, are to be asked for again.
+    /// The cached attributes of this file (in the kernel's numbers) are stale.
     StaleAttributes(u64),
 }
 
@@ -46,8 +46,8 @@ impl Notice {
     /// Code and body of the message.
     pub fn encode(self) -> (i32, Vec<u8>) {
         match self {
-            // An offset below zero: attributes only. Pages would take the file's lock, which the caller of the request
-            // at hand may hold.
+            // A negative offset: attributes only. Invalidating pages would take the file's lock, which the caller of
+            // the current request may hold.
             Notice::StaleAttributes(nodeid) => {
                 (abi::NOTIFY_INVAL_INODE, abi::InvalInodeOut { nodeid, off: -1, len: 0 }.as_bytes().to_vec())
             }
@@ -55,20 +55,20 @@ impl Notice {
     }
 }
 
-/// How files are shown: the numbers of nodes, and owners and permissions that the mount's options replace.
+/// How files are presented: the numbers of nodes, and owners and permissions that the mount's options replace.
 #[derive(Debug, Clone, Copy)]
 pub struct Show {
     root: NodeId,
-    /// Everything belongs to this user.
+    /// Every file belongs to this user.
     uid: Option<u32>,
-    /// Everything belongs to this group.
+    /// Every file belongs to this group.
     gid: Option<u32>,
-    /// Permission bits that are not shown.
+    /// Permission bits that are masked.
     umask: u16,
 }
 
 impl Show {
-    /// Shows the files below `root` as they are.
+    /// Presents the files below `root` unchanged.
     pub fn new(root: NodeId) -> Show {
         Show { root, uid: None, gid: None, umask: 0 }
     }
@@ -87,7 +87,7 @@ impl Show {
         }
     }
 
-    /// The node of a kernel's number.
+    /// The node for the kernel's `number`.
     pub fn node(&self, number: u64) -> NodeId {
         NodeId(self.swap(number))
     }
@@ -111,7 +111,7 @@ impl Show {
             nlink: attr.nlink,
             uid: self.uid.unwrap_or(attr.uid),
             gid: self.gid.unwrap_or(attr.gid),
-            // Both sides have Linux's encoding; the protocol has room for its lower half, as the kernel itself.
+            // Both use Linux's encoding; the protocol has room for its lower half, like the kernel itself.
             rdev: attr.rdev as u32,
             blksize: attr.block_size,
             flags: 0,
@@ -160,7 +160,7 @@ impl Show {
         }
     }
 
-    /// Reply to LOOKUP and to what makes a file.
+    /// Reply to LOOKUP and to operations that make a file.
     pub fn entry(&self, entry: &Entry) -> Reply {
         Reply::Entry(entry.node, self.entry_out(entry).as_bytes().to_vec())
     }
@@ -173,7 +173,7 @@ impl Show {
     }
 }
 
-/// Reply to LOOKUP of a name that is not there: unlike ENOENT, the kernel remembers it.
+/// Reply to LOOKUP of a name that does not exist: unlike ENOENT, the kernel caches it.
 pub fn absent() -> Reply {
     Reply::Bytes(EntryOut { entry_valid: KEEP_SECS, ..Default::default() }.as_bytes().to_vec())
 }
@@ -199,7 +199,7 @@ fn record_size(head: usize, name: &[u8]) -> usize {
     (head + name.len()).next_multiple_of(8)
 }
 
-/// An entry kept for later, while its file is looked up.
+/// An entry that waits for the lookup of its file.
 #[derive(Debug)]
 pub struct Kept {
     ino: u64,
@@ -229,7 +229,7 @@ impl Listing {
         Listing { bytes: Vec::new(), limit: limit as usize }
     }
 
-    /// Adds an entry; `false` where it does not fit.
+    /// Adds an entry; `false` if it does not fit.
     pub fn push(&mut self, entry: &DirEntry<'_>) -> bool {
         let size = record_size(size_of::<Dirent>(), entry.name);
         if self.bytes.len() + size > self.limit {
@@ -247,15 +247,16 @@ impl Listing {
         self.bytes.resize(start + record_size(size_of::<Dirent>(), name), 0);
     }
 
-    /// Makes room for `entry` with its attributes, and keeps it; `None` where it does not fit.
+    /// Reserves room for `entry` with its attributes, and keeps it; `None` if it does not fit.
     pub fn reserve(&mut self, entry: &DirEntry<'_>) -> Option<Kept> {
         let size = record_size(size_of::<EntryOut>() + size_of::<Dirent>(), entry.name);
-        // `limit` counts down as room is promised; `bytes` grows only when `push_plus` fulfils it.
+        // `limit` decreases when room is reserved; `bytes` grows only when `push_plus` uses it.
         self.limit = self.limit.checked_sub(size)?;
         Some(Kept { ino: entry.ino, kind: entry.kind, next: entry.next, name: entry.name.into() })
     }
 
-    /// Adds an entry that [`Listing::reserve`] kept, with what was looked up; without it the kernel has the name only.
+    /// Adds an entry that [`Listing::reserve`] kept, with the result of its lookup; without it the kernel gets only the
+    /// name.
     pub fn push_plus(&mut self, show: &Show, kept: &Kept, found: Option<&Entry>) {
         let out = found.map_or_else(EntryOut::default, |entry| show.entry_out(entry));
         self.bytes.extend_from_slice(out.as_bytes());

@@ -1,22 +1,22 @@
-//! What the kernel asks, decoded.
+//! Decoding requests of the kernel.
 //!
-//! R1. Every length is checked against the bytes at hand: whatever arrives, the answer is a request or [`Malformed`],
+//! R1. Every length is checked against the available bytes: whatever arrives, the result is a request or [`Malformed`],
 //!     never a panic and never a read beyond the request.
-//! R2. Names are bytes without their NUL. That they are names ([`vfs::Name`]) is checked where they are used, since a
-//!     name that is too long has an answer of its own.
+//! R2. Names are bytes without their NUL. Whether they are valid names ([`vfs::Name`]) is checked where they are used,
+//!     because a name that is too long has an error of its own.
 
 use super::abi::{self, Opcode};
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
-/// A request that does not hold what its operation needs. Answered with EINVAL.
+/// A request that lacks something its operation needs. Answered with EINVAL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// The arguments end early.
     #[error("{wanted} bytes of arguments wanted, {left} left")]
     Short {
-        /// Bytes that the next argument takes.
+        /// Bytes that the next argument needs.
         wanted: usize,
-        /// Bytes there.
+        /// Bytes that are left.
         left: usize,
     },
     /// A name without its NUL.
@@ -25,9 +25,9 @@ pub enum Malformed {
     /// The length in the header is not that of the message.
     #[error("the header says {said} bytes, {got} arrived")]
     Length {
-        /// As the header has it.
+        /// The length in the header.
         said: u32,
-        /// As read.
+        /// The length that was read.
         got: usize,
     },
     /// Extensions longer than the message.
@@ -35,7 +35,7 @@ pub enum Malformed {
     Extensions(usize),
 }
 
-/// Whose request, for which file.
+/// The header of a request: its operation, its caller and its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     /// Number of the operation.
@@ -51,9 +51,9 @@ pub struct Head {
 }
 
 impl Head {
-    /// The header at the start of `message`, and whether its arguments can be had.
+    /// The header at the start of `message`, and its arguments if they are complete.
     ///
-    /// `None`: not even a header, so that there is nobody to answer.
+    /// `None`: not even a header, so no reply is possible.
     pub fn read(message: &[u8]) -> Option<(Head, Result<Args<'_>, Malformed>)> {
         let (raw, rest) = abi::InHeader::read_from_prefix(message).ok()?;
         let head = Head { opcode: raw.opcode, unique: raw.unique, node: raw.nodeid, uid: raw.uid, gid: raw.gid };
@@ -69,7 +69,7 @@ impl Head {
     }
 }
 
-/// The arguments not yet taken.
+/// The arguments that are not yet taken.
 #[derive(Debug, Clone, Copy)]
 pub struct Args<'a>(&'a [u8]);
 
@@ -96,8 +96,8 @@ impl<'a> Args<'a> {
     }
 }
 
-/// A request with its arguments. What is answered the same way whatever it asks is in [`Request::Unsupported`] and
-/// [`Request::Released`].
+/// A request with its arguments. Operations whose answer is always the same are combined in [`Request::Unsupported`]
+/// and [`Request::Released`].
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
 pub enum Request<'a> {
@@ -180,9 +180,9 @@ pub enum Request<'a> {
         args: abi::IoctlIn,
         data: &'a [u8],
     },
-    /// Nothing to do, and nobody waits for more than a yes: an open file that TMPFILE made was closed.
+    /// Nothing to do, and only success is expected: an open file that TMPFILE made was closed.
     Released,
-    /// Answered with ENOSYS, after which the kernel does it itself or does without, and asks no more.
+    /// Answered with ENOSYS; the kernel then handles the operation itself or does without, and sends no more of them.
     Unsupported,
 }
 
@@ -190,7 +190,7 @@ impl<'a> Request<'a> {
     /// Decodes the arguments of operation `opcode`. `setxattr_ext`: INIT agreed on the longer form of SETXATTR.
     ///
     /// # Errors
-    /// [`Malformed`] where an argument is not there as a whole.
+    /// [`Malformed`] if an argument is incomplete.
     pub fn read(opcode: u32, mut args: Args<'a>, setxattr_ext: bool) -> Result<Request<'a>, Malformed> {
         let Some(opcode) = Opcode::from_number(opcode) else {
             return Ok(Request::Unsupported);
@@ -203,7 +203,7 @@ impl<'a> Request<'a> {
             Opcode::Lookup => Request::Lookup { name: args.name()? },
             Opcode::Forget => Request::Forget { count: args.take::<abi::ForgetIn>()?.nlookup },
             Opcode::BatchForget => Request::BatchForget(Forgets::read(args)?),
-            // Which of the attributes are wanted does not matter: the answer always has all.
+            // The requested attributes do not matter: the answer always contains all.
             Opcode::Getattr => Request::Getattr,
             Opcode::Statx => Request::Statx,
             Opcode::Setattr => Request::Setattr(args.take()?),
@@ -252,9 +252,9 @@ impl<'a> Request<'a> {
                 Request::Ioctl { args: head, data: args.bytes(head.in_size)? }
             }
             Opcode::Release | Opcode::Releasedir => Request::Released,
-            // OPEN and OPENDIR: there is no state to an open file here. FLUSH: nothing waits for close. CREATE: the
-            // kernel then sends MKNOD, and no RELEASE later. ACCESS: `default_permissions` decides. The locks are the
-            // kernel's own.
+            // OPEN and OPENDIR: open files have no state here. FLUSH: close has nothing to wait for. CREATE: the kernel
+            // then sends MKNOD, and no RELEASE later. ACCESS: `default_permissions` decides. Locks are handled by the
+            // kernel.
             Opcode::Open
             | Opcode::Opendir
             | Opcode::Flush
@@ -286,7 +286,7 @@ impl<'a> Forgets<'a> {
         Ok(Forgets(args.bytes(count.saturating_mul(size_of::<abi::ForgetOne>() as u32))?))
     }
 
-    /// Each file and how many lookups of it are taken back.
+    /// Each file, and how many of its lookups are returned.
     pub fn iter(self) -> impl Iterator<Item = (u64, u64)> + 'a {
         let items = self.0.chunks_exact(size_of::<abi::ForgetOne>());
         items.filter_map(|item| abi::ForgetOne::read_from_bytes(item).ok()).map(|one| (one.nodeid, one.nlookup))

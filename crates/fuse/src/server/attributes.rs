@@ -1,8 +1,8 @@
-//! SETATTR, and the bits that a change of owner or contents takes away.
+//! SETATTR, and clearing set-user-id and set-group-id.
 //!
-//! With HANDLE_KILLPRIV_V2 the kernel leaves it to the server to clear set-user-id, and set-group-id on what the group
-//! may execute: on every change of owner, on a write or truncation that it marks as by someone without CAP_FSETID, and
-//! on a SETATTR that sets nothing, which is what is left of its own attempt to clear them (before a write, before
+//! With HANDLE_KILLPRIV_V2 the kernel requires the server to clear set-user-id, and set-group-id if the group may
+//! execute the file: on every change of owner, on a write or truncation that it marks as made without CAP_FSETID, and
+//! on a SETATTR that sets nothing, which remains of the kernel's own attempt to clear them (before a write, before
 //! fallocate, in a chown that changes neither).
 
 use super::Server;
@@ -12,7 +12,7 @@ use crate::transport::Transport;
 use rustix::io::Errno;
 use vfs::{Caller, FileSystem, Kind, Mode, NodeId, SetAttr, SetTime, Stamp};
 
-/// `mode` without the bits that let others run a file as its owner or group; `None` where it has none of them.
+/// `mode` without set-user-id, and without set-group-id if the group may execute the file; `None` if nothing changes.
 pub(super) fn without_setid(mode: Mode) -> Option<Mode> {
     let bits = mode.bits();
     let group = if bits & 0o010 != 0 { 0o2000 } else { 0 };
@@ -63,20 +63,20 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
         Ok(Reply::Bytes(self.show.attr_out(&attr.map_err(|e| self.refuse(&e))?)))
     }
 
-    /// Takes set-user-id and set-group-id from a file that is about to be written by someone who may not keep them.
+    /// Clears set-user-id and set-group-id of a file before a write that may not keep them.
     pub(super) async fn kill_setid(&self, node: NodeId) -> Result<(), Errno> {
         let attr = self.fs.getattr(node).await.map_err(|e| self.refuse(&e))?;
         if let Some(mode) = without_setid(attr.mode) {
             let set = SetAttr { mode: Some(mode), ..SetAttr::default() };
             self.fs.setattr(node, &set).await.map_err(|e| self.refuse(&e))?;
-            // The kernel takes only size and times as changed by a write. It would run the file with the old bits.
+            // The kernel updates only size and times after a write. It would run the file with the old bits.
             self.transport.notify(Notice::StaleAttributes(self.show.swap(node.0)));
         }
         Ok(())
     }
 
-    /// Writes what the kernel had cached. With the write-back cache it also keeps the times and sends them by SETATTR,
-    /// before the data as well as after it: the moment at which the data arrives is not when the file was changed.
+    /// Writes data from the kernel's cache. With the write-back cache the kernel also maintains the times and sends
+    /// them by SETATTR, before the data as well as after it: the arrival of the data is not the time of the change.
     pub(super) async fn write_keeping_times(
         &self,
         who: &Caller,
@@ -87,11 +87,11 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
         let before = self.fs.getattr(node).await?;
         let setattrs = self.setattrs.get();
         let size = self.fs.write(who, node, offset, data).await?;
-        // A SETATTR that came while this waited for the disk has newer times than the ones kept here.
+        // A SETATTR that came during the write has newer times than those saved here.
         if setattrs == self.setattrs.get() {
             let at = |stamp| Some(SetTime::At(stamp));
             let times = SetAttr { mtime: at(before.mtime), ctime: at(before.ctime), ..SetAttr::default() };
-            // The data is there: a time that may not be set (the file is append-only) is no reason to refuse it.
+            // The data is written: a time that may not be set (the file is append-only) must not make the write fail.
             let _ = self.fs.setattr(node, &times).await;
         }
         Ok(size)

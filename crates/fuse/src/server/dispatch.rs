@@ -1,4 +1,4 @@
-//! One request, from its bytes to its answer.
+//! Handling one request, from its bytes to its reply.
 
 use super::init::{Negotiated, negotiate};
 use super::{Server, Stage};
@@ -47,7 +47,7 @@ fn whence(number: u32) -> Result<Whence, Errno> {
     }
 }
 
-/// At most `len` bytes of `pieces`: the kernel takes a longer reply for an error.
+/// At most `len` bytes of `pieces`: the kernel treats a longer reply as an error.
 fn at_most(mut pieces: Segments, len: u32) -> Segments {
     let mut room = len as usize;
     for piece in &mut pieces {
@@ -57,8 +57,8 @@ fn at_most(mut pieces: Segments, len: u32) -> Segments {
     pieces
 }
 
-/// Whether the reply tells the kernel of one node. A listing tells of many, and of those only for which there is
-/// memory.
+/// Whether the reply grants the kernel a lookup of one node. A listing grants many, but only as many as there is memory
+/// for.
 fn grants(request: &Request<'_>) -> bool {
     matches!(
         request,
@@ -72,7 +72,7 @@ fn grants(request: &Request<'_>) -> bool {
 }
 
 impl<F: FileSystem, T: Transport> Server<F, T> {
-    /// The number for `error`; what is wrong with disk or image is also reported to whoever runs the server.
+    /// The errno for `error`; errors of disk or image are also passed to `ServeOptions::complain`.
     pub(super) fn refuse(&self, error: &Error) -> Errno {
         if !matches!(error, Error::Refused(_)) {
             (self.opts.complain)(error);
@@ -150,7 +150,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             Request::Readdir(args) => self.readdir(node, &args).await,
             Request::Readdirplus(args) => self.readdirplus(node, &args).await,
             Request::Statfs => Ok(statfs(&fs.statfs().await.map_err(|e| self.refuse(&e))?)),
-            // The kernel passes sync(2) and syncfs(2) to few servers; who has the root may ask for as much.
+            // The kernel passes sync(2) and syncfs(2) to few servers; an fsync of the root has the same effect.
             Request::Fsync { .. } if node == fs.root() => self.done(fs.syncfs().await),
             Request::Fsync { data_only } => self.done(fs.fsync(node, data_only).await),
             Request::Syncfs => self.done(fs.syncfs().await),
@@ -163,7 +163,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             Request::Lseek(args) => self.lseek(node, &args).await,
             Request::Ioctl { args, data } => self.ioctl(node, &args, data).await,
             Request::Destroy | Request::Released => Ok(Reply::Done),
-            // ENOSYS: the kernel sends no more of these. A call that waits for the disk is not called back.
+            // ENOSYS: the kernel sends no more of these. A call that waits for the disk is not interrupted.
             Request::Interrupt | Request::Unsupported => Err(Errno::NOSYS),
         }
     }
@@ -185,7 +185,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
         }
     }
 
-    /// Takes back up to `count` lookups of the file with the kernel's `number`.
+    /// Returns up to `count` lookups of the file with the kernel's `number`.
     fn forget(&self, number: u64, count: u64) -> Reply {
         let node = self.show.node(number);
         let taken = self.lookups.borrow_mut().take_back(node, count);
@@ -210,7 +210,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
     }
 
     async fn write(&self, mut who: Caller, node: NodeId, args: &WriteIn, data: &[u8]) -> Answer {
-        // Nobody is named, and nobody can be told that the reserve is not for him: the data would be lost.
+        // The writer is not known, and cannot be told that it may not use the reserve: the data would be lost.
         who.privileged |= args.write_flags & abi::WRITE_CACHE != 0;
         if args.write_flags & abi::WRITE_KILL_SUIDGID != 0 {
             self.kill_setid(node).await?;
@@ -238,8 +238,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
         self.fs.readdir(dir, args.offset, &mut keep).await.map_err(|e| self.refuse(&e))?;
         let mut nodes = Vec::new();
         for entry in &kept {
-            // Removed meanwhile, or damaged: the listing is as good as a plain one for this name, and whoever opens
-            // it learns why not.
+            // Removed meanwhile, or damaged: the listing has only the name, and opening the file returns the error.
             let found = match Name::new(&entry.name) {
                 Ok(name) if !entry.is_dot_or_dotdot() && self.lookups.borrow_mut().reserve().is_ok() => {
                     self.fs.lookup(dir, name).await.ok()
@@ -255,7 +254,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
         Ok(Reply::Listing(nodes, listing.into_bytes()))
     }
 
-    /// Copies for a bounded time, and tells how far it came: the kernel asks for the rest.
+    /// Copies for a bounded time, and returns how many bytes: the kernel requests the rest.
     async fn copy_file_range(&self, who: &Caller, node: NodeId, args: &CopyFileRangeIn) -> Answer {
         const AT_ONCE: u64 = 16 << 20;
         let to = NodeId(args.nodeid_out);

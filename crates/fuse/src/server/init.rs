@@ -1,33 +1,33 @@
-//! INIT: what the two sides agree on.
+//! INIT: negotiation of protocol version and features.
 
 use super::ServeOptions;
 use crate::proto::abi::{self, InitIn, InitOut, init};
 use crate::transport::{MAX_TRANSFER, TransportChoice};
 use rustix::io::Errno;
 
-/// Requests that the kernel may send without a caller waiting for each (read-ahead, write-back, direct I/O in parallel).
+/// Requests that the kernel may send without a waiting caller (read-ahead, write-back, direct I/O in parallel).
 const BACKGROUND_MOST: u16 = 64;
 
-/// What of the agreement later requests depend on.
+/// The negotiated features that later requests depend on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Agreed {
-    /// SETXATTR comes in its longer form.
+    /// SETXATTR has its longer form.
     pub(super) setxattr_ext: bool,
 }
 
-/// Answer to INIT.
+/// The reply to INIT.
 pub(super) enum Negotiated {
-    /// The kernel's major version is newer: it will ask again with ours.
+    /// The kernel's major version is newer: it will send INIT again with ours.
     AskAgain(InitOut),
-    /// Served from now on.
+    /// The negotiation is complete.
     Settled(InitOut, Agreed),
 }
 
-/// What the server wants of a kernel that has it.
+/// The features to request if the kernel offers them.
 fn wanted(opts: &ServeOptions) -> u64 {
-    // Left out on purpose. ATOMIC_O_TRUNC: a size is set by SETATTR, since OPEN is not sent. AUTO_INVAL_DATA: nobody
-    // but this kernel changes files. POSIX_LOCKS, FLOCK_LOCKS: the kernel keeps locks itself. SPLICE_*: replies are
-    // gathered from where they lie.
+    // Left out on purpose. ATOMIC_O_TRUNC: a size is set by SETATTR, since OPEN is not sent. AUTO_INVAL_DATA: only this
+    // kernel changes files. POSIX_LOCKS, FLOCK_LOCKS: the kernel keeps locks itself. SPLICE_*: replies are gathered
+    // without copying.
     let mut flags = init::ASYNC_READ
         | init::EXPORT_SUPPORT
         | init::BIG_WRITES
@@ -44,7 +44,7 @@ fn wanted(opts: &ServeOptions) -> u64 {
         | init::EXPLICIT_INVAL_DATA
         | init::SETXATTR_EXT
         | init::INIT_EXT
-        // Without it the kernel asks for `security.capability` before every single write; with it, once a file.
+        // Without it the kernel requests `security.capability` before every single write; with it, once per file.
         | init::HANDLE_KILLPRIV_V2;
     if opts.acls {
         flags |= init::POSIX_ACL;

@@ -1,8 +1,8 @@
-//! BSD file flags as chattr(1) and lsattr(1) know them.
+//! BSD file flags for chattr(1) and lsattr(1).
 //!
 //! Linux has one flag where BSD has two, the owner's and the system's. A file counts as immutable, append-only or
-//! nodump when either is set; setting sets the system's (the kernel lets only CAP_LINUX_IMMUTABLE do it), and clearing
-//! clears both.
+//! nodump when either is set; setting sets the system's (the kernel requires CAP_LINUX_IMMUTABLE), and clearing clears
+//! both.
 
 use super::Server;
 use crate::proto::abi::{FsXattr, IoctlIn, IoctlOut};
@@ -17,15 +17,15 @@ const FS_IOC_SETFLAGS: u32 = 0x4008_6602;
 const FS_IOC_FSGETXATTR: u32 = 0x801c_581f;
 const FS_IOC_FSSETXATTR: u32 = 0x401c_5820;
 
-/// One flag in three vocabularies.
+/// One flag in three encodings.
 struct Flag {
-    /// Of GETFLAGS.
+    /// The flag of GETFLAGS.
     linux: u32,
-    /// Of FSGETXATTR.
+    /// The flag of FSGETXATTR.
     xflag: u32,
-    /// Any of these shows it (`UF_*`, `SF_*`).
+    /// It is shown if any of these is set (`UF_*`, `SF_*`).
     bsd: u32,
-    /// This one is set for it.
+    /// The flag to set.
     bsd_set: u32,
 }
 
@@ -38,12 +38,12 @@ const FLAGS: [Flag; 3] = [
     Flag { linux: 0x40, xflag: 0x80, bsd: 0x0000_0001, bsd_set: 0x0000_0001 },
 ];
 
-/// The BSD flags seen through one of the two Linux vocabularies.
+/// The BSD flags in one of the two Linux encodings.
 fn shown(bsd: u32, word: fn(&Flag) -> u32) -> u32 {
     FLAGS.iter().filter(|f| bsd & f.bsd != 0).map(word).fold(0, |all, bit| all | bit)
 }
 
-/// The BSD flags after `wanted` was set. Flags that need not change stay as they are, the owner's too.
+/// The BSD flags after `wanted` was set. Flags that do not change stay as they are, including the owner's.
 fn changed(bsd: u32, wanted: u32, word: fn(&Flag) -> u32) -> Result<u32, Errno> {
     if wanted & !FLAGS.iter().map(word).fold(0, |all, bit| all | bit) != 0 {
         return Err(Errno::OPNOTSUPP);

@@ -1,11 +1,11 @@
-//! What the kernel holds: how many lookups of each node it was given and has not taken back.
+//! Lookup counts: how many lookups of each node the kernel was granted and has not returned.
 //!
 //! L1. Every lookup that the file system granted is returned to it exactly once: by FORGET, when a reply was not
-//!     taken, or at the end, since the kernel sends no FORGET for what it drops while unmounting. A file that was
-//!     removed while it was open would otherwise never be freed.
+//!     accepted, or at the end, because the kernel sends no FORGET for nodes that it drops while unmounting. Otherwise
+//!     a file that was removed while open would never be freed.
 //! L2. FORGET for more than was granted returns what was granted, so the file system's counts cannot go below zero.
-//! L3. They grow with what the kernel remembers, which no setting of ours bounds: without memory a call is refused
-//!      before it has done anything.
+//! L3. The counts grow with the kernel's cache, which no setting of ours bounds: if memory is short, a call is refused
+//!     before it has done anything.
 
 use rustc_hash::FxHashMap;
 use rustix::io::Errno;
@@ -16,7 +16,7 @@ use vfs::NodeId;
 pub(super) struct Lookups(FxHashMap<NodeId, u64>);
 
 impl Lookups {
-    /// Makes sure that there is memory for one node more; to be asked before the call that grants it (L3).
+    /// Reserves memory for one more node; must be called before the call that grants it (L3).
     ///
     /// # Errors
     /// ENOMEM.
@@ -28,7 +28,7 @@ impl Lookups {
         *self.0.entry(node).or_default() += 1;
     }
 
-    /// Takes up to `count` lookups of `node` back; how many there were.
+    /// Removes up to `count` lookups of `node`; returns how many there were.
     pub(super) fn take_back(&mut self, node: NodeId, count: u64) -> u64 {
         let Entry::Occupied(mut held) = self.0.entry(node) else { return 0 };
         let taken = count.min(*held.get());
@@ -39,7 +39,7 @@ impl Lookups {
         taken
     }
 
-    /// All that is left, by node.
+    /// Removes all remaining lookups, by node.
     pub(super) fn drain(&mut self) -> Vec<(NodeId, u64)> {
         let mut all: Vec<_> = self.0.drain().collect();
         all.sort_unstable();

@@ -1,9 +1,9 @@
-//! The server: requests in, calls on a [`vfs::FileSystem`], replies out.
+//! The server: receives requests, calls a [`vfs::FileSystem`], sends replies.
 //!
-//! S1. A request whose blocks are cached is answered before the next one is read, in one poll and without a task. One
-//!     that must wait becomes a task of its own, so it delays nobody.
-//! S2. Every request that the kernel waits for gets exactly one reply, in whatever order they are done.
-//! S3. [`serve`] returns only when no call is under way and every lookup was given back: the volume may be closed.
+//! S1. A request whose blocks are cached is answered before the next one is read, in one poll and without a task. A
+//!     request that must wait becomes a task of its own, so it does not delay others.
+//! S2. Every request that the kernel waits for gets exactly one reply, in any order.
+//! S3. [`serve`] returns only when no call is in progress and every lookup was returned: the volume may be closed.
 
 mod attributes;
 mod dispatch;
@@ -31,45 +31,47 @@ use std::rc::Rc;
 use std::task::{Context, Waker};
 use vfs::FileSystem;
 
-/// Requests answered in a row before other tasks get their turn.
+/// Requests that are answered in a row before other tasks run.
 const BATCH: usize = 32;
 
-/// The name of an extended attribute of a mount's root that no file has: the server's answer says how the volume is. It
-/// is not listed.
+/// The name of an extended attribute of a mount's root that is not stored in any file: its value is the server's report
+/// on the volume. It is not listed.
 pub const STATUS: &str = "user.ordofs.status";
 
-/// What a server says of its volume.
+/// The server's report on its volume.
 #[derive(Debug, Clone)]
 pub struct Status {
-    /// The answer.
+    /// The report.
     pub text: String,
-    /// It will change: a volume without attributes must not be told to be one yet, or the kernel asks no more.
+    /// It will change: on a volume without attributes, ENOSYS must wait until then, because the kernel never queries
+    /// again.
     pub busy: bool,
 }
 
-/// How a mounted volume is shown and served.
+/// How a mounted volume is presented and served.
 pub struct ServeOptions {
-    /// The way to the kernel.
+    /// The transport to the kernel.
     pub transport: TransportChoice,
-    /// The kernel keeps written data and sends it later, in larger pieces. Pays for small writes, costs sequential ones.
+    /// The kernel caches written data and sends it later, in larger pieces. Speeds up small writes, slows sequential
+    /// ones.
     pub writeback: bool,
-    /// The volume has extended attributes. Without them every request about them is answered once and for all.
+    /// The volume has extended attributes. Without them every request about them is answered with ENOSYS once.
     pub xattrs: bool,
-    /// The volume has POSIX ACLs, and the kernel shall enforce them. Needs `xattrs`.
+    /// The volume has POSIX ACLs, and the kernel must enforce them. Needs `xattrs`.
     pub acls: bool,
     /// Shows every file as this user's.
     pub uid: Option<u32>,
     /// Shows every file as this group's.
     pub gid: Option<u32>,
-    /// Permission bits that are not shown.
+    /// Permission bits that are masked.
     pub umask: u16,
     /// SIGTERM and SIGINT unmount; a second one ends the service at once.
     pub signals: bool,
     /// Called once, when the mount is usable: the kernel has the reply to its first request.
     pub ready: Option<Box<dyn FnOnce()>>,
-    /// What the attribute [`crate::STATUS`] of the root says: how the volume is, for whoever asks while it is mounted.
+    /// The value of the attribute [`crate::STATUS`] of the root: the state of the mounted volume.
     pub status: Option<Box<dyn Fn() -> Status>>,
-    /// Called for every error of disk or image, which the caller of the file system sees as a number only.
+    /// Called for every error of disk or image, of which the caller of the file system sees only an errno.
     pub complain: Box<dyn Fn(&vfs::Error)>,
 }
 
@@ -94,9 +96,9 @@ impl Default for ServeOptions {
 /// Why the service ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The file system was unmounted, by whomever, or its connection aborted.
+    /// The file system was unmounted, or its connection aborted.
     Unmounted,
-    /// A second signal came while the mount was still in use. Whoever uses it gets errors from now on.
+    /// A second signal came while the mount was still in use. Its users get errors from now on.
     Signalled,
     /// The device failed.
     Failed(Gone),
@@ -106,19 +108,19 @@ pub enum Reason {
 #[derive(Debug)]
 #[must_use = "close the volume first, then end the lease"]
 pub struct Ended {
-    /// Why.
+    /// Why it ended.
     pub reason: Reason,
-    /// To be ended when the image is closed: `umount` waits for it, and says what it says.
+    /// To be ended when the image is closed: `umount` waits for it, and prints its report.
     pub lease: Option<Lease>,
 }
 
-/// What cannot be had at the start.
+/// Why the service cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The device cannot be set up.
     #[error("the FUSE device cannot be used: {0}")]
     Device(rustix::io::Errno),
-    /// The transport that was chosen is not there.
+    /// The chosen transport is not available.
     #[error(transparent)]
     NoUring(#[from] NoUring),
     /// Signals cannot be watched.
@@ -129,7 +131,7 @@ pub enum ServeError {
 /// Serves `fs` at the mount of `session` until it is unmounted.
 ///
 /// # Errors
-/// [`ServeError`] when it cannot start. What goes wrong later is in [`Ended::reason`].
+/// [`ServeError`] when it cannot start. A later failure is in [`Ended::reason`].
 pub async fn serve<F: FileSystem + 'static>(
     rt: &Rt,
     fs: Rc<F>,
@@ -137,7 +139,7 @@ pub async fn serve<F: FileSystem + 'static>(
     opts: ServeOptions,
 ) -> Result<Ended, ServeError> {
     let signals = opts.signals.then(|| Signals::watch(rt, session.place())).transpose().map_err(ServeError::Signals)?;
-    // Dropped after the device was closed: a mount that is still there (the service failed, or the connection was
+    // Dropped after the device was closed: a mount that still exists (the service failed, or the connection was
     // aborted) would answer everything with ENOTCONN.
     let (fd, _mounted, lease) = session.into_parts();
     let device = DevFuse::new(rt, fd).map_err(ServeError::Device)?;
@@ -200,7 +202,7 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
     reason
 }
 
-/// What [`serve`] works with; shared by the requests under way.
+/// The state of [`serve`], shared by the requests in progress.
 struct Server<F, T> {
     fs: Rc<F>,
     transport: T,
@@ -210,9 +212,9 @@ struct Server<F, T> {
     lookups: RefCell<Lookups>,
     /// SETATTR requests so far.
     setattrs: Cell<u64>,
-    /// Requests that became tasks and are not done.
+    /// Requests that became tasks and are not finished.
     under_way: Cell<usize>,
-    /// `under_way` went down to zero.
+    /// Notified when `under_way` becomes zero.
     finished: Notify,
 }
 
@@ -227,9 +229,9 @@ enum Stage {
 }
 
 enum Drained {
-    /// Nothing is there to be read.
+    /// No more requests are waiting.
     All,
-    /// Others shall run before the rest is read.
+    /// Other tasks must run before the rest is read.
     More,
 }
 
@@ -263,7 +265,7 @@ impl<F: FileSystem + 'static, T: Transport + 'static> Server<F, T> {
     }
 
     async fn handle(&self, message: Message) {
-        // Less than a header: nobody to answer.
+        // Shorter than a header: no reply is possible.
         let Some((head, args)) = Head::read(message.bytes()) else { return };
         let answer = self.answer(&head, args).await;
         drop(message);
@@ -277,7 +279,7 @@ impl<F: FileSystem + 'static, T: Transport + 'static> Server<F, T> {
         }
     }
 
-    /// The kernel did not take the reply that carried a lookup of `node`.
+    /// The kernel did not accept the reply that granted a lookup of `node`.
     fn give_back(&self, node: vfs::NodeId) {
         let taken = self.lookups.borrow_mut().take_back(node, 1);
         if taken > 0 {
@@ -285,7 +287,7 @@ impl<F: FileSystem + 'static, T: Transport + 'static> Server<F, T> {
         }
     }
 
-    /// Lets what is under way end, and gives back every lookup.
+    /// Waits for the calls in progress, and returns every lookup.
     async fn settle(&self) {
         while self.under_way.get() > 0 {
             self.finished.notified().await;

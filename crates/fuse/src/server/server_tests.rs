@@ -10,12 +10,12 @@ use vfs::{
 use zerocopy::IntoBytes;
 
 const ROOT: NodeId = NodeId(2);
-/// Its attributes take until the gate opens.
+/// A node whose attributes are not returned until the gate opens.
 const SLOW: NodeId = NodeId(7);
-/// Runs as its owner.
+/// A set-user-id file.
 const SETUID: NodeId = NodeId(9);
 
-/// Finds every name, as the node of its length. Full but for the reserve. Much else is refused.
+/// Finds every name, as the node numbered by its length. Full except for the reserve. Most other calls are refused.
 #[derive(Default)]
 struct Stub {
     gate: Notify,
@@ -100,13 +100,13 @@ impl FileSystem for Stub {
 /// Number of the request, and the body or the error's number.
 type Sent = (u64, std::result::Result<Vec<u8>, i32>);
 
-/// Hands out a script of requests, opens the gate when they have run out, and is unmounted at the next look.
+/// Delivers a script of requests, opens the gate at its end, and is unmounted at the next poll.
 #[derive(Default)]
 struct Script {
     requests: RefCell<VecDeque<Vec<u8>>>,
     replies: RefCell<Vec<Sent>>,
     notices: RefCell<Vec<Notice>>,
-    /// Replies are not taken.
+    /// Replies are not accepted.
     deaf: bool,
     fs: Rc<Stub>,
 }
@@ -148,7 +148,7 @@ fn request(unique: u64, opcode: u32, nodeid: u64, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// Serves `requests`; the script with its replies, and the end.
+/// Serves `requests`; returns the script with its replies, and the reason for the end.
 fn run_to(deaf: bool, requests: &[Vec<u8>], opts: ServeOptions) -> (Rc<Script>, Reason) {
     let rt = Rt::virtual_time(1);
     let script = Script { requests: RefCell::new(requests.to_vec().into()), deaf, ..Script::default() };
@@ -215,7 +215,7 @@ fn every_lookup_is_given_back_once_whatever_the_kernel_says() {
     ];
     let taken = run(false, &requests, ServeOptions::default());
     assert_eq!(*taken.fs.forgotten.borrow(), [(NodeId(5), 1), (NodeId(3), 2)]);
-    // A reply that is not taken counts as no lookup; what is refused in a listing counts as none either.
+    // A reply that is not accepted counts as no lookup, nor does an entry that is refused in a listing.
     let deaf = run(true, &requests[..3], ServeOptions::default());
     assert_eq!(*deaf.fs.forgotten.borrow(), [(NodeId(3), 1), (NodeId(5), 1), (NodeId(3), 1)]);
 }
@@ -233,7 +233,7 @@ fn a_write_by_who_may_not_keep_it_takes_set_user_id_and_the_kernel_is_told() {
     let script = run(false, &requests, ServeOptions::default());
     assert_eq!(*script.fs.set.borrow(), [(SETUID, Some(0o755))]);
     assert_eq!(*script.notices.borrow(), [Notice::StaleAttributes(SETUID.0)]);
-    // Nobody waits for what the kernel writes back: it may have the reserve.
+    // No caller waits for a write-back by the kernel: it may use the reserve.
     let script = run(false, &[write(1, 5, 1000, 0), write(2, 5, u32::MAX, abi::WRITE_CACHE)], ServeOptions::default());
     assert_eq!(*script.replies.borrow(), [(1, Err(28)), (2, Ok(vec![1, 0, 0, 0, 0, 0, 0, 0]))]);
 }

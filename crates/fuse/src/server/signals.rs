@@ -1,8 +1,8 @@
 //! SIGTERM and SIGINT: unmount, so that the kernel writes back and the volume is closed clean.
 //!
-//! The first signal unmounts; if the mount is in use, it is detached, and the service goes on until its last user is
-//! gone. The second one ends the service at once. Both come as bytes through a socket, so that the loop which waits for
-//! the kernel also waits for them.
+//! The first signal unmounts; if the mount is in use, it is detached, and the service continues until its last user has
+//! finished. The second one ends the service at once. Both arrive as bytes through a socket, so that the loop which
+//! waits for the kernel also waits for them.
 
 use crate::mount::{Place, unmount};
 use rt::{Rt, Watch};
@@ -22,7 +22,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Catches both signals from now on, to the end of the process: one that comes while the volume is being closed
+    /// Catches both signals from now until the end of the process: a signal that comes while the volume is being closed
     /// must not stop that.
     pub(super) fn watch(rt: &Rt, place: Place) -> io::Result<Signals> {
         let (bytes, sender) = UnixStream::pair()?;
@@ -34,12 +34,12 @@ impl Signals {
         Ok(Signals { watch: rt.watch(bytes.clone()), bytes, place, seen: Cell::new(0) })
     }
 
-    /// Ready when the service shall end although the mount is still there. May be dropped and asked again.
+    /// Ready when the service must end although the mount still exists. May be dropped and called again.
     pub(super) async fn end(&self) {
         loop {
             self.watch.readable().await;
             let mut signals = [0; 16];
-            // Nothing to read: the news was old.
+            // Nothing to read: the readiness was stale.
             let before = self.seen.get();
             self.seen.set(before + read(&self.bytes, &mut signals[..]).unwrap_or(0));
             if self.seen.get() > 1 {
@@ -47,7 +47,7 @@ impl Signals {
             }
             if before == 0 && self.seen.get() == 1 {
                 // On a thread of its own: the kernel may send requests before it unmounts, and waits for the answers.
-                // A failure leaves the mount as it is, to the next signal.
+                // If it fails, the mount stays until the next signal.
                 let place = self.place.clone();
                 std::thread::spawn(move || unmount::detach(&place));
             }

@@ -9,11 +9,11 @@ use rustix::io::Errno;
 use vfs::{Caller, FileSystem, Mode, NodeId, SetAttr, XattrMode};
 use zerocopy::IntoBytes;
 
-/// The ACL that decides about a file; the mode's group bits are a part of it.
+/// The ACL that controls access to a file; the mode's group bits are a part of it.
 const ACL_ACCESS: &[u8] = b"system.posix_acl_access";
 const ACL_PREFIX: &[u8] = b"system.posix_acl_";
 
-/// `bytes`, or only their number where the caller has no room yet.
+/// `bytes`, or only their number if the caller passed a buffer of size 0.
 fn sized(bytes: &[u8], room: u32) -> Answer {
     if room == 0 {
         let size = u32::try_from(bytes.len()).map_err(|_| Errno::TOOBIG)?;
@@ -35,7 +35,7 @@ fn mode(flags: u32) -> Result<XattrMode, Errno> {
 }
 
 impl<F: FileSystem, T: Transport> Server<F, T> {
-    /// ENOSYS on a volume without attributes: the kernel then never asks again, not even for `security.capability`
+    /// ENOSYS on a volume without attributes: the kernel then never queries again, not even for `security.capability`
     /// before a write.
     fn xattr_name(&self, name: &[u8]) -> Result<(), Errno> {
         if !self.opts.xattrs {
@@ -88,7 +88,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
         Ok(Reply::Done)
     }
 
-    /// As chmod by someone outside the file's group. The kernel asks for the attributes again by itself.
+    /// Like chmod by a user outside the file's group. The kernel fetches the attributes again by itself.
     async fn clear_setgid(&self, node: NodeId) -> Result<(), Errno> {
         let bits = self.fs.getattr(node).await.map_err(|e| self.refuse(&e))?.mode.bits();
         if bits & 0o2000 != 0 {

@@ -11,7 +11,7 @@ use std::io::IoSlice;
 use std::rc::Rc;
 use zerocopy::IntoBytes;
 
-/// Slices of one writev (`UIO_MAXIOV`).
+/// The most slices of one writev (`UIO_MAXIOV`).
 const SLICES_MOST: usize = 1024;
 
 /// The classic device.
@@ -47,10 +47,10 @@ impl DevFuse {
         slices.extend(pieces.iter().map(|piece| IoSlice::new(piece)));
         loop {
             match writev(&self.fd, &slices) {
-                // A reply is taken whole or not at all.
+                // The kernel accepts a reply as a whole or not at all.
                 Ok(_) => return true,
                 Err(Errno::INTR) => {}
-                // ENOENT: the request is gone (its connection was aborted). ENODEV: everything is.
+                // ENOENT: the request is gone (its connection was aborted). ENODEV: the whole mount is.
                 Err(_) => return false,
             }
         }
@@ -67,7 +67,7 @@ impl Transport for DevFuse {
                     self.pool.give_back(buffer);
                     return Ok(None);
                 }
-                // ENOENT: the caller gave up while its request was being copied. The next one may be there.
+                // ENOENT: the caller gave up while its request was being copied. The next request may be there.
                 Err(Errno::INTR | Errno::NOENT) => {}
                 Err(Errno::NODEV | Errno::CONNABORTED) => return Err(Gone::Unmounted),
                 Err(errno) => return Err(Gone::Failed(errno)),

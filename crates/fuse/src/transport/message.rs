@@ -5,11 +5,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Buffers that are kept when nobody uses them. Each has grown to the largest write it held, so a burst of pending
-/// writes must not keep its memory for ever.
+/// Unused buffers that are kept. Each has grown to the largest write it held, so the memory of a burst of pending
+/// writes must be released.
 const SPARE_BUFFERS: usize = 4;
 
-/// Requests up to this size are copied out of the big buffer: all but large writes and attributes.
+/// Requests up to this size are copied out of the big buffer: all except large writes and attributes.
 pub(super) const SMALL: usize = 1024;
 
 /// Page-aligned memory: the kernel copies whole pages into it.
@@ -17,7 +17,7 @@ pub(super) const SMALL: usize = 1024;
 #[repr(C, align(4096))]
 struct Page([u8; 4096]);
 
-/// A buffer that takes the largest request.
+/// A buffer for the largest request.
 pub(crate) struct Buffer(Box<[Page]>);
 
 impl Buffer {
@@ -54,7 +54,7 @@ impl Pool {
     }
 }
 
-/// One request, owned. A large one gives its buffer back when it is dropped.
+/// One request, owned. A large one returns its buffer when it is dropped.
 pub struct Message(Store);
 
 enum Store {
@@ -74,12 +74,12 @@ impl Message {
         Message(Store::Small(small))
     }
 
-    /// A message that is a copy of `bytes`, for a transport whose buffers are not its own.
+    /// A message that is a copy of `bytes`, for a transport that does not own its buffers.
     pub fn copied(bytes: &[u8]) -> Message {
         Message(Store::Small(bytes.into()))
     }
 
-    /// A message of these bytes, or where they lie in the memory of a ring.
+    /// A message of these bytes, or of their place in the memory of a ring.
     pub(super) fn of_ring(bytes: Result<Box<[u8]>, Lent>) -> Message {
         Message(bytes.map_or_else(Store::Lent, Store::Small))
     }

@@ -1,9 +1,9 @@
-//! How requests come and replies go: the seam between the protocol and the device.
+//! The transport of requests and replies: the seam between the protocol and the device.
 //!
-//! T1. Nothing here blocks. [`Transport::receive`] answers at once; [`Transport::ready`] is the only wait, and is the
-//!     executor's. A blocking read would stop the engine from hearing its disk.
-//! T2. A message is owned by whoever handles it, for as long as that takes: a request that waits for the disk keeps its
-//!     bytes while others are read. It is dropped before its reply, with which the kernel may take the memory back.
+//! T1. Nothing here blocks. [`Transport::receive`] returns at once; [`Transport::ready`] is the only wait, and belongs
+//!     to the executor. A blocking read would keep the engine from processing its disk's completions.
+//! T2. A message is owned by the code that handles it, as long as that takes: a request that waits for the disk keeps
+//!     its bytes while others are read. It is dropped before its reply, with which the kernel may reuse the memory.
 //! T3. A reply is one system call.
 
 mod devfuse;
@@ -21,7 +21,7 @@ use rustix::io::Errno;
 /// (`fs.fuse.max_pages_limit`).
 pub const MAX_TRANSFER: u32 = 1 << 20;
 
-/// Which way to the kernel a mount uses.
+/// The transport of a mount.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TransportChoice {
     /// Reads and writes of `/dev/fuse`.
@@ -41,7 +41,7 @@ impl TransportChoice {
         }
     }
 
-    /// Whether this machine has it. To be asked before a mount that would be refused later.
+    /// Whether this machine has it. Call it before a mount that would be refused later.
     ///
     /// # Errors
     /// [`NoUring`].
@@ -65,7 +65,7 @@ pub enum NoUring {
          or use transport=classic"
     )]
     Off,
-    /// io_uring as a whole is.
+    /// io_uring as a whole is disabled.
     #[error("io_uring is refused: {0}; see sysctl kernel.io_uring_disabled, or use transport=classic")]
     Refused(Errno),
 }
@@ -81,26 +81,26 @@ pub enum Gone {
     Failed(Errno),
 }
 
-/// A way to and from the kernel: [`DevFuse`] or [`Uring`].
+/// A transport to and from the kernel: [`DevFuse`] or [`Uring`].
 #[allow(async_fn_in_trait)]
 pub trait Transport {
-    /// The next request, if one is there.
+    /// The next request, if there is one.
     fn receive(&self) -> Result<Option<Message>, Gone>;
 
-    /// The first request, INIT, was answered: now the rest of the transport can be agreed on.
+    /// Called after the first request, INIT, was answered: now the rest of the transport can be set up.
     ///
     /// # Errors
-    /// When no requests will come by it.
+    /// When it cannot deliver requests.
     fn begin(&self) -> Result<(), Gone> {
         Ok(())
     }
 
-    /// Waits until [`Transport::receive`] has something to say.
+    /// Waits until [`Transport::receive`] has a result.
     async fn ready(&self);
 
-    /// Sends the reply to request `unique`. `false`: the kernel no longer waits for it and has not taken it.
+    /// Sends the reply to request `unique`. `false`: the kernel no longer waits for it and has not accepted it.
     fn reply(&self, unique: u64, answer: &Answer) -> bool;
 
-    /// Tells the kernel something unasked. That it no longer wants to know is no error.
+    /// Sends a notification to the kernel. It is not an error if the kernel no longer accepts it.
     fn notify(&self, notice: Notice);
 }

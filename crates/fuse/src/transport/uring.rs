@@ -1,14 +1,14 @@
 //! FUSE over io_uring: requests and replies in memory that is shared with the kernel. A reply is one system call, which
-//! also asks for the next request, and a request is read with none.
+//! also requests the next message; reading a request needs none.
 //!
-//! The kernel has a queue for each processor; each has some slots here, all of them in one ring. INIT, FORGET and
-//! notifications still go through `/dev/fuse`.
+//! The kernel has a queue for each processor; each queue has several slots here, all of them in one ring. INIT, FORGET
+//! and notifications still use `/dev/fuse`.
 //!
-//! U1. A slot is held by the kernel, by the server or by one message, and [`Slots`] checks on every access that it is
-//!     not somebody else's. The kernel holds it from its submission until its completion is taken from the ring, and
-//!     uses it in no other time.
+//! U1. A slot is held by the kernel, by the server or by one message, and [`Slots`] checks the holder on every access.
+//!     The kernel holds it from its submission until its completion is taken from the ring, and uses it at no other
+//!     time.
 //! U2. Memory that the kernel may still write to is never freed: if the transport ends before the mount, it is leaked.
-//! U3. There is a slot for every submission under way, so that the rings are never full.
+//! U3. There is a slot for every submission in flight, so that the rings are never full.
 //!
 //! This is the only file of the crate with unsafe code.
 #![allow(unsafe_code)]
@@ -37,16 +37,17 @@ const COMMIT_AND_FETCH: u32 = 2;
 const PARAMETER: &str = "/sys/module/fuse/parameters/enable_uring";
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 
-/// Slots of one queue, at most and at least; 64 in all unless there are more than 32 processors. Each may come to hold
-/// a whole transfer.
+/// Slots of one queue, at least and at most; 64 in all unless there are more than 32 processors. Each may hold a whole
+/// transfer.
 const DEPTH: Range<usize> = 2..8;
 const SLOTS: usize = 64;
-/// Requests taken from the ring in a row before `/dev/fuse` is looked at: under load, FORGETs would wait for ever.
+/// Requests taken from the ring in a row before `/dev/fuse` is read: otherwise, under load, FORGETs would wait for
+/// ever.
 const TURN: u32 = 256;
 
-/// In a slot: `fuse_uring_req_header` (the message's header, the operation's arguments, the entry), the list of the two
-/// buffers, and, on a page of its own, the payload. What lies before the payload is free for the two headers, so that a
-/// large message is in one piece.
+/// Layout of a slot: `fuse_uring_req_header` (the message's header, the operation's arguments, the entry), the list of
+/// the two buffers, and, on a page of its own, the payload. The room before the payload is free for the two headers, so
+/// that a large message is contiguous.
 const ARGUMENTS: usize = 128;
 const ARGUMENTS_MOST: usize = 128;
 const ENTRY: usize = 256;
@@ -55,7 +56,7 @@ const PAYLOAD: usize = PAGE;
 const SLOT: usize = PAYLOAD + MAX_TRANSFER as usize;
 const PAGE: usize = 4096;
 
-/// Whether FUSE over io_uring can be had.
+/// Whether FUSE over io_uring is available.
 pub(super) fn available() -> Result<(), NoUring> {
     match std::fs::read_to_string(PARAMETER) {
         Ok(value) if value.trim() == "Y" => ring(1).map(drop),
@@ -65,7 +66,7 @@ pub(super) fn available() -> Result<(), NoUring> {
 }
 
 fn ring(entries: usize) -> Result<IoUring<Entry128>, NoUring> {
-    // Completions are only looked for after a system call, so the kernel need not interrupt us for them.
+    // Completions are only processed after a system call, so the kernel need not interrupt the server for them.
     let built =
         IoUring::<Entry128, cqueue::Entry>::builder().setup_single_issuer().setup_coop_taskrun().build(entries as u32);
     built.map_err(|error| NoUring::Refused(errno_of(&error)))
@@ -94,7 +95,7 @@ enum Holder {
 
 /// The memory of all slots.
 struct Slots {
-    /// From `Box::into_raw`; freed when the kernel has no slot (U2).
+    /// From `Box::into_raw`; freed when the kernel holds no slot (U2).
     memory: *mut [u8],
     /// Bytes to the first page in `memory`.
     start: usize,
@@ -109,7 +110,7 @@ impl Slots {
         Rc::new(Slots { memory, start, holders: vec![Cell::new(Holder::Server); slots] })
     }
 
-    /// Where `bytes` of `slot` lie.
+    /// The address of `bytes` in `slot`.
     fn at(&self, slot: usize, bytes: Range<usize>) -> *mut u8 {
         assert!(slot < self.holders.len() && bytes.start <= bytes.end && bytes.end <= SLOT);
         self.memory.cast::<u8>().wrapping_add(self.start + slot * SLOT + bytes.start)
@@ -137,7 +138,7 @@ impl Slots {
         self.read(slot, 0, head.as_mut_bytes());
         self.read(slot, ENTRY, entry.as_mut_bytes());
         let payload = (entry.payload_size as usize).min(MAX_TRANSFER as usize);
-        // The kernel does not say how long the arguments are, but how long all is.
+        // The kernel does not pass the length of the arguments, only the total length.
         let arguments = (head.len as usize).saturating_sub(size_of::<InHeader>() + payload).min(ARGUMENTS_MOST);
         let mut heads = [0; size_of::<InHeader>() + ARGUMENTS_MOST];
         let heads = &mut heads[..size_of::<InHeader>() + arguments];
@@ -179,9 +180,9 @@ pub(super) struct Lent {
 impl Lent {
     pub(super) fn bytes(&self) -> &[u8] {
         let start = self.slots.at(self.slot, self.bytes.clone());
-        // SAFETY: `at` has checked that the bytes are in the allocation, which `slots` keeps; they were initialized when
-        // it was made. The slot is held by this message until it is dropped, after every borrow of it: nobody
-        // writes to the bytes (U1).
+        // SAFETY: `at` has checked that the bytes are in the allocation, which `slots` keeps; they were initialized
+        // when it was made. The slot is held by this message until it is dropped, after every borrow of it: neither the
+        // kernel nor the server writes to the bytes (U1).
         unsafe { std::slice::from_raw_parts(start, self.bytes.len()) }
     }
 }
@@ -192,15 +193,15 @@ impl Drop for Lent {
     }
 }
 
-/// The ring, and what is known of its slots.
+/// The ring, and the state of its slots.
 struct Queues {
     ring: IoUring<Entry128>,
     slots: Rc<Slots>,
     /// Slots of one queue.
     depth: usize,
-    /// Slots with a request that was not received.
+    /// Slots with a request that was not yet received.
     arrived: VecDeque<usize>,
-    /// Numbers of the requests that were not replied to, and their slots.
+    /// The numbers of the requests that were not yet answered, and their slots.
     awaited: FxHashMap<u64, usize>,
 }
 
@@ -220,7 +221,7 @@ impl Queues {
         })
     }
 
-    /// Tells the kernel where its slots are. It lets no other request come before every queue has one.
+    /// Registers the slots with the kernel. It delivers no other request until every queue has one.
     fn register(&mut self, device: BorrowedFd<'_>) -> Result<(), Gone> {
         for slot in 0..self.slots.holders.len() {
             let buffer = |bytes: Range<usize>| [self.slots.at(slot, bytes.clone()) as usize, bytes.len()];
@@ -229,7 +230,7 @@ impl Queues {
             self.push(device, slot, REGISTER, 0);
         }
         self.submit()?;
-        // What is refused is refused at once.
+        // A refusal is reported at once.
         self.reap()
     }
 
@@ -259,7 +260,7 @@ impl Queues {
     fn submit(&mut self) -> Result<(), Gone> {
         while !self.ring.submission().is_empty() {
             match self.ring.submit().map_err(|error| errno_of(&error)) {
-                // Short of memory for a moment.
+                // Temporarily short of memory.
                 Ok(_) | Err(Errno::INTR | Errno::AGAIN | Errno::BUSY) => {}
                 Err(errno) => return Err(Gone::Failed(errno)),
             }
@@ -301,7 +302,7 @@ impl Queues {
         let (unique, mut error) = head;
         let mut end = PAYLOAD;
         for piece in pieces.iter().map(AsRef::as_ref) {
-            // More than any request asks for.
+            // Longer than any request allows.
             if piece.len() > SLOT - end {
                 (error, end) = (-Errno::IO.raw_os_error(), PAYLOAD);
                 break;
@@ -321,7 +322,7 @@ impl Queues {
 
 impl Drop for Queues {
     fn drop(&mut self) {
-        // After an unmount every slot has come back.
+        // After an unmount every slot has been returned.
         let _ = self.reap();
     }
 }
@@ -331,9 +332,9 @@ pub struct Uring {
     queues: RefCell<Queues>,
     watch: Watch,
     device: DevFuse,
-    /// `/dev/fuse` may have something.
+    /// `/dev/fuse` may have a message.
     news: Cell<bool>,
-    /// Requests to be taken from the ring before it is looked at.
+    /// Requests to be taken from the ring before `/dev/fuse` is read.
     turn: Cell<u32>,
 }
 
@@ -341,7 +342,7 @@ impl Uring {
     /// Serves through a ring beside `device`.
     ///
     /// # Errors
-    /// [`NoUring`], when it is switched off.
+    /// [`NoUring`], when it is disabled.
     pub fn new(rt: &Rt, device: DevFuse) -> Result<Uring, NoUring> {
         let queues = Queues::new()?;
         // SAFETY: the descriptor belongs to the ring, which lives through this statement.
@@ -405,7 +406,7 @@ impl Transport for Uring {
 mod tests {
     use super::*;
 
-    /// As the kernel fills a slot.
+    /// Fills a slot as the kernel does.
     fn fill(slots: &Slots, arguments: &[u8], payload: &[u8]) {
         let len = (size_of::<InHeader>() + arguments.len() + payload.len()) as u32;
         slots.write(1, 0, InHeader { len, unique: 7, ..InHeader::new_zeroed() }.as_bytes());

@@ -1,11 +1,11 @@
-//! What is known of a file besides its contents: permissions, owners, times, extended attributes.
+//! Attributes of a file: permissions, owners, times, extended attributes.
 
 use super::{Volume, caller};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use vfs::{Attr, Error, FileSystem, Kind, Mode, Refusal, Result, SetAttr, SetTime, Stamp, XattrMode};
 
-/// The attributes of a file, as they were when it was asked for them.
+/// The attributes of a file at the time of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metadata(Attr);
 
@@ -14,12 +14,12 @@ impl Metadata {
         Metadata(attr)
     }
 
-    /// All that the volume keeps: inode number, links, owner, flags, space.
+    /// All attributes that the volume stores: inode number, links, owner, flags, space.
     pub fn attr(&self) -> &Attr {
         &self.0
     }
 
-    /// What it is.
+    /// The kind of file.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
@@ -39,7 +39,7 @@ impl Metadata {
         self.0.kind == Kind::Symlink
     }
 
-    /// Bytes.
+    /// The length in bytes.
     #[allow(clippy::len_without_is_empty, reason = "std::fs::Metadata has none either")]
     pub fn len(&self) -> u64 {
         self.0.size
@@ -50,23 +50,23 @@ impl Metadata {
         self.0.mode
     }
 
-    /// Last change of contents.
+    /// The time of the last change of contents.
     pub fn modified(&self) -> SystemTime {
         moment(self.0.mtime)
     }
 
-    /// Last read.
+    /// The time of the last read.
     pub fn accessed(&self) -> SystemTime {
         moment(self.0.atime)
     }
 
-    /// When it was made; `None` where the format has no place for that (UFS1).
+    /// The time of creation; `None` where the format has no field for it (UFS1).
     pub fn created(&self) -> Option<SystemTime> {
         self.0.birth.map(moment)
     }
 }
 
-/// Times to be set: those that are named.
+/// The times to be set; others stay unchanged.
 ///
 /// ```
 /// # use ordofs::{NewVolume, Volume};
@@ -90,18 +90,18 @@ pub struct FileTimes {
 }
 
 impl FileTimes {
-    /// None yet.
+    /// No times yet.
     pub fn new() -> FileTimes {
         FileTimes::default()
     }
 
-    /// Also the time of the last read.
+    /// Also sets the time of the last read.
     pub fn set_accessed(mut self, to: SystemTime) -> FileTimes {
         self.accessed = Some(to);
         self
     }
 
-    /// Also the time of the last change of contents.
+    /// Also sets the time of the last change of contents.
     pub fn set_modified(mut self, to: SystemTime) -> FileTimes {
         self.modified = Some(to);
         self
@@ -116,7 +116,7 @@ impl FileTimes {
 fn moment(stamp: Stamp) -> SystemTime {
     let (secs, nanos) = (Duration::from_secs(stamp.secs.unsigned_abs()), Duration::from_nanos(stamp.nanos.into()));
     let start = if stamp.secs < 0 { UNIX_EPOCH.checked_sub(secs) } else { UNIX_EPOCH.checked_add(secs) };
-    // Where the system cannot say so large a time, which only a damaged volume holds.
+    // The system cannot represent so large a time, which only a damaged volume contains.
     start.and_then(|start| start.checked_add(nanos)).unwrap_or(UNIX_EPOCH)
 }
 
@@ -133,7 +133,7 @@ fn stamp(time: SystemTime) -> Stamp {
 }
 
 impl Volume {
-    /// Attributes of what `path` leads to; symbolic links are followed.
+    /// The attributes of the file at `path`; symbolic links are followed.
     ///
     /// # Errors
     /// `NotFound`, `NotDirectory`, `Io`, `Corrupt`, as for every call with a path.
@@ -149,7 +149,7 @@ impl Volume {
         self.at_path(path, false, async |_, entry| Ok(Metadata(entry.attr)))
     }
 
-    /// Sets the permission bits of what `path` leads to.
+    /// Sets the permission bits of the file at `path`.
     ///
     /// # Errors
     /// As [`Volume::set_attributes`].
@@ -157,7 +157,7 @@ impl Volume {
         self.set(path, true, SetAttr { mode: Some(mode), ..SetAttr::default() })
     }
 
-    /// Sets times of what `path` leads to.
+    /// Sets times of the file at `path`.
     ///
     /// # Errors
     /// As [`Volume::set_attributes`].
@@ -165,7 +165,7 @@ impl Volume {
         self.set(path, true, times.set_attr())
     }
 
-    /// Sets owner and group of what `path` leads to; `None` leaves one as it is.
+    /// Sets owner and group of the file at `path`; `None` leaves one unchanged.
     ///
     /// # Errors
     /// As [`Volume::set_attributes`].
@@ -173,7 +173,7 @@ impl Volume {
         self.set(path, true, SetAttr { uid, gid, ..SetAttr::default() })
     }
 
-    /// Changes any attributes. A last symbolic link is changed itself.
+    /// Changes any attributes. If the last name is a symbolic link, the link itself is changed.
     ///
     /// # Errors
     /// As [`Volume::metadata`]; `ReadOnly`; `NotPermitted` where the file's flags forbid it.
@@ -185,7 +185,7 @@ impl Volume {
         self.at_path(path, follow, async |fs, entry| fs.setattr(entry.node, &set).await.map(drop))
     }
 
-    /// The value of an extended attribute, if there is one with this name (`user.NAME`, for instance).
+    /// The value of the extended attribute with this name (for instance `user.NAME`), if it exists.
     ///
     /// ```
     /// # use ordofs::{NewVolume, Volume};

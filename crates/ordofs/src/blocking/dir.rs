@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use vfs::{FileSystem, Kind, Result};
 
-/// The entries of a directory as they were when it was read.
+/// The entries of a directory at the time when it was read.
 pub struct ReadDir<'v> {
     volume: &'v Volume,
     dir: PathBuf,
@@ -98,18 +98,18 @@ impl DirEntry<'_> {
         self.name.clone()
     }
 
-    /// The path that was read, and its name.
+    /// The path of the directory that was read, joined with the name.
     pub fn path(&self) -> PathBuf {
         self.path.clone()
     }
 
-    /// Number of the file.
+    /// The inode number of the file.
     pub fn ino(&self) -> u64 {
         self.ino
     }
 
-    /// Kind of the file; symbolic links are not followed. Asks the file itself only where the format does not store it
-    /// in the entry.
+    /// The kind of the file; symbolic links are not followed. Reads the inode only where the format does not store the
+    /// kind in the entry.
     ///
     /// # Errors
     /// As [`Volume::metadata`].
@@ -117,7 +117,7 @@ impl DirEntry<'_> {
         self.kind.map_or_else(|| Ok(self.metadata()?.kind()), Ok)
     }
 
-    /// Its attributes as they are now; symbolic links are not followed.
+    /// The current attributes of the file; symbolic links are not followed.
     ///
     /// # Errors
     /// As [`Volume::metadata`].

@@ -8,10 +8,10 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use vfs::{FileSystem, Mode, NodeId, Refusal, Result, SetAttr};
 
-/// Bytes that one call of the file system moves at most.
+/// The most bytes that one call of the file system moves.
 const PIECE: usize = 1 << 20;
 
-/// An open file. It stays readable when its name is removed; its space is free when it is closed.
+/// An open file. It stays readable when its name is removed; its space is freed when it is closed.
 ///
 /// ```
 /// # use ordofs::{NewVolume, Volume};
@@ -41,7 +41,7 @@ pub struct File<'v> {
 }
 
 impl Volume {
-    /// Opens a file for reading; [`OpenOptions`] opens it for more.
+    /// Opens a file for reading; use [`OpenOptions`] for other modes.
     ///
     /// # Errors
     /// As [`Volume::metadata`].
@@ -49,7 +49,7 @@ impl Volume {
         OpenOptions::new().read(true).open(self, path)
     }
 
-    /// Opens a file for writing: makes it, or empties the one that is there.
+    /// Opens a file for writing: creates it, or truncates an existing one.
     ///
     /// # Errors
     /// See [`OpenOptions::open`].
@@ -79,7 +79,7 @@ impl<'v> File<'v> {
         if allowed { Ok(()) } else { Err(Refusal::Denied.into()) }
     }
 
-    /// Attributes as they are now.
+    /// The current attributes.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
@@ -87,7 +87,7 @@ impl<'v> File<'v> {
         self.wait(self.fs().getattr(self.node())).map(Metadata::new)
     }
 
-    /// Up to `len` bytes from `offset`; fewer at the end of the file only. The file's position stays.
+    /// Reads up to `len` bytes from `offset`; fewer only at the end of the file. The file's position does not change.
     ///
     /// # Errors
     /// `Denied` if it was not opened for reading; `IsDirectory`, `Io`, `Corrupt`.
@@ -96,7 +96,7 @@ impl<'v> File<'v> {
         Ok(self.wait(self.fs().read(self.node(), offset, len))?.concat())
     }
 
-    /// Writes all of `data` at `offset`, whatever the file's position; it stays.
+    /// Writes all of `data` at `offset`; the file's position does not change.
     ///
     /// # Errors
     /// `Denied` if it was not opened for writing; `NoSpace`, `TooBig`, `Io`. A part may be written then.
@@ -112,7 +112,7 @@ impl<'v> File<'v> {
         Ok(())
     }
 
-    /// Cuts the file, or grows it with a hole.
+    /// Truncates the file, or extends it with a hole.
     ///
     /// # Errors
     /// `Denied` if it was not opened for writing; `TooBig`, `Io`.
@@ -186,7 +186,7 @@ impl Write for &File<'_> {
         Ok(done as usize)
     }
 
-    /// Nothing is held back here; [`File::sync_all`] makes it durable.
+    /// Nothing is buffered here; [`File::sync_all`] makes it durable.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! The blocking face: a volume with the calls of `std::fs`.
+//! The blocking interface: a volume with the calls of `std::fs`.
 //!
-//! Calls return [`vfs::Result`], whose error says exactly why; `?` turns it into a [`std::io::Error`] with the kind that
-//! `std::fs` would have, in a function that returns one.
+//! Calls return [`vfs::Result`], whose error gives the exact reason. In a function that returns [`std::io::Error`], `?`
+//! converts it to one with the kind that `std::fs` would use.
 
 mod attributes;
 mod dir;
@@ -28,13 +28,13 @@ use vfs::{Caller, Entry, FileSystem, Name, NodeId, Result, StatFs};
 /// A mounted volume.
 ///
 /// Paths start at its root, with or without a slash. Symbolic links are followed within the volume, and `..` stops at
-/// its root. What is made belongs to user 0, who may use the reserve.
+/// its root. New files belong to user 0, who may use the reserve.
 ///
-/// A volume that is dropped is unmounted, which blocks until everything is written. What went wrong then is told to
-/// [`MountOptions::notices`](crate::MountOptions), or printed to standard error where nobody listens;
-/// [`Volume::unmount`] returns it. Two are left as after a crash, and say so: one that a panic drops, and one whose
-/// file system is kept by a clone of [`Mounted::fs`], which is synced. [`Volume::abandon`] leaves any as after a crash,
-/// for tests.
+/// Dropping a volume unmounts it, which blocks until everything is written. Errors are then reported to
+/// [`MountOptions::notices`](crate::MountOptions), or printed to standard error if there is no listener;
+/// [`Volume::unmount`] returns them. Two are left as after a crash, with a notice: a volume that a panic drops, and one
+/// whose file system is kept by a clone of [`Mounted::fs`], which is synced. [`Volume::abandon`] leaves any volume as
+/// after a crash, for tests.
 ///
 /// ```
 /// use ordofs::{NewVolume, Volume};
@@ -55,13 +55,13 @@ pub struct Volume {
     rt: Rt,
     mounted: Mounted,
     notices: Notices,
-    /// Nothing is left to be written, or nothing shall be.
+    /// Nothing is left to be written, or the volume was abandoned.
     is_over: bool,
 }
 
 impl Drop for Volume {
-    /// Writes what is left, and lets go of the image, so that the next one may have it: tasks that nobody will poll
-    /// again would keep it open.
+    /// Writes what is left, and closes the image so that it can be opened again: tasks that are never polled again
+    /// would keep it open.
     fn drop(&mut self) {
         let is_last = Rc::strong_count(self.fs()) == 1;
         let was_asked_not_to_write = self.is_read_only() && self.mounted.degraded().is_none();
@@ -88,12 +88,12 @@ impl Drop for Volume {
 }
 
 impl Volume {
-    /// The mounted volume behind this face.
+    /// The mounted volume behind this interface.
     pub fn mounted(&self) -> &Mounted {
         &self.mounted
     }
 
-    /// The executor, for calls of the async face.
+    /// The executor, for calls of the async interface.
     pub fn rt(&self) -> &Rt {
         &self.rt
     }
@@ -111,8 +111,8 @@ impl Volume {
         self.rt.block_on(self.fs().unmount())
     }
 
-    /// Lets go of the image without writing anything more: what was not synced may be lost, and the volume is as after
-    /// a crash. For tests of what a crash leaves.
+    /// Closes the image without writing anything more: what was not synced may be lost, and the volume is as after a
+    /// crash. For tests of what a crash leaves.
     pub fn abandon(mut self) {
         self.is_over = true;
     }
@@ -125,7 +125,7 @@ impl Volume {
         self.rt.block_on(self.fs().syncfs())
     }
 
-    /// How much room there is.
+    /// The space of the volume.
     ///
     /// ```
     /// # use ordofs::{NewVolume, Volume};
@@ -146,12 +146,13 @@ impl Volume {
         self.rt.block_on(self.fs().statfs())
     }
 
-    /// Nothing can be changed: as was asked, or as [`Mounted::why_read_only`] and [`Mounted::degraded`] say.
+    /// True if nothing can be changed: by request, or for the reason that [`Mounted::why_read_only`] or
+    /// [`Mounted::degraded`] gives.
     pub fn is_read_only(&self) -> bool {
         self.fs().read_only()
     }
 
-    /// Runs `work` on the node that `path` leads to; a last symbolic link is followed if `follow`.
+    /// Runs `work` on the node at `path`; if `follow`, a last symbolic link is followed.
     fn at_path<T>(
         &self,
         path: impl AsRef<Path>,
@@ -185,7 +186,7 @@ fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
-/// Who a caller of the library is: the owner of the image.
+/// The identity of a caller of the library: the owner of the image.
 fn caller() -> Caller {
     Caller { privileged: true, ..Caller::default() }
 }

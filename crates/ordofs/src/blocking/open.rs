@@ -8,10 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use vfs::{Error, FileSystem, Kind, Mode, Refusal, Result, SetAttr};
 
-/// Symbolic links to nothing that a file may be made through.
+/// The most dangling symbolic links that are followed to create a file.
 const MAX_LINKS: usize = 40;
 
-/// What a file is opened for, as [`std::fs::OpenOptions`] says it.
+/// How a file is opened, with the options of [`std::fs::OpenOptions`].
 ///
 /// ```
 /// # use ordofs::{NewVolume, Volume};
@@ -47,59 +47,59 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// Nothing yet; a file that is made gets the mode 0644.
+    /// No options yet; a new file gets the mode 0644.
     pub fn new() -> OpenOptions {
         let (read, write, append, truncate, create, create_new) = (false, false, false, false, false, false);
         OpenOptions { read, write, append, truncate, create, create_new, mode: Mode::new(0o644) }
     }
 
-    /// For reading.
+    /// Opens for reading.
     pub fn read(&mut self, read: bool) -> &mut OpenOptions {
         self.read = read;
         self
     }
 
-    /// For writing.
+    /// Opens for writing.
     pub fn write(&mut self, write: bool) -> &mut OpenOptions {
         self.write = write;
         self
     }
 
-    /// For writing, always at the end.
+    /// Opens for writing, always at the end.
     pub fn append(&mut self, append: bool) -> &mut OpenOptions {
         self.append = append;
         self
     }
 
-    /// Empties it; needs [`OpenOptions::write`].
+    /// Truncates the file; needs [`OpenOptions::write`].
     pub fn truncate(&mut self, truncate: bool) -> &mut OpenOptions {
         self.truncate = truncate;
         self
     }
 
-    /// Makes it if it is not there; needs writing or appending.
+    /// Creates the file if it does not exist; needs writing or appending.
     pub fn create(&mut self, create: bool) -> &mut OpenOptions {
         self.create = create;
         self
     }
 
-    /// Makes it, and refuses if there is something under that name, even a symbolic link.
+    /// Creates the file, and fails if the name exists, even as a symbolic link.
     pub fn create_new(&mut self, create_new: bool) -> &mut OpenOptions {
         self.create_new = create_new;
         self
     }
 
-    /// Permission bits of a file that is made.
+    /// Permission bits of a new file.
     pub fn mode(&mut self, mode: Mode) -> &mut OpenOptions {
         self.mode = mode;
         self
     }
 
-    /// Opens.
+    /// Opens the file.
     ///
     /// # Errors
-    /// `Invalid` for wishes that contradict each other; `Exists` with `create_new`; `IsDirectory` for writing;
-    /// `ReadOnly`; `NoSpace`; as [`Volume::metadata`] for the path.
+    /// `Invalid` for contradictory options; `Exists` with `create_new`; `IsDirectory` for writing; `ReadOnly`;
+    /// `NoSpace`; as [`Volume::metadata`] for the path.
     pub fn open<'v>(&self, volume: &'v Volume, path: impl AsRef<Path>) -> Result<File<'v>> {
         let writes = self.write || self.append;
         let makes = self.create || self.create_new;
@@ -132,7 +132,7 @@ impl OpenOptions {
         Ok(Held::new(volume.fs(), entry))
     }
 
-    /// The file that is there; made if it is not and shall be, at the end of symbolic links that lead to nothing.
+    /// Finds the file, or creates it if that was requested; dangling symbolic links are followed.
     async fn find(&self, volume: &Volume, path: &[u8]) -> Result<Held<Fs>> {
         let mut path = path.to_vec();
         for _ in 0..MAX_LINKS {
@@ -144,7 +144,7 @@ impl OpenOptions {
                 Err(Error::Refused(Refusal::Exists)) => {}
                 made => return made,
             }
-            // There is a name, and it leads to nothing.
+            // The name exists, but is a dangling symbolic link.
             let link = resolve(volume.fs(), &path, false).await?;
             let target = volume.fs().readlink(link.node()).await?;
             let above = Path::new(OsStr::from_bytes(&path)).parent().unwrap_or(Path::new(""));

@@ -1,4 +1,4 @@
-//! Calls that name files: contents as a whole, links, names that come, go and move.
+//! Calls by path: whole contents, links, and creating, removing and renaming.
 
 use super::{Volume, bytes, caller};
 use crate::Fs;
@@ -12,10 +12,10 @@ use vfs::{Entry, Error, FileSystem, Kind, Mode, Name, NodeId, Refusal, RenameMod
 const PIECE: u32 = 1 << 20;
 
 impl Volume {
-    /// Whether `path` leads to something; symbolic links are followed.
+    /// Whether `path` exists; symbolic links are followed.
     ///
     /// # Errors
-    /// As [`Volume::metadata`], but `NotFound`.
+    /// As [`Volume::metadata`], except `NotFound`.
     pub fn exists(&self, path: impl AsRef<Path>) -> Result<bool> {
         match self.metadata(path) {
             Ok(_) => Ok(true),
@@ -41,15 +41,15 @@ impl Volume {
         })
     }
 
-    /// The contents of a file that is text.
+    /// The contents of a text file.
     ///
     /// # Errors
-    /// As [`Volume::read`]; `Invalid` for what is no UTF-8.
+    /// As [`Volume::read`]; `Invalid` if the contents are not UTF-8.
     pub fn read_to_string(&self, path: impl AsRef<Path>) -> Result<String> {
         String::from_utf8(self.read(path)?).map_err(|_| Refusal::Invalid.into())
     }
 
-    /// Writes a file whole, made anew if it is not there.
+    /// Replaces the contents of a file, and creates it if it does not exist.
     ///
     /// # Errors
     /// `NoSpace`; as [`Volume::create`].
@@ -57,10 +57,11 @@ impl Volume {
         self.create(path)?.write_at(0, contents.as_ref())
     }
 
-    /// Copies contents and permission bits of a file, without its holes. What was at `to` is replaced. Returns the size.
+    /// Copies contents and permission bits of a file, without its holes. The file at `to` is replaced. Returns the
+    /// size.
     ///
     /// # Errors
-    /// `Invalid` for what is no regular file, and for one file under both names; `NoSpace`; as [`Volume::create`].
+    /// `Invalid` if `from` is not a regular file, or both names are the same file; `NoSpace`; as [`Volume::create`].
     pub fn copy(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<u64> {
         let source = self.hold(from, true)?;
         let there = match self.hold(to.as_ref(), true) {
@@ -99,7 +100,7 @@ impl Volume {
         self.make(path, async |fs, dir, name| fs.symlink(&caller(), dir, name, target).await)
     }
 
-    /// Gives the file at `path` another name. A last symbolic link gets it itself.
+    /// Gives the file at `path` another name. If the last name is a symbolic link, the link itself gets it.
     ///
     /// # Errors
     /// `Exists`; `NotPermitted` for a directory; `TooManyLinks`; `NoSpace`.
@@ -108,7 +109,7 @@ impl Volume {
         self.make(new, async |fs, dir, name| fs.link(file.node(), dir, name).await)
     }
 
-    /// Makes a directory.
+    /// Creates a directory.
     ///
     /// # Errors
     /// `Exists`; `NoSpace`.
@@ -128,7 +129,7 @@ impl Volume {
         })
     }
 
-    /// Removes a name that is not a directory's; a symbolic link itself.
+    /// Removes a name that is not a directory; a symbolic link is not followed.
     ///
     /// # Errors
     /// `IsDirectory`; `NotPermitted` where the file's flags forbid it.
@@ -144,11 +145,11 @@ impl Volume {
         self.at_parent(path, async |fs, dir, name| fs.rmdir(dir, name).await)
     }
 
-    /// Moves a file or directory; what the new name meant before is replaced.
+    /// Renames a file or directory; an existing file at the new name is replaced.
     ///
     /// # Errors
-    /// `NotEmpty`, `IsDirectory`, `NotDirectory` where the new name is in the way; `Invalid` for a directory that would
-    /// be moved below itself.
+    /// `NotEmpty`, `IsDirectory`, `NotDirectory` if the new name cannot be replaced; `Invalid` if a directory would be
+    /// moved below itself.
     pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<()> {
         let (to_dir, to_name) = self.rt.block_on(parent(self.fs(), bytes(to.as_ref())))?;
         self.at_parent(from, async |fs, dir, name| {
@@ -157,7 +158,7 @@ impl Volume {
     }
 }
 
-/// Copies what is stored below `size`.
+/// Copies the stored ranges below `size`.
 async fn copy_contents(fs: &Fs, from: NodeId, to: NodeId, size: u64) -> Result<()> {
     let mut at = 0;
     while at < size {

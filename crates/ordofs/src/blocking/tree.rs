@@ -15,10 +15,10 @@ struct Level {
 }
 
 impl Volume {
-    /// Makes a directory, and those above it that are missing.
+    /// Creates a directory, and all missing directories above it.
     ///
     /// # Errors
-    /// `NotDirectory` when a file is in the way; `NoSpace`.
+    /// `NotDirectory` if a file is in the way; `NoSpace`.
     pub fn create_dir_all(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let missing = path.ancestors().filter(|above| !above.as_os_str().is_empty());
@@ -34,10 +34,10 @@ impl Volume {
     }
 
     /// Removes a directory and everything below it. Symbolic links are removed, never followed; if `path` itself is
-    /// one, it alone goes.
+    /// one, only the link is removed.
     ///
     /// # Errors
-    /// `NotDirectory` for a file; as [`Volume::remove_file`] for what is below. A part may be gone then.
+    /// `NotDirectory` for a file; as [`Volume::remove_file`] for what is below. A part may be removed then.
     pub fn remove_dir_all(&self, path: impl AsRef<Path>) -> Result<()> {
         self.rt.block_on(async {
             let fs = self.fs();

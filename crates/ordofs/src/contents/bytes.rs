@@ -1,9 +1,9 @@
-//! The bytes of a disk for those who look at a few here and there: each piece is read once.
+//! Access to a few bytes of a disk here and there: each piece of the disk is read once.
 
 use std::collections::BTreeMap;
 use std::io;
 
-/// Reads all of the buffer from this byte on.
+/// Fills the buffer with the bytes from this offset on.
 pub(super) type ReadAt<'a> = &'a mut dyn FnMut(u64, &mut [u8]) -> io::Result<()>;
 
 /// Bytes that are read at once.
@@ -26,7 +26,7 @@ impl<'a> Bytes<'a> {
         self.size
     }
 
-    /// `len` bytes; `None` where the disk ends before, or could not be read.
+    /// `len` bytes; `None` beyond the end of the disk, or if they could not be read.
     pub(super) fn get(&mut self, at: u64, len: usize) -> Option<Vec<u8>> {
         let end = at.checked_add(len as u64).filter(|&end| end <= self.size)?;
         let mut found = Vec::with_capacity(len);
@@ -56,12 +56,12 @@ impl<'a> Bytes<'a> {
         self.get(at, wanted.len()).is_some_and(|found| found == wanted)
     }
 
-    /// A number of four bytes, the low one first; 0 where there is none.
+    /// A 32-bit little-endian number; 0 if it cannot be read.
     pub(super) fn le32(&mut self, at: u64) -> u32 {
         self.word(at).map_or(0, u32::from_le_bytes)
     }
 
-    /// A number of four bytes, the high one first; 0 where there is none.
+    /// A 32-bit big-endian number; 0 if it cannot be read.
     pub(super) fn be32(&mut self, at: u64) -> u32 {
         self.word(at).map_or(0, u32::from_be_bytes)
     }
@@ -70,7 +70,7 @@ impl<'a> Bytes<'a> {
         self.get(at, 4)?.try_into().ok()
     }
 
-    /// What could not be read.
+    /// The first read error.
     pub(super) fn failure(self) -> io::Result<()> {
         self.failed.map_or(Ok(()), Err)
     }

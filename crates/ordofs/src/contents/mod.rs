@@ -1,12 +1,12 @@
-//! What a disk or a file carries, whoever made it: the question that libblkid answers, asked before a volume is made
-//! there, and when no volume is found. No well-kept crate answers it without the C library, so here is a table.
+//! What a disk or a file contains, of any format: the question that libblkid answers. It is answered before a volume is
+//! made, and when no volume is found. No well-maintained crate answers it without the C library, hence this table.
 //!
-//! N1. A mark is looked for at every place where its maker puts one, copies and the end of the disk included, and each
-//!     that is found is told by itself. So wiping what was found leaves none behind.
-//! N2. Only names are read: no size or place of a foreign structure is used, but for those of its own copies, and a
-//!     copy counts only where its mark is.
-//! N3. Wiping changes the mark and nothing else, so that a mistake can be mended: boot code, keys and contents stay.
-//!     Boot sectors whose only use is their file system's, and the labels of ZFS, go as a whole.
+//! N1. A signature is looked for at every place where its format puts one, including copies and the end of the disk,
+//!     and each that is found is reported separately. Wiping what was found therefore leaves none behind.
+//! N2. Only signatures are read: no size or place of a foreign structure is used, except those of its own copies, and a
+//!     copy counts only where its signature is.
+//! N3. Wiping changes the signature and nothing else, so that a mistake can be repaired: boot code, keys and contents
+//!     stay. Boot sectors that are used only by their file system, and the labels of ZFS, are wiped as a whole.
 
 mod bytes;
 mod table;
@@ -23,13 +23,13 @@ use std::io;
 use std::rc::Rc;
 use table::ROWS;
 
-/// What a mark says about the disk.
+/// What a signature says about the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// A volume that this program works on.
+    /// A volume that this program supports.
     Ufs,
-    /// Another Berkeley file system, which it does not read.
+    /// Another Berkeley file system, which this program does not read.
     Bsd,
     /// A log or a journal of a volume that is elsewhere.
     Log,
@@ -37,34 +37,34 @@ pub enum Kind {
     FileSystem,
     /// Swap.
     Swap,
-    /// A cipher around something.
+    /// An encryption container.
     Crypt,
-    /// A part of something that has several disks.
+    /// A member of an array or pool of several disks.
     Member,
-    /// Partitions.
+    /// A partition table.
     Table,
-    /// A disk in a form of its own.
+    /// A disk image in a format of its own.
     Image,
-    /// A packed file.
+    /// A compressed file.
     Packed,
     /// An archive of files.
     Archive,
 }
 
-/// A mark that was found.
+/// A signature that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signature {
-    /// What it is, as people call it.
+    /// The common name of the format.
     pub name: &'static str,
     /// What that says about the disk.
     pub kind: Kind,
     /// Its first byte.
     pub at: u64,
-    /// The bytes that wiping makes zero: the first, and how many.
+    /// The bytes that wiping zeroes: the first, and how many.
     pub wiped: (u64, u64),
 }
 
-/// Everything that the bytes carry, what names them best first.
+/// All signatures in the bytes, the one that names the contents best first.
 ///
 /// # Errors
 /// When they cannot be read.
@@ -89,7 +89,7 @@ fn signatures(bytes: &mut Bytes<'_>) -> Vec<Signature> {
     found
 }
 
-/// Everything that a disk carries, what names it best first.
+/// All signatures on a disk, the one that names the contents best first.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -101,7 +101,7 @@ pub fn contents(rt: &Rt, disk: &Rc<dyn Disk>) -> Result<Vec<Signature>, OpenErro
     Ok(found)
 }
 
-/// Makes zero what [`contents`] has found, durably when this returns.
+/// Zeroes what [`contents`] has found; durable when this returns.
 ///
 /// # Errors
 /// When the disk fails: some of it may be wiped then.
@@ -123,7 +123,7 @@ pub fn wipe(rt: &Rt, disk: &Rc<dyn Disk>, found: &[Signature]) -> Result<(), Ope
     Ok(rt.block_on(disk.flush())?)
 }
 
-/// The marks of a file that is read as it is, in its last bytes, too, which make no whole sector.
+/// The signatures of a file, including its last bytes if they do not fill a sector.
 fn of_file(file: &std::fs::File) -> io::Result<(u64, Vec<Signature>, Vec<u8>)> {
     let size = file.metadata()?.len();
     let mut read = |at, bytes: &mut [u8]| std::os::unix::fs::FileExt::read_exact_at(file, bytes, at);
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use disk::RamDisk;
 
-    /// A disk with room for the places of all but the largest copies.
+    /// Large enough for the places of all but the largest copies.
     const SIZE: u64 = 80 << 20;
 
     fn disk() -> Rc<dyn Disk> {

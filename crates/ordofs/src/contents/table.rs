@@ -1,22 +1,22 @@
-//! Signatures, and where their makers put them.
+//! Signatures, and where their formats put them.
 //!
-//! A row is one maker's mark. Marks of two or three bytes turn up by chance, so their rows ask for more
+//! A row is one signature. Signatures of two or three bytes occur by chance, so their rows have an additional check
 //! ([`Row::also`]).
 
 use super::Kind;
 use super::bytes::Bytes;
 
-/// Where a mark lies.
+/// Where a signature lies.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
     /// At this byte.
     At(u64),
-    /// So many bytes before the end, rounded down to a multiple of `align`, and `plus` from there.
+    /// This many bytes before the end, rounded down to a multiple of `align`, plus `plus`.
     End { back: u64, align: u64, plus: u64 },
 }
 
 impl Place {
-    /// The byte on a disk of `size` bytes; `None` where the disk is too small.
+    /// The offset on a disk of `size` bytes; `None` if the disk is too small.
     pub(super) fn on(self, size: u64) -> Option<u64> {
         match self {
             Place::At(at) => Some(at),
@@ -25,17 +25,17 @@ impl Place {
     }
 }
 
-/// A maker's mark.
+/// A signature.
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) places: &'static [Place],
     pub(super) magic: &'static [u8],
-    /// What else must hold; called with the byte of the mark.
+    /// What else must hold; called with the offset of the signature.
     pub(super) also: Option<fn(&mut Bytes<'_>, u64) -> bool>,
-    /// What is to be wiped: the first byte, from that of the mark, and how many. `None`: the mark.
+    /// What is wiped: the first byte, relative to the signature, and how many. `None`: the signature.
     pub(super) wipe: Option<(i64, u64)>,
-    /// Copies whose places what is found here tells: the bytes of their marks.
+    /// Copies whose places are stored beside this signature: the offsets of their signatures.
     pub(super) copies: Option<fn(&mut Bytes<'_>, u64) -> Vec<u64>>,
 }
 
@@ -86,7 +86,7 @@ const LVM: &[Place] = &[At(0), At(512), At(1024), At(1536)];
 const MD1: &[Place] = &[At(4096), At(0), Place::End { back: 8192, align: 4096, plus: 0 }];
 const MD0: &[Place] = &[Place::End { back: 65536, align: 65536, plus: 0 }];
 const ZFS_LABEL: u64 = 256 << 10;
-/// The name-value list behind the boot header of each of the four labels.
+/// The name-value list after the boot header of each of the four labels.
 const ZFS: &[Place] = &[
     At(16384),
     At(ZFS_LABEL + 16384),
@@ -97,18 +97,18 @@ const GPT: &[Place] = &[At(512), At(4096), last(512, 0), last(4096, 0)];
 const LABELS: &[Place] = &[At(512), At(0), At(64), At(128)];
 /// The volume structure of ISO 9660 and UDF, by sectors of 2 KiB.
 const ISO: &[Place] = &[At(32769), At(34817), At(36865), At(38913), At(40961), At(43009)];
-/// Behind the boot sector of FAT32 and exFAT a copy of it.
+/// FAT32 and exFAT have a copy of the boot sector after it.
 const FAT32: &[Place] = &[At(82), At(6 * 512 + 82)];
 const EXFAT: &[Place] = &[At(3), At(12 * 512 + 3)];
 const NTFS: &[Place] = &[At(3), last(512, 3)];
 const BCACHEFS: &[u8] = b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef";
-/// Copies of one superblock that are looked for.
+/// The most copies of one superblock that are looked for.
 const MOST_COPIES: u32 = 4096;
 const LAST_SECTOR: &[Place] = &[last(512, 0), last(4096, 0)];
 
-/// All of them. Of several marks at one disk the first row names what it is.
+/// All rows. If a disk has several signatures, the first row names its contents.
 pub(super) static ROWS: &[Row] = &[
-    // Berkeley file systems, and what else is ours.
+    // Berkeley file systems, and other formats of this program.
     row("UFS2", Ufs, UFS, &[0x19, 0x01, 0x54, 0x19]),
     row("UFS2", Ufs, UFS, &[0x19, 0x54, 0x01, 0x19]),
     row("UFS2", Ufs, UFS, &[0x38, 0x20, 0x01, 0x19]),
@@ -121,7 +121,7 @@ pub(super) static ROWS: &[Row] = &[
     row("LFS", Bsd, &[At(8192)], &[0x00, 0x07, 0x01, 0x62]),
     row("wafs log", Log, &[At(0), At(4096)], b"ORDOWAFS"),
     row("block journal", Log, START, b"oBJb"),
-    // Ciphers and parts of something larger: before file systems, of which they may hold one.
+    // Encryption containers and members of arrays: before file systems, which they may contain.
     row("LUKS", Crypt, START, b"LUKS\xba\xbe"),
     row("LUKS2 (its second header)", Crypt, LUKS2_SECOND, b"SKUL\xba\xbe"),
     row("BitLocker", Crypt, &[At(3)], b"-FVE-FS-"),
@@ -189,14 +189,14 @@ pub(super) static ROWS: &[Row] = &[
     row("MINIX", FileSystem, &[At(1040)], &[0x8f, 0x13]).also(minix),
     row("MINIX", FileSystem, &[At(1040)], &[0x68, 0x24]).also(minix),
     row("MINIX", FileSystem, &[At(1040)], &[0x78, 0x24]).also(minix),
-    // Swap, and what hibernation leaves in its place.
+    // Swap, and hibernation images in its place.
     row("swap", Swap, PAGE_ENDS, b"SWAPSPACE2"),
     row("swap", Swap, PAGE_ENDS, b"SWAP-SPACE"),
     row("swap (hibernated)", Swap, PAGE_ENDS, b"S1SUSPEND"),
     row("swap (hibernated)", Swap, PAGE_ENDS, b"S2SUSPEND"),
     row("swap (hibernated)", Swap, PAGE_ENDS, b"ULSUSPEND"),
     row("swap (hibernated)", Swap, PAGE_ENDS, b"LINHIB0001"),
-    // Tables of partitions.
+    // Partition tables.
     row("GPT partition table", Table, GPT, b"EFI PART"),
     row("MBR partition table", Table, &[At(510)], &[0x55, 0xaa]).also(mbr).wipe(-64, 66),
     row("BSD disklabel", Table, LABELS, &[0x57, 0x45, 0x56, 0x82])
@@ -206,7 +206,7 @@ pub(super) static ROWS: &[Row] = &[
     row("Apple partition map", Table, &[At(512)], b"PM\0\0"),
     row("SGI disk label", Table, START, &[0x0b, 0xe5, 0xa9, 0x41]),
     row("Sun disk label", Table, &[At(508)], &[0xda, 0xbe]).also(sun),
-    // Disks in files of their own form.
+    // Disk images with a format of their own.
     row("qcow2 image", Image, START, b"QFI\xfb"),
     row("QED image", Image, START, b"QED\0"),
     row("VMDK image", Image, START, b"KDMV"),
@@ -218,7 +218,7 @@ pub(super) static ROWS: &[Row] = &[
     row("DMG image", Image, &[last(512, 0)], b"koly"),
     row("Parallels image", Image, START, b"WithoutFreeSpace"),
     row("Parallels image", Image, START, b"WithouFreSpacExt"),
-    // Packed files.
+    // Compressed files.
     row("gzip", Packed, START, &[0x1f, 0x8b, 0x08]),
     row("xz", Packed, START, b"\xfd7zXZ\0"),
     row("zstd", Packed, START, &[0x28, 0xb5, 0x2f, 0xfd]),
@@ -232,16 +232,16 @@ pub(super) static ROWS: &[Row] = &[
     row("tar", Archive, &[At(257)], b"ustar"),
 ];
 
-/// Which of the family this is, by its features.
+/// Which member of the ext family this is, by its features.
 fn ext(b: &mut Bytes<'_>, at: u64) -> Option<&'static str> {
     let sb = at - 56;
-    // A journal by itself has no inodes.
+    // An external journal has no inodes.
     let plausible = b.le32(sb + 24) <= 6 && b.le32(sb + 4) > 0 && b.le32(sb + 76) <= 1;
     if !plausible {
         return None;
     }
     let (compat, incompat, ro_compat) = (b.le32(sb + 92), b.le32(sb + 96), b.le32(sb + 100));
-    // What ext3 does not know: extents, 64 bits, mmp, flexible groups and later; huge files, hashes and later.
+    // Features that ext3 lacks: extents, 64 bits, mmp, flexible groups and later; huge files, hashes and later.
     Some(if incompat & 8 != 0 {
         "journal"
     } else if incompat & !0x3f != 0 || ro_compat & !0x7 != 0 {
@@ -253,8 +253,8 @@ fn ext(b: &mut Bytes<'_>, at: u64) -> Option<&'static str> {
     })
 }
 
-/// The list begins with its coding (XDR), its byte order, and two zeroes; then its version and flags; the first name is
-/// of a version or a name.
+/// The list begins with its encoding (XDR), its byte order, and two zeroes, then its version and flags; the first name
+/// is `version` or `name`.
 fn zfs(b: &mut Bytes<'_>, at: u64) -> bool {
     let Some(list) = b.get(at, 64) else { return false };
     list[1] <= 1 && list[2..4] == [0, 0] && list.windows(7).any(|bytes| bytes == b"version" || bytes == b"\0\0\x04name")
@@ -267,13 +267,13 @@ fn hfs(b: &mut Bytes<'_>, at: u64) -> bool {
     size > 0 && size.is_multiple_of(512) && name
 }
 
-/// A superblock of revision 2 whose size is told.
+/// A superblock of revision 2 that states its size.
 fn nilfs(b: &mut Bytes<'_>, at: u64) -> bool {
     let (revision, bytes) = (b.le32(at - 6), b.le32(at + 2) & 0xffff);
     revision == 2 && (64..=1024).contains(&bytes)
 }
 
-/// Inodes, a size of zones and a state that the kernel would take.
+/// Inodes, a zone size and a state that the kernel would accept.
 fn minix(b: &mut Bytes<'_>, at: u64) -> bool {
     let sb = at - 16;
     let half = |b: &mut Bytes<'_>, at| b.le32(at) & 0xffff;
@@ -282,8 +282,8 @@ fn minix(b: &mut Bytes<'_>, at: u64) -> bool {
     inodes > 0 && (1..=8).contains(&imap) && (1..=64).contains(&zmap) && log == 0 && state <= 3
 }
 
-/// Four entries that are active or not, of which one has a kind, a start and a length. The start of what looks like an
-/// entry in boot code is 0.
+/// Four entries that are active or not, of which one has a type, a start and a length. Boot code that looks like an
+/// entry has a start of 0.
 fn mbr(b: &mut Bytes<'_>, at: u64) -> bool {
     let Some(table) = b.get(at - 64, 64) else { return false };
     let entries = || table.chunks_exact(16);
@@ -291,7 +291,7 @@ fn mbr(b: &mut Bytes<'_>, at: u64) -> bool {
     entries().all(|entry| entry[0] & 0x7f == 0) && entries().any(used)
 }
 
-/// All its words together are 0.
+/// The checksum over all its words is 0.
 fn sun(b: &mut Bytes<'_>, at: u64) -> bool {
     let Some(label) = b.get(at - 508, 512) else { return false };
     label.chunks_exact(2).fold(0, |sum, word| sum ^ u16::from_be_bytes([word[0], word[1]])) == 0
@@ -304,7 +304,7 @@ fn xfs_groups(b: &mut Bytes<'_>, at: u64) -> Vec<u64> {
     (1..u64::from(groups.min(MOST_COPIES))).filter_map(|n| group.checked_mul(n)?.checked_add(at)).collect()
 }
 
-/// The superblocks that the layout names, by sectors of 512 bytes; the mark is at byte 24 of each.
+/// The superblocks that the layout names, in sectors of 512 bytes; the signature is at byte 24 of each.
 fn bcachefs_superblocks(b: &mut Bytes<'_>, at: u64) -> Vec<u64> {
     let count = b.get(at + 18, 1).map_or(0, |count| u64::from(count[0].min(61)));
     let sector = |b: &mut Bytes<'_>, n: u64| {

@@ -1,4 +1,4 @@
-//! What is said where no volume was found: what is there instead, and what to do.
+//! The message when no volume was found: what is there instead, and what to do.
 
 use super::{Kind, Signature, contents, of_file};
 use crate::image::ImageSpec;
@@ -9,10 +9,10 @@ use std::fs::File;
 use std::io::Read;
 use std::rc::Rc;
 
-/// Partitions that are named with what they hold.
+/// The most partitions that are listed with their contents.
 const MOST_NAMED: usize = 6;
 
-/// What is there in the place of a volume, and what to do about it, in words.
+/// What is there instead of a volume, and what to do about it, in words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{is}, and no UFS volume; {advice}")]
 pub struct NoVolume {
@@ -25,7 +25,8 @@ impl NoVolume {
         NoVolume { is: is.into(), advice: advice.into() }
     }
 
-    /// Of the place that was looked at; `None` where nothing is known of it. `parts` are the partitions of the disk.
+    /// The message for the place that was examined; `None` where nothing is known of it. `parts` are the partitions of
+    /// the disk.
     pub(crate) fn of(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, parts: &[Partition]) -> Option<NoVolume> {
         let whole = spec.part.is_none() && spec.offset.is_none();
         if let Ok(file) = File::open(&spec.path)
@@ -40,7 +41,7 @@ impl NoVolume {
     }
 }
 
-/// What has a mark.
+/// The message for a disk with a signature.
 fn known(found: &Signature, rt: &Rt, disk: &Rc<dyn Disk>, parts: &[Partition]) -> NoVolume {
     let name = found.name;
     match found.kind {
@@ -100,7 +101,7 @@ fn partitioned(name: &str, rt: &Rt, disk: &Rc<dyn Disk>, parts: &[Partition]) ->
     }
 }
 
-/// What has no mark: nothing at all, too little, or text.
+/// The message for a disk without a signature: empty, too small, or text.
 fn unmarked(size: u64, head: &[u8], file: File) -> Option<NoVolume> {
     if size == 0 {
         return Some(NoVolume::new("it is empty", "ordo mkfs --size SIZE makes a volume in it"));

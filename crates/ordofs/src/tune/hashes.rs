@@ -1,10 +1,11 @@
 //! The check hashes of a volume, computed or cleared.
 //!
 //! H1. On: every hash is durable before the superblock says that there are any; off: the superblock says that there are
-//!     none before the first is cleared. A power cut between leaves hashes that count for nothing; the same change can be
-//!     asked for again.
-//! H2. What is hashed was read from a group that fits the superblock: a hash would call damage right.
-//! H3. The backups of the superblock follow, with their counts as they were. One that is no superblock stays as it is.
+//!     none before the first is cleared. After a power cut in between, the hashes are ignored; the same change can be
+//!     requested again.
+//! H2. What is hashed was read from a group that fits the superblock: otherwise a hash would make damage look right.
+//! H3. The backups of the superblock follow, with their counts unchanged. A backup that is not a superblock is not
+//!     changed.
 
 use super::{TuneError, change_superblock, get, put};
 use crate::locate_on;
@@ -17,7 +18,7 @@ use std::rc::Rc;
 /// Bytes of inodes that are read and written at a time.
 const PIECE: usize = 1 << 20;
 
-/// Switches them. On a volume that has them already they stay as they are: what is wrong with one is for fsck to say.
+/// Switches them. If the volume already has them they stay unchanged: reporting a wrong one is up to fsck.
 pub(super) fn switch(rt: &Rt, disk: &Rc<dyn Disk>, on: bool) -> Result<(), TuneError> {
     let sb = locate_on(rt, disk.clone())?.found.superblock;
     if sb.format == Format::Ufs1 || on && sb.hashes() == ck::SUPPORTED {
@@ -47,7 +48,7 @@ pub(super) fn switch(rt: &Rt, disk: &Rc<dyn Disk>, on: bool) -> Result<(), TuneE
     })
 }
 
-/// Quotas of NetBSD's have the same flag: cleared is only FreeBSD's.
+/// NetBSD's quotas use the same flag: it is cleared only on FreeBSD's volumes.
 fn set(f: &mut SbFields, on: bool) {
     match on {
         true => (f.flags, f.metackhash) = (f.flags | flag::METACKHASH, ck::SUPPORTED),
@@ -58,11 +59,11 @@ fn set(f: &mut SbFields, on: bool) {
     }
 }
 
-/// The group's block, and its inodes as far as they are initialised.
+/// Rehashes the block of a group, and its inodes as far as they are initialised.
 async fn group(disk: &Rc<dyn Disk>, g: &Geometry, c: Cgx) -> Result<(), TuneError> {
     let at = g.byte(g.cgtod(c));
     let mut block = get(disk, at, g.cgsize as usize, Kind::CylinderGroup).await?;
-    // The hash that is there may be of another time.
+    // The existing hash may be out of date.
     let mut whatever_the_hash = g.clone();
     whatever_the_hash.cg_hash = false;
     cg::check(&block, &whatever_the_hash, c)?;

@@ -1,4 +1,4 @@
-//! The files of journals, made and removed as any file is.
+//! The journal files, created and removed like other files.
 
 use super::TuneError;
 use crate::path::Held;
@@ -10,15 +10,15 @@ use rt::Rt;
 use std::rc::Rc;
 use vfs::{Caller, Error, FileSystem, Kind, Mode, Name, Refusal, SetAttr};
 
-/// Bytes that one write takes: whole blocks of any volume.
+/// Bytes of one write: whole blocks on any volume.
 const PIECE: u64 = 1 << 20;
-/// Bytes of a log of transactions: at least, at most, and what a large volume gets that nobody asked more for.
+/// Bytes of a transaction log: minimum, maximum, and the default for a large volume.
 const LOG_MIN: u64 = 256 << 10;
 const LOG_MAX: u64 = 4 << 30;
 const LOG_USUAL: u64 = 128 << 20;
 
-/// Bytes of the journal: what was asked for, or as FreeBSD's tunefs has it, which multiplies the fragments of the volume
-/// with the bytes of a block; within a group, and within the limits.
+/// Bytes of the journal: what was requested, or as computed by FreeBSD's tunefs, which multiplies the fragments of the
+/// volume by the bytes of a block; at most a group, and within the limits.
 pub(super) fn size(sb: &Superblock, asked: Option<u64>) -> Result<u64, TuneError> {
     let g = sb.geometry();
     let data = g.fpg.saturating_sub(g.cgdmin(Cgx(0)).0 as u32) / g.frag;
@@ -29,46 +29,46 @@ pub(super) fn size(sb: &Superblock, asked: Option<u64>) -> Result<u64, TuneError
     if !(least..=most).contains(&size) {
         return Err(TuneError::JournalSize { found: asked.unwrap_or(usual), least, most });
     }
-    // The block of pointers, and a directory that may have to grow.
+    // Also a block of pointers, and a directory that may have to grow.
     let needed = size + 3 * u64::from(g.bsize);
     let free = u64::try_from(sb.totals().nbfree).unwrap_or(0) * u64::from(g.bsize);
     if needed > free { Err(TuneError::NoRoom { needed: size, free }) } else { Ok(size) }
 }
 
-/// Bytes of the log of transactions: what was asked for, or about one hundredth of the volume.
+/// Bytes of the transaction log: what was requested, or about one hundredth of the volume.
 pub(super) fn log_size(sb: &Superblock, asked: Option<u64>) -> Result<u64, TuneError> {
     let g = sb.geometry();
     let (least, most) = (g.blkroundup(LOG_MIN), LOG_MAX);
-    // A journal of whole blocks must have room for some of them.
+    // A journal of whole blocks needs room for several of them.
     let few = (2 * LOG_MIN).max(16 * u64::from(g.bsize));
     let size = g.blkroundup(asked.unwrap_or_else(|| (sb.volume_bytes() / 100).clamp(few, LOG_USUAL)));
     if !(least..=most).contains(&size) {
         return Err(TuneError::JournalSize { found: asked.unwrap_or(size), least, most });
     }
-    // Blocks of pointers, and a directory that may have to grow.
+    // Also blocks of pointers, and a directory that may have to grow.
     let needed = size + size / 512 + 5 * u64::from(g.bsize);
     let free = u64::try_from(sb.totals().nbfree).unwrap_or(0) * u64::from(g.bsize);
     if needed > free { Err(TuneError::NoRoom { needed: size, free }) } else { Ok(size) }
 }
 
-/// A file of the volume that is a log, and nobody's to write to.
+/// A file of the volume that is a log; users must not write to it.
 pub(super) struct LogFile {
     name: &'static str,
     mode: u16,
-    /// All of these are set, and it is known by those.
+    /// The flags to set, and the flags by which the file is recognized.
     flags: (u32, u32),
 }
 
 /// FreeBSD's journal of soft updates.
 pub(super) const INTENTS: LogFile = LogFile { name: suj::NAME, mode: suj::MODE, flags: (suj::NEW_FLAGS, suj::FLAGS) };
 
-/// The log of transactions.
+/// The transaction log.
 pub(super) const REDO: LogFile = LogFile { name: redo::FILE, mode: redo::MODE, flags: (suj::NEW_FLAGS, redo::FLAGS) };
 
-/// Removes the file that there is, and makes one of `size` bytes.
+/// Removes the existing file, and makes one of `size` bytes.
 pub(super) fn change(rt: &Rt, disk: &Rc<dyn Disk>, what: &LogFile, size: Option<u64>) -> Result<(), TuneError> {
     let located = locate_on(rt, disk.clone())?;
-    // What its blocks held before counts for nothing, and need not be written over.
+    // The old contents of its blocks do not matter, and need not be overwritten.
     let settings = Settings { alloc_init: Some(AllocInit::Directories), ..Settings::default() };
     let options = MountOptions { scheme: Some("sync".into()), settings, ..MountOptions::default() };
     let mounted = rt.block_on(Mounted::mount(rt, located, &options))?;
@@ -79,7 +79,7 @@ pub(super) fn change(rt: &Rt, disk: &Rc<dyn Disk>, what: &LogFile, size: Option<
             None => Ok(()),
         }
     });
-    // Clean in any case: what failed left a whole volume.
+    // Clean in any case: a failure leaves a consistent volume.
     let unmounted = rt.block_on(mounted.unmount());
     done?;
     Ok(unmounted?)
@@ -96,7 +96,7 @@ fn root() -> Caller {
 }
 
 impl LogFile {
-    /// Removes it, if it is there.
+    /// Removes the file, if it exists.
     async fn remove(&self, fs: &Rc<Fs>) -> Result<(), TuneError> {
         let name = self.name.as_bytes();
         let file = match Held::root(fs).await?.lookup(name).await {
@@ -113,7 +113,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// Makes one of zeroes, in which nothing of an older one is found.
+    /// Makes a file of zeroes, so that no remains of an older log are found.
     async fn make(&self, fs: &Rc<Fs>, size: u64) -> Result<(), TuneError> {
         let (who, name) = (root(), Name::new(self.name.as_bytes())?);
         let mode = Mode::new((self.mode & 0o7777).into());

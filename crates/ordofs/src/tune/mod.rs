@@ -1,9 +1,8 @@
-//! What a volume carries, changed while nobody has it mounted: label, reserve, soft updates and their journal, check
-//! hashes.
+//! Changes to an unmounted volume: label, reserve, soft updates and their journal, check hashes.
 //!
 //! T1. Only a clean volume is changed, and it is clean again afterwards. All is checked before anything is written.
-//! T2. The superblock says that there is a journal only while its file is there and whole: on after the file was made,
-//!     off before it is removed. A crash between leaves a file without a meaning, which the next change takes away.
+//! T2. The superblock says that there is a journal only while its file is complete: the flag is set after the file was
+//!     made, and cleared before it is removed. A crash between leaves an unused file, which the next change removes.
 //! T3. Files are made and removed by the file system itself, in the order of the scheme `sync`.
 //! T4. The superblock says that there are check hashes only while all of them are right (`hashes`).
 
@@ -19,7 +18,7 @@ use ondisk::{ByteOff, Dialect, Format, Refused, Superblock};
 use rt::Rt;
 use std::rc::Rc;
 
-/// What to do about the journal of soft updates.
+/// A change of the journal of soft updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JournalChange {
     /// Remove it.
@@ -28,7 +27,7 @@ pub enum JournalChange {
     On(Option<u64>),
 }
 
-/// What to change; `None` leaves a thing as it is.
+/// What to change; `None` leaves a property unchanged.
 ///
 /// ```
 /// use ordofs::disk::RamDisk;
@@ -48,24 +47,24 @@ pub struct Tuning {
     pub softupdates: Option<bool>,
     /// The journal of soft updates.
     pub journal: Option<JournalChange>,
-    /// The file for the log of transactions that `journal-file`, `wafs` and `block-journal` keep.
+    /// The transaction log file that `journal-file`, `wafs` and `block-journal` keep.
     pub log: Option<JournalChange>,
     /// The name of the volume: at most 31 bytes, without NUL.
     pub label: Option<String>,
     /// Percent of the data space kept for the privileged: 0 to 99.
     pub minfree: Option<u32>,
-    /// The check hashes of FreeBSD's UFS2. Without them NetBSD can write to the volume, too.
+    /// The check hashes of FreeBSD's UFS2. Without them NetBSD can also write to the volume.
     pub check_hashes: Option<bool>,
 }
 
-/// Something that was asked for, as it was and as it is.
+/// A requested change, with the old and the new value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuned {
     /// `softupdates`, `journal`, `log`, `label`, `minfree` or `check-hashes`.
     pub what: &'static str,
-    /// Before.
+    /// The old value.
     pub was: String,
-    /// Now.
+    /// The new value.
     pub is: String,
 }
 
@@ -73,13 +72,13 @@ pub struct Tuned {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuneError {
-    /// It cannot be opened.
+    /// The volume cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// This program does not write to such volumes.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// It is in use, or was not unmounted in order.
+    /// The volume is in use, or was not unmounted cleanly.
     #[error("the volume was not unmounted in order; run ordo fsck -p first")]
     Dirty,
     /// The primary superblock is damaged.
@@ -88,37 +87,37 @@ pub enum TuneError {
     /// Not a volume of FreeBSD.
     #[error("{what} is FreeBSD's, and the volume is of {dialect}")]
     Dialect {
-        /// What was asked for.
+        /// What was requested.
         what: &'static str,
-        /// Whose volume it is.
+        /// The system that made the volume.
         dialect: Dialect,
     },
-    /// Check hashes are of UFS2.
+    /// Only UFS2 has check hashes.
     #[error("check hashes are UFS2's, and the volume is a UFS1")]
     HashesOfUfs1,
-    /// A group's block is damaged, and a hash would call it right.
+    /// A group's block is damaged, and a hash would make it look right.
     #[error("{0}; run ordo fsck -y first")]
     Damaged(#[from] ondisk::Corrupt),
-    /// A label that does not fit.
+    /// The label is too long or contains NUL.
     #[error("a label of {0} bytes: at most 31, without NUL")]
     Label(usize),
-    /// A reserve that is none.
+    /// The reserve is not a valid percentage.
     #[error("a reserve of {0} percent: at most 99")]
     Minfree(u32),
-    /// There is no journal without soft updates.
+    /// The journal requires soft updates.
     #[error("the journal needs soft updates; switch it off as well (journal=off)")]
     JournalNeedsSoftUpdates,
-    /// A journal of this size cannot be.
+    /// The journal cannot have this size.
     #[error("a journal of {found} bytes: {least} to {most}, in whole blocks of the volume")]
     JournalSize {
-        /// What was asked for.
+        /// The requested size.
         found: u64,
-        /// Fewest bytes.
+        /// The minimum, in bytes.
         least: u64,
-        /// Most bytes.
+        /// The maximum, in bytes.
         most: u64,
     },
-    /// Somebody's file has the name of the journal.
+    /// A user's file has the name of the journal.
     #[error("the root directory has a file {0} that is no journal; rename it first")]
     NameTaken(&'static str),
     /// The volume is too full.
@@ -144,7 +143,7 @@ impl From<disk::DiskError> for TuneError {
 }
 
 impl Tuning {
-    /// Changes the volume in an image. Returns what was asked for, as it was and as it is.
+    /// Changes the volume in an image. Returns the requested changes, with old and new values.
     ///
     /// # Errors
     /// See [`TuneError`].
@@ -173,13 +172,13 @@ impl Tuning {
         let journal = self.check(&before)?;
         let disk = located.disk;
         if let Some(change) = journal {
-            // T2: off first, and the flag comes back when the file is there.
+            // T2: the flag is cleared first, and set again when the file is complete.
             change_superblock(rt, &disk, |f| f.flags &= !flag::SUJ)?;
             journal::change(rt, &disk, &journal::INTENTS, change)?;
         }
         let had_log = journal::is_there(rt, &disk, &before)?;
         match self.log {
-            // One that is there and big enough for whoever asked for no size stays.
+            // An existing log stays if no size was requested.
             Some(JournalChange::On(None)) if had_log => {}
             Some(JournalChange::On(size)) => {
                 journal::change(rt, &disk, &journal::REDO, Some(journal::log_size(&before, size)?))?;
@@ -201,7 +200,7 @@ impl Tuning {
         Ok(told)
     }
 
-    /// What a scheme with such a log needs of a new volume.
+    /// The changes that a scheme with such a log needs on a new volume.
     pub fn for_log(kind: LogKind) -> Tuning {
         match kind {
             LogKind::Intents => Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() },
@@ -209,7 +208,7 @@ impl Tuning {
         }
     }
 
-    /// Whether all of it can be done (T1); the size of the journal that is to be made, if one is.
+    /// Checks that all changes are possible (T1); returns the size of the journal if one is to be made.
     fn check(&self, sb: &Superblock) -> Result<Option<Option<u64>>, TuneError> {
         let of_freebsd = |what, asked: bool| match sb.dialect {
             dialect if asked && dialect != Dialect::FreeBsd => Err(TuneError::Dialect { what, dialect }),
@@ -245,7 +244,7 @@ impl Tuning {
         }
     }
 
-    /// Puts what was asked for into the superblock.
+    /// Stores the requested values in the superblock.
     fn put(&self, f: &mut SbFields) {
         let mut flag = |bit: u32, on: Option<bool>| match on {
             Some(true) => f.flags |= bit,
@@ -282,7 +281,7 @@ impl Tuning {
     }
 }
 
-/// Changes the superblock as it is on the disk, and makes that durable.
+/// Changes the superblock on the disk, durably.
 fn change_superblock(rt: &Rt, disk: &Rc<dyn Disk>, change: impl FnOnce(&mut SbFields)) -> Result<(), TuneError> {
     let mut sb = locate_on(rt, disk.clone())?.found.superblock;
     let before = sb.fields.clone();
@@ -299,14 +298,14 @@ fn change_superblock(rt: &Rt, disk: &Rc<dyn Disk>, change: impl FnOnce(&mut SbFi
     Ok(())
 }
 
-/// Bytes of the disk.
+/// Reads bytes of the disk.
 async fn get(disk: &Rc<dyn Disk>, at: ByteOff, len: usize, kind: Kind) -> Result<Vec<u8>, DiskError> {
     let part = ReadPart { block: Block::zeroed(len), tag: Tag::of(kind) };
     let parts = disk.read(DiskOff(at.0), vec![part]).await?;
     Ok(parts.into_iter().flat_map(|part| part.block.to_vec()).collect())
 }
 
-/// Writes bytes; those of the same sectors around them stay.
+/// Writes bytes; the rest of their sectors stays unchanged.
 async fn put(disk: &Rc<dyn Disk>, at: ByteOff, bytes: &[u8], kind: Kind) -> Result<(), DiskError> {
     let sector = u64::from(disk.info().sector.max(512));
     let from = at.0 / sector * sector;

@@ -1,10 +1,10 @@
-//! A disk that stops whoever asks it for too much: an endless loop over a disk becomes a panic.
+//! A disk with a limited number of requests: an endless loop over a disk becomes a panic.
 
 use ordofs::disk::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Another disk, for so many requests.
+/// Another disk, with a budget of requests.
 #[derive(Clone)]
 pub struct Budget {
     disk: Rc<dyn Disk>,

@@ -1,4 +1,4 @@
-//! Volumes in RAM: made, mounted, judged.
+//! Volumes in RAM: made, mounted, checked.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 use ondisk::superblock::newfs::NewfsParams;
@@ -13,7 +13,7 @@ pub mod budget;
 pub mod slow;
 pub mod tree;
 
-/// The shapes that tests go through: format, byte order, block and fragment size.
+/// The shapes that tests use: format, byte order, block and fragment size.
 pub const SHAPES: &[(Format, Endian, u32, u32)] = &[
     (Format::Ufs2, Endian::Little, 32768, 4096),
     (Format::Ufs2, Endian::Big, 16384, 2048),
@@ -42,18 +42,18 @@ pub fn located(ram: &RamDisk, disk: Rc<dyn Disk>) -> Located {
     Located { found: search::find(&mut read, size).expect("there is a volume"), disk, log: None }
 }
 
-/// Mounted with this scheme.
+/// Mounts with this scheme.
 pub fn mount(rt: &Rt, ram: &RamDisk, scheme: &str) -> Mounted {
     mount_on(rt, ram, Rc::new(ram.clone()), scheme)
 }
 
-/// Mounted with this scheme, through `disk`, which leads to `ram`.
+/// Mounts with this scheme, through `disk`, which accesses `ram`.
 pub fn mount_on(rt: &Rt, ram: &RamDisk, disk: Rc<dyn Disk>, scheme: &str) -> Mounted {
     let options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
     rt.block_on(Mounted::mount(rt, located(ram, disk), &options)).expect("the volume can be mounted")
 }
 
-/// What fsck says of the volume, without changing it.
+/// Runs fsck without changing the volume.
 pub fn judge(rt: &Rt, ram: &RamDisk) -> fsck::Report {
     check(rt, ram, fsck::Mode::Check)
 }

@@ -1,14 +1,14 @@
-//! A disk that takes its time.
+//! A slow disk.
 
 use ordofs::disk::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, RamDisk, ReadPart, WritePart};
 use ordofs::rt::Rt;
 use std::time::Duration;
 
-/// In virtual time.
+/// A disk whose requests take virtual time.
 pub struct Slow {
     pub rt: Rt,
     pub ram: RamDisk,
-    /// For a write; a flush takes two of these.
+    /// The duration of a write; a flush takes twice as long.
     pub takes: Duration,
 }
 

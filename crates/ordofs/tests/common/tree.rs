@@ -1,4 +1,4 @@
-//! What a reader sees of a volume: a picture that outlives it, to compare with another.
+//! A snapshot of everything that a reader sees of a volume, to compare with another.
 
 use ordofs::vfs::{Attr, Error, FileSystem, Kind, Name, Refusal, Result, Stamp, StatFs, Whence};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ pub struct Leaf {
     pub xattrs: Option<u64>,
 }
 
-/// Everything that can be reached, by path. The root is the empty path.
+/// Everything that is reachable, by path. The root is the empty path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
     pub leaves: BTreeMap<Vec<u8>, Leaf>,
@@ -29,7 +29,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// What was read whole: path, inode number and both hashes of each file and symbolic link.
+    /// What could be read completely: path, inode number and both hashes of each file and symbolic link.
     pub fn readable(&self) -> impl Iterator<Item = (&[u8], u64, (u64, u64))> {
         let stores = |leaf: &&Leaf| matches!(leaf.attr.kind, Kind::Regular | Kind::Symlink);
         self.leaves
@@ -61,13 +61,13 @@ pub async fn look<F: FileSystem>(fs: &F) -> Result<Tree> {
         let xattrs = xattrs(fs, &file).await;
         for (name, _) in names {
             let below = [&path[..], b"/", &name].concat();
-            // A damaged directory may hold what is no name at all.
+            // A damaged directory may contain invalid names.
             let found = match Name::new(&name) {
                 Ok(name) => session.lookup(&file, name).await,
                 Err(error) => Err(error),
             };
             match found {
-                // A directory is read once, whatever leads to it.
+                // A directory is read once, whichever name leads to it.
                 Ok(found) if found.attr.kind == Kind::Directory && !seen.insert(found.attr.ino) => {}
                 Ok(found) => waiting.push((below, found)),
                 Err(_) => drop(tree.dead.insert(below)),
@@ -80,7 +80,7 @@ pub async fn look<F: FileSystem>(fs: &F) -> Result<Tree> {
     Ok(tree)
 }
 
-/// Hash of what a file stores. A hole and zeroes that are stored are the same.
+/// Hash of the contents of a file. A hole and stored zeroes have the same hash.
 async fn contents<F: FileSystem>(session: &Session<'_, F>, file: &Held<'_, F>) -> Result<u64> {
     let mut hasher = DefaultHasher::new();
     hasher.write_u64(file.attr.size);
@@ -91,7 +91,7 @@ async fn contents<F: FileSystem>(session: &Session<'_, F>, file: &Held<'_, F>) -
             Err(Error::Refused(Refusal::BeyondEnd)) => return Ok(hasher.finish()),
             Err(error) => return Err(error),
         };
-        // Pieces begin at multiples of their length, so that they are the same wherever holes are.
+        // Pieces begin at multiples of their length, so that they are the same regardless of holes.
         let from = at - at % u64::from(PIECE);
         let piece = session.read_at(file, from, PIECE).await?;
         for (i, sector) in piece.chunks(512).enumerate().filter(|(_, sector)| sector.iter().any(|&b| b != 0)) {

@@ -1,8 +1,8 @@
 //! A disk that fails: the n-th read, write or flush, once or for ever, for every n until none is left that could fail.
 //!
-//! One script is played on a volume that holds something already. Up to the fault every call answers as the model does.
-//! The call that meets the fault says so, and nothing panics or waits for ever. What was made durable before is still
-//! there after a repair; and where nothing but a read failed, the disk says in the end what memory said.
+//! One script is run on a volume that is not empty. Up to the fault every call answers as the model does. The call that
+//! meets the fault returns an error, and nothing panics or hangs. What was durable before is still there after a
+//! repair; and if only a read failed, the disk finally has the same contents as memory.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -28,7 +28,7 @@ const METADATA: &[Kind] = &[
     Kind::Summary,
 ];
 
-/// Sweeps n over all faults that `make` makes, and looks at each run before it ends, and at what fsck finds after it.
+/// Runs n over all faults that `make` makes, and checks each run before it ends, and the findings of fsck after it.
 fn sweep(
     stage: &Stage,
     what: &str,
@@ -59,7 +59,7 @@ fn stages() -> [Stage; 4] {
     ]
 }
 
-/// A failed read harms nothing: what fsck finds is at most what a crash may leave.
+/// A failed read is harmless: fsck finds at most what a crash may leave.
 fn as_after_a_crash(found: &fsck::Report, what: &str) {
     let bad = found.findings.iter().find(|found| found.severity != fsck::Severity::Preen);
     assert!(bad.is_none(), "{what}: {bad:?}");

@@ -1,4 +1,4 @@
-//! A script that is played on a failing disk, and what must be true at its end.
+//! A script that runs on a failing disk, and the checks at its end.
 
 use crate::common;
 use crate::common::tree::{Tree, look};
@@ -15,14 +15,14 @@ use workload::random::{Features, Generator, Op, Outcome, Player, Shape};
 
 const ROOT: Caller = Caller { uid: 0, gid: 0, umask: 0, privileged: true };
 
-/// A volume, and what is to be done with it.
+/// A volume, and the script for it.
 pub(crate) struct Stage {
     pub(crate) ram: RamDisk,
     pub(crate) scheme: &'static str,
     script: Vec<Op>,
-    /// What the model answers.
+    /// The model's answers.
     answers: Vec<Outcome>,
-    /// What is in the files that are made durable.
+    /// The contents of the files that are made durable.
     witness: Vec<u8>,
 }
 
@@ -91,7 +91,7 @@ impl Stage {
         Stage { ram, scheme, script, answers, witness }
     }
 
-    /// Plays the script on a disk with this fault. `None`: the fault never came.
+    /// Runs the script on a disk with this fault. `None`: the fault did not occur.
     pub(crate) fn play(&self, fault: Fault, what: &str) -> Option<Run> {
         let rt = Rt::virtual_time(6);
         let watch = rt.clone();
@@ -121,11 +121,11 @@ impl Stage {
 
     async fn act(&self, mounted: &Mounted, run: &mut Run, what: &str) {
         let mut player = Player::new(&**mounted.fs(), ROOT);
-        // Steps in a row that went as they should.
+        // Successive steps without an error.
         let mut well = 0;
         for (step, (op, right)) in self.script.iter().zip(&self.answers).enumerate() {
             if step % 30 == 29 {
-                // The syncer comes.
+                // Lets the syncer run.
                 run.rt.sleep(Duration::from_secs(32)).await;
             }
             let answer = player.apply(op).await;
@@ -150,28 +150,28 @@ impl Stage {
     }
 }
 
-/// A script that was played.
+/// A finished run of a script.
 pub(crate) struct Run {
     pub(crate) rt: Rt,
     pub(crate) ram: RamDisk,
     pub(crate) faulty: Faulty,
     /// Files that a call made durable.
     pub(crate) kept: Vec<String>,
-    /// A call has told the fault.
+    /// A call has returned the fault.
     met: bool,
     before: Option<Tree>,
     pub(crate) mounted: Option<Mounted>,
 }
 
 impl Run {
-    /// Ends the mount and repairs the volume. Everything that was durable must be there.
+    /// Unmounts and repairs the volume. Everything that was durable must be there.
     pub(crate) fn end(mut self, stage: &Stage, what: &str) -> fsck::Report {
         if let Some(mounted) = self.mounted.take() {
             let sound = mounted.degraded().is_none();
             self.before = self.rt.block_on(look(&**mounted.fs())).ok().filter(|_| sound);
             let unmounted = self.rt.block_on(mounted.unmount());
             assert!(sound || unmounted.is_err(), "{what}: a volume that failed was unmounted as if it had not");
-            // While the disk still fails memory may know more than it can show, and less than the disk will.
+            // While the disk still fails, memory may hold more than it can show, and less than the disk will.
             if unmounted.is_err() || self.faulty.injected().len() > 1 {
                 self.before = None;
             }

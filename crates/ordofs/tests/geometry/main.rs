@@ -1,8 +1,9 @@
-//! Every geometry that a volume can be made with: formats, byte orders, all legal sizes of blocks and fragments, volumes
-//! from the smallest on, groups cut short, densities, reserves, clusters, rotation. Each volume is made, judged, used
-//! together with the model, judged again, compared after a remount, cleared and judged: nothing may be left behind.
+//! Every geometry that a volume can be made with: formats, byte orders, all legal sizes of blocks and fragments,
+//! volumes from the smallest on, truncated groups, densities, reserves, clusters, rotation. Each volume is made,
+//! checked, used together with the model, checked again, compared after a remount, cleared and checked: nothing may be
+//! left over.
 //!
-//! `ORDO_GEOMETRY=full` takes every combination instead of a choice, and some minutes.
+//! `ORDO_GEOMETRY=full` tests every combination instead of a selection; it takes some minutes.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -23,13 +24,13 @@ use workload::random::compare_trees;
 
 const MIB: u64 = 1 << 20;
 
-/// Everything, or one of `every`.
+/// All of them, or one in `every`.
 fn choice(all: Vec<NewfsParams>, every: usize) -> Vec<NewfsParams> {
     let full = std::env::var_os("ORDO_GEOMETRY").is_some_and(|value| value == "full");
     all.into_iter().step_by(if full { 1 } else { every }).collect()
 }
 
-/// Format, byte order, block and fragment size: all that there are.
+/// All combinations of format, byte order, block and fragment size.
 fn shapes() -> Vec<NewfsParams> {
     let mut shapes = Vec::new();
     for format in [Format::Ufs1, Format::Ufs2] {
@@ -44,7 +45,7 @@ fn shapes() -> Vec<NewfsParams> {
     shapes
 }
 
-/// What a panic says about its volume.
+/// The description of the volume in a panic message.
 fn words(p: &NewfsParams) -> String {
     let NewfsParams {
         format, endian, bsize, fsize, volume_bytes, density, minfree, maxcontig, max_fpg, rotation, ..
@@ -61,7 +62,7 @@ fn mount(rt: &Rt, ram: &RamDisk, scheme: &str) -> Mounted {
     rt.block_on(Mounted::mount(rt, located(ram, Rc::new(ram.clone())), &options)).expect("the volume can be mounted")
 }
 
-/// The whole life of a volume.
+/// Runs the whole test on one volume.
 fn live(p: &NewfsParams, scheme: &str) -> Done {
     let what = words(p);
     let rt = Rt::virtual_time(1);
@@ -96,7 +97,7 @@ fn live(p: &NewfsParams, scheme: &str) -> Done {
     done
 }
 
-/// Lives that go on, so that the choices of one test take turns.
+/// Counts volumes, so that the selections of one test differ.
 #[derive(Default)]
 struct Tally {
     volumes: u64,
@@ -105,7 +106,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Lives this volume, if there can be one; what newfs refuses it must refuse for want of space.
+    /// Tests this volume, if it can be made; newfs may refuse it only for lack of space.
     fn live(&mut self, p: &NewfsParams) {
         match p.superblock() {
             Ok(_) => {
@@ -155,7 +156,7 @@ fn a_volume_may_end_anywhere() {
     let mut tally = Tally::default();
     for shape in choice(shapes(), 7) {
         let (f, frag) = (u64::from(shape.fsize), u64::from(shape.bsize / shape.fsize));
-        // Steps of a fragment from the smallest volume on; no larger one is impossible.
+        // Fragment by fragment from the smallest volume on; every larger one is possible.
         let least = smallest(&shape).volume_bytes;
         for step in [1, 2, frag, frag + 1, 5 * frag] {
             tally.live(&NewfsParams { volume_bytes: least + step * f, ..shape.clone() });
@@ -177,7 +178,7 @@ fn the_last_group_may_be_short() {
     let mut tally = Tally::default();
     for (i, shape) in choice(shapes(), 5).into_iter().enumerate() {
         let frag = shape.bsize / shape.fsize;
-        // Groups of this size at most; the volume is one to nine of them and a rest.
+        // Groups have at most this size; the volume is one to nine of them and a rest.
         let max_fpg = Some((smallest(&shape).volume_bytes as u32 / shape.fsize + 40 * frag).next_multiple_of(frag));
         let groups = [1, 2, 4, 9][i % 4];
         let large = NewfsParams { volume_bytes: 64 * MIB, max_fpg, ..shape.clone() };

@@ -1,5 +1,5 @@
-//! Volumes that FreeBSD's and NetBSD's own kernels made and filled: read, compared with what those systems say is in
-//! them, changed where that is allowed, and judged. Where the images are not at hand the tests say so and pass.
+//! Volumes that the kernels of FreeBSD and NetBSD made and filled: read, compared with what those systems list as their
+//! contents, changed where that is allowed, and checked. If the images are missing, the tests say so and pass.
 
 use crate::common::{assert_clean, located};
 use ondisk::Dialect;
@@ -78,7 +78,7 @@ fn place(line: &str) -> &str {
     line.split_whitespace().nth(8).expect("a line of a manifest has a path")
 }
 
-/// A little of everything, taken back again but for one directory.
+/// Makes some of every change, and undoes all of them except a directory.
 async fn change(fs: &Fs) -> Result<()> {
     let s = Session::new(fs);
     for dir in ["made", "made/below", "gone"] {
@@ -116,7 +116,7 @@ fn netbsds_volumes_hold_what_netbsd_says() {
         rt.block_on(mounted.unmount()).expect("the disk is well");
         assert_clean(&rt, &ram, name);
         let again = mount(&rt, &ram);
-        // What was there is as it was, but for the root, which has a directory more.
+        // The old contents are unchanged, except that the root has one more directory.
         let after = rt.block_on(manifest(again.fs()));
         let kept: Vec<_> = after.iter().filter(|line| !place(line).starts_with("/made")).skip(1).collect();
         assert_eq!(kept, before.iter().skip(1).collect::<Vec<_>>(), "{name}");
@@ -125,7 +125,7 @@ fn netbsds_volumes_hold_what_netbsd_says() {
     }
 }
 
-/// What the notes that came with the images say is in FreeBSD's volumes.
+/// Checks FreeBSD's volumes against the notes that came with the images.
 async fn read_freebsds(fs: &Fs) -> Result<()> {
     let s = Session::new(fs);
     assert_eq!(s.read_file("file1").await?, b"This is a simple file.\n");

@@ -1,5 +1,5 @@
-//! What is done to every volume: files whose ends lie around fragments, blocks and indirect blocks, directories that
-//! grow, symbolic links on both sides of the inode's room, and removal. The model does the same.
+//! The script for every volume: files that end near the boundaries of fragments, blocks and indirect blocks,
+//! directories that grow, symbolic links that fit in the inode or just do not, and removal. The model does the same.
 
 use model::MemFs;
 use ondisk::Geometry;
@@ -7,7 +7,7 @@ use ordofs::vfs::{Error, FileSystem, Mode, Refusal, RenameMode, Result, SetAttr}
 use ordofs::{Fs, rt::Rng};
 use workload::Session;
 
-/// A call on both.
+/// A call on both the volume and the model.
 enum Step {
     Write { path: String, at: u64, len: u64 },
     Cut { path: String, size: u64 },
@@ -18,15 +18,15 @@ enum Step {
     Remove(String),
 }
 
-/// What became of a script.
+/// The result of a script.
 #[derive(Default, Debug, Clone, Copy)]
 pub(crate) struct Done {
     pub(crate) steps: u64,
-    /// Steps that the volume had no room for.
+    /// Steps that failed for lack of space.
     pub(crate) refused: u64,
 }
 
-/// Does everything on both; what the volume has no room for is taken back on it, and left out on the model.
+/// Runs all steps on both; a step without space is undone on the volume, and skipped on the model.
 pub(crate) async fn play(fs: &Fs, model: &MemFs, g: &Geometry) -> Done {
     let mut done = Done::default();
     for step in script(g) {
@@ -41,7 +41,7 @@ pub(crate) async fn play(fs: &Fs, model: &MemFs, g: &Geometry) -> Done {
                     remove(model, path).await.expect("the model has no disk");
                 }
             }
-            // What a refused step would have made.
+            // The file that a refused step would have made.
             Err(Error::Refused(Refusal::NotFound)) if done.refused > 0 => {}
             Err(error) => panic!("{what}: {error}"),
         }
@@ -124,7 +124,7 @@ impl Step {
     }
 }
 
-/// Bytes that tell where in a file they belong.
+/// Bytes that identify their offset in a file.
 fn contents(at: u64, len: u64) -> Vec<u8> {
     let mut bytes = vec![0; len as usize];
     let mut rng = Rng::new(at ^ len << 32);
@@ -152,7 +152,7 @@ fn sizes(g: &Geometry) -> Vec<u64> {
     sizes
 }
 
-/// Files written at once, and sparse ones that reach behind each level of indirect blocks.
+/// Files written at once, and sparse ones that extend into each level of indirect blocks.
 fn files(g: &Geometry, steps: &mut Vec<Step>) {
     let (b, n) = (u64::from(g.bsize), u64::from(g.nindir));
     for size in sizes(g) {
@@ -170,7 +170,7 @@ fn files(g: &Geometry, steps: &mut Vec<Step>) {
 fn growth(g: &Geometry, steps: &mut Vec<Step>) {
     let (f, b) = (u64::from(g.fsize), u64::from(g.bsize));
     for i in 0..2 * b / f + 2 {
-        // Two in turn: the fragment behind one's last is the other's, and it must move.
+        // Two files in turn: the fragment after one's last belongs to the other, so it must move.
         for path in ["grows", "grows-too"] {
             let len = f / 2 + 1;
             steps.push(Step::Write { path: path.into(), at: i * len, len });
@@ -202,7 +202,7 @@ fn directories(g: &Geometry, steps: &mut Vec<Step>) {
     }
 }
 
-/// Removal of a third, names that replace others, and use of what became free.
+/// Removes a third, replaces names, and reuses what became free.
 fn removal(g: &Geometry, steps: &mut Vec<Step>) {
     for i in (0..30u64).step_by(3) {
         steps.push(Step::Remove(format!("dirs/{i}")));

@@ -1,4 +1,4 @@
-//! A damaged volume that a crash of soft updates has left: the reclaim of leaks comes to an end, whatever an inode holds.
+//! A damaged volume after a crash under soft updates: reclaiming the leaks ends, whatever an inode contains.
 
 use crate::scheme::AtOnce;
 use crate::{BYTES, SHAPES, Stage, located};
@@ -8,17 +8,17 @@ use ordofs::rt::Rt;
 use ordofs::{LeaksPhase, LeaksProgress, MountOptions, Mounted};
 use std::rc::Rc;
 
-/// Reads that are more than a few passes over the volume take.
+/// More reads than a few passes over the volume take.
 const READS: u64 = BYTES / 512;
 
-/// The reclaim of a copy, in which there may be damage; how it ended.
+/// Reclaims a copy, which may be damaged, and returns how that ended.
 fn ends(ram: &RamDisk) -> Option<LeaksProgress> {
     let (rt, copy) = (Rt::virtual_time(1), ram.snapshot());
     let (counted, requests) = Counted::count(Rc::new(copy.clone()) as Rc<dyn Disk>);
     let (scheme, options) = (AtOnce::over("async"), MountOptions::default());
     let mounted = rt.block_on(Mounted::mount_with(&rt, located(&copy, counted), scheme, &options)).ok()?;
     let ended = rt.block_on(mounted.leaks_ended());
-    // Damage that was met makes the volume read-only; nothing is asked of what is then unmounted.
+    // Damage that was met makes the volume read-only; the state after the unmount is not checked.
     let _ = rt.block_on(mounted.unmount());
     rt.drop_tasks();
     assert!(requests.get().reads < READS, "{} reads", requests.get().reads);

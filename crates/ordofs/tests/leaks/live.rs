@@ -11,7 +11,7 @@ use ordofs::vfs::{FileSystem, Name, Stamp};
 use ordofs::{LeaksPhase, Mounted};
 use workload::random::{Features, Generator, Op, Outcome, Player, Seen, Shape, compare_trees};
 
-/// Plays operations on both, with a pause now and then in which the scan makes a step.
+/// Runs operations on both, with a pause now and then in which the scan makes a step.
 async fn play(rt: &Rt, model: &MemFs, mounted: &Mounted, ops: &[Op], pauses: (u64, &mut Rng), what: &str) {
     let (mut left, mut right) = (Player::new(model, WHO), Player::new(&**mounted.fs(), WHO));
     for (step, op) in ops.iter().enumerate() {
@@ -60,7 +60,7 @@ fn run(shape: usize, seed: u64, late: bool, scheme: &str) -> u64 {
     for c in 0..raw.g.ncg {
         raw.leak_frags(Cgx(c), 1 + c % 3, 60, c % 2 == 1);
         raw.leak_numbers(Cgx(c), 9);
-        // Whoever has a name has one link too many.
+        // Every file with a name has one link too many.
         let used: Vec<u32> =
             raw.look(Cgx(c), |cg| (0..raw.g.ipg).filter(|&i| ondisk::cg::map::get(cg.iused(), i)).collect());
         for i in used {
@@ -96,7 +96,7 @@ fn run(shape: usize, seed: u64, late: bool, scheme: &str) -> u64 {
     overlap
 }
 
-/// An answer without the count of links, which is still too high before the scan ends.
+/// An answer without the link count, which is too high until the scan ends.
 fn without_links(answer: Outcome) -> Outcome {
     match answer {
         Outcome::Attr(seen) => Outcome::Attr(Seen { nlink: 0, ..seen }),

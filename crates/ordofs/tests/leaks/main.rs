@@ -1,5 +1,5 @@
-//! What a crash of soft updates leaves is reclaimed on the live volume: every kind of leak, planted by hand on every shape
-//! of volume, with and without calls at the same time. Afterwards fsck finds nothing at all, and the tree is what it was.
+//! What a crash under soft updates leaks is reclaimed on the live volume: every kind of leak, planted on every shape of
+//! volume, with and without concurrent calls. Afterwards fsck finds nothing, and the tree is unchanged.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -24,7 +24,7 @@ const BYTES: u64 = 24 << 20;
 
 /// Mounted by a scheme that promises that a crashed volume may be used at once.
 fn mount_at_once(rt: &Rt, ram: &RamDisk, scheme: Rc<dyn buf::Scheme>) -> Mounted {
-    // What waits for the disk lets others run: the scan falls into the middle of calls.
+    // Waiting for the disk lets other tasks run: the scan is interleaved with calls.
     let disk = Rc::new(ram.clone().with(|info| info.immediate = false));
     let options = MountOptions::default();
     let mounted = Mounted::mount_with(rt, located(ram, disk), scheme, &options);
@@ -33,7 +33,7 @@ fn mount_at_once(rt: &Rt, ram: &RamDisk, scheme: Rc<dyn buf::Scheme>) -> Mounted
     mounted
 }
 
-/// Reclaims, unmounts, and judges.
+/// Reclaims, unmounts, and runs fsck.
 fn reclaim(rt: &Rt, ram: &RamDisk, scheme: &str) -> LeaksProgress {
     let mounted = mount_at_once(rt, ram, AtOnce::over(scheme));
     let ended = rt.block_on(mounted.leaks_ended());
@@ -41,7 +41,7 @@ fn reclaim(rt: &Rt, ram: &RamDisk, scheme: &str) -> LeaksProgress {
     ended
 }
 
-/// Until every ticket was given back.
+/// Waits until every ticket was returned.
 async fn settle(mounted: &Mounted) {
     for _ in 0..10 {
         mounted.fs().syncfs().await.expect("the disk is well");
@@ -78,7 +78,7 @@ async fn dir(mounted: &Mounted, above: &str, name: &str) {
     fs.forget(made.node, 1);
 }
 
-/// A volume with a tree, and the numbers of what will lose its name.
+/// A volume with a tree, and the inode numbers that will lose their names.
 struct Stage {
     rt: Rt,
     ram: RamDisk,
@@ -121,7 +121,7 @@ impl Stage {
         self.names.iter().find(|(name, _)| *name == path).expect("it was noted").1
     }
 
-    /// Reclaims; the volume is clean then, and its files are all there.
+    /// Reclaims; then the volume is clean, and all its files are there.
     fn clean_after(&self, what: &str) -> LeaksProgress {
         let broken = judge(&self.rt, &self.ram);
         assert!(!broken.findings.is_empty(), "{what}: nothing was planted");
@@ -141,13 +141,13 @@ impl Stage {
         let mounted = Mounted::mount(&self.rt, located(&copy, Rc::new(copy.clone())), &options);
         let mounted = self.rt.block_on(mounted).expect("the volume can be mounted");
         let tree = self.rt.block_on(common::tree::look(&**mounted.fs())).expect("the volume can be read");
-        // The only file whose size is changed: the end that it had is not known any more.
+        // The only file whose size is changed: its old end is no longer known.
         let same = tree.readable().filter(|(path, ..)| path != b"/a/big");
         same.map(|(path, ino, hashes)| (path.to_vec(), ino, hashes)).collect()
     }
 }
 
-/// Each kind of leak on each shape.
+/// Plants each kind of leak on each shape.
 fn on_every_shape(what: &str, plant: impl Fn(&Stage), check: impl Fn(&Stage, &LeaksProgress)) {
     for shape in 0..SHAPES.len() {
         let stage = Stage::new(shape);
@@ -254,7 +254,7 @@ fn directory_with_two_names_keeps_the_one_that_its_dotdot_agrees_with() {
         for shape in 0..SHAPES.len() {
             let stage = Stage::new(shape);
             let (raw, f) = (&stage.raw, stage.ino("/e/f"));
-            // The name that was to be, in /a; what had it before has no name now.
+            // The new name in /a; the file that had it before has no name now.
             raw.rename_to(stage.ino("/a"), b"one", f, Kind::Directory as u8);
             raw.set_inode(f, |dinode| dinode.nlink += 1);
             raw.set_inode(stage.ino("/a"), |dinode| dinode.nlink += 1);

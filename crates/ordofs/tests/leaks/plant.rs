@@ -1,4 +1,4 @@
-//! What a crash of soft updates leaves, planted into the bytes of a volume at rest.
+//! Leaks of a crash under soft updates, planted into the bytes of an unmounted volume.
 
 use ondisk::cg::{self, Cg, CgMut, map};
 use ondisk::dirent;
@@ -31,7 +31,7 @@ impl Raw {
         bytes
     }
 
-    /// The superblock of a crashed soft-updates volume, with totals that are wrong.
+    /// Writes the superblock of a crashed soft-updates volume, with totals that are wrong.
     pub(crate) fn crash(&mut self) {
         self.sb.fields.clean = 0;
         self.sb.fields.flags |= flag::DOSOFTDEP;
@@ -76,7 +76,7 @@ impl Raw {
         look(&Cg::new(&bytes, CgLayout::computed(&self.g, c), self.g.endian).expect("a whole group"))
     }
 
-    /// Marks every `step`th free fragment of a group as used, at most `most`; how many.
+    /// Marks every `step`th free fragment of a group as used, at most `most`; returns how many.
     pub(crate) fn leak_frags(&self, c: Cgx, step: u32, most: usize, torn: bool) -> u64 {
         self.group(c, torn, |cg| {
             let free = |cg: &CgMut<'_>, i: &u32| map::get(cg.view().free(), *i);
@@ -87,7 +87,7 @@ impl Raw {
         })
     }
 
-    /// Marks `n` free inodes that were initialised as used, without anything in them; how many there were.
+    /// Marks `n` free initialised inodes as used, with nothing in them; returns how many there were.
     pub(crate) fn leak_numbers(&self, c: Cgx, n: usize) -> u64 {
         self.group(c, false, |cg| {
             let end = if self.g.format == ondisk::Format::Ufs2 { cg.view().initediblk() } else { self.g.ipg };
@@ -130,13 +130,13 @@ impl Raw {
         panic!("the name is there");
     }
 
-    /// Takes a name away, and nothing else.
+    /// Removes a name, and changes nothing else.
     pub(crate) fn unname(&self, dir: Ino, name: &[u8]) {
         let format = self.g.dir_format();
         self.entry(dir, name, |chunk, at, before| dirent::clear(chunk, at, before, format));
     }
 
-    /// Lets a name mean another inode.
+    /// Makes a name refer to another inode.
     pub(crate) fn rename_to(&self, dir: Ino, name: &[u8], ino: Ino, kind: u8) {
         let format = self.g.dir_format();
         self.entry(dir, name, |chunk, at, _| dirent::set_inode(chunk, at, format, ino, kind));

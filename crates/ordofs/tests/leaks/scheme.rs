@@ -1,5 +1,5 @@
-//! A scheme that keeps its order by another's rules, and promises what soft updates promise: that a crashed volume may be
-//! used at once. What a crash of it would leave is planted by hand.
+//! A scheme that orders writes by another scheme's rules, and promises what soft updates promise: that a crashed volume
+//! may be used at once. What a crash would leave is planted by hand.
 
 use buf::{Answer, BufRef, Cache, ImageNo, Leave, Must, Op, Promises, Ready, Scheme, Step, WhileLeaving};
 use ondisk::Ino;
@@ -9,7 +9,7 @@ use std::rc::Rc;
 pub(crate) struct AtOnce(pub(crate) Rc<dyn Scheme>);
 
 impl AtOnce {
-    /// Over this scheme.
+    /// Wraps the scheme of this name.
     pub(crate) fn over(name: &str) -> Rc<dyn Scheme> {
         let known = ordofs::schemes::by_name(name).expect("the scheme exists");
         Rc::new(AtOnce(known.make(ordofs::schemes::Settings::default()).expect("the settings are possible")))
@@ -78,7 +78,7 @@ impl Scheme for AtOnce {
     }
 }
 
-/// Tickets ripen long after their step, as soft updates have it: a tick each gives the older ones back.
+/// Tickets ripen long after their step, as under soft updates: each step returns the older ones.
 pub(crate) struct Late {
     inner: Rc<dyn Scheme>,
     tickets: std::cell::RefCell<std::collections::VecDeque<buf::Ticket>>,

@@ -1,16 +1,16 @@
-//! The inspection of an image, and the spoiling of what is nobody's in it.
+//! Inspecting an image, and filling its unused bytes with a pattern.
 
 use crate::DISK;
 use ondisk::{Cgx, Dinode, Format, FragNo, Geometry, Ino, dirent, extattr};
 use ordofs::disk::RamDisk;
 use ordofs::vfs::Kind;
 
-/// An image that is looked into.
+/// An image under inspection.
 pub(crate) struct Image {
     pub(crate) ram: RamDisk,
     pub(crate) g: Geometry,
     pub(crate) what: String,
-    /// Only what was written after the image was spoiled is to be looked at.
+    /// Inspect only what was written after the pattern was put in.
     pub(crate) spoiled: bool,
 }
 
@@ -57,7 +57,7 @@ impl Image {
         assert!(used > 200, "{used} inodes are in use");
     }
 
-    /// Fills what is nobody's, behind entries and behind the ends of files.
+    /// Fills unused bytes, after entries and after the ends of files.
     pub(crate) fn spoil(&self) {
         self.visit(|ino, _, dinode| {
             let Some(dinode) = dinode.filter(|dinode| dinode.has_blocks(&self.g) && dinode.size > 0) else { return };
@@ -85,7 +85,7 @@ impl Image {
 
     fn inode(&self, ino: Ino, raw: &[u8]) {
         let dinode = Dinode::decode(raw, &self.g, ino).expect("the inode is sound");
-        // What is no field stays as newfs wrote it; a free inode keeps the hash of its last use.
+        // Bytes outside all fields stay as newfs wrote them; a free inode keeps the hash of its last use.
         let mut fields = vec![0; raw.len()];
         if self.g.format == Format::Ufs2 && dinode.mode == 0 {
             fields[244..248].copy_from_slice(&raw[244..248]);
@@ -104,7 +104,7 @@ impl Image {
                 modrev: dinode.modrev,
                 ..Dinode::default()
             };
-            // Of one that was freed, who and when; of one that never was in use, nothing.
+            // A freed inode keeps its owner and times; one that was never used has none.
             let never = dinode.ctime.sec == 0;
             let rest = if never { Dinode { gen_: dinode.gen_, ..Dinode::default() } } else { kept };
             assert_eq!(dinode, rest, "{}, free inode {}", self.what, ino.0);
@@ -142,7 +142,7 @@ impl Image {
         }
     }
 
-    /// The pointer to a block, looked up the long way; every pointer beside it must be one.
+    /// The pointer to a block, looked up step by step; every word beside it must be a pointer.
     fn indirect(&self, ino: Ino, dinode: &Dinode, lbn: u64) -> FragNo {
         let path = self.g.path(ondisk::Lbn(lbn as i64)).expect("the file has it");
         let ondisk::Root::Indirect(root) = path.root else { unreachable!("it is behind the direct ones") };

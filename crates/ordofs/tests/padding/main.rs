@@ -1,9 +1,9 @@
-//! Nothing reaches the image that nobody put there: not what the disk held before, not what another file held.
+//! Only what a caller has written reaches the image: not the old contents of the disk, not those of another file.
 //!
-//! The disk is full of one pattern before the volume is made, and its free blocks are full of another before files come
-//! to lie there. Then the image is inspected: the padding of names, the rest of directory blocks, of the last fragments
-//! of files, links and attributes, of indirect blocks, inodes and superblocks. At last all that is spoiled, as another
-//! system may have left it, and what is written beside it must not carry it along.
+//! The disk is filled with one pattern before the volume is made, and its free blocks with another before files are
+//! allocated there. Then the image is inspected: the padding of names, the rest of directory blocks, of the last
+//! fragments of files, links and attributes, of indirect blocks, inodes and superblocks. Finally all unused bytes are
+//! overwritten, as another system may have left them, and new writes beside them must not copy them.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -22,11 +22,11 @@ use workload::Session;
 
 /// What the disk held before it had a volume.
 const DISK: u8 = 0xa5;
-/// What files hold, before they are removed and while they are there.
+/// The contents of files, before and after they are removed.
 const DATA: u8 = 0xee;
 
-/// Names of every length, which come and go; files that grow, shrink and end within fragments; and all of it where
-/// other files were.
+/// Names of every length, created and removed; files that grow, shrink and end within fragments; all of it where other
+/// files were.
 async fn work<F: FileSystem>(fs: &F, bsize: u64, fsize: u64) -> Result<()> {
     let s = Session::new(fs);
     let data = |len: u64| vec![DATA; len as usize];
@@ -57,7 +57,7 @@ async fn work<F: FileSystem>(fs: &F, bsize: u64, fsize: u64) -> Result<()> {
         let path = format!("file-{i}");
         s.write_file(&path, &data(len)).await?;
         let file = s.resolve(&path).await?;
-        // Cut within a fragment, then grown again behind a gap.
+        // Truncated within a fragment, then extended again after a gap.
         let size = Some(len / 2 + 1);
         fs.setattr(file.node(), &SetAttr { size, ..SetAttr::default() }).await?;
         s.write_at(&file, len + 100, b"end").await?;
@@ -89,7 +89,7 @@ async fn work<F: FileSystem>(fs: &F, bsize: u64, fsize: u64) -> Result<()> {
     Ok(())
 }
 
-/// Names and bytes beside what was spoiled.
+/// Writes names and bytes beside what was overwritten.
 async fn work_beside<F: FileSystem>(fs: &F) -> Result<()> {
     let s = Session::new(fs);
     for len in 1..=80 {

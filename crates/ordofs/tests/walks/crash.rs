@@ -1,5 +1,4 @@
-//! The power goes in the middle of a walk under `sync`, at every place: what is left is repaired without a question,
-//! and nothing is lost.
+//! A power cut at every point of a walk under `sync`: what is left is repaired without a question, and nothing is lost.
 
 use crate::Ready;
 use crate::common::{check, mount};
@@ -45,7 +44,7 @@ fn fates(writes: usize) -> Vec<Box<dyn Fn(usize, usize) -> bool>> {
     fates
 }
 
-/// Repairs what the crash left as an unattended check does, and looks at it.
+/// Repairs what the crash left, as an unattended check does, and verifies the result.
 fn judge(ready: &Ready, ram: &RamDisk, walk: &Walk, what: &str) {
     let report = check(&ready.rt, ram, Mode::Preen);
     assert!(report.scanned && report.refused.is_none() && !report.left, "{what}: {report:#?}");

@@ -9,7 +9,7 @@ use workload::Session;
 /// A function that uses a volume, as a value.
 pub(crate) type Part = for<'a> fn(&'a Session<'a, Fs>) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
-/// A walk: how the volume is prepared, the call, and what must hold whenever the power goes and fsck has run.
+/// A walk: how the volume is prepared, the call, and what must hold after a power cut at any time and fsck.
 pub(crate) struct Walk {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
@@ -190,7 +190,7 @@ pub(crate) fn walks() -> Vec<Walk> {
     ]
 }
 
-/// Walks that are too long, or too simple, to be told.
+/// Walks that are too long, or too simple, for the page.
 pub(crate) fn untold_walks() -> Vec<Walk> {
     vec![
         Walk {
@@ -212,7 +212,7 @@ pub(crate) fn untold_walks() -> Vec<Walk> {
             before: part!(|s| {
                 for block in 0..CLUSTER {
                     if block == CLUSTER / 2 {
-                        // A cluster that is not dirty as a whole stays where it is.
+                        // A cluster that is not dirty as a whole is not moved.
                         s.fs.syncfs().await?;
                     }
                     for path in ["f", "between"] {

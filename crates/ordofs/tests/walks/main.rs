@@ -1,5 +1,5 @@
-//! The walks that prove the seam: what the engine tells a scheme in each of them, what the scheme demands, and what the
-//! disk is asked for meanwhile, from a live run. `docs/walks.md` is that run, byte for byte; `ORDO_BLESS=1` rewrites it.
+//! The walks that prove the seam: the steps that the engine reports to a scheme, the scheme's answers, and the disk
+//! requests meanwhile, from a live run. `docs/walks.md` is that run, byte for byte; `ORDO_BLESS=1` rewrites it.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -40,7 +40,7 @@ disk; below `later` is what a sync after the call writes. A block number such as
 is the first.
 ";
 
-/// Writes the story down: the steps as they are told, and before each of them what the disk was asked for.
+/// Records the story: the steps as they are reported, and before each of them the requests to the disk.
 struct Scribe {
     recorder: Recorder,
     lines: RefCell<Vec<String>>,

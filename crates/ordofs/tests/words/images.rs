@@ -1,4 +1,4 @@
-//! The volumes that are damaged: their shapes, what is on them, and where the words are.
+//! The volumes that are damaged: their shapes, their contents, and the places of the words.
 
 use crate::common;
 use crate::common::tree::{Tree, look};
@@ -18,7 +18,7 @@ pub(crate) struct Variant {
     pub(crate) endian: Endian,
     /// The volume carries check hashes.
     pub(crate) hashes: bool,
-    /// They are made to agree with the damage, so that it is met behind them.
+    /// The hashes are made to match the damage, so that the damage itself is met.
     pub(crate) resealed: bool,
 }
 
@@ -30,14 +30,14 @@ pub(crate) const VARIANTS: [Variant; 5] = [
     Variant { name: "ufs1be", format: Format::Ufs1, endian: Endian::Big, hashes: false, resealed: false },
 ];
 
-/// What the damaged word belongs to.
+/// The structure that contains the damaged word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Superblock,
     Summary,
     Group,
     Inode(u64),
-    /// What its pointers lead to.
+    /// The blocks that its pointers lead to.
     Blocks(u64),
     Root,
 }
@@ -126,7 +126,7 @@ impl Variant {
         targets
     }
 
-    /// Puts `value` into a word, and makes the structure's hash agree if that is wanted.
+    /// Writes `value` into a word, and updates the structure's hash if requested.
     pub(crate) fn damage(&self, ram: &RamDisk, target: &Target, word: u64, value: u32) {
         let put = |at: u64, value: u32| {
             let mut bytes = [0; 4];

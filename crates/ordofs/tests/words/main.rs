@@ -1,10 +1,10 @@
 //! Every 32-bit word of the metadata at the head of a volume, replaced by values that break arithmetic: the superblock,
 //! the summary, the first group's header and maps, inodes 2 to 9, the first chunks of the root directory, an indirect
-//! block, extended attributes. Whoever meets such an image may refuse it, and nothing else may happen: no panic, no
-//! deadlock, no endless work, no memory without bound.
+//! block, extended attributes. A program that meets such an image may refuse it, and nothing else may happen: no panic,
+//! no deadlock, no endless work, no memory without bound.
 //!
-//! Each image is read whole, changed by force, checked, repaired and checked again; and no repair may take away a file
-//! that could be read before, but the one that the damage is in.
+//! Each image is read as a whole, changed by force, checked, repaired and checked again. No repair may remove a file
+//! that could be read before, except the one that contains the damage.
 #![allow(clippy::disallowed_methods, reason = "a watchdog looks at the real clock, to end a hang")]
 
 #[path = "../common/mod.rs"]
@@ -27,13 +27,13 @@ use std::time::{Duration, Instant};
 use workload::Session;
 
 const VALUES: [u32; 5] = [0, 1, i32::MAX as u32, 1 << 31, u32::MAX];
-/// Requests that one program may make of the disk for one image, by far more than a sound one takes.
+/// Requests that one program may make of the disk for one image, far more than an undamaged one takes.
 const REQUESTS: u64 = 20_000;
 /// MiB by which the process may grow: the cache of a mount has 8, and there is one in each thread.
 const MEMORY: u64 = 64;
 const THREADS: usize = 2;
 
-/// Changes whatever lets itself be changed. The volume is damaged, and refusals are what is wanted of it.
+/// Changes whatever can be changed. The volume is damaged, and errors are expected.
 async fn change<F: FileSystem>(fs: &F) {
     let s = Session::new(fs);
     let _ = s.write_file("new", &[3; 20_000]).await;
@@ -57,7 +57,7 @@ async fn change<F: FileSystem>(fs: &F) {
     let _ = fs.statfs().await;
 }
 
-/// Mounts the image if it lets itself be mounted; read-only without a scheme.
+/// Mounts the image if possible; read-only without a scheme.
 fn mount(rt: &Rt, ram: &RamDisk, scheme: Option<&str>) -> Option<Mounted> {
     let disk = Rc::new(Budget::new(Rc::new(ram.clone()), REQUESTS));
     let located = ordofs::locate_on(rt, disk).ok()?;
@@ -76,7 +76,7 @@ fn read(rt: &Rt, ram: &RamDisk) -> Option<Tree> {
     rt.block_on(look(&**mounted.fs())).ok()
 }
 
-/// `false`: there is no superblock to begin with.
+/// `None`: there is no superblock to begin with.
 fn check(rt: &Rt, ram: &RamDisk, mode: Mode) -> Option<fsck::Report> {
     let disk = Rc::new(Budget::new(Rc::new(ram.clone()), REQUESTS));
     match rt.block_on(fsck::check(rt, disk, fsck::Options::new(mode))) {
@@ -98,7 +98,7 @@ fn repair(rt: &Rt, ram: &RamDisk) -> bool {
     true
 }
 
-/// What became of an image.
+/// The result for one image.
 struct Fate {
     read: bool,
     changed: bool,
@@ -106,10 +106,10 @@ struct Fate {
     repaired: bool,
 }
 
-/// Everything that is done to an image.
+/// Runs all tests on an image.
 fn try_image(base: &Base, ram: &RamDisk, part: Part, scheme: &str) -> Fate {
     let rt = Rt::virtual_time(1);
-    // The clock of virtual time moves on as long as there is a syncer: a deadlock does not stop it.
+    // The clock of virtual time advances as long as there is a syncer: a deadlock does not stop it.
     let watch = rt.clone();
     rt.spawn(async move {
         watch.sleep(Duration::from_secs(100_000)).await;
@@ -138,12 +138,12 @@ fn try_image(base: &Base, ram: &RamDisk, part: Part, scheme: &str) -> Fate {
     Fate { read: before.is_some(), changed, found: judged.is_some_and(|report| !report.findings.is_empty()), repaired }
 }
 
-/// No file is lost but the one whose inode is the damage.
+/// No file is lost except the one whose inode is damaged.
 fn compare(before: &Tree, after: &Tree, part: Part, what: &str) {
     let kept: BTreeSet<_> = after.readable().map(|(_, ino, hashes)| (ino, hashes)).collect();
     for (path, ino, hashes) in before.readable().filter(|file| part.file() != Some(file.1)) {
         assert!(kept.contains(&(ino, hashes)), "{}, inode {ino}, {what}", String::from_utf8_lossy(path));
-        // Damage in a directory may cost names: what they led to is in lost+found then.
+        // Damage in a directory may cost names: the files are then in lost+found.
         let may_move = part == Part::Root || part.file().is_some();
         let named = after.readable().any(|file| file == (path, ino, hashes));
         assert!(named || may_move, "{} has lost its name", String::from_utf8_lossy(path));
@@ -160,7 +160,7 @@ struct Tally {
     failures: Vec<String>,
 }
 
-/// Tries those images of a variant whose number leaves `turn`.
+/// Tries those images of a variant whose number has the remainder `turn`.
 fn campaign(turn: usize, now: &Mutex<(String, Instant)>, tally: &Mutex<Tally>) {
     let mut number = 0;
     for variant in &VARIANTS {
@@ -225,7 +225,7 @@ fn no_word_of_the_metadata_makes_anything_panic_hang_or_lose_a_file() {
     println!("{images} images: {read} read, {changed} changed, {found} found bad, {repaired} repaired, {grown} MiB");
     let first = &failures[..failures.len().min(40)];
     assert!(failures.is_empty(), "{} of {images} images failed: {first:#?}", failures.len());
-    // The campaign means something only as long as most images get past the first look.
+    // The campaign is meaningful only if most images pass the first check.
     assert!(
         images > 25_000 && read > images / 2 && changed > images / 2 && found > images / 4 && repaired > images / 2
     );

@@ -6,22 +6,22 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// What a client is told, or finds.
+/// Errors of a client.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The socket.
+    /// The connection failed.
     #[error("the log's server: {0}")]
     Io(#[from] io::Error),
-    /// The server refuses.
+    /// The server refused the request.
     #[error("{text}")]
     Refused {
-        /// Why, for programs.
+        /// The reason, for programs.
         code: Code,
-        /// Why, for people.
+        /// The reason, for people.
         text: String,
     },
-    /// The server says what no server says.
+    /// The server's answer does not follow the protocol.
     #[error("the answer of the log's server makes no sense; is it one?")]
     Nonsense,
 }
@@ -35,7 +35,7 @@ pub struct Batch {
     pub next: Option<Lsn>,
 }
 
-/// A stream, and the log that it is in.
+/// The state of a stream, and of the log that it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamInfo {
     /// The first number that the stream needs.
@@ -48,7 +48,7 @@ pub struct StreamInfo {
     pub free: u64,
 }
 
-/// A stream in the log of a server. Calls block until they are answered.
+/// A stream in the log of a server. Calls block until the server has answered.
 pub struct Client {
     socket: UnixStream,
     low: Lsn,
@@ -56,7 +56,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the server at `socket`, as the client that has the stream `name`.
+    /// Connects to the server at `socket`, as the client of the stream `name`.
     ///
     /// # Errors
     /// [`ClientError::Refused`] with [`Code::InUse`] or [`Code::Name`], [`ClientError::Io`].
@@ -68,7 +68,7 @@ impl Client {
         Ok(client)
     }
 
-    /// The first record that was needed, and the last one, when this client came.
+    /// The first record that was needed, and the last one, when this client connected.
     pub fn found(&self) -> (Lsn, Lsn) {
         (self.low, self.last)
     }
@@ -81,7 +81,7 @@ impl Client {
         number(&self.ask(Op::Append, data)?)
     }
 
-    /// Appends a record; durable when this returns, unless the server was started asynchronous.
+    /// Appends a record; durable when this returns, unless the server runs in mode async.
     ///
     /// # Errors
     /// As [`Client::append`].
@@ -108,7 +108,7 @@ impl Client {
         Ok(Record { lsn, time, data: fields.0.to_vec() })
     }
 
-    /// Records from `from` on, about `most` bytes of them at the most.
+    /// Records from `from` on, at most about `most` bytes of them.
     ///
     /// # Errors
     /// As [`Client::read`].
@@ -125,7 +125,7 @@ impl Client {
         Ok(Batch { records, next: Some(next).filter(|next| *next != Lsn::NONE) })
     }
 
-    /// No record below `low` is needed any more.
+    /// Declares that no record below `low` is needed any more.
     ///
     /// # Errors
     /// As [`Client::force`].
@@ -133,7 +133,7 @@ impl Client {
         self.ask(Op::Reclaim, &numbers(&[low.0])).map(drop)
     }
 
-    /// How the stream and its log stand.
+    /// The state of the stream and its log.
     ///
     /// # Errors
     /// [`ClientError::Io`].

@@ -1,14 +1,15 @@
 //! One log for many programs: a daemon on a Unix socket, and its clients.
 //!
-//! Each client has a *stream* of its own, with a name, in the one log: records that only it sees, and a point below which
-//! it needs none. All streams share each write.
+//! Each client has a named *stream* of its own in the one log: records that only this client sees, and a point below
+//! which it needs none. All streams share each write.
 //!
-//! V1. What a stream has not reclaimed stays: the log's start never passes the first record that a stream needs.
-//! V2. A stream that is empty holds nothing back.
-//! V3. Names and reclaim points are records too, in a table that is written anew before the log's start passes it. After a
-//!     crash a reclaim point may be an older one: a client may see again what it had reclaimed, and never misses anything.
+//! V1. What a stream has not reclaimed is kept: the log's start never passes the first record that a stream needs.
+//! V2. An empty stream keeps nothing in the log.
+//! V3. Names and reclaim points are records too, in a table that is rewritten before the log's start passes it. After a
+//!     crash a reclaim point may be an older one: a client may see again what it had reclaimed, but never loses a
+//!     record.
 //! V4. A stream has one client at a time: two would reclaim each other's records.
-//! V5. Clients cannot fill the log so far that no table fits: then nothing could be reclaimed any more.
+//! V5. Clients cannot fill the log so far that the table no longer fits: otherwise nothing could be reclaimed any more.
 
 mod client;
 mod proto;

@@ -1,17 +1,17 @@
-//! What goes over the socket.
+//! The protocol on the socket.
 //!
-//! A frame is its length in 4 bytes, without themselves, and so many bytes. Integers are little-endian. A request begins
-//! with a byte that says what is asked, an answer with a byte that says whether it was done. Answers come in the order of
-//! the requests.
+//! A frame is the length of the rest in 4 bytes, followed by that many bytes. Integers are little-endian. A request
+//! begins with a byte that names the operation, an answer with a byte for success or the kind of failure. Answers come
+//! in the order of the requests.
 
 use crate::{Lsn, Record};
 use std::io::{self, Read, Write};
 
-/// What is asked.
+/// The operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Op {
-    /// Name of a stream -> low, last. The first request, and only that.
+    /// Name of a stream -> low, last. Must be the first request, and only that.
     Open = 1,
     /// Bytes -> number. Durable later.
     Append = 2,
@@ -40,23 +40,23 @@ impl Op {
     }
 }
 
-/// Why something was not done. The text behind it is for people.
+/// Why a request failed. The text that follows is for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Code {
     /// The record is too long for the log.
     TooLong = 1,
-    /// The log is full until somebody reclaims.
+    /// The log is full until records are reclaimed.
     Full = 2,
     /// The stream has no such record.
     NoRecord = 3,
     /// The log has failed or is damaged.
     Failed = 4,
-    /// The request makes no sense here.
+    /// The request is malformed or not allowed here.
     Misuse = 5,
     /// Another client has the stream.
     InUse = 6,
-    /// No stream can have this name.
+    /// The stream's name is not valid.
     Name = 7,
 }
 
@@ -69,7 +69,7 @@ impl Code {
     }
 }
 
-/// The first byte of an answer that says "done"; others are a [`Code`], and a text follows.
+/// The first byte of an answer that means success; other values are a [`Code`], followed by a text.
 pub(crate) const DONE: u8 = 0;
 
 /// The most bytes that a frame may have: the longest record of any log, and a header.
@@ -98,7 +98,7 @@ pub(crate) fn receive(from: &mut impl Read) -> io::Result<Option<(u8, Vec<u8>)>>
     let mut kind = [0; 1];
     from.read_exact(&mut kind)?;
     let mut body = Vec::new();
-    // Memory grows with what comes, not with what is promised.
+    // Memory is allocated for bytes that arrive, not for the length that the frame announces.
     from.by_ref().take(len as u64 - 1).read_to_end(&mut body)?;
     if body.len() + 1 < len {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -106,7 +106,7 @@ pub(crate) fn receive(from: &mut impl Read) -> io::Result<Option<(u8, Vec<u8>)>>
     Ok(Some((kind[0], body)))
 }
 
-/// Takes integers and bytes from a frame, from the front.
+/// Parses integers and bytes from the front of a frame.
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -138,7 +138,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What [`Fields::record`] takes.
+/// The inverse of [`Fields::record`].
 pub(crate) fn put_record(to: &mut Vec<u8>, record: &Record) {
     to.extend_from_slice(&record.lsn.0.to_le_bytes());
     to.extend_from_slice(&record.time.to_le_bytes());
@@ -146,7 +146,7 @@ pub(crate) fn put_record(to: &mut Vec<u8>, record: &Record) {
     to.extend_from_slice(&record.data);
 }
 
-/// Several integers, side by side.
+/// Encodes several integers, one after the other.
 pub(crate) fn numbers(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }

@@ -1,4 +1,4 @@
-//! The daemon: a thread for each client, one log for all. A client that does not read its answers holds up itself alone.
+//! The daemon: a thread for each client, one log for all. A client that does not read its answers blocks only itself.
 
 use super::proto::{Code, DONE, Fields, Op, numbers, put_record, receive, send};
 use super::streams::{Stream, StreamError, Streams};
@@ -21,7 +21,7 @@ pub struct Server {
     clients: Arc<Clients>,
 }
 
-/// Who is connected, and whether it is over.
+/// The connections, and whether the server was stopped.
 #[derive(Default)]
 struct Clients(Mutex<State>);
 
@@ -32,7 +32,7 @@ struct State {
     stopped: bool,
 }
 
-/// Ends a server, from any thread.
+/// Stops a server, from any thread.
 #[derive(Clone)]
 pub struct Stopper {
     path: PathBuf,
@@ -40,10 +40,11 @@ pub struct Stopper {
 }
 
 impl Server {
-    /// Makes the socket `path`, for the user who runs this alone. One that a killed server has left is replaced.
+    /// Creates the socket `path`, accessible only to the user who runs the server. A socket left by a killed server is
+    /// replaced.
     ///
     /// # Errors
-    /// The system's; `AddrInUse` if somebody listens there, or something else has the name.
+    /// The system's; `AddrInUse` if another process listens there, or the name belongs to something else.
     pub fn bind(path: impl AsRef<Path>, streams: Arc<Streams>) -> io::Result<Server> {
         let path = path.as_ref();
         let listener = match UnixListener::bind(path) {
@@ -57,12 +58,12 @@ impl Server {
         Ok(Server { listener, path: path.into(), streams, clients: Arc::default() })
     }
 
-    /// Something that ends it.
+    /// A handle that stops it.
     pub fn stopper(&self) -> Stopper {
         Stopper { path: self.path.clone(), clients: self.clients.clone() }
     }
 
-    /// Serves until it is stopped. Requests that are under way then are done first.
+    /// Serves until it is stopped. Requests that are in progress then are completed first.
     ///
     /// # Errors
     /// The system's, from the socket.
@@ -77,7 +78,7 @@ impl Server {
             let Some(number) = self.clients.enter(&socket) else { break Ok(()) };
             let (streams, clients) = (self.streams.clone(), self.clients.clone());
             threads.push(std::thread::spawn(move || {
-                // The connection ends, one way or the other.
+                // The connection ends, with or without an error.
                 let _ = attend(socket, &streams);
                 clients.lock().sockets.remove(&number);
             }));
@@ -85,7 +86,7 @@ impl Server {
         };
         self.clients.stop();
         for thread in threads {
-            // A client's thread that panicked has lost that client only.
+            // A client's thread that panicked affects that client only.
             let _ = thread.join();
         }
         outcome
@@ -94,16 +95,16 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Whoever removed it before has done our work.
+        // If another process removed it before, there is nothing left to do.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
 impl Stopper {
-    /// The server's [`Server::run`] returns soon.
+    /// Makes the server's [`Server::run`] return soon.
     pub fn stop(&self) {
         self.clients.stop();
-        // Wakes it from waiting for a client. If nobody listens, nobody waits.
+        // Wakes the server from waiting for a client. If it does not listen, it does not wait.
         let _ = UnixStream::connect(&self.path);
     }
 }
@@ -113,7 +114,7 @@ impl Clients {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The client's number; `None` if it comes too late.
+    /// The client's number; `None` if the server was stopped.
     fn enter(&self, socket: &UnixStream) -> Option<u64> {
         let mut state = self.lock();
         let (number, mine) = (state.next, socket.try_clone().ok()?);
@@ -125,7 +126,7 @@ impl Clients {
         Some(number)
     }
 
-    /// Nobody asks any more; answers still go out.
+    /// Accepts no more requests; answers are still sent.
     fn stop(&self) {
         let mut state = self.lock();
         state.stopped = true;
@@ -135,7 +136,7 @@ impl Clients {
     }
 }
 
-/// True if the socket's file is there and nobody listens.
+/// True if the socket file exists and no process listens on it.
 fn is_abandoned(path: &Path) -> bool {
     UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
@@ -165,7 +166,7 @@ fn attend(mut socket: UnixStream, streams: &Arc<Streams>) -> io::Result<()> {
     Ok(())
 }
 
-/// What is not done, and why.
+/// A refusal, and its reason.
 struct Refused(Code, String);
 
 impl From<StreamError> for Refused {

@@ -1,7 +1,7 @@
 //! Many streams in one log: names, reclaim points, and where the log may start (V1 to V5).
 //!
-//! A record begins with the number of its stream in 4 bytes. Stream 0 is the table: how many streams, and for each its
-//! number, low and name.
+//! A record begins with the number of its stream in 4 bytes. Stream 0 is the table: the number of streams, and for each
+//! its number, low and name.
 
 use super::proto::Fields;
 use crate::{Error, Log, Lsn, Record, SharedLog};
@@ -11,31 +11,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The most bytes of a stream's name.
 pub const NAME_MOST: usize = 255;
 
-/// The stream that the table is.
+/// The stream of the table.
 const TABLE: u32 = 0;
-/// Bytes before a client's own.
+/// Bytes before the client's bytes.
 const PREFIX: usize = 4;
-/// One part in so many of the log is kept free for the table (V5); it is written anew when the log's start could move on
-/// by as much.
+/// One part in this many of the log is kept free for the table (V5). The table is rewritten when the log's start could
+/// move forward by as much.
 const RESERVE: u64 = 8;
 
-/// What a stream cannot do.
+/// Errors of a stream.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// The log cannot.
+    /// The log failed or refused.
     #[error(transparent)]
     Log(#[from] Error),
     /// Another client has it.
     #[error("another client has the stream {0:?}; it must end first")]
     InUse(String),
-    /// It cannot be called so.
+    /// The name is not valid.
     #[error("a stream's name has 1 to {NAME_MOST} bytes")]
     Name,
     /// The table has no room for one more.
     #[error("the log is too small for more than {0} streams; drop one that is not used, or make a larger log")]
     TooMany(usize),
-    /// The log is no log of streams.
+    /// The log is not a log of streams.
     #[error("the record {0} belongs to no stream: this log is used without the daemon")]
     Foreign(Lsn),
 }
@@ -53,24 +53,24 @@ struct Table {
     streams: BTreeMap<u32, Entry>,
     /// The record that holds the newest table.
     at: Lsn,
-    /// The highest number that was seen.
+    /// The highest record number so far.
     seen: Lsn,
 }
 
 struct Entry {
     name: String,
-    /// It needs no record below.
+    /// The stream needs no record below this one.
     low: Lsn,
     /// Its last record.
     last: Lsn,
     /// It has a client.
     used: bool,
-    /// A record of it is on its way into the log, behind this one.
+    /// A record of this stream is being appended, after this one.
     coming: Option<Lsn>,
 }
 
 impl Entry {
-    /// The first number that must be kept for it (V1); `None`: it is empty (V2).
+    /// The first number that must be kept for the stream (V1); `None` if it is empty (V2).
     fn needs(&self) -> Option<Lsn> {
         match self.last >= self.low {
             true => Some(self.low),
@@ -92,7 +92,7 @@ impl Table {
         bytes
     }
 
-    /// Takes over what a table record says.
+    /// Takes the contents of a table record over.
     fn read(&mut self, at: Lsn, bytes: &[u8]) -> Option<()> {
         let mut fields = Fields(bytes);
         let (count, mut streams) = (fields.u32()?, BTreeMap::new());
@@ -119,7 +119,7 @@ impl Table {
         Ok(())
     }
 
-    /// Where the log could start, were it not for the table itself.
+    /// Where the log could start, not considering the table itself.
     fn tail(&self) -> Lsn {
         let needed = self.streams.values().filter_map(Entry::needs).min();
         needed.unwrap_or(Lsn(self.seen.0 + 1))
@@ -147,7 +147,7 @@ impl Streams {
         &self.log
     }
 
-    /// The stream of this name; it is made if there is none.
+    /// The stream of this name; it is created if it does not exist.
     ///
     /// # Errors
     /// [`StreamError::Name`], [`StreamError::InUse`], [`StreamError::TooMany`], and those of the log.
@@ -183,7 +183,7 @@ impl Streams {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A table that is durable.
+    /// Writes the table, durably.
     fn write(&self, table: &mut Table) -> Result<(), StreamError> {
         let bytes = table.encode();
         let lsn = self.log.call(|log| async move {
@@ -194,7 +194,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Lets the log start as late as it may.
+    /// Moves the start of the log as far forward as possible.
     fn reclaim(&self, table: &mut Table) -> Result<(), StreamError> {
         if table.tail().0.saturating_sub(table.at.0) >= self.size / RESERVE {
             self.write(table)?;
@@ -204,8 +204,8 @@ impl Streams {
     }
 }
 
-/// A client's own records in the log. It is given back when this is dropped. What changes it wants it alone: a second
-/// append at the same time would not be known to V1.
+/// A client's own records in the log. Dropping it releases the stream. Methods that change it need `&mut self`: V1
+/// tracks only one append at a time.
 pub struct Stream {
     streams: Arc<Streams>,
     id: u32,
@@ -255,10 +255,10 @@ impl Stream {
         Ok(self.streams.log.force(lsn)?)
     }
 
-    /// One record of this stream.
+    /// Reads one record of this stream.
     ///
     /// # Errors
-    /// As [`Log::read`]; another stream's records are none.
+    /// As [`Log::read`]; [`Error::NoRecord`] for another stream's record.
     pub fn read(&self, lsn: Lsn) -> Result<Record, StreamError> {
         let (low, end) = self.bounds();
         let record = self.streams.log.call(move |log| async move { log.read(lsn).await })?;
@@ -268,7 +268,7 @@ impl Stream {
         }
     }
 
-    /// Records of this stream from `from` on, about `most` bytes of them, and where to go on; `None` at the end.
+    /// Records of this stream from `from` on, about `most` bytes of them, and where to continue; `None` at the end.
     ///
     /// # Errors
     /// As [`crate::Scan::next`].
@@ -281,7 +281,7 @@ impl Stream {
                     continue;
                 }
                 let lsn = record.lsn;
-                // With something for each record, so that many short ones end too.
+                // A constant per record, so that a batch of many short records also ends.
                 bytes += record.data.len() + 32;
                 records.push(record);
                 if bytes >= most {
@@ -293,7 +293,7 @@ impl Stream {
         Ok((records.into_iter().filter_map(|record| self.own(record)).collect(), next))
     }
 
-    /// No record of this stream below `low` is needed any more.
+    /// Declares that no record of this stream below `low` is needed any more.
     ///
     /// # Errors
     /// As [`Log::reclaim`].
@@ -343,7 +343,7 @@ impl Stream {
         }
     }
 
-    /// Without the stream's number, if the record is ours.
+    /// The record without the stream's number, if it belongs to this stream.
     fn own(&self, mut record: Record) -> Option<Record> {
         let ours = record.data.get(..PREFIX) == Some(&self.id.to_le_bytes());
         ours.then(|| {
@@ -359,7 +359,7 @@ impl Drop for Stream {
     }
 }
 
-/// Sees to it that so many bytes are free.
+/// Makes sure that `bytes` are free, by a checkpoint if necessary.
 async fn leave(log: &Log, bytes: u64) -> Result<(), Error> {
     loop {
         let space = log.space();

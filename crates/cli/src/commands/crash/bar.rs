@@ -1,4 +1,4 @@
-//! Shows how far an exploration is, while it goes on.
+//! A progress bar for an exploration.
 
 use ::crash::Counters;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Does `work`; on a terminal with a line about its `counters`.
+/// Runs `work`; on a terminal, shows its `counters` meanwhile.
 pub(super) fn during<T>(counters: &Counters, work: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return work();
@@ -22,7 +22,7 @@ pub(super) fn during<T>(counters: &Counters, work: impl FnOnce() -> T) -> T {
     let line = &bar;
     let answer = std::thread::scope(|scope| {
         scope.spawn(move || {
-            // Until the sender is dropped, also by a panic.
+            // Until the sender is dropped, even by a panic.
             while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 show(line, counters);
             }

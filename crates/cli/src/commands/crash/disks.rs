@@ -3,10 +3,10 @@
 use crate::out::usage;
 use ::crash::{DEVICES, Device};
 
-/// A device by name, `honest` ones, or `all`.
+/// A device by name, all `honest` ones, or `all`.
 ///
 /// # Errors
-/// Wrong usage, with what there is.
+/// Wrong usage, with the possible values.
 pub(super) fn find(name: &str) -> anyhow::Result<Vec<&'static Device>> {
     let found: Vec<_> = match name {
         "all" => DEVICES.iter().collect(),

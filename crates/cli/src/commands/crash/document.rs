@@ -1,9 +1,9 @@
-//! What an exploration comes to, as JSON.
+//! The result of an exploration as JSON.
 
 use ::crash::Report;
 use serde::{Deserialize, Serialize};
 
-/// How shards share an exploration.
+/// How an exploration is divided into shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Split {
@@ -13,14 +13,14 @@ pub(super) enum Split {
     Scripts,
 }
 
-/// A report, of how much, and how fast.
+/// A report, with the amount of work and the speed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Document {
     #[serde(flatten)]
     pub(super) report: Report,
-    /// Scripts that were run.
+    /// Number of scripts that were run.
     pub(super) scripts: u64,
-    /// Of which shards.
+    /// The shards that it covers.
     pub(super) shards: Vec<String>,
     pub(super) split: Split,
     /// The only field that depends on the machine and on `--jobs`.

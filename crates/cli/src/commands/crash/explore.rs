@@ -1,4 +1,4 @@
-//! Explores scripts on disks, and shrinks what is found.
+//! Explores scripts on disks, and shrinks the violations.
 
 use super::document::{Document, Split};
 use super::scripts::Work;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use workload::script::Script;
 
-/// Explores, and says what comes of it.
+/// Explores, and prints the result.
 pub(super) fn run(args: &Args) -> Outcome {
     let devices = disks::find(&args.disk)?;
     let (name, work) = Work::of(args)?;
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     Ok(status(shown))
 }
 
-/// All scripts on all devices, and how many scripts those were.
+/// Explores all scripts on all devices; also returns the number of scripts.
 fn whole(args: &Args, work: &Work, devices: &[&Device], counters: &Counters) -> anyhow::Result<(Report, u64)> {
     let mut whole = None::<Report>;
     let count = match work {
@@ -59,11 +59,11 @@ fn whole(args: &Args, work: &Work, devices: &[&Device], counters: &Counters) -> 
             None => report,
         });
     }
-    // OK to expect: a disk has a name, and so there is one at least.
+    // OK to expect: every name of disks stands for at least one.
     Ok((whole.expect("at least one disk"), counters.scripts.load(Ordering::Relaxed)))
 }
 
-/// Each script with all threads.
+/// Explores each script with all threads.
 fn few(args: &Args, scripts: &[Script], device: &Device, counters: &Counters) -> anyhow::Result<Report> {
     counters.scripts_expected.fetch_add(scripts.len() as u64, Ordering::Relaxed);
     let mut whole = None::<Report>;
@@ -81,11 +81,11 @@ fn few(args: &Args, scripts: &[Script], device: &Device, counters: &Counters) ->
             None => report,
         });
     }
-    // OK to expect: no name stands for no script.
+    // OK to expect: every name stands for at least one script.
     Ok(whole.expect("at least one script"))
 }
 
-/// Looks for the shortest way to the first violation of each oracle, with a thread for each.
+/// Shrinks the script of the first violation of each oracle, with a thread for each.
 fn shrink_first(args: &Args, violations: &mut [Violation]) -> anyhow::Result<()> {
     let mut seen = BTreeSet::new();
     let mut first: Vec<&mut Violation> = violations.iter_mut().filter(|found| seen.insert(found.oracle)).collect();
@@ -102,7 +102,7 @@ fn shrink_first(args: &Args, violations: &mut [Violation]) -> anyhow::Result<()>
 }
 
 fn shrink_one(args: &Args, violation: &mut Violation) -> anyhow::Result<()> {
-    // The plan of the id is that of the script and the disk of this violation.
+    // The plan of the id names the script and the disk of this violation.
     let mut plan = violation.id.parse::<Id>().and_then(|id| id.plan()).map_err(told)?;
     let shape = plan.shape.clone();
     Set::read(&args.set)?.apply(&mut plan);

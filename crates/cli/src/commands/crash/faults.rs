@@ -1,4 +1,4 @@
-//! `--faults`: the power stays on, and one request of each run goes wrong.
+//! `--faults`: no power cuts; one request of each run fails.
 
 use super::scripts::Work;
 use super::{Args, bar, disks, status, told};
@@ -27,6 +27,6 @@ fn whole(args: &Args, scripts: &[Script], devices: &[&Device], counters: &Counte
             reports.push(faults::campaign(&plan, counters).map_err(told)?);
         }
     }
-    // OK to expect: no name stands for no script or no disk.
+    // OK to expect: every name stands for at least one script or disk.
     Ok(reports.into_iter().reduce(faults::Report::and).expect("at least one campaign"))
 }

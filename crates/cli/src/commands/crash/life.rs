@@ -1,4 +1,4 @@
-//! `--cuts`: one volume that works for hours, loses its power many times, and lives on.
+//! `--cuts`: one volume that is used for hours, loses its power many times, and is used again after each recovery.
 
 use super::{Args, bar, disks, status, told};
 use crate::out::{Out, Outcome, print, usage};
@@ -7,10 +7,10 @@ use ::crash::{Counters, Endurance, Endured, endure};
 use std::time::Duration;
 use workload::script::Script;
 
-/// States that are tried at each cut, unless the caller says how many.
+/// States that are tried at each cut by default.
 const STATES: u64 = 20;
 
-/// Lives it, and says how it went.
+/// Runs it, and prints the result.
 pub(super) fn run(args: &Args, cuts: u32) -> Outcome {
     let devices = disks::find(&args.disk)?;
     let [device] = devices[..] else { return Err(usage("a volume lives on one disk: --disk names one")) };

@@ -1,4 +1,4 @@
-//! What can be named: rules, disks, scripts.
+//! Lists of the possible names: rules, disks, scripts.
 
 use super::{Args, scripts, settings, told};
 use crate::out::{Outcome, Status, print};
@@ -22,8 +22,8 @@ struct Rule {
     says: &'static str,
 }
 
-/// The rules of all schemes that are in force with these settings. A scheme that is built over another has its rules, too:
-/// they are listed with the one that keeps them.
+/// The rules of all schemes that are in force with these settings. A scheme that is built on another also has its
+/// rules: they are listed with the scheme that keeps them.
 pub(super) fn rules(args: &Args) -> Outcome {
     let set = settings::Set::read(&args.set)?;
     let mut rules = Vec::new();
@@ -56,12 +56,12 @@ pub(super) fn disks(args: &Args) -> Outcome {
 struct Workload {
     name: String,
     about: String,
-    /// As `--script` reads it; nothing for a set.
+    /// In the form that `--script` reads; absent for a set.
     #[serde(skip_serializing_if = "Option::is_none")]
     script: Option<String>,
 }
 
-/// The sets, and the scripts that have a name.
+/// The sets, and the named scripts.
 pub(super) fn workloads(args: &Args) -> Outcome {
     let sets = scripts::SETS.iter();
     let sets = sets.map(|(name, says)| Workload { name: (*name).to_owned(), about: (*says).to_owned(), script: None });

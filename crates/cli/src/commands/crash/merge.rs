@@ -19,7 +19,7 @@ pub(super) fn run(args: &Args) -> Outcome {
             None => next,
         });
     }
-    // OK to expect: the option takes one file at least.
+    // OK to expect: the option takes at least one file.
     let document = whole.expect("at least one file");
     print(|out| if args.json { out.json(&document) } else { show::report(out, &document) })?;
     Ok(status(document.report.violations_total))
@@ -30,7 +30,7 @@ fn merged(a: Document, b: Document) -> Result<Document, String> {
         (&report.scheme, &report.without, &report.workload, &report.disk, report.seed)
     }
     let alike = match a.split {
-        // Each has run the same scripts.
+        // Each shard has run the same scripts.
         Split::Images => (a.report.writes, a.report.cuts, a.scripts) == (b.report.writes, b.report.cuts, b.scripts),
         Split::Scripts => true,
     };
@@ -43,7 +43,7 @@ fn merged(a: Document, b: Document) -> Result<Document, String> {
         Split::Scripts => (a.report.and(b.report), a.scripts + b.scripts),
     };
     let mut report = report;
-    // As in the whole, the first of each oracle is the one that was shrunk.
+    // As in an undivided exploration, the first violation of each oracle is the one that was shrunk.
     let mut seen = std::collections::BTreeSet::new();
     for violation in &mut report.violations {
         if !seen.insert(violation.oracle) {

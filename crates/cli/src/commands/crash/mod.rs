@@ -1,8 +1,7 @@
 //! `ordo crash`
 //!
-//! `settings`, `scripts`, `disks` and `shard` read what is to be explored; `explore` does it, with a `bar`; `document` is
-//! what comes of it, `show` puts it in words. `life`, `replay`, `merge`, `faults`, `mutants` and
-//! `lists` are the other things to ask for.
+//! `settings`, `scripts`, `disks` and `shard` parse what to explore; `explore` runs it, with a `bar`; `document` is the
+//! result, and `show` prints it. `life`, `replay`, `merge`, `faults`, `mutants` and `lists` are the other modes.
 
 mod bar;
 mod disks;
@@ -116,7 +115,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// States to try of each script.
+/// States to try for each script.
 const STATES: u64 = 5000;
 
 impl Args {
@@ -125,7 +124,7 @@ impl Args {
         self.jobs.unwrap_or_else(processors)
     }
 
-    /// What is to be explored of a script on a device.
+    /// The plan for exploring a script on a device.
     fn plan(&self, script: Script, device: &::crash::Device) -> anyhow::Result<Plan> {
         let mut plan = Plan::new(&self.scheme, script, device);
         (plan.states, plan.seed, plan.shard) = (self.states.unwrap_or(STATES), self.seed, self.shard);
@@ -136,7 +135,7 @@ impl Args {
     }
 }
 
-/// Does what was asked for.
+/// Runs the requested mode.
 pub(crate) fn run(args: &Args) -> Outcome {
     if args.list_rules {
         lists::rules(args)
@@ -164,7 +163,7 @@ fn status(violations: u64) -> Status {
     Status(u8::from(violations > 0))
 }
 
-/// What the user can mend is wrong usage.
+/// Converts to wrong usage what the user can correct.
 fn told(error: Error) -> anyhow::Error {
     match error {
         Error::NoScheme(name) => {

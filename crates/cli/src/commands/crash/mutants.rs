@@ -1,4 +1,4 @@
-//! `--mutants`: seeds bugs into a scheme, and counts those that the explorer finds.
+//! `--mutants`: seeds bugs into a scheme, and counts those that the explorer detects.
 
 use super::{Args, bar, disks, told};
 use crate::out::{Out, Outcome, Status, print, usage};
@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use workload::script;
 
-/// Of a hundred seeded bugs, as many must be found.
+/// The percentage of seeded bugs that must be detected.
 const ENOUGH: usize = 95;
 
 #[derive(Serialize)]
 struct Seeded {
     name: String,
     says: String,
-    /// Who found it: an oracle; or the script itself, which stops.
+    /// What detected it: an oracle, or the script itself, which stops.
     oracle: Option<String>,
-    /// With which script.
+    /// The script that detected it.
     workload: Option<String>,
 }
 
@@ -32,7 +32,7 @@ struct Found {
     seeded: Vec<Seeded>,
 }
 
-/// Explores the scheme with each bug until that is found.
+/// Explores the scheme with each bug until the bug is detected.
 pub(super) fn run(args: &Args) -> Outcome {
     let devices = disks::find(&args.disk)?;
     let plans = plans(args, &devices)?;
@@ -66,7 +66,7 @@ fn plans(args: &Args, devices: &[&Device]) -> anyhow::Result<Vec<Plan>> {
     Ok(plans)
 }
 
-/// A scheme that is convicted as it is would be with any bug.
+/// Refuses a scheme that already breaks a promise: it would do so with any bug.
 fn refuse_convicted(args: &Args, plans: &[Plan], counters: &Counters) -> anyhow::Result<()> {
     for plan in plans {
         if explore_on(plan, args.jobs(), counters).map_err(told)?.violations_total > 0 {
@@ -77,7 +77,7 @@ fn refuse_convicted(args: &Args, plans: &[Plan], counters: &Counters) -> anyhow:
     Ok(())
 }
 
-/// One bug a thread.
+/// Explores one bug per thread.
 fn all(args: &Args, plans: &[Plan], specs: &[MutantSpec], counters: &Counters) -> Result<Vec<Seeded>, Error> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -108,7 +108,7 @@ fn find(plans: &[Plan], spec: &MutantSpec, counters: &Counters) -> Result<Seeded
         let plan = Plan { mutilate: Some(Arc::new(move |scheme| Mutant::new(scheme, spec.clone()))), ..plan.clone() };
         let found = match explore_with(&plan, &mut ::crash::Memory::default(), counters) {
             Ok(report) => report.violations.first().map(|violation| violation.oracle.to_string()),
-            // The same script ran to its end without the bug: a wait that never ends, or an answer that is wrong.
+            // The same script ran to its end without the bug: the bug caused an endless wait, or a wrong answer.
             Err(Error::Mount(_) | Error::Run(_) | Error::Model { .. }) => Some("the script stops".into()),
             Err(error) => return Err(error),
         };

@@ -1,4 +1,4 @@
-//! `--replay`: makes one state again.
+//! `--replay`: reproduces one state.
 
 use super::{show, status, told};
 use crate::out::{Outcome, print};
@@ -11,7 +11,7 @@ struct Replayed<'a> {
     violations: Vec<Violation>,
 }
 
-/// Says what is wrong with the state of this id, if anything is.
+/// Prints what is wrong with the state of this id, if anything.
 pub(super) fn run(id: &str, json: bool) -> Outcome {
     if id.starts_with("fault:") {
         return fault(id, json);

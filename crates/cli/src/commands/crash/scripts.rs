@@ -1,4 +1,4 @@
-//! What `--workload` and `--script` name.
+//! The values of `--workload` and `--script`.
 
 use super::settings::Set;
 use super::{Args, disks};
@@ -12,20 +12,20 @@ use workload::script::{self, Script, moves, random};
 /// Makes a case by its number, for a disk.
 type Nth = Box<dyn Fn(u64, &Device) -> Case + Sync>;
 
-/// Scripts, and how they are shared out.
+/// Scripts, and how they are divided among shards.
 pub(super) enum Work {
-    /// A few: of each of them a shard and a thread take some images.
+    /// A few: every shard and thread runs each of them and takes some of its images.
     Few(Vec<Script>),
-    /// Many: shards and threads take rows of them.
+    /// Many: every shard and thread takes rows of scripts.
     Many {
-        /// How many.
+        /// Their number.
         count: u64,
-        /// One by its number.
+        /// Returns a script by its number.
         nth: Nth,
     },
 }
 
-/// Sets, and what they are.
+/// Sets, with descriptions.
 pub(super) const SETS: [(&str, &str); 11] = [
     ("hand", "the scripts that each stand for one kind of change, and one with a little of everything"),
     ("bugs", "those of bugs that file systems had (Mohan et al., OSDI 2018)"),
@@ -40,16 +40,16 @@ pub(super) const SETS: [(&str, &str); 11] = [
     ("random", "random calls by the seed, each script on a volume of its own; --set profile=NAME for one kind"),
 ];
 
-/// Sequences of three calls that are a sample when nothing is said.
+/// Default number of sampled sequences of three calls.
 const SEQ3_SAMPLE: u64 = 2000;
 /// The same for random scripts.
 const RANDOM_SAMPLE: u64 = 100;
 
 impl Work {
-    /// What was asked for, and its name.
+    /// The requested scripts, and their name.
     ///
     /// # Errors
-    /// Wrong usage, with what there is; the file cannot be read.
+    /// Wrong usage, with the possible values; the file cannot be read.
     pub(super) fn of(args: &Args) -> anyhow::Result<(String, Work)> {
         let name = args.workload.join(",");
         let (work, by_sample) = match (&args.script, &args.workload[..]) {
@@ -77,7 +77,7 @@ impl Work {
     }
 }
 
-/// Scripts by name and of small sets, each once. A set has only those that this volume can play.
+/// Scripts by name and of small sets, each once. A set contains only those that this volume supports.
 fn few(names: &[String], args: &Args) -> anyhow::Result<Vec<Script>> {
     let attributes = Set::read(&args.set)?.has_attributes();
     let mut scripts: Vec<Script> = Vec::new();
@@ -107,7 +107,7 @@ fn uses_attributes(script: &Script) -> bool {
 fn one(name: &str, args: &Args) -> anyhow::Result<Script> {
     let found = script::find(name).or_else(|| ace::find(name)).or_else(|| moves::find(name));
     let found = match random::named(name) {
-        // On the volume that is explored: a sweep over random scripts has its own for each.
+        // On the volume that is explored: a sweep over random scripts has its own volume for each.
         Some((profile, seed)) => {
             let [device] = disks::find(&args.disk)?[..] else {
                 return Err(usage(format!("{name} is made for one disk: --disk names one")));
@@ -125,7 +125,7 @@ fn known() -> String {
     format!("{}; --list-workloads lists them all", names.collect::<Vec<_>>().join(", "))
 }
 
-/// A set of which a sample can be taken.
+/// A set that can be sampled.
 fn sampled(set: &str, args: &Args) -> anyhow::Result<Option<Work>> {
     Ok(Some(match set {
         "seq1" => sequences(1, args.sample, args.seed),

@@ -1,4 +1,4 @@
-//! `--set`: what may be said about the scheme, the volume and the exploration.
+//! `--set`: settings of the scheme, the volume and the exploration.
 
 use crate::scheme_set::{self, SchemeSet};
 use crate::size;
@@ -7,7 +7,7 @@ use ordofs::ondisk::{Endian, Format};
 use ordofs::schemes::Settings;
 use workload::script::random::{Ground, PROFILES, Profile};
 
-/// What was set; the rest stays as it is usual.
+/// The settings that were given; the others keep their defaults.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Set {
     scheme: SchemeSet,
@@ -23,17 +23,17 @@ pub(super) struct Set {
     exhaustive: Option<usize>,
 }
 
-/// Beside those of the scheme.
+/// The keys in addition to those of the scheme.
 const KEYS: &str = "size, bsize, fsize, format, endian, profile, steer, pauses, recovery, exhaustive";
 
-/// Writes of which every subset may be asked for: 2^20 states at one cut.
+/// Maximum number of writes of which every subset may be tried: 2^20 states at one cut.
 const EXHAUSTIVE_MAX: usize = 20;
 
 impl Set {
-    /// Reads `KEY=VALUE`, several between commas.
+    /// Parses `KEY=VALUE`, several between commas.
     ///
     /// # Errors
-    /// Wrong usage, with what there is.
+    /// Wrong usage, with the possible values.
     pub(super) fn read(lists: &[String]) -> anyhow::Result<Set> {
         let mut set = Set::default();
         scheme_set::each(lists, |key, value| set.one(key, value))?;
@@ -94,12 +94,12 @@ impl Set {
         put(self.exhaustive, &mut plan.exhaustive);
     }
 
-    /// The profile that random scripts shall have; all by turns without one.
+    /// The profile of random scripts; `None`: all profiles in turn.
     pub(super) fn profile(&self) -> Option<Profile> {
         self.profile
     }
 
-    /// The volume of a random script: what is said of it here, and the rest by the script's seed.
+    /// The volume of a random script: the settings given here, and the rest by the script's seed.
     pub(super) fn ground(&self, seed: u64, device: &Device) -> Ground {
         let usual = Shape::small(device);
         let mut ground = Ground::of(seed, device.sector.into());

@@ -2,7 +2,7 @@
 
 use ::crash::Shard;
 
-/// Reads `I/N`, where I is from 1 to N.
+/// Parses `I/N`, where I is from 1 to N.
 ///
 /// # Errors
 /// One line, for the user, about what is wrong with the text.
@@ -14,15 +14,15 @@ pub(super) fn parse(text: &str) -> Result<Shard, String> {
     }
 }
 
-/// Parts at most: with as many threads as there may be the product still is a number of 32 bits.
+/// Maximum number of parts: multiplied by the maximum number of threads it still fits in 32 bits.
 const MOST: u32 = 1 << 20;
 
-/// As it is read.
+/// The textual form, as it is parsed.
 pub(super) fn name(shard: Shard) -> String {
     format!("{}/{}", shard.index + 1, shard.of)
 }
 
-/// Shards of one exploration together: the whole if all are there.
+/// Combines shards of one exploration: the whole if all are there.
 pub(super) fn together(names: &[String]) -> Result<Vec<String>, String> {
     let mut shards: Vec<Shard> = names.iter().map(|name| parse(name)).collect::<Result<_, _>>()?;
     shards.sort_by_key(|shard| shard.index);

@@ -1,4 +1,4 @@
-//! An exploration in words.
+//! Prints an exploration.
 
 use super::document::Document;
 use crate::out::Out;
@@ -83,7 +83,7 @@ fn verdict(document: &Document) -> Vec<String> {
     lines
 }
 
-/// The first of each oracle as a story, in its shrunk form if there is one; then the ids of the others.
+/// The first violation of each oracle as a story, in its shrunk form if there is one; then the ids of the others.
 fn violations(out: &mut Out, report: &Report) -> anyhow::Result<()> {
     let mut seen = BTreeSet::new();
     let (first, others): (Vec<_>, Vec<_>) = report.violations.iter().partition(|found| seen.insert(found.oracle));
@@ -121,7 +121,7 @@ pub(super) fn violation(out: &mut Out, found: &Violation) -> anyhow::Result<()> 
     out.line(format!("  again:      {}", command(found)))
 }
 
-/// What replays it, for a shell.
+/// The shell command that replays it.
 fn command(found: &Violation) -> String {
     format!("ordo crash --replay '{}'", one_line(&found.id.replace('\'', "'\\''")))
 }

@@ -1,4 +1,4 @@
-//! Which features the systems of a paper and others have: put to the states that power cuts leave.
+//! The features of the systems of a paper and of others: determined from the states that power cuts leave.
 
 use crate::text;
 use ::crash::features::{Answer, Freed, ask_all, freed};
@@ -8,7 +8,7 @@ use lab::paper::features::{self, Asked, Features, Recovery, System};
 use lab::paper::{run_all, set_ups};
 use workload::script::Script;
 
-/// Schemes of ours that the paper has not, or has otherwise, and what is set of them.
+/// Schemes that the paper does not have, or has in another form, with their settings.
 const OURS: &[(&str, &[(&str, &str)])] = &[
     ("sync", &[]),
     ("conventional", &[]),
@@ -22,10 +22,10 @@ const OURS: &[(&str, &[(&str, &str)])] = &[
     ("block-journal", &[("data", "writeback")]),
 ];
 
-/// The question that the maps answer.
+/// The feature that is determined from the bitmaps.
 const FREED: &str = "freed-later";
 
-/// Finds out. `progress` is told how many of how many systems have answered.
+/// Determines the features. `progress` is called with the number of finished systems and their total.
 ///
 /// # Errors
 /// A scheme cannot be made, or a script does not run on it.
@@ -80,7 +80,7 @@ fn subjects() -> anyhow::Result<Vec<(String, Plan)>> {
     Ok(subjects)
 }
 
-/// A scheme, and what is set of it.
+/// A scheme, and its settings.
 fn said(plan: &Plan) -> String {
     let mut said = vec![plan.scheme.clone()];
     said.extend(plan.settings.said());

@@ -1,4 +1,4 @@
-//! What is to be explained, from the command line.
+//! Parses from the command line what to explain.
 
 use super::Args;
 use crate::mount_options;
@@ -9,7 +9,7 @@ use ::crash::{Device, Error};
 use workload::random::Op;
 use workload::script::Script;
 
-/// Reads it.
+/// Parses it.
 ///
 /// # Errors
 /// Wrong usage, with what would be right.
@@ -25,7 +25,7 @@ pub(super) fn read(args: &Args) -> anyhow::Result<Asked> {
     Ok(Asked { scheme, settings, separate_log, device, setup, call, at_once, seed: args.seed })
 }
 
-/// The calls of the set-up, and the call. No two writes have the same contents, so that is read as one script.
+/// The calls of the set-up, and the call. Every write has different contents, so all are parsed as one script.
 fn calls(setup: &[String], call: &str) -> anyhow::Result<(Vec<Op>, Op)> {
     let mut lines: Vec<String> = Vec::new();
     for line in setup {
@@ -40,7 +40,7 @@ fn calls(setup: &[String], call: &str) -> anyhow::Result<(Vec<Op>, Op)> {
     }
 }
 
-/// The calls above the rule, or all where there is none; and those below.
+/// The calls above the separator, or all if there is none; and those below.
 fn parse(lines: &[String]) -> anyhow::Result<(Vec<Op>, Vec<Op>)> {
     let script =
         Script::parse("the call", &lines.join("\n")).map_err(|bad| usage(format!("{:?}: {}", bad.text, bad.right)))?;
@@ -48,7 +48,7 @@ fn parse(lines: &[String]) -> anyhow::Result<(Vec<Op>, Vec<Op>)> {
     Ok(if has_rule { (script.setup, script.calls) } else { (script.calls, Vec::new()) })
 }
 
-/// `append FILE BYTES` as the write that it is after these calls; all else as it is.
+/// Converts `append FILE BYTES` to the write that it is after these calls; all else is unchanged.
 fn exact(before: &[Op], line: &str) -> anyhow::Result<String> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     match words[..] {
@@ -58,7 +58,7 @@ fn exact(before: &[Op], line: &str) -> anyhow::Result<String> {
     }
 }
 
-/// What the user can mend is wrong usage.
+/// Converts to wrong usage what the user can correct.
 pub(super) fn told(error: Error) -> anyhow::Error {
     match error {
         Error::NoScheme(_) | Error::NoLog(_) | Error::Settings(_) => usage(error.to_string()),

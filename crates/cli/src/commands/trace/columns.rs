@@ -1,27 +1,27 @@
-//! Where in the picture a moment stands: time goes to the right, as far as something happens in it.
+//! Horizontal places in the picture: time runs to the right, and idle periods are shortened.
 
 use ::crash::trace::{Event, What};
 
 /// Pixels from a column to the next one.
 const STEP: i32 = 46;
-/// Pixels that a gap takes in which nothing happens.
+/// Pixels of an idle period.
 const GAP: i32 = 34;
-/// Microseconds from which on that is a gap.
+/// Microseconds from which an idle period is shortened.
 const IDLE_US: u64 = 500_000;
 
-/// A column: things that happen together.
+/// A column: events at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) x: i32,
     pub(super) us: u64,
-    /// Microseconds before it in which nothing happened.
+    /// Idle microseconds before it.
     pub(super) gap: Option<u64>,
 }
 
-/// What may share a column, if it happens at the same time.
+/// Which events may share a column, if they happen at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// In no picture.
+    /// Not in the picture.
     Hidden,
     /// In a column of its own.
     Alone,
@@ -38,7 +38,7 @@ fn class(what: &What) -> Class {
     }
 }
 
-/// The columns, from `left` on; and for each event the index of its own.
+/// The columns, from `left` on; and for each event the index of its column.
 pub(super) fn columns(events: &[Event], left: i32) -> (Vec<Column>, Vec<usize>) {
     let mut columns: Vec<Column> = Vec::new();
     let mut of = Vec::with_capacity(events.len());
@@ -66,7 +66,7 @@ pub(super) fn columns(events: &[Event], left: i32) -> (Vec<Column>, Vec<usize>) 
     (columns, of)
 }
 
-/// A time as short as it is exact enough.
+/// A time in a short form that is still exact enough.
 pub(super) fn short(us: u64) -> String {
     match us {
         0 => "0".into(),

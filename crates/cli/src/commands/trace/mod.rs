@@ -1,6 +1,6 @@
 //! `ordo trace`
 //!
-//! `asked` reads what is to be explained, `text` and `picture` show it; `columns` is where in the picture a moment stands.
+//! `asked` parses what to explain, `text` and `picture` show it; `columns` computes places in the picture.
 
 mod asked;
 mod columns;
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     call: Vec<String>,
 }
 
-/// What a create in a directory that is there makes durable under a scheme, on the disk of 1994: a picture, and words.
+/// What a create in an existing directory makes durable under a scheme, on the disk of 1994: a picture, and a text.
 pub(crate) fn a_create(scheme: &str) -> anyhow::Result<(String, String)> {
     let owned = |text: &str| text.to_owned();
     let asked = asked::read(&Args {

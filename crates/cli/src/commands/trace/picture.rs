@@ -1,5 +1,5 @@
-//! A trace as a picture: a lane for each buf, time to the right, a box for each image on its way, hatched where something
-//! was rolled back in it; a number for each step; arrows for what waits for what.
+//! A trace as a picture: a lane for each buf, time to the right, a box for each image in flight, hatched if something
+//! was rolled back in it; a number for each step; arrows for dependencies and waits.
 
 use super::columns::{Column, columns, short};
 use super::svg::{Anchor, Stroke, Svg};
@@ -13,7 +13,7 @@ const LEFT: i32 = 270;
 const ROW: i32 = 18;
 /// Half of the height of a box.
 const BOX: i32 = 12;
-/// Characters that a line below the lanes has room for, and how wide one is at most.
+/// Maximum characters of a line below the lanes, and the maximum width of one.
 const WRAP: usize = 150;
 const LEAST_WIDTH: i32 = 1060;
 
@@ -28,7 +28,7 @@ struct Picture<'a> {
     trace: &'a Trace,
     columns: Vec<Column>,
     of: Vec<usize>,
-    /// Arrows of each column so far: they stand beside each other.
+    /// Number of arrows in each column so far: they are drawn side by side.
     beside: Vec<i32>,
     svg: Svg,
 }
@@ -48,7 +48,7 @@ impl Picture<'_> {
         self.lanes(right);
         self.axis(right);
         self.running();
-        // Boxes first: arrows and numbers lie on them.
+        // Boxes first: arrows and numbers are drawn over them.
         for index in 0..self.trace.events.len() {
             self.image(index);
         }
@@ -89,7 +89,7 @@ impl Picture<'_> {
         }
     }
 
-    /// The times, and where nothing happens a break.
+    /// The times, and a break for each idle period.
     fn axis(&mut self, right: i32) {
         let y = TOP - 6;
         self.svg.line((LEFT, y), (right - 20, y), Stroke::Thin);
@@ -118,7 +118,7 @@ impl Picture<'_> {
         self.svg.rect((left, y - BOX), (right - left, 2 * BOX), "#e8e8e8", &self.trace.call);
     }
 
-    /// An image from when it leaves until it is durable, and a flush from its beginning to its end.
+    /// An image from when its write starts until it is durable, and a flush from its beginning to its end.
     fn image(&mut self, index: usize) {
         let events = &self.trace.events;
         let later = || events.iter().enumerate().skip(index + 1);
@@ -142,7 +142,8 @@ impl Picture<'_> {
         self.svg.text((right, y - BOX - 3), 10, Anchor::End, &label);
     }
 
-    /// What waits for what: dashed what a step made, whole what an image was rolled back for, thick what the call waits for.
+    /// Dependencies and waits: dashed for one that a step created, solid for one that caused a rollback in an image,
+    /// thick for one that the call waits for.
     fn arrows(&mut self, index: usize) {
         let x = self.x(index);
         let mut drawn: Vec<(usize, usize, Stroke)> = Vec::new();
@@ -180,7 +181,7 @@ impl Picture<'_> {
         }
     }
 
-    /// Numbers of steps in the lanes that they changed; what has no lane stands in that of the call.
+    /// Numbers of steps in the lanes that they changed; a step without a lane is put in that of the call.
     fn mark(&mut self, index: usize) {
         let (x, top) = (self.x(index), self.y(0));
         match &self.trace.events[index].what {
@@ -200,7 +201,7 @@ impl Picture<'_> {
         }
     }
 
-    /// The steps by their numbers, and what was rolled back. Returns where the picture ends.
+    /// The steps by their numbers, and what was rolled back. Returns the bottom of the picture.
     fn legend(&mut self) -> i32 {
         let mut y = self.y(self.flushes()) + LANE / 2 + 30;
         let keys = "number: a step, in the bufs that it changed.  Box: an image on its way, until it is durable; hatched: \
@@ -220,7 +221,7 @@ impl Picture<'_> {
     }
 }
 
-/// Lines below the lanes, with how far they stand in.
+/// Lines below the lanes, with their indentation.
 fn notes(trace: &Trace) -> Vec<(i32, String)> {
     let mut notes = Vec::new();
     for event in &trace.events {
@@ -241,7 +242,7 @@ fn notes(trace: &Trace) -> Vec<(i32, String)> {
     notes
 }
 
-/// Lines of at most so many characters, broken between words where there is a place for it.
+/// Lines of at most `most` characters, broken between words if possible.
 fn wrap(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {

@@ -1,8 +1,8 @@
-//! The few shapes that a picture needs. Text stays text, and nothing runs.
+//! The few SVG shapes that a picture needs. Text stays text, and there are no scripts.
 
 use std::fmt::Write;
 
-/// A picture that grows.
+/// A picture under construction.
 #[derive(Default)]
 pub(super) struct Svg(String);
 
@@ -26,7 +26,7 @@ impl Stroke {
     }
 }
 
-/// Where a text stands at its point.
+/// The alignment of a text at its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -34,7 +34,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// What of a text could be taken for a mark; and control characters, which XML does not have.
+/// Escapes markup characters, and control characters, which XML does not allow.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -58,7 +58,7 @@ impl Svg {
         self.0.push('\n');
     }
 
-    /// A text of so many points.
+    /// A text of this size in points.
     pub(super) fn text(&mut self, at: (i32, i32), size: u32, anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",

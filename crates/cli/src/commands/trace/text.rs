@@ -5,7 +5,7 @@ use ::crash::trace::{Held, Kind, Trace, What};
 /// Room for the time.
 const MARGIN: usize = 12;
 
-/// All of it.
+/// The whole text.
 pub(super) fn of(trace: &Trace) -> String {
     let mut text = format!("{}\nscheme {}, disk {}\n", trace.call, trace.scheme, trace.disk);
     for call in &trace.setup {
@@ -82,7 +82,7 @@ pub(super) fn dependency(held: &Held) -> String {
     }
 }
 
-/// Until what is durable, and by which rule.
+/// What must be durable first, and by which rule.
 pub(super) fn until(held: &Held) -> String {
     let until: Vec<String> = held.until.iter().map(|until| format!("{} ({})", until.buf, until.rule)).collect();
     match until[..] {

@@ -1,7 +1,7 @@
-//! A small volume with a bit of everything, in any format and byte order, and ways to damage it.
+//! A small volume with every kind of file, in any format and byte order, and ways to damage it.
 //!
-//! Inodes and directories are written by hand; the maps of the groups are left to a check with `-p`, which real volumes
-//! prove right (`images.rs`).
+//! Inodes and directories are written by hand; the bitmaps of the groups are filled by a check with `-p`, which tests
+//! on real volumes verify (`images.rs`).
 
 use disk::RamDisk;
 use fsck::Mode;
@@ -55,7 +55,7 @@ impl Volume {
         let volume = Volume { disk: RamDisk::new(bytes), g: sb.geometry(), sb };
         volume.write_frame();
         volume.write_tree();
-        // With soft updates too few directories in the counts are more than a preen may put right.
+        // With soft updates, a preen may not repair a count of too few directories.
         let mode = if softdep { Mode::Repair } else { Mode::Preen };
         let report = super::run(&volume.disk, mode).expect("a volume");
         let of_maps = |found: &fsck::Found| (42..=46).contains(&found.finding.rule());
@@ -123,7 +123,7 @@ impl Volume {
             record.extend_from_slice(b"testvalue\0\0\0\0\0\0\0");
             self.disk.poke(g.byte(at).0, &record);
         }
-        // Fourteen blocks of data: twelve direct, two behind an indirect block.
+        // Fourteen blocks of data: twelve direct, two below an indirect block.
         self.inode(BIG, |d| {
             (d.mode, d.nlink, d.size) = (mode::REG | 0o644, 1, 14 * 8192);
             d.blocks = 15 * 16;

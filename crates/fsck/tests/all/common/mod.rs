@@ -30,7 +30,7 @@ pub(crate) fn run(disk: &RamDisk, mode: Mode) -> Result<Report, Error> {
     rt.block_on(async move { fsck::check(&inner, disk, Options::new(mode)).await })
 }
 
-/// The findings, a line each.
+/// The findings, one per line.
 pub(crate) fn told(report: &Report) -> String {
     report.findings.iter().map(|found| format!("{:?} {}\n", found.severity, found.finding)).collect()
 }

@@ -1,4 +1,4 @@
-//! Crashes in the middle of what takes blocks and gives them back.
+//! Crashes while blocks are being allocated and freed.
 
 use super::build::*;
 use super::scenes::Scene;
@@ -96,7 +96,7 @@ pub(super) const BLOCKS: &[Scene] = &[
             let (ib, first) = (v.get(BIG).ib[0], v.g.cgdmin(ondisk::Cgx(1)));
             v.inode(BIG, |d| (d.size, d.ib[0]) = (12 * 8192, FragNo::HOLE));
             v.use_frags(first.plus(8 * 23), 16, false);
-            // Not pointers: to follow them would free a block of somebody else.
+            // Not pointers: following them would free a block of another file.
             v.new_file(NEW, 1, ib, 8);
             v.set_pointer(ib, 0, v.get(BIG).db[0]);
             let at = v.name(2, "new", NEW, 8);

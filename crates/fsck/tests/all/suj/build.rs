@@ -1,4 +1,4 @@
-//! The volume of the other tests, with a journal, and ways to make crashed states.
+//! The volume of the other tests with a journal, and ways to make crashed states.
 
 use crate::common;
 use crate::common::build::{FILE, Volume};
@@ -17,7 +17,7 @@ pub(crate) const JOURNAL: u32 = 14;
 /// Free inodes.
 pub(crate) const NEW: u32 = 15;
 pub(crate) const NEWER: u32 = 16;
-/// When the volume was mounted.
+/// The time of the mount.
 pub(crate) const MOUNTED: i64 = 1_000_000_500;
 pub(crate) const FILE_MODE: u16 = mode::REG | 0o644;
 pub(crate) const DIR_MODE: u16 = mode::DIR | 0o755;
@@ -76,21 +76,21 @@ impl Journaled {
         Journaled { volume: self.volume.copy(), blocks: self.blocks.clone(), next: self.next.clone() }
     }
 
-    /// The same volume on another disk, without what the list of inodes without a name may have left behind.
+    /// The same volume on another disk, without the list links that nameless inodes may still hold.
     pub(crate) fn without_list(&self, disk: &RamDisk) -> Vec<u8> {
         let volume = Volume { disk: disk.snapshot(), g: self.g.clone(), sb: self.sb.clone() };
         [FILE, NEW, NEWER].into_iter().for_each(|ino| volume.inode(ino, |d| d.freelink = 0));
         volume.disk.to_vec()
     }
 
-    /// Writes a segment behind the last one.
+    /// Writes a segment after the last one.
     pub(crate) fn segment(&self, seq: u64, oldest: u64, records: &[Record]) {
         let bytes = lay_out(Segment { seq, oldest, time: MOUNTED }, records, 512, self.g.endian).expect("records");
         self.write(self.next.get(), &bytes);
         self.next.set(self.next.get() + bytes.len() as u64);
     }
 
-    /// The next segment goes to this byte of the journal.
+    /// Moves the next segment to this byte of the journal.
     pub(crate) fn seek(&self, at: u64) {
         self.next.set(at);
     }
@@ -103,7 +103,7 @@ impl Journaled {
         }
     }
 
-    /// Block `n` of those at the end of the volume, which nobody has.
+    /// Block `n` of those at the end of the volume, which no file owns.
     pub(crate) fn block(&self, n: u64) -> FragNo {
         FragNo(self.g.size / 8 * 8 - 8 - 8 * n)
     }
@@ -139,7 +139,7 @@ impl Journaled {
         });
     }
 
-    /// A file of `frags` fragments at `at`, with all that belongs to it but a name.
+    /// A file of `frags` fragments at `at`, complete except for a name.
     pub(crate) fn new_file(&self, ino: u32, nlink: u16, at: FragNo, frags: u32) {
         self.use_inode(ino, true, false);
         self.use_frags(at, frags, true);
@@ -149,7 +149,7 @@ impl Journaled {
         });
     }
 
-    /// An empty directory with its block at `at`, with all that belongs to it but a name and the link to its parent.
+    /// An empty directory with its block at `at`, complete except for a name and the link to its parent.
     pub(crate) fn new_dir(&self, ino: u32, parent: u32, at: FragNo) {
         self.use_inode(ino, true, true);
         self.use_frags(at, 1, true);
@@ -165,7 +165,7 @@ impl Journaled {
         self.disk.poke(at, &block);
     }
 
-    /// Writes a name behind the last of a directory of one block; returns its byte.
+    /// Adds a name to a directory of one block; returns its byte.
     pub(crate) fn name(&self, dir: u32, name: &str, ino: u32, kind: u8) -> u64 {
         let (format, mut at) = (self.g.dir_format(), 0);
         self.edit(dir, |block| {

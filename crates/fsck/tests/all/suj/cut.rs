@@ -1,4 +1,4 @@
-//! The power fails while a journal is replayed: the next replay ends as the first would have.
+//! The power fails while a journal is replayed: the next replay has the same result as an uninterrupted one.
 
 use super::build::Journaled;
 use super::scenes::scenes;
@@ -8,7 +8,7 @@ use fsck::{Journal, Mode};
 use ondisk::{Endian, Format};
 use std::rc::Rc;
 
-/// A replay of `ram` that ends at its `nth` write; `false` if it did not come so far.
+/// A replay of `ram` that ends at its `nth` write; `false` if it made fewer.
 fn cut(ram: &RamDisk, nth: u64, seed: u64) -> bool {
     let plan = FaultPlan::new(seed).with(Fault::new(DiskOp::Write, nth, Effect::PowerCut));
     let cache = ram.clone();
@@ -33,7 +33,7 @@ fn replay_can_be_cut_at_any_write_and_begun_again() {
             }
             let whole = crashed.copy();
             common::run(&whole.disk, Mode::Preen).expect(scene.what);
-            // That a list was torn between two of its inodes takes more chances.
+            // A list that is torn between two of its inodes is rare, so more seeds are needed.
             let seeds = if scene.what.contains("were open") { 24 } else { 4 };
             for (nth, seed) in (1..).flat_map(|nth| (0..seeds).map(move |seed| (nth, seed))) {
                 let ram = crashed.disk.snapshot().volatile(true);

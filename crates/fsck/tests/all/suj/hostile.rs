@@ -1,6 +1,6 @@
-//! Volumes that wait for a replay, with damage in what the replay believes: it comes to an end, and so does `fsck -p` (R7).
+//! Volumes that wait for a replay, with damage in what the replay trusts: the replay ends, and so does `fsck -p` (R7).
 //!
-//! What a replay may cost is counted in reads of the disk, none of which is needed twice.
+//! The cost of a replay is counted in disk reads, none of which is needed twice.
 
 use super::build::*;
 use super::scenes::scenes;
@@ -12,7 +12,7 @@ use ondisk::dinode::mode;
 use ondisk::{Dinode, Endian, Format, FragNo, Ino};
 use std::rc::Rc;
 
-/// Reads that are more than a whole volume takes, block by block.
+/// More reads than the whole volume needs, block by block.
 const READS: u64 = (12 << 20) / 1024;
 
 fn replay_counted(disk: &RamDisk) -> Result<Replayed, NotReplayed> {
@@ -26,12 +26,12 @@ fn replay_counted(disk: &RamDisk) -> Result<Replayed, NotReplayed> {
 
 fn comes_to_an_end(v: &Journaled, what: &str) -> bool {
     let done = replay_counted(&v.copy().disk);
-    // Whether it can be mended without a question is another matter.
+    // Whether it can be repaired without a question does not matter here.
     common::run(&v.copy().disk, Mode::Preen).unwrap_or_else(|error| panic!("{what}: {error}"));
     done.is_ok()
 }
 
-/// Puts bytes into an inode, which has the right check hash afterwards.
+/// Writes bytes into an inode, and updates its check hash.
 fn damage(v: &Journaled, ino: u32, at: usize, bytes: &[u8]) {
     let place = Dinode::place(&v.g, Ino(ino)).0;
     let mut inode = vec![0; v.g.dinode_size as usize];
@@ -44,7 +44,7 @@ fn damage(v: &Journaled, ino: u32, at: usize, bytes: &[u8]) {
     v.disk.poke(place, &inode);
 }
 
-/// A crash within the making of a tree: directories die, with what is in them, and a file whose records are all there lives.
+/// A crash while a tree is being made: directories die, with their contents, and a file with complete records survives.
 fn crashed(format: Format) -> Journaled {
     let v = Journaled::new(format, Endian::Little);
     let tree = scenes().find(|scene| scene.what == "mkdir of a tree without its first name").expect("it is there");
@@ -102,7 +102,7 @@ fn freed_blocks_of_pointers_that_lead_to_each_other_come_to_an_end() {
         [top, below].into_iter().for_each(|block| v.use_frags(block, 8, true));
         (0..v.g.nindir).for_each(|i| v.set_pointer(top, i, below));
         (0..v.g.nindir).for_each(|i| v.set_pointer(below, i, if i % 2 == 0 { below } else { FragNo(0) }));
-        // The block of blocks of pointers of a file that goes.
+        // The double indirect block of a file that is being removed.
         let lbn = -(12 + i64::from(v.g.nindir) + 1);
         v.segment(0, 0, &[free(FILE, lbn, top, 8)]);
         comes_to_an_end(&v, "a tree");

@@ -1,4 +1,4 @@
-//! What of a journal counts, and what makes one useless.
+//! Which parts of a journal count, and what makes one unusable.
 
 use super::build::*;
 use super::{preened, replay, replayed};
@@ -14,7 +14,7 @@ fn volume() -> Journaled {
     Journaled::new(Format::Ufs2, Endian::Little)
 }
 
-/// A block that was taken by nobody, and its record.
+/// A leaked block, and its record.
 fn leak(v: &Journaled, n: u64) -> Record {
     v.use_frags(v.block(n), 8, true);
     new(BIG, 20 + n as i64, v.block(n), 8, 0)
@@ -24,7 +24,7 @@ fn leak(v: &Journaled, n: u64) -> Record {
 fn segments_that_went_round_are_put_in_order() {
     let v = volume();
     let (first, second, third) = (leak(&v, 0), leak(&v, 1), leak(&v, 2));
-    // What was done is not looked at again: this could not be right.
+    // Completed work is not examined again: this record could not be right.
     let over = rem(BIG, 2, v.offset(2, "big"), 0, FILE_MODE);
     v.segment(5, 3, &[third]);
     v.seek(8192);
@@ -41,7 +41,7 @@ fn torn_last_segment_and_those_behind_a_gap_do_not_count() {
     let v = volume();
     let first = leak(&v, 0);
     v.segment(0, 0, &[first; 40]);
-    // The name came with a segment that the power took a sector of; so nothing of it is on the disk.
+    // The name belongs to a segment of which a sector was lost, so nothing of it is on the disk.
     v.segment(1, 0, &[add(FILE, 2, 300, 9, FILE_MODE); 40]);
     v.write(3 * 512 + 512, &[0; 512]);
     v.segment(2, 0, &[add(FILE, 2, 300, 9, FILE_MODE)]);
@@ -81,7 +81,7 @@ fn journal_that_is_none_is_told_and_the_full_check_runs() {
         }),
         ("cylinder group 0", |v| v.group(0, |bytes, _| bytes[4] ^= 1)),
         ("where no data can be", |v| {
-            // Behind a block that may be the journal's.
+            // After a block that may be the journal's.
             let (indirect, metadata) = (v.get(JOURNAL).ib[0], v.g.cgsblock(Cgx(2)));
             v.set_pointer(indirect, 20, FragNo(metadata.0 - 8));
             v.set_pointer(indirect, 21, metadata);
@@ -125,7 +125,7 @@ fn journal_ends_where_the_file_does() {
     let mut block = vec![0; 8192];
     v.disk.peek(v.byte(indirect).0, &mut block);
     let last = v.g.pointer(&block, blocks - 13).expect("a pointer");
-    // It leads on, and nothing but the size says that it is not the journal's.
+    // It is contiguous, and only the size shows that it is not the journal's.
     v.set_pointer(indirect, blocks - 12, last.plus(8));
     let mut clean = None;
     v.superblock(|sb| {
@@ -201,7 +201,7 @@ fn torn_group_is_taken_bit_by_bit_and_its_directories_are_counted() {
         let mut records = vec![add(NEW, 2, 300, 0, DIR_MODE), add(2, NEW, 12, 4, DIR_MODE)];
         records.extend([add(NEW, NEW, 0, 1, DIR_MODE), new(NEW, 0, v.block(0), 1, 0)]);
         v.segment(0, 0, &records);
-        // The first sector of the group, with the counts and the hash, is of an older write.
+        // The first sector of the group, with the counts and the hash, is from an older write.
         let at = v.byte(v.g.cgtod(ondisk::Cgx(0))).0;
         let mut head = [0; 4];
         v.disk.peek(at + 24, &mut head);

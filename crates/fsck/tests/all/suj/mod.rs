@@ -1,4 +1,4 @@
-//! Replay of the soft updates journal: states that a crash can leave, made by hand, with the records that tell of them.
+//! Replay of the soft updates journal: possible states after a crash, made by hand, with their records.
 
 mod blocks;
 mod build;
@@ -28,7 +28,7 @@ fn replayed(volume: &Journaled, what: &str) -> Replayed {
     done
 }
 
-/// What a preen says of the journal. It leaves a whole volume in any case.
+/// What a preen reports of the journal. It leaves a consistent volume in any case.
 fn preened(volume: &Journaled, what: &str) -> Option<Journal> {
     let report = common::run(&volume.disk, Mode::Preen).expect(what);
     assert!(report.clean, "{what}:\n{}", common::told(&report));

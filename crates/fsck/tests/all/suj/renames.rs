@@ -1,4 +1,4 @@
-//! Crashes in the middle of renames, and of what moves entries.
+//! Crashes during renames, and while entries are moved.
 
 use super::build::*;
 use super::scenes::Scene;
@@ -43,7 +43,7 @@ pub(super) const RENAMES: &[Scene] = &[
             let new = v.name(DIR, "moved", OTHER, 4);
             rename_dir(v, new, v.offset(2, "other"))
         },
-        // The name that `..` agrees with stays, so that a replay has nothing to write but names.
+        // The name that `..` agrees with stays, so that a replay has to write only names.
         holds: |v| {
             assert!(v.has(2, "other") && !v.has(DIR, "moved") && v.dotdot(OTHER) == 2);
             assert_eq!((v.get(2).nlink, v.get(DIR).nlink, v.get(OTHER).nlink), (4, 3, 2));

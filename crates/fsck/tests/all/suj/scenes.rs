@@ -1,4 +1,4 @@
-//! Crashes in the middle of what makes and removes files; and all crashes, replayed.
+//! Crashes while files are created and removed; and all crashes, replayed.
 
 use super::build::*;
 use super::replayed;
@@ -7,7 +7,7 @@ use ondisk::dinode::mode;
 use ondisk::suj::Record;
 use ondisk::{Dinode, Endian, Format, FragNo};
 
-/// A crash: the state that it leaves, with the records that tell of it, and what must hold after the replay.
+/// A crash: the state that it leaves, with its records, and what must hold after the replay.
 pub(crate) struct Scene {
     pub(crate) what: &'static str,
     pub(crate) crash: fn(&Journaled) -> Vec<Record>,
@@ -23,7 +23,7 @@ fn mkdir(ino: u32, parent: u32, at: u64, parent_links: u16) -> Vec<Record> {
     vec![add(ino, parent, at, 0, DIR_MODE), add(parent, ino, 12, parent_links, DIR_MODE), add(ino, ino, 0, 1, DIR_MODE)]
 }
 
-/// The records of a directory that goes.
+/// The records of a directory that is removed.
 fn rmdir(ino: u32, parent: u32, at: u64, parent_links: u16) -> Vec<Record> {
     vec![rem(ino, parent, at, 2, DIR_MODE), rem(parent, ino, 12, parent_links, DIR_MODE), rem(ino, ino, 0, 1, DIR_MODE)]
 }
