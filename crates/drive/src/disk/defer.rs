@@ -102,8 +102,8 @@ impl Disk {
         self.motion = Some(motion);
     }
 
-    /// The additional cost, in milliseconds, of a write that does not cover whole physical sectors: they are read first,
-    /// and written when they pass again.
+    /// The additional cost, in milliseconds, of a write that does not cover whole physical sectors: they are read
+    /// first, and written when they pass again.
     pub(super) fn unaligned(&self, first: u64, end: u64) -> f64 {
         match self.write_cache {
             Some(cache)

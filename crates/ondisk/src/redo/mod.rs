@@ -1,14 +1,13 @@
-//! What a log of transactions holds: bytes of blocks to be written again, and what still waits to be freed.
+//! The contents of a log of transactions: bytes of blocks to be written again, and what still waits to be freed.
 //!
-//! A transaction is what some calls have changed, all of it: who replays it does everything or nothing. The bytes are
-//! absolute, so that it may be replayed over any mixture of older states of its blocks, twice if need be.
+//! A transaction has all changes of some calls: a replay applies all of it or nothing. The bytes are absolute, so a
+//! transaction may be replayed over any mixture of older states of its blocks, and more than once.
 //!
-//! X1. Transactions are replayed in their order, from one at which the volume lacked nothing of those before it.
-//! X2. The list of what waits to be freed is whole in each transaction, so the last one's alone is carried out: it is
-//!     what the maps do not say yet.
+//! X1. Transactions are replayed in order, starting from one at which the volume had all changes of those before it.
+//! X2. Each transaction has the complete list of what waits to be freed, so only the last one's is carried out: the
+//!     maps do not reflect it yet.
 //! X3. What is on that list has no contents any more. Bytes for it, from its own transaction or an earlier one, are not
 //!     written: once free, the place may have been given to a file, whose contents no log has.
-//! X4. Nothing is trusted that was read: lengths are bounded by what is there, places by the block that they are in.
 
 mod codec;
 mod diff;

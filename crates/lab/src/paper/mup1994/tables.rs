@@ -88,7 +88,7 @@ pub(super) const PHASES: [(&str, &str); 5] = [
     ("compile", "Compile"),
 ];
 
-/// Where section 5 enforces initialisation under soft updates only.
+/// The system that was run, where section 5 enforces initialisation under soft updates only.
 pub(super) fn andrew_system(system: &str) -> String {
     if system == "soft-updates" { format!("{system}+ai") } else { system.to_owned() }
 }

@@ -26,7 +26,7 @@ const FILE: u64 = 8192;
 const TOGETHER: u64 = 50;
 /// Pause between the calls of the program that is interrupted.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Bytes that are compared together when contents are copied.
+/// Size of the pieces in which contents are copied, in bytes; pieces of zeroes are skipped.
 const CHUNK: usize = 1 << 20;
 
 /// A power cut.
