@@ -413,7 +413,8 @@ impl Recording {
         Ok(())
     }
 
-    /// A flush makes durable what had completed on the same disk before it began (and no write that completed while it ran).
+    /// A flush makes durable what had completed on the same disk before it began, and no write that completed while it
+    /// ran.
     fn flush(&mut self, side: Side) {
         let (mut completed, mut covered) = (Vec::new(), Vec::new());
         for (i, moment) in self.moments.iter().enumerate() {

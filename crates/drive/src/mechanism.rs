@@ -11,8 +11,8 @@
 use crate::geometry::{Geometry, Place};
 use crate::seek::{Arm, SeekCurve};
 
-/// Two angles that differ by less are the same, in revolutions. DiskSim counts in units of 2^-32 revolution and loses up
-/// to one unit a sector; layouts state six decimals.
+/// Angles that differ by less are equal, in revolutions. DiskSim counts in units of 2^-32 revolution and loses up to
+/// one unit a sector; layouts state six decimals.
 const SAME_ANGLE: f64 = 1e-6;
 /// A block counts as passed if less than this fraction of its sector is missing: rounding, not rotation.
 const ROUNDING: f64 = 1e-9;

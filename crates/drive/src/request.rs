@@ -97,8 +97,8 @@ pub struct Options {
     /// A sector that begins exactly as positioning ends is missed, as in DiskSim. On by default: a command that arrives
     /// at that very moment finds the sector already passing.
     pub tie_is_late: bool,
-    /// Blocks that join a write-back are written with it and then a second time, as in DiskSim. Off by default: no drive
-    /// does that.
+    /// Blocks that join a write-back are written with it and then a second time, as in DiskSim. Off by default: real
+    /// drives do not do that.
     pub write_appended_twice: bool,
     /// A block that finds no room, or no data, is tried again after as many sectors as its track has blocks, as in
     /// DiskSim. Off: after a revolution. They differ on tracks with spares. On by default, as validated.

@@ -1,6 +1,7 @@
 //! The address spaces of a volume, each with its own type, so that a mistaken unit does not compile.
 //!
-//! No conversions from plain numbers: `FragNo(n)` is written where a number becomes an address, and can be searched for.
+//! There are no conversions from plain numbers: `FragNo(n)` marks where a number becomes an address, and can be
+//! searched for.
 
 /// Address of a fragment in the volume. 0 is a hole: fragment 0 holds the boot area and no pointer may refer to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

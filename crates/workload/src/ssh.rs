@@ -6,12 +6,12 @@
 //!
 //! What is reconstructed, from the paper's Table 4 with 4.75 ms per write:
 //!
-//! - *unpack*: FFS waits 6.27 s more than FFS-async. At two writes for each new name these are 660 names: 625 files in 35
-//!   directories, 3.3 MB. tar sets the times of each.
+//! - *unpack*: FFS waits 6.27 s more than FFS-async. At two writes for each new name these are 660 names: 625 files in
+//!   35 directories, 3.3 MB. tar sets the times of each.
 //! - *config*: 5.35 s more, 563 names created or removed: 140 feature tests, each of which writes a program, compiles
 //!   it, runs it and removes both. The result of each test is logged.
-//! - *build*: 7.52 s more, 790 names: 240 sources compiled, each through one temporary file on the same volume, and linked
-//!   into eight programs.
+//! - *build*: 7.52 s more, 790 names: 240 sources compiled, each through one temporary file on the same volume, and
+//!   linked into eight programs.
 //!
 //! S1. Every name, size and call is the same for the same parameters; the seed varies sizes only, and not their sum.
 //!

@@ -1,7 +1,7 @@
 //! Device numbers: conversion between Linux's encoding and that of the volume's system.
 //!
-//! UFS1 has 32 bits for them, UFS2 has 64. FreeBSD keeps the low 8 bits of the major number at bit 8 and its high 24
-//! at bit 40, the second byte of the minor at bit 32; its oldest form, 16 bits, is the same. NetBSD has 12 bits of major
+//! UFS1 has 32 bits for them, UFS2 has 64. FreeBSD keeps the low 8 bits of the major number at bit 8 and its high 24 at
+//! bit 40, the second byte of the minor at bit 32; its oldest form, 16 bits, is the same. NetBSD has 12 bits of major
 //! at bit 8 and 20 of minor around them.
 
 use crate::{Dialect, Format, Geometry};

@@ -46,7 +46,8 @@ pub enum Unfit {
     Dialect(Dialect),
 }
 
-/// `fs_flags` with which NetBSD mounts: soft updates (which it ignores), POSIX and NFSv4 access control lists, log, quotas.
+/// `fs_flags` with which NetBSD mounts: soft updates (which it ignores), POSIX and NFSv4 access control lists, log,
+/// quotas.
 const NETBSD_KNOWS: u32 =
     flag::DOSOFTDEP | flag::ACLS | flag::NETBSD_WAPBL | flag::NETBSD_QUOTA2 | flag::NETBSD_NFS4ACLS;
 

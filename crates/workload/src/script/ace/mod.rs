@@ -19,8 +19,8 @@
 //! - A direct write is a plain write; it is a different operation for the count only, so some sequences have the same
 //!   calls (229,334 of the 241,720 differ). A write through a mapping is a write and `fdatasync`, which stands for
 //!   `msync`; the chosen persistence follows, while ACE drops it.
-//! - `remove` is `unlink` of a file that stays open until the end of the script. In ACE it differs from `unlink` in name
-//!   only.
+//! - `remove` is `unlink` of a file that stays open until the end of the script. In ACE it differs from `unlink` in
+//!   name only.
 //! - Sizes are those that files have. ACE counts a file as longer after an allocation that keeps the size.
 //! - In a sequence of three, ACE allows only operations that share a parameter with those before, which may be the name
 //!   of a range. Here they share a name, or one of them is on a directory. The counts for three are therefore ours.
