@@ -1,4 +1,4 @@
-//! Soft updates hold their limit: whoever makes changes faster than the disk takes them waits for it.
+//! Soft updates keep their limit: a caller that makes changes faster than the disk takes them waits.
 
 use crate::device::Device;
 use crate::disks::{Disks, Split};
@@ -13,7 +13,7 @@ use workload::random::{Outcome, Player};
 use workload::script::Script;
 
 const LIMIT: usize = 1000;
-/// What the calls that were let in may add.
+/// What calls that were already admitted may add.
 const ROOM: u64 = 100;
 
 /// Makes files and removes them, without a pause.

@@ -1,8 +1,8 @@
 //! The disk at one moment of a recording: what is durable, what is not, and every image that a power cut could leave.
 //!
-//! C1. Writes that are not durable are applied in the order in which they were issued; one that a durable write has
-//!     covered since cannot come back.
-//! C2. Images share all chunks that they do not differ in: none is copied whole.
+//! C1. Writes that are not durable are applied in the order in which they were issued; a write that a later durable
+//!     write covers cannot come back.
+//! C2. Images share all chunks in which they do not differ: no image is copied whole.
 
 use crate::device::Device;
 use crate::disks::Side;
@@ -25,7 +25,7 @@ pub(crate) struct Cuts<'a> {
     pub(crate) pending: Vec<usize>,
     /// By sector, the newest durable write.
     newest: FxHashMap<u64, usize>,
-    /// What each pending write, kept whole and alone, changes in the fingerprint.
+    /// What each pending write changes in the fingerprint if it alone is kept, whole.
     alone: Vec<u128>,
     /// Two pending writes share a sector.
     overlap: bool,
@@ -47,7 +47,7 @@ impl<'a> Cuts<'a> {
         }
     }
 
-    /// Goes on by one moment. `true` if what a power cut could leave is not what it was before.
+    /// Goes on by one moment. `true` if what a power cut could leave has changed.
     pub(crate) fn step(&mut self) -> bool {
         let Some(moment) = self.recording.moments.get(self.at) else { return false };
         self.at += 1;
@@ -137,8 +137,8 @@ impl<'a> Cuts<'a> {
         value
     }
 
-    /// Calls `with` for each sector that these fates change: its number, what became of its unit, what it adds to the
-    /// fingerprint when new, and its new bytes.
+    /// Calls `with` for each sector that these fates change: its number, what became of its unit, its contribution to
+    /// the fingerprint when new, and its new bytes.
     fn each_sector(&mut self, fates: &Fates, mut with: impl FnMut(&mut Cuts<'a>, u64, Unit, u128, &[u8])) {
         let per_unit = self.device.atomic as usize / SECTOR;
         for (i, fate) in fates.0.iter().enumerate().filter(|(_, fate)| **fate != Fate::Lost) {

@@ -1,9 +1,10 @@
-//! The disks on which the power is cut: what each guarantees, declared, and a disk in virtual time that behaves so.
+//! The disks on which the power is cut: what each guarantees, as declared, and a simulated disk in virtual time that
+//! behaves accordingly.
 //!
-//! D1. What a device may do to a write that is not durable is decided here and nowhere else. "It completes in order"
-//!     is one device among several, not the rule.
-//! D2. The recorded run sees a device as its driver would: its sector, its cache, how long it takes. A scheme that
-//!     waits for completion where it should wait for a flush is therefore caught on the device where that matters.
+//! D1. What a device may do to a write that is not durable is decided here and nowhere else. "It completes in order" is
+//!     a property of one device, not the rule.
+//! D2. The recorded run sees a device as its driver would: its sector, its cache, its latency. A scheme that waits for
+//!     completion where it should wait for a flush is therefore caught on the device where that matters.
 
 #[cfg(test)]
 use disk::RamDisk;
@@ -13,23 +14,23 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What a unit reads as that was being written when the power went.
+/// What a unit that was being written when the power went reads as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Torn {
     /// Wholly the old bytes or wholly the new ones: the device keeps its atomic unit.
     OldOrNew,
     /// Its first half new, its second half old.
     Mixed,
-    /// As an error, until it is written again.
+    /// An error, until it is written again.
     Unreadable,
 }
 
-/// A device by what it guarantees.
+/// A device, described by what it guarantees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it stands for, in one line.
+    /// A one-line description.
     pub says: &'static str,
     /// Unit of addresses, in bytes.
     pub sector: u32,
@@ -37,23 +38,23 @@ pub struct Device {
     pub atomic: u32,
     /// A completed write may be lost until a flush.
     pub volatile: bool,
-    /// Of the writes that are not durable any may be lost. Else the lost ones are the last ones issued.
+    /// Any of the writes that are not durable may be lost. Otherwise the lost ones are the last ones issued.
     pub reorders: bool,
     /// A write of several units may be stored in part.
     pub tears: bool,
     /// What becomes of the unit that is being written.
     pub torn: Torn,
-    /// A flush that is answered has happened.
+    /// A flush that is reported complete has happened.
     pub honest: bool,
-    /// Requests that it works on at a time.
+    /// Requests that it processes at a time.
     pub depth: u32,
-    /// Time for a write before its bytes pass, in microseconds of virtual time.
+    /// Latency of a write before its transfer, in microseconds of virtual time.
     pub write_us: u64,
     /// Time for a flush, in microseconds of virtual time.
     pub flush_us: u64,
 }
 
-/// The devices that come ready.
+/// The ready-made devices.
 pub const DEVICES: &[Device] = &[
     Device {
         name: "scsi94",
@@ -127,17 +128,17 @@ pub const DEVICES: &[Device] = &[
     },
 ];
 
-/// The device that is used when none is named.
+/// The default device.
 pub const DEFAULT_DEVICE: &str = "sata";
 
 impl Device {
-    /// By its name.
+    /// Finds a device by its name.
     pub fn by_name(name: &str) -> Option<&'static Device> {
         DEVICES.iter().find(|device| device.name == name)
     }
 
-    /// A disk in virtual time over one that answers at once. `seed` decides how requests overtake each other where the
-    /// device reorders.
+    /// A disk in virtual time over one that answers at once. `seed` decides how requests are reordered where the device
+    /// reorders.
     pub(crate) fn over(&self, rt: &Rt, bytes: Rc<dyn Disk>, seed: u64) -> Rc<dyn Disk> {
         let rng = RefCell::new(Rng::new(seed ^ 0x6465_7669_6365));
         Rc::new(Timed { rt: rt.clone(), bytes, device: self.clone(), rng })
@@ -150,7 +151,7 @@ impl Device {
     }
 }
 
-/// A disk that takes its time.
+/// A disk with latency.
 struct Timed {
     rt: Rt,
     bytes: Rc<dyn Disk>,
@@ -158,11 +159,11 @@ struct Timed {
     rng: RefCell<Rng>,
 }
 
-/// Bytes a microsecond, once they pass.
+/// Transfer rate, in bytes per microsecond.
 const BYTES_PER_US: u64 = 500;
 
 impl Timed {
-    /// How long a transfer takes. With a depth above one the times vary, so that requests complete out of order.
+    /// Duration of a request. With a depth above one it varies, so that requests complete out of order.
     fn takes(&self, base_us: u64, bytes: u64) -> Duration {
         let us = base_us + bytes / BYTES_PER_US;
         let spread = if self.device.reorders { self.rng.borrow_mut().below(us.max(1)) } else { 0 };

@@ -1,10 +1,10 @@
-//! The disks of a run: that of the volume, and with `log=separate` another one for the log of its scheme.
+//! The disks of a run: the volume's, and with `log=separate` a second one for the log of its scheme.
 //!
-//! Both are windows on one image, the volume's first. So moments, fates, fingerprints and ids know one row of sectors, and
-//! that there are two disks only matters where a flush does.
+//! Both are windows on one image, the volume's first. So moments, fates, fingerprints and ids know one range of
+//! sectors, and that there are two disks matters only for flushes.
 //!
-//! K1. The power goes for both at one instant, and each loses what its own cache had: what makes a write durable is a flush
-//!     of its own disk, or on a device that completes in order what its own disk completed before.
+//! K1. The power goes for both at one instant, and each loses what its own cache had: a write becomes durable by a
+//!     flush of its own disk, or, on a device that completes in order, once its own disk completed all before it.
 
 use crate::device::Device;
 use crate::plan::Shape;
@@ -12,13 +12,13 @@ use disk::{Disk, RamDisk, Recorder, Slice};
 use rt::Rt;
 use std::rc::Rc;
 
-/// Bytes of the disk of a log.
+/// Size of the log's disk, in bytes.
 const LOG: u64 = 512 << 10;
 
-/// The log begins at a multiple of this many bytes: whole sectors and blocks of any device and volume.
+/// Alignment of the log's disk in the image, in bytes: whole sectors and blocks of any device and volume.
 const LINE: u64 = 64 << 10;
 
-/// Tells the luck of the log's disk from that of the volume's.
+/// Gives the log's disk another random seed than the volume's.
 const OTHER_LUCK: u64 = 0x006c_6f67;
 
 /// One of the disks.
@@ -33,7 +33,7 @@ pub(crate) enum Side {
 pub(crate) struct Split {
     /// Bytes of the volume's disk.
     volume: u64,
-    /// Where the log's begins.
+    /// Where the log's disk begins.
     log: Option<u64>,
 }
 
@@ -66,7 +66,7 @@ impl Split {
         self.log.is_some()
     }
 
-    /// Which disk has this byte of the image.
+    /// Which disk this byte of the image belongs to.
     pub(crate) fn side(self, at: u64) -> Side {
         if self.log.is_some_and(|log| at >= log) { Side::Log } else { Side::Volume }
     }
@@ -76,7 +76,7 @@ impl Split {
         if side == Side::Log { self.log.unwrap_or(0) } else { 0 }
     }
 
-    /// The disks over an image. A disk that has all of it is not a window on it.
+    /// The disks over an image. A disk that is the whole image is not wrapped as a window.
     pub(crate) fn disks(self, whole: Rc<dyn Disk>) -> Disks {
         let Some(at) = self.log else { return Disks::one(whole) };
         let window = |at, len| -> Rc<dyn Disk> {
@@ -86,7 +86,7 @@ impl Split {
         Disks { volume: window(0, self.volume), log: Some(window(at, LOG)) }
     }
 
-    /// Such devices over `ram`, each with a queue, a cache and luck of its own.
+    /// Simulated devices over `ram`, each with its own queue, cache and random seed.
     pub(crate) fn devices(self, device: &Device, rt: &Rt, ram: &RamDisk, seed: u64) -> Disks {
         let Disks { volume, log } = self.disks(Rc::new(ram.clone()));
         let log = log.map(|log| device.over(rt, log, seed ^ OTHER_LUCK));
@@ -95,12 +95,12 @@ impl Split {
 }
 
 impl Disks {
-    /// No disk for a log.
+    /// A volume's disk without a log's disk.
     pub(crate) fn one(volume: Rc<dyn Disk>) -> Disks {
         Disks { volume, log: None }
     }
 
-    /// The same disks with a recorder before them, which tells places of the image.
+    /// The same disks behind a recorder, which records places in the image.
     pub(crate) fn recorded(self, rt: &Rt, split: Split, keep_images: bool) -> (Recorder, Disks) {
         let recorder = Recorder::new(rt, self.volume, keep_images);
         let log = self.log.map(|log| -> Rc<dyn Disk> { Rc::new(recorder.beside(log, split.base(Side::Log))) });
@@ -108,7 +108,7 @@ impl Disks {
         (recorder, Disks { volume, log })
     }
 
-    /// The same disks, of which one is another.
+    /// The same disks, with one of them replaced.
     pub(crate) fn with(self, side: Side, change: impl FnOnce(Rc<dyn Disk>) -> Rc<dyn Disk>) -> Disks {
         match side {
             Side::Volume => Disks { volume: change(self.volume), ..self },

@@ -1,12 +1,12 @@
-//! A volume that lives on: it works, loses its power in the middle, is brought back the way its scheme says, works on
-//! there, and so on, for hours of virtual time and hundreds of cuts.
+//! The endurance test: one volume works, loses its power, is recovered as its scheme declares, works on, and so on, for
+//! hours of virtual time and hundreds of cuts. The work between two cuts is a *leg*.
 //!
-//! E1. Every cut is judged like any other: what the disk may have done with the writes that were not durable is tried in
-//!     several ways, and each is recovered and held to what the scheme promises. With one of them the volume lives on.
-//! E2. A scheme that may be mounted at once is, with all that the cut has left: its background work and the calls meet.
-//!     Others are repaired first.
-//! E3. Nothing is forgotten between cuts, and nothing repaired that the scheme itself would not repair: what one crash
-//!     leaves unseen, a later one has to live with.
+//! E1. Every cut is checked like any other: several futures of the undurable writes are tried, and each is recovered
+//!     and checked against what the scheme promises. The volume goes on with one of them.
+//! E2. A scheme that may be mounted at once is mounted with all that the cut has left, so that its background work runs
+//!     beside the calls. Others are repaired first.
+//! E3. Nothing is reset between cuts, and nothing is repaired that the scheme itself would not repair: damage that one
+//!     crash leaves undetected meets the next leg.
 
 use crate::Error;
 use crate::cut::Cuts;
@@ -31,21 +31,21 @@ use std::time::Duration;
 use workload::Session;
 use workload::script::random;
 
-/// What a volume has to live through.
+/// The parameters of an endurance test.
 #[derive(Clone)]
 pub struct Endurance {
-    /// Scheme, device, volume, seed; of each cut, at most so many states. Its script is not used.
+    /// Scheme, device, volume, seed, and the most states to try at each cut. Its script is not used.
     pub plan: Plan,
-    /// Power cuts.
+    /// Number of power cuts.
     pub cuts: u32,
-    /// Virtual time of work, all in all.
+    /// Virtual time of work in total.
     pub time: Duration,
 }
 
-/// How it went.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Endured {
-    /// Of all cuts together.
+    /// The reports of all cuts together.
     #[serde(flatten)]
     pub report: Report,
     /// Virtual seconds of work.
@@ -59,12 +59,12 @@ pub struct Endured {
 /// Mean time between two calls.
 const PACE: Duration = Duration::from_millis(500);
 
-/// Lives through it, up to the first violation. That a volume is not mounted, or a call fails on it, after it was found
-/// sound, is an error, and names the cut. A disk whose atomic unit can be unreadable afterwards is no place to go on
-/// from, and its unreadable states are judged and not lived with.
+/// Runs the test up to the first violation. If a volume that was found sound cannot be mounted, or a call fails on it,
+/// that is an error, which names the cut. A state with an unreadable sector is checked, but the volume does not go on
+/// with it.
 ///
 /// # Errors
-/// See [`Error`]; a violation is none.
+/// See [`Error`]; a violation is not an error.
 pub fn endure(what: &Endurance, counters: &Counters) -> Result<Endured, Error> {
     let plan = Plan { pace: Some(PACE), ..what.plan.clone() };
     let promises = plan.promises()?;
@@ -77,7 +77,8 @@ pub fn endure(what: &Endurance, counters: &Counters) -> Result<Endured, Error> {
     };
     let mut endured = Endured { report: Report::nothing(&plan), seconds: 0.0, calls: 0, done: 0 };
     counters.scripts_expected.fetch_add(what.cuts.into(), Ordering::Relaxed);
-    // Half of a leg, at the least, is over when the power goes: so the legs are as long again as their share, and a third.
+    // The power goes in the second half of a leg, on average after three quarters of it: so a leg is 4/3 of its share
+    // of the time.
     let leg = what.time.mul_f64(4.0 / 3.0 / f64::from(what.cuts.max(1)));
     for number in 0.. {
         if number >= what.cuts && endured.seconds >= what.time.as_secs_f64() {
@@ -96,14 +97,14 @@ pub fn endure(what: &Endurance, counters: &Counters) -> Result<Endured, Error> {
 struct Life<'a> {
     disk: RamDisk,
     rng: Rng,
-    /// Contents that were written so far.
+    /// Number of contents written so far.
     written: u64,
     counters: &'a Counters,
     recovery: Recovery,
 }
 
 impl Life<'_> {
-    /// Works for a while, and loses the power.
+    /// Works for one leg, and cuts the power.
     fn leg(&mut self, plan: &Plan, time: Duration, number: u32, endured: &mut Endured) -> Result<(), Error> {
         let seed = self.rng.next_u64();
         let count = (time.as_secs_f64() / PACE.as_secs_f64()).ceil() as usize;
@@ -139,7 +140,7 @@ impl Life<'_> {
             exploration.report
         });
         report.cuts = 1;
-        // Nothing but the life itself leads to this disk.
+        // This disk can only be reached by repeating the whole test.
         for violation in &mut report.violations {
             violation.id = format!("cut {number} of the life by this seed, state {}", violation.state);
         }
@@ -150,19 +151,19 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Moments after which the power goes: at the disk, more is going on at some times than at others, and these are the
-    /// ones to cut at. Not before half of the work is done.
+    /// The moment of the cut, drawn evenly over disk events, so that busy periods are cut more often; in the second
+    /// half of the leg.
     fn moments(&mut self, recording: &Recording) -> usize {
         let idle = recording.calls.iter().find(|call| call.op.is_none());
         let end = idle.map_or(recording.moments.len(), |call| call.began);
         self.rng.range(end as u64 / 2, end as u64) as usize
     }
 
-    /// E2.
+    /// E2. Goes on with one of the states of the cut.
     fn live_on(&mut self, split: Split, cuts: &mut Cuts<'_>, list: &[Fates]) -> Result<(), Error> {
         let readable: Vec<&Fates> = list.iter().filter(|fates| !fates.0.contains(&Fate::Unreadable)).collect();
         let chosen = readable.get(self.rng.below(readable.len().max(1) as u64) as usize);
-        // OK to expect: that all is kept, or lost, is among the futures of every disk.
+        // OK to expect: the futures of every disk include "all kept" and "all lost".
         let (disk, _) = cuts.image(chosen.expect("one future at least can be read"));
         if self.recovery == Recovery::Fsck {
             let disks = split.disks(Rc::new(disk.clone()));
@@ -174,7 +175,7 @@ impl Life<'_> {
     }
 }
 
-/// What a repair has put aside goes, as whoever looks after a volume sees to: nobody promises anything of it.
+/// Removes what the repair put into `lost+found`, as an administrator would: no scheme promises anything about it.
 fn empty_lost_and_found(disk: &RamDisk, disks: Disks) -> Result<(), Error> {
     let rt = Rt::virtual_time(0);
     let scheme = honest("async", &Settings::default())?;

@@ -1,6 +1,6 @@
-//! Why there is no answer.
+//! Errors of an exploration.
 
-/// What keeps the explorer from its work. None of these is a violation.
+/// Prevents an exploration. None of these is a violation.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -10,7 +10,7 @@ pub enum Error {
     /// The scheme keeps no log of transactions.
     #[error("log=separate: {0} has no log that could lie on a disk of its own")]
     NoLog(String),
-    /// The scheme cannot be made so.
+    /// The scheme does not have these settings.
     #[error(transparent)]
     Settings(#[from] schemes::NoRule),
     /// The volume cannot be made.
@@ -19,10 +19,10 @@ pub enum Error {
     /// The volume cannot be mounted.
     #[error("mount: {0}")]
     Mount(String),
-    /// The script did not run as it must, on a disk without faults.
+    /// The script did not run as it must on a disk without faults.
     #[error("the script stopped: {0}")]
     Run(String),
-    /// The engine does something else than the model, without any power cut.
+    /// The engine differs from the model, without any power cut.
     #[error("engine and model differ at {call}: {what}")]
     Model {
         /// The call.
@@ -30,13 +30,13 @@ pub enum Error {
         /// The difference.
         what: String,
     },
-    /// One script of many.
+    /// An error in one script of many.
     #[error("{0}: {1}")]
     Script(String, Box<Error>),
     /// fsck could not run.
     #[error("fsck: {0}")]
     Check(String),
-    /// The text names no state of an exploration.
+    /// The text does not name a state.
     #[error("{0:?} is no id of a violation: {1}")]
     BadId(String, &'static str),
 }

@@ -1,4 +1,5 @@
-//! Goes through the moments of a recording, cuts the power at each, and asks the oracles.
+//! The main loop: walks through the moments of a recording, cuts the power at each place, and runs the oracles on every
+//! future tried there. The words are defined in the head of the crate.
 
 use crate::cut::Cuts;
 use crate::fate::{Fates, Futures};
@@ -17,31 +18,30 @@ use rustc_hash::FxHashSet;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far an exploration is, for whoever shows it; several threads may share one.
+/// Progress of an exploration, for display; several threads may share one.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// States that were tried.
     pub states: AtomicU64,
-    /// States that will be, as far as is known.
+    /// States that will be tried, as far as is known.
     pub expected: AtomicU64,
-    /// Scripts that are done.
+    /// Scripts that are finished.
     pub scripts: AtomicU64,
-    /// Scripts that there are.
+    /// Scripts in total.
     pub scripts_expected: AtomicU64,
     /// Violations so far.
     pub violations: AtomicU64,
 }
 
-/// Explores a plan from nothing.
+/// Explores a plan with an empty memory.
 ///
 /// # Errors
-/// See [`Error`]; a violation is none.
+/// See [`Error`]; a violation is not an error.
 pub fn explore(plan: &Plan) -> Result<Report, Error> {
     explore_with(plan, &mut Memory::default(), &Counters::default())
 }
 
-/// Explores a plan, with what is known of images from plans before it that had the same scheme, settings, device and
-/// shape.
+/// Explores a plan, reusing the verdicts on images from earlier plans with the same scheme, settings, device and shape.
 ///
 /// # Errors
 /// See [`Error`].
@@ -56,7 +56,7 @@ pub fn explore_with(plan: &Plan, memory: &mut Memory, counters: &Counters) -> Re
     }))
 }
 
-/// The report of an exploration, with what `memory` counted meanwhile.
+/// The report of an exploration, with what `memory` counted while it ran.
 pub(crate) fn counted(memory: &mut Memory, explore: impl FnOnce(&mut Memory) -> Report) -> Report {
     let before = (memory.distinct, memory.nested, std::mem::take(&mut memory.findings));
     let mut report = explore(memory);
@@ -66,11 +66,11 @@ pub(crate) fn counted(memory: &mut Memory, explore: impl FnOnce(&mut Memory) -> 
     report
 }
 
-/// A place to cut: how many moments have happened, and since which of them the disk is as it is.
+/// A place to cut the power: after how many moments, and the last of them that changed what the disk may hold.
 #[derive(Clone, Copy)]
 struct Place {
     moments: usize,
-    /// Seeds the luck: cuts between which the disk does not change try the same futures.
+    /// Seeds the random choice of futures: cuts between which the disk does not change try the same futures.
     epoch: usize,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Exploration<'a> {
     memory: &'a mut Memory,
     counters: &'a Counters,
     pub(crate) report: Report,
-    /// Trees that were judged at this cut and found right.
+    /// Trees that were checked at this cut and break no promise.
     right: FxHashSet<*const crate::tree::Tree>,
 }
 

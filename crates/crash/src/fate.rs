@@ -1,8 +1,8 @@
-//! What becomes of a write that is not durable when the power goes, and which such futures are tried.
+//! What becomes of each undurable write when the power goes, and which combinations (futures) are tried.
 //!
 //! F1. A future gives every undurable write one fate. The device decides which fates there are.
 //! F2. Up to a bound every subset of lost writes is tried. Beyond it come first the ones that have found bugs: nothing
-//!     lost, all lost, one lost, one kept, the newest lost, the oldest lost; then luck from the seed.
+//!     lost, all lost, one lost, one kept, the newest lost, the oldest lost; then random ones from the seed.
 //! F3. A torn write is tried at its edges and in alternate units, each with all other writes kept and with all lost.
 
 use crate::device::{Device, Torn};
@@ -39,7 +39,7 @@ pub enum Fate {
     Unreadable,
 }
 
-/// What became of one unit.
+/// The result for one unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Old,
@@ -64,7 +64,7 @@ const LETTERS: [(Fate, char, &str); 11] = [
 
 impl Fate {
     pub(crate) fn letter(self) -> char {
-        // OK to index: every fate has its line.
+        // OK to index: every fate has its row.
         LETTERS[self as usize].1
     }
 
@@ -72,12 +72,12 @@ impl Fate {
         LETTERS.iter().find(|(_, known, _)| *known == letter).map(|(fate, ..)| *fate)
     }
 
-    /// In words.
+    /// A description for people.
     pub fn says(self) -> &'static str {
         LETTERS[self as usize].2
     }
 
-    /// What becomes of `unit` of `units`.
+    /// The result for unit number `unit` of `units`.
     pub(crate) fn unit(self, unit: usize, units: usize) -> Unit {
         let last = unit + 1 == units;
         let new = match self {
@@ -130,8 +130,9 @@ pub(crate) struct Futures<'a> {
 }
 
 impl Futures<'_> {
-    /// How many there are: each write lost, kept, or with any set of its units; on a device that completes in order the
-    /// first one that is lost of each disk, and where it ends. The largest number stands for more.
+    /// How many futures there are: each write is lost, kept, or kept in any set of its units; on a device that
+    /// completes in order, only the first lost write of each disk varies, and where it is torn. Saturates at the
+    /// largest number.
     pub(crate) fn exist(&self) -> u64 {
         let units = |write: usize| if self.device.tears { self.units[write] } else { 1 };
         if !self.device.reorders {
@@ -142,7 +143,7 @@ impl Futures<'_> {
         if bits < 64 { 1 << bits } else { u64::MAX }
     }
 
-    /// The futures, most telling first, each once.
+    /// The futures to try, those most likely to find a bug first, without duplicates.
     pub(crate) fn list(&self, rng: &mut Rng) -> Vec<Fates> {
         let mut list = List { seen: rustc_hash::FxHashSet::default(), fates: Vec::new(), most: self.most.max(1) };
         if self.device.reorders {
@@ -158,8 +159,8 @@ impl Futures<'_> {
         (0..self.units.len()).filter(|write| self.sides[*write] == side).collect()
     }
 
-    /// A device that completes in order loses the newest writes, and tears the first one that it loses; another disk beside
-    /// it loses its own.
+    /// A device that completes in order loses its newest writes, and tears the first one that it loses; with two disks,
+    /// each loses its own.
     fn in_order(&self, list: &mut List) {
         let (volume, log) = (self.ends(Side::Volume), self.ends(Side::Log));
         for of_volume in &volume {
@@ -171,7 +172,7 @@ impl Futures<'_> {
         }
     }
 
-    /// The ways in which a disk that completes in order can end, the last one first: what becomes of each of its writes.
+    /// The ways in which a disk that completes in order can end, latest end first: the fate of each of its writes.
     fn ends(&self, side: Side) -> Vec<Vec<(usize, Fate)>> {
         let writes = self.on(side);
         let mut ends = Vec::new();
@@ -210,7 +211,7 @@ impl Futures<'_> {
                 }
             }
         }
-        // Luck fills what room is left, half of it with torn writes.
+        // Random futures fill the remaining room; half of them have a torn write.
         let mut tries = 0;
         while n > self.exhaustive.min(6) && list.has_room() && tries < 2 * self.most {
             tries += 1;
@@ -231,7 +232,7 @@ impl Futures<'_> {
         }
     }
 
-    /// One lost, one kept, the newest lost, the oldest lost. In turns, so that a small room holds some of each.
+    /// One lost, one kept, the newest lost, the oldest lost; interleaved, so that a short list has some of each.
     fn telling(&self, list: &mut List) {
         let n = self.units.len();
         for i in 0..n {

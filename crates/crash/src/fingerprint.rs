@@ -1,19 +1,19 @@
-//! A number for the contents of a disk, kept up to date write by write.
+//! A hash of the contents of a disk, updated write by write.
 //!
 //! The fingerprint of an image is the exclusive or, over all sectors, of a hash of the sector's number and bytes; the
-//! part of those sectors that nobody ever wrote cancels out. So a write changes it by what it puts there and by what it
-//! covers, no image is ever read whole, and the same contents have the same number whatever way led to them.
+//! part of the sectors that were never written cancels out. So a write changes it by the hashes of its new and old
+//! bytes, no image is ever read whole, and equal contents have equal fingerprints whatever led to them.
 
 use disk::{Image, RamDisk, SECTOR};
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-/// What a sector adds to the fingerprint. All zeroes add nothing.
+/// The contribution of a sector. All zeroes contribute nothing.
 pub(crate) fn of_sector(sector: u64, bytes: &[u8]) -> u128 {
     if bytes.iter().all(|byte| *byte == 0) { 0 } else { xxh3_128_with_seed(bytes, sector) }
 }
 
-/// What the sectors of a write add, first to last.
+/// The contributions of the sectors of a write, first to last.
 pub(crate) fn of_image(at: u64, image: &Image) -> impl Iterator<Item = (u64, u128)> + '_ {
     let first = at / SECTOR as u64;
     image.chunks(SECTOR).zip(first..).map(|(bytes, sector)| (sector, of_sector(sector, bytes)))
@@ -24,17 +24,17 @@ pub(crate) fn of_image(at: u64, image: &Image) -> impl Iterator<Item = (u64, u12
 pub(crate) struct Fingerprint {
     /// The number itself.
     pub(crate) value: u128,
-    /// What each sector adds now, where that is known.
+    /// The current contribution of each sector, where it is known.
     sectors: FxHashMap<u64, u128>,
 }
 
 impl Fingerprint {
-    /// A disk whose fingerprint is known, and of whose sectors none was looked at yet.
+    /// A disk whose fingerprint is known, and whose sectors were not read yet.
     pub(crate) fn starting(value: u128) -> Fingerprint {
         Fingerprint { value, ..Fingerprint::default() }
     }
 
-    /// What a sector of `disk` adds now. `disk` must be in the state that the fingerprint describes.
+    /// The current contribution of a sector of `disk`, which must be in the state that the fingerprint describes.
     pub(crate) fn sector(&mut self, disk: &RamDisk, sector: u64) -> u128 {
         *self.sectors.entry(sector).or_insert_with(|| {
             let mut bytes = [0; SECTOR];
@@ -43,7 +43,7 @@ impl Fingerprint {
         })
     }
 
-    /// `sector` now adds `new`. `disk` must not have been changed there yet.
+    /// Records that `sector` now contributes `new`. `disk` must not have been changed there yet.
     pub(crate) fn set(&mut self, disk: &RamDisk, sector: u64, new: u128) {
         let old = self.sector(disk, sector);
         self.value ^= old ^ new;

@@ -1,7 +1,7 @@
-//! The name of one state: everything that it takes to make it again (X2).
+//! The name of one state: everything that is needed to reproduce it (X2).
 //!
-//! `scheme[+set=X…][+ask=QUESTION][!rule…]:script:device:volume:seed:cut:fates`, where the script is one that comes ready, or its
-//! calls between brackets, and the fates are a letter for each undurable write, oldest first.
+//! `scheme[+set=X…][+ask=QUESTION][!rule…]:script:device:volume:seed:cut:fates`, where the script is the name of a
+//! ready-made one, or its calls between brackets, and the fates are a letter for each undurable write, oldest first.
 
 use crate::device::Device;
 use crate::fate::Fates;
@@ -15,7 +15,7 @@ use std::fmt;
 use std::str::FromStr;
 use workload::script::{self, Script, random};
 
-/// Fates beyond which runs of the same letter are counted.
+/// Longer lists of fates are run-length encoded.
 const PLAIN_MAX: usize = 24;
 
 /// The name of one state of one exploration.
@@ -59,7 +59,7 @@ impl Id {
     /// The plan that leads to this state.
     ///
     /// # Errors
-    /// `BadId`: the text names no scheme, script, device or volume that there is.
+    /// `BadId`: the text names a scheme, script, device or volume that does not exist.
     pub fn plan(&self) -> Result<Plan, Error> {
         let bad = |why| Error::BadId(self.to_string(), why);
         let mut parts = self.scheme.split('!');
@@ -97,7 +97,7 @@ impl Id {
         Ok(plan)
     }
 
-    /// Makes the state again, and says what is wrong with it, if anything is.
+    /// Reproduces the state, and returns what is wrong with it, if anything is.
     ///
     /// # Errors
     /// See [`Error`].
@@ -114,7 +114,7 @@ impl Id {
     }
 }
 
-/// A script that comes ready for any volume, or is made for this one.
+/// A ready-made script for any volume, or a random one made for this volume.
 fn ready(name: &str, shape: &Shape) -> Option<Script> {
     let random = || random::named(name).map(|(profile, seed)| random::on(shape.ground(), profile, seed));
     script::find(name).or_else(random)
@@ -191,7 +191,7 @@ fn counted(fates: &str) -> String {
     runs.iter().map(|(letter, count)| format!("{letter}*{count}")).collect::<Vec<_>>().join(".")
 }
 
-/// Writes a run may be counted up to: more than any recording has.
+/// Longest run that is accepted: more writes than any recording has.
 const RUN_MAX: usize = 1 << 20;
 
 fn spelled(text: &str) -> Option<String> {

@@ -1,12 +1,12 @@
-//! The log by itself (`wafs`) under power cuts: on every device, at every moment, again in its recovery, and again in the
-//! lives that follow.
+//! The log by itself (`wafs`) under power cuts: on every device, at every moment, during its recovery, and in the lives
+//! that follow.
 //!
-//! L1. What was durable when the power went is read back, in order and unchanged, from the first record that nobody had
+//! L1. What was durable when the power went is read back, in order and unchanged, from the first record that was not
 //!     reclaimed.
-//! L2. Nothing is read back that was not appended, and nothing behind a record that is lost.
-//! L3. No power cut looks like damage, and none keeps the log from being mounted.
-//! L4. A recovery that is cut off changes nothing of what the next one finds.
-//! L5. Each rule of the log that is switched off is convicted.
+//! L2. Nothing is read back that was not appended, and nothing after a record that is lost.
+//! L3. No power cut looks like damage, and none prevents the log from being mounted.
+//! L4. A recovery that is interrupted does not change what the next one finds.
+//! L5. Each rule of the log that is switched off is detected.
 
 use crate::cut::Cuts;
 use crate::device::{Device, Torn};
@@ -23,10 +23,10 @@ use std::time::Duration;
 use wafs::planted::{Broken, plant};
 use wafs::{Log, Lsn, MakeOptions, Mode, MountOptions, Place};
 
-/// Bytes of records: few, so that they wrap soon, and that a new record often fits where a lost one was.
+/// Lengths of records, in bytes: small, so that they wrap soon, and a new record often fits where a lost one was.
 const LENGTHS: [usize; 6] = [0, 16, 72, 464, 976, 1500];
 const UNITS: u64 = 16;
-/// Calls of a life, and lives that begin with what a cut has left, one after the other.
+/// Calls in a life, and how many lives follow each other, each from what a cut has left.
 const CALLS: usize = 40;
 const LIVES: u32 = 3;
 /// Futures of a cut.
@@ -34,7 +34,7 @@ const MOST: usize = 60;
 
 type Records = BTreeMap<u64, Vec<u8>>;
 
-/// What had been acknowledged, and given up, when so many events had happened at the disk.
+/// What had been acknowledged and reclaimed after so many events at the disk.
 struct Note {
     at: usize,
     durable: u64,
@@ -44,17 +44,17 @@ struct Note {
 struct Life {
     recording: Recording,
     notes: Vec<Note>,
-    /// What the log may hold: what it began with, and what was appended.
+    /// The records that the log may hold: those at the start, and those that were appended.
     known: Records,
 }
 
-/// A disk that cannot read back the sector it was writing.
+/// A disk on which the sector that was being written becomes unreadable.
 fn unreadable() -> Device {
     Device { name: "unreadable", torn: Torn::Unreadable, ..Device::by_name("sata").unwrap().clone() }
 }
 
 fn fresh(device: &Device, unit: u32) -> RamDisk {
-    // Small requests, so that a few records are many writes under way at a time.
+    // Small requests, so that a few records are many writes in flight.
     let ram = RamDisk::new(8192 + UNITS * u64::from(unit)).with(|info| {
         info.sector = device.sector;
         info.max_transfer = 2 * unit;
@@ -71,7 +71,7 @@ fn on_its_own(ram: RamDisk, device: &Device, bad: &[u64]) -> Traced {
     Traced::new(ram, device, split, bad)
 }
 
-/// Lives on `base`, which holds `known` from `low` on.
+/// Runs a life on `base`, which holds `known` from `low` on.
 fn live(base: &RamDisk, device: &Device, seed: u64, known: &Records, low: u64) -> Life {
     let (rt, ram, mut rng) = (Rt::virtual_time(seed), base.snapshot(), Rng::new(seed));
     let recorder = Recorder::new(&rt, device.on(&rt, &ram, seed), true);
@@ -117,7 +117,7 @@ fn live(base: &RamDisk, device: &Device, seed: u64, known: &Records, low: u64) -
     Life { recording, notes, known }
 }
 
-/// All that the log on `disk` holds.
+/// All records in the log on `disk`.
 fn read(disk: Rc<dyn Disk>) -> Result<Records, String> {
     let rt = Rt::virtual_time(0);
     let read = rt.block_on(async {
@@ -140,7 +140,7 @@ fn read(disk: Rc<dyn Disk>) -> Result<Records, String> {
     read.map_err(|error: wafs::Error| error.to_string())
 }
 
-/// Reads the log, mounts it, cuts the mount's own writes off everywhere, and reads again (L3, L4).
+/// Reads the log, mounts it, cuts the mount's own writes off at every place, and reads again (L3, L4).
 fn recover(image: &RamDisk, bad: &[u64], device: &Device) -> Result<Records, String> {
     let found = read(on_its_own(image.snapshot(), device, bad).disks().volume)?;
     let traced = on_its_own(image.snapshot(), device, bad);
@@ -191,7 +191,7 @@ struct Counts {
     lives: u64,
 }
 
-/// Cuts the power at every moment of a life, and lives on with some of what is left.
+/// Cuts the power at every moment of a life, and goes on with some of the images.
 fn explore(
     base: &RamDisk,
     device: &Device,
@@ -253,7 +253,7 @@ fn told(device: &Device, seed: u64, depth: u32, note: &Note, fates: &Fates, why:
     )
 }
 
-/// `seeds` first lives on a device.
+/// Explores `seeds` first lives on a device.
 fn explore_seeds(device: &Device, unit: u32, seeds: std::ops::Range<u64>) -> Result<Counts, String> {
     let mut counts = Counts::default();
     for seed in seeds {
@@ -277,7 +277,7 @@ fn devices() -> Vec<(Device, u32)> {
     ]
 }
 
-/// First lives on each device: `ORDO_LOG_SEEDS` for more, all night if need be.
+/// First lives on each device; `ORDO_LOG_SEEDS` sets more, for long runs.
 fn seeds() -> u64 {
     std::env::var("ORDO_LOG_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(6)
 }
@@ -292,7 +292,7 @@ fn no_power_cut_takes_what_was_durable_or_makes_what_was_not() {
     }
 }
 
-/// An empty log, and behind its start a record that an earlier crash had left there: it counted.
+/// The log is empty, and after its start lies a record from before an earlier crash: it was taken for valid.
 #[test]
 fn a_record_of_an_earlier_mount_does_not_come_back_in_an_empty_log() {
     explore_seeds(Device::by_name("plp").unwrap(), 512, 18..19).unwrap();
@@ -319,7 +319,7 @@ fn each_rule_that_is_switched_off_is_convicted() {
     }
 }
 
-/// The disk that answers flushes and ignores them: nothing can be promised there, and this says that it would be seen.
+/// A disk that ignores flushes: no promise can hold there, and this test shows that the checks notice it.
 #[test]
 fn a_disk_that_lies_is_convicted() {
     let liar = Device::by_name("liar").unwrap();

@@ -1,4 +1,4 @@
-//! One cut by itself: a state that an id names, and the fewest lost writes that still break a promise there.
+//! One cut: replays the state that an id names, and finds the fewest lost writes that still break a promise there.
 
 use crate::cut::Cuts;
 use crate::explore::{Counters, Exploration};
@@ -13,11 +13,11 @@ use crate::verdict::Memory;
 use crate::{Error, story};
 use std::rc::Rc;
 
-/// Tries a future at the cut, and says which promise it breaks.
+/// Tries a future at the cut, and returns the promise that it breaks.
 type Try<'a> = dyn FnMut(&Fates) -> Option<Rc<Breach>> + 'a;
 
-/// Goes to the cut after so many moments and lets `search` try futures there, all of which give each of `writes`
-/// undurable writes a fate. The one that it chooses is told as a violation.
+/// Goes to the cut after `moments` moments and lets `search` try futures there, each with a fate for each of `writes`
+/// undurable writes. Reports the one that it chooses as a violation.
 fn at_cut(
     plan: &Plan,
     moments: usize,
@@ -43,17 +43,17 @@ fn at_cut(
     }))
 }
 
-/// What one state comes to.
+/// The result of one state.
 ///
 /// # Errors
-/// See [`Error`]; also when the id does not fit the recording.
+/// See [`Error`]; also if the id does not fit the recording.
 pub(crate) fn replay(plan: &Plan, moments: usize, fates: &Fates) -> Result<Option<Violation>, Error> {
     let plan = Plan { shard: Shard::WHOLE, recovery_cuts: 1, ..plan.clone() };
     at_cut(&plan, moments, fates.0.len(), |try_it| try_it(fates).map(|breach| (fates.clone(), breach)))
 }
 
-/// The fewest lost writes at one cut that still break a promise of the same oracle: each in turn is taken back, the newest
-/// first, and what must stay torn is tried as wholly lost.
+/// The fewest lost writes at one cut that still break a promise of the same oracle: each in turn is kept instead, the
+/// newest first, and a write that must stay torn is tried as wholly lost.
 ///
 /// # Errors
 /// Those of [`replay`].

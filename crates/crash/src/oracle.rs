@@ -1,4 +1,4 @@
-//! Holds a recovered tree to what was promised. Each oracle has a name, and says what should be and what is.
+//! Compares a recovered tree with what was promised. Each oracle has a name, and reports what should be and what is.
 //!
 //! | oracle | what it holds the scheme to |
 //! | --- | --- |
@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use vfs::Kind;
 
-/// An oracle by name.
+/// An oracle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
@@ -61,11 +61,11 @@ impl std::fmt::Display for Oracle {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Breach {
     pub(crate) oracle: Oracle,
-    /// What about.
+    /// The subject.
     pub(crate) what: String,
-    /// What should have been.
+    /// The expected state.
     pub(crate) should: String,
-    /// What is.
+    /// The actual state.
     pub(crate) is: String,
 }
 
@@ -77,7 +77,7 @@ impl Breach {
 
 const SECTOR: usize = disk::SECTOR;
 
-/// A moment's view: what was promised, and the trees that may be seen.
+/// The view at one cut: what was promised, and which trees may be seen.
 pub(crate) struct Judge<'a> {
     pub(crate) recording: &'a Recording,
     pub(crate) promises: &'a Promises,
@@ -99,14 +99,14 @@ impl Judge<'_> {
         })
     }
 
-    /// The `lost+found` that the recovery made. Its inode may be one of which nothing was durable, with the generation that
-    /// it had then.
+    /// The `lost+found` that the recovery made. Its inode may be one whose earlier use was never durable, with the same
+    /// generation.
     fn new_lost(&self, found: &Tree) -> Option<FileId> {
         let known = self.recording.trees.iter().any(|tree| tree.entry(tree.root, LOST).is_some());
         found.entry(found.root, LOST).filter(|_| !known)
     }
 
-    /// The trees from `floor` to the last that may be seen.
+    /// The trees from `floor` to the last one that may be seen.
     fn window(&self, floor: usize) -> &[Rc<Tree>] {
         let trees = &self.recording.trees;
         let top = self.floors.top.min(trees.len() - 1);
@@ -153,8 +153,8 @@ impl Judge<'_> {
         None
     }
 
-    /// The name that a file has while it is exchanged with another one: two entries do not change at once. Unless the
-    /// names are of one moment, a crash may leave it.
+    /// The temporary name of a file while it is exchanged with another one, because two entries do not change at once.
+    /// A crash may leave it, unless the names are those of one moment.
     fn is_aside(&self, name: &[u8]) -> bool {
         let exchanges = |call: &crate::record::Call| {
             matches!(call.op, Some(workload::random::Op::Rename { mode: vfs::RenameMode::Exchange, .. }))
@@ -163,7 +163,7 @@ impl Judge<'_> {
         !self.promises.names_of_a_moment && name.starts_with(b".exchange-") && begun.iter().any(exchanges)
     }
 
-    /// A name's meaning, in words.
+    /// What a name refers to, in words.
     fn told(&self, id: Option<FileId>) -> String {
         let Some(id) = id else { return "absent".into() };
         let made = self.recording.trees.iter().position(|tree| tree.files.contains_key(&id));
@@ -174,7 +174,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A file that had a durable name, and was never to be without one, has one.
+    /// Every file that had a durable name, and was never to be without one, has a name.
     fn nobody_nameless(&self, found: &Tree) -> Option<Breach> {
         if !self.promises.rename_never_loses {
             return None;
@@ -238,8 +238,8 @@ impl Judge<'_> {
         self.attributes(&path, id, file, &attributes).or_else(|| self.data(&path, id, file, &data))
     }
 
-    /// The file's last name was removed, and what was done to it afterwards, by those who have it open, is in no tree.
-    /// Where the removal need not be durable, a crash may show it under its name.
+    /// The file's last name was removed, and later changes through an open slot are in no recorded tree. If the removal
+    /// need not be durable, a crash may show the file under its name with those changes.
     fn changed_unseen(&self, id: FileId) -> bool {
         let top = self.floors.top.min(self.recording.trees.len() - 1);
         let held = |call: &crate::record::Call| call.op.as_ref().is_some_and(|op| op.to_string().contains('@'));
@@ -294,7 +294,7 @@ impl Judge<'_> {
             return None;
         }
         let since = || self.since(self.floors.data(id));
-        // A file that was being made may be there without its bytes.
+        // A file that was being created may be present without its bytes.
         let new = self.window(self.floors.data(id)).iter().any(|tree| !tree.files.contains_key(&id));
         let same = |was: &&File| was.size == may[0].size && was.sectors == may[0].sectors;
         let unchanged = !new && may.iter().all(|was| same(was) && was.contents == may[0].contents);
@@ -304,7 +304,8 @@ impl Judge<'_> {
         let (least, most) =
             may.iter().fold((u64::MAX, 0), |(least, most), was| (least.min(was.size), most.max(was.size)));
         let least = if new { 0 } else { least };
-        // No file of this format may end in a hole: a repair cuts it to its last block, and takes nothing but zeroes.
+        // A file of this format cannot end in a hole: a repair truncates it after its last block, and removes only
+        // zeroes.
         let only_zeroes = || {
             may.iter().any(|was| was.size != may[0].size) && may.iter().any(|was| was.is_zero_between(file.size, least))
         };
@@ -327,7 +328,7 @@ impl Judge<'_> {
         for (from, piece) in file.contents.iter() {
             for (i, bytes) in piece.chunks(SECTOR).enumerate() {
                 let offset = from + (i * SECTOR) as u64;
-                // What a large file held is not known everywhere (T2 of `tree`).
+                // The bytes of a large file are known only in part (T2 of `tree`).
                 let known: Option<Vec<Bytes>> = may.iter().map(|was| was.bytes(offset, bytes.len())).collect();
                 let Some(mut allowed) = known else { continue };
                 if new {
@@ -336,7 +337,7 @@ impl Judge<'_> {
                 if allowed.iter().any(|was| **was == *bytes) {
                     continue;
                 }
-                // Zeroes may stand for a place that was given only since: what is there is new, whatever it should read.
+                // Zeroes may be a hole that got its block only later: bytes there count as changing, not as settled.
                 let zeroes = allowed[0].iter().all(|byte| *byte == 0);
                 let settled = !new && allowed.iter().all(|was| *was == allowed[0]) && (unchanged || !zeroes);
                 if let Some(breach) = self.wrong_bytes(path, id, offset, bytes, settled) {
@@ -347,7 +348,7 @@ impl Judge<'_> {
         None
     }
 
-    /// Bytes that the file never had there. Where they were settled, they are wrong under every scheme; where the file was
+    /// Bytes that the file never had there. If they were settled, they are wrong under every scheme; if the file was
     /// changing, only if the scheme promises that no stale data is seen.
     fn wrong_bytes(
         &self,

@@ -1,4 +1,4 @@
-//! What is to be explored: a scheme, a script, a device, a volume, and how far.
+//! A plan: which scheme, script, device and volume to explore, and how many states.
 
 use crate::Error;
 use crate::device::Device;
@@ -42,7 +42,7 @@ impl Shape {
         Shape { format: Format::Ufs2, size: 8 << 20, bsize, fsize, endian: Endian::Little }
     }
 
-    /// What random scripts are made for.
+    /// The parameters of the volume that random scripts are generated for.
     pub fn ground(&self) -> Ground {
         let Shape { format, size, bsize, fsize, endian } = *self;
         let (ufs1, big_endian) = (format == Format::Ufs1, endian == Endian::Big);
@@ -70,17 +70,17 @@ impl From<Ground> for Shape {
     }
 }
 
-/// One of several machines, or threads, that share an exploration: it takes the images whose fingerprint says so.
+/// A part of an exploration that several machines or threads share: it takes the images whose fingerprint falls to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Which, from 0.
+    /// Index of the part, from 0.
     pub index: u32,
-    /// Of how many.
+    /// Number of parts.
     pub of: u32,
 }
 
 impl Shard {
-    /// All of it.
+    /// The whole exploration.
     pub const WHOLE: Shard = Shard { index: 0, of: 1 };
 
     /// Part `part` of `parts` of this shard.
@@ -93,7 +93,7 @@ impl Shard {
     }
 }
 
-/// A way to make a scheme worse before it is explored, to see that the explorer notices.
+/// Weakens a scheme before it is explored, to check that the explorer notices.
 pub type Mutilate = Arc<dyn Fn(Rc<dyn Scheme>) -> Rc<dyn Scheme> + Send + Sync>;
 
 /// An exploration.
@@ -101,39 +101,40 @@ pub type Mutilate = Arc<dyn Fn(Rc<dyn Scheme>) -> Rc<dyn Scheme> + Send + Sync>;
 pub struct Plan {
     /// Name of the scheme.
     pub scheme: String,
-    /// What the user may set about it, and the rules that are switched off.
+    /// Its settings, and the rules that are switched off.
     pub settings: Settings,
     /// The log of the scheme lies on a disk of its own.
     pub separate_log: bool,
-    /// What is asked of it, in the place of what it declares.
+    /// What is checked instead of what the scheme declares.
     pub question: Option<Question>,
-    /// Comes between the scheme and the engine.
+    /// Inserted between the scheme and the engine.
     pub mutilate: Option<Mutilate>,
-    /// What runs.
+    /// The script that runs.
     pub script: Script,
-    /// On which disk.
+    /// The device it runs on.
     pub device: Device,
-    /// On which volume.
+    /// The volume it runs on.
     pub shape: Shape,
-    /// States that are tried at most, those of cut recoveries not counted.
+    /// States that are tried at most, not counting those of interrupted recoveries.
     pub states: u64,
     /// Undurable writes up to which every subset is tried.
     pub exhaustive: usize,
-    /// Of the images, one in so many has its recovery cut at every write; 0 for none.
+    /// One image in so many has its recovery cut at every write; 0 for none.
     pub recovery_cuts: u32,
-    /// Where luck begins.
+    /// The random seed.
     pub seed: u64,
     /// Between calls, time sometimes passes, so that the syncer writes in the middle.
     pub pauses: bool,
     /// Mean time between calls, for a workload that goes on for hours. Without it, calls follow at once.
     pub pace: Option<Duration>,
-    /// The device is taken for one whose cache is not volatile, so that nobody flushes it: a bug where that is not so.
+    /// The engine takes the device's cache for non-volatile and never flushes it: a bug on a device where it is
+    /// volatile.
     pub trusts_cache: bool,
-    /// Of random scripts, every other one is one that reached something new, with a few changes.
+    /// Every other random script is a variation of one that reached something new.
     pub steered: bool,
-    /// Which part of it.
+    /// Which part of the exploration to run.
     pub shard: Shard,
-    /// Violations after which to stop.
+    /// Stop after this many violations.
     pub enough: usize,
     /// Stop at the first violation that this oracle finds.
     pub looks_for: Option<Oracle>,
@@ -168,7 +169,7 @@ impl Plan {
     /// The scheme that is explored.
     ///
     /// # Errors
-    /// There is none of that name, or it has no such rule, or no log that could lie on a disk of its own.
+    /// There is no scheme of that name, or it has no such rule, or it has no log that could be on a separate disk.
     pub fn scheme(&self) -> Result<Rc<dyn Scheme>, Error> {
         let known = schemes::by_name(&self.scheme).ok_or_else(|| Error::NoScheme(self.scheme.clone()))?;
         let made = known.make(self.settings.clone())?;
@@ -197,7 +198,7 @@ impl Plan {
         self.split().devices(&Device { volatile, ..self.device.clone() }, rt, ram, self.seed)
     }
 
-    /// What the scheme declares, or what it is asked for.
+    /// What the scheme declares, or what the question asks of it.
     ///
     /// # Errors
     /// Those of [`Plan::scheme`].
@@ -211,7 +212,8 @@ impl Plan {
     }
 }
 
-/// What a scheme is held to: what it declares, and where that is nothing, the least that a file system may be asked for.
+/// The promise about structure that is checked: what the scheme declares, or if it declares nothing, the least that any
+/// file system must keep.
 pub(crate) fn held_to(promises: &Promises) -> CrashLeaves {
     match promises.crash_leaves {
         CrashLeaves::Anything => CrashLeaves::Counts,

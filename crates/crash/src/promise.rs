@@ -1,8 +1,8 @@
-//! What must have survived a power cut: for every name and every file, since which call its state is promised.
+//! The promises at a cut: for every name and every file, since which call its state must have survived.
 //!
-//! P1. A *floor* is the number of the call after which something is promised: what is found must be what it was after
+//! P1. A *floor* is the number of the call after which something is promised: what is found must be the state after
 //!     that call or after a later one that had begun. Without a promise the floor is the set-up, which was synced.
-//! P2. Floors come from what the scheme declares, and from nothing else.
+//! P2. Floors follow from what the scheme declares, and from nothing else.
 
 use crate::record::{Moment, Recording};
 use crate::tree::{FileId, Tree};
@@ -13,17 +13,17 @@ use std::rc::Rc;
 use vfs::{Kind, RenameMode};
 use workload::random::Op;
 
-/// A name: its directory, and what it is there.
+/// A name: its directory, and its entry there.
 pub(crate) type Place = (FileId, Vec<u8>);
 
 /// The floors at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Floors {
-    /// Of everything.
+    /// The floor of everything.
     pub(crate) all: usize,
-    /// The last call that had begun: nothing later can be seen.
+    /// The last call that had begun: the effects of later calls cannot be seen.
     pub(crate) top: usize,
-    /// Names that a rename may lose, and the file that may go with one: see [`Promised::endangered`].
+    /// Names that a rename may lose, and the file that may be lost with it: see [`Promised::endangered`].
     pub(crate) endangered: Vec<(Place, Option<FileId>)>,
     names: FxHashMap<Place, usize>,
     directories: FxHashMap<FileId, usize>,
@@ -32,23 +32,23 @@ pub(crate) struct Floors {
 }
 
 impl Floors {
-    /// Of a name.
+    /// The floor of a name.
     pub(crate) fn name(&self, dir: FileId, name: &[u8]) -> usize {
         let own = self.names.get(&(dir, name.to_vec())).copied().unwrap_or(0);
         own.max(self.directories.get(&dir).copied().unwrap_or(0)).max(self.all)
     }
 
-    /// Of what a file holds, and its size.
+    /// The floor of a file's contents and size.
     pub(crate) fn data(&self, file: FileId) -> usize {
         self.data.get(&file).copied().unwrap_or(0).max(self.all)
     }
 
-    /// Of a file's mode, owner, flags and extended attributes.
+    /// The floor of a file's mode, owner, flags and extended attributes.
     pub(crate) fn attributes(&self, file: FileId) -> usize {
         self.attributes.get(&file).copied().unwrap_or(0).max(self.all)
     }
 
-    /// The highest of all, and of every name: the earliest moment that a scheme may fall back to that keeps its order.
+    /// The highest floor of any name: the earliest moment to which a scheme that keeps names in order may fall back.
     pub(crate) fn highest_name(&self) -> usize {
         self.names.values().chain(self.directories.values()).copied().max().unwrap_or(0).max(self.all)
     }
@@ -65,11 +65,11 @@ impl Floors {
         named
     }
 
-    /// `place`, and all names on the way to it, have this floor; up to a directory for which `found` says that a name of
-    /// it is durable already.
+    /// Raises the floor of `place` and of all names on the path to it, up to a directory of which `found` says that it
+    /// has a durable name already.
     fn raise_name(&mut self, tree: &Tree, place: Place, floor: usize, found: impl Fn(&Floors, FileId) -> bool) {
         let mut dir = place.0;
-        // The target of a symbolic link comes with its name: nobody could ever sync it by itself.
+        // The target of a symbolic link becomes durable with its name: no call can sync it separately.
         let link = tree.entry(dir, &place.1).filter(|id| tree.files[id].kind.0 == Kind::Symlink);
         if let Some(id) = link {
             self.data.insert(id, floor);
@@ -83,13 +83,13 @@ impl Floors {
     }
 }
 
-/// Follows the calls of a recording and keeps the floors.
+/// Follows the calls of a recording and maintains the floors.
 pub(crate) struct Promised<'a> {
     recording: &'a Recording,
     promises: &'a Promises,
     /// Calls that have returned.
     returned: usize,
-    /// What the script holds in its slots.
+    /// The files that the script holds open in its slots.
     slots: FxHashMap<String, FileId>,
     pub(crate) floors: Floors,
 }
@@ -104,7 +104,7 @@ impl<'a> Promised<'a> {
         this
     }
 
-    /// Goes on to where `moments` have happened. `true` if the floors changed.
+    /// Advances to the cut after `moments` moments. `true` if the floors changed.
     pub(crate) fn go_on(&mut self, moments: usize) -> bool {
         let calls = &self.recording.calls;
         let returned = calls.iter().take_while(|call| call.returned <= moments).count();
@@ -121,10 +121,10 @@ impl<'a> Promised<'a> {
         changed
     }
 
-    /// What a crash may take from renames that need not be durable yet, unless the names are of one moment
-    /// (`Promises::rename_never_loses`). A directory that takes the place of an empty one, or is exchanged, has two names
-    /// for a while; no directory may, and the repair leaves it the old one. The empty one is gone then; one that is
-    /// exchanged has its third name.
+    /// What a crash may lose of renames that need not be durable yet, unless the names are those of one moment
+    /// (`Promises::rename_never_loses`). A directory that replaces an empty one, or is exchanged, has two names for a
+    /// while. No directory may have two, so the repair leaves it the old one. The empty directory is then lost; an
+    /// exchanged one keeps its third name.
     fn endangered(&self) -> Vec<(Place, Option<FileId>)> {
         if self.promises.names_of_a_moment {
             return Vec::new();
@@ -154,7 +154,7 @@ impl<'a> Promised<'a> {
         }
     }
 
-    /// Call number `now`, counted from 1, has returned.
+    /// Updates the floors for the return of call number `now`, counted from 1.
     fn kept(&mut self, now: usize) {
         let call = &self.recording.calls[now - 1];
         let (before, after) = (&self.recording.trees[now - 1], &self.recording.trees[now]);
@@ -175,7 +175,7 @@ impl<'a> Promised<'a> {
         }
     }
 
-    /// What a call that returned promises by itself.
+    /// What a call that returned promises without a sync.
     fn changed_on_return(&mut self, before: &Tree, after: &Tree, now: usize) {
         let on_return = |what| what == Durable::OnReturn;
         let dirs = before.files.keys().chain(after.files.keys().filter(|id| !before.files.contains_key(id)));
@@ -219,15 +219,16 @@ impl<'a> Promised<'a> {
         let trees = &recording.trees;
         let durable = &trees[self.floors.all];
         for (dir, name) in after.names_of().remove(&id).unwrap_or_default() {
-            // A name that the file had before is durable, and what became of the directories above is not its business.
+            // A name that the file had before is durable; the fsync does not cover what became of the directories
+            // above.
             let since = self.floors.names.get(&(dir, name.clone())).max(self.floors.directories.get(&dir)).copied();
             let kept = |since: usize| trees[since..=now].iter().all(|tree| tree.entry(dir, &name) == Some(id));
             if durable.entry(dir, &name) == Some(id) || since.is_some_and(kept) {
                 continue;
             }
-            // A directory that has a durable name leads to the file by that one; what it was renamed to since is no
-            // business of the file's either. Nobody tells when a name became durable by itself: it may have been once a
-            // block of a directory had left.
+            // If a directory on the path has a durable name, the file can be reached by that one; a later rename of the
+            // directory is not covered by the fsync. A name may also have become durable without a sync, which no call
+            // reports: that is possible once a block of a directory was written.
             let was_there = |call: &usize| trees[*call].entry(dir, &name) == Some(id);
             let came = (0..now).rev().take_while(was_there).last().unwrap_or(now);
             let by_itself = a_directory_left(recording, came, now);
@@ -277,7 +278,7 @@ fn a_directory_left(recording: &Recording, from: usize, to: usize) -> bool {
     recording.moments[began(from)..began(to)].iter().any(is_directory)
 }
 
-/// Before call number `now` the directory was somewhere else.
+/// Before call number `now` the directory was in another place.
 fn was_renamed(trees: &[Rc<Tree>], dir: FileId, now: usize) -> bool {
     let place = trees[now].place_of(dir);
     trees[..now].iter().any(|tree| tree.files.contains_key(&dir) && tree.place_of(dir) != place)

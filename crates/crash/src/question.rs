@@ -1,9 +1,11 @@
-//! Questions that are put to a scheme in the place of what it promises: which features of a file system has it?
+//! Questions about a scheme, checked instead of what it promises: which features of a file system does it have?
 //!
-//! Q1. A question is a promise that nobody made. Whatever the scheme declares, it is held to this; only how it recovers is
-//!     its own affair, and is left as it is declared unless the question is about that.
-//! Q2. Only the oracles that the question is about count. Else a scheme that breaks something else would seem to answer.
-//! Q3. One state that breaks the promise is an answer, and it has an id. No such state is none: others may break it.
+//! Q1. A question is a promise that the scheme need not have made. Whatever it declares, it is checked against this;
+//!     the way of recovery stays as it is declared, unless the question is about that.
+//! Q2. Only the oracles that the question is about count. Otherwise a scheme that breaks something else would seem to
+//!     answer.
+//! Q3. One state that breaks the promise is an answer, and it has an id. The absence of one proves nothing: other
+//!     states may break it.
 
 use crate::oracle::Oracle;
 use buf::{CrashLeaves, Durable, Promises};
@@ -17,11 +19,11 @@ pub enum Question {
     Atomic,
     /// Is a file with a durable name never without one?
     Named,
-    /// Are contents on the disk before anything points to them, so that no file shows what lay there before?
+    /// Are contents on the disk before any pointer to them, so that no file shows the block's former contents?
     DataFirst,
-    /// May the volume be written as the cut left it, before any recovery?
+    /// May the volume be written to as the cut left it, before any recovery?
     AsItIs,
-    /// Does recovery end by itself, on a volume that works?
+    /// Does recovery end without questions, on a volume that works?
     Recovers,
     /// Is what was durable still there, whatever was done since?
     Stays,
@@ -39,7 +41,7 @@ impl Question {
         Question::Stays,
     ];
 
-    /// What it is called in an id.
+    /// Its name in an id.
     pub fn name(self) -> &'static str {
         match self {
             Question::OnReturn => "on-return",
@@ -57,7 +59,7 @@ impl Question {
         Question::ALL.into_iter().find(|question| question.name() == name)
     }
 
-    /// The promise that is asked for, in words.
+    /// The promise that is checked, in words.
     pub fn says(self) -> &'static str {
         match self {
             Question::OnReturn => "a change of names is durable when its call returns",
@@ -72,9 +74,9 @@ impl Question {
         }
     }
 
-    /// What is promised in the place of `declared`.
+    /// The promises to check instead of `declared`.
     pub(crate) fn promises(self, declared: &Promises) -> Promises {
-        // Nothing but the way of recovery; and what it finds before it has run says nothing.
+        // Only the way of recovery is kept; what may be found before it has run does not matter.
         let least = Promises {
             name_added: Durable::AfterSync,
             name_removed: Durable::AfterSync,
@@ -93,7 +95,7 @@ impl Question {
             Question::OnReturn => Promises { name_added: Durable::OnReturn, name_removed: Durable::OnReturn, ..least },
             Question::Atomic => Promises { names_of_a_moment: true, ..least },
             Question::Named => Promises { rename_never_loses: true, ..least },
-            // Files that change are looked at only where what was durable stays.
+            // Files that change are checked only with `durable_stays`.
             Question::DataFirst => Promises { no_stale_data: true, durable_stays: true, ..least },
             Question::AsItIs => Promises { crash_leaves: CrashLeaves::Leaks, mount_at_once: true, ..least },
             Question::Recovers => least,
@@ -101,7 +103,7 @@ impl Question {
         }
     }
 
-    /// Whether a breach that this oracle finds answers it.
+    /// Whether a breach found by this oracle answers the question.
     pub(crate) fn is_about(self, oracle: Oracle) -> bool {
         match self {
             Question::OnReturn => oracle == Oracle::Durable,

@@ -1,9 +1,9 @@
-//! Runs a script on the real engine, on a disk in virtual time, and keeps all that a power cut could need: every write
-//! with its bytes, its kind and the call that caused it; every completion and every flush; where in that sequence each
-//! call began and returned; and the tree after each call.
+//! Runs a script on the real engine, on a disk in virtual time, and keeps all that the explorer needs: every write with
+//! its bytes, its kind and the call that caused it; every completion and every flush; where in that sequence each call
+//! began and returned; and the tree after each call.
 //!
-//! R1. The same plan gives the same recording, to the byte: time is virtual, and luck comes from the seed.
-//! R2. The tree after each call is that of the model, or the recording fails: an oracle must not learn from a mistake.
+//! R1. The same plan gives the same recording, to the byte: time is virtual, and random choices follow from the seed.
+//! R2. The tree after each call equals the model's, or the recording fails: an oracle must not learn from a bug.
 
 use crate::device::Device;
 use crate::disks::{Disks, Side, Split};
@@ -21,7 +21,7 @@ use std::time::Duration;
 use vfs::{Caller, FileSystem, Refusal};
 use workload::random::{Op, Outcome, Player, compare_trees};
 
-/// Virtual seconds after the last call, so that the syncer writes what it delays (30 s) under the explorer's eyes.
+/// Virtual seconds after the last call, so that the syncer's delayed writes (30 s) are recorded as well.
 const IDLE: Duration = Duration::from_secs(40);
 
 /// A part of a write.
@@ -39,9 +39,9 @@ pub(crate) struct Write {
     pub(crate) at: u64,
     pub(crate) parts: Vec<Part>,
     pub(crate) images: Vec<Image>,
-    /// What each of its sectors adds to a fingerprint.
+    /// The contribution of each of its sectors to a fingerprint.
     pub(crate) adds: Vec<(u64, u128)>,
-    /// Moments that must have happened for it to be durable; `usize::MAX` for never.
+    /// Number of moments after which it is durable; `usize::MAX` for never.
     pub(crate) durable: usize,
 }
 
@@ -52,7 +52,7 @@ impl Write {
     }
 }
 
-/// What happened at the disk, in order.
+/// An event at the disk, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
     Issued(usize),
@@ -61,26 +61,26 @@ pub(crate) enum Moment {
     FlushEnded(Side),
 }
 
-/// A call, and where it stands among the moments.
+/// A call, and its place among the moments.
 pub(crate) struct Call {
-    /// In the words of a script.
+    /// As a line of a script.
     pub(crate) text: String,
     pub(crate) op: Option<Op>,
-    /// It did what it was asked for.
+    /// It succeeded.
     pub(crate) done: bool,
     /// Moments that had happened when it began.
     pub(crate) began: usize,
     /// Moments that had happened when it returned.
     pub(crate) returned: usize,
-    /// Everything is durable when it returns, by what `sync` means.
+    /// Everything is durable when it returns: it is a `sync`.
     pub(crate) syncs: bool,
 }
 
-/// Letters of a call that a line has room for.
+/// Longest text of a call in a line, in characters.
 const SHORT: usize = 72;
 
 impl Call {
-    /// Its text, cut where it is very long.
+    /// Its text, truncated if it is very long.
     pub(crate) fn short(&self) -> String {
         match self.text.char_indices().nth(SHORT) {
             Some((end, _)) => format!("{}…", &self.text[..end]),
@@ -91,27 +91,27 @@ impl Call {
 
 /// A run of a script.
 pub(crate) struct Recording {
-    /// The disks that are in an image.
+    /// How an image is divided among the disks.
     pub(crate) split: Split,
     /// The disk when the set-up was durable.
     pub(crate) base: RamDisk,
-    /// What `base` differs in from the new volume.
+    /// The difference between `base` and the new volume.
     pub(crate) fingerprint: u128,
     pub(crate) writes: Vec<Write>,
     pub(crate) moments: Vec<Moment>,
-    /// When each moment was.
+    /// The time of each moment.
     pub(crate) times: Vec<Time>,
     pub(crate) flushes: u64,
     pub(crate) setup: Vec<Op>,
     pub(crate) calls: Vec<Call>,
-    /// Before the first call, and after each.
+    /// The trees before the first call and after each call.
     pub(crate) trees: Vec<Rc<Tree>>,
-    /// Calls of the engine that had begun when the set-up was done, and when each call of the script had returned:
-    /// what tells which call caused a write.
+    /// Calls of the engine that had begun when the set-up was done, and when each call of the script had returned: they
+    /// attribute each write to a call.
     engine_calls: (u64, Vec<u64>),
 }
 
-/// As on a mount, but with the papers' syncer: a recording is to hold what is written late, and what is in no order.
+/// As on a mount, but with the papers' syncer: a recording must also hold late writes and writes in no order.
 pub(crate) fn engine() -> Engine {
     Engine { syncer: Syncer::OF_THE_PAPERS, ..Engine::default() }
 }
@@ -141,21 +141,21 @@ pub(crate) fn mount(
 /// Makes the recording of a plan on a new volume.
 ///
 /// # Errors
-/// The engine and the model disagree, a call fails where it must not or never ends, or the plan cannot be carried out.
+/// The engine and the model disagree, a call fails unexpectedly or never ends, or the plan cannot be carried out.
 pub(crate) fn record(plan: &Plan, fresh: &RamDisk) -> Result<Recording, Error> {
     guarded(|| Ok::<_, Error>(record_on(plan, fresh, false, |disks| disks))).map_err(Error::Run)?
 }
 
-/// The same on a volume that was used before, of which no model knows what is on it: calls may be refused there, and R2
-/// does not hold.
+/// The same on a volume that was used before, whose contents no model knows: calls may be refused there, and R2 does
+/// not hold.
 ///
 /// # Errors
-/// A call fails where it must not, or the plan cannot be carried out.
+/// A call fails unexpectedly, or the plan cannot be carried out.
 pub(crate) fn record_on_used(plan: &Plan, disk: &RamDisk) -> Result<Recording, Error> {
     record_on(plan, disk, true, |disks| disks)
 }
 
-/// The same as [`record`], with something between the engine and its disks.
+/// The same as [`record`], with `between` inserted between the engine and its disks.
 #[cfg(test)]
 pub(crate) fn record_through(
     plan: &Plan,
@@ -188,9 +188,9 @@ fn record_on(
     recording
 }
 
-/// What a request is, by its number.
+/// What a request of a given number is.
 enum Request {
-    /// Which write; and whether it is durable when complete.
+    /// Which write, and whether it is durable when complete.
     Write(usize, bool),
     Flush(Side),
 }
@@ -200,7 +200,7 @@ struct Run<'a> {
     rt: &'a Rt,
     mounted: &'a Mounted,
     recorder: &'a Recorder,
-    /// The model does not follow, or no longer: the volume was used before, or was full, and models never are.
+    /// The model is not used, or no longer: the volume was used before, or became full, and a model is never full.
     stopped: bool,
 }
 
@@ -241,7 +241,7 @@ impl Run<'_> {
             let done = matches!(outcome, Outcome::Done | Outcome::Attr(_) | Outcome::Time(_));
             let (text, syncs) = (op.to_string(), done && *op == Op::Sync);
             recording.calls.push(Call { text, op: Some(op.clone()), done, began, returned, syncs });
-            // Of a volume that was used before nobody else says what should be there, and most calls are refused.
+            // On a volume that was used before no model says what should be there, and most calls are refused.
             if done || !used {
                 self.keep_tree(&mut recording, &memory)?;
             } else {
@@ -313,7 +313,7 @@ impl Run<'_> {
     }
 }
 
-/// The fingerprint of `base`, of which `events` tell where it differs from `fresh`.
+/// The fingerprint of `base`, which differs from `fresh` only where `events` write.
 fn changed(fresh: &RamDisk, base: &RamDisk, events: &[Event]) -> u128 {
     let mut fingerprint = Fingerprint::default();
     for event in events {
@@ -329,7 +329,8 @@ fn changed(fresh: &RamDisk, base: &RamDisk, events: &[Event]) -> u128 {
 }
 
 impl Recording {
-    /// What happened at a disk that no file system is on. `marks` come as numbers of events, in order, and go as moments.
+    /// A recording of a disk without a file system. `marks` are numbers of events, in order, and are turned into
+    /// moments.
     #[cfg(test)]
     pub(crate) fn of_disk(
         base: RamDisk,
@@ -357,7 +358,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Adds the unmount, and turns the recorder's events, whose reads are of no interest, into moments.
+    /// Adds the unmount, and turns the recorder's events, except reads, into moments.
     fn finish(&mut self, unmount_began: usize, recorder: &Recorder, device: &Device) -> Result<(), Error> {
         let events = recorder.take();
         let text = "(unmount)".to_owned();
@@ -412,7 +413,8 @@ impl Recording {
         Ok(())
     }
 
-    /// A flush makes durable what had completed on the same disk before it began (and no write that completed while it ran).
+    /// A flush makes durable what had completed on the same disk before it began, and no write that completed while it
+    /// ran.
     fn flush(&mut self, side: Side) {
         let (mut completed, mut covered) = (Vec::new(), Vec::new());
         for (i, moment) in self.moments.iter().enumerate() {

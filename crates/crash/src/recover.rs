@@ -1,4 +1,4 @@
-//! What a scheme does after a power cut, and what it writes meanwhile, so that the power can be cut again.
+//! Runs a recovery and logs what it writes, so that the power can be cut again.
 
 use crate::device::Device;
 use crate::disks::{Disks, Side, Split};
@@ -19,7 +19,7 @@ use std::rc::Rc;
 pub(crate) struct Logged {
     /// The disk that it went to.
     side: Side,
-    /// Flushes that had ended when it was issued, of each disk.
+    /// Flushes of each disk that had ended when it was issued.
     epochs: Epochs,
     pub(crate) at: u64,
     pub(crate) image: Image,
@@ -68,7 +68,7 @@ impl Traced {
         std::mem::take(&mut self.log.borrow_mut().writes)
     }
 
-    /// As the engine, or fsck, gets them.
+    /// The disks, as the engine or fsck gets them.
     pub(crate) fn disks(&self) -> Disks {
         let windows = self.split.disks(Rc::new(self.ram.clone()));
         let one = |side, bytes| -> Rc<dyn Disk> { Rc::new(One { of: self.clone(), side, bytes }) };
@@ -119,7 +119,7 @@ impl Disk for One {
             log.writes.push(Logged { side, epochs, at: place, image: part.image.clone() });
             place += part.image.len() as u64;
         }
-        // What is complete on a disk without a volatile cache is durable.
+        // On a disk without a volatile cache a complete write is durable.
         if fua || !self.of.volatile {
             self.next_epoch(&mut log);
         }
@@ -132,7 +132,7 @@ impl Disk for One {
     }
 }
 
-/// Runs fsck on `disks`. Nothing is awaited there that does not answer at once.
+/// Runs fsck on `disks`, which answer at once.
 ///
 /// # Errors
 /// Those of the check.
@@ -154,8 +154,9 @@ pub(crate) fn changes(before: &RamDisk, log: &[Logged]) -> u128 {
     })
 }
 
-/// The prefixes of a recovery, and, of the writes that a volatile cache may hold back at its end, those that lose one or
-/// keep one, or all of one disk: lists of writes that reached their disks, none of them the whole log.
+/// The ways in which a recovery can be interrupted: all prefixes of its writes; and, of the last writes that a volatile
+/// cache may hold back, those that lose one, keep one, or lose all of one disk. Each is a list of writes that reached
+/// their disks, and none is the whole log.
 pub(crate) fn interruptions(log: &[Logged], device: &Device) -> Vec<Vec<Logged>> {
     let mut all = Vec::new();
     for end in 0..log.len() {
@@ -167,7 +168,7 @@ pub(crate) fn interruptions(log: &[Logged], device: &Device) -> Vec<Vec<Logged>>
                 let kept = (0..=end).filter(|at| !waits(&log[*at]) || !lost(*at));
                 kept.map(|at| log[at].clone()).collect()
             };
-            // The newest that waits for a flush alone, and all but the oldest.
+            // Of the writes not flushed yet, all but the newest; and all but the oldest.
             all.push(all_but(&|at| at != end));
             all.push(all_but(&|at| at == oldest));
             if (oldest..end).any(|at| waits(&log[at]) && log[at].side != log[end].side) {

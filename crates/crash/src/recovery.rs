@@ -11,13 +11,13 @@ use ordofs::Mounted;
 use rt::Rt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The ways to bring a volume back.
+/// The ways to recover a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Recovery {
     /// `fsck -p`.
     Fsck,
-    /// None at all: the next mount writes to the volume as it is. A fragment that is in use and marked free would then go
-    /// to two files, so fsck may find leaks before that, and nothing else.
+    /// None: the next mount writes to the volume as it is. A fragment that is in use and marked free would then be
+    /// given to two files, so before that fsck may find leaks and nothing else.
     Mount,
 }
 
@@ -26,7 +26,7 @@ impl Recovery {
         if promises.mount_at_once { Recovery::Mount } else { Recovery::Fsck }
     }
 
-    /// What it is to do, in words.
+    /// What recovery must do, in words.
     pub(crate) fn says(self) -> &'static str {
         match self {
             Recovery::Fsck => "fsck -p ends and repairs all",
@@ -34,8 +34,8 @@ impl Recovery {
         }
     }
 
-    /// The worst that it can begin with, of what the scheme declares to leave. A log is replayed before anything is
-    /// written; what the volume was like before says nothing.
+    /// The worst findings that it may start from, of what the scheme declares to leave. A log is replayed before
+    /// anything is written, so the state of the volume before that does not matter.
     pub(crate) fn limit(self, declared: CrashLeaves) -> Class {
         match self {
             Recovery::Mount if declared != CrashLeaves::Log => allowed(declared).min(Class::Leak),
@@ -44,11 +44,11 @@ impl Recovery {
     }
 }
 
-/// Mounts the volume on `ram` through `disk`, read-write and with its scheme, and unmounts it. Returns the worst that may
-/// be found on it afterwards.
+/// Mounts the volume on `ram` through `disk`, read-write and with its scheme, and unmounts it. Returns the worst class
+/// of finding that is allowed afterwards.
 ///
 /// # Errors
-/// It is not mounted, or not writable, or not unmounted.
+/// The mount fails, is read-only, or cannot be unmounted.
 pub(crate) fn mount_at_once(plan: &Plan, ram: &RamDisk, disk: &Traced) -> Result<Class, Error> {
     let rt = Rt::virtual_time(3);
     let mounted = mount(&rt, ram, disk.disks(), plan.scheme()?, false)?;
@@ -59,13 +59,13 @@ pub(crate) fn mount_at_once(plan: &Plan, ram: &RamDisk, disk: &Traced) -> Result
     unmounted.and(left)
 }
 
-/// What a mount leaves of what it found, once its background work is done: nothing.
+/// What a mount leaves of the leaks that it found, once its background work is done: nothing.
 async fn left_by(mounted: &Mounted) -> Class {
     mounted.leaks_ended().await;
     Class::Nothing
 }
 
-/// Runs `work`; a panic is an answer too.
+/// Runs `work`; a panic becomes an error.
 pub(crate) fn guarded<T, E: ToString>(work: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(answer) => answer.map_err(|error| error.to_string()),

@@ -1,4 +1,4 @@
-//! What an exploration found, as a person and as a program reads it.
+//! The results of an exploration, for people and for programs.
 
 use crate::oracle::Oracle;
 use crate::plan::Plan;
@@ -6,26 +6,26 @@ use crate::record::Recording;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Violations of one oracle that are told; all are counted.
+/// Violations of one oracle that are shown; all are counted.
 pub(crate) const SHOWN_OF_EACH: usize = 5;
 
-/// A broken promise, and how it came about.
+/// A broken promise, with its story.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Violation {
     /// Replays exactly this state.
     pub id: String,
-    /// Which oracle says so.
+    /// The oracle that found it.
     pub oracle: Oracle,
-    /// The scheme declares that this does not happen. Else it declares nothing, and is held to the least that a file
-    /// system must keep.
+    /// The scheme declares that this does not happen. Otherwise it declares nothing, and is checked against the least
+    /// that a file system must keep.
     pub promised: bool,
     /// The promise, in words.
     pub promise: String,
-    /// Which of the scripts of a sweep, from 0.
+    /// Index of the script in a sweep, from 0.
     pub script: u64,
-    /// Moments of the recording that had happened when the power went.
+    /// The cut: number of moments before the power went.
     pub cut: usize,
-    /// Which of the states that were tried at this cut, from 0.
+    /// Index among the states tried at this cut, from 0.
     pub state: u64,
     /// The last call that had begun.
     pub call: String,
@@ -37,17 +37,17 @@ pub struct Violation {
     pub should: String,
     /// What is.
     pub is: String,
-    /// The calls, with where the power went.
+    /// The calls, and where the power went.
     pub calls: Vec<String>,
     /// The undurable writes in the order of issue, with what became of each.
     pub writes: Vec<String>,
-    /// A violation of the same oracle by fewer calls and fewer lost writes, if one was looked for.
+    /// A smaller violation of the same oracle, with fewer calls and fewer lost writes, if shrinking was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shrunk: Option<Box<Violation>>,
 }
 
 impl Violation {
-    /// Its place in the exploration, the same in whatever parts that was done.
+    /// Its position in the exploration, whatever the parts are.
     fn place(&self) -> (u64, usize, u64) {
         (self.script, self.cut, self.state)
     }
@@ -64,7 +64,7 @@ pub struct Report {
     pub workload: String,
     /// Name of the device.
     pub disk: String,
-    /// Where luck began.
+    /// The random seed.
     pub seed: u64,
     /// Writes that the script caused.
     pub writes: u64,
@@ -72,19 +72,19 @@ pub struct Report {
     pub flushes: u64,
     /// Places where the power was cut.
     pub cuts: u64,
-    /// States that there are: cuts times what the device may do to the undurable writes. The largest number stands for more.
+    /// States in total: cuts times what the device may do to the undurable writes. Saturates at the largest number.
     pub exist: u64,
     /// States that were tried.
     pub states: u64,
-    /// Distinct images that were recovered and checked, those of cut recoveries included.
+    /// Distinct images that were recovered and checked, including those of interrupted recoveries.
     pub distinct: u64,
-    /// Distinct images that a cut recovery left, which was begun again; of each way of recovery by itself, so that an image
-    /// may count twice here, and may also be one that a crash left.
+    /// Distinct images that an interrupted recovery left and that were recovered again. Counted for each way of
+    /// recovery, so an image may count twice; a crash may have left it as well.
     pub nested: u64,
-    /// Features that steered scripts reached, each counted once in a row of them.
+    /// Features that steered scripts reached, each counted once per row of scripts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reached: u64,
-    /// How often fsck found what in distinct images.
+    /// How often fsck reported each finding, over distinct images.
     pub findings: BTreeMap<String, u64>,
     /// fsck found nothing worse than leaks.
     pub leaks_only: bool,
@@ -94,14 +94,14 @@ pub struct Report {
     pub violations: Vec<Violation>,
 }
 
-/// What serde asks.
+/// For serde's `skip_serializing_if`.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
 impl Report {
-    /// Of a plan of which nothing was explored: the report of a shard that no script falls to.
+    /// An empty report: that of a shard to which no script falls.
     pub fn nothing(plan: &Plan) -> Report {
         Report {
             scheme: plan.scheme.clone(),
@@ -128,7 +128,7 @@ impl Report {
         Report { writes: recording.writes.len() as u64, flushes: recording.flushes, ..Report::nothing(plan) }
     }
 
-    /// This shard and another one of the same exploration together.
+    /// Merges the reports of two shards of the same exploration.
     pub fn merge(mut self, other: Report) -> Report {
         self.states += other.states;
         self.distinct += other.distinct;
@@ -140,7 +140,8 @@ impl Report {
             *self.findings.entry(name).or_default() += count;
         }
         self.violations.extend(other.violations);
-        // Each part has the first ones of its own; of these the first are those of the whole, whatever the parts (X2).
+        // Each part has its own first violations; the first of these are the first of the whole, whatever the parts
+        // (X2).
         self.violations.sort_by_key(Violation::place);
         let mut shown: BTreeMap<Oracle, usize> = BTreeMap::new();
         self.violations.retain(|violation| {
@@ -151,7 +152,7 @@ impl Report {
         self
     }
 
-    /// Two explorations one after the other, as of the scripts of a sweep.
+    /// Adds the report of the next exploration, as for the scripts of a sweep.
     pub fn and(mut self, next: Report) -> Report {
         self.writes += next.writes;
         self.flushes += next.flushes;

@@ -1,5 +1,5 @@
-//! That the disk of a log has a cache and flushes of its own matters: a log that is flushed on the wrong disk is convicted,
-//! and would not be on disks of which one flush serves both.
+//! A separate log disk has its own cache and flushes, and that matters: a log that is flushed on the wrong disk is
+//! detected, and would not be on disks that share one flush.
 
 use crate::device::Device;
 use crate::disks::{Disks, Side};
@@ -13,7 +13,7 @@ use disk::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart};
 use std::rc::Rc;
 use workload::script;
 
-/// A disk whose flush is that of others; so is one after a write that is to be durable when it completes.
+/// A disk whose flushes go to other disks, including the one after a write that must be durable when it completes.
 #[derive(Clone)]
 struct Flushes {
     disk: Rc<dyn Disk>,
@@ -59,7 +59,7 @@ fn flushing(disk: Rc<dyn Disk>, others: &[&Rc<dyn Disk>]) -> Rc<dyn Disk> {
     Rc::new(Flushes { disk, others: others.iter().map(|disk| (*disk).clone()).collect() })
 }
 
-/// A wrong engine: where the log's disk should be flushed, the volume's is.
+/// A wrong engine: it flushes the volume's disk instead of the log's.
 fn the_wrong_disk(disks: Disks) -> Disks {
     let volume = disks.volume.clone();
     disks.with(Side::Log, |log| flushing(log, &[&volume]))
@@ -93,6 +93,6 @@ fn a_log_that_is_flushed_on_the_wrong_disk_is_convicted() {
     assert!(convicted.violations.iter().any(|found| found.lost.iter().any(|lost| lost.contains("of the log's disk"))));
     let missed = explored("sata", |disks| the_wrong_disk(one_flush_for_both(disks)));
     assert_eq!(missed.violations, [], "such disks hide it");
-    // Where nothing is lost that is complete, no flush matters.
+    // On a device that loses nothing that is complete, no flush matters.
     assert_eq!(explored("plp", the_wrong_disk).violations, []);
 }

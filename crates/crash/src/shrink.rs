@@ -1,4 +1,4 @@
-//! From a violation to its smallest form: the fewest calls, then the fewest lost writes.
+//! Shrinks a violation: the fewest calls first, then the fewest lost writes.
 
 use crate::explore::explore_with;
 use crate::id::Id;
@@ -11,21 +11,21 @@ use std::ops::Range;
 use workload::random::Op;
 use workload::script::Script;
 
-/// States that each shorter script is given to show the same violation.
+/// States that are tried for each shorter script.
 const STATES: u64 = 1500;
-/// Shorter scripts that are tried at most.
+/// Most shorter scripts that are tried.
 const TRIES: usize = 120;
 
-/// A violation of the same oracle, by fewer calls and fewer lost writes. It has an id of its own.
+/// A violation of the same oracle, with fewer calls and fewer lost writes. It has its own id.
 ///
 /// # Errors
-/// See [`Error`]; the engine has failed before it was cut.
+/// See [`Error`]; a run failed before its power was cut.
 pub fn shrink(plan: &Plan, violation: &Violation) -> Result<Violation, Error> {
     let mut best = (plan.clone(), violation.clone());
     let mut memory = Memory::default();
     let mut tries = 0;
-    // Half of what is left at a time, then ever less (Zeller and Hildebrandt, TSE 2002, section 3, without complements).
-    // Calls first, then what prepares them: a call that goes makes its preparation needless.
+    // Leave out half of what is left at a time, then ever less (Zeller and Hildebrandt, TSE 2002, section 3, without
+    // complements). Calls first, then their preparation, which a removed call makes needless.
     let mut run = best.0.script.steps().count().div_ceil(2);
     while run > 0 {
         let mut again = false;
@@ -39,7 +39,7 @@ pub fn shrink(plan: &Plan, violation: &Violation) -> Result<Violation, Error> {
                 (best, again) = (found, true);
             }
         }
-        // At the last, a call may be needless since a later one is gone.
+        // At the end, a call may have become needless because a later one is gone.
         if run > 1 || !again || tries >= TRIES {
             run /= 2;
         }
@@ -49,7 +49,7 @@ pub fn shrink(plan: &Plan, violation: &Violation) -> Result<Violation, Error> {
     Ok(fewest_lost(&plan, id.moments(), id.fates(), found.oracle)?.unwrap_or(found))
 }
 
-/// The script without some of its steps, which are counted from the beginning of the set-up.
+/// The script without some of its steps, counted from the beginning of the set-up.
 fn without(script: &Script, leave_out: &Range<usize>) -> Script {
     let keep = |ops: &[Op], before: usize| -> Vec<Op> {
         ops.iter().enumerate().filter(|(i, _)| !leave_out.contains(&(before + i))).map(|(_, op)| op.clone()).collect()
@@ -65,7 +65,7 @@ fn without(script: &Script, leave_out: &Range<usize>) -> Script {
 
 fn try_script(plan: &Plan, script: Script, violation: &Violation, memory: &mut Memory) -> Option<(Plan, Violation)> {
     let plan = Plan { script, states: STATES, shard: Shard::WHOLE, looks_for: Some(violation.oracle), ..plan.clone() };
-    // A script that cannot run without what was left out is no shorter way to the violation.
+    // A script that cannot run without what was left out does not count.
     let report = explore_with(&plan, memory, &Counters::default()).ok()?;
     let same = report.violations.into_iter().find(|found| found.oracle == violation.oracle)?;
     Some((plan, same))

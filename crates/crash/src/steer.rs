@@ -1,9 +1,10 @@
-//! Goes on from scripts that reached something: of what a row has run, scripts that led the scheme to a feature that none
-//! before them did are kept, and every other script is one of them with a few changes.
+//! Steers random scripts by what they reach: in each row, scripts that led the scheme to a feature that none before
+//! them reached are kept, and every other script is a variation of one of them.
 //!
-//! G1. A row's scripts depend on the plan's seed and on the row's own scripts only. So a sweep says the same with any number
-//!     of threads, and an id, which holds the calls of a script that was varied, needs no corpus.
-//! G2. Only the run of the script is watched, never a recovery: there are thousands of those, and they reach the same.
+//! G1. A row's scripts depend on the plan's seed and on the row's own scripts only. So a sweep gives the same results
+//!     with any number of threads, and an id, which holds the calls of a varied script, needs no corpus.
+//! G2. Only the run of the script is observed, never a recovery: there are thousands of those, and they reach the same
+//!     features.
 
 use crate::sweep::Case;
 use rt::Rng;
@@ -14,11 +15,11 @@ use std::rc::Rc;
 use workload::script::random::vary;
 
 thread_local! {
-    /// What the run on this thread reaches.
+    /// The features that the run on this thread reaches.
     static REACHED: Rc<RefCell<Reached>> = Rc::default();
 }
 
-/// The scheme, with a scout before it.
+/// The scheme, behind a scout that observes it.
 pub(crate) fn watched(scheme: Rc<dyn buf::Scheme>) -> Rc<dyn buf::Scheme> {
     REACHED.with(|reached| {
         reached.borrow_mut().begin();
@@ -43,13 +44,13 @@ impl Steering {
         }
     }
 
-    /// The next case: `fresh`, or one that was kept with a few changes, on its own volume.
+    /// The next case: `fresh`, or a variation of one that was kept, on its own volume.
     pub(crate) fn next(&mut self, fresh: Case) -> Case {
         let n = self.corpus.len() as u64;
         if n == 0 || self.rng.chance(1, 2) {
             return fresh;
         }
-        // The newest are likelier: what they reached was harder to reach.
+        // Newer ones are preferred: what they reached was harder to reach.
         let pick = |rng: &mut Rng| rng.below(n).max(rng.below(n)) as usize;
         let (one, other) = (pick(&mut self.rng), pick(&mut self.rng));
         let parent = &self.corpus[one];
@@ -59,7 +60,7 @@ impl Steering {
         if script.calls.is_empty() { fresh } else { Case { script, shape: Some(shape.clone()) } }
     }
 
-    /// Keeps `case`, which has just run, if it reached something new. How much that was.
+    /// Keeps `case`, which has just run, if it reached something new. Returns how many new features.
     pub(crate) fn learn(&mut self, case: Case) -> usize {
         let before = self.reached.len();
         REACHED.with(|reached| self.reached.extend(reached.borrow().now()));

@@ -1,4 +1,4 @@
-//! A violation as a story: the calls, the writes and what became of them, what should be, what is.
+//! Tells a violation as a story: the calls, the writes and what became of them, what should be, what is.
 
 use crate::disks::Side;
 use crate::fate::Fate;
@@ -50,7 +50,7 @@ pub(crate) fn tell(
     }
 }
 
-/// The calls in order, with where the power went.
+/// The calls in order, and where the power went.
 fn calls(recording: &Recording, cut: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for (call, number) in recording.calls.iter().zip(1..).take_while(|(call, _)| call.began <= cut) {
@@ -91,7 +91,7 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// Whether the scheme promises what the oracle asked for, and in which words.
+/// Whether the scheme promises what the oracle checked, and in which words.
 fn promise(oracle: Oracle, promises: &Promises) -> (bool, String) {
     let when = |durable| match durable {
         Durable::OnReturn => "when the call returns",

@@ -1,4 +1,4 @@
-//! What fsck may find after a power cut, by what a scheme declares.
+//! Classes of fsck findings, and which of them a scheme may leave after a power cut.
 
 use buf::CrashLeaves;
 use fsck::{Finding, Severity};
@@ -10,9 +10,10 @@ pub enum Class {
     /// Nothing was found.
     Nothing,
     /// What soft updates leave (McKusick and Ganger 1999): space, inodes or links that are marked used and are not, and
-    /// counters, which a mount takes anew from the maps. The volume may be written as it is.
+    /// counters, which a mount recomputes from the maps. The volume may be written to as it is.
     Leak,
-    /// Maps that are behind what the inodes say: nothing is lost, but they must be mended before the volume is written.
+    /// Maps that are stale against the inodes: nothing is lost, but they must be repaired before the volume is written
+    /// to.
     Behind,
     /// Something that a crash must never leave.
     Damage,
@@ -39,12 +40,13 @@ pub(crate) fn allowed(leaves: CrashLeaves) -> Class {
     }
 }
 
-/// How bad this is. Severity is whether a repair loses something; this is whether to write before the repair would.
+/// The class of a finding. Its severity is whether a repair loses something; its class is whether the volume may be
+/// written to before a repair.
 pub(crate) fn classify(finding: &Finding, severity: Severity) -> Class {
     match finding {
         // More names than links: the next unlink would free a file that still has a name.
         Finding::LinkCount { found, right, .. } if found < right => Class::Damage,
-        // A name that leads to nothing, however easily it is taken away, was shown to somebody.
+        // A name that leads to an unallocated inode, however easily it is removed, was visible.
         Finding::EntryToEmpty { .. } | Finding::DirectorySize { .. } | Finding::InodeHash { .. } => Class::Damage,
         _ if severity == Severity::Manual => Class::Damage,
         _ if leaks(finding) => Class::Leak,
@@ -52,17 +54,18 @@ pub(crate) fn classify(finding: &Finding, severity: Severity) -> Class {
     }
 }
 
-/// Whether soft updates may leave this, where a repair loses nothing by it.
+/// Whether soft updates may leave this, if its repair loses nothing.
 fn leaks(finding: &Finding) -> bool {
     match finding {
         // An inode that is in use and marked free would be given to a second file.
         Finding::FragmentsLeaked { .. } | Finding::InodeMap { in_use: 0, .. } => true,
-        // A directory has two names while it moves, and its `..` agrees with one of them; else that is told as well.
+        // A directory has two names while it moves, and its `..` agrees with one of them; otherwise fsck reports that
+        // as well.
         Finding::LinkCount { .. } | Finding::ExtraName { .. } => true,
         Finding::Unreferenced { .. } | Finding::DirectoryUnconnected { .. } | Finding::EmptyDirectory { .. } => true,
-        // In a tree that no path leads to, and that is being freed; elsewhere it is not repaired without being asked for.
+        // Only in a tree that is unreachable and being freed; elsewhere its repair needs a confirmation.
         Finding::EntryUnallocated { .. } => true,
-        // Of a file that reaches into indirect blocks, and was growing or being cut.
+        // Of a file with indirect blocks that was growing or being truncated.
         Finding::BlockCount { .. } | Finding::SizeBeyondBlocks { .. } | Finding::IndirectBeyondSize { .. } => true,
         Finding::GroupCounts { .. } | Finding::Summary { .. } | Finding::Totals { .. } => true,
         Finding::PendingFrees { .. } => true,

@@ -3,7 +3,7 @@ use Class::{Behind, Damage, Leak};
 use Severity::{Manual, Preen};
 use std::collections::BTreeSet;
 
-/// Every finding, as it is told, and how bad it is. By the list of what soft updates may leave (the specification's section
+/// Every finding, with its text and its class, by the list of what soft updates may leave (the specification's section
 /// on the states of the disk after a crash).
 fn table() -> Vec<(Finding, Severity, Class)> {
     let x = String::new;
@@ -91,7 +91,7 @@ fn no_finding_is_forgotten() {
     assert_eq!(told, all);
 }
 
-/// What asks a question is no leak, whatever it is called.
+/// A finding whose repair needs a confirmation is not a leak, whatever its name.
 #[test]
 fn what_asks_a_question_is_damage() {
     for (finding, ..) in table() {

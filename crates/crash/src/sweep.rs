@@ -1,9 +1,9 @@
-//! Many scripts, and many threads.
+//! Explores many scripts, with many threads.
 //!
-//! W1. One script is split among threads by image, many scripts by rows of scripts. Either way the parts are disjoint and
-//!     make the same whole with any number of threads (X4), to the byte.
-//! W2. Scripts next to each other begin alike, and leave many of the same images. So a row of them has one memory, and
-//!     what a sweep calls distinct is distinct within a row. With a memory for each thread the count would depend on the
+//! W1. One script is split among threads by image, many scripts by rows of scripts. Either way the parts are disjoint
+//!     and give the same whole with any number of threads (X4), to the byte.
+//! W2. Neighbouring scripts begin alike, and leave many of the same images. So a row of them shares one memory, and
+//!     "distinct" in a sweep means distinct within a row. With a memory for each thread the count would depend on the
 //!     threads.
 
 use crate::explore::explore_with;
@@ -21,9 +21,9 @@ use workload::script::Script;
 /// A script of a sweep.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// What runs.
+    /// The script.
     pub script: Script,
-    /// On which volume, where it is made for one; that of the plan otherwise.
+    /// The volume it was generated for, if any; otherwise the plan's.
     pub shape: Option<Shape>,
 }
 
@@ -33,7 +33,7 @@ impl From<Script> for Case {
     }
 }
 
-/// Scripts that go to one part in a row; of those that are steered, which learn from each other, more.
+/// Scripts in a row, which one thread explores; more if they are steered, since those learn from each other.
 const ROW: u64 = 32;
 const STEERED_ROW: u64 = 512;
 
@@ -49,11 +49,11 @@ pub fn explore_on(plan: &Plan, jobs: u32, counters: &Counters) -> Result<Report,
     Ok(reports.fold(first, Report::merge))
 }
 
-/// Explores the cases of `range` with `jobs` threads; the plan's shard takes its rows of them. `None` if that leaves
-/// none.
+/// Explores the cases of `range` with `jobs` threads; the plan's shard takes its rows of them. `None` if that leaves no
+/// script.
 ///
 /// # Errors
-/// The first of any script, which is named.
+/// The first error of any script, with the script's name.
 pub fn sweep(
     plan: &Plan,
     cases: &(dyn Fn(u64) -> Case + Sync),
@@ -87,11 +87,11 @@ fn rows(
         };
         let Case { script, shape } = case.clone();
         let plan = Plan { script, shape: shape.unwrap_or(plan.shape.clone()), shard: Shard::WHOLE, ..plan.clone() };
-        // Images of volumes that differ have nothing in common, and their fingerprints could be the same.
+        // Images of different volumes are unrelated, and their fingerprints could be equal.
         if last.as_ref() != Some(&plan.shape) {
             (memory, last) = (Memory::default(), Some(plan.shape.clone()));
         }
-        // A script that was made for its volume, or varied, is found by nothing but its calls.
+        // A script that was generated for its volume, or varied, is identified by its calls only.
         let name = || match case.shape {
             Some(_) => Id::new(&plan, 0, Fates(Vec::new())).to_string(),
             None => plan.script.name.clone(),
@@ -112,7 +112,7 @@ fn rows(
     Ok(whole)
 }
 
-/// Runs `work` for each part of `shard`, one thread a part, and gives the answers in the order of the parts.
+/// Runs `work` for each part of `shard`, one thread per part, and returns the results in the order of the parts.
 fn in_parts<T: Send>(
     shard: Shard,
     jobs: u32,

@@ -1,5 +1,5 @@
-//! A sync ends though others never stop, under every scheme to be lived with; and what was there when it began is on
-//! the disk then.
+//! A sync ends though other callers never stop, under every scheme for everyday use; and what was there when it began
+//! is then on the disk.
 
 use crate::device::Device;
 use crate::disks::{Disks, Split};
@@ -35,7 +35,7 @@ async fn never_stop(fs: Rc<ordofs::Fs>, rt: Rt, stop: Rc<Cell<bool>>) {
 
 #[test]
 fn a_sync_ends_though_others_never_stop() {
-    // Those for study let the queue grow as far as memory goes, as their authors did; a sync waits for all of it.
+    // Schemes for study let the queue grow as far as memory allows, as their authors did; a sync waits for all of it.
     for scheme in schemes::to_use().map(|scheme| scheme.name) {
         let (device, rt) = (Device::by_name("scsi94").unwrap(), Rt::virtual_time(5));
         let honest = |name| honest(name, &Settings::default()).unwrap();

@@ -1,8 +1,9 @@
-//! What a file system shows: every name, every file, its bytes. Taken from the live file system after each call, and
+//! What a file system shows: every name, every file, its bytes. Read from the live file system after each call, and
 //! from a recovered one after a power cut.
 //!
-//! T1. A file is known by its inode number and generation, so that the oracles can follow it through names.
-//! T2. Of a file beyond [`WHOLE_MAX`] bytes only the first bytes of each stretch are kept. Every other byte counts.
+//! T1. A file is identified by inode number and generation, so that the oracles can follow it through its names.
+//! T2. Of a file larger than [`WHOLE_MAX`] only the first bytes of each stretch are kept. Of a smaller one every byte
+//!     counts.
 
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
@@ -17,7 +18,7 @@ const WHOLE_MAX: u64 = 256 << 10;
 const STRETCH: u64 = 64 << 10;
 const SAMPLE: u32 = 4096;
 
-/// A file, for as long as its inode is not used again.
+/// Identifies a file until its inode is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileId {
     /// Inode number.
@@ -40,7 +41,7 @@ impl From<&Attr> for FileId {
     }
 }
 
-/// What a file is, but for its names.
+/// A file, without its names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct File {
     /// Kind, and the number of a device.
@@ -51,22 +52,22 @@ pub(crate) struct File {
     pub(crate) owner: (u32, u32),
     /// BSD flags.
     pub(crate) flags: u32,
-    /// Names that the inode counts.
+    /// Link count of the inode.
     pub(crate) nlink: u32,
     /// Bytes; 0 for directories.
     pub(crate) size: u64,
     /// Allocated units of 512 bytes; 0 for directories.
     pub(crate) sectors: u64,
-    /// What is stored: pieces by offset (T2). The target of a symbolic link is its contents.
+    /// The contents: pieces by offset (T2). For a symbolic link, its target.
     pub(crate) contents: Rc<Vec<(u64, Bytes)>>,
     /// Extended attributes.
     pub(crate) xattrs: BTreeMap<Vec<u8>, Bytes>,
-    /// What a directory names, without the dots.
+    /// The entries of a directory, without the dots.
     pub(crate) names: BTreeMap<Vec<u8>, FileId>,
 }
 
 impl File {
-    /// There are only zeroes from `offset` up to `end`, as far as is known (T2).
+    /// Whether there are only zeroes from `offset` up to `end`, as far as is known (T2).
     pub(crate) fn is_zero_between(&self, offset: u64, end: u64) -> bool {
         self.contents.iter().all(|(from, piece)| {
             let within = |at: u64| at.saturating_sub(*from).min(piece.len() as u64) as usize;
@@ -96,7 +97,7 @@ impl File {
 }
 
 impl File {
-    /// The same but for names, counts, and zeroes that were at the end.
+    /// Equal except for names, counts, and zeroes at the end.
     fn leaks_into(&self, is: &File) -> bool {
         let kept = || is.contents.iter().all(|(at, piece)| self.bytes(*at, piece.len()).as_ref() == Some(piece));
         let cut = || is.size < self.size && self.is_zero_between(is.size, self.size) && kept();
@@ -184,19 +185,19 @@ impl Tree {
         Ok(())
     }
 
-    /// What a name in a directory means.
+    /// The file that a name in a directory refers to.
     pub(crate) fn entry(&self, dir: FileId, name: &[u8]) -> Option<FileId> {
         self.files.get(&dir)?.names.get(name).copied()
     }
 
-    /// Where a file has a name: the directory, and the name there. A directory has one, and the root none.
+    /// Where a file is named: the directory, and the name there. A directory has one place, and the root none.
     pub(crate) fn place_of(&self, id: FileId) -> Option<(FileId, Vec<u8>)> {
         self.files.iter().find_map(|(dir, file)| {
             file.names.iter().find(|(_, named)| **named == id).map(|(name, _)| (*dir, name.clone()))
         })
     }
 
-    /// The names of every file but the root: its directory and the name there.
+    /// The names of every file except the root: its directory and the name there.
     pub(crate) fn names_of(&self) -> FxHashMap<FileId, Vec<(FileId, Vec<u8>)>> {
         let mut all: FxHashMap<FileId, Vec<(FileId, Vec<u8>)>> = FxHashMap::default();
         for (dir, file) in &self.files {
@@ -207,7 +208,7 @@ impl Tree {
         all
     }
 
-    /// The path of a directory, `/` at its end.
+    /// The path of a directory, ending in `/`.
     pub(crate) fn path(&self, dir: FileId) -> String {
         let mut path = String::new();
         let mut at = dir;
@@ -223,7 +224,7 @@ impl Tree {
         format!("/{path}")
     }
 
-    /// A path for a file, by whatever name comes first.
+    /// A path of a file, by its first name.
     pub(crate) fn path_of(&self, id: FileId) -> String {
         let named = self.files.iter().find_map(|(dir, file)| {
             file.names.iter().find(|(_, named)| **named == id).map(|(name, _)| (*dir, name.clone()))
@@ -235,7 +236,7 @@ impl Tree {
         }
     }
 
-    /// The same tree, whichever inode a recovery took for `lost+found`.
+    /// Whether the trees are equal, whichever inode a recovery took for `lost+found`.
     pub(crate) fn alike(&self, other: &Tree) -> bool {
         self == other || self.with_lost_as(FileId::NONE) == other.with_lost_as(FileId::NONE)
     }
@@ -251,8 +252,8 @@ impl Tree {
         tree
     }
 
-    /// Whether this is `repaired` but for what a repair takes away without loss: links and space that are counted and not
-    /// there, and zeroes at the end of a file that ended in a hole.
+    /// Whether this equals `repaired` except for what a repair removes without loss: links and space that are counted
+    /// and not there, and zeroes at the end of a file that ended in a hole.
     pub(crate) fn leaks_into(&self, repaired: &Tree) -> bool {
         let same = |(id, was): (&FileId, &File)| {
             repaired.files.get(id).is_some_and(|is| was.leaks_into(is) && is.names == was.names)
@@ -294,7 +295,7 @@ impl Tree {
     }
 }
 
-/// The file of a log, in the root directory.
+/// Whether this is the file of a log, in the root directory.
 fn is_log(name: &[u8]) -> bool {
     [ondisk::suj::NAME, ondisk::redo::FILE].iter().any(|log| log.as_bytes() == name)
 }
@@ -319,7 +320,7 @@ async fn names<F: FileSystem>(fs: &F, node: NodeId) -> Result<Vec<Vec<u8>>> {
     }
 }
 
-/// None where the format has no place for them.
+/// Empty if the format has no extended attributes.
 async fn xattrs<F: FileSystem>(fs: &F, node: NodeId) -> Result<Vec<Vec<u8>>> {
     match fs.listxattr(node).await {
         Err(vfs::Error::Refused(vfs::Refusal::NotSupported)) => Ok(Vec::new()),
@@ -334,7 +335,7 @@ async fn contents<F: FileSystem>(fs: &F, node: NodeId, size: u64) -> Result<Vec<
     }
     if size <= WHOLE_MAX {
         let mut segments = fs.read(node, 0, size as u32).await?;
-        // A copy: a slice would keep the cache's block, and all of a world that is gone, alive.
+        // A copy: a slice would keep the cache's block alive, and with it the whole cache of a dropped mount.
         let whole =
             if segments.len() == 1 { Bytes::copy_from_slice(&segments.remove(0)) } else { segments.concat().into() };
         pieces.push((0, whole));

@@ -1,11 +1,11 @@
-//! What comes of one image: is it recovered as declared, what tree is there then, does the volume still work. A function
-//! of the image alone, so it is found out once for each (V1).
+//! The verdict on one image: is it recovered as declared, which tree results, does the volume still work? It depends on
+//! the image alone, so it is computed once for each image (V1).
 //!
 //! V1. Images are known by their fingerprints. Many crashes leave the same image, and many images recover to the same
-//!     one: what needs the recovered image only is found out once for each of those.
+//!     one: what depends on the recovered image only is computed once for each of those.
 //! V2. A panic in recovery is a breach like any other, and does not end the exploration.
-//! V3. A volume that may be mounted at once may be given to fsck as well: both ways are gone, each is cut, and they end in
-//!     the same tree. Otherwise whoever is careful would lose what the careless keep.
+//! V3. A volume that may be mounted at once may also be given to fsck: both ways are tried, each is cut, and they must
+//!     end in the same tree. Otherwise fsck could lose what a mount keeps.
 
 use crate::oracle::{Breach, Oracle};
 use crate::plan::held_to;
@@ -25,12 +25,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use vfs::Kind;
 
-/// What came of an image.
+/// The verdict on an image.
 #[derive(Clone)]
 pub(crate) struct Verdict {
-    /// The tree after recovery, if it came to that.
+    /// The tree after recovery, if recovery ended.
     pub(crate) tree: Option<Rc<Tree>>,
-    /// What is wrong whatever was promised of the tree.
+    /// A breach that does not depend on what was promised about the tree.
     pub(crate) breach: Option<Rc<Breach>>,
     /// The worst that fsck found.
     pub(crate) worst: Class,
@@ -39,7 +39,7 @@ pub(crate) struct Verdict {
 /// The tree of a recovered image, and what is wrong with it.
 type Settled = (Option<Rc<Tree>>, Option<Rc<Breach>>);
 
-/// Verdicts by image. Serves many scripts in a row, as long as volume, scheme and device are the same.
+/// Verdicts by image. Reusable for many scripts in a row, as long as volume, scheme and device are the same.
 pub struct Memory {
     rt: Rt,
     /// The worst that a crash may leave.
@@ -48,14 +48,14 @@ pub struct Memory {
     recovery: Recovery,
     images: FxHashMap<u128, Verdict>,
     recovered: FxHashMap<(Recovery, u128), Settled>,
-    /// What came of the images of cut recoveries, by their fingerprints, when the same recovery began again.
+    /// Results of interrupted recoveries that were begun again, by the fingerprint of the image that they left.
     cut: FxHashMap<(Recovery, u128), Settled>,
     trees: FxHashMap<u128, Rc<Tree>>,
-    /// Images that were recovered and checked, those of cut recoveries included.
+    /// Images that were recovered and checked, including those of interrupted recoveries.
     pub(crate) distinct: u64,
-    /// Cut recoveries that were run.
+    /// Recoveries of images that an interrupted recovery left.
     pub(crate) nested: u64,
-    /// How often fsck found what, over all distinct images.
+    /// How often fsck reported each finding, over all distinct images.
     pub(crate) findings: BTreeMap<&'static str, u64>,
 }
 
@@ -76,7 +76,7 @@ impl Default for Memory {
     }
 }
 
-/// Images that are remembered before all are forgotten; a tree, which many share, takes a few kilobytes.
+/// Images that are remembered before all are dropped; a tree, which many share, takes a few kilobytes.
 const REMEMBERED: usize = 1 << 20;
 const TREES: usize = 1 << 15;
 
@@ -91,12 +91,12 @@ struct Recovered {
 }
 
 impl Memory {
-    /// The promises that all images are held to.
+    /// Sets the promises that all images are checked against.
     pub(crate) fn hold_to(&mut self, promises: &Promises) {
         (self.leaves, self.recovery) = (held_to(promises), Recovery::of(promises));
     }
 
-    /// Forgets images when there are too many; a sweep goes on as if it had just begun.
+    /// Drops all images when there are too many; a sweep then goes on as if it had just begun.
     pub(crate) fn bound(&mut self) {
         if self.images.len() + self.cut.len() > REMEMBERED || self.trees.len() > TREES {
             self.images = FxHashMap::default();
@@ -106,18 +106,18 @@ impl Memory {
         }
     }
 
-    /// The verdict on an image that was seen before.
+    /// The verdict on an image, if it is known.
     pub(crate) fn known(&self, fingerprint: u128) -> Option<&Verdict> {
         self.images.get(&fingerprint)
     }
 
-    /// Whether an image was counted, by a crash or by a recovery that was cut.
+    /// Whether an image was counted, as left by a crash or by an interrupted recovery.
     fn is_counted(&self, fingerprint: u128) -> bool {
         let cut = |how| self.cut.contains_key(&(how, fingerprint));
         self.images.contains_key(&fingerprint) || cut(Recovery::Fsck) || cut(Recovery::Mount)
     }
 
-    /// Finds out.
+    /// Computes the verdict on a new image.
     pub(crate) fn find_out(&mut self, plan: &Plan, fingerprint: u128, disk: RamDisk, bad: &[u64]) -> Verdict {
         self.distinct += u64::from(!self.is_counted(fingerprint));
         let mut verdict = self.found_by(self.recovery, plan, fingerprint, disk.snapshot(), bad);
@@ -128,7 +128,7 @@ impl Memory {
         verdict
     }
 
-    /// What one way of recovery comes to, cut and uncut.
+    /// The result of one way of recovery, with its interruptions.
     fn found_by(&mut self, how: Recovery, plan: &Plan, fingerprint: u128, disk: RamDisk, bad: &[u64]) -> Verdict {
         let before = disk.snapshot();
         match self.recover(how, plan, fingerprint, disk, bad, how == self.recovery) {
@@ -147,7 +147,7 @@ impl Memory {
         }
     }
 
-    /// V3: what is wrong when the same image is repaired, and not mounted as it is.
+    /// V3: what is wrong when the same image is repaired instead of being mounted.
     fn by_fsck_too(
         &mut self,
         plan: &Plan,
@@ -165,8 +165,8 @@ impl Memory {
         })
     }
 
-    /// Recovers the image on `disk` in one of the ways. `strict` holds what fsck finds there to what the scheme declares; a
-    /// mount is always held to it.
+    /// Recovers the image on `disk` in one of the ways. With `strict`, the findings of fsck are checked against what
+    /// the scheme declares; for a mount they always are.
     fn recover(
         &mut self,
         how: Recovery,
@@ -211,7 +211,7 @@ impl Memory {
         Ok(Recovered { fingerprint: fingerprint ^ changes(&before, &log), disk, log, worst, left })
     }
 
-    /// What needs the recovered image only: its tree, whether a second recovery changes it, whether it works.
+    /// What depends on the recovered image only: its tree, whether a second recovery changes it, whether it works.
     fn settled(&mut self, how: Recovery, plan: &Plan, recovered: Recovered) -> Settled {
         let Recovered { fingerprint, disk, left, .. } = recovered;
         if let Some(known) = self.recovered.get(&(how, fingerprint)) {
@@ -279,7 +279,7 @@ impl Memory {
         Ok(self.trees.entry(tree.digest()).or_insert_with(|| Rc::new(tree)).clone())
     }
 
-    /// Cuts the recovery whose writes are `log` at every one of them, begins it again, and compares what comes of it.
+    /// Cuts the recovery whose writes are `log` at each of them, begins it again, and compares the resulting trees.
     fn cut_again(
         &mut self,
         how: Recovery,
@@ -310,13 +310,13 @@ impl Memory {
         None
     }
 
-    /// What comes of a recovery that was cut and left this image. Many cuts leave the same (V1).
+    /// The result of recovering the image that an interrupted recovery left. Many interruptions leave the same (V1).
     fn begun_again(&mut self, how: Recovery, plan: &Plan, fingerprint: u128, disk: RamDisk) -> Settled {
         if let Some(known) = self.cut.get(&(how, fingerprint)) {
             return known.clone();
         }
         self.nested += 1;
-        // A crash without a recovery may have left it, too, and then it was counted.
+        // A crash may have left the same image, too; then it was counted already.
         self.distinct += u64::from(!self.is_counted(fingerprint));
         let found = match self.recover(how, plan, fingerprint, disk, &[], false) {
             Err((breach, _)) => (None, Some(Rc::new(breach))),

@@ -1,4 +1,4 @@
-//! The volume that every script begins with.
+//! The volume with which every script begins.
 
 use crate::disks::{Disks, Split};
 use crate::record::{honest, mount};
@@ -12,27 +12,28 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use vfs::{FileSystem, Name};
 
-/// Bytes of garbage that a new disk repeats.
+/// Length of the garbage that is repeated over a new disk, in bytes.
 const GARBAGE: usize = 32 * 1024;
 
 thread_local! {
-    /// The last one that was made: scripts come in rows with the same.
+    /// The last volume that was made: neighbouring scripts have the same one.
     static LAST: RefCell<Option<(Shape, Split, Needs, RamDisk)>> = const { RefCell::new(None) };
 }
 
 /// What a scheme needs of its volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Needs {
-    /// The flag by which a system knows that a crash does not make it unfit to be written.
+    /// The superblock flag by which a mount knows that it may write to the volume after a crash.
     mount_at_once: bool,
     /// A file for its log.
     log: Option<LogKind>,
 }
 
-/// A new volume of a shape for a scheme, and the disk of its log where that is another, on a disk that was used before: what nobody initialises is garbage, as it is in life.
+/// A new volume of a shape for a scheme, with the disk of its log if that is separate, on a disk that was used before:
+/// what is not initialised is garbage, as on a real disk.
 ///
 /// # Errors
-/// There is no volume of this shape.
+/// The shape is not possible.
 pub(crate) fn fresh(shape: &Shape, split: Split, scheme: &dyn Scheme) -> Result<RamDisk, Error> {
     let needs =
         Needs { mount_at_once: scheme.declares().mount_at_once, log: scheme.wants_log().filter(|_| !split.has_log()) };
@@ -48,7 +49,7 @@ pub(crate) fn fresh(shape: &Shape, split: Split, scheme: &dyn Scheme) -> Result<
     Ok(ram)
 }
 
-/// newfs leaves a directory for snapshots, which the model knows nothing of: it goes.
+/// newfs makes a directory for snapshots, which the model does not know: it is removed.
 fn make(shape: &Shape, split: Split, needs: Needs) -> Result<RamDisk, Error> {
     let (rt, ram, size) = (Rt::virtual_time(0), RamDisk::new(split.size()), split.size());
     let mut garbage = vec![0; GARBAGE];

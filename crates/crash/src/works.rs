@@ -1,4 +1,4 @@
-//! The second program, which uses a volume after its recovery.
+//! The second program: uses a volume after its recovery.
 
 use crate::record::{honest, mount};
 use crate::recover::{Traced, check};
@@ -10,12 +10,12 @@ use fsck::Mode;
 use rt::Rt;
 use vfs::{Caller, FileSystem, Kind, Mode as Bits, Name};
 
-/// Directories in which the second program works, at most.
+/// Most directories in which the second program works.
 const DIRECTORIES: usize = 8;
 
-/// The second program: a file made, written and removed in each directory, and an orderly unmount, after which fsck finds
-/// nothing worse than `left`. Where that is nothing, a scheme serves that has no bugs of its own; where leaks may be left, it
-/// must be one that may write to such a volume.
+/// The second program: makes, writes and removes a file in each directory and unmounts; then fsck must find nothing
+/// worse than `left`. If that is nothing, a scheme without bugs of its own does; if leaks may be left, it must be a
+/// scheme that may write to such a volume.
 pub(crate) fn works(plan: &Plan, disk: &RamDisk, tree: &Tree, left: Class) -> Result<(), Error> {
     let (rt, disk) = (Rt::virtual_time(2), disk.snapshot());
     let traced = Traced::of(plan, disk.clone(), &[]);
@@ -59,7 +59,7 @@ async fn work<F: FileSystem>(fs: &F, tree: &Tree) -> vfs::Result<()> {
             fs.forget(dir, 1);
         }
         match outcome {
-            // A full volume is no fault of the crash.
+            // A full volume is not the fault of the crash.
             Err(vfs::Error::Refused(vfs::Refusal::NoSpace | vfs::Refusal::NotPermitted)) | Ok(()) => {}
             Err(error) => return Err(error),
         }

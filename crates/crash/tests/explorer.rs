@@ -1,4 +1,4 @@
-//! What the explorer promises of itself: X2 and X4 of its head.
+//! Tests X2 and X4 of the head of the crate.
 
 use crash::{
     Counters, DEVICES, Device, Id, Oracle, Plan, Report, Shard, Torn, Violation, explore, explore_on, shrink, sweep,
@@ -11,7 +11,7 @@ fn plan(scheme: &str, script: &str, device: &str) -> Plan {
     plan
 }
 
-/// Images that several parts have found each for itself are counted by each of them.
+/// An image that several parts found counts in each of them.
 fn but_for_distinct(report: Report) -> Report {
     Report { distinct: 0, nested: 0, findings: Default::default(), ..report }
 }
@@ -47,7 +47,7 @@ fn shards_together_are_the_whole() {
     let all = explore(&whole).unwrap();
     assert!(parts.iter().all(|part| part.states > 0 && part.states < all.states));
     assert_eq!(parts.iter().map(|part| part.states).sum::<u64>(), all.states);
-    // An image that a cut recovery left, too, is counted once where one shard meets both.
+    // An image that an interrupted recovery left, too, is counted once where one shard meets both.
     let here = |report: &Report| report.distinct - report.nested;
     let apart = parts.iter().map(here).sum::<u64>();
     assert!((here(&all)..=here(&all) + all.nested).contains(&apart), "{apart} and {}", here(&all));
@@ -86,7 +86,7 @@ fn an_id_leads_to_the_same_violation() {
         assert!(!report.violations.is_empty(), "{device}");
         for found in &report.violations {
             let again = found.id.parse::<Id>().unwrap().replay().unwrap().unwrap();
-            // How many states came before it, the replay cannot know.
+            // A replay cannot know how many states came before this one.
             let again = Violation { script: found.script, state: found.state, ..again };
             assert_eq!(&again, found);
         }
@@ -106,9 +106,9 @@ fn what_async_breaks_is_shown_in_three_calls() {
     }
 }
 
-/// A disk may lose the sector that it was writing. Each state that breaks a promise has such a sector, the violation says
-/// what could not be read, and nothing panics: fsck ends at an inode, and asks before it takes a copy of the superblock.
-/// Where the disk keeps its sectors, the same script is cleared.
+/// A disk may lose the sector that it was writing. Each state that breaks a promise has such a sector, the violation
+/// says what could not be read, and nothing panics: fsck fails at an inode, and asks before it uses a copy of the
+/// superblock. On a disk that keeps its sectors, the same script passes.
 #[test]
 fn a_sector_that_cannot_be_read_is_told_and_no_panic() {
     let whole = plan("sync", "rename", "scsi94");

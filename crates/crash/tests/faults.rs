@@ -1,4 +1,4 @@
-//! One fault a run, a sample of each: an error or the truth, and a lie only where the format cannot tell.
+//! Fault injection, a sample of each fault: an error or the truth, and a lie only where the format cannot detect it.
 
 use crash::faults::{Class, Effect, Report, campaign, replay};
 use crash::{Counters, Device, Plan};
@@ -35,14 +35,14 @@ fn a_fault_is_told_or_harmless_or_seen_and_else_the_format_cannot_show_it() {
     }
     let whole = whole.expect("six reports");
     for cell in &whole.cells {
-        // A disk that says that it failed is never the beginning of a lie.
+        // A failure that the disk reports never leads to a lie.
         assert!(cell.lie == 0 || !cell.effect.is_told(), "{cell:?}");
         let hashed = ["superblock", "group", "summary", "inodes"].contains(&cell.kind.as_str());
         let damaged = matches!(cell.effect, Effect::Rot | Effect::ReadRot | Effect::RestBit | Effect::RestSector);
         assert!(cell.lie == 0 || !(hashed && damaged), "{cell:?}");
     }
     assert!(whole.lies.iter().all(|lie| lie.excused));
-    // The oracle does see what is wrong: nobody can miss a write of data that never came.
+    // The oracle does see wrong data: a lost write of data is always noticed.
     assert!(whole.lies.iter().any(|lie| lie.effect == Effect::Lost && lie.kind == "data"), "{:?}", whole.lies);
     assert!(whole.error > 100 && whole.seen > 100 && whole.truth > 100, "{whole}");
 }

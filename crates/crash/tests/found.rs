@@ -1,5 +1,5 @@
-//! Scripts that convicted soft updates, each with the rule that was missing: the script is clear now, and shows a violation
-//! again without that rule. Those of which no rule was missing went round one.
+//! Scripts that found bugs in soft updates, each with the rule that was missing: the script passes now, and shows a
+//! violation again without that rule. Some of the bugs were not a missing rule but a path that bypassed one.
 
 mod common;
 
@@ -25,7 +25,7 @@ const BOTH: [&str; 2] = ["softupdates", "suj"];
 
 const SMALL: Shape = shape(Format::Ufs2, 4096, 512, 8);
 
-/// One that lies beside this file.
+/// A script in a file beside this one.
 macro_rules! case {
     ($name:literal, $shape:expr, $rule:literal) => {
         Case {
@@ -38,7 +38,7 @@ macro_rules! case {
     };
 }
 
-/// In the texts below `L7x200` stands for `L7` and 200 times x.
+/// In the texts, `L7x200` stands for `L7` followed by 200 times x.
 const CASES: [Case; 13] = [
     case!("shrinks-and-grows", shape(Format::Ufs2, 8192, 1024, 16), "cut-run"),
     case!("shrinks-and-grows-32k", shape(Format::Ufs2, 32768, 4096, 16), "cut-run"),
@@ -109,7 +109,7 @@ const CASES: [Case; 13] = [
     },
 ];
 
-/// Writes long names out.
+/// Expands long names.
 fn long_names(text: &str) -> String {
     let mut written = String::new();
     for part in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {

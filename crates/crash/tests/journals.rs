@@ -1,6 +1,6 @@
-//! The journals keep what they declare: every script that comes ready and sequences of one operation, on the honest
-//! devices, with the power cut everywhere. What a crash leaves is worth nothing before the log was replayed; then nothing is
-//! wrong. A replay that is cut and begun again, and `fsck -p`, come to the same tree.
+//! The journals keep what they declare: every ready-made script and sequences of one operation, on the honest devices,
+//! with the power cut everywhere. Before the log is replayed, the volume may be inconsistent; afterwards nothing is
+//! wrong. A replay that is interrupted and begun again, and `fsck -p`, end in the same tree.
 
 mod common;
 
@@ -29,8 +29,8 @@ fn plan(scheme: &str, settings: &str, script: Script, device: &Device) -> Plan {
     plan
 }
 
-/// Scripts, how many states of each, and of how many images one whose recovery is cut, too. Each of the runs takes another
-/// part of the sequences, and the two of a case share the lists of bugs.
+/// Scripts, how many states of each, and one in how many images has its recovery cut as well. Each run takes another
+/// part of the sequences, and the two runs of a case share the lists of bugs.
 fn sets(run: usize) -> Vec<(Vec<Script>, u64, u32)> {
     let bugs = script::bugs().into_iter().chain(script::ufs()).skip(run % 2).step_by(2).collect();
     let single = ace::sequences(&ace::Bounds::length(1)).skip(run).step_by(2 * CASES.len()).collect();
@@ -42,7 +42,7 @@ fn explored(run: usize, (scheme, settings): (&str, &str), device: &Device) -> Ve
     for (scripts, states, recovery_cuts) in sets(run) {
         for script in scripts {
             let name = script.name.clone();
-            // Every other script goes on for a while, so that bufs leave by themselves.
+            // Every other script has pauses, so that bufs are written by the syncer.
             let pauses = reports.len() % 2 == 1;
             let plan = Plan { states, recovery_cuts, pauses, ..plan(scheme, settings, script, device) };
             let report = explore_with(&plan, &mut memory, &Counters::default());
@@ -75,7 +75,7 @@ fn a_replay_leaves_nothing_wrong_in_any_mode() {
     assert!(distinct > 3_000 && nested > 300, "{distinct} images, {nested} recoveries cut");
 }
 
-/// Each rule is convicted when it is dropped.
+/// Each rule is detected when it is dropped.
 #[test]
 fn rules_that_are_dropped_are_missed() {
     let sata = Device::by_name("sata").expect("it comes ready");
@@ -105,7 +105,7 @@ fn rules_that_are_dropped_are_missed() {
     }
 }
 
-/// The write-ahead rule shows where bufs go home before time is up for their transaction: at a sync.
+/// The write-ahead rule shows where bufs are written in place before their transaction is due: at a sync.
 #[test]
 fn bufs_that_go_home_before_the_log_are_convicted() {
     let text = "# Directories come and go, and a sync follows at once.\n\nmkdir d 755\nmkdir d/old 755\nsync\n---\n\
@@ -116,7 +116,7 @@ fn bufs_that_go_home_before_the_log_are_convicted() {
         let mut plan = Plan { states: 2000, recovery_cuts: 0, enough: 1, ..plan(scheme, settings, script, sata) };
         let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).expect("it can be explored");
         assert!(report.violations.is_empty(), "{scheme} {settings}: {:?}", report.violations);
-        // Durable on return, each call is in the log before the sync comes.
+        // With durability on return, each call is in the log before the sync comes.
         if settings.contains("=sync") || settings.contains("group") {
             continue;
         }

@@ -1,4 +1,5 @@
-//! Volumes that live on through power cuts, and what such lives and random scripts have found: each was a violation once.
+//! Volumes that live on through power cuts, and what these tests and random scripts have found: each was a violation
+//! once.
 
 mod common;
 
@@ -7,7 +8,7 @@ use ondisk::{Endian, Format};
 use std::time::Duration;
 use workload::script::Script;
 
-/// Twenty cuts in a quarter of an hour. `ordo crash --cuts 200 --hours 2` is the whole of it.
+/// Twenty cuts in a quarter of an hour. `ordo crash --cuts 200 --hours 2` is the full test.
 fn life(scheme: &str, disk: &str, without: Option<&str>) -> Endured {
     let device = Device::by_name(disk).expect("it comes ready");
     let mut plan = Plan { states: 10, seed: 7, ..Plan::new(scheme, Script::default(), device) };
@@ -34,7 +35,7 @@ fn a_rule_that_is_dropped_ends_a_life() {
     assert!(!lived.report.violations.is_empty() && lived.report.cuts < 20, "{lived:?}");
 }
 
-/// What was wrong; the script; on which disk, from which seed. With time between the calls, and without.
+/// What was wrong; the script; the disk; the seed. Run with pauses between the calls, and without.
 const FOUND: &[(&str, &str, &str, u64)] = &[
     (
         "a file that was rolled back ended in a hole: it was cut into one",
@@ -193,7 +194,7 @@ fn what_was_found_is_not_found_again() {
     let schemes = ["softupdates", "suj"];
     let wrong = common::by_two(FOUND.len() * schemes.len() * 2, |at| {
         let ((what, script, disk, seed), scheme) = (FOUND[at / 2 / schemes.len()], schemes[at / 2 % schemes.len()]);
-        // Of names as long as that there are two in 512 bytes.
+        // Two names of this length fill 512 bytes.
         let script = script.replace("LONG", &"n".repeat(200));
         let script = Script::parse("found", &script).unwrap_or_else(|error| panic!("{what}: {error:?}"));
         let device = Device::by_name(disk).expect("it comes ready");
@@ -205,8 +206,8 @@ fn what_was_found_is_not_found_again() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What was wrong with `block-journal`: the script, `data=`, the disk, the volume, the states that showed it, of which so many
-/// recoveries were cut, and the seed.
+/// What was wrong with `block-journal`: the script, `data=`, the disk, the volume, the states that showed it, one in
+/// how many recoveries was cut, and the seed.
 type Journaled = (&'static str, &'static str, &'static str, &'static str, Shape, u64, u32, u64);
 
 const fn ufs2(mib: u64, bsize: u32) -> Shape {

@@ -1,7 +1,8 @@
-//! A scheme after whose crash the volume may be mounted and written at once: what the explorer asks of it.
+//! A scheme after whose crash the volume may be mounted and written to at once: what the explorer requires of it.
 //!
-//! No scheme that comes ready promises that. `Claims` stands for one: the conventional order with another declaration, and,
-//! where it is to keep its word, with each map durable before what points to what was taken from it.
+//! No ready-made scheme promises that. `Claims` stands for one: the conventional order with another declaration, and,
+//! in the variant that keeps its promise, with each map durable before anything that points to what was allocated from
+//! it.
 
 use buf::{Answer, Cache, CrashLeaves, Must, Op, Promises, Scheme, Step};
 use crash::{Device, Oracle, Plan, Report, explore};
@@ -9,7 +10,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use workload::script::Script;
 
-/// `sync`, which declares that what it leaves may be written at once. What is not passed on, `sync` leaves to the trait.
+/// `sync`, declaring that what it leaves may be written to at once. Methods that are not forwarded are the trait's
+/// defaults, as in `sync`.
 struct Claims {
     inner: Rc<dyn Scheme>,
     leaves: CrashLeaves,
@@ -58,21 +60,22 @@ fn explored(leaves: CrashLeaves, maps_first: bool) -> Report {
     explore(&Plan { mutilate: Some(Arc::new(mutilate)), ..plan }).unwrap()
 }
 
-/// `sync` leaves maps behind: a mount would give what is in use to a second file. Declaring as much does not help.
+/// `sync` leaves stale maps: a mount would allocate what is in use to a second file. The declaration alone does not
+/// help.
 #[test]
 fn maps_that_are_behind_are_no_leaks() {
     for leaves in [CrashLeaves::Leaks, CrashLeaves::Counts] {
         let report = explored(leaves, false);
         let first = &report.violations[0];
         assert_eq!(first.oracle, Oracle::Structure);
-        // The inode is there and its mark is not. A mount that looks for leaks goes by the marks, so it stays.
+        // The inode is there and its mark is not. A mount that looks for leaks reads the marks, so the leak stays.
         assert_eq!(first.should, "what fsck finds after the mount: no worse than: nothing");
         assert_eq!(first.is, "inode 4: 0 bytes without a name");
         assert!(!report.leaks_only);
     }
 }
 
-/// What is left then are leaks. The volume is mounted with them, and repaired with them, and both are cut: they end alike.
+/// Only leaks are left then. The volume is mounted with them, and repaired with them, and both are cut: both end alike.
 #[test]
 fn leaks_are_mounted_and_repaired_alike() {
     let report = explored(CrashLeaves::Leaks, true);
@@ -83,7 +86,7 @@ fn leaks_are_mounted_and_repaired_alike() {
     }
 }
 
-/// The declaration decides how an image is recovered, and nothing else: the same scheme is cleared by what it does declare.
+/// The declaration decides only how an image is recovered: the same scheme passes with the declaration that is true.
 #[test]
 fn the_same_order_is_cleared_where_fsck_comes_first() {
     let script = Script::parse("claims", SCRIPT).unwrap();

@@ -1,7 +1,7 @@
-//! Seeded bugs (C8): an explorer that does not find them finds nothing.
+//! Seeded bugs (C8): an explorer that does not detect them cannot be trusted.
 //!
-//! Every mutant of `sync` runs through the scripts that come ready until one convicts it. One that none convicts is
-//! either no bug, and does not belong in the list, or shows where the explorer is blind.
+//! Every mutant of `sync` runs through the ready-made scripts until one detects it. If none does, the mutant is not a
+//! bug and does not belong in the list, or it shows a blind spot of the explorer.
 
 mod common;
 
@@ -10,10 +10,10 @@ use schemes::{Mutant, MutantSpec, mutants};
 use std::sync::Arc;
 use workload::script::{self, Script};
 
-/// States that a mutant gets for each script.
+/// States that are tried per script for a mutant.
 const STATES: u64 = 600;
 
-/// Those of which `tests/sync.rs` clears `sync` itself. What takes its time comes late: large files.
+/// The scripts on which `tests/sync.rs` tests `sync` itself. Slow ones, with large files, come last.
 fn scripts() -> Vec<Script> {
     let mut ufs = script::ufs();
     ufs.sort_by_key(|script| ["u20", "u04"].iter().position(|slow| script.name == *slow).map_or(0, |late| late + 1));
@@ -25,7 +25,7 @@ fn plan(script: &Script, device: &str) -> Plan {
     Plan { states: STATES, enough: 1, recovery_cuts: 0, ..plan }
 }
 
-/// Where and by what it is convicted.
+/// The script and the oracle that detect it.
 fn convicted(spec: &MutantSpec, scripts: &[Script]) -> Option<(String, Oracle)> {
     let mut memory = Memory::default();
     scripts.iter().find_map(|script| {
@@ -52,7 +52,7 @@ fn every_seeded_bug_is_convicted() {
     assert!(missed.len() * 20 <= specs.len(), "{} of {} missed: {missed:#?}", missed.len(), specs.len());
 }
 
-/// Nobody flushes. That is a bug where the cache is volatile, and none where it is not.
+/// The disk is never flushed. That is a bug if its cache is volatile, and none if it is not.
 #[test]
 fn a_cache_that_nobody_flushes_is_convicted_where_it_is_volatile() {
     let run = |script: &Script, device: &str| -> Report {

@@ -1,7 +1,7 @@
-//! The schemes that leave the order to the disk's queue keep what they declare: scripts that come ready, and sequences of
-//! calls on directories, with the power cut everywhere. Rules that are dropped are missed.
+//! The schemes that leave the order to the disk's queue keep what they declare: ready-made scripts, and sequences of
+//! calls on directories, with the power cut everywhere. Dropped rules are detected.
 //!
-//! In every run each scheme meets a part of the scripts on each honest device; `ordo crash` has the whole
+//! In every run each scheme is tested with a part of the scripts on each honest device; `ordo crash` runs all of them
 //! (docs/schemes/ordered.md).
 
 mod common;
@@ -55,7 +55,7 @@ fn they_keep_what_they_declare() {
     must_be_silent(reports.into_iter().flatten());
 }
 
-/// Calls on one directory lean on what calls on another one have sent (C3 and C4 of `schemes::Chains`).
+/// Calls on one directory rely on the writes that calls on another one have sent (C3 and C4 of `schemes::Chains`).
 #[test]
 fn calls_on_directories_lean_on_one_another() {
     let space = Space::new(2);
@@ -69,7 +69,8 @@ fn calls_on_directories_lean_on_one_another() {
     must_be_silent(reports.into_iter().flatten());
 }
 
-/// A move between directories is many writes. One that follows it, and another directory's fsync, met its older half.
+/// A move between directories is many writes. A later move, and another directory's fsync, found only half of them
+/// done.
 #[test]
 fn a_directory_that_moves_again_is_whole() {
     let scripts = [
@@ -82,7 +83,7 @@ fn a_directory_that_moves_again_is_whole() {
     }
 }
 
-/// The repair makes `lost+found`, in an inode that a file had of which nothing was durable: it is not that file.
+/// The repair makes `lost+found` in an inode whose earlier file was never durable: it is not that file.
 #[test]
 fn a_new_lost_and_found_is_no_file_of_the_script() {
     let text = "# A file without a name, and then another one.\n\ncreate a\nwrite a 0 4096\ncreate c\ncreate b\n";
@@ -90,14 +91,14 @@ fn a_new_lost_and_found_is_no_file_of_the_script() {
     must_be_silent([explore(&plan("flag-part-cb", script, "sata", 2000), &mut Memory::default())]);
 }
 
-/// Fourteen names fill seven pieces of 512 bytes. What moves here gets one of its own, beyond the end.
+/// Fourteen names fill seven pieces of 512 bytes. The name that moves here gets a new piece, beyond the end.
 fn beyond_the_end() -> Script {
     let text = "# A file moves beyond the end of a directory.\n\nmkdir d 755\ncreate x\n\
         create d/{1..14}{x*200}\n---\nrename x d/new{x*200}\n";
     Script::parse("beyond", text).expect("a script")
 }
 
-/// The block with the name is on its way before the size is: what is cleared then must follow both.
+/// The block with the name is in flight before the size is: the write that clears the old name must follow both.
 #[test]
 fn a_file_that_moves_beyond_the_end_of_a_directory_has_a_name() {
     for scheme in ["flag-part-nr-cb", "chains-cb", "chains", "chains-barrier-cb"] {
@@ -144,7 +145,7 @@ fn rules_that_are_dropped_are_missed() {
     }
 }
 
-/// The same writes in no order: what the others are for.
+/// The same writes in no order: shows what the ordered schemes prevent.
 #[test]
 fn without_an_order_a_volume_may_be_beyond_repair() {
     let plan = plan("flag-ignore-nr-cb", script::find("mixed").expect("it comes ready"), "sata", 400);

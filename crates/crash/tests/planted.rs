@@ -1,25 +1,25 @@
-//! Two bugs that were planted on purpose, one in the allocator and one in rename: each is found, brought down to a few
-//! calls, and explained. The running system looks right with both.
+//! Two planted bugs, one in the allocator and one in rename: each is found, shrunk to a few calls, and explained.
+//! Without a crash the system works correctly with both.
 //!
-//! They are behind the feature `planted` of `ufs` and `ffs`, which only the tests of this crate ask for (the last test
-//! sees to that), and in a thread that asks for one. No other build has them: `cargo tree -p ordo -e features,normal`
-//! names no `planted`.
+//! They are behind the feature `planted` of `ufs` and `ffs`, which only the tests of this crate enable (the last test
+//! checks that), and only in a thread that enables one. No other build has them: `cargo tree -p ordo -e
+//! features,normal` names no `planted`.
 
 use crash::{Device, Id, Oracle, Plan, Report, Violation, explore, shrink};
 use std::path::Path;
 use ufs::planted::{Bug, plant};
 use workload::script::Script;
 
-/// Calls that may be left of a script.
+/// Most calls that may be left of a script.
 const FEW: usize = 3;
 
-/// A file's fragment has to move, as another file's lies behind it; its old place is what the next file is given.
+/// A file's fragment has to move, because another file's is behind it; its old place is given to the next file.
 const FRAGMENTS: &str = "\
     create a\n write a 0 512\n create b\n write b 0 512\n create c\n\
     ---\n\
     create d\n write a 512 1024\n write c 0 512\n fsync c\n unlink d\n fsync a\n sync";
 
-/// A file gets another name, and more happens.
+/// A file is renamed, followed by other calls.
 const NAMES: &str = "\
     create a\n write a 0 600\n create b\n mkdir d\n\
     ---\n\
@@ -35,7 +35,7 @@ fn explored(plan: &Plan, bug: Option<Bug>) -> Report {
     explore(plan).unwrap()
 }
 
-/// Finds the bug, brings it down, and gives its smallest form.
+/// Finds the bug, and returns the shrunk violation.
 fn found_and_shrunk(text: &str, bug: Bug) -> Violation {
     let plan = plan(text);
     let clean = explored(&plan, None);
@@ -50,7 +50,7 @@ fn found_and_shrunk(text: &str, bug: Bug) -> Violation {
     small
 }
 
-/// It says by what it is judged, what was lost, what should be and what is; and its id leads to it again, as long as the
+/// The violation names the oracle, what was lost, what should be and what is; and its id reproduces it as long as the
 /// bug is there.
 fn explained(small: &Violation, bug: Bug) {
     assert!(small.promised && !small.promise.is_empty() && !small.calls.is_empty());
@@ -62,7 +62,7 @@ fn explained(small: &Violation, bug: Bug) {
         id.replay()
     };
     assert_eq!(again(Some(bug)).unwrap().as_ref(), Some(small));
-    // Without it the state is right, or the run has another number of writes there and no such state.
+    // Without the bug the state is right, or the run has another number of writes and no such state.
     assert!(!matches!(again(None), Ok(Some(_))));
 }
 
@@ -80,7 +80,7 @@ fn a_rename_that_clears_the_old_name_first_is_found() {
     assert_eq!(small.oracle, Oracle::Rename);
 }
 
-/// A bug must not get into a build that is used.
+/// A planted bug must not get into a build that is used.
 #[test]
 fn nobody_else_asks_for_the_planted_bugs() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -1,5 +1,5 @@
-//! Random scripts: most rules of soft updates that are dropped are found by them alone; what they say does not depend on threads;
-//! an id leads back to what they found.
+//! Random scripts: most dropped rules of soft updates are found by them alone; the results do not depend on threads; an
+//! id reproduces what they found.
 
 mod common;
 
@@ -24,10 +24,10 @@ fn plan(scheme: &str) -> Plan {
     Plan { states: 60, recovery_cuts: 0, enough: 1, ..Plan::new(scheme, Script::default(), device) }
 }
 
-/// Rules that 300 scripts of 60 states each are not shown to reach: others find them (`softupdates.rs`, `found.rs`).
+/// Rules that 300 scripts of 60 states each do not reach: other tests detect them (`softupdates.rs`, `found.rs`).
 const NOT_BY_CHANCE: [&str; 3] = ["inodes-initialised", "renamed-above", "same-name"];
 
-/// A rule, and the kind of scripts that looks at it.
+/// A rule, and the profile of scripts that tests it.
 const RULES: &[(&str, Profile)] = &[
     ("inode-marked", Profile::Names),
     ("block-allocation", Profile::Sizes),
@@ -61,7 +61,7 @@ fn a_rule_that_is_dropped_is_found_by_random_scripts_alone() {
 
 #[test]
 fn what_they_say_does_not_depend_on_threads_and_steering_is_repeated() {
-    // Nothing keeps order: there is something to say.
+    // `async` keeps no order, so there are violations.
     let plan = Plan { states: 12, enough: usize::MAX, ..plan("async") };
     let on = |plan: &Plan, jobs| explored(plan, None, 70, jobs);
     let one = on(&plan, 1);

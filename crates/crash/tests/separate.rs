@@ -1,5 +1,5 @@
-//! A journal keeps what it declares with its log on a disk of its own: each honest device twice, with the power cut
-//! everywhere for both at once, and each disk's cache and flushes its own.
+//! A journal keeps what it declares with its log on a separate disk: each honest device twice, with the power cut
+//! everywhere for both at once, and each disk with its own cache and flushes.
 
 mod common;
 
@@ -56,13 +56,13 @@ fn a_log_on_a_disk_of_its_own_loses_nothing_that_was_promised() {
     assert!(told.is_empty(), "{} violations: {}", told.len(), told.join("\n"));
 }
 
-/// The write-ahead rule is one between two disks there.
+/// The write-ahead rule then is a rule between two disks.
 #[test]
 fn a_rule_that_is_dropped_is_missed() {
     let sata = Device::by_name("sata").expect("it comes ready");
     let (wafs, file) = (("wafs", "logmode", "async"), ("journal-file", "logmode", "async"));
     let blocks = ("block-journal", "data", "ordered");
-    // With a log that is written late the syncer comes before it.
+    // With a log that is written late the syncer writes first.
     let dropped = [
         (wafs, "log-before-buf", "mixed", "300"),
         (wafs, "home-before-reclaim", "mixed", "1"),

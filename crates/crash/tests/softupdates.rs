@@ -1,13 +1,13 @@
-//! `softupdates` and `suj` keep what they declare: every script that comes ready and every sequence of one operation, on
-//! every honest device, with the power cut everywhere. The raw image has leaks and nothing worse; a mount takes them all
-//! back, by a scan or from the journal; `fsck -p` comes to the same tree.
+//! `softupdates` and `suj` keep what they declare: every ready-made script and every sequence of one operation, on
+//! every honest device, with the power cut everywhere. The raw image has leaks and nothing worse; a mount reclaims them
+//! all, by a scan or from the journal; `fsck -p` ends in the same tree.
 
 mod common;
 
 use crash::{Counters, DEVICES, Device, Memory, Plan, Report, explore_with};
 use workload::script::{self, Script, ace};
 
-/// Scripts, how many states of each, and of how many images one whose recovery is cut, too.
+/// Scripts, how many states of each, and one in how many images has its recovery cut as well.
 type Sets = Vec<(Vec<Script>, u64, u32)>;
 
 fn sets() -> Sets {
@@ -63,7 +63,7 @@ fn holds(scheme: &str, sets: fn() -> Sets) {
     assert!(told.is_empty(), "{} violations: {}", told.len(), told.join("\n"));
 }
 
-/// The rules that a script of a few calls shows; each is convicted when it is dropped.
+/// The rules that a script of a few calls shows; each is detected when it is dropped.
 #[test]
 fn rules_that_are_dropped_are_missed() {
     let sata = DEVICES.iter().find(|device| device.name == "sata").expect("it comes ready");

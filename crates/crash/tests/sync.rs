@@ -1,25 +1,25 @@
-//! `sync` keeps what it declares: every script that comes ready and every sequence of one operation, on every honest
-//! device, with the power cut everywhere (C1 to C6, the part of every commit).
+//! `sync` keeps what it declares: every ready-made script and every sequence of one operation, on every honest device,
+//! with the power cut everywhere (C1 to C6, the part of every commit).
 //!
-//! All subsets of up to ten undurable writes are tried where the states of a script have room for them, torn writes, and
-//! recoveries that are cut: all of them on the known bugs of other file systems.
+//! All subsets of up to ten undurable writes are tried where a script's budget of states allows, torn writes, and
+//! interrupted recoveries: all of them on the known bugs of other file systems.
 
 mod common;
 
 use crash::{Counters, DEVICES, Device, Memory, Plan, Report, explore_with};
 use workload::script::{self, Script, ace};
 
-/// Distinct images that are recovered and checked, at least.
+/// Fewest distinct images that must be recovered and checked.
 const DISTINCT: u64 = 100_000;
 
-/// Scripts, the states that each gets, and which recoveries are cut (one in so many).
+/// Scripts, the states for each, and which recoveries are cut (one in so many).
 struct Set {
     scripts: Vec<Script>,
     states: u64,
     recovery_cuts: u32,
 }
 
-/// Those whose recoveries are all cut come first, before their images are known by other scripts.
+/// The scripts whose recoveries are all cut come first, before other scripts have made their images known.
 fn sets() -> Vec<Set> {
     let set = |scripts, states, recovery_cuts| Set { scripts, states, recovery_cuts };
     let single = ace::sequences(&ace::Bounds::length(1)).collect();
@@ -58,7 +58,7 @@ fn sync_keeps_what_it_declares() {
     assert!(distinct >= DISTINCT && nested > 0, "only {distinct} distinct images, {nested} recoveries cut");
 }
 
-/// Behind twelve blocks a new one of a directory is reached through an indirect block, which must be durable, too.
+/// After twelve blocks, a new block of a directory is reached through an indirect block, which must be durable, too.
 #[test]
 fn names_behind_an_indirect_block_are_durable_on_return() {
     let text = "# A directory grows behind its indirect block.\n\nmkdir d 755\n\

@@ -1,14 +1,14 @@
-//! How many requests a second the model serves: `cargo run --release -p ordo-drive --example speed [DRIVE [REQUESTS]]`.
+//! Requests per second that the model serves: `cargo run --release -p ordo-drive --example speed [DRIVE [REQUESTS]]`.
 //!
-//! The workload is the one that the reference simulator was timed with: open arrivals, exponential with a mean of 15 ms;
-//! two thirds reads; sizes exponential with a mean of 8 blocks, in multiples of 8; 20 % sequential, 30 % local (normal,
-//! deviation 40,000 blocks), the rest anywhere; and the same with all of them anywhere.
+//! The workload is the one with which the reference simulator was timed: open arrivals, exponential with a mean of 15
+//! ms; two thirds reads; sizes exponential with a mean of 8 blocks, in multiples of 8; 20 % sequential, 30 % local
+//! (normal, deviation 40,000 blocks), the rest anywhere; and the same with all of them anywhere.
 
 use std::error::Error;
 
 use drive::{Drive, Lbn, Ms, Op, Profile, Request};
 
-/// Numbers from a seed (SplitMix64).
+/// Random numbers from a seed (SplitMix64).
 struct Luck(u64);
 
 impl Luck {
@@ -29,7 +29,7 @@ impl Luck {
         -mean * (1.0 - self.unit()).ln()
     }
 
-    /// The sum of twelve numbers is near enough to normal.
+    /// The sum of twelve uniform numbers is close enough to normal.
     fn normal(&mut self, deviation: f64) -> f64 {
         ((0..12).map(|_| self.unit()).sum::<f64>() - 6.0) * deviation
     }

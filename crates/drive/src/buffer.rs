@@ -1,11 +1,11 @@
 //! The drive's buffer: segments, each with one run of blocks.
 //!
 //! B1. A segment holds the blocks `start` to `end`, no more than it has room for: when `end` moves on, `start` follows.
-//! B2. A block is in the buffer only when its whole sector has passed, or all of it has come over the bus.
+//! B2. A block is in the buffer only when its whole sector has passed the head, or all of it has come over the bus.
 
 use crate::profile::Cache;
 
-/// What a segment is for at the moment.
+/// Current use of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Empty,
@@ -21,7 +21,7 @@ pub(crate) struct Segment {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) state: State,
-    /// Higher is more recent.
+    /// Higher means more recently used.
     pub(crate) used: u64,
     pub(crate) used_by_write: bool,
     /// The first block that no read of this stream wanted to be prefetched.
@@ -39,7 +39,7 @@ impl Segment {
         self.start < end && first < self.end
     }
 
-    /// Forgets what it held and begins anew.
+    /// Empties the segment and starts it at `at`.
     pub(crate) fn restart(&mut self, at: u64, state: State) {
         (self.start, self.end, self.limit, self.state) = (at, at, at, state);
     }
@@ -83,7 +83,7 @@ impl Buffer {
         self.clock > 0 && self.segments[index].used == self.clock
     }
 
-    /// The segment for a read of the blocks `first` to `end`, when no write has the mechanism.
+    /// Chooses the segment for a read of the blocks `first` to `end`, when no write occupies the mechanism.
     pub(crate) fn for_read(&self, cache: &Cache, first: u64, end: u64) -> (usize, Hit) {
         let mut best = (u32::MAX, u64::MAX, 0, Hit::None);
         for (index, segment) in self.segments.iter().enumerate() {
@@ -121,8 +121,8 @@ impl Buffer {
         (rank, Hit::None)
     }
 
-    /// The segment for a write of the blocks `first` to `end` that does not join another, when no write has the
-    /// mechanism.
+    /// Chooses the segment for a write of the blocks `first` to `end` that does not join another, when no write
+    /// occupies the mechanism.
     pub(crate) fn for_write(&self, cache: &Cache, first: u64, end: u64) -> usize {
         if cache.dedicated_write_segment {
             return 0;

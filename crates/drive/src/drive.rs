@@ -1,4 +1,4 @@
-//! The drive as its users see it: checked requests in, moments out.
+//! The public interface of a drive: checked requests in, completion times out.
 
 use crate::disk::{Disk, Recorded};
 use crate::error::RequestError;
@@ -8,11 +8,11 @@ use crate::request::{Completion, Op, Options, Request};
 use crate::ssd::Ssd;
 use crate::units::{Lbn, Ms};
 
-/// A drive in virtual time. Time is the caller's: each call says when it happens.
+/// A drive in virtual time. The caller owns the clock: each call passes its time.
 #[derive(Clone, Debug)]
 pub struct Drive {
     device: Device,
-    /// When the last request was answered.
+    /// When the last request completed.
     free: f64,
     volatile: bool,
 }
@@ -24,7 +24,7 @@ enum Device {
     Ssd(Ssd),
 }
 
-/// Blocks that became durable one after the other.
+/// A run of blocks that became durable one after the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Written {
     /// The write that they come from: [`Completion::number`].
@@ -37,14 +37,14 @@ pub struct Written {
 }
 
 impl Written {
-    /// When the block `index` places behind the first became durable.
+    /// When the block `index` places after the first became durable.
     pub fn at(&self, index: u64) -> Ms {
         Ms(self.passed.done(index))
     }
 
-    /// How many of the blocks, from the first on, are durable at `time`.
+    /// How many of the blocks, counted from the first, are durable at `time`.
     pub fn durable_by(&self, time: Ms) -> u64 {
-        // A bisection over `at`, so that the two never disagree by a rounding.
+        // A bisection over `at`, so that the two never differ by a rounding.
         let (mut low, mut high) = (0, self.blocks);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -60,7 +60,7 @@ impl Drive {
         Drive::with(profile, Options::default())
     }
 
-    /// As [`Drive::new`], with a choice of behaviours.
+    /// Like [`Drive::new`], with a choice of behaviours.
     pub fn with(profile: Profile, options: Options) -> Drive {
         match profile.kind {
             Kind::Disk(disk) => {
@@ -101,12 +101,12 @@ impl Drive {
         })
     }
 
-    /// True if an answered write may be lost with the power.
+    /// Whether a completed write may be lost with the power.
     pub fn is_volatile(&self) -> bool {
         self.volatile
     }
 
-    /// When the last request is answered; the next may not come before.
+    /// When the last request completes; the next may not come before.
     pub fn free_at(&self) -> Ms {
         Ms(self.free)
     }
@@ -128,11 +128,11 @@ impl Drive {
         }
     }
 
-    /// Serves a request that comes at `now`, and says when it is answered.
+    /// Serves a request that arrives at `now`, and returns when it completes.
     ///
     /// # Errors
     ///
-    /// If the request is empty, ends beyond the drive, or comes before the one before it was answered.
+    /// If the request is empty, ends beyond the drive, or comes before the previous one has completed.
     pub fn submit(&mut self, now: Ms, request: Request) -> Result<Completion, RequestError> {
         let now = self.check(now)?;
         let Request { op, lbn, blocks, fua } = request;
@@ -148,11 +148,11 @@ impl Drive {
         Ok(completion)
     }
 
-    /// Makes every answered write durable. The moment at which it is and the flush is answered.
+    /// Makes every completed write durable. Returns the time when that is so and the flush completes.
     ///
     /// # Errors
     ///
-    /// If it comes before the last request was answered.
+    /// If it comes before the last request has completed.
     pub fn flush(&mut self, now: Ms) -> Result<Ms, RequestError> {
         let now = self.check(now)?;
         self.free = match &mut self.device {
@@ -162,8 +162,7 @@ impl Drive {
         Ok(Ms(self.free))
     }
 
-    /// The moment at which everything answered so far is durable if nothing else is asked; `None` if only a flush brings
-    /// that about.
+    /// When everything completed so far is durable if no more requests come; `None` if only a flush makes it so.
     pub fn settled(&self) -> Option<Ms> {
         match &self.device {
             Device::Disk(disk) => Some(Ms(disk.settled(self.free))),
@@ -172,8 +171,8 @@ impl Drive {
         }
     }
 
-    /// Which blocks became durable when, in the order in which they did; those of a write-back under way with the moment
-    /// at which they will. Empty unless [`Options::record_writes`] is set.
+    /// Which blocks became durable when, in that order; those of a write-back in flight with the time at which they
+    /// will. Empty unless [`Options::record_writes`] is set.
     pub fn written(&self) -> Vec<Written> {
         let recorded = match &self.device {
             Device::Disk(disk) => disk.written(),
@@ -188,7 +187,7 @@ impl Drive {
         recorded.iter().map(public).collect()
     }
 
-    /// Forgets what [`Drive::written`] says of blocks that were durable at `time`.
+    /// Drops the record of [`Drive::written`] for blocks that were durable at `time`.
     pub fn forget_written(&mut self, time: Ms) {
         match &mut self.device {
             Device::Disk(disk) => disk.forget_written(time.0),
@@ -196,8 +195,8 @@ impl Drive {
         }
     }
 
-    /// Seek and rotation that a request for `lbn` would need at `now`: what a scheduler by shortest positioning time
-    /// compares. It takes no account of the buffer. Zero on flash.
+    /// Seek and rotation that a request for `lbn` would need at `now`: the key of a scheduler by shortest positioning
+    /// time. Ignores the buffer. Zero on flash.
     ///
     /// # Errors
     ///
@@ -213,7 +212,7 @@ impl Drive {
         })
     }
 
-    /// Cylinders between the arm at `now` and the block: what a scheduler by shortest seek compares. Zero on flash.
+    /// Cylinders between the arm at `now` and the block: the key of a scheduler by shortest seek. Zero on flash.
     ///
     /// # Errors
     ///

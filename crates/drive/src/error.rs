@@ -1,4 +1,4 @@
-//! What can be wrong with a profile, a request or a trace: what, where, what to do.
+//! Errors of profiles, requests and traces: what is wrong, where, and the remedy.
 
 use crate::units::{Lbn, Ms};
 
@@ -9,7 +9,7 @@ pub enum ProfileError {
     /// No drive of that name is built in.
     #[error("no drive named {name:?}; `drive::names()` lists those built in")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
     /// The text is not TOML, or a key is missing or has the wrong type.
@@ -41,7 +41,7 @@ impl ProfileError {
     }
 }
 
-/// A request that the drive does not take. It has changed nothing.
+/// A request that the drive rejects. It has changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
@@ -61,12 +61,12 @@ pub enum RequestError {
         /// The size of the drive in blocks.
         capacity: u64,
     },
-    /// The request comes before the one before it was answered.
+    /// The request comes before the previous one has completed.
     #[error("a request at {now}, but the drive is busy until {free}; one request may be outstanding")]
     Early {
         /// When it came.
         now: Ms,
-        /// When the request before it is answered.
+        /// When the previous request completes.
         free: Ms,
     },
 }
@@ -91,7 +91,7 @@ pub enum ValidateError {
     /// The trace holds no request.
     #[error("the trace is empty; it needs at least one request")]
     Nothing,
-    /// The drive does not take a request of the trace.
+    /// The drive rejects a request of the trace.
     #[error("request {index} of the trace: {cause}")]
     Request {
         /// Its number, from 0.

@@ -1,8 +1,8 @@
-//! A disk drive in virtual time: what a request costs on a real mechanical drive, computed, not waited for.
+//! A disk drive in virtual time: computes how long a real mechanical drive would take for a request, without waiting.
 //!
 //! A [`Profile`] is the data of one drive; those of DiskSim 4.0 and some derived ones are built in. A [`Drive`] takes
-//! requests, each with the moment at which it comes, and says when it is answered, what the time went into, and when
-//! each block is on the medium. [`validate`] compares it with traces of the real drives.
+//! requests, each with its arrival time, and returns when it completes, how the time was spent, and when each block is
+//! on the medium. [`validate`] compares it with traces of the real drives.
 //!
 //! ```
 //! use drive::{Drive, Lbn, Ms, Profile, Request};
@@ -15,12 +15,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! V1. Nothing here does I/O, reads a clock, draws a number or starts a thread. The same requests at the same moments
-//!     give the same answers, to the last bit, on every machine.
-//! V2. No step depends on the number of sectors that pass: a request costs the same, whether
-//!     the drive reads ahead eight blocks or eight thousand.
-//! V3. The rules are those of DiskSim's disk model, told in the modules; where a rule is a quirk of the simulator and
-//!     not of a drive, a switch in [`Options`] turns it off.
+//! V1. Nothing here does I/O, reads a clock, draws a random number or starts a thread. The same requests at the same
+//!     times give the same results, to the last bit, on every machine.
+//! V2. No step depends on the number of sectors that pass: a request costs the same to compute, whether the drive reads
+//!     ahead eight blocks or eight thousand.
+//! V3. The rules are those of DiskSim's disk model, described in the modules; where a rule is a quirk of the simulator
+//!     and not of a drive, a switch in [`Options`] turns it off.
 #![forbid(unsafe_code)]
 
 mod buffer;

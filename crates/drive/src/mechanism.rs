@@ -1,23 +1,23 @@
-//! The arm over the turning platter: which block passes under the head when.
+//! The arm over the turning platter: which block passes the head at which time.
 //!
-//! M1. Nothing is simulated sector by sector. On a stretch, block i passes at (start + i sectors), so "how far by then",
-//!     "when is that block done" and "which block fails its check first" are one division each. A step costs the same
-//!     for one block and for a thousand.
-//! M2. A motion is advanced only when somebody asks, and never beyond the moment asked for. What it will do later can
-//!     still be changed by a request that comes in between.
+//! M1. Nothing is simulated sector by sector. On a stretch, block i passes at (start + i sectors), so "how far by
+//!     then", "when is that block done" and "which block fails its check first" are one division each. A step costs the
+//!     same for one block and for a thousand.
+//! M2. A motion is advanced only on request, and never beyond the requested time. What it will do later can still be
+//!     changed by a request that arrives in between.
 //! M3. Before each block, at the start of its sector, the drive checks the buffer: room for a read, data for a write. A
 //!     block that fails waits until it comes round again.
 
 use crate::geometry::{Geometry, Place};
 use crate::seek::{Arm, SeekCurve};
 
-/// Two angles that differ by less are the same, in revolutions. DiskSim counts in units of 2^-32 revolution and loses up
-/// to one unit a sector; layouts state six decimals.
+/// Angles that differ by less are equal, in revolutions. DiskSim counts in units of 2^-32 revolution and loses up to
+/// one unit a sector; layouts state six decimals.
 const SAME_ANGLE: f64 = 1e-6;
 /// A block counts as passed if less than this fraction of its sector is missing: rounding, not rotation.
 const ROUNDING: f64 = 1e-9;
 
-/// What never changes while a drive runs. Times are in milliseconds.
+/// The constants of a drive. Times are in milliseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Mechanism {
     pub(crate) geometry: Geometry,
@@ -30,13 +30,13 @@ pub(crate) struct Mechanism {
 }
 
 impl Mechanism {
-    /// Where the platter stands at `time`, in revolutions.
+    /// The angle of the platter at `time`, in revolutions.
     pub(crate) fn angle(&self, time: f64) -> f64 {
         let turns = time / self.revolution;
         turns - (turns as u64) as f64
     }
 
-    /// How long until `angle` is under the head, from `time` on.
+    /// How long after `time` `angle` comes under the head.
     pub(crate) fn wait(&self, angle: f64, time: f64) -> f64 {
         let mut ahead = angle - self.angle(time);
         if ahead < 0.0 {
@@ -54,7 +54,7 @@ impl Mechanism {
 }
 
 /// Blocks that passed one after the other. Times are counted from where the stretch began, so that they are the same to
-/// the last bit however often the motion was looked at.
+/// the last bit however often the motion was advanced.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Passed {
     pub(crate) first: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Passed {
 }
 
 impl Passed {
-    /// When the block `index` places behind the first was done.
+    /// When the block `index` places after the first was done.
     pub(crate) fn done(&self, index: u64) -> f64 {
         self.from.0 + (self.from.1 + index + 1) as f64 * self.width
     }
@@ -76,18 +76,18 @@ impl Passed {
     }
 }
 
-/// When blocks of a write are in the buffer, or when blocks of a read find room there. Both follow the bus.
+/// When blocks of a write arrive in the buffer, or when blocks of a read find room there. Both depend on the bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Arrivals {
-    /// Blocks before this one are there.
+    /// Blocks before this one have arrived.
     pub(crate) there: u64,
-    /// Those from `there` up to here come one after the other.
+    /// Those from `there` up to here arrive one after the other.
     pub(crate) end: u64,
-    /// When the first of them begins to come.
+    /// When the first of them begins to arrive.
     pub(crate) from: f64,
     /// How long each takes.
     pub(crate) block_ms: f64,
-    /// A block that may not be written before the block that comes `.1` blocks later is there.
+    /// A block that may not be written before the block `.1` places later has arrived.
     pub(crate) held: Option<(u64, u64)>,
 }
 
@@ -102,7 +102,7 @@ impl Arrivals {
         }
     }
 
-    /// How many blocks from `first` on are there at `time`.
+    /// How many blocks from `first` on have arrived at `time`.
     pub(crate) fn there_at(&self, first: u64, time: f64) -> u64 {
         let come =
             if self.block_ms > 0.0 { (((time - self.from) / self.block_ms) + ROUNDING) as u64 } else { u64::MAX };
@@ -111,7 +111,7 @@ impl Arrivals {
         end.saturating_sub(first)
     }
 
-    /// How many of `blocks` blocks from `first` on are there in time, if sector i begins at `at` + i `width`.
+    /// How many of `blocks` blocks from `first` on arrive in time, if sector i begins at `at` + i `width`.
     fn in_time(&self, first: u64, blocks: u64, at: f64, width: f64) -> u64 {
         if let Some((held, more)) = self.held
             && held == first
@@ -139,7 +139,7 @@ impl Arrivals {
     }
 }
 
-/// What is checked before each block.
+/// The check before each block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Gate {
     /// Nothing.
@@ -169,13 +169,13 @@ pub(crate) struct Motion {
     origin_at: f64,
     width: f64,
     stretch_last: u64,
-    /// The time after which a block comes round again.
+    /// The time after which a block passes again.
     round: f64,
     /// Blocks that passed out of order: when `.0` is next, they are done up to `.1`.
     early: Option<(u64, u64)>,
 }
 
-/// What a motion does at a moment.
+/// The state of a motion at a given time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Doing {
     /// It begins later.
@@ -187,7 +187,8 @@ pub(crate) enum Doing {
 }
 
 impl Motion {
-    /// The arm leaves `arm` at `from` for `block`, positions for at least `least`, and goes on up to `limit`.
+    /// Starts a motion: the arm leaves `arm` at `from` for `block`, positions for at least `least`, and goes on up to
+    /// `limit`.
     pub(crate) fn start(
         mechanism: &Mechanism,
         arm: Arm,
@@ -239,7 +240,7 @@ impl Motion {
         };
     }
 
-    /// Lets the first block pass later by `ms`. Only for a motion that has just been started.
+    /// Delays the first block by `ms`. Only for a motion that has just been started.
     pub(crate) fn delay(&mut self, ms: f64) {
         self.origin_at += ms;
     }
@@ -249,13 +250,13 @@ impl Motion {
         self.origin_at + (block - self.origin) as f64 * self.width
     }
 
-    /// Where the arm is at `time`; while it moves, where it goes.
+    /// Where the arm is at `time`; during a seek, its target.
     pub(crate) fn arm_at(&self, time: f64) -> Arm {
         if time < self.seek_from { self.before } else { self.arm }
     }
 
-    /// Begins with the sector that comes next if the head has landed among the wanted blocks, which end before `wanted`,
-    /// and if `gate` lets them pass. Only for a motion that has just been started.
+    /// Starts with the next sector if the head has landed among the wanted blocks, which end before `wanted`, and if
+    /// `gate` lets them pass. Only for a motion that has just been started.
     pub(crate) fn begin_where_landed(
         &mut self,
         mechanism: &Mechanism,
@@ -281,7 +282,8 @@ impl Motion {
         }
     }
 
-    /// Lets blocks pass until `until`, or until `goal` is next, whichever comes first. `passed` hears of them.
+    /// Advances until `until`, or until `goal` is next, whichever comes first. Calls `passed` with the blocks that
+    /// passed.
     pub(crate) fn run(
         &mut self,
         mechanism: &Mechanism,
@@ -327,7 +329,7 @@ impl Motion {
         }
     }
 
-    /// What it does at `time`. It has been run up to then and is not over.
+    /// The state at `time`. The motion has been advanced to then and is not over.
     pub(crate) fn doing(&self, time: f64) -> Doing {
         if time < self.seek_from {
             Doing::NotBegun

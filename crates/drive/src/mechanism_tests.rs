@@ -1,9 +1,9 @@
-//! The closed forms against a mechanism that looks at every sector.
+//! The closed forms compared with a mechanism that visits every sector.
 
 use super::*;
 use crate::profile::{Kind, Profile};
 
-/// Numbers from a seed (SplitMix64).
+/// Random numbers from a seed (SplitMix64).
 struct Luck(u64);
 
 impl Luck {
@@ -71,7 +71,7 @@ fn transfers_take_as_long_as_sector_by_sector() {
         let mechanism = mechanism(name);
         for round in 0..60 {
             let blocks = 1 + luck.below(1500);
-            // Half of them where the slips of the drive are thick.
+            // Half of them where the drive has many slips.
             let span = if round % 2 == 0 { mechanism.geometry.blocks() } else { 600_000 };
             let first = luck.below(span - blocks);
             let from = luck.below(1_000_000) as f64 / 37.0;
@@ -87,7 +87,7 @@ fn transfers_take_as_long_as_sector_by_sector() {
                 found.extend((0..passed.blocks).map(|block| passed.done(block)));
             };
             let mut motion = Motion::start(&mechanism, Arm::default(), from, first, first + blocks, write, 0.0);
-            // Whether it is run in one go or looked at on the way makes no difference.
+            // Advancing in one step or in several makes no difference.
             let middle = from + luck.below(100) as f64;
             motion.run(&mechanism, middle, u64::MAX, gate, &mut record);
             motion.run(&mechanism, f64::INFINITY, u64::MAX, gate, &mut record);

@@ -1,8 +1,8 @@
-//! What a drive is asked and what it answers.
+//! Requests to a drive, and their completions.
 
 use crate::units::{Lbn, Ms};
 
-/// Which way data go.
+/// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// To the host.
@@ -14,13 +14,13 @@ pub enum Op {
 /// A request of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// Which way data go.
+    /// Direction of the transfer.
     pub op: Op,
     /// The first block.
     pub lbn: Lbn,
     /// How many blocks of 512 bytes.
     pub blocks: u64,
-    /// A write is answered only when it is on the medium (force unit access). Reads pay no attention to it.
+    /// A write completes only when it is on the medium (force unit access). Ignored for reads.
     pub fua: bool,
 }
 
@@ -35,29 +35,29 @@ impl Request {
         Request { op: Op::Write, lbn, blocks, fua: false }
     }
 
-    /// The same request, answered only when it is on the medium.
+    /// The same request with force unit access.
     pub fn forced(self) -> Request {
         Request { fua: true, ..self }
     }
 }
 
-/// The answer to a request.
+/// The completion of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Completion {
-    /// How many requests the drive had served before.
+    /// Number of requests that the drive had served before.
     pub number: u64,
-    /// When the host has it.
+    /// When the host has the completion.
     pub at: Ms,
-    /// What the time went into.
+    /// How the time was spent.
     pub phases: Phases,
-    /// True if all blocks of a read were in the buffer when it came, or a write was answered from the buffer.
+    /// True if all blocks of a read were in the buffer when it arrived, or a write completed from the buffer.
     pub buffered: bool,
 }
 
 /// The parts of a request's service time, one after the other. Their sum is the service time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Phases {
-    /// Until a busy mechanism was free.
+    /// Until a busy mechanism is free.
     pub wait: Ms,
     /// Commands, buffer and bus before the arm moves.
     pub overhead: Ms,
@@ -65,13 +65,13 @@ pub struct Phases {
     pub seek: Ms,
     /// From there until the first sector.
     pub rotation: Ms,
-    /// The rest: blocks over the medium and the bus, further tracks, completion. All of a request that the buffer serves
-    /// counts here.
+    /// The rest: transfer over the medium and the bus, further tracks, completion. A request that is served from the
+    /// buffer counts here entirely.
     pub transfer: Ms,
 }
 
 impl Phases {
-    /// The parts of a request from `now` to `at`; what the bus has hidden is taken off the later parts.
+    /// The parts of a request from `now` to `at`; time hidden behind the bus is taken off the later parts.
     pub(crate) fn new(now: f64, at: f64, wait: f64, overhead: f64, seek: f64, rotation: f64) -> Phases {
         let mut left = at - now;
         let mut take = |part: f64| {
@@ -94,19 +94,19 @@ impl Phases {
 /// Which of several possible behaviours a drive shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// When the wanted sector begins exactly as positioning ends, it is missed, as in DiskSim. On by default: a command
-    /// that arrives at that very moment finds the sector already under way.
+    /// A sector that begins exactly as positioning ends is missed, as in DiskSim. On by default: a command that arrives
+    /// at that very moment finds the sector already passing.
     pub tie_is_late: bool,
-    /// Blocks that join a write-back are written with it and then a second time, as in DiskSim. Off by default: no drive
-    /// does that.
+    /// Blocks that join a write-back are written with it and then a second time, as in DiskSim. Off by default: real
+    /// drives do not do that.
     pub write_appended_twice: bool,
-    /// A block that finds no room, or no data, comes round again after as many sectors as its track has blocks, as in
+    /// A block that finds no room, or no data, is tried again after as many sectors as its track has blocks, as in
     /// DiskSim. Off: after a revolution. They differ on tracks with spares. On by default, as validated.
     pub comes_round_by_blocks: bool,
-    /// An access begins with the sector that the head lands on, on drives that can. Off by default: DiskSim's figures
-    /// were made without.
+    /// An access begins with the sector on which the head lands, on drives that can do that. Off by default: DiskSim's
+    /// figures were made without.
     pub read_on_arrival: bool,
-    /// Remembers when each block reached the medium, for [`crate::Drive::written`]. Off by default: the record grows.
+    /// Records when each block reached the medium, for [`crate::Drive::written`]. Off by default: the record grows.
     pub record_writes: bool,
 }
 
@@ -123,7 +123,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// As DiskSim 4.0 behaves: for comparisons with it.
+    /// The behaviour of DiskSim 4.0, for comparisons with it.
     pub fn disksim() -> Options {
         Options { write_appended_twice: true, ..Options::default() }
     }

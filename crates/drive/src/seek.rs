@@ -1,4 +1,4 @@
-//! How long the arm takes.
+//! Seek times.
 
 use crate::geometry::Place;
 
@@ -12,11 +12,11 @@ pub struct SeekCurve {
     pub(crate) write_settle: f64,
 }
 
-/// Time by distance in cylinders.
+/// Seek time by distance in cylinders.
 #[derive(Clone, Debug)]
 pub(crate) enum Curve {
-    /// Points in ascending order of distance. Linear between them, from (0, 0) before them, and as the last two go on
-    /// beyond them.
+    /// Points in ascending order of distance. Linear between them; before the first from (0, 0), after the last with
+    /// the slope of the last two.
     Table(Vec<(u32, f64)>),
     /// The form of Ruemmler and Wilkes with the first ten distances listed.
     FirstTen {
@@ -66,7 +66,7 @@ impl SeekCurve {
         time
     }
 
-    /// Milliseconds from where the arm is to the track of `place`.
+    /// Milliseconds from the position of the arm to the track of `place`.
     pub(crate) fn to(&self, arm: Arm, place: &Place, write: bool) -> f64 {
         self.time(arm.cylinder.abs_diff(place.cylinder), arm.head != place.head, write)
     }

@@ -1,8 +1,8 @@
-//! A drive of flash memory: latency by depth, a write cache, flush.
+//! A flash drive: latency by queue depth, a write cache, flush.
 //!
-//! S1. With a volatile cache nothing counts as durable before a flush has answered or the write was forced, whatever the
-//!     drive has moved to flash by itself.
-//! S2. Without one a write is durable when it is answered.
+//! S1. With a volatile cache nothing counts as durable before a flush has completed or the write was forced, whatever
+//!     the drive has moved to flash by itself.
+//! S2. Without one a write is durable when it completes.
 //!
 //! The cache empties at the sustained rate while time passes; a flush pays for what is left.
 
@@ -21,15 +21,15 @@ pub(crate) struct Ssd {
     /// Bytes in a volatile cache at `since`.
     dirty: f64,
     since: f64,
-    /// Answered, but not durable.
+    /// Completed, but not durable.
     waiting: Vec<(u64, u64, u64)>,
     number: u64,
     pub(crate) written: Vec<Recorded>,
 }
 
 impl SsdProfile {
-    /// How long a request of `blocks` blocks takes when `depth` of its kind are outstanding: the latency of a page, and
-    /// what lies beyond a page at the sequential rate.
+    /// How long a request of `blocks` blocks takes with `depth` of its kind outstanding: the latency of a page, and the
+    /// rest beyond a page at the sequential rate.
     pub fn latency(&self, op: Op, blocks: u64, depth: u32) -> Ms {
         let kind = match op {
             Op::Read => &self.read,

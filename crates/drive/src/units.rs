@@ -1,8 +1,8 @@
-//! What the drive counts in.
+//! Units of time and of blocks.
 //!
-//! Time is a floating-point number of milliseconds, the unit of every profile. Only `+ - * /` and the square root touch
-//! it; IEEE 754 rounds each of them in one way, so a run gives the same bytes on every machine. The step of a double at
-//! a year is 4 microseconds, at a day 15 picoseconds.
+//! Time is a floating-point number of milliseconds, the unit of every profile. Only `+ - * /` and the square root are
+//! applied to it; IEEE 754 rounds each of them in one way, so a run gives the same bytes on every machine. The
+//! resolution of a double at a year is 4 microseconds, at a day 15 picoseconds.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -12,7 +12,7 @@ use std::ops::{Add, AddAssign, Sub};
 pub struct Ms(pub f64);
 
 impl Ms {
-    /// The moment at which the drive was switched on; no time at all.
+    /// The moment at which the drive was switched on; a duration of zero.
     pub const ZERO: Ms = Ms(0.0);
 
     /// From whole nanoseconds.
@@ -20,7 +20,7 @@ impl Ms {
         Ms(nanos as f64 / 1e6)
     }
 
-    /// The nearest whole nanosecond; zero for what is negative.
+    /// The nearest whole nanosecond; zero for negative values.
     pub fn as_nanos(self) -> u64 {
         (self.0 * 1e6 + 0.5) as u64
     }

@@ -1,8 +1,8 @@
-//! Traces of real drives, and how far a model's times are from theirs.
+//! Traces of real drives, and how far the times of a model are from them.
 //!
-//! The figure is that of Ruemmler and Wilkes (An introduction to disk drive modeling, 1994): the root mean square of the
-//! horizontal distance between the two distributions of service time. It compares distributions, not requests: where
-//! the real platter stood is not known.
+//! The figure is that of Ruemmler and Wilkes (An introduction to disk drive modeling, 1994): the root mean square of
+//! the horizontal distance between the two distributions of service time. It compares distributions, not requests: the
+//! angle of the real platter is not known.
 
 use crate::drive::Drive;
 use crate::error::{TraceError, ValidateError};
@@ -13,20 +13,20 @@ use crate::units::{Lbn, Ms};
 /// A line of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TraceRequest {
-    /// What was asked.
+    /// The request.
     pub request: Request,
-    /// How long the real drive took, as the host saw it.
+    /// Service time on the real drive, as the host saw it.
     pub measured: Ms,
     /// From its completion to the next request.
     pub idle: Ms,
 }
 
-/// Reads a trace: per line `R` or `W`, what the buffer did (not used), first block, blocks, service time and idle time
-/// in microseconds, with blanks between them.
+/// Parses a trace: per line `R` or `W`, what the buffer did (not used), first block, blocks, service time and idle time
+/// in microseconds, separated by blanks.
 ///
 /// # Errors
 ///
-/// Names the first line that is not of this form.
+/// Names the first line that does not have this form.
 pub fn parse_trace(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
     let mut trace = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -56,12 +56,12 @@ pub fn parse_trace(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
     Ok(trace)
 }
 
-/// The service time of each request of a trace when `drive` serves it: each is issued its predecessor's idle time after
-/// that one is complete.
+/// The service time of each request of a trace on `drive`: each is issued the idle time of its predecessor after that
+/// one has completed.
 ///
 /// # Errors
 ///
-/// If the drive refuses a request.
+/// If the drive rejects a request.
 pub fn replay(drive: &mut Drive, trace: &[TraceRequest]) -> Result<Vec<Ms>, ValidateError> {
     let mut now = drive.free_at();
     let mut times = Vec::with_capacity(trace.len());
@@ -95,11 +95,12 @@ pub struct Demerit {
     pub exact_percent: f64,
 }
 
-/// Replays `trace` on the drive of `profile`, with the values that its validation run replaces, as DiskSim behaves.
+/// Replays `trace` on the drive of `profile`, with the values that its validation run replaces, with DiskSim's
+/// behaviour.
 ///
 /// # Errors
 ///
-/// If the trace is empty or the drive refuses a request.
+/// If the trace is empty or the drive rejects a request.
 pub fn validate(profile: Profile, trace: &[TraceRequest]) -> Result<Demerit, ValidateError> {
     let options = options(&profile);
     let mut drive = Drive::with(profile.for_validation(), options);
@@ -108,7 +109,8 @@ pub fn validate(profile: Profile, trace: &[TraceRequest]) -> Result<Demerit, Val
     demerit(&measured, &simulated).ok_or(ValidateError::Nothing)
 }
 
-/// How DiskSim 4.0 treats this drive: it begins an access where the head lands only on drives with an indexed layout.
+/// DiskSim 4.0's behaviour for this drive: it begins an access where the head lands only on drives with an indexed
+/// layout.
 pub fn options(profile: &Profile) -> Options {
     let indexed = matches!(&profile.kind, Kind::Disk(disk) if disk.geometry.is_indexed());
     Options { read_on_arrival: indexed, ..Options::disksim() }

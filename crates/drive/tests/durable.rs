@@ -1,4 +1,4 @@
-//! When blocks reach the medium, and what flush and forced writes promise.
+//! When blocks reach the medium, and what flushes and forced writes promise.
 
 use drive::{Drive, Lbn, Ms, Op, Options, Profile, Request, RequestError};
 
@@ -7,7 +7,7 @@ fn drive(name: &str) -> Drive {
     Drive::with(Profile::named(name).expect("built in"), options)
 }
 
-/// When each block of a range was durable first.
+/// When each block of a range first became durable.
 fn moments(drive: &Drive, lbn: u64, blocks: u64) -> Vec<f64> {
     let written = drive.written();
     let at = |block: u64| {
@@ -63,7 +63,7 @@ fn what_was_said_of_durability_never_changes() {
     let mut now = Ms::ZERO;
     let mut said: Vec<(u64, u64, Vec<f64>)> = Vec::new();
     for step in 0..60_u64 {
-        // Streams, overwrites and jumps, some of them while the write before is under way.
+        // Streams, overwrites and jumps, some of them while the previous write is in flight.
         let lbn = if step % 3 == 0 { step * 60_000 } else { (step - step % 3) * 60_000 + 8 * (step % 3) };
         let done = drive.submit(now, Request::write(Lbn(lbn), 8)).expect("in range");
         said.push((lbn, 8, moments(&drive, lbn, 8)));
@@ -213,7 +213,7 @@ fn positioning_foretells_the_seek_and_the_rotation_of_a_miss() {
         let mut now = Ms(3.0);
         for step in 1..50_u64 {
             let lbn = Lbn(step * 104_729_777 % (drive.blocks() - 8));
-            // Long after the request before: nothing is under way.
+            // Long after the previous request: nothing is in flight.
             let foretold = drive.positioning(now, lbn, Op::Read).expect("in range");
             let done = drive.submit(now, Request::read(lbn, 1)).expect("in range");
             assert!(!done.buffered);
@@ -240,7 +240,7 @@ fn a_large_volatile_cache_answers_at_once_and_a_flush_pays() {
     }
     let read = drive.submit(now, Request::read(Lbn(lbns[9]), 8)).expect("in range");
     assert!(read.buffered && (read.at - now).0 < 0.2, "what waits in the cache is read from it: {read:?}");
-    // A read of something else goes before what waits.
+    // A read of other blocks goes before the writes that wait.
     let read = drive.clone().submit(read.at, Request::read(Lbn(3_000_000_000), 8)).expect("in range");
     assert!((read.at - now).0 < 70.0, "{read:?}");
 

@@ -1,4 +1,4 @@
-//! Places and seek times against those that DiskSim computes.
+//! Places and seek times compared with those that DiskSim computes.
 
 use std::collections::BTreeMap;
 use std::io::Read;

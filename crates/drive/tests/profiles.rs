@@ -1,4 +1,4 @@
-//! What is built in is sound, and what is not is refused with the place and the remedy.
+//! Built-in profiles are valid, and invalid ones are rejected with the place and the remedy.
 
 use drive::profile::{Prefetch, WritePolicy};
 use drive::{Drive, Kind, Ms, Op, Profile, ProfileError};

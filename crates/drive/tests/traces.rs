@@ -1,4 +1,4 @@
-//! The model against real drives, and against DiskSim request by request.
+//! The model compared with real drives, and with DiskSim request by request.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -80,7 +80,7 @@ fn service_times_are_disksims_request_by_request() {
             }
         }
     }
-    // A prefetch that a write to its own blocks ends (two), and an angle in the sixth decimal (one).
+    // A prefetch ended by a write to its own blocks (two), and an angle in the sixth decimal (one).
     assert!(off.len() <= 3, "{} of 12,000: {off:#?}", off.len());
 }
 
@@ -112,7 +112,7 @@ fn small_workloads_take_as_long_as_in_disksim() {
     let streams = ["ibm_18es two_read_streams_16k", "quantum_atlas_10k seq_read_8k_gap1"];
     let known: u32 = streams.iter().filter_map(|name| off.remove(*name)).sum();
     assert!(off.is_empty(), "{off:#?}");
-    // Where prefetch has filled its segment and waits, DiskSim loses a block or two that the model still has.
+    // Where prefetch has filled its segment and waits, DiskSim drops a block or two that the model still has.
     assert!(known <= 30, "{known}");
 }
 

@@ -1,12 +1,12 @@
-//! The modelled CPU: who uses it, for what, and who waits for it.
+//! The modelled CPU: who uses it, for which work, and who waits for it.
 //!
-//! M1. There is one CPU. What is charged first is done first; a program computes in slices, so that no other one waits
-//!     longer than a slice for each user before it.
+//! M1. There is one CPU. Work is done in the order in which it is charged; a program computes in slices, so that no
+//!     other user waits longer than a slice for each user before it.
 //! M2. Work is charged to the user whose call did it. A call runs in steps, between which it waits; what the file
-//!     system did in one of its steps (requests made, blocks freed) is that call's, and nothing else is: steps of
-//!     different calls never run at the same time. Without this a scheme that frees blocks in the background would
-//!     be charged for it where another frees them in the call, and the papers' CPU times could not be compared.
-//! M3. What the file system does by itself (its syncer, deferred removal) uses the CPU too, and is charged to no user.
+//!     system did during one of its steps (requests made, blocks freed) is charged to that call, and nothing else is:
+//!     steps of different calls never run at the same time. Otherwise a scheme that frees blocks in the background
+//!     would be charged for it where another frees them in the call, and the papers' CPU times could not be compared.
+//! M3. The file system's own work (its syncer, deferred removal) uses the CPU too, and is charged to no user.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -18,36 +18,36 @@ use ordofs::Mounted;
 use ordofs::rt::Rt;
 use workload::Compute;
 
-/// What each kind of work takes on a CPU.
+/// The CPU time of each kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Costs {
-    /// A call of the system: entry, arguments, the look at what is cached, return.
+    /// A system call: entry, arguments, cache lookup, return.
     pub call: Duration,
-    /// Making a file beyond that: inode, name.
+    /// Creating a file, in addition: inode, name.
     pub create: Duration,
-    /// Removing one beyond that, without its blocks.
+    /// Removing a file, in addition, without its blocks.
     pub remove: Duration,
-    /// Giving a block back to the free map.
+    /// Returning a block to the free map.
     pub free_block: Duration,
     /// Moving a KiB between a program and the cache.
     pub kib: Duration,
-    /// A request to the disk: setting it up, its interrupt, and the change of process that it mostly means.
+    /// A disk request: setting it up, its interrupt, and the context switch that usually follows.
     pub request: Duration,
-    /// Copying a block so that it need not be locked while it is written.
+    /// Copying a block so that it is not locked while it is written.
     pub block_copy: Duration,
-    /// Keeping the list of requests that one must follow.
+    /// Maintaining the list of requests that a request must follow.
     pub chain: Duration,
-    /// Looking through a KiB of a directory for a name, on a system that does so each time; zero where an index answers.
+    /// Searching a KiB of a directory for a name, on a system that does so each time; zero with an index.
     pub search_kib: Duration,
-    /// Keeping track of a KiB of new contents until it is initialised, for a scheme that defers that.
+    /// Tracking a KiB of new contents until it is initialised, for a scheme that defers that.
     pub init_kib: Duration,
-    /// Making a record of a change and putting it into the log.
+    /// Making a log record of a change.
     pub log_record: Duration,
-    /// What is added to that where the log is a file system of its own (`wafs`), asked by calls.
+    /// The additional cost if the log is a file system of its own (`wafs`), used through calls.
     pub log_call: Duration,
 }
 
-/// The scheme keeps the initialisation of a block in memory until it is written anyway.
+/// Whether the scheme defers the initialisation of a block until it is written anyway.
 pub(crate) fn defers(scheme: &str) -> bool {
     matches!(scheme, "softupdates" | "suj")
 }
@@ -58,12 +58,12 @@ pub(crate) struct Prices {
     pub(crate) costs: Costs,
     write: Duration,
     new_kib: Duration,
-    /// A record of a change; zero where there is no log of them.
+    /// A record of a change; zero without a log of changes.
     record: Duration,
 }
 
 impl Prices {
-    /// The prices under a scheme, by its name and whether it initialises contents before it points to them.
+    /// The prices under a scheme, by its name and whether it initialises contents before pointers to them.
     pub(crate) fn new(costs: Costs, scheme: &str, init_all: bool) -> Prices {
         let mut write = Duration::ZERO;
         if scheme.ends_with("-cb") {
@@ -82,14 +82,14 @@ impl Prices {
     }
 }
 
-/// What the file system has done so far, as far as it costs CPU time.
+/// The file system's work so far, as far as it costs CPU time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Done {
     reads: u64,
     writes: u64,
-    /// Fragments that are free in the maps.
+    /// Free fragments in the maps.
     free: u64,
-    /// Changes that a log has records of; counted where they cost something.
+    /// Changes that a log has recorded; counted only where they cost something.
     records: u64,
 }
 
@@ -100,14 +100,14 @@ pub(crate) struct Cpu {
     prices: Prices,
     frags_of_block: u64,
     frag_size: u64,
-    /// Counted to users; the rest is the system's.
+    /// What was charged to users; the rest is the system's.
     counted: Cell<Done>,
 }
 
-/// The scheme's counter of the changes that its log has.
+/// The scheme's counter of changes in its log.
 const RECORDS: &str = "log_changes";
 
-/// How long the system's own work is gathered before it is charged (M3).
+/// How long the system's own work is collected before it is charged (M3).
 const GATHER: Duration = Duration::from_millis(50);
 /// A slice of a program's computing (M1): a tick of the clock at 100 Hz.
 const SLICE: Duration = Duration::from_millis(10);
@@ -158,7 +158,7 @@ impl Cpu {
             + times(record, now.records.saturating_sub(before.records))
     }
 
-    /// Uses the CPU without anybody's waiting for it: whoever computes next does.
+    /// Uses the CPU without a caller that waits: the next one to compute waits for it.
     fn use_for(&self, work: Duration) {
         if !work.is_zero() {
             drop(self.rt.charge(work));
@@ -166,7 +166,7 @@ impl Cpu {
     }
 }
 
-/// A user's share of the CPU.
+/// One user's use of the CPU.
 pub(crate) struct Share {
     cpu: Rc<Cpu>,
     used: Cell<Duration>,
@@ -186,13 +186,13 @@ impl Share {
         &self.cpu.prices.costs
     }
 
-    /// Computes, and is ready when that is done.
+    /// Computes, and returns when that is done.
     pub(crate) async fn work(&self, work: Duration) {
         self.used.set(self.used.get() + work);
         self.cpu.rt.charge(work).await;
     }
 
-    /// Runs a call of the file system and charges what its steps do (M2).
+    /// Runs a call of the file system and charges the work of its steps (M2).
     pub(crate) async fn call<T>(&self, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         let cpu = &self.cpu;
@@ -213,7 +213,7 @@ impl Share {
 }
 
 impl Done {
-    /// This, after a step from `before` to `after` was counted.
+    /// This total after a step that changed the counts from `before` to `after`.
     fn with(self, before: Done, after: Done) -> Done {
         let plus = |mine: u64, from: u64, to: u64| (mine + to).saturating_sub(from);
         Done {

@@ -1,25 +1,25 @@
-//! Why a run came to nothing.
+//! Errors of a run.
 
-/// What every run returns.
+/// The result of a run.
 pub type Result<T> = std::result::Result<T, LabError>;
 
-/// Why.
+/// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
-    /// No paper of this key.
+    /// There is no paper with this key.
     #[error("no paper called {0:?}; ordo paper list names them")]
     NoPaper(String),
-    /// The drive.
+    /// The drive's profile.
     #[error(transparent)]
     Drive(#[from] drive::ProfileError),
     /// The volume could not be made or mounted.
     #[error(transparent)]
     Volume(#[from] ordofs::OpenError),
-    /// The volume has no place for what the scheme needs.
+    /// The volume has no room for what the scheme needs.
     #[error(transparent)]
     Tune(#[from] ordofs::TuneError),
-    /// The program.
+    /// The workload.
     #[error(transparent)]
     Workload(#[from] workload::WorkloadError),
     /// The file system.
@@ -28,10 +28,10 @@ pub enum LabError {
     /// fsck could not run.
     #[error(transparent)]
     Check(#[from] fsck::Error),
-    /// A call of a program of the laboratory's own.
+    /// A call of one of the laboratory's own programs failed.
     #[error("{0}")]
     Program(String),
-    /// The volume turned read-only while it was measured.
+    /// The volume turned read-only during the run.
     #[error("the volume turned read-only: {0}")]
     Degraded(String),
 }

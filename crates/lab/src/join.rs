@@ -1,10 +1,10 @@
-//! Several users at a time.
+//! Runs several users concurrently.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-/// Polls all of them until the last is done; their values in their order.
+/// Polls all futures until the last is done; returns their values in order.
 pub async fn together<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let mut futures: Vec<Pin<Box<_>>> = futures.map(Box::pin).collect();
     let mut done: Vec<Option<T>> = futures.iter().map(|_| None).collect();

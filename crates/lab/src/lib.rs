@@ -1,10 +1,10 @@
-//! The laboratory: workloads under schemes on modelled machines, in virtual time.
+//! The laboratory: runs workloads under schemes on modelled machines, in virtual time.
 //!
 //! A [`Machine`] has a drive, a CPU and memory; a [`Run`] is one workload under one scheme on it, by one or many users.
-//! Everything that runs is the engine that a user mounts: only clock, drive and CPU are modelled.
+//! It runs the same engine that a user mounts: only clock, drive and CPU are modelled.
 //!
-//! L1. Nothing here reads a clock or makes luck: a run is decided by its values.
-//! L2. A machine is calibrated once, from what a paper says of its baseline, never for a single result.
+//! L1. Nothing here reads a clock or draws unseeded random numbers: its parameters decide a run.
+//! L2. A machine is calibrated once, from what a paper says of its baseline, never to fit a single result.
 #![forbid(unsafe_code)]
 
 mod cpu;
@@ -21,7 +21,7 @@ pub use join::together;
 pub use machine::{Machine, Shape};
 pub use run::{LogPlace, Outcome, Run, Start};
 
-/// The drives that a machine can have.
+/// The drives available to a machine.
 pub fn drives() -> Vec<&'static str> {
     drive::names().collect()
 }

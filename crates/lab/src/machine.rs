@@ -1,4 +1,4 @@
-//! A machine on which workloads are run: drive, CPU, memory, and how its system used them.
+//! A machine on which workloads run: drive, CPU, memory, and how its system used them.
 
 use std::time::Duration;
 
@@ -15,23 +15,23 @@ use crate::cpu::Costs;
 pub struct Machine {
     /// The drive, by its name among the built-in profiles.
     pub drive: String,
-    /// Requests that the drive holds at a time; with more than one it picks among them itself (tagged queueing).
+    /// Requests that the drive accepts at a time; with more than one it chooses among them itself (tagged queueing).
     pub tags: u32,
-    /// What work takes on its CPU.
+    /// The CPU time of each kind of work.
     pub costs: Costs,
-    /// Bytes of memory that its cache may use.
+    /// Memory for its cache, in bytes.
     pub memory: usize,
     /// The order of requests, the syncer, clusters.
     pub engine: Engine,
-    /// Bytes of its volume, if the drive has as many; `None`: all of the drive.
+    /// Size of its volume in bytes, if the drive is that large; `None`: all of the drive.
     pub volume: Option<u64>,
-    /// The shape of its volume.
+    /// The parameters of its volume.
     pub shape: Shape,
-    /// A new block of contents that must be initialised is, with zeroes, before the contents come.
+    /// A new block of contents that must be initialised is first written with zeroes, then with the contents.
     pub zeroes_first: bool,
 }
 
-/// How a volume is made.
+/// The parameters of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// UFS1 or UFS2.
@@ -40,17 +40,17 @@ pub struct Shape {
     pub block: u32,
     /// Bytes of a fragment.
     pub frag: u32,
-    /// Bytes for each inode; `None` for the format's own measure.
+    /// Bytes per inode; `None` for the format's default.
     pub density: Option<u32>,
-    /// Blocks side by side before a gap is left; `None` for clusters as large as a transfer.
+    /// Contiguous blocks before a gap; `None` for clusters as large as a transfer.
     pub maxcontig: Option<u32>,
-    /// The gap, for drives that could not take the next sector in time (UFS1).
+    /// The gap, for drives that could not process the next sector in time (UFS1).
     pub rotation: Option<Rotation>,
 }
 
 impl Machine {
-    /// A machine of today with the drive `drive`: its CPU costs next to nothing, and everything is as it is by default, but
-    /// for the syncer, which is that of the papers. It asks the drive for as many requests at a time as that takes.
+    /// A machine of today with the drive `drive`: its CPU costs are almost zero, and everything else is the default,
+    /// except the syncer, which is that of the papers. It sends the drive as many requests at a time as that accepts.
     pub fn today(drive: &str) -> Machine {
         let micro = Duration::from_micros;
         let costs = Costs {
@@ -82,7 +82,8 @@ impl Machine {
     }
 
     /// The machine of Ganger and Patt (OSDI 1994, section 2): an NCR 3433 with a 33 MHz 80486, 44 MB, an HP C2447 and
-    /// UNIX SVR4 MP. What the paper says is taken from it; the rest, and the costs, are derived in `docs/papers/mup1994.md`.
+    /// UNIX SVR4 MP. What the paper states is used as stated; the rest, and the costs, are derived in
+    /// `docs/papers/mup1994.md`.
     pub fn of_1994() -> Machine {
         let micro = Duration::from_micros;
         let costs = Costs {
@@ -125,9 +126,9 @@ impl Machine {
         }
     }
 
-    /// The machine of Seltzer and others (USENIX 2000, section 7): a 500 MHz Pentium III with 512 MB, a Seagate Cheetah of
-    /// 9 GB and FreeBSD of January 2000. What the paper says is taken from it; the rest, and the costs, are derived in
-    /// `docs/papers/jsu2000.md`.
+    /// The machine of Seltzer and others (USENIX 2000, section 7): a 500 MHz Pentium III with 512 MB, a Seagate Cheetah
+    /// of 9 GB and FreeBSD of January 2000. What the paper states is used as stated; the rest, and the costs, are
+    /// derived in `docs/papers/jsu2000.md`.
     pub fn of_2000() -> Machine {
         let micro = Duration::from_micros;
         let costs = Costs {
@@ -169,7 +170,7 @@ impl Machine {
         }
     }
 
-    /// This machine with a part of its memory, one in `scale`: for a workload that is as much smaller.
+    /// This machine with 1/`scale` of its memory, for a workload reduced by the same factor.
     #[must_use]
     pub fn one_in(&self, scale: u64) -> Machine {
         let part = |bytes: usize| bytes / scale.max(1) as usize;
@@ -198,7 +199,7 @@ impl Machine {
                 maxcontig,
                 rotation,
                 endian: Endian::Little,
-                // A volume is the same each time that it is made.
+                // Volumes are identical each time they are made.
                 now: 946_684_800,
                 id: 1,
                 ..params

@@ -1,10 +1,11 @@
 //! One run of a workload under a scheme on a modelled machine.
 //!
 //! X1. The same run gives the same result, to the nanosecond and the byte, on every machine that computes it.
-//! X2. What is measured begins with everything prepared on the disk, and a cache that is cold ([`Start::Cold`]) or holds
-//!     what the preparation or an earlier run left in it. Preparation takes no part in any figure.
-//! X3. A user's time ends with its last call. The disk's figures go on until what the users caused is on the disk: under
-//!     some schemes most of it is not when they end, and a scheme must not look better for leaving more behind.
+//! X2. The measurement begins with everything prepared on the disk, and a cache that is cold ([`Start::Cold`]) or holds
+//!     what the preparation or an earlier run left in it. Preparation does not count in any figure.
+//! X3. A user's time ends with its last call. The disk's figures go on until everything that the users caused is on the
+//!     disk: under some schemes most of it is not when they end, and a scheme must not look better for leaving more
+//!     behind.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -24,10 +25,11 @@ use crate::join::together;
 use crate::machine::Machine;
 use crate::user::User;
 
-/// Bytes of a log outside of the volume: what `ordo tune -o log=on` gives the largest volumes.
+/// Size of a log outside of the volume, in bytes: what `ordo tune -o log=on` gives the largest volumes.
 const LOG: u64 = 128 << 20;
 
-/// Where the log of a scheme lies. Without effect where there is none, and on `suj`, whose log is a file of the volume always.
+/// Where the log of a scheme is. No effect on schemes without one, nor on `suj`, whose log is always a file of the
+/// volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogPlace {
     /// In a file of the volume.
@@ -35,58 +37,58 @@ pub enum LogPlace {
     Volume,
     /// On a second drive of the same kind.
     Drive,
-    /// In memory that survives: the drive `nvram`.
+    /// In non-volatile memory: the drive `nvram`.
     Nvram,
 }
 
-/// The drive of the profiles that is such memory.
+/// The drive profile of that memory.
 const NVRAM: &str = "nvram";
 
 /// The drive of the volume, and that of the log.
 type Disks = (Rc<dyn Disk>, Option<Rc<dyn Disk>>);
 
-/// What is in the cache when the measured part begins.
+/// The contents of the cache when the measured part begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// Nothing: the volume was mounted anew.
+    /// Empty: the volume was just mounted.
     Cold,
     /// What the preparation left there, all of it clean.
     Warm,
-    /// What the same program left there that has run once and was cleaned up after: it finds its inodes and maps.
+    /// What an earlier run of the same program left there, cleaned up afterwards: inodes and maps are cached.
     Again,
 }
 
 /// One run.
 #[derive(Debug, Clone)]
 pub struct Run<'a> {
-    /// On which machine.
+    /// The machine.
     pub machine: &'a Machine,
     /// The scheme's name.
     pub scheme: &'a str,
-    /// What is set of the scheme; `allocinit` has the field below.
+    /// Settings of the scheme; `allocinit` has the field below.
     pub settings: Settings,
-    /// Where the scheme's log lies.
+    /// Where the scheme's log is.
     pub log: LogPlace,
-    /// What is initialised on the disk before it is pointed to; `None` for what the scheme does by itself.
+    /// What is initialised on the disk before pointers to it; `None` for the scheme's default.
     pub alloc_init: Option<AllocInit>,
     /// The program's name.
     pub workload: &'a str,
-    /// Its parameters; trees and orders of different users differ.
+    /// Its parameters; trees and random orders differ between users.
     pub params: Params,
-    /// Programs at work at a time, each in a directory of its own.
+    /// Concurrent programs, each in a directory of its own.
     pub users: u32,
     /// Cold or warm.
     pub start: Start,
-    /// Bytes of the volume; `None` for what the machine has.
+    /// Size of the volume in bytes; `None` for the machine's.
     pub size: Option<u64>,
-    /// What differs between repeated runs: when, between two beats of the syncer and two turns of the drive, the users
-    /// begin.
+    /// What differs between repeated runs: the time at which the users begin, within the period of the syncer and the
+    /// revolution of the drive.
     pub seed: u64,
-    /// Keep every request that the drive served.
+    /// Keep a record of every request that the drive served.
     pub services: bool,
 }
 
-/// What a run has shown.
+/// The results of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// Each user's phases.
@@ -95,17 +97,17 @@ pub struct Outcome {
     pub elapsed: Duration,
     /// Each user's elapsed time.
     pub user_elapsed: Vec<Duration>,
-    /// CPU time charged to users, all together.
+    /// CPU time charged to users, in total.
     pub cpu: Duration,
-    /// What the queue of the volume's disk was asked for, until all was on it (X3).
+    /// Requests at the queue of the volume's disk, until everything was on it (X3).
     pub disk: Stats,
-    /// Drives, cache and scheme: what a bench shows.
+    /// Counters of drives, cache and scheme, as a bench shows them.
     pub counts: Counts,
-    /// Until all was on the disk.
+    /// Time until everything was on the disk.
     pub drained: Duration,
-    /// Until the last block was free, by the second; zero if none became free after the last call.
+    /// Time until the last block was free, to the second; zero if none became free after the last call.
     pub freed: Duration,
-    /// The drive's requests one by one, if they were wanted.
+    /// The drive's requests one by one, if requested.
     pub services: Vec<Service>,
     /// Cylinders of the drive.
     pub cylinders: u32,
@@ -130,24 +132,25 @@ impl Outcome {
         self.users.iter().flatten().map(|phase| phase.ops).sum()
     }
 
-    /// Requests to the disk: those that the file system made, before neighbours were joined.
+    /// Requests to the disk that the file system made, before neighbours were merged.
     pub fn requests(&self) -> u64 {
         self.disk.reads + self.disk.writes
     }
 
-    /// From a request's issue to its answer, on the mean, in milliseconds.
+    /// Mean time from a request's issue to its completion, in milliseconds.
     pub fn response_ms(&self) -> f64 {
         self.disk.response.as_secs_f64() * 1e3 / self.requests().max(1) as f64
     }
 
-    /// From the drive's taking a request to its answer, on the mean, in milliseconds.
+    /// Mean time from the drive's acceptance of a request to its completion, in milliseconds.
     pub fn service_ms(&self) -> f64 {
         self.disk.service.as_secs_f64() * 1e3 / self.disk.transfers.max(1) as f64
     }
 }
 
 impl Start {
-    /// How the papers began this program: what is removed was made just before, throughput was measured again and again,
+    /// How the papers began this program: what is removed was made just before, throughput was measured repeatedly,
+    /// everything else comes from the disk.
     /// everything else comes from the disk.
     pub fn of(workload: &str) -> Start {
         match workload {
@@ -159,10 +162,10 @@ impl Start {
 }
 
 impl Run<'_> {
-    /// Runs it.
+    /// Runs the workload.
     ///
     /// # Errors
-    /// What is unknown or impossible, before anything is done; then what the file system says.
+    /// Unknown or impossible parameters, before anything is done; then errors of the file system.
     pub fn run(&self) -> Result<Outcome> {
         let rt = Rt::virtual_time(self.seed);
         let drive = SimDisk::tagged(&rt, self.machine.profile()?, self.machine.tags);
@@ -179,7 +182,7 @@ impl Run<'_> {
             Tuning::for_log(kind).apply_on(&rt, disk.clone())?;
         }
         let outcome = self.on(&rt, &drive, (disk, log), &requests);
-        // Tasks hold the executor, and through it all that was in memory.
+        // Tasks hold the executor, and through it all memory of the run.
         rt.drop_tasks();
         outcome
     }
@@ -188,7 +191,7 @@ impl Run<'_> {
         schemes::by_name(self.scheme).and_then(schemes::Known::wants_log)
     }
 
-    /// The beginning of another drive, which works by itself.
+    /// Starts a second drive, which works independently.
     fn drive_for_log(&self, rt: &Rt, name: &str, tags: u32, requests: &Rc<Cell<Requests>>) -> Result<Rc<dyn Disk>> {
         let drive = SimDisk::tagged(rt, Profile::named(name)?, tags);
         let size = drive.info().size.min(LOG);
@@ -205,13 +208,13 @@ impl Run<'_> {
             let session = Session::new(&**prepared.fs());
             let users = bases.iter().zip(&params);
             match self.start {
-                // One after the other: each finds its files together, as one who has had them for long.
+                // One user after the other: the files of each are then close together, as after long use.
                 Start::Cold => {
                     for (base, params) in users {
                         workload::prepare(self.workload, &session, base, params).await?;
                     }
                 }
-                // All at a time, as they would have just done it: none has more of the cache than another.
+                // All users concurrently, as if they had just done it: none has more of the cache than another.
                 Start::Warm => {
                     all(users.map(|(base, params)| workload::prepare(self.workload, &session, base, params))).await?;
                 }
@@ -232,7 +235,7 @@ impl Run<'_> {
         rt.block_on(self.measured(rt, drive, requests, Rc::new(mounted), &bases, &params))
     }
 
-    /// Runs it once, for what it leaves in the cache.
+    /// Runs the program once, for what it leaves in the cache.
     async fn rehearse<F: FileSystem>(
         &self,
         session: &Session<'_, F>,
@@ -323,15 +326,15 @@ impl Run<'_> {
     }
 }
 
-/// All of them together, or the first failure.
+/// All results, or the first failure.
 async fn all<E>(
     stages: impl Iterator<Item = impl Future<Output = std::result::Result<(), E>>>,
 ) -> std::result::Result<(), E> {
     together(stages).await.into_iter().collect()
 }
 
-/// Waits until the syncer has written what the users left (X3). A sync would send it all at once, and the wait behind it
-/// would count as the requests' own. Returns when the last block became free meanwhile.
+/// Waits until the syncer has written what the users left (X3). A sync would send all of it at once, and the queueing
+/// delay would count as the requests' own. Returns when the last block became free.
 async fn drain(rt: &Rt, mounted: &Mounted) -> Option<Time> {
     let free = || mounted.space().free_frags.saturating_sub(mounted.cache().ledger().frags());
     let (mut before, mut freed) = (free(), None);
@@ -348,10 +351,10 @@ async fn drain(rt: &Rt, mounted: &Mounted) -> Option<Time> {
     freed
 }
 
-/// A scheme may hold something back until it is asked for: then a sync asks.
+/// A scheme may hold something back until a sync: then one is called.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Drive, cache and scheme so far.
+/// The counters of drive, cache and scheme so far.
 fn counts(mounted: &Mounted, requests: Requests) -> Counts {
     let cache = mounted.cache().stats();
     Counts {

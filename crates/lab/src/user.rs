@@ -1,8 +1,8 @@
 //! The file system as one user's programs see it on a modelled machine: every call costs CPU time.
 //!
 //! The kernel of 1994 initialised a new block with zeroes when it allocated it, and copied the program's bytes into it
-//! afterwards; ours initialises a block with the bytes themselves. Where a scheme writes the initialised block at once
-//! that is one write less for each block than the paper's systems made. So there a write beyond the end of a file goes
+//! afterwards; ours initialises a block with the bytes themselves. Where a scheme writes the initialised block at once,
+//! that is one write less for each block than in the paper's systems. So there a write beyond the end of a file goes
 //! block by block, zeroes first ([`User::zeroes_first`]).
 
 use bytes::Bytes;
@@ -14,11 +14,11 @@ use vfs::{
 
 use crate::cpu::Share;
 
-/// A file system, and whose CPU time its calls use.
+/// A file system, and the user who is charged for its calls.
 pub(crate) struct User<'a, F> {
     fs: &'a F,
     share: &'a Share,
-    /// Bytes of a block, if new ones are initialised with zeroes.
+    /// Block size in bytes, if new blocks are initialised with zeroes.
     zeroed: Option<u32>,
 }
 
@@ -55,8 +55,8 @@ impl<'a, F: FileSystem> User<'a, F> {
         self.costing(Duration::ZERO, call).await
     }
 
-    /// A call that looks for a name in the directory `dir`: through all of it for one that must not be there, else through
-    /// half of it on the mean.
+    /// A call that searches the directory `dir` for a name: all of it for a name that must not exist, otherwise half of
+    /// it on average.
     async fn searching<T>(&self, dir: NodeId, all: bool, more: Duration, call: impl Future<Output = T>) -> T {
         let per_kib = self.share.costs().search_kib;
         let size = match per_kib.is_zero() {

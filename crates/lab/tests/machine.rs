@@ -1,4 +1,4 @@
-//! Runs on the machine of 1994: they repeat, and the right one pays.
+//! Runs on the machine of 1994: they are repeatable, and CPU time is charged to the right user.
 
 use lab::{LogPlace, Machine, Outcome, Run, Start};
 use ordofs::AllocInit;
@@ -27,7 +27,7 @@ fn run(scheme: &str, init: AllocInit, workload: &str, params: &str, users: u32, 
     run.run().unwrap()
 }
 
-/// What of an outcome must repeat.
+/// The part of an outcome that must repeat.
 fn shown(outcome: &Outcome) -> String {
     let Outcome { users, user_elapsed, cpu, disk, drained, .. } = outcome;
     format!("{users:?} {user_elapsed:?} {cpu:?} {disk:?} {drained:?}")
@@ -124,7 +124,7 @@ fn a_name_costs_more_in_a_large_directory_where_all_of_it_is_read_through() {
         outcome.cpu.as_secs_f64() / files as f64
     };
     let (small, large) = (each(50), each(4_000));
-    // 4,000 names of up to 16 bytes are 62 KiB in the end, half of that on the mean, at 2 µs a KiB.
+    // 4,000 names of up to 16 bytes are 62 KiB in the end, half of that on average, at 2 µs a KiB.
     assert!((large - small - 62e-6).abs() < 10e-6, "{small} and {large}");
 }
 
@@ -142,7 +142,7 @@ fn a_part_of_a_machine_has_a_part_of_its_memory() {
     assert_eq!((part.drive, part.volume), (whole.drive, whole.volume));
 }
 
-/// Files that are made and synced: each waits for the log, which is far from where the files go.
+/// Files that are created and synced: each waits for the log, which is far from where the files are written.
 #[test]
 fn a_log_on_a_drive_of_its_own_spares_the_way_there_and_back() {
     let machine = Machine::of_1994();

@@ -1,7 +1,7 @@
-//! POSIX access control lists in the form that Linux passes them: `system.posix_acl_access` and `_default`.
+//! POSIX access control lists in Linux's format: `system.posix_acl_access` and `_default`.
 //!
-//! Only what a file system must do itself is here: check a list, keep it in step with the permission bits, and derive
-//! the lists of a new file from its directory (POSIX 1003.1e draft 17, section 23; `acl(5)`).
+//! Only the file system's own part is here: checking a list, keeping it consistent with the permission bits, and
+//! deriving the lists of a new file from its directory (POSIX 1003.1e draft 17, section 23; `acl(5)`).
 
 use bytes::Bytes;
 use vfs::{Refusal, Result};
@@ -60,7 +60,7 @@ impl Acl {
         value.into()
     }
 
-    /// Tags ascend; the three of the permission bits are there once; named entries need a mask.
+    /// Tags ascend; each of the three tags of the permission bits occurs once; named entries need a mask.
     fn is_valid(&self) -> bool {
         let count = |tag| self.0.iter().filter(|entry| entry.tag == tag).count();
         let known = |tag: u16| matches!(tag, USER_OBJ | USER | GROUP_OBJ | GROUP | MASK | OTHER);
@@ -72,12 +72,12 @@ impl Acl {
             && (!named || count(MASK) == 1)
     }
 
-    /// `true` when it says more than nine permission bits can.
+    /// `true` if nine permission bits cannot express it.
     pub(crate) fn is_extended(&self) -> bool {
         self.0.len() > 3
     }
 
-    /// The nine permission bits; those of the group are the mask's, where there is one.
+    /// The nine permission bits; those of the group are the mask's, if there is one.
     pub(crate) fn bits(&self) -> u16 {
         self.0.iter().fold(0, |bits, entry| match self.shift(entry.tag) {
             Some(shift) => bits | entry.perm << shift,
@@ -85,7 +85,7 @@ impl Acl {
         })
     }
 
-    /// Follows a change of the permission bits.
+    /// Applies a change of the permission bits.
     pub(crate) fn chmod(&mut self, bits: u16) {
         for at in 0..self.0.len() {
             if let Some(shift) = self.shift(self.0[at].tag) {
@@ -94,7 +94,7 @@ impl Acl {
         }
     }
 
-    /// Becomes the list of a file that is made with `bits`; both lose what the other does not grant.
+    /// Turns this into the list of a new file created with `bits`; both lose what the other does not grant.
     pub(crate) fn inherit(&mut self, bits: u16) -> u16 {
         for at in 0..self.0.len() {
             if let Some(shift) = self.shift(self.0[at].tag) {
@@ -104,7 +104,7 @@ impl Acl {
         bits & !0o777 | self.bits()
     }
 
-    /// Where the permission bits hold this entry, if they do.
+    /// The position of this entry in the permission bits, if it has one.
     fn shift(&self, tag: u16) -> Option<u16> {
         match tag {
             USER_OBJ => Some(6),

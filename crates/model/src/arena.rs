@@ -1,7 +1,7 @@
-//! Where the nodes live.
+//! The arena of nodes.
 //!
-//! A slot is used again with the next generation, and a [`NodeId`] carries slot and generation, so that an id of a
-//! freed node is recognised as stale instead of meaning another file.
+//! A slot is reused with the next generation, and a [`NodeId`] has slot and generation, so the id of a freed node is
+//! recognised as stale and does not refer to another file.
 
 use crate::contents::Contents;
 use crate::dir::Dir;
@@ -9,14 +9,14 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use vfs::{Attr, NodeId, Refusal, Result};
 
-/// Number of a slot, which is also the inode number that `stat` shows.
+/// Number of a slot, which is also the inode number in `stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ino(pub(crate) u32);
 
-/// UFS's number for the root.
+/// UFS's inode number for the root.
 pub(crate) const ROOT: Ino = Ino(2);
 
-/// What only some kinds have.
+/// The parts that depend on the kind.
 #[derive(Debug)]
 pub(crate) enum Body {
     File(Contents),
@@ -25,7 +25,7 @@ pub(crate) enum Body {
     Special,
 }
 
-/// Extended attributes by full name. The order makes listings repeatable.
+/// Extended attributes by full name. Sorted, so that listings are repeatable.
 pub(crate) type Xattrs = BTreeMap<Vec<u8>, Bytes>;
 
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Arena {
         Ino(slot_no)
     }
 
-    /// Removes a node; ids that meant it are stale from now on.
+    /// Removes a node; its ids are stale from now on.
     pub(crate) fn take(&mut self, ino: Ino) -> Node {
         let slot = &mut self.slots[ino.0 as usize];
         slot.generation = slot.generation.wrapping_add(1);
@@ -98,10 +98,10 @@ impl Arena {
         NodeId(u64::from(self.slots[ino.0 as usize].generation) << 32 | u64::from(ino.0))
     }
 
-    /// The number behind an id that a caller gave.
+    /// The number behind an id from a caller.
     ///
     /// # Errors
-    /// `Stale` when the node is freed or nobody has it looked up.
+    /// `Stale` if the node is freed or has no lookup.
     pub(crate) fn ino(&self, id: NodeId) -> Result<Ino> {
         let slot_no = id.0 as u32;
         let looked_up = self.slots.get(slot_no as usize).is_some_and(|slot| {
@@ -111,7 +111,7 @@ impl Arena {
         if looked_up { Ok(Ino(slot_no)) } else { Err(Refusal::Stale.into()) }
     }
 
-    /// Lookups that nobody has taken back yet.
+    /// Lookups that were not forgotten yet.
     pub(crate) fn lookups(&self) -> u64 {
         self.slots.iter().filter_map(|slot| slot.node.as_ref()).map(|node| node.lookups).sum()
     }

@@ -1,8 +1,8 @@
-//! The contents of a regular file: blocks that are there, holes between them.
+//! The contents of a regular file: stored blocks, with holes between them.
 //!
-//! C1. A stored block may be shorter than a block; what it lacks reads as zero. Bytes at and beyond the size are never
-//!     stored, so that a file which shrinks and grows again shows zeroes.
-//! C2. Pieces handed out by [`Contents::read`] never change: a write replaces a block that somebody still holds.
+//! C1. A stored block may be shorter than a block; the rest reads as zero. Bytes at and beyond the size are never
+//!     stored, so a file that shrinks and grows again shows zeroes.
+//! C2. Pieces returned by [`Contents::read`] never change: a write replaces a block that a reader still holds.
 
 use bytes::{Bytes, BytesMut};
 use std::collections::BTreeMap;
@@ -26,12 +26,12 @@ impl Contents {
         self.size
     }
 
-    /// Blocks that are stored, those of zeroes included.
+    /// Number of stored blocks, including those of zeroes.
     pub(crate) fn stored(&self) -> u64 {
         self.blocks.len() as u64
     }
 
-    /// Blocks that a write to a range (not empty) would add.
+    /// Blocks that a write to a (non-empty) range would add.
     pub(crate) fn missing(&self, offset: u64, len: u64) -> u64 {
         let (first, last) = (offset / self.block_size, (offset + len - 1) / self.block_size);
         last - first + 1 - self.blocks.range(first..=last).count() as u64
@@ -80,7 +80,7 @@ impl Contents {
         self.size = self.size.max(at);
     }
 
-    /// Grows with a hole, or cuts.
+    /// Grows with a hole, or truncates.
     pub(crate) fn truncate(&mut self, size: u64) {
         if size <= self.size {
             self.blocks.split_off(&size.div_ceil(self.block_size));
@@ -91,14 +91,14 @@ impl Contents {
         self.size = size;
     }
 
-    /// Stores blocks of zeroes where a range (not empty) has holes.
+    /// Stores blocks of zeroes in the holes of a (non-empty) range.
     pub(crate) fn allocate(&mut self, offset: u64, len: u64) {
         for block in offset / self.block_size..=(offset + len - 1) / self.block_size {
             self.blocks.entry(block).or_default();
         }
     }
 
-    /// Frees the whole blocks of a range (not empty) and zeroes its edges.
+    /// Frees the whole blocks of a (non-empty) range and zeroes its edges.
     pub(crate) fn punch(&mut self, offset: u64, len: u64) {
         let end = offset + len;
         let (first, first_from) = (offset / self.block_size, offset % self.block_size);
@@ -162,7 +162,7 @@ fn push_zeroes(pieces: &mut Segments, mut from: u64, to: u64) {
     }
 }
 
-/// Takes a block out to be changed, copying it only when a reader holds it (C2) or when it is new.
+/// Takes a block to be changed, copied only if a reader holds it (C2) or if it is new.
 fn to_mut(stored: &mut Bytes, block_size: usize) -> BytesMut {
     let copy = |bytes: &[u8]| {
         let mut copy = BytesMut::with_capacity(block_size);

@@ -1,4 +1,4 @@
-//! Making things: owner, group, mode and access control lists of what is new.
+//! Creating files: owner, group, mode and access control lists of a new file.
 //!
 //! The group is the caller's, unless the directory has the set-group-id bit: then it is the directory's, and a new
 //! directory has the bit as well (Linux's rule). A directory's default ACL replaces the umask.
@@ -11,7 +11,7 @@ use crate::state::State;
 use crate::xattr::{ACL_ACCESS, ACL_DEFAULT};
 use vfs::{Caller, Entry, Kind, Mode, Name, NodeId, Refusal, Result, Stamp};
 
-/// What is to be made.
+/// What to create.
 pub(crate) struct New {
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,
@@ -80,7 +80,7 @@ impl State {
         Ok(self.look_up_node(ino))
     }
 
-    /// The directory, if `name` can be made in it.
+    /// The directory, if `name` may be created in it.
     pub(crate) fn may_add(&self, dir: NodeId, name: Name<'_>) -> Result<Ino> {
         let ino = self.arena.ino(dir)?;
         let node = self.arena.at(ino);
@@ -95,7 +95,7 @@ impl State {
         Ok(ino)
     }
 
-    /// Adds a node that nobody has looked up and that has no name yet.
+    /// Adds a node without a lookup or a name.
     fn new_node(&mut self, who: &Caller, dir: Ino, new: New, now: Stamp) -> Result<Ino> {
         let New { kind, mode, rdev, body } = new;
         if self.arena.len() >= self.options.inodes {
@@ -119,7 +119,7 @@ impl State {
         Ok(self.arena.add(Node { attr, lookups: 0, linkable: false, body, xattrs }))
     }
 
-    /// What `stat` shows, for a node that gets one lookup more.
+    /// The entry for a node; counts one lookup.
     pub(crate) fn look_up_node(&mut self, ino: Ino) -> Entry {
         let node = self.arena.at_mut(ino);
         node.lookups += 1;
@@ -128,7 +128,7 @@ impl State {
     }
 }
 
-/// The lists of something new, and its bits after umask or list.
+/// The access control lists of a new file, and its mode bits after umask or list.
 fn inherit(parent: &Node, umask: u16, kind: Kind, bits: &mut u16) -> Option<Box<Xattrs>> {
     let default = parent.xattrs.as_ref().and_then(|xattrs| xattrs.get(ACL_DEFAULT));
     let Some((default, mut acl)) = default.and_then(|value| Some((value, Acl::parse(value).ok()??))) else {

@@ -1,14 +1,14 @@
 //! A directory: names by hash, and their order by cookie.
 //!
-//! D1. An entry keeps its cookie for life, and cookies are never used twice. So a reader that goes on from a cookie
-//!     sees every entry that was there all the time exactly once, whatever is made or removed meanwhile.
+//! D1. An entry keeps its cookie for life, and cookies are never reused. So a reader that continues from a cookie sees
+//!     every entry that exists throughout exactly once, whatever is created or removed meanwhile.
 
 use crate::arena::Ino;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use vfs::Kind;
 
-/// What a name means.
+/// The node that a name refers to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) ino: Ino,
@@ -25,7 +25,7 @@ pub(crate) struct Dir {
     /// Removed (M5).
     pub(crate) dead: bool,
     by_name: FxHashMap<Rc<[u8]>, Entry>,
-    /// Ascending by cookie; `None` where the entry is gone.
+    /// Ascending by cookie; `None` where the entry was removed.
     order: Vec<(u64, Option<Rc<[u8]>>)>,
     next_cookie: u64,
 }
@@ -43,7 +43,7 @@ impl Dir {
         self.by_name.get(name).copied()
     }
 
-    /// Lets `name` mean a node. A name that exists keeps its place and its cookie.
+    /// Makes `name` refer to a node. An existing name keeps its position and its cookie.
     pub(crate) fn set(&mut self, name: &[u8], ino: Ino, kind: Kind) {
         if let Some(entry) = self.by_name.get_mut(name) {
             (entry.ino, entry.kind) = (ino, kind);
@@ -63,7 +63,7 @@ impl Dir {
         while self.order.last().is_some_and(|slot| slot.1.is_none()) {
             self.order.pop();
         }
-        // Gaps stay below the number of names, so that reading a directory costs what it holds.
+        // Gaps stay fewer than the names, so the cost of reading a directory is proportional to its entries.
         if self.order.len() > 2 * self.by_name.len() + 16 {
             self.order.retain(|slot| slot.1.is_some());
         }

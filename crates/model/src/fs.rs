@@ -1,4 +1,4 @@
-//! The file system as callers see it: one borrow of the tree for each call.
+//! The file system's interface: one borrow of the tree per call.
 
 use crate::arena::{Body, ROOT};
 use crate::contents::Contents;
@@ -14,17 +14,17 @@ use vfs::{
 /// The limits of a [`MemFs`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Granularity of holes and unit of space in bytes; a multiple of 512.
+    /// Granularity of holes and unit of allocation, in bytes; a multiple of 512.
     pub block_size: u32,
-    /// Blocks that all files together may hold.
+    /// Largest number of blocks of all files together.
     pub blocks: u64,
-    /// Files of all kinds that there may be.
+    /// Largest number of files of all kinds.
     pub inodes: u64,
-    /// Links to a file; a directory has two and one for each subdirectory. UFS counts to 32,767.
+    /// Most links to a file; a directory has two and one for each subdirectory. UFS counts to 32,767.
     pub link_max: u32,
     /// Longest file in bytes.
     pub max_file_size: u64,
-    /// Leave access times alone.
+    /// Do not update access times.
     pub noatime: bool,
 }
 
@@ -41,7 +41,7 @@ impl Default for Options {
     }
 }
 
-/// An in-memory tree behind the trait of all file systems. Not shared between threads.
+/// An in-memory tree behind the trait of all file systems. Not thread-safe.
 pub struct MemFs {
     state: RefCell<State>,
     clock: Box<dyn Fn() -> Stamp>,
@@ -51,19 +51,19 @@ impl MemFs {
     /// An empty tree whose times come from `clock`.
     ///
     /// # Panics
-    /// When `options.block_size` is zero or no multiple of 512.
+    /// If `options.block_size` is zero or not a multiple of 512.
     pub fn new(options: Options, clock: impl Fn() -> Stamp + 'static) -> MemFs {
         assert!(options.block_size > 0 && options.block_size.is_multiple_of(512), "block size {}", options.block_size);
         let state = RefCell::new(State::new(options, clock()));
         MemFs { state, clock: Box::new(clock) }
     }
 
-    /// An empty tree with the default limits, in which it is always the start of 1970.
+    /// An empty tree with the default limits, whose clock always shows the start of 1970.
     pub fn timeless() -> MemFs {
         MemFs::new(Options::default(), Stamp::default)
     }
 
-    /// Lookups that nobody has taken back yet. Zero after a program that forgets what it looks up.
+    /// Lookups that were not forgotten yet. Zero after a program that forgets everything it looked up.
     pub fn lookups(&self) -> u64 {
         self.state.borrow().arena.lookups()
     }

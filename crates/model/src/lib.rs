@@ -1,15 +1,15 @@
-//! An in-memory tree that behaves as POSIX says: the oracle of the tests, and the empty file system that mounts are
-//! measured against.
+//! An in-memory tree that behaves as POSIX specifies: the reference for the tests, and the empty file system against
+//! which mounts are measured.
 //!
-//! Where POSIX leaves a choice, Linux's answer is taken, since a mounted volume is used through Linux; where Linux has
-//! no answer (file flags), FreeBSD's.
+//! Where POSIX leaves a choice, this follows Linux, since a mounted volume is used through Linux; for what Linux does
+//! not have (file flags), FreeBSD.
 //!
-//! M1. Every entry of a directory names a live node; a node goes when its last name and its last lookup are gone.
-//! M2. A refused call has changed nothing (V1 of `vfs`): every check comes before the first change.
-//! M3. No call waits. A future of this file system is ready when it is polled first, so [`ready`] can run it.
-//! M4. A file that lost its last name gets no new one; only one made by `tmpfile` may, once. Otherwise a file whose
-//!     freeing has begun could come back.
-//! M5. A removed directory that is still looked up holds nothing, not even `.`, and takes nothing.
+//! M1. Every entry of a directory names a live node; a node is freed when its last name and its last lookup are gone.
+//! M2. A refused call has changed nothing (V1 of `vfs`): all checks come before the first change.
+//! M3. No call waits. A future of this file system is ready at its first poll, so [`ready`] can run it.
+//! M4. A file that lost its last name gets no new one; only a file made by `tmpfile` may, once. Otherwise a file that
+//!     is being freed could come back.
+//! M5. A removed directory that still has lookups is empty, without even `.`, and accepts no entries.
 #![forbid(unsafe_code)]
 
 mod acl;

@@ -1,6 +1,6 @@
-//! Finding, adding and removing names.
+//! Looking up, adding and removing names.
 //!
-//! When a call could be refused for more than one reason, the reason given is the one that Linux finds first: the name
+//! If a call could be refused for more than one reason, the reason returned is the one that Linux finds first: the name
 //! exists, the directory is gone, flags, kinds.
 
 use crate::arena::{Ino, ROOT};
@@ -27,7 +27,7 @@ impl State {
         if self.arena.at(ino).dir()?.dead { Err(Refusal::NotFound.into()) } else { Ok(ino) }
     }
 
-    /// What a name other than the dots means in a directory.
+    /// The entry of a name other than the dots in a directory.
     pub(crate) fn entry(&self, dir: Ino, name: Name<'_>) -> Result<NameEntry> {
         Ok(self.arena.at(dir).dir()?.get(name.bytes()).ok_or(Refusal::NotFound)?)
     }
@@ -92,13 +92,13 @@ impl State {
         Ok(())
     }
 
-    /// Refuses when flags of directory or victim forbid that the name goes.
+    /// Refuses if flags of the directory or the victim forbid the removal.
     pub(crate) fn may_remove(&self, dir: Ino, victim: Ino) -> Result<()> {
         flags::refuse(self.arena.at(dir).attr.flags, IMMUTABLE | APPEND)?;
         flags::refuse(self.arena.at(victim).attr.flags, IMMUTABLE | APPEND | NOUNLINK)
     }
 
-    /// A file loses one name, a directory its only one; the parent's count is the caller's business.
+    /// A file loses one name, a directory its only one; the caller updates the parent's count.
     pub(crate) fn drop_link(&mut self, victim: NameEntry, now: Stamp) {
         let node = self.arena.at_mut(victim.ino);
         node.attr.ctime = now;

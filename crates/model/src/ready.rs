@@ -1,12 +1,12 @@
-//! Runs what never waits.
+//! Runs futures that never wait.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// The result of a future that is ready at once, as every call of [`crate::MemFs`] and every program over it is (M3).
+/// The result of a future that is ready at once, like every call of [`crate::MemFs`] and every program over it (M3).
 ///
 /// # Panics
-/// When the future waits: then it awaits something that this function cannot drive.
+/// If the future waits: this function cannot drive what it awaits.
 pub fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,

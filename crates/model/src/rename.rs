@@ -1,8 +1,8 @@
-//! Moving names.
+//! Renaming.
 //!
 //! R1. A directory never becomes its own ancestor, or the subtree would be cut off from the root.
-//! R2. The link count of a directory is two and the number of its subdirectories, so a directory that changes its
-//!     parent takes one link along.
+//! R2. The link count of a directory is two plus the number of its subdirectories, so a directory that changes its
+//!     parent moves one link with it.
 
 use crate::arena::Ino;
 use crate::dir::Entry;
@@ -107,13 +107,13 @@ impl State {
         Ok(())
     }
 
-    /// Refuses when `to` cannot hold one subdirectory more.
+    /// Refuses if `to` cannot have one more subdirectory.
     fn may_take_dir(&self, from: Ino, to: Ino) -> Result<()> {
         let full = from != to && self.arena.at(to).attr.nlink >= self.options.link_max;
         if full { Err(Refusal::TooManyLinks.into()) } else { Ok(()) }
     }
 
-    /// R2.
+    /// R2. Updates the link counts of both parents.
     fn move_parent(&mut self, dir: Ino, from: Ino, to: Ino) -> Result<()> {
         self.arena.at_mut(from).attr.nlink -= 1;
         self.arena.at_mut(to).attr.nlink += 1;

@@ -5,7 +5,7 @@ use crate::state::State;
 use vfs::{Attr, NodeId, Refusal, Result, SetAttr, SetTime, Stamp};
 
 impl State {
-    /// Flags alone can be changed on a file whose flags forbid everything else; who may do so is not asked here.
+    /// On a file whose flags forbid everything else only the flags can be changed; permission is not checked here.
     pub(crate) fn setattr(&mut self, id: NodeId, set: &SetAttr, now: Stamp) -> Result<Attr> {
         let node = self.node(id)?;
         if set.size.is_some() {

@@ -1,4 +1,4 @@
-//! The tree itself: what a call does once the file system has been borrowed.
+//! The tree itself: what a call does once it has borrowed the file system.
 
 use crate::arena::{Arena, Body, Ino, Node, ROOT};
 use crate::dir::Dir;
@@ -10,12 +10,12 @@ use vfs::{Attr, FallocMode, Kind, Mode, NodeId, Refusal, Result, Segments, Stamp
 pub(crate) struct State {
     pub(crate) arena: Arena,
     pub(crate) options: Options,
-    /// Blocks that files hold.
+    /// Blocks allocated to files.
     pub(crate) used_blocks: u64,
 }
 
 impl State {
-    /// A root directory and nothing in it.
+    /// An empty root directory.
     pub(crate) fn new(options: Options, now: Stamp) -> State {
         let mut state = State { arena: Arena::new(), options, used_blocks: 0 };
         let attr = state.new_attr(Kind::Directory, Mode::new(0o755), now);
@@ -24,7 +24,7 @@ impl State {
         state
     }
 
-    /// Attributes of something made now; number, owner and links are filled in by whoever makes it.
+    /// Attributes of a new file; the caller fills in number, owner and links.
     pub(crate) fn new_attr(&self, kind: Kind, mode: Mode, now: Stamp) -> Attr {
         Attr {
             ino: 0,
@@ -46,7 +46,7 @@ impl State {
         }
     }
 
-    /// The node behind an id that a caller gave.
+    /// The node behind an id from a caller.
     pub(crate) fn node(&self, id: NodeId) -> Result<&Node> {
         Ok(self.arena.at(self.arena.ino(id)?))
     }
@@ -56,7 +56,7 @@ impl State {
         Ok(self.arena.at_mut(ino))
     }
 
-    /// Frees a node that nobody can reach any more (M1).
+    /// Frees a node that has become unreachable (M1).
     pub(crate) fn release(&mut self, ino: Ino) {
         let node = self.arena.at(ino);
         if node.attr.nlink > 0 || node.lookups > 0 {
@@ -108,7 +108,7 @@ impl State {
             return Err(Refusal::Invalid.into());
         }
         let end = self.check_end(offset, len)?;
-        // Allocating at the end adds; the other two change what is there.
+        // Allocating at the end adds; the other two modes change existing contents.
         let adds = matches!(mode, FallocMode::Allocate { .. });
         flags::refuse(node.attr.flags, if adds { IMMUTABLE } else { IMMUTABLE | APPEND })?;
         if adds {
@@ -152,7 +152,7 @@ impl State {
         Ok(())
     }
 
-    /// The end of a range, if a file may be so large.
+    /// The end of a range, unless it exceeds the largest file size.
     pub(crate) fn check_end(&self, offset: u64, len: u64) -> Result<u64> {
         match offset.checked_add(len) {
             Some(end) if end <= self.options.max_file_size => Ok(end),

@@ -1,4 +1,4 @@
-//! Extended attributes: `user.`, `trusted.` and the two lists that have a meaning.
+//! Extended attributes: `user.`, `trusted.` and the two access control lists.
 
 use crate::acl::Acl;
 use crate::arena::{Node, Xattrs};
@@ -14,7 +14,7 @@ pub(crate) const ACL_DEFAULT: &[u8] = b"system.posix_acl_default";
 const MAX_XATTR_NAME: usize = 255;
 const MAX_XATTR_VALUE: usize = 65536;
 
-/// What an attribute's name says about it.
+/// The namespace of an attribute, by its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Space {
     Plain,
@@ -62,7 +62,7 @@ impl State {
             return Err(Refusal::AttributeTooBig.into());
         }
         if space != Space::Plain {
-            // The mode of the call means nothing for a list: there is always one, if only in the permission bits.
+            // The call's mode is ignored for a list: there always is one, at least in the permission bits.
             return set_acl(node, space, Acl::parse(value)?, now);
         }
         let there = node.xattrs.as_ref().is_some_and(|xattrs| xattrs.contains_key(name));
@@ -91,7 +91,7 @@ impl State {
     }
 }
 
-/// Stores a list or removes it; an access list that nine bits can express becomes those bits.
+/// Stores a list or removes it; an access list that nine bits can express is stored as those bits.
 fn set_acl(node: &mut Node, space: Space, acl: Option<Acl>, now: Stamp) -> Result<()> {
     if node.attr.kind == Kind::Symlink {
         return Err(Refusal::NotSupported.into());
@@ -123,7 +123,7 @@ impl Node {
         self.xattrs.get_or_insert_with(|| Box::new(Xattrs::new())).insert(name.to_vec(), value);
     }
 
-    /// `true` when there was one.
+    /// `true` if there was one.
     fn drop_xattr(&mut self, name: &[u8]) -> bool {
         let Some(xattrs) = &mut self.xattrs else { return false };
         let there = xattrs.remove(name).is_some();
@@ -133,7 +133,7 @@ impl Node {
         there
     }
 
-    /// Keeps the access list in step with new permission bits.
+    /// Keeps the access list consistent with new permission bits.
     pub(crate) fn chmod_acl(&mut self, bits: u16) {
         let list = self.xattrs.as_ref().and_then(|xattrs| xattrs.get(ACL_ACCESS));
         if let Some(mut acl) = list.and_then(|value| Acl::parse(value).ok()?) {

@@ -1,4 +1,4 @@
-//! What a comparison with a host cannot show: limits, other callers, flags that Linux lacks, stale nodes.
+//! Tests without a counterpart on a host: limits, other callers, flags that Linux lacks, stale nodes.
 
 use model::{MemFs, Options, flags, ready};
 use vfs::{

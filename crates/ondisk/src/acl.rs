@@ -1,28 +1,28 @@
-//! POSIX.1e access control lists: FreeBSD's form in a system attribute, and Linux's form in `system.posix_acl_*`.
+//! POSIX.1e access control lists: FreeBSD's format in a system attribute, and Linux's format in `system.posix_acl_*`.
 //!
-//! FreeBSD stores always 388 bytes: a count and 32 entries of tag, id, permissions. Linux: a version and as many entries
-//! of tag, permissions, id as there are, in the order of their tags. Both number tags and permissions alike.
+//! FreeBSD always stores 388 bytes: a count and 32 entries of tag, id, permissions. Linux: a version and only the
+//! entries in use, each of tag, permissions, id, in the order of their tags. Both number tags and permissions alike.
 //!
-//! A1. In the file's own list the mode is right where it says the same thing: owner, others, and the mask, or the group
-//!     where there is no mask. The attribute's own permissions there may be stale.
+//! A1. The mode takes precedence over the file's own list where both express the same thing: owner, others, and the
+//!     mask, or the group if there is no mask. The attribute's own permissions there may be stale.
 
 use crate::num::{index, len64};
 use crate::{Corrupt, Endian, Rule, Structure};
 
 /// Name of a file's list, in the system namespace.
 pub const ACCESS: &[u8] = b"posix1e.acl_access";
-/// Name of the list that new files in a directory inherit.
+/// Name of a directory's default list, which new files inherit.
 pub const DEFAULT: &[u8] = b"posix1e.acl_default";
-/// Bytes of FreeBSD's form.
+/// Size of FreeBSD's format, in bytes.
 pub const SIZE: usize = 388;
-/// Most entries of FreeBSD's form.
+/// Most entries of FreeBSD's format.
 pub const MAX_ENTRIES: usize = 32;
-/// The version at the start of Linux's form.
+/// The version at the start of Linux's format.
 const LINUX_VERSION: u32 = 2;
 /// The id of an entry that has none.
 const NO_ID: u32 = u32::MAX;
 
-/// Whom an entry is for.
+/// The subject of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u16)]
 #[allow(missing_docs)]
@@ -55,9 +55,9 @@ impl Tag {
 /// An entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AclEntry {
-    /// Whom it is for.
+    /// Its subject.
     pub tag: Tag,
-    /// The user or group; of no meaning with other tags.
+    /// The user or group; unused with other tags.
     pub id: u32,
     /// 4 read, 2 write, 1 execute.
     pub perm: u16,
@@ -70,8 +70,8 @@ pub struct Acl {
 }
 
 impl Acl {
-    /// A list of these entries; `None` where they are no list: one owner, one group and others are needed, a mask with
-    /// any further entry, and nobody twice.
+    /// A list of these entries; `None` if they are not a valid list: one owner, one group and others are needed, a mask
+    /// with any further entry, and no subject twice.
     pub fn new(mut entries: Vec<AclEntry>) -> Option<Acl> {
         for e in entries.iter_mut().filter(|e| !e.tag.has_id()) {
             e.id = NO_ID;
@@ -92,10 +92,10 @@ impl Acl {
         &self.entries
     }
 
-    /// Reads FreeBSD's form.
+    /// Decodes FreeBSD's format.
     ///
     /// # Errors
-    /// A wrong length, count, tag or permission; entries that are no list.
+    /// A wrong length, count, tag or permission; entries that are not a valid list.
     pub fn decode(bytes: &[u8], endian: Endian) -> Result<Acl, Corrupt> {
         let broken = |field, found: u64, rule| Corrupt::new(Structure::Acl, field, found, rule);
         if bytes.len() != SIZE {
@@ -118,7 +118,7 @@ impl Acl {
         Acl::new(entries).ok_or_else(|| broken("acl_cnt", count.into(), Rule::Words("with entries that are no list")))
     }
 
-    /// FreeBSD's form.
+    /// FreeBSD's format.
     pub fn encode(&self, endian: Endian) -> [u8; SIZE] {
         let mut bytes = [0; SIZE];
         let count = u32::try_from(self.entries.len()).unwrap_or(0);
@@ -134,7 +134,8 @@ impl Acl {
         bytes
     }
 
-    /// Reads Linux's form; `None` for what it would refuse, or what FreeBSD's form has no room for.
+    /// Decodes Linux's format; `None` for what Linux would refuse, or for more entries than FreeBSD's format has room
+    /// for.
     pub fn from_linux(value: &[u8]) -> Option<Acl> {
         let e = Endian::Little;
         let (head, rest) = value.split_first_chunk()?;
@@ -148,7 +149,7 @@ impl Acl {
         Acl::new(rest.chunks_exact(8).map(entry).collect::<Option<Vec<_>>>()?)
     }
 
-    /// Linux's form.
+    /// Linux's format.
     pub fn to_linux(&self) -> Vec<u8> {
         let mut value = LINUX_VERSION.to_le_bytes().to_vec();
         for e in &self.entries {
@@ -159,14 +160,14 @@ impl Acl {
         value
     }
 
-    /// The permission bits that say the same thing as the list (A1).
+    /// The permission bits that correspond to the list (A1).
     pub fn mode_bits(&self) -> u16 {
         let of = |tag: Tag| self.entries.iter().find(|e| e.tag == tag).map(|e| e.perm);
         let group = of(Tag::Mask).or(of(Tag::GroupObj)).unwrap_or(0);
         of(Tag::UserObj).unwrap_or(0) << 6 | group << 3 | of(Tag::Other).unwrap_or(0)
     }
 
-    /// Sets what the permission bits say to be as they say (A1).
+    /// Sets the entries that correspond to the permission bits (A1).
     pub fn set_mode_bits(&mut self, mode: u16) {
         let masked = self.entries.iter().any(|e| e.tag == Tag::Mask);
         for e in &mut self.entries {
@@ -180,7 +181,7 @@ impl Acl {
         }
     }
 
-    /// `true` where the permission bits say it all: such a list need not be stored.
+    /// `true` if the permission bits express it completely: such a list need not be stored.
     pub fn is_minimal(&self) -> bool {
         self.entries.len() == 3
     }

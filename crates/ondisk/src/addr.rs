@@ -1,13 +1,14 @@
-//! Address spaces of a volume, each a type of its own, so that a mistaken unit does not compile.
+//! The address spaces of a volume, each with its own type, so that a mistaken unit does not compile.
 //!
-//! No conversions from plain numbers: `FragNo(n)` is written where a number becomes an address, and can be searched for.
+//! There are no conversions from plain numbers: `FragNo(n)` marks where a number becomes an address, and can be
+//! searched for.
 
-/// Address of a fragment in the volume. 0 is a hole: fragment 0 holds the boot area and no pointer may name it.
+/// Address of a fragment in the volume. 0 is a hole: fragment 0 holds the boot area and no pointer may refer to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FragNo(pub u64);
 
 impl FragNo {
-    /// What a pointer to nothing holds.
+    /// The value of a pointer to nothing.
     pub const HOLE: FragNo = FragNo(0);
 
     /// `true` for a pointer to nothing.
@@ -15,7 +16,7 @@ impl FragNo {
         self.0 == 0
     }
 
-    /// The fragment `n` further on.
+    /// The fragment `n` after this one.
     #[must_use]
     pub fn plus(self, n: u32) -> FragNo {
         FragNo(self.0.saturating_add(u64::from(n)))
@@ -43,7 +44,7 @@ impl Ino {
     pub const NONE: Ino = Ino(0);
 }
 
-/// Number of a block within a file. Negative numbers name its indirect and attribute blocks.
+/// Number of a block within a file. Negative numbers are its indirect and attribute blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Lbn(pub i64);
 

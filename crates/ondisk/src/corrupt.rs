@@ -1,4 +1,4 @@
-//! Damage in an image: what structure, which field, where, what it holds and what it should.
+//! Damage in an image: the structure, the field, its place, its value and the rule that it breaks.
 
 use crate::{ByteOff, Cgx, Ino};
 use std::fmt;
@@ -43,13 +43,13 @@ impl fmt::Display for Structure {
     }
 }
 
-/// Which rule a field breaks.
+/// The rule that a field breaks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rule {
-    /// It has one right value.
+    /// It has one valid value.
     Is(i128),
-    /// It has one right value, better read in hexadecimal: magics and hashes.
+    /// It has one valid value, shown in hexadecimal: magics and hashes.
     IsHex(u32),
     /// It has a smallest value.
     AtLeast(i128),
@@ -61,13 +61,13 @@ pub enum Rule {
     PowerOfTwo,
     /// It must be zero here; the text says why.
     Zero(&'static str),
-    /// The structure ends before the field does; the number is the bytes that there are.
+    /// The structure ends before the field does; the number is the available bytes.
     CutShort(u64),
-    /// Anything else, in words, to follow "field is 3, ".
+    /// Any other rule, as text that follows "field is 3, ".
     Words(&'static str),
 }
 
-/// A field of the image that holds what it must not.
+/// A field of the image with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Corrupt {
@@ -75,9 +75,9 @@ pub struct Corrupt {
     pub structure: Structure,
     /// Its first byte in the volume; for directories and attributes, the byte within the file. `None` where unknown.
     pub at: Option<ByteOff>,
-    /// The field, by its name in the BSD sources where it has one.
+    /// The field, by its name in the BSD sources if it has one.
     pub field: &'static str,
-    /// What the field holds.
+    /// The value of the field.
     pub found: i128,
     /// The rule it breaks.
     pub rule: Rule,

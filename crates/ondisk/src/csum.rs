@@ -1,11 +1,11 @@
-//! The counts of a cylinder group, which the summary array repeats for all groups.
+//! The counts of a cylinder group; the summary array has a copy for all groups.
 
 use crate::field::on_disk;
 use crate::num::{index, roundup};
 use crate::{Cgx, Endian};
 
 on_disk! {
-    /// What is free in a group (`struct csum`).
+    /// The free resources of a group (`struct csum`).
     #[derive(Copy, Default, Hash)]
     pub struct Csum, 16 bytes {
         /// Directories.
@@ -19,7 +19,7 @@ on_disk! {
     }
 }
 
-/// The sum over groups, as the superblock keeps it.
+/// The sum over all groups, as the superblock stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 #[allow(missing_docs)]
 pub struct CsumTotal {
@@ -56,12 +56,12 @@ impl crate::Superblock {
     }
 }
 
-/// The entry of group `c` in the summary array; `None` where the array ends before it.
+/// The entry of group `c` in the summary array; `None` if the array ends before it.
 pub fn get(array: &[u8], c: Cgx, endian: Endian) -> Option<Csum> {
     Csum::load(array.get(index(c.0).checked_mul(Csum::SIZE)?..)?, endian)
 }
 
-/// Stores the entry of group `c`; `None`, and nothing stored, where the array ends before it.
+/// Stores the entry of group `c`; `None`, and nothing stored, if the array ends before it.
 pub fn put(array: &mut [u8], c: Cgx, cs: Csum, endian: Endian) -> Option<()> {
     cs.store(array.get_mut(index(c.0).checked_mul(Csum::SIZE)?..)?, endian)
 }

@@ -1,13 +1,14 @@
-//! Entries of a directory.
+//! Directory entries.
 //!
-//! A directory is a sequence of directory blocks (512 bytes; 1024 on Apple's volumes), each of which entries tile from
-//! end to end. So a block can be changed by one write of one sector, and a crash never tears an entry.
+//! A directory is a sequence of directory blocks (512 bytes; 1024 on Apple's volumes), each of which is completely
+//! covered by entries. So a block can be changed by one write of one sector, and a crash never tears an entry.
 //!
-//! D1. An entry is looked at only after its length was checked: at least its header and name, a multiple of 4, and
-//!     within its block. So a walk over any bytes ends, at the latest after as many steps as there are headers.
+//! D1. An entry is used only after its length was checked: at least its header and name, a multiple of 4, and within
+//!     its block. So a walk over any bytes ends, at the latest after as many steps as there are headers.
 //! D2. The padding of a name is zero. Bytes of other files would otherwise reach the disk, and a comparison of whole
 //!     words would fail.
-//! D3. An entry that is not the first of its block disappears into the one before it; the first stays as an unused one.
+//! D3. A removed entry that is not the first of its block is merged into the one before it; the first stays as an
+//!     unused entry.
 
 mod edit;
 
@@ -41,28 +42,28 @@ impl Geometry {
     }
 }
 
-/// An entry that was checked.
+/// An entry, checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dirent<'a> {
-    /// Byte at which it starts, from the start of the bytes given.
+    /// Byte at which it starts, from the start of the given bytes.
     pub offset: usize,
     /// The file; 0 in an unused entry.
     pub ino: Ino,
-    /// Bytes to the next entry.
+    /// Bytes from its start to the next entry.
     pub reclen: u16,
-    /// Kind of file, `mode >> 12`; 0 where the format does not store it.
+    /// Kind of file, `mode >> 12`; 0 if the format does not store it.
     pub kind: u8,
     /// The name; empty in an unused entry.
     pub name: &'a [u8],
 }
 
 impl Dirent<'_> {
-    /// `true` for an entry that means a file: neither unused nor a whiteout.
+    /// `true` for an entry that refers to a file: neither unused nor a whiteout.
     pub fn is_name(&self) -> bool {
         self.ino.0 != 0 && self.kind != WHITEOUT
     }
 
-    /// Bytes within it that a new entry could have.
+    /// Bytes within it that are free for a new entry.
     pub fn free(&self) -> usize {
         let own = if self.ino.0 == 0 { 0 } else { min_reclen(self.name.len()) };
         usize::from(self.reclen).saturating_sub(own)
@@ -74,8 +75,8 @@ pub const fn min_reclen(namelen: usize) -> usize {
     namelen.saturating_add(HEADER).saturating_add(4) & !3
 }
 
-/// The entries of `bytes`, which start at byte `from` of directory `dir` and at a boundary of its blocks. A part of a
-/// block at the end is damage. After an error the walk goes on with the next block.
+/// The entries of `bytes`, which start at byte `from` of directory `dir` and at a boundary of its blocks. A partial
+/// block at the end is damage. After an error the walk continues with the next block.
 pub fn entries(bytes: &[u8], format: DirFormat, dir: Ino, from: u64) -> Entries<'_> {
     Entries { bytes, format, dir, from, next: 0 }
 }

@@ -56,7 +56,7 @@ impl Endian {
         i64 i64_bytes get_i64 put_i64 8
     }
 
-    /// The order that this one is not.
+    /// The opposite order.
     pub const fn other(self) -> Endian {
         match self {
             Endian::Little => Endian::Big,
@@ -64,7 +64,7 @@ impl Endian {
         }
     }
 
-    /// The order of the machine that this program runs on.
+    /// The byte order of the host.
     pub const fn native() -> Endian {
         if cfg!(target_endian = "big") { Endian::Big } else { Endian::Little }
     }

@@ -1,16 +1,16 @@
-//! The attribute area of a UFS2 inode: records one behind the other in its two attribute blocks.
+//! The attribute area of a UFS2 inode: consecutive records in its two attribute blocks.
 //!
 //! A record is a length, a namespace, the length of the padding, the length of the name, the name, zeros to a multiple
 //! of 8, the value, zeros to a multiple of 8. A length below 8 ends the list.
 //!
-//! X1. A record counts only if it lies wholly within the area, and its name and value within the record. So a walk over
-//!     any bytes ends, at the latest after as many steps as there are groups of 8 bytes.
-//! X2. The area is changed as a whole: a copy is edited and then written. What is no longer used is zero.
+//! X1. A record is valid only if it is wholly within the area, and its name and value are within the record. So a walk
+//!     over any bytes ends, at the latest after as many steps as there are groups of 8 bytes.
+//! X2. The area is changed as a whole: a copy is edited and then written. Unused bytes are zeroed.
 
 use crate::num::{index, len64};
 use crate::{ByteOff, Corrupt, Endian, Geometry, Ino, Rule, Structure};
 
-/// Whose attribute it is.
+/// The namespace of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Namespace(pub u8);
 
@@ -26,14 +26,14 @@ pub const MAX_NAME: usize = 255;
 /// Bytes of a record before the name.
 const HEADER: usize = 7;
 
-/// An attribute that was checked.
+/// An attribute, checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExtAttr<'a> {
     /// Byte at which its record starts.
     pub offset: usize,
     /// Bytes of its record.
     pub length: usize,
-    /// Whose it is.
+    /// Its namespace.
     pub namespace: Namespace,
     /// The name.
     pub name: &'a [u8],
@@ -41,12 +41,12 @@ pub struct ExtAttr<'a> {
     pub value: &'a [u8],
 }
 
-/// Most bytes that the area of a volume can have.
+/// Largest size of the area on a volume, in bytes.
 pub fn area_max(g: &Geometry) -> usize {
     index(g.bsize.saturating_mul(2))
 }
 
-/// Bytes of a record, or `None` for one that the format has no room for.
+/// Size of a record in bytes, or `None` if it exceeds the format's limits.
 pub fn record_len(name: &[u8], value: &[u8]) -> Option<usize> {
     if name.is_empty() || name.len() > MAX_NAME {
         return None;
@@ -119,7 +119,7 @@ fn record(rest: &[u8], length: usize) -> Result<Parts<'_>, (&'static str, usize,
 /// The attribute with this name.
 ///
 /// # Errors
-/// Damage before the attribute, or where it should be.
+/// Damage before the attribute, or at its place.
 pub fn find<'a>(
     area: &'a [u8],
     endian: Endian,
@@ -132,7 +132,7 @@ pub fn find<'a>(
         .transpose()
 }
 
-/// Bytes of the area that records take, from its start.
+/// Bytes of the area that are used by records, from its start.
 ///
 /// # Errors
 /// Damage.
@@ -140,11 +140,11 @@ pub fn used(area: &[u8], endian: Endian, ino: Ino) -> Result<usize, Corrupt> {
     attributes(area, endian, ino).try_fold(0, |_, a| a.map(|a| a.offset.saturating_add(a.length)))
 }
 
-/// A new area in which attribute `name` has `value`, or is gone for `None`: at its old place in the order, or last. Its
-/// length is what the records take; the caller keeps the old `di_extsize` if that is more, and zeroes the rest.
+/// A new area in which attribute `name` has `value`, or is removed for `None`: at its old position, or last. Its length
+/// is that of the records; the caller keeps the old `di_extsize` if that is larger, and zeroes the rest.
 ///
 /// # Errors
-/// Damage in the old area. `Ok(None)` where the name, or the area with it, would be too long for the format.
+/// Damage in the old area. `Ok(None)` if the name, or the area with it, would be too long for the format.
 pub fn with(
     area: &[u8],
     g: &Geometry,

@@ -1,18 +1,18 @@
-//! How a structure on disk is declared: once, as a table of offset, name and type, from which come the struct in the
-//! host's order, its decoding, its encoding and the list that the documentation is compared with.
+//! Declares a structure on disk once, as a table of offset, name and type. The struct in the host's order, its
+//! decoding, its encoding and the list that is compared with the documentation are generated from it.
 //!
-//! F1. The fields of a structure tile it: no gap, no overlap, right to its last byte. The compiler checks it, so an
-//!     offset that was mistyped does not build.
+//! F1. The fields of a structure tile it: no gap, no overlap, up to its last byte. The compiler checks it, so a
+//!     mistyped offset does not compile.
 
 use crate::Endian;
 
-/// A value with a fixed place in a structure.
+/// A value at a fixed place in a structure.
 pub(crate) trait Field: Sized {
     /// Bytes on disk.
     const SIZE: usize;
-    /// Reads the value at byte `at`; `None` where `bytes` ends before it does.
+    /// Reads the value at byte `at`; `None` if `bytes` ends before it does.
     fn load(bytes: &[u8], at: usize, endian: Endian) -> Option<Self>;
-    /// Writes the value at byte `at`; `None` where `bytes` ends before it does.
+    /// Writes the value at byte `at`; `None` if `bytes` ends before it does.
     fn store(&self, bytes: &mut [u8], at: usize, endian: Endian) -> Option<()>;
 }
 
@@ -61,7 +61,7 @@ where
     }
 }
 
-/// What has a zero. `Default` knows arrays of up to 32 elements only.
+/// Types that have a zero. `Default` covers arrays of up to 32 elements only.
 pub(crate) trait Zeroed {
     /// Zero, in every element.
     const ZERO: Self;
@@ -72,7 +72,7 @@ macro_rules! zeroed {
 }
 zeroed!(i8 u8 i16 u16 i32 u32 i64 u64);
 
-/// Where a field of a structure is, for documentation and for tools that print a structure.
+/// The place of a field in a structure, for documentation and for tools that print a structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldPlace {
     /// First byte, from the start of the structure.
@@ -85,7 +85,7 @@ pub struct FieldPlace {
     pub name: &'static str,
 }
 
-/// `true` when the fields tile the structure (F1).
+/// `true` if the fields tile the structure (F1).
 pub(crate) const fn tiles(fields: &[FieldPlace], size: usize) -> bool {
     let mut rest = fields;
     let mut end = 0;
@@ -99,7 +99,7 @@ pub(crate) const fn tiles(fields: &[FieldPlace], size: usize) -> bool {
     end == size
 }
 
-/// Declares a structure on disk. See the module's text.
+/// Declares a structure on disk. See the head of the module.
 macro_rules! on_disk {
     (
         $(#[$meta:meta])*
@@ -127,14 +127,14 @@ macro_rules! on_disk {
                 $name { $( $field: <$kind as crate::field::Zeroed>::ZERO, )* }
             }
 
-            /// Reads the structure from the start of `bytes`; `None` where they are fewer than its size.
+            /// Reads the structure from the start of `bytes`; `None` if they are shorter.
             #[inline]
             pub fn load(bytes: &[u8], endian: crate::Endian) -> Option<$name> {
                 let bytes: &[u8; $size] = bytes.first_chunk()?;
                 Some($name { $( $field: <$kind as crate::field::Field>::load(bytes, $off, endian)?, )* })
             }
 
-            /// Writes the structure to the start of `bytes`; `None` where they are fewer than its size.
+            /// Writes the structure to the start of `bytes`; `None` if they are shorter.
             #[inline]
             pub fn store(&self, bytes: &mut [u8], endian: crate::Endian) -> Option<()> {
                 let bytes: &mut [u8; $size] = bytes.first_chunk_mut()?;

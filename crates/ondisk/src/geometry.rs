@@ -1,10 +1,10 @@
-//! The numbers of a volume that never change while it is mounted, and all address arithmetic. Methods carry the names
+//! The numbers of a volume that do not change while it is mounted, and all address arithmetic. Methods have the names
 //! of the macros in the BSD sources.
 //!
-//! G1. A geometry comes from a checked superblock only, so its sizes are powers of two where the format says so, its
-//!     groups cover the volume, and the regions of a group are in order.
+//! G1. A geometry is made from a checked superblock only, so its sizes are powers of two where the format requires it,
+//!     its groups cover the volume, and the regions of a group are in order.
 //! G2. The arguments may come from damaged pointers: every result for them is a harmless number outside the volume,
-//!     never an overflow. Whoever follows a pointer asks [`Geometry::is_data_range`] first.
+//!     never an overflow. Code that follows a pointer must check [`Geometry::is_data_range`] first.
 
 mod arith;
 mod path;
@@ -38,7 +38,7 @@ pub struct Geometry {
     pub format: Format,
     /// Byte order of every integer.
     pub endian: Endian,
-    /// Whose volume it most likely is.
+    /// The system that most likely made the volume.
     pub dialect: Dialect,
     /// Bytes of a block.
     pub bsize: u32,
@@ -72,7 +72,7 @@ pub struct Geometry {
     pub dblkno: u32,
     /// UFS1: how much later, in fragments, each group's metadata starts; else 0.
     pub cgoffset: u32,
-    /// UFS1: mask of the groups after which that starts over.
+    /// UFS1: mask of the group number after which the offset starts over.
     pub cgmask: u32,
     /// Pointers in an indirect block.
     pub nindir: u32,
@@ -84,41 +84,41 @@ pub struct Geometry {
     pub maxsymlinklen: u32,
     /// Largest file in bytes.
     pub maxfilesize: u64,
-    /// Largest run of blocks that the cluster summary tells apart; 0 without clusters.
+    /// Longest run of blocks that the cluster summary distinguishes; 0 without clusters.
     pub contigsumsize: u32,
     /// Most blocks in one transfer; at least 1.
     pub maxcontig: u32,
-    /// Most blocks of one file in a group before it moves on; at least 1.
+    /// Most blocks of one file in a group before the file continues in another; at least 1.
     pub maxbpg: u32,
-    /// Fragments at the start of a group's data area kept for metadata.
+    /// Fragments at the start of a group's data area reserved for metadata.
     pub metaspace: u32,
-    /// Percent of `dsize` kept for the privileged: 0 to 99.
+    /// Percent of `dsize` reserved for privileged callers: 0 to 99.
     pub minfree: u32,
     /// Bytes of a group's block that are in use.
     pub cgsize: u32,
     /// Bytes of the summary array.
     pub cssize: u32,
-    /// Where the summary array is.
+    /// Address of the summary array.
     pub csaddr: FragNo,
     /// Bytes of a superblock.
     pub sbsize: u32,
-    /// Where the primary superblock is.
+    /// Place of the primary superblock.
     pub sblockloc: ByteOff,
     /// Bytes of a directory block: 512, or 1024 on Apple's volumes.
     pub dirblksiz: u32,
     /// Directory entries have 16-bit name lengths and no type (4.2BSD).
     pub old_dirent: bool,
-    /// Owners of inodes are 16-bit and at another place (4.2BSD).
+    /// Owners of inodes are 16-bit and in another field (4.2BSD).
     pub old_inode: bool,
     /// Groups may have the layout of 4.2BSD.
     pub old_cg: bool,
-    /// Groups carry a check hash.
+    /// Groups have a check hash.
     pub cg_hash: bool,
-    /// Inodes carry a check hash.
+    /// Inodes have a check hash.
     pub inode_hash: bool,
     /// UFS1: milliseconds from one transfer to the next.
     pub rotdelay: u32,
-    /// UFS1: revolutions in a second.
+    /// UFS1: revolutions per second.
     pub rps: u32,
     /// UFS1: sectors of a track.
     pub nsect: u32,
@@ -128,7 +128,7 @@ pub struct Geometry {
     pub cpg: u32,
     /// UFS1: rotational positions.
     pub nrpos: u32,
-    /// Expected bytes of a file.
+    /// Expected size of a file, in bytes.
     pub avgfilesize: u32,
     /// Expected files in a directory.
     pub avgfpdir: u32,
@@ -161,7 +161,7 @@ impl Geometry {
             fpg: n(f.fpg),
             ipg: f.ipg,
             size,
-            // Old growfs left it wrong.
+            // Old versions of growfs stored it wrong.
             dsize: u64::try_from(f.dsize).unwrap_or(0).min(size),
             sblkno: n(f.sblkno),
             cblkno: n(f.cblkno),

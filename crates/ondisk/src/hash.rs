@@ -7,8 +7,8 @@ pub fn check_hash(bytes: &[u8]) -> u32 {
     !crc32c::crc32c(bytes)
 }
 
-/// Hash of `bytes` with the four bytes at `field` taken as zero: where a structure holds its own hash. Bytes outside
-/// the slice are not there to be hashed.
+/// Hash of `bytes` with the four bytes at `field` taken as zero, for a structure that contains its own hash. Bytes
+/// outside the slice are not hashed.
 pub fn check_hash_without(bytes: &[u8], field: usize) -> u32 {
     let (before, rest) = bytes.split_at(field.min(bytes.len()));
     let after = rest.get(4..).unwrap_or_default();
@@ -16,7 +16,7 @@ pub fn check_hash_without(bytes: &[u8], field: usize) -> u32 {
     !crc32c::crc32c_append(zeros, after)
 }
 
-/// Computes the hash of `bytes` and stores it in the four bytes at `field`. `None` where they are not within `bytes`.
+/// Computes the hash of `bytes` and stores it in the four bytes at `field`. `None` if they are not within `bytes`.
 pub(crate) fn store_hash(bytes: &mut [u8], field: usize, endian: Endian) -> Option<u32> {
     let hash = check_hash_without(bytes, field);
     endian.put_u32(bytes, field, hash)?;

@@ -1,13 +1,12 @@
-//! Structures of UFS1 and UFS2 as they are on disk, in both byte orders.
+//! The on-disk structures of UFS1 and UFS2, in both byte orders.
 //!
-//! Pure functions of bytes: no device, no cache, no policy, no clock. Others read and write the bytes; here is what they
-//! mean and whether they may be believed.
+//! Pure functions on bytes: no device, no cache, no policy, no clock. Other crates read and write the bytes; this one
+//! decodes, checks and encodes them.
 //!
-//! O1. Nothing read is trusted. Decoding checks every size, offset and count before it is used, and returns a
-//!     [`Corrupt`] that names structure, field, place and value. No input panics, loops without end or allocates
-//!     without bound.
-//! O2. What is written is complete: the function that encodes a structure also sets its times and its check hash, so no
-//!     path can forget them.
+//! O1. No input is trusted. Decoding checks every size, offset and count before it is used, and returns a [`Corrupt`]
+//!     that names structure, field, place and value. No input causes a panic, an endless loop or unbounded allocation.
+//! O2. Output is complete: the function that encodes a structure also sets its times and its check hash, so no path can
+//!     forget them.
 //! O3. Bytes without a known meaning are written back as they were read.
 //!
 //! The names are those of the BSD sources. The bytes are described in `docs/format/ufs.md`.

@@ -1,22 +1,22 @@
-//! The few conversions between number types that this crate needs, each total.
+//! Conversions between number types for this crate, each total.
 
-/// A byte offset or count of the format as an index. The formats bound blocks to 64 KiB, so the value always fits;
-/// a value that would not (a 16-bit host) becomes one that no slice has.
+/// A byte offset or count of the format as an index. The formats bound blocks to 64 KiB, so the value always fits; a
+/// value that would not (on a 16-bit host) becomes an index beyond any slice.
 pub(crate) fn index(n: u32) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// A length in memory as a number of the format.
+/// A length in memory as a number in the format.
 pub(crate) fn len64(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
 }
 
-/// `n`, or the largest `u32` where it is larger: an index that no group, inode or block has.
+/// `n`, or the largest `u32` if it is larger: an index that no group, inode or block has.
 pub(crate) fn low32(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// `n` divided by `by`, rounded up; 0 where `by` is 0.
+/// `n` divided by `by`, rounded up; 0 if `by` is 0.
 pub(crate) fn howmany(n: u64, by: u64) -> u64 {
     match n.checked_rem(by) {
         None => 0,
@@ -25,7 +25,7 @@ pub(crate) fn howmany(n: u64, by: u64) -> u64 {
     }
 }
 
-/// The smallest multiple of `to` that is at least `n`; 0 where `to` is 0.
+/// The smallest multiple of `to` that is at least `n`; 0 if `to` is 0.
 pub(crate) fn roundup(n: u64, to: u64) -> u64 {
     howmany(n, to).saturating_mul(to)
 }
@@ -40,12 +40,12 @@ pub(crate) fn signed64(n: u64) -> i64 {
     i64::from_ne_bytes(n.to_ne_bytes())
 }
 
-/// As [`bits64`], for 32 bits.
+/// Like [`bits64`], for 32 bits.
 pub(crate) fn bits32(n: i32) -> u32 {
     u32::from_ne_bytes(n.to_ne_bytes())
 }
 
-/// As [`signed64`], for 32 bits.
+/// Like [`signed64`], for 32 bits.
 pub(crate) fn signed32(n: u32) -> i32 {
     i32::from_ne_bytes(n.to_ne_bytes())
 }

@@ -1,4 +1,4 @@
-//! The tables of `docs/format/ufs.md` are the declarations.
+//! Checks that the tables of `docs/format/ufs.md` equal the declarations.
 
 use ondisk::FieldPlace;
 use ondisk::cg::CgHeader;

@@ -1,5 +1,5 @@
-//! Any bytes at all: nothing panics, and every walk ends. What is accepted is then computed with, in a build that
-//! notices overflow.
+//! Arbitrary bytes: nothing panics, and every walk ends. Accepted input is then used in computations, in a build that
+//! detects overflow.
 
 use ondisk::cg::{self, Cg, CgMut};
 use ondisk::superblock::newfs::NewfsParams;
@@ -9,7 +9,7 @@ use ondisk::{
 };
 use proptest::prelude::*;
 
-/// Changes of a few bytes, mostly of the kind that damages numbers.
+/// Changes of a few bytes, mostly to values that corrupt numbers.
 fn damage(len: usize) -> impl Strategy<Value = Vec<(usize, u8)>> {
     prop::collection::vec((0..len, prop_oneof![Just(0u8), Just(0xff), Just(0x80), Just(1), any::<u8>()]), 0..12)
 }
@@ -21,7 +21,7 @@ fn volume(ufs1: bool, big: bool) -> Superblock {
     p.superblock().unwrap()
 }
 
-/// All arithmetic, with numbers as a damaged pointer may give them.
+/// All arithmetic, with numbers as from a damaged pointer.
 fn compute(g: &Geometry, n: u64, size: u64) {
     let (frag, c, ino) = (FragNo(n), Cgx(n as u32), Ino(n as u32));
     let _ = (g.byte(frag), g.cgdata(c), g.cgsblock(c), g.cgtod(c), g.cg_ndblk(c), g.cgfrag(c, CgFrag(n as u32)));
@@ -87,7 +87,7 @@ proptest! {
         let g = volume(ufs1, big).geometry();
         let mut bytes = cg::init(&g, Cgx(1), 64);
         for (at, to) in change {
-            // Damage in the header says most.
+            // Damage in the header has the most effect.
             let at = if all { at } else { at % 168 };
             bytes[at] = to;
         }

@@ -1,4 +1,4 @@
-//! Structures of volumes that FreeBSD, NetBSD and makefs wrote, read and written back.
+//! Structures of volumes written by FreeBSD, NetBSD and makefs, decoded and encoded again.
 
 use ondisk::cg::{self, Cg};
 use ondisk::superblock::newfs::NewfsParams;
@@ -95,7 +95,7 @@ fn superblock_written_back_unchanged_is_the_same_but_for_pointers_of_a_kernel() 
             right[728..856].fill(0);
         }
         if sb.format == Format::Ufs1 && sb.has_wide_fields() {
-            // NetBSD lets the narrow copies of the totals go stale; we write them, as FreeBSD does.
+            // NetBSD lets the narrow copies of the totals become stale; we write them, as FreeBSD does.
             right[192..208].copy_from_slice(&sb.encode_copy(sb.at)[192..208]);
         }
         let written = sb.encode_copy(sb.at);
@@ -277,7 +277,7 @@ fn newfs_computes_what_freebsds_newfs_wrote() {
             ..NewfsParams::new(Format::Ufs2, 4 << 20)
         };
         let mut ours = p.superblock().unwrap();
-        // What the kernel changed since.
+        // The kernel's changes since then.
         ours.fields.fsmnt = f.fsmnt;
         ours.fields.cgrotor = f.cgrotor;
         ours.fields.time = f.time;

@@ -1,4 +1,4 @@
-//! Prints a document of the shape of `ordo paper --json`, to look at the page with. Its `ours` are MADE UP, by a formula:
+//! Prints a document of the shape of `ordo paper --json`, to preview the page. Its `ours` are MADE UP, by a formula:
 //! nothing was run, nothing is claimed. The paper's own numbers are those of Ganger and Patt (1994), tables 1 and 2.
 //!
 //! `.ci/report-in-browser` renders it.
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const SCHEMES: [&str; 5] = ["Conventional", "Scheduler Flag", "Scheduler Chains", "Soft Updates", "No Order"];
 
-/// Numbers without a pattern that the eye finds; always the same ones.
+/// Numbers without a visible pattern; the same on every run.
 struct Luck(u64);
 
 impl Luck {

@@ -1,9 +1,10 @@
-//! Bars: a table whose numbers are drawn. A label wraps where there is no room, and a reader who sees nothing has the table.
+//! Bar charts made of a table. A label wraps where there is no room, and a reader who cannot see the bars has the
+//! table.
 
 use crate::number::short;
 use maud::{Markup, html};
 
-/// A bar: its label, its length, and its number as it is to be read if not by itself.
+/// A bar: its label, its length, and the text of its number if that differs.
 pub(crate) struct Bar {
     pub(crate) label: String,
     pub(crate) value: Option<f64>,
@@ -12,7 +13,7 @@ pub(crate) struct Bar {
     pub(crate) colour: usize,
 }
 
-/// Bars under a common heading; the heading of the only group may be empty.
+/// Bars under a common heading; if there is only one group, its heading may be empty.
 pub(crate) struct Group {
     pub(crate) name: String,
     pub(crate) bars: Vec<Bar>,

@@ -1,11 +1,12 @@
-//! Benchmarks: for each workload the phases as bars, and all numbers as a table. Of several runs, medians.
+//! Benchmarks: for each workload the phases as bars, and all numbers as a table. Several runs are shown by their
+//! medians.
 
 use crate::bars::{self, Bar, Group};
 use crate::document::Row;
 use crate::number::{bytes, fixed, short};
 use maud::{Markup, html};
 
-/// The distinct values of `of`, in the order in which they come.
+/// The distinct values of `of`, in the order of the rows.
 fn distinct<'a, T: PartialEq>(rows: &'a [Row], of: impl Fn(&'a Row) -> T) -> Vec<T> {
     let mut found = Vec::new();
     for row in rows {
@@ -17,11 +18,11 @@ fn distinct<'a, T: PartialEq>(rows: &'a [Row], of: impl Fn(&'a Row) -> T) -> Vec
     found
 }
 
-/// All runs of one thing.
+/// All runs of one configuration.
 struct Runs<'a>(Vec<&'a Row>);
 
 impl Runs<'_> {
-    /// The middle one; of two, the mean.
+    /// The median; of an even number, the mean of the middle two.
     fn median(&self, of: impl Fn(&Row) -> f64) -> f64 {
         let mut values: Vec<f64> = self.0.iter().map(|row| of(row)).collect();
         values.sort_by(f64::total_cmp);

@@ -1,11 +1,11 @@
-//! What a paper claims, and what became of it here.
+//! The claims of a paper, and whether they hold here.
 
 use crate::document::Claim;
 use crate::number::short;
 use maud::{Markup, html};
 use serde_json::Value;
 
-/// What became of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Held,
@@ -32,7 +32,7 @@ impl Verdict {
         }
     }
 
-    /// A mark, and words.
+    /// A mark, and its text.
     fn says(self) -> (&'static str, &'static str) {
         match self {
             Verdict::Held => ("\u{2713}", "holds"),
@@ -68,7 +68,7 @@ pub(crate) fn verdict(claims: &[Claim]) -> Markup {
     }
 }
 
-/// The claims, by what became of them; `id` tells the filters of a page apart.
+/// The claims, grouped by verdict; `id` distinguishes the filters of a page.
 pub(crate) fn table(id: &str, claims: &[Claim]) -> Markup {
     html! {
         fieldset.claims {
@@ -112,7 +112,7 @@ fn line(claim: &Claim) -> Markup {
     }
 }
 
-/// A value of any kind, for people.
+/// A JSON value of any kind, as text.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

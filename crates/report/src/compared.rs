@@ -4,11 +4,11 @@ use crate::document::{Compared, Table};
 use crate::number::{decimals, fixed, short};
 use maud::{Markup, html};
 
-/// How far a ratio is from one, in steps; the first three end here.
+/// Classes by how far a ratio is from one; these are the upper bounds of the first three.
 const STEPS: [(f64, &str); 3] = [(1.1, "within 10 %"), (1.25, "within 25 %"), (2.0, "within a factor of 2")];
 const FARTHER: &str = "farther apart";
 
-/// What the shades of all tables mean.
+/// The legend for the shades of all tables.
 pub(crate) fn key() -> Markup {
     html! {
         p.key {
@@ -20,10 +20,10 @@ pub(crate) fn key() -> Markup {
     }
 }
 
-/// The step of a ratio: 0 is near.
+/// The class of a ratio: 0 is the nearest.
 fn step(ratio: f64) -> usize {
     let apart = if ratio < 1.0 { 1.0 / ratio } else { ratio };
-    // A hair more, since 110 to 100 is within ten per cent.
+    // With a small margin, since 110 to 100 counts as within ten per cent.
     STEPS.iter().position(|(most, _)| apart <= most * (1.0 + 1e-9)).unwrap_or(STEPS.len())
 }
 
@@ -35,7 +35,7 @@ fn at(values: &[Option<f64>], column: usize) -> Option<f64> {
 pub(crate) fn of(table: &Table) -> Markup {
     let columns: Vec<_> = table.columns.iter().enumerate().map(|(at, column)| Shown::of(table, at, column)).collect();
     html! {
-        // Outside of what scrolls, or a narrow window would cut it.
+        // Outside the scrolling part, where a narrow window would cut it off.
         h4 { (table.title) }
         div.scroll tabindex="0" role="region" aria-label=(table.title) {
             table.numbers {
@@ -62,7 +62,7 @@ pub(crate) fn of(table: &Table) -> Markup {
     }
 }
 
-/// A column, as it is shown.
+/// A column, as displayed.
 struct Shown<'a> {
     name: &'a str,
     unit: &'a str,
@@ -78,7 +78,8 @@ impl<'a> Shown<'a> {
         Shown { name: &of.name, unit: &of.unit, has_theirs: !theirs.is_empty(), decimals }
     }
 
-    /// As the paper prints the one beside it: four digits that count, no more decimals than elsewhere in the column.
+    /// In the format of the paper's number beside it: four significant digits, no more decimals than elsewhere in the
+    /// column.
     fn number(&self, value: Option<f64>, beside: Option<f64>) -> String {
         let before = |value: f64| (value.abs().max(1.0).log10() as usize) + 1;
         let places = |value: f64, most: usize| most.min(4_usize.saturating_sub(before(beside.unwrap_or(value))));

@@ -1,4 +1,4 @@
-//! What the power-cut explorer found: a row for each exploration, and below it what was wrong.
+//! The results of the power-cut explorer: a row for each exploration, and below it the violations.
 
 use crate::document::{Crash, Violation};
 use crate::number::fixed;

@@ -1,25 +1,25 @@
-//! The documents, by shape.
+//! The input documents, by shape.
 //!
-//! D1. A shape is known by fields that it alone has; the rest of a document may be missing, and what is unknown is skipped.
-//! D2. Control characters and marks that turn the direction of writing are replaced before anything else is done: a name
-//!     cannot show as another one.
-//! D3. A field that is null is a field that is missing.
+//! D1. A shape is recognised by fields that only it has; other fields may be missing, and unknown ones are ignored.
+//! D2. Control characters and marks that change the direction of text are replaced first: one name cannot be displayed
+//!     as another.
+//! D3. A field that is null counts as missing.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A document that was not read yet.
+/// A document that was not parsed yet.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What it is called when it is refused: the name of its file.
+    /// Its name in error messages: the name of its file.
     pub name: String,
     /// Its text.
     pub text: String,
 }
 
-/// A document that the report does not know.
+/// A document of an unknown shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {why}; give what ordo bench, paper, crash or trace --explain prints with --json")]
 pub struct Refused {
@@ -29,7 +29,7 @@ pub struct Refused {
     pub why: String,
 }
 
-/// A document that was read.
+/// A parsed document.
 #[derive(Debug)]
 pub(crate) enum Document {
     Bench(Vec<Row>),
@@ -124,7 +124,7 @@ pub(crate) struct System {
     pub(crate) answers: Vec<Answer>,
 }
 
-/// An answer to a question: how many states were asked, and how many said no.
+/// The answer to a question: how many states were checked, and how many contradict it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Answer {
@@ -264,7 +264,7 @@ pub(crate) struct Trace {
     pub(crate) flushes: f64,
 }
 
-/// A line of a trace; which fields it has depends on what happened.
+/// A line of a trace; its fields depend on the kind of event.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Event {

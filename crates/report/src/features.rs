@@ -1,9 +1,9 @@
-//! Features of systems: a table of yes and no with the states that were asked, and a state for each no.
+//! Features of systems: a table of yes and no with the number of states checked, and a witness for each no.
 
 use crate::document::{Answer, Features, System};
 use maud::{Markup, html};
 
-/// The table, what is to be known of it, and the states.
+/// The table, its caveats, and the witnesses.
 pub(crate) fn of(found: &Features) -> Markup {
     let shows = |system: &&System| system.answers.iter().any(|answer| !answer.shows.is_empty());
     html! {

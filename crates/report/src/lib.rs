@@ -1,5 +1,5 @@
-//! One self-contained HTML page from results: what `ordo bench`, `ordo paper`, `ordo crash` and `ordo trace --explain` print
-//! with `--json`.
+//! Renders results as one self-contained HTML page: what `ordo bench`, `ordo paper`, `ordo crash` and `ordo trace
+//! --explain` print with `--json`.
 //!
 //! ```
 //! use report::Source;
@@ -11,14 +11,16 @@
 //! ```
 //!
 //! R1. The same documents in the same order give the same bytes: nothing here reads a clock, a file or the environment.
-//! R2. What a document says is text. It becomes HTML through `maud` alone, which escapes; a picture that a document
-//!     brings is an `<img>`, in which nothing runs. The page forbids itself scripts and the network besides.
-//! R3. The page needs nothing else: style and pictures are in it. It has no script; what can be chosen is chosen by CSS.
-//! R4. Nothing is told by a colour alone.
-//! R5. A document of an unknown shape is refused, with the name of its file. What a known one leaves out is left out.
+//! R2. The content of a document is text. It becomes HTML through `maud` alone, which escapes it; a picture in a
+//!     document becomes an `<img>`, in which no script runs. The page's own policy also forbids scripts and network
+//!     access.
+//! R3. The page is self-contained: style and pictures are in it. It has no script; all selection is done with CSS.
+//! R4. Nothing is conveyed by colour alone.
+//! R5. A document of an unknown shape is rejected, with the name of its file. Missing fields of a known shape are
+//!     omitted.
 //!
-//! `document` knows the shapes, `page` puts sections together; `bench`, `paper` (with `compared`, `claims`, `timeline`),
-//! `crash` and `trace` make a section each, with `bars` and `plot` for figures, `tabs` for what stands side by side, and
+//! `document` defines the shapes, `page` assembles the sections; `bench`, `paper` (with `compared`, `claims`,
+//! `timeline`), `crash` and `trace` make a section each, with `bars` and `plot` for figures, `tabs` for panels, and
 //! `number` for numbers.
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! Numbers as people read them.
+//! Numbers formatted for people.
 
-/// With a comma between thousands, and as many decimals as asked for.
+/// With a comma between thousands, and the given number of decimals.
 pub(crate) fn fixed(value: f64, decimals: usize) -> String {
-    // A number of a document may be any; beyond this nobody counts digits.
+    // A document may contain any number; digits beyond this are of no use.
     if value.abs() >= 1e15 {
         return format!("{value:.3e}");
     }
@@ -23,7 +23,7 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     shown
 }
 
-/// With three digits that count, and all of those before the point.
+/// With three significant digits, and all digits before the point.
 pub(crate) fn short(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 => 0,
@@ -43,7 +43,7 @@ pub(crate) fn decimals(value: f64) -> usize {
     text.split_once('.').map_or(0, |(_, rest)| rest.len().min(4))
 }
 
-/// A time in the unit in which it is short.
+/// A time in the unit that makes it shortest.
 pub(crate) fn time_us(us: u64) -> String {
     match us {
         0 => "0".into(),
@@ -53,7 +53,7 @@ pub(crate) fn time_us(us: u64) -> String {
     }
 }
 
-/// A moment, exact enough to be told from the next one: beyond a second to the millisecond.
+/// A point in time, precise enough to distinguish it from the next one: beyond a second to the millisecond.
 pub(crate) fn moment_us(us: u64) -> String {
     if us < 1_000_000 { time_us(us) } else { format!("{} s", fixed(us as f64 / 1e6, 3)) }
 }
@@ -72,8 +72,8 @@ pub(crate) fn bytes(count: f64) -> String {
     format!("{} {unit}", short(value))
 }
 
-/// Places for the lines of an axis from `low` to `high`: round numbers, about `wanted` of them, and the decimals that they
-/// need. None where the two are the same or too far apart for numbers.
+/// Positions for the lines of an axis from `low` to `high`: round numbers, about `wanted` of them, and the decimals
+/// that they need. None if the two are equal or too far apart for numbers.
 pub(crate) fn ticks(low: f64, high: f64, wanted: usize) -> (Vec<f64>, usize) {
     let span = high - low;
     if !(span.is_finite() && span > 0.0) {
@@ -83,7 +83,7 @@ pub(crate) fn ticks(low: f64, high: f64, wanted: usize) -> (Vec<f64>, usize) {
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|by| by * power).into_iter().find(|step| *step >= rough).unwrap_or(rough);
     let decimals = if step >= 1.0 { 0 } else { (-step.log10()).ceil().clamp(0.0, 9.0) as usize };
-    // Counted, since adding up would leave a rest.
+    // Counted, because adding up would accumulate rounding errors.
     let first = (low / step).ceil();
     let ticks = (0..=wanted * 2).map(|at| (first + at as f64) * step).take_while(|tick| *tick <= high + step * 1e-9);
     (ticks.collect(), decimals)

@@ -1,13 +1,13 @@
-//! The page: a head, what there is, a section each, a foot.
+//! The page: header, table of contents, one section each, footer.
 
 use crate::document::{Crash, Document, Trace};
 use crate::{bench, crash, paper, tabs, trace};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// Nothing is fetched and nothing runs, whatever else is said in the page.
+/// Nothing is fetched and no script runs, whatever the page contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// A part of the page: what kind of thing it is, what it is called, and itself.
+/// A section of the page: its kind, its title, and its content.
 struct Section {
     kind: &'static str,
     title: String,
@@ -36,7 +36,7 @@ pub(crate) fn of(documents: Vec<Document>) -> String {
             body {
                 header {
                     p.mark { "OrdoFS" @if let [only] = &sections[..] { " \u{b7} " (only.kind) } }
-                    // A section alone needs no heading of its own.
+                    // A single section needs no heading of its own.
                     h1 id=[(sections.len() == 1).then_some("t0")] { (title) }
                     @if sections.len() > 1 {
                         nav aria-label="On this page" {
@@ -66,7 +66,7 @@ pub(crate) fn of(documents: Vec<Document>) -> String {
     .into_string()
 }
 
-/// Papers first, each with a section; then benchmarks; all power cuts in one, all stories of calls in one.
+/// Papers first, each in its own section; then benchmarks; all power cuts in one, all stories of calls in one.
 fn sections(documents: Vec<Document>) -> Vec<Section> {
     let (mut papers, mut benches) = (Vec::new(), Vec::new());
     let (mut crashes, mut traces): (Vec<Crash>, Vec<Trace>) = (Vec::new(), Vec::new());
@@ -83,7 +83,7 @@ fn sections(documents: Vec<Document>) -> Vec<Section> {
         }
     }
     let mut sections = papers;
-    // One document after the other: runs of different machines are not one sample.
+    // One section per document: runs of different machines are not one sample.
     sections.extend(benches.iter().map(|rows| Section {
         kind: "benchmark",
         title: bench::title(rows),

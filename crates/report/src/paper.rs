@@ -1,4 +1,4 @@
-//! A paper: its claims, its tables beside ours, its figures, where the arm was, and the story of a call.
+//! A paper: its claims, its tables beside ours, its figures, time lines of the arm, and the story of a call.
 
 use crate::bars::{self, Bar, Group};
 use crate::document::{Figure, Paper, Story};
@@ -6,7 +6,7 @@ use crate::{claims, compared, features, plot, tabs, timeline};
 use maud::{Markup, html};
 use std::fmt::Write;
 
-/// A section for a paper; `id` tells the papers of a page apart.
+/// A section for a paper; `id` distinguishes the papers of a page.
 pub(crate) fn of(id: &str, paper: &Paper) -> Markup {
     let seed = paper.seed.map(|seed| seed.to_string());
     let facts = [("disk", Some(&paper.disk)), ("seed", seed.as_ref())];
@@ -61,7 +61,7 @@ fn drawn(figure: &Figure) -> Markup {
     }
 }
 
-/// A group for each category; a series alone needs no label, the categories are those.
+/// A group for each category; a single series needs no group, its categories are the labels.
 fn groups(figure: &Figure) -> Vec<Group> {
     let value = |series: usize, category: usize| figure.series[series].values.get(category).copied().flatten();
     if let [only] = &figure.series[..] {
@@ -85,7 +85,7 @@ fn groups(figure: &Figure) -> Vec<Group> {
     figure.categories.iter().enumerate().map(group).collect()
 }
 
-/// A story: its picture, and its words for those who do not see it.
+/// A story: its picture, and its text for readers who do not see it.
 fn told(story: &Story) -> (String, Markup) {
     let title = if story.title.is_empty() { &story.scheme } else { &story.title };
     let told = html! {
@@ -102,7 +102,7 @@ fn told(story: &Story) -> (String, Markup) {
     (story.scheme.clone(), told)
 }
 
-/// A picture as an address that holds it. As an image it runs nothing and fetches nothing.
+/// A picture as a data URI. As an image it runs no script and fetches nothing.
 fn data_uri(svg: &str) -> String {
     let mut uri = String::from("data:image/svg+xml,");
     for byte in svg.bytes() {

@@ -1,7 +1,7 @@
-//! Axes with what is drawn between them.
+//! Axes, and the area between them.
 //!
-//! The picture has no text and is stretched to the width that there is; its strokes are not. Numbers and labels are text of
-//! the page around it, as large on a phone as on a desk.
+//! The picture has no text and is stretched to the available width; its strokes are not. Numbers and labels are text of
+//! the page around it, so they have the same size on every screen.
 
 use crate::bars::COLOURS;
 use crate::document::{Figure, Series};
@@ -9,14 +9,14 @@ use crate::number::{fixed, short, ticks};
 use maud::{Markup, html};
 use std::fmt::Write;
 
-/// Units of the picture; what is drawn lies between 0 and these.
+/// Size of the picture; what is drawn lies between 0 and these.
 pub(crate) const WIDTH: f64 = 1000.0;
 pub(crate) const HEIGHT: f64 = 500.0;
 
-/// More points than this are not marked one by one.
+/// Above this number points are not marked.
 const MARKED: usize = 60;
 
-/// An axis: what it says and where it begins and ends.
+/// An axis: its label, its start and its end.
 pub(crate) struct Axis {
     pub(crate) label: String,
     pub(crate) low: f64,
@@ -24,7 +24,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// Around all of these numbers, and zero where that is not far away.
+    /// An axis that covers all of these numbers, and zero if that is not far away.
     fn around(label: String, values: impl Iterator<Item = f64>) -> Axis {
         let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
         let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
@@ -33,20 +33,20 @@ impl Axis {
         Axis { label, low, high }
     }
 
-    /// Where a value lies, from 0 to 1.
+    /// The relative position of a value, from 0 to 1.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let span = self.high - self.low;
         if span.is_finite() { ((value - self.low) / span).clamp(0.0, 1.0) } else { 0.5 }
     }
 
-    /// The lines, with how far along each is, in percent, and its number.
+    /// The grid lines: position of each, in percent, and its number.
     fn lines(&self, wanted: usize) -> Vec<(f64, String)> {
         let (ticks, decimals) = ticks(self.low, self.high, wanted);
         ticks.into_iter().map(|tick| (self.place(tick) * 100.0, fixed(tick, decimals))).collect()
     }
 }
 
-/// Axes around a picture; `title` and `says` are for those who do not see it.
+/// Axes around a picture; `title` and `says` describe it for readers who do not see it.
 pub(crate) fn frame(x: &Axis, y: &Axis, title: &str, says: &str, picture: Markup) -> Markup {
     let (across, up) = (x.lines(5), y.lines(4));
     let mut grid = String::new();
@@ -84,7 +84,7 @@ pub(crate) fn labelled(label: &str, unit: &str) -> String {
     }
 }
 
-/// A figure of lines: one for each series, told apart by colour and by stroke.
+/// A line chart: one line for each series, distinguished by colour and by stroke.
 pub(crate) fn lines(figure: &Figure) -> Markup {
     let known = |series: &Series| series.points.iter().filter_map(|(x, y)| Some(((*x)?, (*y)?))).collect::<Vec<_>>();
     let all: Vec<_> = figure.series.iter().flat_map(known).collect();
@@ -119,7 +119,7 @@ pub(crate) fn lines(figure: &Figure) -> Markup {
     }
 }
 
-/// The line and the points of a series; a point that is missing parts the line.
+/// The line and the points of a series; a missing point breaks the line.
 fn paths(series: &Series, x: &Axis, y: &Axis) -> (String, String) {
     let (mut line, mut dots) = (String::new(), String::new());
     let mut goes_on = false;
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(around(&[-1.0, 8.0]), (-1.0, 8.0));
         assert_eq!(around(&[5.0]), (4.5, 5.5));
         assert_eq!(around(&[]), (0.0, 1.0));
-        // Too far apart to be told: drawn in the middle, and no number is shown.
+        // Too far apart for numbers: drawn in the middle, without a number.
         let wide = Axis::around(String::new(), [-f64::MAX, f64::MAX].into_iter());
         assert_eq!((wide.place(0.0), wide.lines(5).len()), (0.5, 0));
     }

@@ -1,8 +1,8 @@
-//! What stands side by side, one at a time: tabs by CSS alone. On paper all are shown.
+//! Panels of which one is shown at a time: tabs by CSS alone. In print all are shown.
 
 use maud::{Markup, html};
 
-/// Tabs, each with its name; `id` tells the sets of a page apart. A single one needs none.
+/// Tabs, each with its name; `id` distinguishes the sets of a page. A single panel needs no tabs.
 pub(crate) fn of(id: &str, legend: &str, panels: Vec<(String, Markup)>) -> Markup {
     if panels.len() == 1 {
         return html! { @for (name, panel) in panels { h4 { (name) } (panel) } };

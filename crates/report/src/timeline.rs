@@ -1,8 +1,9 @@
-//! Where the arm was when: requests over time and cylinder, by what they were about.
+//! Time lines of the arm: requests over time and cylinder, by kind of content.
 //!
-//! L1. A picture has at most a few thousand marks, whatever the number of requests: of those of one kind that would lie close
-//!     together, the first is drawn. The text says how many requests there were.
-//! L2. The lanes below show each kind by itself, and how much of it there was when, so that nobody has to tell colours apart.
+//! L1. A picture has at most a few thousand marks, whatever the number of requests: of those of one kind that lie close
+//!     together, only the first is drawn. The text gives the number of requests.
+//! L2. The lanes below show each kind separately, with its amount over time, so that no reader has to distinguish
+//!     colours.
 
 use crate::bars::{Bar, Group, of};
 use crate::document::Timeline;
@@ -12,14 +13,14 @@ use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Kinds of request, as they are named, in the order of their lanes.
+/// Names of the kinds of request, in the order of their lanes.
 const KINDS: [&str; 9] = ["superblock", "group", "inode", "directory", "indirect", "log", "data", "read", "other"];
 
-/// Marks that a picture may have.
+/// Most marks of a picture.
 const MOST: usize = 6000;
-/// Sizes of a mark to try, in units of the picture, until few enough are left.
+/// Sizes of a mark, in units of the picture; the first that leaves few enough marks is used.
 const SIZES: [u32; 9] = [1, 2, 3, 4, 6, 8, 12, 20, 40];
-/// Places of a lane, and steps of its height.
+/// Columns of a lane, and steps of its height.
 const PLACES: u32 = 240;
 const TALL: u32 = 12;
 
@@ -31,7 +32,7 @@ fn end(timeline: &Timeline) -> f64 {
     timeline.requests.iter().map(|request| request.at_ms + request.service_ms).fold(0.0, f64::max) / 1e3
 }
 
-/// All of them, and how long each took beside the others.
+/// All time lines, with the durations for comparison.
 pub(crate) fn all(timelines: &[Timeline]) -> Markup {
     let bar = |(at, timeline): (usize, &Timeline)| {
         let says = Some(format!("{} s", short(end(timeline))));
@@ -58,7 +59,7 @@ fn one(timeline: &Timeline) -> Markup {
         says += &format!("; drawn as {} marks", fixed(drawn as f64, 0));
     }
     let picture = html! {
-        // What is many is drawn first, and does not cover what is few.
+        // Frequent kinds are drawn first, so that they do not cover rare ones.
         @for kind in (0..KINDS.len()).rev().filter(|kind| !marks[*kind].is_empty()) {
             path class=(format!("dots k{kind}")) d=(path(&marks[kind])) {}
         }
@@ -93,8 +94,8 @@ fn lane(timeline: &Timeline, wanted: usize, name: &str, seconds: &Axis) -> Marku
     }
 }
 
-/// How much happened in each place of a lane, as an area under a line of steps; the most fills the lane, and whatever
-/// happened at all is seen.
+/// The amount in each column of a lane, as an area under a stepped line; the largest fills the lane, and the smallest
+/// is still visible.
 fn steps(counts: &BTreeMap<u32, u32>) -> String {
     let most = f64::from(counts.values().copied().max().unwrap_or(1));
     let mut path = format!("M0 {TALL}");
@@ -110,11 +111,11 @@ fn steps(counts: &BTreeMap<u32, u32>) -> String {
     path + &format!("H{PLACES}V{TALL}z")
 }
 
-/// Marks of each kind, by the cell of a grid in which they lie.
+/// Marks of each kind, by grid cell.
 type Marks = Vec<BTreeMap<(u32, u32), (u32, u32)>>;
 
-/// Marks on the finest grid on which there are few enough of them: of each cell the first request, where it was, so that the
-/// grid does not show.
+/// Marks on the finest grid that has few enough of them: the first request of each cell, at its own position, so that
+/// the grid is not visible.
 fn marks(timeline: &Timeline, x: &Axis, y: &Axis) -> Marks {
     let on = |size: u32| {
         let mut marks = vec![BTreeMap::new(); KINDS.len()];
@@ -130,7 +131,7 @@ fn marks(timeline: &Timeline, x: &Axis, y: &Axis) -> Marks {
     finer.iter().map(|size| on(*size)).find(few).unwrap_or_else(|| on(last))
 }
 
-/// Marks as one path, each from the one before.
+/// Marks as one path, each relative to the one before.
 fn path(marks: &BTreeMap<(u32, u32), (u32, u32)>) -> String {
     let mut path = String::new();
     let mut before = (0, 0);

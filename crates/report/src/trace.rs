@@ -1,4 +1,4 @@
-//! The story of one call: what was written, when, and what was held back until what.
+//! The story of one call: what was written when, and what was held back until when.
 
 use crate::document::{Event, Held, Trace};
 use crate::number::{fixed, moment_us, time_us};
@@ -7,7 +7,7 @@ use maud::{Markup, html};
 /// A story.
 pub(crate) fn of(trace: &Trace) -> Markup {
     let mut shown = None;
-    // A moment is told once.
+    // A time is shown only once.
     let mut time = |us: u64| if shown.replace(us) == Some(us) { String::new() } else { moment_us(us) };
     let facts = [
         ("returned after", time_us(trace.returned_us)),
@@ -69,7 +69,7 @@ fn held(made: &[Held]) -> Markup {
     }
 }
 
-/// Until what is durable, and by which rule.
+/// What must be durable first, and by which rule.
 fn until(held: &Held) -> String {
     let one = |until: &std::collections::BTreeMap<String, String>| {
         let rule = until.get("rule").map(|rule| format!(" ({rule})")).unwrap_or_default();

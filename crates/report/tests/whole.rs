@@ -1,8 +1,8 @@
-//! Whole pages: nothing in a document becomes HTML, and the same documents give the same bytes.
+//! Whole pages: no content of a document becomes markup, and the same documents give the same bytes.
 
 use report::{Source, page};
 
-/// A document of each kind, every text of which is `TEXT`.
+/// A document of each kind in which every text is `TEXT`.
 const DOCUMENTS: [&str; 4] = [
     r#"[{"scheme":"TEXT","workload":"TEXT","disk":"TEXT","phase":"TEXT","ops":1,"seconds":1,"rate":1},
         {"scheme":"other","workload":"TEXT","disk":"TEXT","phase":"TEXT","ops":1,"seconds":1,"rate":1}]"#,
@@ -38,7 +38,7 @@ fn sources(text: &str) -> Vec<Source> {
     DOCUMENTS.iter().map(source).collect()
 }
 
-/// What a browser would take for marks: tags, with their attributes, without the values of these.
+/// What a browser would parse as markup: tags, with their attributes, without the values of these.
 fn marks(page: &str) -> Vec<String> {
     let mut marks = Vec::new();
     let (mut tag, mut quoted) = (None::<String>, false);

@@ -1,4 +1,4 @@
-//! A file system that counts the calls on it, and remembers what they were: for tests.
+//! A file system that counts and records the calls on it, for tests.
 
 use bytes::Bytes;
 use std::cell::{Cell, RefCell};
@@ -9,7 +9,7 @@ use vfs::{
     SetAttr, StatFs, Whence, XattrMode,
 };
 
-/// It.
+/// The wrapper.
 pub(crate) struct Calls<F> {
     pub(crate) fs: F,
     counts: RefCell<BTreeMap<&'static str, u64>>,
@@ -21,7 +21,7 @@ impl<F> Calls<F> {
         Calls { fs, counts: RefCell::default(), hash: Cell::new(0) }
     }
 
-    /// Forgets all.
+    /// Resets counts and record.
     pub(crate) fn reset(&self) {
         self.counts.borrow_mut().clear();
         self.hash.set(0);
@@ -31,7 +31,7 @@ impl<F> Calls<F> {
         self.counts.borrow().get(call).copied().unwrap_or_default()
     }
 
-    /// One number for all calls with what they were told, in their order.
+    /// A hash of all calls with their arguments, in order.
     pub(crate) fn hash(&self) -> u64 {
         self.hash.get()
     }

@@ -1,13 +1,13 @@
-//! cc and ld, as the file system sees them.
+//! The file operations of cc and ld.
 //!
-//! A compiler of System V hands its work from pass to pass in temporary files: the preprocessor, the compiler and the
-//! optimiser write one each, and the assembler has its own (as(1) puts them into /var/tmp). How many in all is a
-//! parameter, since no manual tells. Here pass after pass reads the file before and writes its own, and all go when the
-//! object is written.
+//! A compiler of System V passes its work from pass to pass in temporary files: the preprocessor, the compiler and the
+//! optimiser write one each, and the assembler has its own (as(1) puts them into /var/tmp). The total number is a
+//! parameter, since no manual gives it. Here each pass reads the file of the pass before and writes its own, and all
+//! are removed when the object is written.
 //!
 //! L1. A compilation starts [`COMPILE_PROCESSES`] processes (the driver and four passes), a link [`LINK_PROCESSES`].
 //! L2. The first temporary file is as long as the source and the headers together, the others twice the source, the
-//!     object as long as the source, the program as its objects. What comes from libraries is not read or written.
+//!     object as long as the source, the program as long as its objects. Libraries are not read or written.
 
 use crate::paths::{self, Held};
 use crate::unix::Unix;
@@ -37,15 +37,15 @@ pub(crate) struct Compile<'d, 'a, F: FileSystem> {
     pub(crate) source: At<'d, 'a, F>,
     pub(crate) headers: Vec<At<'d, 'a, F>>,
     pub(crate) object: At<'d, 'a, F>,
-    /// Where temporary files lie, and how many there are.
+    /// The directory of the temporary files, and their number.
     pub(crate) tmp: &'d Held<'a, F>,
     pub(crate) temps: u64,
-    /// What the passes compute together, without starting.
+    /// The computing of all passes together, without process starts.
     pub(crate) work: Duration,
 }
 
 impl<F: FileSystem> Unix<'_, '_, F> {
-    /// cc -c. Returns the bytes of what was read and written.
+    /// cc -c. Returns the bytes read and written.
     pub(crate) async fn compile(&self, job: &Compile<'_, '_, F>) -> Result<u64> {
         for _ in 0..COMPILE_PROCESSES {
             self.process().await;
@@ -56,7 +56,7 @@ impl<F: FileSystem> Unix<'_, '_, F> {
             text += self.read(header.dir, header.name()?).await?;
         }
         let mut moved = text;
-        // A pass for each temporary file, and the one that writes the object.
+        // One pass for each temporary file, and one that writes the object.
         let work = job.work.div_f64(job.temps as f64 + 1.0);
         let temp = |no: u64| format!("ctm{no}{}", job.object.name);
         for no in 0..job.temps {
@@ -78,7 +78,7 @@ impl<F: FileSystem> Unix<'_, '_, F> {
         Ok(moved)
     }
 
-    /// ld, started by cc. Returns the bytes of what was read and written.
+    /// ld, started by cc. Returns the bytes read and written.
     pub(crate) async fn link(&self, objects: &[At<'_, '_, F>], program: &At<'_, '_, F>, work: Duration) -> Result<u64> {
         for _ in 0..LINK_PROCESSES {
             self.process().await;

@@ -1,16 +1,16 @@
-//! The computing that a program does between its calls.
+//! The computing of a program between its calls.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// Who does a program's own computing: a modelled processor in virtual time, shared among users.
+/// Performs a program's own computing: a modelled processor in virtual time, shared among users.
 ///
-/// A program only says how much it computes ([`Session::compute`](crate::Session::compute)); it neither sleeps nor
-/// spins (W1). On a real machine nobody listens, so there a program measures the file system's part only: a real `cc`
-/// would take its own time on top, and does not run.
+/// A program only declares how much it computes ([`Session::compute`](crate::Session::compute)); it neither sleeps nor
+/// spins (W1). On a real machine the declaration is ignored, so a program measures only the file system's part: a real
+/// `cc` would add its own time, and does not run.
 pub trait Compute {
-    /// Computes for as long as `work` takes on an idle processor; more where others compute too.
+    /// Computes for as long as `work` takes on an idle processor; longer if others compute too.
     fn compute(&self, work: Duration) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 
@@ -21,7 +21,7 @@ pub(crate) mod tests {
     use model::{MemFs, ready};
     use std::cell::Cell;
 
-    /// Adds up, and takes no time.
+    /// Adds up the computing, and takes no time.
     #[derive(Default)]
     pub(crate) struct Sum(pub(crate) Cell<Duration>);
 

@@ -1,6 +1,6 @@
-//! A tree of files copied (Ganger and Patt, OSDI 1994, section 3): `cp -r`, as [`Unix`] does it.
+//! Copying a tree of files (Ganger and Patt, OSDI 1994, section 3): `cp -r`, as [`Unix`] does it.
 //!
-//! The paper does not tell how much cp moves at a time. 8 KB is a block of its file system, and what BSD's cp moved.
+//! The paper does not give cp's transfer size. 8 KB is a block of its file system, and BSD's cp used it.
 
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
@@ -112,7 +112,8 @@ mod tests {
         assert!((whole..whole + 535).contains(&writes), "{writes}");
         // 53 directories below the top, and the top itself by its path; a listing is a call, and one more for the end.
         assert_eq!((calls.count("mkdir"), calls.count("readdir")), (53 + 2, 2 * 54));
-        // cp -r looks at every name; cp at both ends, then opens one; of a directory's copy it looks if it is there.
+        // cp -r looks up every name; cp looks up both ends, then opens one; for a directory's copy it checks whether it
+        // exists.
         assert_eq!(calls.count("lookup"), (535 + 53) + 3 * 535 + 53 + 3);
     }
 }

@@ -1,7 +1,7 @@
-//! Empty files made and removed again, one at a time: what one change of a directory costs.
+//! Empty files created and deleted again, one at a time: the cost of one change of a directory.
 //!
-//! This is the micro-benchmark of Seltzer et al. (USENIX 2000, section 8.1) that creates and deletes 50,000 files of
-//! no length: no read misses, always the same directory and inode.
+//! This is the micro-benchmark of Seltzer et al. (USENIX 2000, section 8.1) that creates and deletes 50,000 empty
+//! files: no read misses, always the same directory and inode.
 
 use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};

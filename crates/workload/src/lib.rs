@@ -1,9 +1,9 @@
-//! The programs that measure and test a file system, each written once over [`vfs::FileSystem`].
+//! The programs that measure and test a file system, each written once for [`vfs::FileSystem`].
 //!
-//! W1. Nothing here knows the time or makes luck of its own: clocks come from the caller, numbers from a seed. The
-//!     same parameters make the same calls, in the same order, on any file system.
-//! W2. Every lookup is taken back. A program leaves no node held, whether it succeeds or fails.
-//! W3. A program works under the base directory it is given, which it has for itself, and removes what it made
+//! W1. Nothing here reads a clock or draws unseeded random numbers: clocks come from the caller, numbers from a seed.
+//!     The same parameters make the same calls, in the same order, on any file system.
+//! W2. Every lookup is forgotten again. A program leaves no node held, whether it succeeds or fails.
+//! W3. A program works under the base directory it is given, which no one else uses, and removes what it made
 //!     (`program`, G1 and G2).
 #![forbid(unsafe_code)]
 

@@ -1,30 +1,29 @@
-//! What a phase of a program cost, by the caller's own clocks and counters.
+//! The cost of a phase of a program, by the caller's clocks and counters.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a disk and a scheme have done so far.
+/// Counters of a disk and a scheme so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests that read.
+    /// Read requests.
     pub disk_reads: u64,
-    /// Requests that wrote.
+    /// Write requests.
     pub disk_writes: u64,
-    /// Bytes of the latter.
+    /// Bytes written.
     pub bytes_written: u64,
-    /// Times that a scheme wrote an older image in place of the newest.
+    /// Writes in which a scheme rolled back changes of a buf.
     pub rollbacks: u64,
-    /// Times that a call waited for the disk because of order.
+    /// Times that a call waited for the disk because of ordering.
     pub waits: u64,
     /// Flushes of the disk.
     pub flushes: u64,
-    /// What the scheme itself has counted since the mount. Some are sums, some are how it stands now: no differences
-    /// are made of them.
+    /// The scheme's own counters since the mount. Some are sums, some are current values: they are not subtracted.
     pub scheme: BTreeMap<&'static str, u64>,
 }
 
 impl Counts {
-    /// What came since `start`; of the scheme's own counters, how they stand.
+    /// The counts since `start`; of the scheme's own counters, the current values.
     pub fn since(self, start: &Counts) -> Counts {
         Counts {
             disk_reads: self.disk_reads.saturating_sub(start.disk_reads),
@@ -38,10 +37,10 @@ impl Counts {
     }
 }
 
-/// Clocks and counters at one moment; only differences mean something.
+/// Clocks and counters at one moment; only differences are meaningful.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// The clock of the world that the program runs in, virtual or real.
+    /// The clock that the program runs by, virtual or real.
     pub elapsed: Duration,
     /// CPU time spent.
     pub cpu: Duration,
@@ -49,7 +48,7 @@ pub struct Reading {
     pub counts: Counts,
 }
 
-/// Where a program reads clocks and counters, once at each end of a phase.
+/// Reads clocks and counters, once at each end of a phase.
 pub type Meter<'a> = &'a dyn Fn() -> Reading;
 
 /// One phase of a run.
@@ -65,7 +64,7 @@ pub struct PhaseResult {
     pub seconds: f64,
     /// CPU time in seconds.
     pub cpu_seconds: f64,
-    /// What disk and scheme did meanwhile.
+    /// The counters of disk and scheme during the phase.
     pub counts: Counts,
 }
 
@@ -75,13 +74,13 @@ impl PhaseResult {
         self.a_second(self.ops)
     }
 
-    /// So many in this phase, as a rate; 0 when no time passed.
+    /// `count` as a rate per second of this phase; 0 when no time passed.
     pub fn a_second(&self, count: u64) -> f64 {
         if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 }
     }
 }
 
-/// A phase under way.
+/// A phase that is running.
 pub(crate) struct Phase<'a> {
     name: &'static str,
     meter: Meter<'a>,

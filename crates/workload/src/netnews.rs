@@ -1,15 +1,16 @@
-//! A news server: articles come in by batches and old ones expire, hardly ever two in the same group after each other.
+//! A news server: articles arrive in batches and old ones expire; consecutive articles are hardly ever in the same
+//! group.
 //!
-//! After Seltzer et al. (USENIX 2000, section 7.3.2), who ran K. Swartz's benchmark of INN with traces of a live server:
-//! 2 GB in 520,000 files in almost 7,000 directories; *unbatch* makes 78,000 files of 270 MB, *expire* removes 91,000 of
-//! 250 MB. The traces are not public.
+//! After Seltzer et al. (USENIX 2000, section 7.3.2), who ran K. Swartz's benchmark of INN with traces of a live
+//! server: 2 GB in 520,000 files in almost 7,000 directories; *unbatch* creates 78,000 files of 270 MB, *expire*
+//! removes 91,000 of 250 MB. The traces are not public.
 //!
-//! What is reconstructed: groups lie in hierarchies of a hundred. Articles come round by round, each round one to every
-//! group, in an order that the seed gives; so two in the same group are a round apart. Expire goes the same way through the
-//! oldest. Sizes are even around their means: those that expire are shorter, as the paper's bytes are. An article has one
-//! name, where real ones are linked into all groups that they are posted to.
+//! What is reconstructed: groups are in hierarchies of a hundred. Articles arrive in rounds, each round one for every
+//! group, in an order that the seed gives; so two in the same group are a round apart. Expire removes the oldest in the
+//! same order. Sizes are uniform around their means: those that expire are shorter, as the paper's bytes are. An
+//! article has one name, where real ones are linked into all groups that they are posted to.
 //!
-//! N1. Everything is one in `scale` of the paper's; the articles of a group stay as many.
+//! N1. Everything is the paper's divided by `scale`; only the number of articles in a group stays the same.
 
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
@@ -19,20 +20,20 @@ use crate::registry::{Parameter, Values};
 use crate::rng::{self, Rng};
 use vfs::{FileSystem, Name};
 
-/// Its parameters; all counts are those of the whole, before they are divided by `scale`.
+/// Its parameters; all counts are full size, before they are divided by `scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Netnews {
-    /// Articles that are there.
+    /// Articles at the start.
     pub articles: u64,
-    /// Groups they lie in.
+    /// Groups that contain them.
     pub groups: u64,
-    /// Articles that come in.
+    /// Articles that arrive.
     pub unbatch: u64,
-    /// Articles that go, not more than are there.
+    /// Articles that expire, at most as many as there are.
     pub expire: u64,
-    /// One in so many of all this.
+    /// Divisor of all these counts.
     pub scale: u64,
-    /// Where the random orders and sizes start.
+    /// The random seed for orders and sizes.
     pub seed: u64,
 }
 
@@ -42,12 +43,12 @@ impl Default for Netnews {
     }
 }
 
-/// Bytes of articles on the mean: of those that expire (250 MB of 91,000), of the others that are there (the rest of
-/// 2 GB), and of those that come in (270 MB of 78,000).
+/// Mean size of articles, in bytes: of those that expire (250 MB of 91,000), of the others at the start (the rest of 2
+/// GB), and of those that arrive (270 MB of 78,000).
 const EXPIRES: u64 = 2_747;
 const STAYS: u64 = 4_079;
 const COMES: u64 = 3_461;
-/// Bytes of the shortest: a head and a line.
+/// Size of the shortest article, in bytes: a header and a line.
 const SHORTEST: u64 = 300;
 
 /// Groups in a hierarchy.
@@ -62,7 +63,7 @@ impl Netnews {
         self.scaled(self.groups).max(1)
     }
 
-    /// Articles from `first` on, `count` of them, in the order of their turns: round by round, shuffled within each.
+    /// Articles from `first` on, `count` of them, in order: round by round, shuffled within each.
     fn turns(&self, rng: &mut Rng, first: u64, count: u64) -> Vec<u64> {
         let mut turns: Vec<u64> = (first..first + count).collect();
         for round in turns.chunks_mut(self.groups() as usize) {
@@ -74,12 +75,12 @@ impl Netnews {
         turns
     }
 
-    /// The directory of a group, from the base.
+    /// The directory of a group, relative to the base.
     fn group(no: u64) -> (String, String) {
         (format!("h{}", no / HIERARCHY), format!("g{no}"))
     }
 
-    /// The name of an article in its group: its number there, as INN has it.
+    /// The name of an article in its group: its number there, as in INN.
     fn article(&self, no: u64) -> String {
         (10_000 + no / self.groups()).to_string()
     }
@@ -174,7 +175,7 @@ impl Program for Netnews {
         Ok(())
     }
 
-    /// The spool, filled round by round as it would have come.
+    /// Makes the spool, filled round by round as articles would have arrived.
     async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {
         for no in 0..self.groups() {
             let (hierarchy, group) = Netnews::group(no);

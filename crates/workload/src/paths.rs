@@ -1,24 +1,24 @@
-//! Paths over a trait that knows only nodes and names.
+//! Paths on a trait that has only nodes and names.
 //!
-//! A node that is looked up is a [`Held`], which takes its lookup back when it is dropped (W2). Symbolic links are not
-//! followed: programs and tests name what they mean.
+//! A node that is looked up is a [`Held`], which forgets its lookup when it is dropped (W2). Symbolic links are not
+//! followed: programs and tests name their files directly.
 
 use crate::compute::Compute;
 use crate::rng;
 use std::time::Duration;
 use vfs::{Attr, Caller, Entry, FileSystem, Kind, Mode, Name, NodeId, Refusal, Result, SetAttr};
 
-/// A node that is looked up once.
+/// A node with one lookup.
 pub struct Held<'a, F: FileSystem> {
     fs: &'a F,
     node: NodeId,
-    /// Attributes as they were when it was looked up.
+    /// Attributes at the time of the lookup.
     pub attr: Attr,
     lookups: u64,
 }
 
 impl<'a, F: FileSystem> Held<'a, F> {
-    /// Takes over the lookup that came with `entry`.
+    /// Takes over the lookup of `entry`.
     pub fn new(fs: &'a F, entry: Entry) -> Held<'a, F> {
         Held { fs, node: entry.node, attr: entry.attr, lookups: 1 }
     }
@@ -37,30 +37,30 @@ impl<F: FileSystem> Drop for Held<'_, F> {
     }
 }
 
-/// Bytes moved by one call at most, as by one system call of a patient program.
+/// Most bytes moved by one call.
 const TRANSFER: u64 = 4 << 20;
 
-/// A caller at work on a file system.
+/// A caller that works on a file system.
 pub struct Session<'a, F: FileSystem> {
     /// The file system.
     pub fs: &'a F,
-    /// Who asks.
+    /// The caller's identity.
     pub who: Caller,
     compute: Option<&'a dyn Compute>,
 }
 
 impl<'a, F: FileSystem> Session<'a, F> {
-    /// A session of root, who may use the reserve. A program's own computing takes no time.
+    /// A session of root, who may use reserved space. A program's own computing takes no time.
     pub fn new(fs: &'a F) -> Session<'a, F> {
         Session { fs, who: Caller { privileged: true, ..Caller::default() }, compute: None }
     }
 
-    /// As [`Session::new`], but `compute` does the programs' own computing.
+    /// Like [`Session::new`], but `compute` performs the programs' own computing.
     pub fn with_compute(fs: &'a F, compute: &'a dyn Compute) -> Session<'a, F> {
         Session { compute: Some(compute), ..Session::new(fs) }
     }
 
-    /// Computes for `work`, as the session was told to.
+    /// Computes for `work`, in the session's way.
     pub async fn compute(&self, work: Duration) {
         if let Some(compute) = self.compute.filter(|_| !work.is_zero()) {
             compute.compute(work).await;
@@ -73,12 +73,12 @@ impl<'a, F: FileSystem> Session<'a, F> {
         Ok(Held { fs: self.fs, node, attr: self.fs.getattr(node).await?, lookups: 0 })
     }
 
-    /// What `name` means in `dir`.
+    /// Looks `name` up in `dir`.
     pub async fn lookup(&self, dir: &Held<'_, F>, name: Name<'_>) -> Result<Held<'a, F>> {
         Ok(Held::new(self.fs, self.fs.lookup(dir.node, name).await?))
     }
 
-    /// What `path` means from `start`. Empty parts of the path are skipped.
+    /// Looks `path` up from `start`. Empty parts of the path are skipped.
     pub async fn walk_from(&self, start: Held<'a, F>, path: &str) -> Result<Held<'a, F>> {
         let mut at = start;
         for part in parts(path) {
@@ -87,7 +87,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
         Ok(at)
     }
 
-    /// What `path` means from the root.
+    /// Looks `path` up from the root.
     pub async fn resolve(&self, path: &str) -> Result<Held<'a, F>> {
         self.walk_from(self.root().await?, path).await
     }
@@ -95,13 +95,13 @@ impl<'a, F: FileSystem> Session<'a, F> {
     /// The directory of the last name in `path`, and that name.
     ///
     /// # Errors
-    /// `Invalid` where there is no name; else those of a lookup.
+    /// `Invalid` if there is no name; otherwise those of a lookup.
     pub async fn parent<'p>(&self, path: &'p str) -> Result<(Held<'a, F>, Name<'p>)> {
         let (dir, name) = split(path)?;
         Ok((self.resolve(dir).await?, name))
     }
 
-    /// Makes the directories of `path` that are missing, and looks the last one up.
+    /// Makes the missing directories of `path`, and looks the last one up.
     pub async fn mkdir_all(&self, path: &str) -> Result<Held<'a, F>> {
         let mut at = self.root().await?;
         for part in parts(path) {
@@ -144,7 +144,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
         Ok(self.fs.read(file.node, offset, len).await?.concat())
     }
 
-    /// Replaces the contents of the regular file `path`, which is made if it is missing.
+    /// Replaces the contents of the regular file `path`, which is created if it is missing.
     pub async fn write_file(&self, path: &str, data: &[u8]) -> Result<()> {
         let (dir, name) = self.parent(path).await?;
         let file = match self.create(&dir, name).await {
@@ -171,12 +171,12 @@ impl<'a, F: FileSystem> Session<'a, F> {
         }
     }
 
-    /// The names in a directory and their kinds, but not the dots, in its own order.
+    /// The names in a directory and their kinds, without the dots, in the directory's order.
     pub async fn list(&self, dir: &Held<'_, F>) -> Result<Vec<(Vec<u8>, u8)>> {
         self.list_by(dir, usize::MAX).await
     }
 
-    /// As [`Session::list`], asking for no more than `batch` (at least one) entries at a time.
+    /// Like [`Session::list`], requesting no more than `batch` (at least one) entries at a time.
     pub async fn list_by(&self, dir: &Held<'_, F>, batch: usize) -> Result<Vec<(Vec<u8>, u8)>> {
         let mut names = Vec::new();
         let mut cookie = 0;
@@ -201,7 +201,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
     }
 
     /// Calls `see` with the path (from `path`, without a leading slash) and the attributes of everything below the
-    /// directory `path`, each directory before what it holds, names in order.
+    /// directory `path`, each directory before its contents, names in order.
     pub async fn walk(&self, path: &str, mut see: impl FnMut(&str, &Attr)) -> Result<()> {
         let mut waiting = vec![String::new()];
         while let Some(at) = waiting.pop() {
@@ -222,7 +222,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
         Ok(())
     }
 
-    /// Removes `path` and everything below it. Returns how many names went.
+    /// Removes `path` and everything below it. Returns how many names were removed.
     pub async fn remove_tree(&self, path: &str) -> Result<u64> {
         let (dir, name) = self.parent(path).await?;
         if self.lookup(&dir, name).await?.attr.kind != Kind::Directory {
@@ -230,7 +230,8 @@ impl<'a, F: FileSystem> Session<'a, F> {
             return Ok(1);
         }
         let mut removed = 0;
-        // Each directory is on the list before those below it, so backwards every one is empty when its turn comes.
+        // Each directory is on the list before those below it, so in reverse order each one is empty when it is
+        // removed.
         let mut dirs = vec![(dir, name.bytes().to_vec())];
         let mut next = 0;
         while let Some((dir, name)) = dirs.get(next) {
@@ -273,7 +274,7 @@ pub(crate) fn split(path: &str) -> Result<(&str, Name<'_>)> {
     Ok((dir, Name::new(name.as_bytes())?))
 }
 
-/// Two parts of a path together.
+/// Joins two parts of a path.
 pub(crate) fn join(dir: &str, name: &str) -> String {
     if dir.is_empty() || name.is_empty() { format!("{dir}{name}") } else { format!("{dir}/{name}") }
 }

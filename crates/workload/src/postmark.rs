@@ -1,9 +1,9 @@
 //! PostMark: the short-lived small files of a mail server.
 //!
 //! After J. Katcher, "PostMark: A New File System Benchmark", Network Appliance TR-3022 (1997): a pool of files of
-//! random sizes is made; then each transaction reads a whole file or appends to one, and makes a file or deletes one;
-//! then the pool is deleted. Sizes and choices are uniform. The generator is this crate's, so the stream of operations
-//! has PostMark's distribution, not the numbers of any C library.
+//! random sizes is created; then each transaction reads a whole file or appends to one, and creates a file or deletes
+//! one; then the pool is deleted. Sizes and choices are uniform. The random numbers are this crate's, so the stream of
+//! operations has PostMark's distribution, not the numbers of any C library.
 
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
@@ -13,7 +13,7 @@ use crate::registry::{Parameter, Values};
 use crate::rng::Rng;
 use vfs::{FileSystem, Name};
 
-/// Its parameters. The default is that of PostMark 1.5.
+/// Its parameters. The defaults are those of PostMark 1.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Postmark {
     /// Files in the pool at first.
@@ -34,7 +34,7 @@ pub struct Postmark {
     pub bias_read: u64,
     /// Of ten transactions, how many create (the others delete); above 10 neither happens.
     pub bias_create: u64,
-    /// Where the random numbers start.
+    /// The random seed.
     pub seed: u64,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct PoolFile {
     size: u64,
 }
 
-/// What is done next.
+/// The next operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
     /// Make a file and write it to this size.
@@ -136,7 +136,7 @@ impl Postmark {
         Postmark { files: 150_000, ..Postmark::small() }
     }
 
-    /// The directories that the pool is spread over.
+    /// The directories of the pool.
     fn dirs(&self, base: &str) -> Vec<String> {
         let spread = (0..self.subdirs).map(|dir_no| format!("{base}/s{dir_no}"));
         if self.subdirs == 0 { vec![base.to_owned()] } else { spread.collect() }
@@ -240,7 +240,7 @@ impl Program for Postmark {
     }
 }
 
-/// The pool's directories, and what is written.
+/// The pool's directories, and the data to write.
 struct Runner<'r, 'a, F: FileSystem> {
     params: &'r Postmark,
     session: &'r Session<'a, F>,

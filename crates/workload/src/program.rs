@@ -1,9 +1,9 @@
-//! What a program is, and its three stages.
+//! Programs and their three stages.
 //!
-//! G1. A program is prepared, then works, then is cleaned up after. Only the work is measured, so that several can be
-//!     prepared first, measured together and cleaned up last. Stages share nothing but what lies in the file system.
-//! G2. A program has its base directory for itself. `prepare` refuses one that holds anything, so that what `clean`
-//!     removes, which is all that it finds there, is nobody else's.
+//! G1. A program is prepared, then works, then is cleaned up. Only the work is measured, so that several programs can
+//!     be prepared first, measured together and cleaned up last. Stages share only what is in the file system.
+//! G2. A program uses its base directory alone. `prepare` refuses a directory that is not empty, so that `clean`, which
+//!     removes all that it finds there, removes only the program's own files.
 
 use crate::error::{Result, at};
 use crate::meter::{Meter, PhaseResult};
@@ -14,12 +14,12 @@ use vfs::{FileSystem, Refusal};
 /// A program over any file system.
 #[allow(async_fn_in_trait)]
 pub trait Program: Sized {
-    /// As `ordo bench --workload` names it.
+    /// Its name for `ordo bench --workload`.
     const NAME: &'static str;
     /// What it does, in one line.
     const WHAT: &'static str;
 
-    /// What can be set, with the defaults.
+    /// Its parameters, with the defaults.
     fn parameters() -> Vec<Parameter>;
 
     /// The program with these values for all of its parameters.
@@ -31,18 +31,18 @@ pub trait Program: Sized {
         Ok(())
     }
 
-    /// Makes what the work needs in `base`, which is there and empty.
+    /// Makes what the work needs in `base`, which exists and is empty.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Errors of the file system.
     async fn prepare<F: FileSystem>(&self, _session: &Session<'_, F>, _base: &str) -> Result<()> {
         Ok(())
     }
 
-    /// What is measured, phase by phase, in the prepared `base`.
+    /// The measured work, phase by phase, in the prepared `base`.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Errors of the file system.
     async fn work<F: FileSystem>(
         &self,
         session: &Session<'_, F>,
@@ -59,7 +59,7 @@ pub(crate) enum Stage<'m> {
     Clean,
 }
 
-/// Which stage of a program is wanted, and where.
+/// Which stage of a program to run, and where.
 pub(crate) struct Errand<'e, 'a, F: FileSystem> {
     pub(crate) stage: Stage<'e>,
     pub(crate) session: &'e Session<'a, F>,
@@ -67,7 +67,7 @@ pub(crate) struct Errand<'e, 'a, F: FileSystem> {
 }
 
 impl<F: FileSystem> Errand<'_, '_, F> {
-    /// Does it for `program`. Only the work has results.
+    /// Runs it for `program`. Only the work has results.
     pub(crate) async fn of<P: Program>(&self, program: P) -> Result<Vec<PhaseResult>> {
         program.check()?;
         let (session, base) = (self.session, self.base);
@@ -88,7 +88,7 @@ async fn make_base<F: FileSystem>(session: &Session<'_, F>, base: &str) -> vfs::
     if session.list(&dir).await?.is_empty() { Ok(()) } else { Err(Refusal::NotEmpty.into()) }
 }
 
-/// Removes all that is below `base`, if that is there at all.
+/// Removes everything below `base`, if that exists.
 async fn empty<F: FileSystem>(session: &Session<'_, F>, base: &str) -> vfs::Result<()> {
     let dir = match session.resolve(base).await {
         Err(vfs::Error::Refused(Refusal::NotFound)) => return Ok(()),

@@ -1,4 +1,4 @@
-//! All programs by name, with what can be set.
+//! All programs by name, with their parameters.
 
 use crate::error::{Result, WorkloadError};
 use crate::meter::{Meter, PhaseResult};
@@ -10,14 +10,14 @@ use crate::{
 };
 use vfs::FileSystem;
 
-/// A number that can be set.
+/// A numeric parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
     /// Its name.
     pub key: &'static str,
-    /// Its value when nothing is said.
+    /// Its default.
     pub default: u64,
-    /// What it means, with its unit.
+    /// Its meaning, with its unit.
     pub what: &'static str,
 }
 
@@ -28,18 +28,18 @@ pub struct Workload {
     pub name: &'static str,
     /// What it does, in one line.
     pub what: &'static str,
-    /// What can be set.
+    /// Its parameters.
     pub parameters: Vec<Parameter>,
 }
 
 impl Parameter {
-    /// A parameter `key` with its default, and what it means with its unit.
+    /// A parameter `key` with its default, and its meaning with its unit.
     pub const fn new(key: &'static str, default: u64, what: &'static str) -> Parameter {
         Parameter { key, default, what }
     }
 }
 
-/// Every program, in the order in which they are shown.
+/// All programs, in display order.
 pub fn workloads() -> Vec<Workload> {
     vec![
         described::<CreateDelete>(),
@@ -70,12 +70,12 @@ pub fn find(name: &str) -> Result<Workload> {
     workloads().into_iter().find(|w| w.name == name).ok_or_else(|| WorkloadError::Unknown(name.to_owned()))
 }
 
-/// What is set differently from the defaults.
+/// Parameters that differ from the defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Params(Vec<(String, u64)>);
 
 impl Params {
-    /// Reads `key=number` pairs between commas; a number may end in k, M or G (powers of 1024).
+    /// Parses `key=number` pairs separated by commas; a number may end in k, M or G (powers of 1024).
     ///
     /// # Errors
     /// `Malformed`, with the pair.
@@ -88,14 +88,14 @@ impl Params {
         Ok(Params(pairs.collect::<Result<_>>()?))
     }
 
-    /// Sets one more.
+    /// Sets one more parameter.
     #[must_use]
     pub fn with(mut self, key: &str, value: u64) -> Params {
         self.0.push((key.to_owned(), value));
         self
     }
 
-    /// These, for one of several users of `workload`: where it has a `seed`, that is `user` more, so that users do not
+    /// These parameters for one of several users of `workload`: a `seed` is increased by `user`, so that users do not
     /// do the same at the same time. The first user is number 0.
     #[must_use]
     pub fn for_user(&self, workload: &Workload, user: u64) -> Params {
@@ -117,12 +117,12 @@ fn number(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// Values by key: those that were set, else the defaults.
+/// Values by key: those that were set, otherwise the defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Values(Vec<Parameter>);
 
 impl Values {
-    /// The values of `workload` where `params` are set.
+    /// The values of `workload` with `params` applied.
     ///
     /// # Errors
     /// `UnknownParameter`.
@@ -137,26 +137,26 @@ impl Values {
         Ok(Values(values))
     }
 
-    /// The value of the parameter `key`; 0 where the program has none of this name.
+    /// The value of the parameter `key`; 0 if the program has none of this name.
     pub fn get(&self, key: &str) -> u64 {
         self.0.iter().find(|parameter| parameter.key == key).map_or(0, |parameter| parameter.default)
     }
 }
 
-/// Makes the directory `base` and in it what the program called `name` needs for its work.
+/// Makes the directory `base` and in it what the program `name` needs for its work.
 ///
 /// # Errors
-/// `Unknown`, `UnknownParameter`, `Unusable` before anything is done; `Call` with `NotEmpty` when there is something in
-/// `base`; then what the file system says.
+/// `Unknown`, `UnknownParameter`, `Unusable` before anything is done; `Call` with `NotEmpty` if `base` is not empty;
+/// then errors of the file system.
 pub async fn prepare<F: FileSystem>(name: &str, session: &Session<'_, F>, base: &str, params: &Params) -> Result<()> {
     dispatch(name, params, Errand { stage: Stage::Prepare, session, base }).await.map(drop)
 }
 
-/// Lets the program called `name` work in the directory `base`, which was prepared with the same parameters. This is
-/// what is measured. It can be done once; then `base` is cleaned.
+/// Runs the work of the program `name` in the directory `base`, which was prepared with the same parameters. This is
+/// what is measured. It can be done once; then `base` must be cleaned.
 ///
 /// # Errors
-/// As [`prepare`].
+/// Like [`prepare`].
 pub async fn work<F: FileSystem>(
     name: &str,
     session: &Session<'_, F>,
@@ -167,19 +167,19 @@ pub async fn work<F: FileSystem>(
     dispatch(name, params, Errand { stage: Stage::Work(meter), session, base }).await
 }
 
-/// Removes what the program called `name` has left in the directory `base`, also after a work that failed. `base`
-/// itself stays; it is no error when it is not there.
+/// Removes what the program `name` has left in the directory `base`, also after a work that failed. `base` itself
+/// stays; it is not an error if it does not exist.
 ///
 /// # Errors
-/// As [`prepare`].
+/// Like [`prepare`].
 pub async fn clean<F: FileSystem>(name: &str, session: &Session<'_, F>, base: &str, params: &Params) -> Result<()> {
     dispatch(name, params, Errand { stage: Stage::Clean, session, base }).await.map(drop)
 }
 
-/// The three stages of the program called `name`, one after the other.
+/// The three stages of the program `name`, one after the other.
 ///
 /// # Errors
-/// As [`prepare`]. What failed preparation has made stays.
+/// Like [`prepare`]. What a failed preparation has made stays.
 pub async fn run<F: FileSystem>(
     name: &str,
     session: &Session<'_, F>,

@@ -1,5 +1,5 @@
-//! A tree of files removed right after it was copied (Ganger and Patt, OSDI 1994, section 3): `rm -r`, as [`Unix`] does
-//! it.
+//! Removing a tree of files right after it was copied (Ganger and Patt, OSDI 1994, section 3): `rm -r`, as [`Unix`]
+//! does it.
 
 use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
@@ -10,7 +10,7 @@ use crate::tree::Tree;
 use crate::unix::{Costs, Unix};
 use vfs::{FileSystem, Name};
 
-/// It.
+/// Its parameters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RemoveTree {
     /// The tree that is removed.
@@ -37,7 +37,7 @@ impl Program for RemoveTree {
     }
 
     async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {
-        // The copy is what is removed: what making it has left in a cache is part of the measurement.
+        // The copy is removed: the state of the cache after making it is part of the measurement.
         let (source, copy) = (format!("{base}/source"), format!("{base}/tree"));
         self.tree.make(session, &source).await?;
         let to = session.mkdir_all(&copy).await.map_err(at("mkdir", &copy))?;

@@ -7,36 +7,36 @@ use std::collections::BTreeMap;
 /// One phase of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// How metadata was kept in order; for a foreign file system its type.
+    /// The scheme; for a foreign file system its type.
     pub scheme: String,
     /// Name of the program.
     pub workload: String,
-    /// What the volume was on, as given to `--disk`.
+    /// The volume's disk, as given to `--disk`.
     pub disk: String,
-    /// Name of the phase; `total` sums them.
+    /// Name of the phase; `total` for their sum.
     pub phase: String,
     /// Operations in the program's unit.
     pub ops: u64,
     /// Elapsed seconds.
     pub seconds: f64,
-    /// Operations a second.
+    /// Operations per second.
     pub rate: f64,
     /// CPU seconds.
     pub cpu_seconds: f64,
-    /// Requests that read.
+    /// Read requests.
     pub disk_reads: u64,
-    /// Requests that wrote.
+    /// Write requests.
     pub disk_writes: u64,
-    /// Bytes of the latter.
+    /// Bytes written.
     pub bytes_written: u64,
-    /// Writes of an older image.
+    /// Writes with a rollback.
     pub rollbacks: u64,
-    /// Waits for order.
+    /// Waits because of ordering.
     pub waits: u64,
-    /// Flushes of the disk.
+    /// Flushes of the disk, per second.
     #[serde(default)]
     pub flushes_per_second: f64,
-    /// The scheme's own counters since the mount, as they stood when the phase was over.
+    /// The scheme's own counters since the mount, at the end of the phase.
     #[serde(default)]
     pub scheme_counters: BTreeMap<String, u64>,
 }

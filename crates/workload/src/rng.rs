@@ -1,4 +1,4 @@
-//! Numbers from a seed, the same on every machine.
+//! Random numbers from a seed, the same on every machine.
 
 /// The generator xoshiro256** of Blackman and Vigna (2018), seeded through their splitmix64.
 #[derive(Debug, Clone)]
@@ -45,8 +45,8 @@ impl Rng {
     }
 }
 
-/// `count` sizes, even between `mean` less `spread` and `mean` more `spread`, in pairs that make up two means: so the
-/// sum is the same for every seed. The last of an odd number is `mean`. `spread` must not be above `mean`.
+/// `count` sizes, uniform between `mean - spread` and `mean + spread`, in pairs with a sum of two means: so the sum is
+/// the same for every seed. The last of an odd number is `mean`. `spread` must not be above `mean`.
 pub(crate) fn sizes(rng: &mut Rng, count: u64, mean: u64, spread: u64) -> Vec<u64> {
     let pairs = (0..count / 2).flat_map(|_| {
         let size = rng.within(mean - spread, mean + spread);
@@ -65,8 +65,8 @@ fn splitmix(state: &mut u64) -> u64 {
     z ^ z >> 31
 }
 
-/// Fills `data` with bytes that depend on `seed` and on where in the file they are, so that a block at the wrong place
-/// is noticed. `offset` is that of the first byte.
+/// Fills `data` with bytes that depend on `seed` and on their offset in the file, so that a misplaced block is
+/// detected. `offset` is that of the first byte.
 pub(crate) fn fill(data: &mut [u8], seed: u64, offset: u64) {
     let mut at = offset;
     let mut rest = data;

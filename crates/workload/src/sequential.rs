@@ -1,4 +1,4 @@
-//! One large file: written, written over, read.
+//! One large file: written, overwritten, read.
 
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
@@ -14,7 +14,7 @@ pub struct Sequential {
     pub size: u64,
     /// Bytes of one transfer, 1 to 2^30.
     pub transfer: u64,
-    /// End the two phases that write with an `fsync`, and count it in them.
+    /// End the two phases that write with an `fsync`, which is part of their time.
     pub fsync: bool,
 }
 

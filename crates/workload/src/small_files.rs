@@ -1,9 +1,10 @@
-//! Many files of one size: made, read, overwritten and removed, in the same order each time.
+//! Many files of one size: created, read, overwritten and removed, in the same order each time.
 //!
 //! With its defaults it is the small-file benchmark of Seltzer et al. (USENIX 2000, section 8.1) at one size: 128 MB in
-//! all, at least 512 files, 50 in a directory. With 10,000 files of 1 KB it is Rosenblum and Ousterhout's (1992).
+//! total, at least 512 files, 50 in a directory. With 10,000 files of 1 KB it is that of Rosenblum and Ousterhout
+//! (1992).
 //!
-//! Where each phase shall find a cold cache, as in the former, it is a run of its own: steps before `first` belong to the
+//! If each phase must find a cold cache, as in the former, run it by itself: steps before `first` belong to the
 //! preparation, those after `last` are left out.
 
 use crate::error::{Result, WorkloadError, at};
@@ -18,7 +19,7 @@ use vfs::{FileSystem, Name};
 pub struct SmallFiles {
     /// Bytes of each file.
     pub size: u64,
-    /// Files; 0 stands for as many as make 128 MiB, at least 512.
+    /// Files; 0 means as many as make 128 MiB, at least 512.
     pub files: u64,
     /// Files in one directory, at least 1.
     pub per_dir: u64,
@@ -34,7 +35,7 @@ impl Default for SmallFiles {
     }
 }
 
-/// Bytes of one transfer at most.
+/// Most bytes of one transfer.
 const TRANSFER: u64 = 4 << 20;
 
 impl Program for SmallFiles {
@@ -79,7 +80,7 @@ impl Program for SmallFiles {
 
     async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {
         for step in &STEPS[..self.first as usize] {
-            // What is only read leaves nothing behind.
+            // A step that only reads leaves nothing to clean up.
             if *step != Step::Read {
                 self.all(session, base, *step, &mut |_| ()).await?;
             }
@@ -109,7 +110,7 @@ impl SmallFiles {
         if self.files > 0 { self.files } else { (128_u64 << 20).checked_div(self.size).unwrap_or(0).max(512) }
     }
 
-    /// One step for every file; `done` is told the bytes of each.
+    /// One step for every file; calls `done` with the bytes of each.
     async fn all<F: FileSystem>(
         &self,
         session: &Session<'_, F>,
@@ -119,7 +120,7 @@ impl SmallFiles {
     ) -> Result<()> {
         let data = paths::bytes(self.size.min(TRANSFER), 1);
         for dir_no in 0..self.files().div_ceil(self.per_dir) {
-            // Each directory is looked up once, as a program that changes into it would.
+            // Each directory is looked up once, like by a program that changes into it.
             let dir = format!("{base}/d{dir_no}");
             let held = session.mkdir_all(&dir).await.map_err(at("mkdir", &dir))?;
             for file_no in dir_no * self.per_dir..self.files().min((dir_no + 1) * self.per_dir) {

@@ -1,22 +1,22 @@
 //! A program unpacked, configured and built: the ssh benchmark of Seltzer et al. (USENIX 2000, section 7.3.1).
 //!
 //! The original unpacks the compressed archive of ssh 1.2.26, runs its configure script, which compiles and runs small
-//! programs to find out what the system has, and runs make. The phases follow each other with a warm cache. The paper tells
-//! their times, and not what they do to files.
+//! programs to test the system's features, and runs make. The phases follow each other with a warm cache. The paper
+//! gives their times, but not their file operations.
 //!
-//! What is reconstructed, from the paper's Table 4 and a write of 4.75 ms at a time:
+//! What is reconstructed, from the paper's Table 4 with 4.75 ms per write:
 //!
-//! - *unpack*: FFS waits 6.27 s more than FFS-async. At two writes for each new name these are 660 names: 625 files in 35
-//!   directories, 3.3 MB. tar sets the times of each.
-//! - *config*: 5.35 s more, 563 names made or removed: 140 feature tests, each of which writes a program, compiles it,
-//!   runs it and removes both. What each test found goes to a log.
-//! - *build*: 7.52 s more, 790 names: 240 sources compiled, each through one temporary file on the same volume, and linked
-//!   into eight programs.
+//! - *unpack*: FFS waits 6.27 s more than FFS-async. At two writes for each new name these are 660 names: 625 files in
+//!   35 directories, 3.3 MB. tar sets the times of each.
+//! - *config*: 5.35 s more, 563 names created or removed: 140 feature tests, each of which writes a program, compiles
+//!   it, runs it and removes both. The result of each test is logged.
+//! - *build*: 7.52 s more, 790 names: 240 sources compiled, each through one temporary file on the same volume, and
+//!   linked into eight programs.
 //!
 //! S1. Every name, size and call is the same for the same parameters; the seed varies sizes only, and not their sum.
 //!
-//! The computing times make up, with what a modelled file system computes, what FFS-async took: 1.02, 10.38 and 42.60 s
-//! on a 500 MHz Pentium III.
+//! The computing times, together with those of a modelled file system, add up to what FFS-async took: 1.02, 10.38 and
+//! 42.60 s on a 500 MHz Pentium III.
 
 use crate::compile::{At, Compile};
 use crate::error::{Result, WorkloadError, at};
@@ -34,21 +34,21 @@ use vfs::{FileSystem, Name, SetAttr, SetTime};
 pub struct Ssh {
     /// Feature tests of configure.
     pub tests: u64,
-    /// Temporary files of a compilation on the volume.
+    /// Temporary files of a compilation, on the volume.
     pub temps: u64,
     /// Bytes of one read or write, 1 to 2^30.
     pub transfer: u64,
-    /// Microseconds of computing for each process.
+    /// Microseconds of computing per process.
     pub process_us: u64,
     /// Milliseconds of computing to unpack the archive.
     pub unpack_ms: u64,
-    /// Milliseconds of computing for each feature test.
+    /// Milliseconds of computing per feature test.
     pub test_ms: u64,
-    /// Milliseconds of computing for each source compiled.
+    /// Milliseconds of computing per source compiled.
     pub compile_ms: u64,
-    /// Milliseconds of computing for each program linked.
+    /// Milliseconds of computing per program linked.
     pub link_ms: u64,
-    /// Where the random sizes start.
+    /// The random seed for sizes.
     pub seed: u64,
 }
 
@@ -68,9 +68,9 @@ impl Default for Ssh {
     }
 }
 
-/// Directories of the tree, its top among them.
+/// Directories of the tree, including its top.
 const DIRS: u64 = 35;
-/// Sources, headers and other files, with their mean bytes.
+/// Sources, headers and other files: suffix, number, mean bytes.
 const KINDS: [(&str, u64, u64); 3] = [(".c", 240, 8_000), (".h", 60, 4_000), ("", 325, 3_500)];
 const SOURCES: u64 = KINDS[0].1;
 const HEADERS: u64 = KINDS[1].1;
@@ -111,12 +111,12 @@ impl Ssh {
     }
 }
 
-/// Directory number `no` of the tree: the top is number 0, the others lie in it.
+/// Directory number `no` of the tree: the top is number 0, the others are in it.
 fn dir_path(base: &str, no: u64) -> String {
     if no == 0 { format!("{base}/ssh") } else { format!("{base}/ssh/d{no}") }
 }
 
-/// Who types the commands.
+/// The caller of the commands.
 struct Hands<'h, 'a, F: FileSystem> {
     ssh: &'h Ssh,
     unix: Unix<'h, 'a, F>,
@@ -142,7 +142,7 @@ impl<'a, F: FileSystem> Hands<'_, 'a, F> {
         Ok(dirs)
     }
 
-    /// gunzip and tar. Returns the bytes that were moved.
+    /// gunzip and tar. Returns the bytes moved.
     async fn unpack(&self, base: &str) -> Result<u64> {
         let session = self.unix.session;
         for _ in ["gunzip", "tar"] {
@@ -170,7 +170,7 @@ impl<'a, F: FileSystem> Hands<'_, 'a, F> {
         Ok(moved)
     }
 
-    /// One feature test, and what is noted of it at `noted` in the log.
+    /// One feature test; its result is written at `noted` in the log.
     async fn test(&self, top: &Held<'_, F>, log: &Held<'_, F>, noted: u64) -> vfs::Result<u64> {
         let session = self.unix.session;
         let (source, program) = (Name::new(b"conftest.c")?, Name::new(b"conftest")?);
@@ -227,7 +227,7 @@ impl<'a, F: FileSystem> Hands<'_, 'a, F> {
         built.await.map_err(at("make", base))
     }
 
-    /// cc -c of source number `no`, with the headers that come after one another from it on.
+    /// cc -c of source number `no`, with consecutive headers starting at that number.
     async fn compile(&self, dirs: &[Held<'a, F>], no: u64) -> vfs::Result<u64> {
         let header = |at: u64| {
             let header = (no + at) % HEADERS;
@@ -290,13 +290,13 @@ impl Program for Ssh {
         Ok(())
     }
 
-    /// Puts the archive there.
+    /// Writes the archive.
     async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {
         let path = format!("{base}/ssh.tar.gz");
         session.write_file(&path, &paths::bytes(ARCHIVE, self.seed)).await.map_err(at("write", &path))
     }
 
-    /// The unit is the file unpacked, the feature tested, the source compiled.
+    /// Units: the file unpacked, the feature tested, the source compiled.
     async fn work<F: FileSystem>(
         &self,
         session: &Session<'_, F>,
@@ -335,7 +335,7 @@ mod tests {
         ready(session.mkdir_all("b")).unwrap();
         ready(ssh.prepare(&session, "b")).unwrap();
         calls.reset();
-        // Names made and removed, and the time computed, at each end of a phase.
+        // Names created and removed, and the computing time, at each end of a phase.
         let readings = RefCell::new(Vec::new());
         let meter = || {
             let names = ["mknod", "mkdir", "unlink"].map(|call| calls.count(call));

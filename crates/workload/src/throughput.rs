@@ -1,9 +1,9 @@
-//! How many files can be made, removed, or made and removed again in a second.
+//! How many files can be created, removed, or created and removed again per second.
 //!
-//! After Ganger and Patt (OSDI 1994, section 5.1): 10,000 files of 1 KB divided among the
-//! users, each of whom works in a directory of its own. In the third program each file is removed right after it was
-//! made. `files` are those of one user. With `fsync` each new file is made durable before the next one is begun, as
-//! mail servers and databases do: what group commit is for.
+//! After Ganger and Patt (OSDI 1994, section 5.1): 10,000 files of 1 KB divided among the users, each of whom works in
+//! a directory of its own. In the third program each file is removed right after it was created. `files` are those of
+//! one user. With `fsync` each new file is made durable before the next one is begun, as mail servers and databases do:
+//! the case for group commit.
 
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
@@ -44,7 +44,7 @@ impl Files {
         Ok(())
     }
 
-    /// A user in the directory `base`.
+    /// A user at work in the directory `base`.
     async fn at_work<'s, 'a, F: FileSystem>(
         &self,
         session: &'s Session<'a, F>,
@@ -218,7 +218,7 @@ mod tests {
     use crate::meter::Reading;
     use model::{MemFs, ready};
 
-    /// Makes, writes and unlinks of the preparation and of the work.
+    /// Creates, writes and unlinks of the preparation and of the work.
     fn counted(program: &impl Program) -> [[u64; 4]; 2] {
         let calls = Calls::of(MemFs::timeless());
         let session = Session::new(&calls);

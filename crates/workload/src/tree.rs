@@ -1,9 +1,9 @@
 //! The tree that is copied and removed.
 //!
-//! After Ganger and Patt (OSDI 1994, section 3): 535 files of 14.3 MB in all, taken from a user's home directory. The
-//! paper gives neither directories nor sizes; by default files lie ten to a directory here, the directories in each other two to
-//! one. Sizes are even between nothing and twice the mean, in pairs that make up two means, so that trees of different
-//! seeds differ in their files and not in their bytes.
+//! After Ganger and Patt (OSDI 1994, section 3): 535 files of 14.3 MB in total, taken from a user's home directory. The
+//! paper gives neither directories nor sizes; by default there are ten files to a directory here, and each directory
+//! has two subdirectories. Sizes are uniform between zero and twice the mean, in pairs with a sum of two means, so that
+//! trees of different seeds differ in their files and not in their bytes.
 
 use crate::error::{Result, WorkloadError, at};
 use crate::paths::{self, Session};
@@ -20,7 +20,7 @@ pub struct Tree {
     pub mean: u64,
     /// Files in one directory, at least 1.
     pub per_dir: u64,
-    /// Where the random sizes start.
+    /// The random seed for sizes.
     pub seed: u64,
 }
 
@@ -63,7 +63,7 @@ impl Tree {
     /// Makes it at `top`.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Errors of the file system.
     pub(crate) async fn make<F: FileSystem>(&self, session: &Session<'_, F>, top: &str) -> Result<()> {
         let sizes = rng::sizes(&mut Rng::new(self.seed), self.files, self.mean, self.mean);
         let data = paths::bytes(2 * self.mean, self.seed);
@@ -88,7 +88,7 @@ impl Tree {
     }
 }
 
-/// The directory with this number: number 0 is the top, and each holds two more.
+/// The directory with this number: number 0 is the top, and each has two subdirectories.
 fn dir_path(top: &str, dir_no: u64) -> String {
     if dir_no == 0 { top.to_owned() } else { format!("{}/d{dir_no}", dir_path(top, (dir_no - 1) / 2)) }
 }

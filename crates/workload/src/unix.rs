@@ -1,31 +1,31 @@
-//! Commands of a Unix of 1994, call by call: what `copy-tree`, `remove-tree`, `andrew` and `sdet` are made of.
+//! Commands of a Unix of 1994, call by call: the parts of `copy-tree`, `remove-tree`, `andrew` and `sdet`.
 //!
-//! C1. A command holds the directories that it works in. No path is walked again for each call: a kernel's cache of
-//!     names would answer that.
-//! C2. The names of a directory are taken in sorted order, not in the directory's own, so that every file system is
-//!     asked for the same (W1).
-//! C3. A file is read until a read returns nothing, as a loop over read(2) does: n bytes take n / transfer reads,
+//! C1. A command holds the directories that it works in. A path is not walked again for each call: a kernel's name
+//!     cache would satisfy that.
+//! C2. The names of a directory are processed in sorted order, not in the directory's own, so that every file system
+//!     gets the same calls (W1).
+//! C3. A file is read until a read returns nothing, like in a loop over read(2): n bytes take n / transfer reads,
 //!     rounded up, and one more.
-//! C4. A command computes for each process that it starts, each file whose attributes it looks at, and each byte that
-//!     it scans ([`Costs`]); what the file system itself computes is not in that.
+//! C4. A command computes for each process that it starts, each file whose attributes it examines, and each byte that
+//!     it scans ([`Costs`]); the file system's own computing is not included.
 
 use crate::paths::{Held, Session};
 use std::rc::Rc;
 use std::time::Duration;
 use vfs::{FileSystem, Kind, Name, Refusal, Result, SetAttr};
 
-/// What commands compute by themselves.
+/// The computing times of commands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Costs {
     /// To start a process and to end it.
     pub(crate) process: Duration,
-    /// To do something with the attributes of one file: to print a line of `ls -l`, to add up `du`.
+    /// To process the attributes of one file: to print a line of `ls -l`, to add up `du`.
     pub(crate) look: Duration,
-    /// To look at one byte, in nanoseconds.
+    /// To scan one byte, in nanoseconds.
     pub(crate) byte_ns: u64,
 }
 
-/// Who gives the commands.
+/// The caller of the commands.
 pub(crate) struct Unix<'s, 'a, F: FileSystem> {
     pub(crate) session: &'s Session<'a, F>,
     pub(crate) costs: Costs,
@@ -33,14 +33,14 @@ pub(crate) struct Unix<'s, 'a, F: FileSystem> {
     pub(crate) transfer: u64,
 }
 
-/// A name that `find` has come by. The top is "." in itself.
+/// A name that `find` visits. The top is "." in itself.
 pub(crate) struct Found<'a, F: FileSystem> {
     pub(crate) dir: Rc<Held<'a, F>>,
     pub(crate) name: Vec<u8>,
     pub(crate) kind: Kind,
 }
 
-/// What a command on a tree has moved.
+/// What a command on a tree has processed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Moved {
     pub(crate) files: u64,
@@ -48,19 +48,19 @@ pub(crate) struct Moved {
 }
 
 impl<'a, F: FileSystem> Unix<'_, 'a, F> {
-    /// A process starts and will end.
+    /// The computing of a process's start and end.
     pub(crate) async fn process(&self) {
         self.session.compute(self.costs.process).await;
     }
 
-    /// stat(2), and something made of it.
+    /// stat(2), and the computing on its result.
     pub(crate) async fn look(&self, dir: &Held<'_, F>, name: Name<'_>) -> Result<Held<'a, F>> {
         let found = self.session.lookup(dir, name).await?;
         self.session.compute(self.costs.look).await;
         Ok(found)
     }
 
-    /// stat(2) of what may be missing.
+    /// stat(2) of a file that may be missing.
     pub(crate) async fn if_there(&self, dir: &Held<'_, F>, name: Name<'_>) -> Result<Option<Held<'a, F>>> {
         match self.session.lookup(dir, name).await {
             Err(vfs::Error::Refused(Refusal::NotFound)) => Ok(None),
@@ -68,7 +68,7 @@ impl<'a, F: FileSystem> Unix<'_, 'a, F> {
         }
     }
 
-    /// As [`Unix::look`], of what may be missing.
+    /// Like [`Unix::look`], for a file that may be missing.
     pub(crate) async fn look_if_there(&self, dir: &Held<'_, F>, name: Name<'_>) -> Result<Option<Held<'a, F>>> {
         let found = self.if_there(dir, name).await?;
         self.session.compute(self.costs.look).await;
@@ -82,7 +82,7 @@ impl<'a, F: FileSystem> Unix<'_, 'a, F> {
         Ok(names)
     }
 
-    /// As [`Unix::names`], the first one last.
+    /// Like [`Unix::names`], in reverse order.
     async fn waiting(&self, dir: &Held<'_, F>) -> Result<Vec<Vec<u8>>> {
         let mut names = self.names(dir).await?;
         names.reverse();
@@ -103,14 +103,14 @@ impl<'a, F: FileSystem> Unix<'_, 'a, F> {
         }
     }
 
-    /// As [`Unix::read`], for a program that looks at every byte: grep, wc.
+    /// Like [`Unix::read`], for a program that scans every byte: grep, wc.
     pub(crate) async fn scan(&self, dir: &Held<'_, F>, name: Name<'_>) -> Result<u64> {
         let bytes = self.read(dir, name).await?;
         self.session.compute(Duration::from_nanos(self.costs.byte_ns.saturating_mul(bytes))).await;
         Ok(bytes)
     }
 
-    /// creat(2): a new file, or an old one without its contents.
+    /// creat(2): a new file, or an existing one that is truncated.
     pub(crate) async fn create(&self, dir: &Held<'_, F>, name: Name<'_>) -> Result<Held<'a, F>> {
         match self.session.create(dir, name).await {
             Err(vfs::Error::Refused(Refusal::Exists)) => {
@@ -133,7 +133,7 @@ impl<'a, F: FileSystem> Unix<'_, 'a, F> {
         Ok(offset)
     }
 
-    /// cp of one file: looks at both ends, opens, and moves. Returns the bytes.
+    /// cp of one file: examines both ends, opens, and copies. Returns the bytes.
     pub(crate) async fn copy(&self, from: (&Held<'_, F>, Name<'_>), to: (&Held<'_, F>, Name<'_>)) -> Result<u64> {
         drop(self.session.lookup(from.0, from.1).await?);
         drop(self.if_there(to.0, to.1).await?);
@@ -150,7 +150,7 @@ impl<'a, F: FileSystem> Unix<'_, 'a, F> {
         }
     }
 
-    /// cp -r of all that is in the directory `from` into the directory `to`, each directory to its end before the next
+    /// cp -r of the contents of the directory `from` into the directory `to`, each directory to its end before the next
     /// name.
     pub(crate) async fn copy_tree(&self, from: Held<'a, F>, to: Held<'a, F>) -> Result<Moved> {
         let mut moved = Moved::default();
@@ -177,13 +177,13 @@ impl<'a, F: FileSystem> Unix<'_, 'a, F> {
         Ok(moved)
     }
 
-    /// rm: looks at the file, and unlinks it.
+    /// rm: examines the file, and unlinks it.
     pub(crate) async fn remove(&self, dir: &Held<'_, F>, name: Name<'_>) -> Result<()> {
         drop(self.session.lookup(dir, name).await?);
         self.session.fs.unlink(dir.node(), name).await
     }
 
-    /// rm -r of the directory `name` in `dir`. Returns how many files went, directories not counted.
+    /// rm -r of the directory `name` in `dir`. Returns the number of files removed, without directories.
     pub(crate) async fn remove_tree(&self, dir: &Held<'_, F>, name: Name<'_>) -> Result<u64> {
         let top = self.session.lookup(dir, name).await?;
         let names = self.waiting(&top).await?;
@@ -196,7 +196,8 @@ impl<'a, F: FileSystem> Unix<'_, 'a, F> {
                     let names = self.waiting(&below).await?;
                     open.push((name, below, names));
                 } else {
-                    // rm has looked, and lets go: a file that is held loses its name first and its inode later.
+                    // rm has examined it, and must forget it: a held file would lose its name first and its inode
+                    // later.
                     drop(below);
                     self.session.fs.unlink(at.node(), Name::new(&name)?).await?;
                     files += 1;
@@ -210,7 +211,7 @@ impl<'a, F: FileSystem> Unix<'_, 'a, F> {
         Ok(files)
     }
 
-    /// find: looks at the directory `name` in `dir` and at everything below it, each directory before what it holds.
+    /// find: examines the directory `name` in `dir` and everything below it, each directory before its contents.
     pub(crate) async fn find(&self, dir: &Held<'_, F>, name: Name<'_>) -> Result<Vec<Found<'a, F>>> {
         let top = Rc::new(self.look(dir, name).await?);
         let names = self.waiting(&top).await?;
@@ -231,8 +232,7 @@ impl<'a, F: FileSystem> Unix<'_, 'a, F> {
         Ok(found)
     }
 
-    /// ls -l: looks at `name` in `dir`, or at all that is in it when it is a directory. Returns how many files it has
-    /// looked at.
+    /// ls -l: examines `name` in `dir`, or everything in it if it is a directory. Returns the number of files examined.
     pub(crate) async fn list(&self, dir: &Held<'_, F>, name: Name<'_>) -> Result<u64> {
         let found = self.look(dir, name).await?;
         if found.attr.kind != Kind::Directory {

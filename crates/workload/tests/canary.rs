@@ -1,4 +1,4 @@
-//! A file system that is wrong on purpose: if it were not found out, nothing would be.
+//! A file system with deliberate bugs: tests that do not detect them could not detect others.
 
 use bytes::Bytes;
 use model::{MemFs, ready};
@@ -8,14 +8,14 @@ use vfs::{
 };
 use workload::random::{Features, Generator, Op, Rules, Shape, differential, shrink};
 
-/// What is wrong.
+/// The bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bug {
-    /// The last byte of a write that reaches beyond the direct blocks is lost.
+    /// The last byte of a write that extends beyond the direct blocks is lost.
     LostByte,
-    /// A rename over an existing name leaves the old file's name as well.
+    /// A rename over an existing name keeps the old name as well.
     NameStays,
-    /// A file that is cut keeps a byte too many.
+    /// A truncated file keeps a byte too many.
     ShortCut,
 }
 

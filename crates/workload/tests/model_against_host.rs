@@ -1,6 +1,6 @@
-//! The model against the host's own file system: each is the other's proof.
+//! Compares the model with the host's own file system: each checks the other.
 //!
-//! What the host cannot do (as another user, on another file system) is left out, by trying it first.
+//! What the host cannot do (as another user, on another file system) is detected first and left out.
 
 use model::{MemFs, Options, ready};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use vfs::{Caller, FileSystem, SetAttr, Stamp};
 use workload::HostDir;
 use workload::random::{Divergence, Features, Generator, Op, Rules, Shape, differential, shrink};
 
-/// Scratch directories: the usual one, and one in memory where there is one.
+/// Scratch directories: the usual one, and one in memory if there is one.
 fn scratch() -> Vec<PathBuf> {
     [std::env::temp_dir(), PathBuf::from("/dev/shm")].into_iter().filter(|dir| dir.is_dir()).collect()
 }
@@ -52,7 +52,7 @@ fn unlock(host: &HostDir) {
     for path in paths {
         let held = ready(session.resolve(&path)).unwrap();
         let clear = SetAttr { flags: Some(0), ..SetAttr::default() };
-        // Where no flags exist, none was set.
+        // Without flags on the host, none was set.
         let cleared = ready(host.setattr(held.node(), &clear));
         assert!(cleared.is_ok() || path.is_empty(), "{path}: {cleared:?}");
     }
@@ -63,7 +63,7 @@ fn features(scratch: &Path) -> Features {
     let dir = tempfile::tempdir_in(scratch).unwrap();
     let host = ready(Features::probe(&HostDir::open(dir.path()).unwrap())).unwrap();
     let both = host.and(ready(Features::probe(&model(user()))).unwrap());
-    // Linux lets new files inherit this one, which BSD does not.
+    // Linux lets new files inherit this flag, which BSD does not.
     Features { flags: both.flags & !model::flags::UF_NODUMP, ..both }
 }
 

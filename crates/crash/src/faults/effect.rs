@@ -1,7 +1,7 @@
-//! The faults that are tried, and what the format can show of each.
+//! The faults that are tried, and which of them the format can detect.
 //!
-//! E1. An excuse is a property of the format, never of this engine: a lie is excused only where no reader of the same
-//!     bytes could tell them from right ones.
+//! E1. An excuse is a property of the format, never of this engine: a lie (wrong data without an error) is excused only
+//!     where no reader of the same bytes could tell them from right ones.
 
 use disk::{DiskOp, Kind};
 use ondisk::Geometry;
@@ -15,17 +15,17 @@ use std::fmt;
 pub enum Effect {
     /// A read fails, once.
     ReadEio,
-    /// From this one on all reads fail.
+    /// This read and all later ones fail.
     ReadEioEver,
-    /// One bit of what is read is wrong; the disk is right.
+    /// One bit of what is read is wrong; the bytes on the disk are right.
     ReadRot,
     /// A write fails, and stores nothing.
     WriteEio,
-    /// From this one on all writes fail.
+    /// This write and all later ones fail.
     WriteEioEver,
     /// A flush fails, once.
     FlushEio,
-    /// From this one on all flushes fail.
+    /// This flush and all later ones fail.
     FlushEioEver,
     /// A write stores its first half, and fails.
     Short,
@@ -35,17 +35,17 @@ pub enum Effect {
     Half,
     /// A write is reported as done, and stores nothing.
     Lost,
-    /// A write is stored elsewhere, and reported as done.
+    /// A write is stored at another place, and reported as done.
     Misdirected,
     /// One bit of what is written is wrong on the disk.
     Rot,
-    /// One bit of a stored sector turns while the volume is not mounted.
+    /// One bit of a stored sector flips while the volume is not mounted.
     RestBit,
     /// A stored sector becomes garbage while the volume is not mounted.
     RestSector,
 }
 
-/// Each with its name in an id.
+/// Every effect and its name in an id.
 const NAMES: [(Effect, &str); 15] = [
     (Effect::ReadEio, "read-eio"),
     (Effect::ReadEioEver, "read-eio-ever"),
@@ -70,12 +70,12 @@ impl Effect {
         NAMES.iter().map(|(effect, _)| *effect)
     }
 
-    /// By its name.
+    /// Finds an effect by its name.
     pub fn by_name(name: &str) -> Option<Effect> {
         NAMES.iter().find(|(_, known)| *known == name).map(|(effect, _)| *effect)
     }
 
-    /// The requests that it strikes; `None` for damage at rest.
+    /// The kind of request that it affects; `None` for damage at rest.
     pub(super) fn op(self) -> Option<DiskOp> {
         Some(match self {
             Effect::ReadEio | Effect::ReadEioEver | Effect::ReadRot => DiskOp::Read,
@@ -85,7 +85,7 @@ impl Effect {
         })
     }
 
-    /// The disk says that the request failed.
+    /// The disk reports that the request failed.
     pub fn is_told(self) -> bool {
         matches!(
             self,
@@ -100,14 +100,14 @@ impl Effect {
         )
     }
 
-    /// No reader of the format can tell this damage to these structures from right bytes (E1).
+    /// Whether no reader of the format can tell this damage to these structures from right bytes (E1).
     pub(super) fn is_excused(self, struck: &BTreeSet<Kind>, geometry: &Geometry) -> bool {
         let whole_old = matches!(self, Effect::Half | Effect::Lost | Effect::Misdirected);
         !self.is_told()
             && struck.iter().any(|kind| match kind {
-                // A hash, or every count of it counted again by fsck.
+                // These have a hash, or fsck recomputes every count in them.
                 Kind::Superblock | Kind::CylinderGroup | Kind::Summary => false,
-                // An older inode, or one from elsewhere, has a right hash.
+                // An older version of the inode, or an inode of another place, has a valid hash.
                 Kind::InodeBlock => whole_old || !geometry.inode_hash,
                 _ => true,
             })
@@ -121,7 +121,7 @@ impl fmt::Display for Effect {
     }
 }
 
-/// Structures in words.
+/// The names of structures.
 pub(super) fn label(kinds: &BTreeSet<Kind>) -> String {
     let words: Vec<&str> = kinds.iter().map(|kind| word(*kind)).collect();
     if words.is_empty() { "nothing".into() } else { words.join("+") }

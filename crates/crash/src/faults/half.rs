@@ -1,10 +1,10 @@
-//! A write that is stored by half and reported as done, which [`disk::Faulty`] does not have: there a torn write fails.
+//! A write that is stored by half and reported as done. [`disk::Faulty`] does not have it: its torn writes fail.
 
 use disk::{Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart, write_len};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Another disk whose `nth` write, from 1, stores the first half of its sectors.
+/// A disk whose `nth` write, counted from 1, stores only the first half of its sectors.
 pub(super) struct Half {
     pub(super) disk: Rc<dyn Disk>,
     pub(super) nth: u64,

@@ -1,4 +1,4 @@
-//! What came of a run: its class, and what must not be.
+//! Judges a run: its class, and what no fault excuses.
 
 use super::effect::Effect;
 use super::report::Class;
@@ -13,13 +13,13 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use workload::random::Outcome;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) class: Class,
-    /// What is wrong, of a lie, or what is seen.
+    /// What is wrong, for a lie, or what is detected.
     pub(super) what: String,
-    /// What must not be, whatever the fault: a panic, a hang, lost promises, a repair that leaves something.
+    /// What no fault excuses: a panic, a hang, lost promises, a repair that leaves something.
     pub(super) broken: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl Verdict {
     }
 }
 
-/// Runs `work`; a panic is an answer too.
+/// Runs `work`; a panic becomes an error.
 pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Stopped> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(answer) => answer.map_err(|error| Stopped::Error(error.to_string())),
@@ -45,26 +45,26 @@ pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, S
     }
 }
 
-/// Why there is no answer.
+/// Why a run has no result.
 pub(super) enum Stopped {
     Error(String),
     Panic(String),
 }
 
-/// A disk after a run, and what is found there.
+/// A disk after a run, and what was found on it.
 struct After {
     /// The tree, read before any repair.
     tree: Result<View, String>,
-    /// What fsck finds, if anything.
+    /// A finding of fsck, if there is one.
     found: Option<String>,
-    /// The volume says that it was unmounted in order.
+    /// The superblock says that the volume was unmounted cleanly.
     clean: bool,
     /// The tree after a repair, if one was needed.
     repaired: Option<View>,
 }
 
 impl Stage<'_> {
-    /// Judges a run that met a fault and left `ram`.
+    /// Judges a run that met a fault and left the disk `ram`.
     pub(super) fn judge(&self, effect: Effect, played: Result<Played, Stopped>, ram: &RamDisk) -> Verdict {
         let played = match played {
             Ok(played) => played,
@@ -134,7 +134,7 @@ impl Stage<'_> {
         let ended_well = played.mount.is_none() && played.degraded.is_none() && played.unmount.is_none();
         let Some(live) = played.live.as_ref().filter(|_| ended_well) else { return error };
         let differs = match (&after.tree, &after.found) {
-            // Marked as one that needs a check, it tells the truth.
+            // A volume that is marked as needing a check hides nothing.
             (_, Some(_)) if !after.clean => None,
             (_, Some(found)) => Some(format!("marked clean, and fsck finds: {found}")),
             (Err(why), _) => Some(why.clone()),
@@ -181,7 +181,7 @@ impl Stage<'_> {
         Ok(After { tree, found, clean: report.clean, repaired })
     }
 
-    /// What a lie is about, in words, and whether the format could not show it.
+    /// Whether the format could not show a lie about these structures.
     pub(super) fn excuse(&self, effect: Effect, struck: &BTreeSet<Kind>, over: &BTreeSet<Kind>) -> bool {
         effect.is_excused(&struck.union(over).copied().collect(), &self.geometry)
     }

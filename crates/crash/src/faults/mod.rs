@@ -1,13 +1,15 @@
-//! One fault a run: the same scripts on a disk that fails, loses, tears, misplaces or spoils what it stores.
+//! Fault injection, one fault per run: the same scripts on a disk that fails, loses, tears, misplaces or corrupts what
+//! it stores.
 //!
 //! The promise is an error or the truth, never a silent lie that fsck cannot see. A script runs once without a fault,
 //! and its requests are counted. Then it runs again for every request and every [`Effect`] from the same base, goes on
-//! after errors as a program would, and unmounts. What is then on the disk is read with an empty cache and given to fsck.
-//! `docs/faults.md` states the model and has the figures. After Prabhakaran et al., "IRON File Systems" (SOSP 2005).
+//! after errors as a program would, and unmounts. What is then on the disk is read with an empty cache and checked by
+//! fsck. `docs/faults.md` states the model and has the figures. After Prabhakaran et al., "IRON File Systems" (SOSP
+//! 2005).
 //!
 //! N1. A run is a function of its id: script, scheme, device, shape, seed, effect and number.
-//! N2. A lie is either excused by the format (`effect`, E1) or a violation. Both are counted and told.
-//! N3. A disk that says that it failed excuses nothing: after `eio`, `short` and `torn` all that was promised before is
+//! N2. A lie is either excused by the format (`effect`, E1) or a violation. Both are counted and reported.
+//! N3. A fault that the disk reports excuses nothing: after `eio`, `short` and `torn` all that was promised before is
 //!     there after `fsck -y`.
 
 mod effect;
@@ -34,16 +36,16 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Virtual time after which a run is taken for one that never ends.
+/// Virtual time after which a run counts as one that never ends.
 const HANG: Duration = Duration::from_secs(1_000_000);
 
 /// One fault: its effect, and which request, from 1, or which sector of the disk.
 type Job = (Effect, u64);
 
-/// Tries every fault on the plan's script. If they are more than `plan.states`, so many, evenly spread.
+/// Tries every fault on the plan's script; if there are more than `plan.states`, only that many, evenly spread.
 ///
 /// # Errors
-/// See [`Error`]; a violation is none.
+/// See [`Error`]; a violation is not an error.
 pub fn campaign(plan: &Plan, counters: &Counters) -> Result<Report, Error> {
     let stage = Stage::new(plan)?;
     let mut report = stage.report();
@@ -70,7 +72,7 @@ pub fn campaign(plan: &Plan, counters: &Counters) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Does one run again, and says what came of it; the text is what is wrong, if anything is.
+/// Repeats one run and returns its class; the text is what is wrong, if anything is.
 ///
 /// # Errors
 /// `BadId`, or see [`Error`].
@@ -142,7 +144,7 @@ impl Stage<'_> {
         half_of(request.len(), self.plan.device.sector) > 0
     }
 
-    /// The sectors that hold metadata at the end.
+    /// The sectors that hold metadata at the end of the run.
     fn metadata(&self) -> BTreeMap<u64, Kind> {
         let mut sectors = BTreeMap::new();
         for (at, len, kind) in self.stored.iter().filter(|(_, _, kind)| !matches!(kind, Kind::Data | Kind::Symlink)) {
@@ -158,12 +160,12 @@ impl Stage<'_> {
         found.ok_or_else(|| Error::BadId(format!("{effect}:{n}"), "the script makes no such request"))
     }
 
-    /// Luck for one run, the same each time.
+    /// The random numbers for one run, the same each time.
     fn luck(&self, effect: Effect, n: u64) -> Rng {
         Rng::new(self.plan.seed ^ n << 8 ^ effect as u64)
     }
 
-    /// What the request held that is struck, and for a misdirected write what it hits.
+    /// The kinds of structure that the fault hits, and for a misdirected write those that it overwrites.
     fn struck(&self, effect: Effect, n: u64) -> Result<(BTreeSet<Kind>, BTreeSet<Kind>), Error> {
         if effect.op().is_none() {
             let at = n * SECTOR as u64;
@@ -191,13 +193,13 @@ impl Stage<'_> {
         Ok((request.kinds(), over))
     }
 
-    /// The byte of the disk and the bit in it that are wrong.
+    /// The place of the wrong bit: the byte of the disk, and the bit in it.
     fn bit(&self, effect: Effect, n: u64, request: &Request) -> (u64, u8) {
         let mut rng = self.luck(effect, n);
         (request.at + rng.below(request.len()), 1 << rng.below(8))
     }
 
-    /// How far a misdirected write goes astray: a fragment, a block or eight blocks, either way.
+    /// How far a misdirected write misses its place: a fragment, a block or eight blocks, either way.
     fn detour(&self, n: u64) -> i64 {
         let mut rng = self.luck(Effect::Misdirected, n);
         let shape = &self.plan.shape;
@@ -236,7 +238,7 @@ impl Stage<'_> {
         self.judge_rest(&ram)
     }
 
-    /// The disks, of which that fails that gets the request.
+    /// The disks, where the one that gets the request fails.
     fn failing(&self, effect: Effect, n: u64, request: &Request, disks: Disks) -> Disks {
         let side = self.plan.split().side(request.at);
         disks.with(side, |disk| self.failing_disk(effect, n, request, disk))

@@ -1,10 +1,10 @@
-//! What a campaign found, as a person and as a program reads it.
+//! The results of a campaign, for people and for programs.
 
 use super::effect::Effect;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What came of a run, best first.
+/// The class of a run, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
@@ -13,7 +13,7 @@ pub enum Class {
     /// A call, the mount or the unmount failed, or the volume turned read-only; what was promised before is there, or
     /// fsck finds something; and `fsck -y` makes it clean.
     Error,
-    /// Nothing failed, but reading back gives an error, or fsck finds something.
+    /// Detected: nothing failed, but reading back gives an error, or fsck finds something.
     Seen,
     /// Nothing failed, fsck finds nothing, and an answer or the tree is wrong.
     Lie,
@@ -63,17 +63,17 @@ impl Cell {
 pub struct Lie {
     /// The fault.
     pub effect: Effect,
-    /// The structures; for a misdirected write also what lay where it went.
+    /// The structures; for a misdirected write also those that it overwrote.
     pub kind: String,
-    /// How many.
+    /// Number of lies.
     pub count: u64,
-    /// No reader of the format could have told.
+    /// No reader of the format could have detected it.
     pub excused: bool,
     /// The id of the first, and what was wrong.
     pub example: String,
 }
 
-/// What must not be: a lie without an excuse, a panic, a call that never ends, promised data lost after an error.
+/// What no fault excuses: a lie without an excuse, a panic, a call that never ends, promised data lost after an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
     /// Replays this run.
@@ -98,21 +98,21 @@ pub struct Report {
     pub workload: String,
     /// Name of the device.
     pub disk: String,
-    /// Where luck began.
+    /// The random seed.
     pub seed: u64,
     /// Runs, each with one fault.
     pub runs: u64,
-    /// Of these, by class.
+    /// Number of runs of each class.
     pub truth: u64,
     #[allow(missing_docs)]
     pub error: u64,
     #[allow(missing_docs)]
     pub seen: u64,
-    /// All lies, those of the format and those of the program.
+    /// All lies, excused or not.
     pub lies: Vec<Lie>,
     /// The whole table.
     pub cells: Vec<Cell>,
-    /// How many violations there are.
+    /// Number of violations.
     pub violations_total: u64,
     /// The first of them.
     pub violations: Vec<Violation>,
@@ -155,7 +155,7 @@ impl Report {
         }
     }
 
-    /// Both as one, of another shard or of another script.
+    /// Merges two reports, of other shards or of other scripts.
     pub fn and(mut self, other: Report) -> Report {
         if self.workload != other.workload {
             self.workload = format!("{},{}", self.workload, other.workload);
@@ -179,7 +179,7 @@ impl Report {
     }
 }
 
-/// A table, one line for each fault and kind of structure.
+/// A table, one line per fault and kind of structure.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "| fault | structure | runs | truth | error | seen | lie |")?;

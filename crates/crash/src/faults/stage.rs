@@ -1,8 +1,8 @@
-//! A script and the volume that it is played on, again and again from the same bytes.
+//! A script and the volume on which it is played, again and again from the same bytes.
 //!
-//! G1. Up to the fault every run makes the same requests as the run without one: same base, same seed, virtual time.
-//!     So "the n-th write" is the same write in both, and what it holds is known beforehand.
-//! G2. What is right comes from the model, as long as the volume is not full; then from the run without a fault.
+//! G1. Up to the fault every run makes the same requests as the run without one: same base, same seed, virtual time. So
+//!     "the n-th write" is the same write in both, and its contents are known beforehand.
+//! G2. The expected answers come from the model as long as the volume is not full; then from the run without a fault.
 
 use super::view::View;
 use crate::disks::Disks;
@@ -22,9 +22,9 @@ use workload::random::{Op, Outcome, Player, compare_trees};
 
 /// Virtual time after the last call: the syncer writes what it delays (30 s).
 const IDLE: Duration = Duration::from_secs(40);
-/// Virtual time in which requests that are under way at the end are done.
+/// Virtual time in which requests that are in flight at the end complete.
 const SETTLE: Duration = Duration::from_secs(2);
-/// Memory for the cache, in bytes: little, so that structures are read more than once.
+/// Size of the cache, in bytes: small, so that structures are read more than once.
 const CACHE: usize = 128 << 10;
 
 /// A request of the run without a fault.
@@ -55,11 +55,11 @@ impl Request {
     }
 }
 
-/// What a run told.
+/// The answers of a run.
 #[derive(Default)]
 pub(super) struct Played {
     pub(super) outcomes: Vec<Outcome>,
-    /// What was in memory before the unmount, if it could be read.
+    /// The tree as read before the unmount, if it could be read.
     pub(super) live: Option<Rc<View>>,
     /// Why the volume could not be mounted, turned read-only, or could not be unmounted.
     pub(super) mount: Option<String>,
@@ -75,16 +75,16 @@ pub(super) struct Stage<'a> {
     /// The volume at the end of the run without a fault, clean.
     pub(super) end: RamDisk,
     pub(super) geometry: Geometry,
-    /// What is played: what the set-up held open is opened again first.
+    /// The calls that are played: what the set-up held open is opened again first.
     pub(super) calls: Vec<Op>,
-    /// What is right: the answers, and the trees before the first call and after each.
+    /// What is expected: the answers, and the trees before the first call and after each.
     pub(super) outcomes: Vec<Outcome>,
     pub(super) views: Vec<Rc<View>>,
-    /// Of the run without a fault.
+    /// The requests of the run without a fault.
     pub(super) requests: Vec<Request>,
-    /// What lies where, at some time: byte, length, kind.
+    /// Which kind of structure was at which place at some time: byte, length, kind.
     pub(super) map: Vec<(u64, u64, Kind)>,
-    /// What lies where at the end.
+    /// The same at the end.
     pub(super) stored: Vec<(u64, u64, Kind)>,
 }
 
@@ -133,7 +133,7 @@ impl<'a> Stage<'a> {
         Ok(stage)
     }
 
-    /// Plays as every run does, without looking on, and keeps the requests (G1).
+    /// Plays the script like every run, without reading trees, and keeps the requests (G1).
     fn without_fault(&mut self) -> Result<(), Error> {
         let (rt, ram) = (Rt::virtual_time(self.plan.seed), self.base.snapshot());
         let (recorder, disks) = self.devices(&rt, &ram).recorded(&rt, self.plan.split(), false);
@@ -152,7 +152,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// The disks without a fault, over `ram`.
+    /// The disks over `ram`, without a fault.
     pub(super) fn devices(&self, rt: &Rt, ram: &RamDisk) -> Disks {
         self.plan.split().devices(&self.plan.device, rt, ram, self.plan.seed)
     }
@@ -165,7 +165,7 @@ impl<'a> Stage<'a> {
         play(self.plan, &self.calls, rt, ram, disks, &mut |_, _| Ok(()))
     }
 
-    /// What lies where on a sound volume: what is read to read everything, and what the geometry says.
+    /// Which structures are where on a sound volume: found by reading everything, and from the geometry.
     fn look(&self, ram: &RamDisk) -> Result<Vec<(u64, u64, Kind)>, Error> {
         let g = &self.geometry;
         let rt = Rt::virtual_time(1);
@@ -181,7 +181,7 @@ impl<'a> Stage<'a> {
         Ok(map)
     }
 
-    /// What lay at these bytes at some time.
+    /// The kinds of structure that were at these bytes at some time.
     pub(super) fn kinds_at(&self, at: u64, len: u64) -> BTreeSet<Kind> {
         let all = self.map.iter().chain(&self.stored);
         all.filter(|(from, size, _)| *from < at + len && at < from + size).map(|(_, _, kind)| *kind).collect()
@@ -201,7 +201,7 @@ fn root() -> Caller {
     Caller { privileged: true, ..Caller::default() }
 }
 
-/// Is asked after the mount and after each call.
+/// Called after the mount and after each call.
 type Look<'l> = &'l mut dyn FnMut(&Mounted, Option<&Outcome>) -> Result<(), Error>;
 
 fn play(plan: &Plan, calls: &[Op], rt: &Rt, ram: &RamDisk, disks: Disks, look: Look<'_>) -> Result<Played, Error> {
@@ -258,10 +258,10 @@ fn requests(events: Vec<Event>) -> Vec<Request> {
     events.into_iter().filter_map(begin).collect()
 }
 
-/// Says what is right (G2).
+/// Computes what is expected (G2).
 struct Model<'m> {
     player: Player<'m, MemFs>,
-    /// The volume was full, and the model never is.
+    /// The volume was full; the model never is.
     full: bool,
 }
 

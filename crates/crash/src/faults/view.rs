@@ -1,4 +1,4 @@
-//! A tree by its paths, whichever inodes hold it, and what of it was promised.
+//! A tree by its paths, without regard to inode numbers, and which part of it was promised.
 
 use crate::tree::{File, FileId, Tree};
 use buf::Promises;
@@ -7,14 +7,14 @@ use std::rc::Rc;
 use vfs::Kind;
 use workload::random::Op;
 
-/// A file, and the first of its paths: two names of one file have the same.
+/// A file, and the first of its paths: two names of one file have the same first path.
 #[derive(Debug, Clone, PartialEq)]
 struct Item {
     first: String,
     file: File,
 }
 
-/// What there is, by path. The root is the empty one.
+/// The files by path. The root is the empty path.
 #[derive(Debug)]
 pub(super) struct View {
     items: BTreeMap<String, Item>,
@@ -24,7 +24,7 @@ pub(super) struct View {
 impl View {
     pub(super) fn of(tree: &Tree) -> View {
         let (mut ids, mut waiting) = (BTreeMap::new(), vec![(String::new(), tree.root)]);
-        // A damaged directory may be below itself.
+        // A damaged directory may be its own descendant.
         let mut gone_through = BTreeSet::new();
         while let Some((path, id)) = waiting.pop() {
             let names = tree.files.get(&id).map(|file| &file.names).filter(|_| gone_through.insert(id));
@@ -43,7 +43,7 @@ impl View {
         View { items, ids }
     }
 
-    /// The first path where `found` is another tree, and how.
+    /// The first path where `found` differs, and how.
     pub(super) fn differs(&self, found: &View) -> Option<String> {
         let paths = self.items.keys().chain(found.items.keys());
         paths.map(String::as_str).find_map(|path| self.differs_at(found, path, true))
@@ -73,17 +73,17 @@ impl View {
     }
 }
 
-/// What of a run without a fault was promised when a fault was first met.
+/// What was promised, in the run without a fault, when the fault was first met.
 pub(super) struct Kept<'a> {
-    /// Before the first call, and after each.
+    /// The views before the first call, and after each.
     pub(super) views: &'a [Rc<View>],
     pub(super) calls: &'a [Op],
     pub(super) promises: &'a Promises,
 }
 
 impl Kept<'_> {
-    /// What of that is not in `found`, after a run of which the first `right` calls did what they should. Asks only for
-    /// what no later call of the script touches: nobody knows what those did after an error.
+    /// What of that is missing in `found`, after a run whose first `right` calls behaved as expected. Checks only what
+    /// no later call of the script touches: the effect of those after an error is unknown.
     pub(super) fn lost(&self, right: usize, found: &View) -> Option<String> {
         let (mut synced, mut files) = (0, BTreeMap::new());
         for (i, op) in self.calls.iter().take(right).enumerate() {
@@ -110,14 +110,14 @@ impl Kept<'_> {
             let same =
                 |view: &Rc<View>| view.ids.get(path) == right.ids.get(path) && view.items.get(path) == Some(item);
             let stays = self.views[since..].iter().all(same);
-            // How many directories are in a directory is a matter of their names.
+            // The link count of a directory depends on the directories in it, not on the directory itself.
             let attributes = attributes && item.file.kind.0 != Kind::Directory;
             let lost = right.differs_at(found, path, attributes).filter(|_| stays);
             lost.map(|lost| format!("{lost}, promised since call {since}"))
         })
     }
 
-    /// The same file has this path from one tree to another.
+    /// The path refers to the same file in all trees from one to another.
     fn is_named(&self, path: &str, from: usize, to: usize) -> bool {
         let id = self.views[to].ids.get(path);
         id.is_some() && self.views[from..to].iter().all(|view| view.ids.get(path) == id)

@@ -1,4 +1,4 @@
-//! When the space of a removed file is free: with the call, or later, while nobody waits.
+//! When the space of a removed file becomes free: with the call, or later, in the background.
 
 use crate::record::mount;
 use crate::{Error, Plan};
@@ -9,13 +9,13 @@ use vfs::{Caller, FileSystem};
 use workload::random::{Outcome, Player};
 use workload::script::Script;
 
-/// The file that goes.
+/// The script that removes a file.
 const REMOVAL: &str = "create a\nwrite a 0 200000\n---\nunlink a";
 
-/// Virtual seconds until the syncer has written all.
+/// Virtual seconds until the syncer has written everything.
 const LATER: Duration = Duration::from_secs(90);
 
-/// What the maps say to be free, in bytes more than before the file was removed.
+/// Growth of the free space in the maps since before the removal, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freed {
     /// When the call returned.
@@ -31,7 +31,7 @@ impl Freed {
     }
 }
 
-/// Removes a file of 200,000 bytes under the scheme of a plan, and looks into the maps.
+/// Removes a file of 200,000 bytes under the scheme of a plan, and reads the maps.
 ///
 /// # Errors
 /// See [`Error`]: the scheme cannot be made, or a call fails.
@@ -69,7 +69,7 @@ fn done(outcome: Outcome) -> Result<(), Error> {
     }
 }
 
-/// Bytes that the maps have as free. What is only promised to be freed is not.
+/// Bytes that the maps show as free, without those of outstanding tickets.
 fn free(mounted: &Mounted) -> u64 {
     let space = mounted.space();
     space.free_frags.saturating_sub(mounted.cache().ledger().frags()) * u64::from(space.frag_size)

@@ -1,9 +1,10 @@
-//! Which features a scheme has, found by looking: questions put to the states that power cuts leave of small scripts, and
-//! the maps of a volume on which a file was removed.
+//! Determines which features a scheme has by testing it: questions are checked on the states that power cuts leave of
+//! small scripts, and on the maps of a volume from which a file was removed.
 //!
-//! F1. What a scheme says of itself is not asked, but for how it recovers: there is no other way to find out how to.
-//! F2. A feature that it has not has a witness: the id of a state that shows so, and `ordo crash --replay` makes it again.
-//! F3. A feature that no state contradicts is shown with how many states did not. That is no proof.
+//! F1. What a scheme declares is not used, except how it recovers: that cannot be found out otherwise.
+//! F2. A feature that is missing has a witness: the id of a state that shows it, which `ordo crash --replay`
+//!     reproduces.
+//! F3. A feature that no state contradicts is reported with the number of states that agree. That is not a proof.
 
 mod freed;
 mod scripts;
@@ -13,16 +14,16 @@ pub use freed::{Freed, freed};
 use crate::explore::explore_with;
 use crate::{Counters, Error, Memory, Plan, Question, Violation};
 
-/// States of each script that are asked at most. Every moment of it is cut, at least with nothing, all, each write and the
-/// newest of them lost; the rest is luck.
+/// Most states of each script that are checked. The power is cut at every moment of it, at least with nothing, all,
+/// each write and the newest of them lost; the rest is random.
 const STATES: u64 = 200;
 
-/// What the states said to a question.
+/// The answer that the states give to a question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The question.
     pub question: Question,
-    /// States that were asked.
+    /// States that were checked.
     pub states: u64,
     /// Those that break the promise.
     pub against: u64,
@@ -37,14 +38,14 @@ impl Answer {
     }
 }
 
-/// Asks all questions of the scheme of a plan, with its device and volume; the plan's script is not used. The answers are in
-/// the order of [`Question::ALL`].
+/// Checks all questions on the scheme of a plan, with its device and volume; the plan's script is not used. The answers
+/// are in the order of [`Question::ALL`].
 ///
 /// # Errors
 /// See [`Error`]: the scheme cannot be made, or a script does not run on it.
 pub fn ask_all(plan: &Plan) -> Result<Vec<Answer>, Error> {
-    // What comes of an image depends on how it is recovered and what may be found on it. In that only one question is not
-    // like the others, so that these need not look at an image twice.
+    // The verdict on an image depends on how it is recovered and what may be found on it. Only one question differs
+    // from the others in that, so all others share one memory.
     let (mut usual, mut as_it_is) = (Memory::default(), Memory::default());
     let mut one = |question| {
         let memory = if question == Question::AsItIs { &mut as_it_is } else { &mut usual };
@@ -56,7 +57,7 @@ pub fn ask_all(plan: &Plan) -> Result<Vec<Answer>, Error> {
 fn ask(plan: &Plan, question: Question, memory: &mut Memory) -> Result<Answer, Error> {
     let mut answer = Answer { question, states: 0, against: 0, witness: None };
     for script in scripts::of(question) {
-        // A no is a no; the states of the script that showed it are enough to tell how often.
+        // The feature is missing; the states of the script that showed it are enough to tell how often.
         if answer.witness.is_some() {
             break;
         }

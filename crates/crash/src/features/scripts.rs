@@ -1,13 +1,13 @@
-//! The scripts of each question: calls on which a scheme could go wrong with it.
+//! The scripts for each question: calls on which a scheme could break that promise.
 
 use crate::Question;
 use workload::script::{self, Script};
 
-/// Names come, change and go.
+/// Names are added, changed and removed.
 const NAMES: &str = "mkdir d\ncreate d/x\ncreate a\nwrite a 0 3000\ncreate b\ncreate c\n---\n\
     create n\nmkdir e\nsymlink s target\nlink b l\nrename a d/a\nunlink c\nrename b d/x\nrmdir e";
 
-/// What is there before each single call of [`SINGLE`].
+/// The set-up for each single call of [`SINGLE`].
 const BEFORE: &str = "mkdir d\nmkdir d/s\ncreate d/s/f\nmkdir e\nmkdir p\nmkdir p/q\ncreate a\nwrite a 0 3000\ncreate d/x\n\
     write d/x 0 600\ncreate c";
 
@@ -27,8 +27,9 @@ const SINGLE: &[&str] = &[
     "rename d/s p/q",
 ];
 
-/// A new file; one that grows within a fragment; one that takes the blocks of another one that went, and of one that was
-/// cut; one whose pointers leave with a neighbour's, which is synced while its own contents are in memory.
+/// A new file; one that grows within a fragment; one that takes the blocks of a removed file, and of a truncated one;
+/// one whose pointers are written with a neighbour's, which is synced while the file's own contents are still in
+/// memory.
 const CONTENTS: &[&str] = &[
     "create a\n---\nwrite a 0 3000\ncreate b\nwrite b 0 20000",
     "create a\nwrite a 0 4096\ncreate b\nwrite b 0 700\n---\nwrite a 4096 16000\nwrite b 700 2500",
@@ -37,7 +38,7 @@ const CONTENTS: &[&str] = &[
     "create a\nwrite a 0 70000\n---\ntruncate a 1000\ncreate b\nwrite b 0 60000",
 ];
 
-/// Scripts that come ready, on which structures of every kind change.
+/// Ready-made scripts in which structures of every kind change.
 const STRUCTURE: &[&str] = &["create", "remove", "append", "rename", "truncate"];
 
 /// The scripts of a question.

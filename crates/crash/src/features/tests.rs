@@ -15,7 +15,7 @@ fn plan(scheme: &str, sets: &[(&str, &str)], without: &[&str]) -> Plan {
     plan
 }
 
-/// Yes or no; a no has a state that can be made again and says the same.
+/// Yes or no; for a no, the witness must replay to the same result.
 fn yes(plan: &Plan, question: Question) -> bool {
     let answer = ask(plan, question, &mut Memory::default()).expect("it can be asked");
     assert!(answer.states > 100 || !answer.holds(), "{} states are no answer", answer.states);
@@ -33,7 +33,7 @@ fn yes(plan: &Plan, question: Question) -> bool {
 fn async_keeps_nothing_and_sync_keeps_all_but_what_it_leaves_to_fsck() {
     let of = |scheme| {
         let found = Question::ALL.map(|question| yes(&plan(scheme, &[], &[]), question));
-        // One memory for several questions changes no answer.
+        // One memory for several questions does not change an answer.
         let together = ask_all(&plan(scheme, &[], &[])).expect("they can be asked");
         assert!(together.iter().map(Answer::holds).eq(found));
         found

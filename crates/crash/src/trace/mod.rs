@@ -1,8 +1,8 @@
-//! What one call writes, when, and why: the engine and a scheme under observation, on one of the explorer's disks.
+//! Traces one call: what is written, when, and why, with the engine and a scheme on one of the explorer's disks.
 //!
-//! T1. The same plan gives the same trace: time is virtual, and luck comes from the seed.
-//! T2. Lines stand in the order in which things happened, also where their times are equal.
-//! T3. Nothing is watched that is not there: the scheme runs as it always does, and says of a buf what it holds back in it.
+//! T1. The same plan gives the same trace: time is virtual, and random choices follow from the seed.
+//! T2. Lines are in the order of the events, also where their times are equal.
+//! T3. Tracing changes nothing: the scheme runs as it always does, and reports what it holds back in a buf.
 
 mod run;
 mod scribe;
@@ -22,143 +22,143 @@ pub struct Trace {
     pub scheme: String,
     /// Name of the disk.
     pub disk: String,
-    /// The calls that were made durable before.
+    /// The calls before, which were made durable.
     pub setup: Vec<String>,
-    /// The call.
+    /// The traced call.
     pub call: String,
     /// Why the call was refused, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// The bufs that it is about: groups, inodes, pointers, names, data.
+    /// The bufs that are involved: groups, inodes, pointers, names, data.
     pub lanes: Vec<String>,
-    /// What happened.
+    /// The events.
     pub events: Vec<Event>,
     /// When the call returned, in microseconds from its beginning.
     pub returned_us: u64,
     /// When everything was durable.
     pub durable_us: u64,
-    /// Nobody flushed by himself: a sync was needed for that.
+    /// Nothing was flushed without a sync: a sync was needed to make everything durable.
     pub needed_sync: bool,
-    /// Images that left.
+    /// Images that were sent to the disk.
     pub writes: u64,
     /// Of these, images in which something was rolled back.
     pub rollbacks: u64,
-    /// Times that a call waited for the scheme; our own sync at the end not counted.
+    /// Times that a call waited for the scheme, without the final sync of the trace.
     pub waits: u64,
     /// Flushes.
     pub flushes: u64,
 }
 
-/// A line.
+/// A line of the trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
-    /// When, in microseconds from the beginning of the call.
+    /// Time, in microseconds from the beginning of the call.
     pub us: u64,
-    /// What.
+    /// The event.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum What {
-    /// A call of the engine began, or ended: the user's, or the volume's own upkeep.
+    /// A call of the engine began, or ended: the user's, or maintenance by the volume itself.
     Call {
-        /// In words.
+        /// A description.
         says: String,
-        /// What the scheme demands.
+        /// What the scheme requires.
         #[serde(skip_serializing_if = "String::is_empty")]
         answer: String,
     },
-    /// A step was told to the scheme.
+    /// The scheme was notified of a step.
     Step {
-        /// Counts up from 1.
+        /// Its number, from 1.
         number: usize,
-        /// In words.
+        /// A description.
         says: String,
-        /// The bufs that it changed.
+        /// The bufs that the step changed.
         bufs: Vec<String>,
-        /// What is held back from now on.
+        /// The changes that are held back from now on.
         made: Vec<Held>,
-        /// What the scheme demands before the engine goes on; empty for nothing.
+        /// What the scheme requires before the engine goes on; empty if nothing.
         answer: String,
         /// The bufs that it waits for.
         waits_for: Vec<String>,
     },
     /// The user's call returned.
     Returns,
-    /// An image of a buf left.
+    /// An image of a buf was sent to the disk.
     Leaves {
-        /// Which buf.
+        /// The buf.
         buf: String,
-        /// Counts the buf's images since the call began, from 1.
+        /// Number of the image among the buf's images since the call began, from 1.
         image: u32,
         /// Something was rolled back in it.
         rolled_back: bool,
-        /// What.
+        /// The changes that were rolled back.
         undone: Vec<Held>,
     },
-    /// A buf should leave, and others must first.
+    /// A buf should be written, but others must be written first.
     Waits {
-        /// Which buf.
+        /// The buf.
         buf: String,
-        /// Which others; empty for something else.
+        /// The others; empty if it waits for something else.
         until: Vec<String>,
     },
     /// An image is durable.
     Landed {
-        /// Which buf.
+        /// The buf.
         buf: String,
-        /// Which image.
+        /// Number of the image.
         image: u32,
     },
-    /// The disk was told to flush.
+    /// A flush was sent to the disk.
     Flush,
-    /// It has.
+    /// The flush has completed.
     Flushed,
-    /// A ticket came back: what it names is free.
+    /// A ticket was settled: what it names is free.
     Freed {
-        /// What.
+        /// A description of what is free.
         what: String,
     },
-    /// Nothing more leaves by itself, and the disk was never told to flush: somebody says `sync`.
+    /// Nothing more is written by itself, and the disk was never flushed: the tracer calls `sync`.
     Sync,
     /// Everything is durable.
     Durable,
 }
 
-/// Something that is held back.
+/// A change that is held back.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Held {
     /// In which buf.
     pub buf: String,
-    /// What.
+    /// The change.
     pub what: String,
-    /// What that means.
+    /// In which way it is held back.
     pub how: Kind,
     /// Until these are durable.
     pub until: Vec<Until>,
 }
 
-/// How something is held back.
+/// The ways in which a change is held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// It is rolled back in images of the buf.
     RolledBack,
-    /// The buf does not leave.
+    /// The buf is not written.
     Waits,
-    /// It stays taken.
+    /// A resource stays allocated.
     Kept,
 }
 
-/// What is waited for.
+/// What a change waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Until {
     /// The buf that must be durable.
     pub buf: String,
-    /// The rule that says so.
+    /// The rule that requires it.
     pub rule: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Runs the call.
+//! Runs the traced call.
 
 use super::scribe::Scribe;
 use super::{Trace, What};
@@ -15,32 +15,32 @@ use vfs::{Caller, FileSystem};
 use workload::random::{Op, Outcome, Player};
 use workload::script::Script;
 
-/// What is asked.
+/// What to trace.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// Name of the scheme.
     pub scheme: String,
-    /// What is set about it.
+    /// Its settings.
     pub settings: Settings,
     /// The log of the scheme lies on a disk of its own.
     pub separate_log: bool,
-    /// On which disk.
+    /// The device it runs on.
     pub device: Device,
-    /// Calls that are made, and made durable, before.
+    /// Calls that are made first, and made durable.
     pub setup: Vec<Op>,
     /// The call.
     pub call: Op,
-    /// Everything leaves as soon as the call has returned, in no chosen order, as if memory were short.
+    /// After the call has returned, all bufs are written at once in no chosen order, as under memory pressure.
     pub at_once: bool,
-    /// Where luck begins.
+    /// The random seed.
     pub seed: u64,
 }
 
-/// Seconds after which nobody can be expected to write any more: the syncer lets a change wait 30 of them, and what must
-/// be written after something else waits again.
+/// Seconds after which no more writes are expected: the syncer lets a change wait 30 of them, and a write that depends
+/// on another waits again.
 const PATIENCE: u32 = 240;
 
-/// Seconds in which nothing happens until it is plain that nothing will.
+/// Seconds without an event after which no more events are expected.
 const QUIET: u32 = 45;
 
 fn privileged() -> Caller {
@@ -60,10 +60,10 @@ pub fn size_of(setup: &[Op], path: &str) -> u64 {
     }
 }
 
-/// Makes the call, and watches until everything is durable.
+/// Makes the call, and traces until everything is durable.
 ///
 /// # Errors
-/// There is no such scheme; a call of the set-up does not do what it was asked for; the volume fails.
+/// There is no such scheme; a call of the set-up fails; the volume fails.
 pub fn trace(asked: &Asked) -> Result<Trace, Error> {
     let plan = Plan {
         settings: asked.settings.clone(),
@@ -144,7 +144,7 @@ impl Run<'_> {
         let flushes = self.scribe.flushes();
         let (mut events, lanes) = self.scribe.end();
         if let Some(last) = events.last_mut() {
-            // We look once a second; it was so from the last line on.
+            // The check runs once a second; everything was durable from the last line on.
             last.us = trace.durable_us;
         }
         Trace {
@@ -170,7 +170,7 @@ impl Run<'_> {
         })));
     }
 
-    /// Lets the clock go on until nothing is left to be written. `false` if that does not come by itself.
+    /// Advances the clock until nothing is left to be written. `false` if something stays unwritten.
     fn rest(&self) -> bool {
         let mut quiet = 0;
         for _ in 0..PATIENCE {

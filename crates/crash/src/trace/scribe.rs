@@ -1,4 +1,4 @@
-//! Writes down what a teller hears, what the disk is asked for, and what the ledger is told.
+//! Collects the events of a trace from the teller, the disk and the ticket ledger.
 
 use super::{Event, What};
 use buf::{Key, Role};
@@ -8,22 +8,22 @@ use schemes::{Heard, InWords, Piece};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-/// What was written down so far.
+/// The events so far.
 pub(super) struct Scribe {
     rt: Rt,
     recorder: Recorder,
     began: Cell<Option<Time>>,
     events: RefCell<Vec<Event>>,
-    /// The lanes in their order, and the image with which each of them began.
+    /// The lanes in order, and the number of the image with which each began.
     lanes: RefCell<BTreeMap<(u8, Key), (String, u32)>>,
-    /// Images that left and have not landed.
+    /// Images in flight: sent and not durable yet.
     under_way: Cell<u64>,
     steps: Cell<usize>,
-    /// Requests of the disk that are flushes.
+    /// The requests of the disk that are flushes.
     flushes: RefCell<Vec<u64>>,
 }
 
-/// In which order lanes stand: what others wait for comes first.
+/// The order of the lanes: what others wait for comes first.
 fn rank(role: Role) -> u8 {
     match role {
         Role::Superblock | Role::Summary => 9,
@@ -50,13 +50,13 @@ impl Scribe {
         }
     }
 
-    /// From now on everything is written down.
+    /// Starts collecting.
     pub(super) fn begin(&self) {
         self.recorder.take();
         self.began.set(Some(self.rt.now()));
     }
 
-    /// Nothing is written down any more.
+    /// Stops collecting.
     pub(super) fn end(&self) -> (Vec<Event>, Vec<String>) {
         self.look_at_the_disk();
         self.began.set(None);
@@ -64,7 +64,7 @@ impl Scribe {
         (self.events.take(), lanes.into_values().map(|(name, _)| name).collect())
     }
 
-    /// Nothing that left is still on its way.
+    /// No image is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.under_way.get() == 0
     }
@@ -109,7 +109,7 @@ impl Scribe {
         }
     }
 
-    /// The name of a buf, which gets a lane; and its image by our count, the first being `image`.
+    /// The name of a buf, for which a lane is made; and the number of its image in the trace, the first being `image`.
     fn lane(&self, piece: &Piece, image: Option<u32>) -> (String, u32) {
         let mut lanes = self.lanes.borrow_mut();
         let (name, first) = lanes.entry((rank(piece.role), piece.key)).or_insert_with(|| (piece.name.clone(), 0));
@@ -123,7 +123,7 @@ impl Scribe {
         pieces.iter().map(|piece| self.lane(piece, None).0).collect()
     }
 
-    /// A ticket was given back.
+    /// A ticket was settled.
     pub(super) fn freed(&self, freed: &buf::Freed) {
         self.say(What::Freed { what: InWords(freed).to_string() });
     }
@@ -164,7 +164,7 @@ impl Scribe {
         self.say(what);
     }
 
-    /// What is waited for gets a lane, too.
+    /// Makes a lane for each buf that is waited for.
     fn note(&self, held: &schemes::Dependency) {
         self.lane(&held.of, None);
         held.until.iter().for_each(|(piece, _)| drop(self.lane(piece, None)));

@@ -31,7 +31,7 @@ fn of(scheme: &str, at_once: bool, text: &str) -> Trace {
     trace(&Asked { at_once, ..asked(scheme, &script.setup, &script.calls[0]) }).unwrap()
 }
 
-/// What the events say agrees with what was counted beside them.
+/// The events agree with the counters.
 fn assert_sound(trace: &Trace) {
     let mut under_way: BTreeMap<&str, u32> = BTreeMap::new();
     let (mut writes, mut rollbacks, mut flushes) = (0, 0, 0);
@@ -102,7 +102,7 @@ fn what_a_step_made_is_what_is_rolled_back_when_all_leave_at_once() {
     assert_sound(&trace);
 }
 
-/// Plays a script, with everything leaving at once now and then. Counts the images, and those that were rolled back.
+/// Plays a script, and writes all bufs at once now and then. Counts the images, and those with rollbacks.
 fn compare(script: &Script, seed: u64) -> (u64, u64) {
     let device = Device::by_name("sata").unwrap();
     let rt = Rt::virtual_time(seed);
@@ -137,7 +137,7 @@ fn compare(script: &Script, seed: u64) -> (u64, u64) {
     seen.get()
 }
 
-/// The explanation and the deed are two pieces of code; here they agree image by image.
+/// The explanation and the write path are separate code; this checks that they agree image by image.
 #[test]
 fn what_is_explained_is_what_is_done_in_every_script() {
     let (mut images, mut rollbacks) = (0, 0);

@@ -1,9 +1,9 @@
-//! What the tests of the explorer share.
+//! Helpers shared by the tests of the explorer.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Answers of `work` for 0 to `count`, in order, found by two threads.
+/// The results of `work` for 0 to `count`, in order, computed by two threads.
 pub(crate) fn by_two<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let (next, answers) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {

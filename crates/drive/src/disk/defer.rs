@@ -1,8 +1,9 @@
-//! A large volatile cache: writes that wait in it while the mechanism is busy with others.
+//! A large volatile cache: writes that wait in it while the mechanism is busy with another write.
 //!
-//! Drives whose profile has a `[write_cache]` answer a write from the cache even when another is being written. What waits
-//! is kept as extents; a write that goes on where one ends makes it longer. The mechanism takes the extent that it reaches first. A read, a forced
-//! write, or a write for which the cache has no room waits for the extent under way, no longer, and goes before the rest.
+//! Drives whose profile has a `[write_cache]` complete a write into the cache even while another is being written.
+//! Waiting blocks are kept as extents; a write that continues an extent extends it. The mechanism takes the extent that
+//! it reaches first. A read, a forced write, or a write for which the cache has no room waits only for the extent in
+//! flight, and goes before the rest.
 
 use super::{Completion, Disk, Source};
 use crate::buffer::State;
@@ -13,21 +14,21 @@ use crate::mechanism::{Arrivals, Motion};
 pub(super) struct Extent {
     first: u64,
     end: u64,
-    /// When the last of them was in the cache.
+    /// When the last of them arrived in the cache.
     there: f64,
-    /// Which writes they come from.
+    /// The writes that they come from.
     sources: Vec<Source>,
 }
 
 impl Extent {
-    /// What is left of it when the blocks `first` to `end` are taken out.
+    /// What remains of it without the blocks `first` to `end`.
     fn without(self, first: u64, end: u64) -> impl Iterator<Item = Extent> {
         let mut below = self.clone();
         below.end = below.end.min(first);
         for source in &mut below.sources {
             source.end = source.end.min(first);
         }
-        // Of those that now end there, the first one holds the last block.
+        // Of the sources that now end there, the first one has the last block.
         below.sources.dedup_by_key(|source| source.end);
         let mut above = self;
         above.first = above.first.max(end);
@@ -45,7 +46,7 @@ impl Disk {
         }
     }
 
-    /// Takes a write into the cache while another is being written, if there is room; when it is answered.
+    /// Takes a write into the cache while another is being written, if there is room; returns its completion.
     pub(super) fn defer(&mut self, now: f64, ready: f64, first: u64, end: u64) -> Option<Completion> {
         let cache = self.write_cache?;
         let blocks: u64 = self.dirty.iter().map(|extent| extent.end - extent.first).sum();
@@ -70,12 +71,12 @@ impl Disk {
         Some(self.completion(at, self.phases(now, at, None, 0.0), true))
     }
 
-    /// True if all blocks of a read wait in the cache.
+    /// Whether all blocks of a read wait in the cache.
     pub(super) fn is_deferred(&self, first: u64, end: u64) -> bool {
         self.dirty.iter().any(|extent| extent.first <= first && end <= extent.end)
     }
 
-    /// Starts with the extent that the mechanism reaches first. It is free at `time`.
+    /// Starts the extent that the mechanism reaches first. The mechanism is free at `time`.
     pub(super) fn begin_deferred(&mut self, time: f64) {
         let mut best: Option<(f64, usize)> = None;
         for (index, extent) in self.dirty.iter().enumerate() {
@@ -101,8 +102,8 @@ impl Disk {
         self.motion = Some(motion);
     }
 
-    /// What a write costs in addition because it does not cover whole physical sectors, in milliseconds: they are read
-    /// first and written when they come round.
+    /// The additional cost, in milliseconds, of a write that does not cover whole physical sectors: they are read
+    /// first, and written when they pass again.
     pub(super) fn unaligned(&self, first: u64, end: u64) -> f64 {
         match self.write_cache {
             Some(cache)

@@ -1,12 +1,12 @@
-//! A mechanical drive with one request inside.
+//! A mechanical drive that serves one request at a time.
 //!
-//! D1. The mechanism belongs to one motion at a time: a read with its prefetch, or a write with its write-back. It is
-//!     advanced when a request comes, up to that moment, and not before (M2).
-//! D2. Between requests nothing happens that a later request could still prevent. What has been reported, a completion
+//! D1. The mechanism is occupied by one motion at a time: a read with its prefetch, or a write with its write-back. It
+//!     is advanced when a request arrives, up to that moment, and not before (M2).
+//! D2. Nothing that a later request could still prevent is done between requests. What has been reported, a completion
 //!     or a block on the medium, never changes.
 //! D3. A write-back is never interrupted. So the moment at which each of its blocks becomes durable is known as soon as
-//!     its data are in the buffer. Only a drive with a large volatile cache ([`defer`]) has writes that wait behind it;
-//!     what is asked later may put those off.
+//!     its data are in the buffer. Only on a drive with a large volatile cache ([`defer`]) do writes wait behind it;
+//!     later requests may delay those.
 
 mod defer;
 mod read;
@@ -34,33 +34,33 @@ pub(crate) struct Disk {
     arm: Arm,
     buffer: Buffer,
     motion: Option<Motion>,
-    /// The segment of the motion.
+    /// The segment that the motion uses.
     owner: usize,
-    /// When the mechanism was last given up.
+    /// When the mechanism was last released.
     idle_since: f64,
-    /// Data of the write whose motion this is.
+    /// Arrival times of the data of the current write.
     arrivals: Arrivals,
-    /// Blocks that joined a write-back and are written a second time when it is over.
+    /// Blocks that joined a write-back and are written a second time after it.
     again: Option<(u64, u64)>,
     /// Writes that wait in a large volatile cache.
     dirty: Vec<defer::Extent>,
-    /// They wait until the request at hand has been served.
+    /// Those writes wait until the current request has been served.
     holds_deferred: bool,
     last: Op,
-    /// How many requests came before the one at hand.
+    /// Number of requests before the current one.
     number: u64,
-    /// Which writes the blocks of the motion come from, ascending.
+    /// The writes that the blocks of the motion come from, ascending.
     sources: Vec<Source>,
-    /// Blocks that have reached the medium, if they are recorded.
+    /// Blocks that have reached the medium, if recording is on.
     written: Vec<Recorded>,
 }
 
 /// The write that blocks come from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Source {
-    /// The first block that does not come from it any more.
+    /// The first block that no longer comes from it.
     end: u64,
-    /// How many requests came before it.
+    /// Number of requests before it.
     number: u64,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Recorded {
     pub(crate) number: u64,
 }
 
-/// Notes blocks that have passed, each with the write that it comes from.
+/// Records blocks that have passed the head, each with the write that it comes from.
 fn record(written: &mut Vec<Recorded>, sources: &[Source], passed: Passed) {
     let mut rest = passed;
     for source in sources {
@@ -85,12 +85,12 @@ fn record(written: &mut Vec<Recorded>, sources: &[Source], passed: Passed) {
     }
 }
 
-/// How a newcomer gets the mechanism.
+/// How a new request gets the mechanism.
 #[derive(Clone, Copy, Debug)]
 struct Grant {
     /// When.
     at: f64,
-    /// What a prefetch that had to be stopped adds to the overhead.
+    /// Overhead added by stopping a prefetch.
     stopping: f64,
 }
 
@@ -156,21 +156,21 @@ impl Disk {
         completion
     }
 
-    /// When nothing is dirty any more and the flush is answered.
+    /// The time at which nothing is dirty and the flush completes.
     pub(crate) fn flush(&mut self, now: f64) -> f64 {
         self.settle(now);
         let clean = if self.is_dirty() { self.settle_all() } else { now };
         clean.max(now) + self.write_cache.map_or(0.0, |cache| cache.flush_ms)
     }
 
-    /// When the write-back under way, if there is one, has brought everything to the medium.
+    /// The time at which the write-back in flight, if any, is entirely on the medium.
     pub(crate) fn settled(&self, now: f64) -> f64 {
         let mut later = self.clone();
         later.written.clear();
         if later.is_dirty() { later.settle_all().max(now) } else { now }
     }
 
-    /// The blocks written so far, oldest first, and those that the write-back under way will write.
+    /// The blocks written so far, oldest first, and those that the write-back in flight will write.
     pub(crate) fn written(&self) -> Vec<Recorded> {
         let mut later = self.clone();
         if later.is_dirty() {
@@ -179,12 +179,12 @@ impl Disk {
         later.written
     }
 
-    /// Forgets the blocks that were on the medium at `time`.
+    /// Drops the record of the blocks that were on the medium at `time`.
     pub(crate) fn forget_written(&mut self, time: f64) {
         self.written.retain(|recorded| recorded.passed.last_done() > time);
     }
 
-    /// Seek and rotation, in milliseconds, for a request that comes at `now`.
+    /// Seek and rotation, in milliseconds, for a request that arrives at `now`.
     pub(crate) fn positioning(&self, now: f64, lbn: u64, op: Op) -> (f64, f64) {
         let place = self.mechanism.geometry.locate(lbn);
         let seek = self.mechanism.seek.to(self.arm_at(now), &place, op == Op::Write);
@@ -201,7 +201,7 @@ impl Disk {
         match &self.motion {
             None => self.arm,
             Some(motion) => {
-                // A copy goes ahead: a question changes nothing.
+                // Advances a copy: a query changes nothing.
                 let mut motion = *motion;
                 motion.run(&self.mechanism, now, u64::MAX, Disk::gate(&motion, &self.arrivals), &mut |_| {});
                 motion.arm_at(now)
@@ -236,7 +236,7 @@ impl Disk {
         self.motion.as_ref().is_some_and(|motion| motion.write)
     }
 
-    /// Lets the mechanism work until `time`.
+    /// Advances the mechanism to `time`.
     fn settle(&mut self, time: f64) {
         while let Some(motion) = &mut self.motion {
             let gate = Disk::gate(motion, &self.arrivals);
@@ -257,13 +257,13 @@ impl Disk {
         }
     }
 
-    /// Lets the mechanism finish what it does; the moment at which it is free.
+    /// Lets the mechanism finish its work; returns the time at which it is free.
     fn settle_all(&mut self) -> f64 {
         self.settle(f64::INFINITY);
         self.idle_since
     }
 
-    /// The motion has passed its last block.
+    /// Ends a motion that has passed its last block.
     fn finish_motion(&mut self) {
         let Some(mut motion) = self.motion.take() else { return };
         if let Some((first, end)) = self.again
@@ -289,7 +289,7 @@ impl Disk {
         }
     }
 
-    /// The segment of the motion that is over becomes clean, or empty if it may not serve reads.
+    /// Makes the segment of the finished motion clean, or empty if it may not serve reads.
     fn rest(&mut self, write: bool) {
         let keeps = !write || (self.cache.caching_enabled && self.cache.read_hits_on_write_data);
         let segment = &mut self.buffer.segments[self.owner];
@@ -300,7 +300,7 @@ impl Disk {
         }
     }
 
-    /// Takes the mechanism from the prefetch that has it, if one has.
+    /// Stops a prefetch, if one occupies the mechanism.
     fn stop_prefetch(&mut self, now: f64) -> Grant {
         let Some(motion) = self.motion.take() else { return Grant { at: now, stopping: 0.0 } };
         let free = match motion.doing(now) {
@@ -315,7 +315,7 @@ impl Disk {
         Grant { at: free, stopping: free - now }
     }
 
-    /// The moment from which on everything that a write-back occupies is free.
+    /// The time at which everything that a write-back occupies is free.
     fn wait_for_write_back(&mut self, now: f64) -> Grant {
         let free = self.settle_all();
         Grant { at: if free > now { free } else { now }, stopping: 0.0 }

@@ -1,11 +1,11 @@
-//! A read: choice of a segment, the mechanism's work, blocks over the bus.
+//! A read: choice of a segment, motion of the mechanism, transfer over the bus.
 
 use super::{Completion, Disk, Grant};
 use crate::buffer::{Hit, State};
 use crate::mechanism::{Arrivals, Gate, Motion, Passed};
 use crate::profile::Prefetch;
 
-/// One read on its way to the host.
+/// A read whose blocks are being sent to the host.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     segment: usize,
@@ -13,16 +13,17 @@ struct Sending {
     end: u64,
     /// When the first transfer begins, if the drive stays connected.
     connected: Option<f64>,
-    /// When the bus is free, if it does not.
+    /// When the bus is free, if the drive disconnects.
     bus_free: f64,
-    /// When the drive looks at the buffer first.
+    /// When the drive first checks the buffer.
     from: f64,
-    /// What leaving the bus costs.
+    /// Cost of a disconnection.
     disconnect: f64,
 }
 
 impl Disk {
-    /// `now` is when the host asked, `from` when the drive begins with it; the mechanism has been run up to `from`.
+    /// `now` is the arrival of the request, `from` the time when the drive starts on it; the mechanism has been
+    /// advanced to `from`.
     pub(super) fn read(&mut self, now: f64, from: f64, first: u64, end: u64) -> Completion {
         let miss = self.after(self.controller.read_miss);
         let disconnect = self.after(self.controller.read_disconnect);
@@ -55,7 +56,7 @@ impl Disk {
         };
         let stays = self.controller.never_disconnect || (at_once && !busy);
         let overhead = if hit == Hit::None { miss } else { self.after(self.controller.read_hit) };
-        // What is all there needs no mechanism: it does not wait for the prefetch to stop.
+        // A read that is wholly in the buffer needs no mechanism: it does not wait for the prefetch to stop.
         let reach = if hit == Hit::Whole { from } else { from + grant.stopping };
         let sending = Sending {
             segment,
@@ -81,7 +82,7 @@ impl Disk {
         self.completion(at, self.phases(now, at, positioned, waited), hit == Hit::Whole)
     }
 
-    /// Starts the mechanism for a read, or lets the prefetch that is under way go further.
+    /// Starts the mechanism for a read, or lets the current prefetch continue.
     fn move_for_read(&mut self, segment: usize, hit: Hit, taken_over: bool, limit: u64, begin: f64, wanted: u64) {
         if taken_over {
             if let Some(motion) = &mut self.motion {
@@ -112,7 +113,7 @@ impl Disk {
             (most, _) => end + most,
         };
         let limit = match cache.prefetch {
-            // What waits to be written goes before what may be wanted.
+            // Dirty blocks that wait have priority over prefetch.
             _ if !self.dirty.is_empty() => end,
             Prefetch::None => end,
             Prefetch::Segment => full(cache),
@@ -131,7 +132,7 @@ impl Disk {
         segment.limit
     }
 
-    /// The first block behind `block` on another cylinder.
+    /// The first block after `block` on another cylinder.
     fn cylinder_end(&self, block: u64) -> u64 {
         let geometry = &self.mechanism.geometry;
         let cylinder = geometry.locate(block).cylinder;
@@ -146,7 +147,7 @@ impl Disk {
         next
     }
 
-    /// Brings the blocks over the bus; when the last one is with the host.
+    /// Transfers the blocks over the bus; returns when the host has the last one.
     fn send(&mut self, sending: &Sending) -> f64 {
         let blocks = sending.end - sending.first;
         let size = self.cache.segment_blocks;
@@ -193,8 +194,8 @@ impl Disk {
         }
     }
 
-    /// The bus sends each block as soon as it is there, and the buffer never fills. Between two points at which blocks
-    /// begin to come at another rate, the last one is late most at one of the ends: so the ends decide.
+    /// The bus sends each block as soon as it is in the buffer, and the buffer never fills. Between two changes of the
+    /// rate at which blocks arrive, the delay is largest at one of the ends: so only the ends are computed.
     fn stream(&mut self, sending: &Sending, start: f64) -> f64 {
         let block_ms = self.read_block;
         let mut done = start + (sending.end - sending.first) as f64 * block_ms;
@@ -214,7 +215,7 @@ impl Disk {
         done
     }
 
-    /// True if no block of the prefetch found the segment full before `time`.
+    /// Whether no block of the prefetch found the segment full before `time`.
     fn has_room_until(&self, sending: &Sending, time: f64) -> bool {
         let full = sending.first + self.cache.segment_blocks;
         match &self.motion {
@@ -226,13 +227,14 @@ impl Disk {
         }
     }
 
-    /// Nothing behind `sent` is with the host, so a segment's length from there is the end of the room.
+    /// The host has nothing after `sent`, so the segment has room for its own length from there.
     fn room_behind(&self, sent: u64) -> Gate {
         let full = sent + self.cache.segment_blocks;
         Gate::Ready(Arrivals { there: full, end: full, ..Arrivals::default() })
     }
 
-    /// Piece by piece: a piece is what is there when its transfer begins. Each block makes room when it has been sent.
+    /// In pieces: a piece is what is in the buffer when its transfer begins. Each block makes room when it has been
+    /// sent.
     fn send_in_pieces(&mut self, sending: &Sending, start: f64, water: u64, holds: bool) -> f64 {
         let size = self.cache.segment_blocks;
         let (mut sent, mut time) = (sending.first, start);

@@ -5,24 +5,25 @@ use crate::buffer::State;
 use crate::mechanism::{Arrivals, Gate, Motion};
 use crate::profile::ExtraDisconnect;
 
-/// From this length on, drives with the extra disconnection buffer more before they write.
+/// From this length on, drives with the extra disconnection buffer more data before they write.
 const LONG: u64 = 45;
 const BUFFERED: u64 = 10;
 const BUFFERED_LONG: u64 = 15;
 
-/// One write on its way from the host.
+/// A write whose blocks are being received from the host.
 #[derive(Clone, Copy, Debug)]
 struct Receiving {
     first: u64,
     end: u64,
     /// When the first transfer begins.
     start: f64,
-    /// What coming back to the bus costs after the first time.
+    /// Cost of each reselection after the first.
     reselect: f64,
 }
 
 impl Disk {
-    /// `now` is when the host asked, `from` when the drive begins with it; the mechanism has been run up to `from`.
+    /// `now` is the arrival of the request, `from` the time when the drive starts on it; the mechanism has been
+    /// advanced to `from`.
     pub(super) fn write(&mut self, now: f64, from: f64, first: u64, end: u64, through: bool) -> Completion {
         let overhead = if through { self.controller.write_miss } else { self.controller.write_hit };
         let overhead = self.after(overhead);
@@ -107,7 +108,7 @@ impl Disk {
         self.completion(at, self.phases(now, at, Some(positioned), waited), !through)
     }
 
-    /// True if a write goes on where the write-back under way ends, and may share its segment.
+    /// Whether a write continues where the current write-back ends, and may share its segment.
     fn joins(&self, first: u64, through: bool) -> bool {
         let segment = &self.buffer.segments[self.owner];
         self.writes_back()
@@ -118,7 +119,7 @@ impl Disk {
             && self.room() > 0
     }
 
-    /// Blocks that the write under way can still take.
+    /// Blocks that the current write can still take.
     fn room(&self) -> u64 {
         let unwritten = match &self.motion {
             Some(motion) => self.arrivals.end - motion.next.min(self.arrivals.end),
@@ -127,12 +128,12 @@ impl Disk {
         self.cache.segment_blocks.saturating_sub(unwritten)
     }
 
-    /// A write that shares the segment and the motion of the write-back under way.
+    /// A write that shares the segment and the motion of the current write-back.
     fn append(&mut self, now: f64, ready: f64, first: u64, end: u64) -> Completion {
         let controller = self.controller;
         self.buffer.touch(self.owner, true);
         self.buffer.supersede(self.owner, first, end);
-        // A stream may go on for ever; what is written of it needs no source any more.
+        // A stream may be endless; blocks of it that are written need no source any more.
         let next = self.motion.as_ref().map_or(first, |motion| motion.next);
         self.sources.retain(|source| source.end > next);
         self.sources.push(Source { end, number: self.number });
@@ -147,7 +148,7 @@ impl Disk {
         self.completion(at, self.phases(now, at, None, 0.0), true)
     }
 
-    /// The extra disconnection of this write, if the drive makes one.
+    /// The extra disconnection of this write, if the drive has it.
     fn extra_disconnect(&self, segment: usize, first: u64) -> Option<ExtraDisconnect> {
         let held = &self.buffer.segments[segment];
         self.controller
@@ -155,11 +156,11 @@ impl Disk {
             .filter(|_| self.buffer.is_latest(segment) && held.used_by_write && held.end != first)
     }
 
-    /// Brings the blocks over the bus; when the last one is in the buffer.
+    /// Transfers the blocks over the bus; returns when the last one is in the buffer.
     fn receive(&mut self, receiving: &Receiving) -> f64 {
         let size = self.cache.segment_blocks;
         let blocks = receiving.end - receiving.first;
-        // A segment that is full must lose a block before it can take one, whatever the mark says.
+        // A full segment must lose a block before it can take one, whatever the water mark says.
         let low = ((blocks.min(size) as f64 * self.cache.write_low_water) as u64).max(1).min(size - 1);
         let (mut come, mut time) = (receiving.first, receiving.start);
         while come < receiving.end {
@@ -169,7 +170,7 @@ impl Disk {
             let piece = self.room().min(receiving.end - come);
             if piece == 0 {
                 if let Some(motion) = &mut self.motion {
-                    // Only a write that is to be written twice is not in the limit.
+                    // Only a write that is to be written twice exceeds the limit.
                     motion.limit = motion.limit.max(come);
                 }
                 let written = self.run_write(f64::INFINITY, come - low);
@@ -195,7 +196,7 @@ impl Disk {
         time
     }
 
-    /// Lets the medium work on the write under way; when its last block was done.
+    /// Advances the current write on the medium; returns when its last block was done.
     fn run_write(&mut self, until: f64, goal: u64) -> f64 {
         let Some(motion) = &mut self.motion else { return until };
         let (records, written, sources) = (self.options.record_writes, &mut self.written, &self.sources);

@@ -1,7 +1,7 @@
 //! The layout of a drive whose zones differ in pattern from track to track: a tree of repeated runs.
 //!
-//! A node is a list of entries; an entry says that from some block on the same child follows several times, each time so
-//! many blocks, cylinders and revolutions further. The leaves are tracks.
+//! A node is a list of entries; an entry says that from some block on the same child is repeated several times, each
+//! time shifted by so many blocks, cylinders and revolutions. The leaves are tracks.
 
 use super::Place;
 
@@ -30,7 +30,7 @@ pub(crate) struct Entry {
 /// Entries in ascending order of block.
 pub(crate) type Node = Vec<Entry>;
 
-/// The sectors of a track that are mapped.
+/// The sectors of a track that hold blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pattern {
     pub(crate) low: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Pattern {
     pub(crate) sectors: u32,
 }
 
-/// The tree, its root last, and the blocks that were slipped.
+/// The tree, its root last, and the slipped blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Indexed {
     pub(crate) nodes: Vec<Node>,
@@ -49,7 +49,7 @@ pub(crate) struct Indexed {
     pub(crate) slips: Vec<(u64, u64)>,
     /// The sum of the lengths up to and including each slip.
     pub(crate) sums: Vec<u64>,
-    /// From which block on each slip counts.
+    /// The block from which on each slip counts.
     pub(crate) from: Vec<u64>,
 }
 

@@ -1,8 +1,8 @@
 //! From block number to place on the medium.
 //!
 //! G1. A lookup costs a few divisions and binary searches, however long the tracks and the lists of slips are.
-//! G2. Blocks that follow one another without a gap on a track form a *stretch*. Inside one, the place of a block is a
-//!     sum and a product; that is what the closed forms of the mechanism stand on.
+//! G2. Blocks that follow one another without a gap on a track form a *stretch*. Within one, the place of a block is a
+//!     sum and a product; the closed forms of the mechanism rely on that.
 //! G3. A track is the set of blocks whose place is on it. It may have fewer blocks than sectors (spares, slips), and a
 //!     slip in it parts it into stretches.
 

@@ -1,16 +1,16 @@
 //! One zone: cylinders whose tracks have the same number of sectors.
 //!
 //! Blocks of a zone are numbered from its start, reserved blocks included; *position* is the number of a sector in the
-//! zone, spares included. From block to position the drive adds the sectors that it passes over. Between two slips the
-//! sum is constant, so a zone is a list of *runs* of blocks, each with one distance to its position. Z1 and Z2 follow
-//! from the rules of sparing, and everything here uses them:
+//! zone, spares included. The position of a block is its number plus the sectors that the drive skips before it.
+//! Between two slips that sum is constant, so a zone is a list of *runs* of blocks, each with one distance to its
+//! position. Z1 and Z2 follow from the rules of sparing, and everything here uses them:
 //!
 //! Z1. Positions ascend with blocks.
 //! Z2. A run ends at a slip or where the spares of a group (track, cylinder, range) begin.
 
 use super::Place;
 
-/// Where the spare sectors of a zone are, and what a slip moves.
+/// Where the spare sectors of a zone are, and what a slip displaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sparing {
     /// There are none.
@@ -25,7 +25,7 @@ pub(crate) enum Sparing {
     ZoneEnd,
 }
 
-/// What a profile says of a zone.
+/// A zone as the profile describes it.
 #[derive(Clone, Debug)]
 pub(crate) struct ZoneData {
     pub(crate) first_cylinder: u32,
@@ -55,11 +55,11 @@ pub(crate) struct Zone {
     /// Blocks and sectors of a group; the whole zone if it has no groups.
     group_blocks: u64,
     group_sectors: u64,
-    /// Groups that have their spares.
+    /// Groups that have spares.
     full_groups: u64,
     /// What one slip adds, in sectors.
     step: u64,
-    /// From which block on each slip counts, ascending.
+    /// The block from which on each slip counts, ascending.
     from: Vec<u64>,
     /// The first slip of the same group, for each slip.
     group_start: Vec<usize>,
@@ -88,7 +88,7 @@ impl ZoneData {
         self.tracks() * u64::from(self.sectors)
     }
 
-    /// How many slips lie before `block`, by the rule of the drive, one after the other. For zones without groups.
+    /// How many slips lie before `block`, by the drive's rule, one after the other. For zones without groups.
     fn slips_before(&self, block: u64) -> u64 {
         let cylinder_sectors = u64::from(self.sectors) * u64::from(self.surfaces);
         let mut passed = 0;
@@ -137,7 +137,7 @@ impl Zone {
         zone
     }
 
-    /// The first cylinder behind the zone.
+    /// The first cylinder after the zone.
     pub(crate) fn end_cylinder(&self) -> u32 {
         self.data.last_cylinder + 1
     }
@@ -152,7 +152,7 @@ impl Zone {
             let in_group = slip % self.group_sectors;
             let mut block = in_group.saturating_sub((index - start) as u64);
             if of < self.full_groups {
-                // A slip among the spares moves no block; it may not seem to lie in the next group.
+                // A slip among the spares displaces no block; it must not seem to lie in the next group.
                 block = block.min(self.group_blocks);
             }
             self.from.push(of * self.group_blocks + block);
@@ -160,7 +160,7 @@ impl Zone {
         }
     }
 
-    /// A bisection for each slip: the number of slips passed never falls as the block number rises.
+    /// One bisection per slip: the number of slips passed never falls as the block number rises.
     fn prepare_flat(&mut self, all: u64) {
         for slips in 1..=self.data.slips.len() as u64 {
             let (mut low, mut high) = (0, all);
@@ -187,7 +187,7 @@ impl Zone {
         let mut low = first;
         let mut slips = 0;
         if passed > 0 {
-            // A slip of an earlier group counts for nothing here.
+            // A slip of an earlier group has no effect here.
             let start = self.group_start[passed - 1];
             if self.full_groups == 0 || self.data.slips[start] / self.group_sectors == group {
                 slips = (passed - start) as u64;
@@ -203,7 +203,7 @@ impl Zone {
         self.run(block).0
     }
 
-    /// The first block at `position` or behind it, which is at most a track away from `near`.
+    /// The first block at or after `position`, which is at most a track away from `near`.
     fn first_from(&self, position: u64, near: u64) -> u64 {
         let reach = self.sectors * 2;
         let (mut low, mut high) = (near.saturating_sub(reach), near + reach);
@@ -264,7 +264,7 @@ impl Zone {
         }
     }
 
-    /// Puts the replacement of a defect in its place; true if it is another place.
+    /// Replaces a defective position by its spare; `true` if it changes.
     fn replace(&self, position: &mut u64) -> bool {
         let unit = self.step;
         let (at, rest) = (*position / unit, *position % unit);
@@ -285,7 +285,7 @@ impl Zone {
         ahead.map(|place| block + (place - position)).fold(stretch, u64::min)
     }
 
-    /// How far slips have pushed the pattern of a track on, in sectors.
+    /// By how many sectors slips have shifted the pattern of a track.
     fn pattern(&self, track: u64) -> u64 {
         match self.data.sparing {
             Sparing::Group { tracks, pattern_moves: true } => {

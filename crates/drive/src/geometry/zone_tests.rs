@@ -1,4 +1,4 @@
-//! Zones against the rules of sparing taken word by word, block after block.
+//! Zones compared with a literal, block-by-block implementation of the rules of sparing.
 
 use super::*;
 

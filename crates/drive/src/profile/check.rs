@@ -1,4 +1,4 @@
-//! From what the file says to what the model uses, with every contradiction named.
+//! Converts a profile from its file's form to the model's, and names every contradiction.
 
 use std::io::Read;
 
@@ -12,7 +12,7 @@ use crate::seek::{Curve, SeekCurve};
 
 type Result<T> = std::result::Result<T, ProfileError>;
 
-/// Sizes beyond these are mistakes; below them no sum here overflows.
+/// Larger sizes are mistakes; below them no sum here overflows.
 const MOST_BLOCKS: u64 = 1 << 44;
 const MOST_CYLINDERS: u32 = 1 << 24;
 const MOST_SURFACES: u32 = 256;
@@ -235,7 +235,7 @@ fn prefetch(key: &str, code: u32) -> Result<Prefetch> {
 fn write_policy(key: &str, code: u32) -> Result<WritePolicy> {
     match code {
         0 => Ok(WritePolicy::Through),
-        // With one request outstanding the two act alike.
+        // With one request outstanding the two behave alike.
         1 | 2 => Ok(WritePolicy::Back),
         other => Err(ProfileError::value(key, format!("{other} is not known"), "write 0, 1 or 2")),
     }
@@ -508,7 +508,7 @@ fn entry(value: serde_json::Value) -> std::result::Result<Entry, String> {
     Ok(Entry { lbn, cylinder, offset, child_lbns, child_cylinders, child_angle, run_lbns, descends, child })
 }
 
-/// How many cylinders a tree reaches. Children come before their parents, so one pass decides.
+/// The number of cylinders that a tree covers. Children come before their parents, so one pass is enough.
 fn cylinders_of(nodes: &[Vec<Entry>]) -> std::result::Result<u32, String> {
     let most = i64::from(MOST_CYLINDERS);
     let mut spans: Vec<(i64, i64)> = Vec::new();

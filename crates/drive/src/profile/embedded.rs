@@ -1,4 +1,4 @@
-//! The profiles that are part of the program.
+//! The built-in profiles.
 
 macro_rules! profiles {
     ($($name:literal),* $(,)?) => {

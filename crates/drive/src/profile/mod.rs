@@ -1,9 +1,9 @@
-//! The data of one drive, read and checked.
+//! The data of one drive, parsed and checked.
 //!
-//! P1. Nothing that is read is trusted. What a [`Profile`] holds has been checked against itself: times are finite,
-//!     zones follow one another without a gap, their sizes agree with their spares and slips, the layout's nodes are
-//!     reached in a bounded number of steps. The model then works without a check.
-//! P2. A code of the file is a variant here. A code that no drive uses and no rule describes is refused, by name.
+//! P1. No input is trusted. The contents of a [`Profile`] have been checked for consistency: times are finite, zones
+//!     follow one another without a gap, their sizes agree with their spares and slips, the layout's nodes are reached
+//!     in a bounded number of steps. The model then needs no checks.
+//! P2. Each code in the file has a variant here. A code that no drive uses and no rule describes is rejected, by name.
 
 mod check;
 mod embedded;
@@ -21,11 +21,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// The data of one drive.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// The stem of its file.
+    /// The stem of its file's name.
     pub id: String,
-    /// What the maker calls it.
+    /// The maker's name for it.
     pub name: String,
-    /// Where the data come from.
+    /// Source of the data.
     pub source: String,
     /// True if the data were derived, not measured by DiskSim's authors.
     pub synthesised: bool,
@@ -36,7 +36,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Commands that the drive takes at a time. The model of flash serves one after the other, so there it is one.
+    /// Commands that the drive takes at a time: one for flash, whose model serves one after the other.
     pub fn tags(&self) -> u32 {
         match &self.kind {
             Kind::Disk(disk) => disk.max_outstanding,
@@ -64,24 +64,23 @@ pub struct DiskProfile {
     pub seek: SeekCurve,
     /// Overheads of the controller, already multiplied by the profile's scale.
     pub controller: Controller,
-    /// A block over the bus to the host.
+    /// Transfer of a block over the bus to the host.
     pub read_block_ms: f64,
-    /// A block over the bus from the host.
+    /// Transfer of a block over the bus from the host.
     pub write_block_ms: f64,
     /// The buffer.
     pub cache: Cache,
-    /// Commands that the drive accepts at once. The model of its mechanism takes one; whoever stands before it holds the
-    /// others.
+    /// Commands that the drive accepts at once. The model of its mechanism takes one; the caller holds the others.
     pub max_outstanding: u32,
     /// What the profile says of a volatile write cache; `None` for drives of DiskSim's time.
     pub write_cache: Option<WriteCache>,
     /// Values of the cache that a validation run replaces; `None` if it replaces none.
     pub validation_cache: Option<Cache>,
-    /// From block number to place.
+    /// Maps block numbers to places.
     pub geometry: Geometry,
 }
 
-/// Two values of an overhead, by the type of the request that was completed before.
+/// Two values of an overhead, by the type of the previous request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct After {
     /// After a read.
@@ -90,7 +89,7 @@ pub struct After {
     pub write: f64,
 }
 
-/// Overheads in milliseconds and habits of the controller.
+/// Overheads, in milliseconds, and behaviour of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Controller {
     /// Before everything else.
@@ -117,13 +116,14 @@ pub struct Controller {
     pub read_disconnect: After,
     /// Leaving the bus during a write.
     pub write_disconnect: f64,
-    /// The least time that a write positions for, unless it goes on where the last one ends, when it ends.
+    /// The shortest positioning time of a write, unless it starts at the end of the previous one, at the time that one
+    /// ends.
     pub minimum_seek_delay: f64,
     /// The bus is held from command to answer.
     pub never_disconnect: bool,
-    /// The bus is held once a read has begun to send.
+    /// The bus is held once the data of a read have begun to be sent.
     pub hold_bus_whole_read: bool,
-    /// The bus is held once a write has begun to receive.
+    /// The bus is held once the data of a write have begun to be received.
     pub hold_bus_whole_write: bool,
     /// The additional disconnection of a write, on drives that make one.
     pub extra_write_disconnect: Option<ExtraDisconnect>,
@@ -159,7 +159,7 @@ pub enum Prefetch {
     Stream,
 }
 
-/// When a write is answered.
+/// When a write completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritePolicy {
     /// When it is on the medium.
@@ -168,14 +168,14 @@ pub enum WritePolicy {
     Back,
 }
 
-/// What prefetch may do to the blocks that a read asked for.
+/// What prefetch may do to the blocks that a read requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requested {
     /// They stay while the segment has room for both.
     Kept,
     /// Prefetch may overwrite them.
     Replaced,
-    /// They are dropped when the read has been answered.
+    /// They are dropped when the read has completed.
     Dropped,
 }
 
@@ -194,38 +194,38 @@ pub struct Cache {
     pub caching_enabled: bool,
     /// How far to read ahead.
     pub prefetch: Prefetch,
-    /// At most so far beyond the request; zero: as far as the segment goes.
+    /// Largest read-ahead beyond the request; zero: to the end of the segment.
     pub max_read_ahead: u64,
-    /// What becomes of the requested blocks.
+    /// What happens to the requested blocks.
     pub requested: Requested,
-    /// A read that is wholly in the buffer starts the prefetch again.
+    /// A read that is wholly in the buffer restarts the prefetch.
     pub read_ahead_on_idle_hit: bool,
     /// Reads may begin in the middle of the request.
     pub zero_latency_read: bool,
     /// Writes may begin in the middle of the request.
     pub zero_latency_write: bool,
-    /// When a write is answered.
+    /// When a write completes.
     pub write_policy: WritePolicy,
     /// A write that continues one in the buffer joins it.
     pub combine_sequential_writes: bool,
-    /// Written data serve reads.
+    /// Written data can serve reads.
     pub read_hits_on_write_data: bool,
     /// Prefetch stops at once, not at the end of a sector.
     pub abort_prefetch_mid_sector: bool,
     /// A read whose first part is in the buffer begins to send at once.
     pub transfer_partial_hit_at_once: bool,
-    /// A write goes on receiving when at most this fraction is unwritten.
+    /// A write goes on receiving when at most this fraction of it is unwritten.
     pub write_low_water: f64,
-    /// A read begins to send when this fraction is there.
+    /// A read begins to send when this fraction of it is in the buffer.
     pub read_high_water: f64,
 }
 
 /// A write cache that loses its content with the power.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WriteCache {
-    /// True if an answered write may be lost.
+    /// True if a completed write may be lost.
     pub volatile: bool,
-    /// The most that may be unwritten, in blocks.
+    /// Most blocks that may be unwritten.
     pub dirty_limit: u64,
     /// A single write can be forced to the medium.
     pub supports_fua: bool,
@@ -233,7 +233,7 @@ pub struct WriteCache {
     pub flush_ms: f64,
     /// Blocks in a physical sector.
     pub physical_blocks: u64,
-    /// Revolutions that a write pays which does not cover whole physical sectors.
+    /// Revolutions that a write costs in addition if it does not cover whole physical sectors.
     pub unaligned_revolutions: u32,
 }
 
@@ -242,7 +242,7 @@ pub struct WriteCache {
 pub struct SsdProfile {
     /// Size in blocks of 512 bytes.
     pub blocks: u64,
-    /// Bytes that the latencies hold for.
+    /// Page size for which the latencies hold, in bytes.
     pub page_bytes: u64,
     /// Latency of reads.
     pub read: Latency,
@@ -250,9 +250,9 @@ pub struct SsdProfile {
     pub write: Latency,
     /// Bytes per millisecond that a flush writes.
     pub sustained_bytes_per_ms: f64,
-    /// Commands at once.
+    /// Largest number of commands at once.
     pub max_queue_depth: u32,
-    /// True if an answered write may be lost.
+    /// True if a completed write may be lost.
     pub volatile: bool,
     /// A flush with nothing to write.
     pub flush_ms: f64,
@@ -272,14 +272,14 @@ pub struct Latency {
 }
 
 impl Profile {
-    /// A drive that is built in.
+    /// The built-in drive of that name.
     pub fn named(name: &str) -> Result<Profile, ProfileError> {
         let found = embedded::PROFILES.iter().find(|(known, _)| *known == name);
         let (_, text) = found.ok_or_else(|| ProfileError::Unknown { name: name.to_owned() })?;
         Profile::parse(text)
     }
 
-    /// A drive from the text of its file (TOML). A layout that it names must be built in.
+    /// Parses a drive from the text of its file (TOML). A layout that it names must be built in.
     pub fn parse(text: &str) -> Result<Profile, ProfileError> {
         check::profile(text)
     }

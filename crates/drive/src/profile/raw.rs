@@ -1,4 +1,4 @@
-//! A profile as it stands in its file. Keys for people (`derived_*`, sources, notes) are passed over.
+//! A profile as it is in its file. Keys for people (`derived_*`, sources, notes) are ignored.
 
 use serde::Deserialize;
 

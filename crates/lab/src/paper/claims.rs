@@ -1,4 +1,4 @@
-//! The claims of the papers, as data. The file's own head explains its fields.
+//! The claims of the papers, as data. The head of the data file explains its fields.
 
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -10,20 +10,20 @@ pub struct Claim {
     pub id: String,
     /// The paper's key.
     pub paper: String,
-    /// Where the paper says it.
+    /// Where in the paper it is.
     #[serde(rename = "where")]
     pub place: String,
     /// `measured`, `design`, `param`, …
     pub cls: String,
-    /// The systems it speaks of.
+    /// The systems it is about.
     pub systems: Vec<String>,
     /// The workload.
     pub workload: String,
-    /// What is compared.
+    /// The quantity compared.
     pub metric: String,
-    /// In one line.
+    /// The claim in one line.
     pub statement: String,
-    /// What is expected.
+    /// The expectation.
     pub expected: Table,
     /// Conditions and doubts.
     #[serde(default)]
@@ -31,7 +31,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// A number of the expectation.
+    /// A number in the expectation.
     pub(crate) fn number(&self, key: &str) -> Option<f64> {
         match self.expected.get(key)? {
             Value::Float(value) => Some(*value),
@@ -40,7 +40,7 @@ impl Claim {
         }
     }
 
-    /// A text of the expectation.
+    /// A text in the expectation.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.expected.get(key)?.as_str()
     }
@@ -54,7 +54,7 @@ impl Claim {
         }
     }
 
-    /// The groups of an order, first to last.
+    /// The groups of an ordering, first to last.
     pub(crate) fn groups(&self) -> Vec<Vec<String>> {
         let groups = self.expected.get("order").and_then(Value::as_array).cloned().unwrap_or_default();
         let group = |group: &Value| {
@@ -64,7 +64,7 @@ impl Claim {
     }
 }
 
-/// The claims of one paper, in the file's order.
+/// The claims of one paper, in the order of the file.
 pub fn claims_of(paper: &str) -> Vec<Claim> {
     #[derive(Deserialize)]
     struct File {

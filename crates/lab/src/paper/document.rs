@@ -1,4 +1,4 @@
-//! What a re-run of a paper is written down as: the document that `ordo paper --json` prints and `ordo report` shows.
+//! The document of a re-run paper: what `ordo paper --json` prints and `ordo report` shows.
 
 use super::features::Features;
 use serde::{Deserialize, Serialize};
@@ -10,37 +10,37 @@ pub struct Document {
     pub paper: String,
     /// Its title.
     pub title: String,
-    /// Its authors, where and when.
+    /// Authors, venue and year.
     pub reference: String,
     /// The modelled drive.
     pub disk: String,
     /// The first seed of the runs.
     pub seed: u64,
-    /// What a reader must know of all of it.
+    /// What a reader must know about all of it.
     pub notes: Vec<String>,
     /// Tables.
     pub tables: Vec<Table>,
-    /// Figures. The paper's survive as words only, so they have no numbers of theirs.
+    /// Figures. The paper's survive as words only, so their numbers are not given.
     pub figures: Vec<Figure>,
     /// Every claim of the paper.
     pub claims: Vec<Verdict>,
     /// Which features systems have, as far as power cuts show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<Features>,
-    /// What the drive did, scheme by scheme.
+    /// The requests at the drive, by scheme.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timelines: Vec<Timeline>,
-    /// What one call made durable, scheme by scheme.
+    /// What one call made durable, by scheme.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stories: Vec<Story>,
 }
 
-/// A table: ours and theirs.
+/// A table: our numbers and theirs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// `table1`.
     pub id: String,
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// Columns of numbers.
     pub columns: Vec<Column>,
@@ -51,18 +51,18 @@ pub struct Table {
 /// A column of numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
-    /// What.
+    /// The quantity.
     pub name: String,
-    /// In what.
+    /// The unit.
     pub unit: String,
 }
 
 /// A row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TableRow {
-    /// What it is of.
+    /// What the row is about.
     pub labels: Vec<String>,
-    /// Our numbers, one for each column.
+    /// Our numbers, one per column.
     pub ours: Vec<Option<f64>>,
     /// The paper's.
     pub theirs: Vec<Option<f64>>,
@@ -73,7 +73,7 @@ pub struct TableRow {
 pub struct Figure {
     /// `figure1a`.
     pub id: String,
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// `bar` or `line`.
     pub kind: Chart,
@@ -81,7 +81,7 @@ pub struct Figure {
     pub x: Axis,
     /// The axis of values.
     pub y: Axis,
-    /// Of a bar chart: what stands beside each other.
+    /// Of a bar chart: the groups of bars.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     /// The series.
@@ -101,9 +101,9 @@ pub enum Chart {
 /// An axis.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Axis {
-    /// What.
+    /// The quantity.
     pub label: String,
-    /// In what; empty for a number of things.
+    /// The unit; empty for a count.
     #[serde(default)]
     pub unit: String,
 }
@@ -128,25 +128,25 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
-/// What became of a claim.
+/// The verdict on a claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The claim's id.
     pub id: String,
-    /// Where the paper says it.
+    /// Where in the paper it is.
     #[serde(rename = "where")]
     pub place: String,
-    /// In one line.
+    /// The claim in one line.
     pub statement: String,
-    /// Something was measured for it.
+    /// It was measured.
     pub tested: bool,
-    /// It agrees.
+    /// The measurement agrees.
     pub holds: bool,
-    /// What was expected, as a number or an order.
+    /// The expected number or order.
     pub expected: String,
-    /// What was found.
+    /// The measured number or order.
     pub ours: String,
-    /// By which rule it holds or not; why it was not tested.
+    /// The rule by which it holds or not, or the reason why it was not tested.
     pub why: String,
 }
 
@@ -155,7 +155,7 @@ pub struct Verdict {
 pub struct Timeline {
     /// The scheme.
     pub scheme: String,
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// The program.
     pub workload: String,
@@ -165,18 +165,18 @@ pub struct Timeline {
     pub requests: Vec<Dot>,
 }
 
-/// A request of a time line.
+/// A request in a time line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Dot {
-    /// When it came to the drive, from the start of the run.
+    /// When it arrived at the drive, since the start of the run.
     pub at_ms: f64,
     /// How long it took.
     pub service_ms: f64,
-    /// Where.
+    /// Its cylinder.
     pub cylinder: u32,
-    /// What was moved.
+    /// The kind of content.
     pub kind: String,
-    /// Written, not read.
+    /// It was a write.
     pub write: bool,
 }
 
@@ -185,12 +185,12 @@ pub struct Dot {
 pub struct Story {
     /// The scheme.
     pub scheme: String,
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// A picture.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub svg: String,
-    /// In words.
+    /// The story as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
 }

@@ -1,18 +1,19 @@
-//! What was found of the features of systems: yes or no for each, how many states were asked, and a witness of each no.
+//! The features that systems were found to have: yes or no for each, how many states were checked, and a witness for
+//! each no.
 //!
-//! E1. What is here was found by looking at states after power cuts (`crash::features`), which is no business of the
-//!     laboratory: it is handed what was found, sets it beside the print and judges claims.
+//! E1. The findings come from states after power cuts (`crash::features`), which the laboratory does not explore
+//!     itself: it receives the findings, sets them beside the printed table and judges claims.
 
 use serde::{Deserialize, Serialize};
 
 /// The features of several systems.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Features {
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// What must be known before it is believed.
+    /// What must be considered before it is believed.
     pub doubt: String,
-    /// What was asked, in the order of each system's answers.
+    /// The questions, in the order of each system's answers.
     pub asked: Vec<Asked>,
     /// The systems.
     pub systems: Vec<System>,
@@ -23,18 +24,18 @@ pub struct Features {
 pub struct Asked {
     /// Its name.
     pub name: String,
-    /// The promise that it asks for.
+    /// The promise that it checks.
     pub says: String,
 }
 
-/// What was found of a system.
+/// The findings on a system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct System {
-    /// As the paper calls it; its scheme's name where no paper does.
+    /// The paper's name for it; its scheme's name if no paper names it.
     pub name: String,
-    /// Its scheme here, and what is set.
+    /// Its scheme here, with settings.
     pub scheme: String,
-    /// What it takes to use it again after a power cut.
+    /// What is needed to use it again after a power cut.
     pub recovery: Recovery,
     /// An answer to each question.
     pub answers: Vec<Answer>,
@@ -43,36 +44,36 @@ pub struct System {
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// No state said otherwise.
+    /// No state contradicts it.
     pub yes: bool,
-    /// States that were asked; 0 where one run is enough.
+    /// States that were checked; 0 where one run is enough.
     pub states: u64,
-    /// States that said no.
+    /// States that contradict it.
     pub against: u64,
-    /// The first of them: what `ordo crash --replay` takes.
+    /// The id of the first of them, for `ordo crash --replay`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub witness: String,
-    /// What is to be seen there.
+    /// What is wrong in that state.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub shows: String,
 }
 
-/// What it takes to use a volume again after a power cut.
+/// What is needed to use a volume again after a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
-    /// Nothing: it may be written as it is.
+    /// Nothing: it may be written to as it is.
     Nothing,
     /// The replay of a log.
     Replay,
-    /// A scan of the whole volume, which mends all.
+    /// A scan of the whole volume, which repairs everything.
     Scan,
-    /// A scan, and that need not be enough.
+    /// A scan, which may not be enough.
     MaybeImpossible,
 }
 
 impl Recovery {
-    /// From what was found: may the volume be written as it is; does recovery always succeed; and is that recovery the
+    /// From the findings: may the volume be written to as it is; does recovery always succeed; and is recovery the
     /// scheme's own mount, or a scan.
     pub fn of(as_it_is: bool, recovers: bool, by_mount: bool) -> Recovery {
         match (as_it_is, recovers, by_mount) {
@@ -83,7 +84,7 @@ impl Recovery {
         }
     }
 
-    /// In a word or two.
+    /// A short description.
     pub fn says(self) -> &'static str {
         match self {
             Recovery::Nothing => "none",
@@ -95,7 +96,7 @@ impl Recovery {
 }
 
 impl Features {
-    /// The answer of a system to a question; `None` if it was not asked.
+    /// The answer of a system to a question; `None` if it was not checked.
     pub(crate) fn answer(&self, system: &str, question: &str) -> Option<&Answer> {
         let at = self.asked.iter().position(|asked| asked.name == question)?;
         self.system(system)?.answers.get(at)

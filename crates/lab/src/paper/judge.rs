@@ -1,18 +1,19 @@
-//! How a claim is judged against what was measured.
+//! Judges a claim by the measurements.
 //!
-//! J1. A claim with bounds or a tolerance is judged by them, as they stand.
-//! J2. A number printed without a tolerance was read off another machine: it holds within 20 per cent of itself, or
-//!     within two of its own standard deviations where it has some.
-//! J3. An order holds if each member of a group lies on its side of each member of the next. Equal is on both sides.
-//! J4. What was not measured is not tested; nothing is taken for true because the code was written so.
+//! J1. A claim with bounds or a tolerance is judged by them.
+//! J2. A number printed without a tolerance was measured on another machine: it holds within 20 per cent of itself, or
+//!     within two of its own standard deviations if it has one.
+//! J3. An order holds if each member of a group is on its side of each member of the next. Equal values are on both
+//!     sides.
+//! J4. What was not measured is not tested; nothing is taken for true because the code was written that way.
 
 use super::claims::Claim;
 use super::document::Verdict;
 
-/// What a printed number may be off by (J2).
+/// Tolerance for a printed number (J2).
 const TOLERANCE: f64 = 0.20;
 
-/// A judgement before it is dressed as a verdict.
+/// A judgement from which a verdict is made.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Judged {
     pub(crate) holds: bool,
@@ -43,7 +44,7 @@ pub(crate) fn untested(claim: &Claim, why: impl Into<String>) -> Verdict {
     }
 }
 
-/// A number in a text: three digits that mean something.
+/// A number as text, with three significant digits.
 pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         v if v >= 100.0 => format!("{value:.0}"),
@@ -53,7 +54,7 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
-/// One number, of each of several things, against the claim's value or bounds.
+/// One number for each of several things, judged by the claim's value or bounds.
 pub(crate) fn number(claim: &Claim, ours: &[(String, f64)]) -> Judged {
     let (value, min, max) = (claim.number("value"), claim.number("min"), claim.number("max"));
     let mut rules = Vec::new();
@@ -135,7 +136,7 @@ pub(crate) fn order(claim: &Claim, value_of: impl Fn(&str) -> Option<f64>) -> Op
     Some(Judged { holds, expected, ours, why: "each group on its side of the next".to_owned() })
 }
 
-/// Systems whose largest and smallest number are apart by the claim's tolerance at most.
+/// Systems whose largest and smallest number differ by at most the claim's tolerance.
 pub(crate) fn comparable(claim: &Claim, names: &[String], value_of: impl Fn(&str) -> Option<f64>) -> Option<Judged> {
     let numbers: Option<Vec<(String, f64)>> = names.iter().map(|name| Some((name.clone(), value_of(name)?))).collect();
     let (numbers, tolerance) = (numbers?, claim.number("tol_rel")?);
@@ -150,7 +151,7 @@ pub(crate) fn comparable(claim: &Claim, names: &[String], value_of: impl Fn(&str
     })
 }
 
-/// One rule that must hold everywhere, by the names of the places.
+/// One rule that must hold in every case, by the names of the cases.
 pub(crate) fn each(judged: Vec<(String, Judged)>) -> Judged {
     let (holds, first) = (judged.iter().all(|(_, one)| one.holds), judged.first().map(|(_, one)| one.clone()));
     let shown = judged.iter().map(|(place, one)| {

@@ -1,4 +1,4 @@
-//! Papers whose results are run again: ours beside theirs, and every claim judged.
+//! Papers whose experiments are run again: our results beside theirs, and every claim judged.
 
 mod claims;
 pub mod document;
@@ -37,39 +37,39 @@ pub const PAPERS: [Paper; 3] = [
     recovery::RECOVERY,
 ];
 
-/// What `ordo paper` finds without a workload: the features of the systems of jsu2000, and of others.
+/// What `ordo paper` runs without a workload: the features of the systems of jsu2000, and of others.
 pub const FEATURES: Paper =
     Paper { key: "features", what: "The features of Seltzer and others (2000, Table 2), found by power cuts" };
 
-/// A system that a paper compares, as a scheme of ours.
+/// A system that a paper compares, as one of our schemes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetUp {
-    /// As the claims name it.
+    /// Its name in the claims.
     pub name: &'static str,
     /// The scheme.
     pub scheme: &'static str,
-    /// What is set of it, and the rules that the paper's system does not keep.
+    /// Its settings, and the rules that the paper's system does not keep.
     pub settings: Settings,
     /// Its log lies on a disk of its own.
     pub separate_log: bool,
 }
 
-/// The systems of jsu2000 of which features can be found.
+/// The systems of jsu2000 whose features can be determined.
 pub fn set_ups() -> Vec<SetUp> {
     jsu2000::set_ups()
 }
 
-/// Adds to a re-run of jsu2000 which features its systems were found to have, and judges the claims that this decides.
+/// Adds the features found to a re-run of jsu2000, and judges the claims that depend on them.
 pub fn judge_features(document: &mut Document, found: Features) {
     jsu2000::judge(document, found);
 }
 
-/// A document of the features alone, with the claims that they decide.
+/// A document of the features alone, with the claims that depend on them.
 pub fn features_alone(found: Features) -> Document {
     jsu2000::features_alone(found)
 }
 
-/// The systems that a paper compares: its name for each, and the scheme's here. None of a paper that is not there.
+/// The systems that a paper compares: its name for each, and the scheme's here. Empty for an unknown paper.
 pub fn systems(key: &str) -> Vec<(&'static str, String)> {
     match key {
         "mup1994" => mup1994::systems(),
@@ -78,7 +78,7 @@ pub fn systems(key: &str) -> Vec<(&'static str, String)> {
     }
 }
 
-/// Runs the paper called `key`. `progress` is told how many of how many runs are done.
+/// Runs the paper with key `key`. `progress` receives the number of finished runs and the total.
 ///
 /// # Errors
 /// `NoPaper`; else the first failure of a run.

@@ -1,14 +1,14 @@
-//! Many runs on as many threads as the machine has.
+//! Runs many jobs on as many threads as the machine has.
 //!
-//! E1. Every run is independent and decided by its own values; runs share threads, not state, so that the number of
-//!     threads changes nothing but the time.
+//! E1. Every run is independent and depends on its parameters only; runs share threads, not state, so the number of
+//!     threads affects only the time.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// What `one` makes of each of `jobs`, in their order. `progress` is told how many of how many are done.
+/// The results of `one` for each of `jobs`, in order. `progress` receives the number of finished jobs and the total.
 ///
 /// # Errors
 /// The first failure, in the order of the jobs.

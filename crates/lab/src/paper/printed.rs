@@ -1,13 +1,13 @@
-//! What was printed, as data: tables as lines of fields between commas, the first line telling what the fields are.
+//! The papers' printed tables as data: lines of comma-separated fields, the first line naming the fields.
 
 use super::document::Column;
 
-/// The lines of a table as fields, without the head.
+/// The lines of a table as fields, without the first.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = Vec<&str>> {
     text.lines().skip(1).map(|line| line.split(',').collect())
 }
 
-/// Fields as numbers; `None` for what is none.
+/// Fields as numbers; `None` for a field that is not a number.
 pub(super) fn numbers(fields: &[&str]) -> Vec<Option<f64>> {
     fields.iter().map(|field| field.parse().ok()).collect()
 }

@@ -1,4 +1,4 @@
-//! Where the maps of a group are.
+//! The positions of a group's maps.
 
 use super::CgHeader;
 use crate::geometry::Format;
@@ -6,7 +6,7 @@ use crate::num::{bits32, bits64, howmany, low32, roundup, signed64};
 use crate::superblock::fields::SbFields;
 use crate::{Cgx, Geometry, Rule};
 
-/// Offsets of a group's maps within its block, and the counts that bound them. A group of 4.2BSD's layout is `old`.
+/// Offsets of a group's maps within its block, and the counts that bound them. `old` for 4.2BSD's layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CgLayout {
@@ -20,9 +20,9 @@ pub struct CgLayout {
     pub fpg: u32,
     /// Fragments of a block.
     pub frag: u32,
-    /// Whole blocks of the group that the cluster map tells of; 0 without one.
+    /// Whole blocks of the group in the cluster map; 0 without one.
     pub nclusterblks: u32,
-    /// Elements of the cluster summary, element 0 not counted; 0 without one.
+    /// Elements of the cluster summary, not counting element 0; 0 without one.
     pub contigsumsize: u32,
     /// UFS1: free blocks of each cylinder.
     pub btotoff: u32,
@@ -36,11 +36,11 @@ pub struct CgLayout {
     pub clustersumoff: u32,
     /// Map of free blocks.
     pub clusteroff: u32,
-    /// First byte behind the maps.
+    /// First byte after the maps.
     pub nextfreeoff: u32,
 }
 
-/// `CGSIZE`: bytes that a group's block needs, with a header of `header` bytes. Any input gives a number.
+/// `CGSIZE`: bytes that a group's block needs, with a header of `header` bytes. Total: any input gives a number.
 pub(crate) fn bytes_needed(header: i64, f: &SbFields, format: Format) -> i64 {
     let cylinders = if format == Format::Ufs1 { i64::from(f.old_cpg).max(0) } else { 0 };
     let fpg = bits64(i64::from(f.fpg).max(0));
@@ -74,7 +74,7 @@ impl CgLayout {
         }
     }
 
-    /// Where newfs puts the maps of group `c`.
+    /// The positions at which newfs puts the maps of group `c`.
     pub fn computed(g: &Geometry, c: Cgx) -> CgLayout {
         let mut l = CgLayout::empty(g, c);
         l.iusedoff = 168;
@@ -97,7 +97,7 @@ impl CgLayout {
         l
     }
 
-    /// Where this header says that the maps are. To be checked.
+    /// The positions in this header, not checked yet.
     pub(super) fn stored(head: &CgHeader, g: &Geometry, c: Cgx) -> CgLayout {
         let mut l = CgLayout::empty(g, c);
         (l.btotoff, l.boff) = (bits32(head.old_btotoff), bits32(head.old_boff));
@@ -110,7 +110,7 @@ impl CgLayout {
         l
     }
 
-    /// 4.2BSD's layout, which is fixed. To be checked against the sizes of the volume.
+    /// 4.2BSD's layout, which is fixed, not checked against the sizes of the volume yet.
     pub(super) fn old_bsd(g: &Geometry, c: Cgx) -> CgLayout {
         let mut l = CgLayout::empty(g, c);
         (l.old, l.btotoff, l.boff, l.iusedoff, l.freeoff) = (true, 84, 212, 724, 984);
@@ -118,7 +118,7 @@ impl CgLayout {
         l
     }
 
-    /// Every map within the group's bytes and none over another; names the field that is wrong.
+    /// Checks that every map is within the group's bytes and none overlaps another; the error names the wrong field.
     pub(super) fn check(&self, g: &Geometry) -> Result<(), (&'static str, i128, Rule)> {
         let within = |field, from: u32, len: u32, low: u32| {
             if from < low {

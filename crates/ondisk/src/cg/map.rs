@@ -1,4 +1,4 @@
-//! Bits in maps: bit n is bit `n % 8` of byte `n / 8`, in either byte order. Bits beyond the end read as 0 and cannot be
+//! Bitmaps: bit n is bit `n % 8` of byte `n / 8`, in either byte order. Bits beyond the end read as 0 and cannot be
 //! set, so an index from a damaged pointer does no harm.
 
 use crate::num::index;
@@ -32,7 +32,7 @@ pub fn clear(map: &mut [u8], i: u32) {
     }
 }
 
-/// The `n` bits from `from` on are all as `value` says. True for no bits.
+/// Whether the `n` bits from `from` on all equal `value`. True for no bits.
 pub fn all(map: &[u8], from: u32, n: u32, value: bool) -> bool {
     (from..from.saturating_add(n)).all(|i| get(map, i) == value)
 }
@@ -50,7 +50,7 @@ pub fn fill(map: &mut [u8], from: u32, n: u32, value: bool) {
     (head.max(end.saturating_sub(end % 8))..end).for_each(|i| change(map, i));
 }
 
-/// The map in words of 64 bits, the lowest bit first; the last word is filled up with 0.
+/// The map in words of 64 bits, the lowest bit first; the last word is padded with 0.
 pub fn words(map: &[u8]) -> impl Iterator<Item = u64> {
     let (whole, rest) = map.as_chunks::<8>();
     let mut last = [0; 8];
@@ -61,7 +61,7 @@ pub fn words(map: &[u8]) -> impl Iterator<Item = u64> {
     whole.iter().copied().chain(last).map(u64::from_le_bytes)
 }
 
-/// The first set bit of those from `from` on and before `end`.
+/// The first set bit at or after `from` and before `end`.
 pub fn first_set(map: &[u8], from: u32, end: u32) -> Option<u32> {
     let from = from.min(end);
     let part = map.get(index(from / 8)..).unwrap_or_default();

@@ -1,10 +1,10 @@
 //! The block of a cylinder group: a header with counts and hints, then its maps.
 //!
-//! C1. Maps are reached through a [`CgLayout`] only. Its offsets were computed here, or read and checked: each map lies
+//! C1. Maps are accessed through a [`CgLayout`] only. Its offsets were computed here, or read and checked: each map is
 //!     within the group's bytes, and none overlaps another.
-//! C2. Element 0 of the cluster summary is not there: it overlaps the end of the free-fragment map, and zeroing or
-//!     swapping it would free or take up to 32 fragments.
-//! C3. A block is read and changed in place. [`seal`] is the last thing done to its bytes before they leave: it sets
+//! C2. Element 0 of the cluster summary does not exist: it overlaps the end of the free-fragment map, and zeroing or
+//!     swapping it would free or allocate up to 32 fragments.
+//! C3. A block is read and changed in place. [`seal`] is the last change of its bytes before they are written: it sets
 //!     the times and the check hash.
 
 mod layout;
@@ -24,19 +24,19 @@ use std::ops::Range;
 
 /// Magic of a group's block.
 pub const MAGIC: u32 = 0x0009_0255;
-/// Where the hash is.
+/// Offset of the hash.
 const CKHASH_AT: usize = 132;
-/// Where the magic of 4.2BSD's layout is.
+/// Offset of the magic of 4.2BSD's layout.
 const OLD_MAGIC_AT: usize = 980;
 
 on_disk! {
-    /// The header, for documentation, and for `init`. In use it is read in place, see [`Cg`].
+    /// The header, for documentation, and for `init`. Other code accesses it in place, see [`Cg`].
     pub struct CgHeader, 168 bytes {
         /// Historic link; 0.
         0 firstfield: i32,
         /// 0x00090255
         4 magic: u32,
-        /// When it was written last; low half of `time` in UFS2.
+        /// When it was last written; low half of `time` in UFS2.
         8 old_time: i32,
         /// Index of this group.
         12 cgx: u32,
@@ -62,25 +62,25 @@ on_disk! {
         48 irotor: u32,
         /// Element k: runs of exactly k free fragments in blocks that are partly in use.
         52 frsum: [u32; 8],
-        /// UFS1: where the free blocks of each cylinder are.
+        /// UFS1: offset of the free blocks of each cylinder.
         84 old_btotoff: i32,
-        /// UFS1: where the free blocks of each rotational position are.
+        /// UFS1: offset of the free blocks of each rotational position.
         88 old_boff: i32,
-        /// Where the map of used inodes is.
+        /// Offset of the map of used inodes.
         92 iusedoff: u32,
-        /// Where the map of free fragments is.
+        /// Offset of the map of free fragments.
         96 freeoff: u32,
-        /// First byte behind the maps.
+        /// First byte after the maps.
         100 nextfreeoff: u32,
-        /// Where the cluster summary is.
+        /// Offset of the cluster summary.
         104 clustersumoff: u32,
-        /// Where the map of free blocks is.
+        /// Offset of the map of free blocks.
         108 clusteroff: u32,
         /// Whole blocks of this group.
         112 nclusterblks: u32,
         /// UFS2: inodes of this group.
         116 niblk: u32,
-        /// UFS2: inodes that were ever written; those from here on are garbage.
+        /// UFS2: inodes that were ever written; the following ones are garbage.
         120 initediblk: u32,
         /// FreeBSD gjournal: unreferenced inodes.
         124 unrefs: u32,
@@ -88,17 +88,17 @@ on_disk! {
         128 sparecon32: i32,
         /// FreeBSD: check hash.
         132 ckhash: u32,
-        /// When it was written last.
+        /// When it was last written.
         136 time: i64,
         /// 0
         144 sparecon64: [i64; 3],
     }
 }
 
-/// Checks the block of group `c`, of at least `cgsize` bytes, and returns where its maps are.
+/// Checks the block of group `c`, of at least `cgsize` bytes, and returns the layout of its maps.
 ///
 /// # Errors
-/// The first rule that it breaks. A wrong check hash is one, tested first after the magic.
+/// The first rule that it breaks. The check hash is tested first after the magic.
 pub fn check(bytes: &[u8], g: &Geometry, c: Cgx) -> Result<CgLayout, Corrupt> {
     let at = g.byte(g.cgtod(c));
     let structure = Structure::CylinderGroup(c);
@@ -127,7 +127,7 @@ pub fn check(bytes: &[u8], g: &Geometry, c: Cgx) -> Result<CgLayout, Corrupt> {
     is("cg_cgx", head.cgx.into(), c.0.into())?;
     is("cg_ndblk", head.ndblk.into(), g.cg_ndblk(c).into())?;
     match g.format {
-        // Only 16 bits hold it: larger groups leave it as it comes.
+        // The field has only 16 bits: for larger groups it is not checked.
         Format::Ufs1 if g.ipg <= 32767 => is("cg_old_niblk", head.old_niblk.into(), g.ipg.into())?,
         Format::Ufs1 => {}
         Format::Ufs2 => {
@@ -152,8 +152,8 @@ pub fn check(bytes: &[u8], g: &Geometry, c: Cgx) -> Result<CgLayout, Corrupt> {
     Ok(layout)
 }
 
-/// Sets the times and, where the volume has them, the check hash of a group's block that is about to be written.
-/// `None`, and nothing done, where `bytes` are fewer than `cgsize`.
+/// Sets the times and, if the volume has them, the check hash of a group's block that is about to be written. `None`,
+/// without a change, if `bytes` are fewer than `cgsize`.
 pub fn seal(bytes: &mut [u8], g: &Geometry, now: i64) -> Option<()> {
     let bytes = bytes.get_mut(..index(g.cgsize))?;
     g.endian.put_i32(bytes, 8, crate::num::narrow(now))?;
@@ -167,9 +167,8 @@ pub fn seal(bytes: &mut [u8], g: &Geometry, now: i64) -> Option<()> {
     Some(())
 }
 
-/// Computes the check hash of a group's block, or clears it on a volume without; nothing else changes. `None`, and
-/// nothing done, where `bytes` are fewer than `cgsize`. A volume of which NetBSD's fsck must find nothing wrong has
-/// zero there.
+/// Computes the check hash of a group's block, or clears it on a volume without; nothing else changes. `None`, without
+/// a change, if `bytes` are fewer than `cgsize`. On a volume that must pass NetBSD's fsck the field is zero.
 pub fn rehash(bytes: &mut [u8], g: &Geometry) -> Option<()> {
     let bytes = bytes.get_mut(..index(g.cgsize))?;
     match g.cg_hash {
@@ -178,7 +177,8 @@ pub fn rehash(bytes: &mut [u8], g: &Geometry) -> Option<()> {
     }
 }
 
-/// The header of a new group `c`, with all counts 0. `initediblk` is how many inodes are written beside it (UFS2).
+/// The header of a new group `c`, with all counts 0. `initediblk` is the number of inodes that are written with it
+/// (UFS2).
 pub fn header(g: &Geometry, c: Cgx, initediblk: u32) -> CgHeader {
     let layout = CgLayout::computed(g, c);
     let ufs1 = g.format == Format::Ufs1;
@@ -216,9 +216,9 @@ pub fn header(g: &Geometry, c: Cgx, initediblk: u32) -> CgHeader {
     }
 }
 
-/// A new block for group `c`, of `cgsize` bytes: no inode in use but 0 and 1 of the volume, no fragment in use but those
-/// of metadata and, in its group, the summary array. Not sealed. `initediblk` is how many inodes are written beside it
-/// (UFS2; [`first_inodes`] says how many newfs takes).
+/// A new block for group `c`, of `cgsize` bytes: no inode in use except 0 and 1 of the volume, no fragment in use
+/// except those of metadata and, in its group, the summary array. Not sealed. `initediblk` is the number of inodes that
+/// are written with it (UFS2; [`first_inodes`] is newfs's number).
 pub fn init(g: &Geometry, c: Cgx, initediblk: u32) -> Vec<u8> {
     let mut bytes = vec![0; index(g.cgsize)];
     let layout = CgLayout::computed(g, c);
@@ -235,7 +235,8 @@ pub fn init(g: &Geometry, c: Cgx, initediblk: u32) -> Vec<u8> {
     bytes
 }
 
-/// Inodes that newfs writes into a new UFS2 group: two blocks of them. The others follow as they are needed.
+/// Number of inodes that newfs writes into a new UFS2 group: two blocks of them. The others follow when they are
+/// needed.
 pub fn first_inodes(g: &Geometry) -> u32 {
     match g.format {
         Format::Ufs1 => g.ipg,
@@ -243,8 +244,8 @@ pub fn first_inodes(g: &Geometry) -> u32 {
     }
 }
 
-/// What of group `c` belongs to the format: first the boot area, superblock, group's block and inodes, then the summary
-/// array, as far as it lies in this group. Indices of fragments within the group.
+/// The parts of group `c` that belong to the format: first the boot area, superblock, group's block and inodes, then
+/// the part of the summary array in this group. Indices of fragments within the group.
 pub fn reserved(g: &Geometry, c: Cgx) -> [Range<u32>; 2] {
     let base = g.cgbase(c).0;
     let within = |from: FragNo, to: FragNo| {
@@ -261,7 +262,7 @@ pub fn is_reserved(g: &Geometry, c: Cgx, i: u32) -> bool {
 }
 
 impl Csum {
-    /// As the counts of the whole volume.
+    /// Converts to the type of the volume's counts.
     pub fn total(self) -> crate::CsumTotal {
         crate::CsumTotal::default().plus(self)
     }
@@ -277,7 +278,7 @@ mod tests {
         p.superblock().unwrap().geometry()
     }
 
-    /// The field that is named when these fields of a new group have these values.
+    /// The field in the error for a new group with these changes.
     fn said(format: Format, change: &[(&str, u32)]) -> Result<CgLayout, &'static str> {
         let g = geometry(format);
         let mut bytes = init(&g, Cgx(1), first_inodes(&g));

@@ -1,14 +1,14 @@
-//! Counts, run lengths and cluster maps recomputed from the two maps that are the truth: free fragments, used inodes.
-//! For newfs, for repair, and for tests of whoever keeps them up to date one step at a time.
+//! Counts, run lengths and cluster maps recomputed from the two authoritative maps: free fragments and used inodes. For
+//! newfs, for repair, and for tests of code that maintains them step by step.
 
 use super::{Cg, CgMut, map};
 use crate::num::index;
 use crate::{Cgx, Csum, Geometry};
 
-/// What the maps of a group add up to.
+/// The counts computed from the maps of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recount {
-    /// The counts; the directories are as given, for the maps do not tell them.
+    /// The counts; the number of directories is as given, since the maps do not contain it.
     pub cs: Csum,
     /// Element k: runs of exactly k free fragments in blocks that are partly in use.
     pub frsum: [u32; 8],
@@ -19,7 +19,7 @@ pub struct Recount {
 }
 
 impl Cg<'_> {
-    /// Counts what the maps say.
+    /// Counts from the maps.
     pub fn recount(&self, ndir: i32) -> Recount {
         let l = self.layout();
         let mut right = Recount {
@@ -30,7 +30,7 @@ impl Cg<'_> {
         };
         let blocks = l.ndblk.div_ceil(l.frag.max(1));
         let in_word = 64u32.checked_div(l.frag).unwrap_or(64);
-        // A map has whole bytes, and the last block can lie beyond them.
+        // A map has whole bytes, and the last block can be beyond them.
         let words = map::words(self.free()).chain(std::iter::repeat(0));
         for (first, word) in (0..blocks).step_by(index(in_word.max(1))).zip(words) {
             let last = blocks.min(first.saturating_add(in_word));
@@ -40,7 +40,7 @@ impl Cg<'_> {
                 _ => (first..last).for_each(|block| self.count_block(block, &mut right)),
             }
         }
-        // A group has a multiple of 8 inodes, so no bit of the map lies beyond them.
+        // A group has a multiple of 8 inodes, so no bit of the map is beyond them.
         let used = map::words(self.iused()).fold(0u32, |n, word| n.saturating_add(word.count_ones()));
         right.cs.nifree = i32::try_from(l.ipg.saturating_sub(used)).unwrap_or(i32::MAX);
         right.clustersum = cluster_runs(&right.clusters, l.contigsumsize);
@@ -62,7 +62,7 @@ impl Cg<'_> {
         }
     }
 
-    /// What the block says itself, in the same form, to compare.
+    /// The counts stored in the block, in the same form for comparison.
     pub fn stated(&self) -> Recount {
         let l = self.layout();
         let mut frsum = [0u32; 8];
@@ -90,7 +90,7 @@ fn cluster_runs(clusters: &[u8], most: u32) -> Vec<u32> {
     }
     let mut sums = vec![0u32; index(most).saturating_add(1)];
     let mut run = 0u32;
-    // A word beyond the end, in which nothing is free, closes the last run.
+    // A word beyond the end, without a free block, closes the last run.
     for word in map::words(clusters).chain([0]) {
         let (mut rest, mut left) = (word, 64u32);
         while left > 0 {
@@ -116,7 +116,7 @@ fn cluster_runs(clusters: &[u8], most: u32) -> Vec<u32> {
 }
 
 impl CgMut<'_> {
-    /// Sets counts, run lengths, cluster map and summary to what the maps of fragments and inodes add up to.
+    /// Sets counts, run lengths, cluster map and summary to the values computed from the maps of fragments and inodes.
     pub fn rebuild_counts(&mut self, ndir: i32) -> Csum {
         let right = self.view().recount(ndir);
         self.set_cs(right.cs);
@@ -155,8 +155,8 @@ mod tests {
     }
 
     proptest! {
-        /// Blocks and fragments are taken and freed one by one, the counts kept up step by step; they must be what a
-        /// recount gives.
+        /// Blocks and fragments are allocated and freed one by one, with the counts updated step by step; they must
+        /// equal a recount.
         #[test]
         fn counts_kept_step_by_step_equal_a_recount(
             frag_log in 0u32..4, steps in prop::collection::vec((any::<u32>(), 1u32..8), 1..200)
@@ -224,7 +224,7 @@ mod tests {
     }
 
     proptest! {
-        /// Long runs of both kinds, that begin and end anywhere, in groups whose last word and last block are partial.
+        /// Long runs of both kinds, with any start and end, in groups whose last word and last block are partial.
         #[test]
         fn a_recount_by_words_equals_one_bit_by_bit(
             frag_log in 0u32..4, cut in 0u64..80, runs in prop::collection::vec((any::<bool>(), 1u32..400), 1..60)

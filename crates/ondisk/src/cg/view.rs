@@ -1,10 +1,10 @@
-//! A group's block, read and changed in place.
+//! Access to a group's block in place.
 
 use super::{CgLayout, map};
 use crate::num::index;
 use crate::{Csum, Endian};
 
-/// A group's block to read.
+/// A group's block, for reading.
 #[derive(Debug, Clone, Copy)]
 pub struct Cg<'a> {
     bytes: &'a [u8],
@@ -12,7 +12,7 @@ pub struct Cg<'a> {
     endian: Endian,
 }
 
-/// A group's block to change.
+/// A group's block, for changes.
 #[derive(Debug)]
 pub struct CgMut<'a> {
     bytes: &'a mut [u8],
@@ -20,7 +20,7 @@ pub struct CgMut<'a> {
     endian: Endian,
 }
 
-/// Header fields. Reading cannot fail, since a view has at least a header; so the alternative is never taken.
+/// Header fields. Reading cannot fail, since a view has at least a header; so the default is never used.
 macro_rules! header {
     ($($(#[$doc:meta])* $at:literal $get:ident $set:ident $int:ident $load:ident $store:ident;)*) => {
         impl Cg<'_> { $(
@@ -41,7 +41,7 @@ macro_rules! header {
 }
 
 header! {
-    /// When the block was written last, in UFS1.
+    /// UFS1: when the block was last written.
     8 old_time set_old_time i32 get_i32 put_i32;
     /// Directories of the group.
     24 ndir set_ndir i32 get_i32 put_i32;
@@ -59,17 +59,17 @@ header! {
     48 irotor set_irotor u32 get_u32 put_u32;
     /// UFS2: inodes that were ever written; the others are garbage.
     120 initediblk set_initediblk u32 get_u32 put_u32;
-    /// When the block was written last.
+    /// When the block was last written.
     136 time set_time i64 get_i64 put_i64;
 }
 
 impl<'a> Cg<'a> {
-    /// A view of `bytes`, whose layout is known; `None` where they are too few for it.
+    /// A view of `bytes` with a known layout; `None` if they are too short for it.
     pub fn new(bytes: &'a [u8], layout: CgLayout, endian: Endian) -> Option<Cg<'a>> {
         enough(bytes.len(), &layout).then_some(Cg { bytes, layout, endian })
     }
 
-    /// Where the maps are.
+    /// The layout of the maps.
     pub fn layout(&self) -> &CgLayout {
         &self.layout
     }
@@ -80,7 +80,7 @@ impl<'a> Cg<'a> {
         self.bytes.get(24..).and_then(|b| Csum::load(b, self.endian)).unwrap_or_default()
     }
 
-    /// Runs of exactly `k` free fragments in blocks partly in use; 0 for a `k` that there is not.
+    /// Runs of exactly `k` free fragments in blocks partly in use; 0 for a `k` out of range.
     pub fn frsum(&self, k: u32) -> u32 {
         if k >= 8 {
             0
@@ -89,7 +89,7 @@ impl<'a> Cg<'a> {
         }
     }
 
-    /// Maximal runs of `k` free blocks, of at least `k` for the last element; 0 for a `k` that there is not.
+    /// Maximal runs of `k` free blocks, of at least `k` for the last element; 0 for a `k` out of range.
     pub fn clustersum(&self, k: u32) -> u32 {
         match clustersum_at(&self.layout, k) {
             Some(at) => self.endian.get_u32(self.bytes, at).unwrap_or(0),
@@ -117,12 +117,12 @@ impl<'a> Cg<'a> {
 }
 
 impl<'a> CgMut<'a> {
-    /// A view of `bytes`, whose layout is known; `None` where they are too few for it.
+    /// A view of `bytes` with a known layout; `None` if they are too short for it.
     pub fn new(bytes: &'a mut [u8], layout: CgLayout, endian: Endian) -> Option<CgMut<'a>> {
         enough(bytes.len(), &layout).then_some(CgMut { bytes, layout, endian })
     }
 
-    /// The same to read.
+    /// The same, for reading.
     #[inline]
     pub fn view(&self) -> Cg<'_> {
         Cg { bytes: self.bytes, layout: self.layout, endian: self.endian }
@@ -141,8 +141,8 @@ impl<'a> CgMut<'a> {
         }
     }
 
-    /// Adds to, or takes from, the runs of each length in a block with these free fragments (`fragacct`). A block that
-    /// is wholly free or wholly in use has none.
+    /// Adds or subtracts the runs of each length in a block with these free fragments (`fragacct`). A block that is
+    /// wholly free or wholly in use has none.
     pub fn account_runs(&mut self, bits: u8, add: bool) {
         let frag = self.layout.frag;
         if bits & map::whole(frag) == map::whole(frag) {
@@ -161,8 +161,8 @@ impl<'a> CgMut<'a> {
         }
     }
 
-    /// Marks a whole block free or in use in the cluster map and corrects the summary (`clusteracct`). Does nothing
-    /// without a cluster map, or where the block is so marked already.
+    /// Marks a whole block free or in use in the cluster map and updates the summary (`clusteracct`). Does nothing
+    /// without a cluster map, or if the block is already marked so.
     pub fn mark_cluster(&mut self, block: u32, free: bool) {
         let (l, most) = (self.layout, self.layout.contigsumsize);
         if block >= l.nclusterblks || map::get(self.view().clusters(), block) == free {
@@ -203,7 +203,7 @@ impl<'a> CgMut<'a> {
         part_mut(self.bytes, self.layout.freeoff, self.layout.free_len())
     }
 
-    /// Map of free whole blocks, without a look at the summary: [`CgMut::mark_cluster`] keeps both.
+    /// Map of free whole blocks, without updating the summary: [`CgMut::mark_cluster`] updates both.
     pub fn clusters_mut(&mut self) -> &mut [u8] {
         part_mut(self.bytes, self.layout.clusteroff, self.layout.cluster_len())
     }
@@ -225,7 +225,7 @@ fn clustersum_at(l: &CgLayout, k: u32) -> Option<usize> {
     real.then(|| index(l.clustersumoff.saturating_add(k.saturating_mul(4))))
 }
 
-/// `new` has seen that the map is within the bytes.
+/// `new` has checked that the map is within the bytes.
 #[inline]
 fn part(bytes: &[u8], from: u32, len: u32) -> &[u8] {
     bytes.get(index(from)..index(from.saturating_add(len))).unwrap_or_default()

@@ -1,12 +1,12 @@
-//! What an inode must satisfy before its size and pointers are believed.
+//! The rules that an inode must satisfy before its size and pointers are used.
 
 use super::{Dinode, flags, mode};
 use crate::num::howmany;
 use crate::{Corrupt, Format, FragNo, Geometry, Ino, Root, Rule, Structure};
 
 impl Dinode {
-    /// The rules of an allocated inode that concern it alone: whether its pointers lead to blocks of its own is another
-    /// matter. A free inode passes.
+    /// Checks the rules that concern an allocated inode alone; whether its pointers refer to blocks of its own is
+    /// checked elsewhere. A free inode passes.
     ///
     /// # Errors
     /// The first rule that it breaks.
@@ -43,8 +43,8 @@ impl Dinode {
         }
     }
 
-    /// Of these rules those about kind and sizes. They hold in every state that a crash leaves, where pointers may lead
-    /// beyond a size; and a loop up to a size that breaks them might never end.
+    /// Checks only the rules on kind and sizes. They hold in every state that a crash leaves, where pointers may extend
+    /// beyond a size; a loop up to a size that breaks them might never end.
     ///
     /// # Errors
     /// The first rule that it breaks.
@@ -74,7 +74,7 @@ impl Dinode {
         Ok(())
     }
 
-    /// A snapshot is as large as the volume and a bit, and its pointers have meanings of their own.
+    /// A snapshot is slightly larger than the volume, and its pointers have special values.
     fn is_snapshot(&self) -> bool {
         self.flags & flags::SF_SNAPSHOT != 0 && self.kind() == mode::REG
     }

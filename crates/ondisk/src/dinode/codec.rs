@@ -1,4 +1,4 @@
-//! Between an inode on disk and [`Dinode`].
+//! Conversion between an inode on disk and [`Dinode`].
 
 use super::{CKHASH_AT, Dinode, RawDinode1, RawDinode2, Timestamp};
 use crate::num::{bits32, low32, signed32};
@@ -20,7 +20,7 @@ impl Dinode {
             mtime: Timestamp::of(sec(raw.mtime), raw.mtimensec),
             ctime: Timestamp::of(sec(raw.ctime), raw.ctimensec),
             gen_: raw.gen_,
-            // 4.2BSD has a word of status there, which it does not use.
+            // 4.2BSD has a status word there, which it does not use.
             flags: if g.old_inode { 0 } else { raw.flags },
             db: raw.db.map(wide),
             ib: raw.ib.map(wide),
@@ -55,8 +55,8 @@ impl Dinode {
         }
     }
 
-    /// Writes the inode to the start of `bytes` with its check hash, where inodes carry one. Spare bytes stay. `None`,
-    /// and nothing written, where `bytes` are fewer than an inode.
+    /// Writes the inode to the start of `bytes` with its check hash, if inodes have one. Spare bytes are kept. `None`,
+    /// and nothing written, if `bytes` are shorter than an inode.
     pub fn encode(&self, bytes: &mut [u8], g: &Geometry) -> Option<()> {
         match g.format {
             Format::Ufs1 => self.encode_ufs1(bytes, g),

@@ -1,10 +1,10 @@
 //! An inode on disk, in one form for both formats.
 //!
 //! I1. Pointers are addresses, unsigned: a damaged negative one becomes an address beyond any volume.
-//! I2. A short symbolic link lives in the bytes of the pointers. `db` and `ib` hold it as the numbers that those bytes
-//!     are, so encoding gives the same bytes back; [`Dinode::short_link`] turns them into text.
-//! I3. [`Dinode::encode`] writes every byte it owns and then the check hash. An inode that leaves without its hash would
-//!     be refused by FreeBSD.
+//! I2. A short symbolic link is stored in the bytes of the pointers. `db` and `ib` hold those bytes as numbers, so
+//!     encoding gives the same bytes back; [`Dinode::short_link`] turns them into text.
+//! I3. [`Dinode::encode`] writes every byte it owns and then the check hash. FreeBSD would refuse an inode that is
+//!     written without its hash.
 
 mod check;
 mod codec;
@@ -17,7 +17,7 @@ pub use rdev::{linux_rdev, volume_rdev};
 use crate::num::{index, signed32};
 use crate::{Corrupt, Format, FragNo, Geometry, Ino, Rule, Structure, hash};
 
-/// Bits of the mode that say what kind of file it is.
+/// Bits of the mode for the kind of file.
 pub const IFMT: u16 = 0o170_000;
 /// Kinds of files, as in the mode.
 #[allow(missing_docs)]
@@ -31,7 +31,7 @@ pub mod mode {
     pub const SOCK: u16 = 0o140_000;
 }
 
-/// Flags of `chflags` that change what may be done to a file.
+/// Flags of `chflags` that restrict changes of a file.
 #[allow(missing_docs)]
 pub mod flags {
     pub const UF_NODUMP: u32 = 0x0000_0001;
@@ -52,11 +52,11 @@ pub mod flags {
     pub const USER_SETTABLE: u32 = 0x0000_ffff;
 }
 
-/// Where the hash is in UFS2's inode.
+/// Offset of the hash in UFS2's inode.
 const CKHASH_AT: usize = 244;
 
-/// A moment: seconds since 1970 and nanoseconds. A stored count of nanoseconds that is none reads as 0. UFS1 stores
-/// unsigned 32-bit seconds, as FreeBSD does since 2024: a moment outside 1970 to 2106 becomes the nearest that is in.
+/// A time: seconds since 1970 and nanoseconds. An invalid stored count of nanoseconds reads as 0. UFS1 stores unsigned
+/// 32-bit seconds, as FreeBSD does since 2024: a time outside 1970 to 2106 becomes the nearest one inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct Timestamp {
     /// Seconds since 1970; negative before.
@@ -109,24 +109,24 @@ pub struct Dinode {
     pub modrev: u64,
     /// FreeBSD: next of the unlinked inodes, or depth of a directory.
     pub freelink: u32,
-    /// Block size of this inode, which no system uses.
+    /// Block size of this inode, which is not used by any system.
     pub blksize: u32,
-    /// Flags of a kernel, which no system uses.
+    /// Flags of a kernel, which are not used by any system.
     pub kernflags: u32,
 }
 
 impl Dinode {
-    /// Decodes inode `ino` from the start of `bytes`, without a look at what it says: [`Dinode::check`] does that.
+    /// Decodes inode `ino` from the start of `bytes`, without checking its contents: [`Dinode::check`] does that.
     ///
     /// # Errors
-    /// A wrong check hash, where inodes carry one; too few bytes.
+    /// A wrong check hash, if inodes have one; too few bytes.
     pub fn decode(bytes: &[u8], g: &Geometry, ino: Ino) -> Result<Dinode, Corrupt> {
         let short = || Corrupt::cut_short(Structure::Inode(ino), bytes.len());
         match g.format {
             Format::Ufs1 => Ok(Dinode::from_ufs1(&RawDinode1::load(bytes, g.endian).ok_or_else(short)?, g)),
             Format::Ufs2 => {
                 let raw = RawDinode2::load(bytes, g.endian).ok_or_else(short)?;
-                // A free inode keeps whatever hash it had.
+                // A free inode keeps its old hash.
                 if g.inode_hash && raw.mode != 0 {
                     let all = bytes.get(..RawDinode2::SIZE).ok_or_else(short)?;
                     let right = hash::check_hash_without(all, CKHASH_AT);
@@ -141,8 +141,8 @@ impl Dinode {
         }
     }
 
-    /// Computes the check hash of the inode in `bytes` (UFS2), or clears it on a volume without; nothing else
-    /// changes. A free inode has none that counts. `None`, and nothing done, where `bytes` are fewer than an inode's.
+    /// Computes the check hash of the inode in `bytes` (UFS2), or clears it on a volume without; nothing else changes.
+    /// The hash of a free inode is ignored. `None`, without a change, if `bytes` are shorter than an inode.
     pub fn rehash(bytes: &mut [u8], g: &Geometry) -> Option<()> {
         let bytes = bytes.get_mut(..RawDinode2::SIZE)?;
         let in_use = g.endian.get_u16(bytes, 0)? != 0;
@@ -180,7 +180,7 @@ impl Dinode {
         self.kind() == mode::LNK && self.size < g.maxsymlinklen.into()
     }
 
-    /// `true` for a file whose pointers lead to blocks: a regular file, a directory, or a long symbolic link.
+    /// `true` for a file whose pointers refer to blocks: a regular file, a directory, or a long symbolic link.
     pub fn has_blocks(&self, g: &Geometry) -> bool {
         match self.kind() {
             mode::REG | mode::DIR => true,
@@ -189,7 +189,7 @@ impl Dinode {
         }
     }
 
-    /// The text of a short symbolic link, with its length; `None` where the link is not short.
+    /// The text of a short symbolic link, with its length; `None` if the link is not short.
     pub fn short_link(&self, g: &Geometry) -> Option<ShortLink> {
         if !self.is_short_link(g) {
             return None;
@@ -201,8 +201,8 @@ impl Dinode {
         Some(link)
     }
 
-    /// Puts the text of a short symbolic link where the pointers are, and sets the size. `None`, and nothing changed,
-    /// where it is too long to be short.
+    /// Stores the text of a short symbolic link in place of the pointers, and sets the size. `None`, without a change,
+    /// if it is too long to be short.
     pub fn set_short_link(&mut self, g: &Geometry, text: &[u8]) -> Option<()> {
         if text.len() >= index(g.maxsymlinklen) {
             return None;
@@ -217,19 +217,19 @@ impl Dinode {
         Some(())
     }
 
-    /// The number of a device, as the volume stores it; [`linux_rdev`] translates it.
+    /// The device number, as the volume stores it; [`linux_rdev`] translates it.
     pub fn rdev(&self) -> u64 {
         let [first, ..] = self.db;
         first.0
     }
 
-    /// Stores the number of a device.
+    /// Stores the device number.
     pub fn set_rdev(&mut self, rdev: u64) {
         let [first, ..] = &mut self.db;
         *first = FragNo(rdev);
     }
 
-    /// A free inode that has never been used, with a generation for its first user.
+    /// A free inode that has never been used, with the generation for its first use.
     pub fn free(generation: u32) -> Dinode {
         Dinode { gen_: generation, ..Dinode::default() }
     }

@@ -1,12 +1,12 @@
-//! Numbers of devices: Linux's encoding against that of the system whose volume it is.
+//! Device numbers: conversion between Linux's encoding and that of the volume's system.
 //!
-//! UFS1 has 32 bits for them, UFS2 has 64. FreeBSD keeps the low 8 bits of the major number at bit 8 and its high 24
-//! at bit 40, the second byte of the minor at bit 32; its oldest form, 16 bits, is the same. NetBSD has 12 bits of major
+//! UFS1 has 32 bits for them, UFS2 has 64. FreeBSD keeps the low 8 bits of the major number at bit 8 and its high 24 at
+//! bit 40, the second byte of the minor at bit 32; its oldest form, 16 bits, is the same. NetBSD has 12 bits of major
 //! at bit 8 and 20 of minor around them.
 
 use crate::{Dialect, Format, Geometry};
 
-/// What Linux calls a stored device number.
+/// Linux's number for a stored device number.
 pub fn linux_rdev(g: &Geometry, stored: u64) -> u64 {
     let (major, minor) = match g.dialect {
         Dialect::FreeBsd if g.format == Format::Ufs2 => {
@@ -18,7 +18,7 @@ pub fn linux_rdev(g: &Geometry, stored: u64) -> u64 {
     (minor & 0xff) | (major & 0xfff) << 8 | (minor & !0xff) << 12 | (major & !0xfff) << 32
 }
 
-/// What the volume stores for Linux's number; `None` where the volume cannot express it.
+/// The stored number for Linux's number; `None` if the volume cannot express it.
 pub fn volume_rdev(g: &Geometry, linux: u64) -> Option<u64> {
     let major = (linux >> 8 & 0xfff) | (linux >> 32 & 0xffff_f000);
     let minor = (linux & 0xff) | (linux >> 12 & 0xffff_ff00);
@@ -28,7 +28,7 @@ pub fn volume_rdev(g: &Geometry, linux: u64) -> Option<u64> {
         }
         _ => (major & 0xfff) << 8 | (minor & 0xf_ff00) << 12 | (minor & 0xff),
     };
-    // What was cut off shows on the way back.
+    // Bits that were cut off are detected by the conversion back.
     let fits = g.format == Format::Ufs2 || stored <= u32::MAX.into();
     (fits && linux_rdev(g, stored) == linux).then_some(stored)
 }

@@ -1,12 +1,12 @@
-//! Changes of entries in place. The caller has walked the block and knows where its entries are.
+//! Changes directory entries in place. The caller has walked the block and knows where its entries are.
 //!
-//! Each returns `None`, and changes nothing, where the bytes do not allow it.
+//! Each function returns `None`, and changes nothing, if the bytes do not allow the change.
 
 use super::{DirFormat, HEADER, MAX_NAME, entries, min_reclen};
 use crate::Ino;
 
 /// Writes an entry of `reclen` bytes at byte `at`: header, name, and zeros up to the next multiple of 4 (D2). The bytes
-/// behind that, up to `reclen`, stay as they are.
+/// after that, up to `reclen`, are not changed.
 pub fn write(
     bytes: &mut [u8],
     at: usize,
@@ -27,7 +27,7 @@ pub fn write(
     Some(())
 }
 
-/// `true` when `reclen` bytes from `at` on are within one directory block.
+/// `true` if `reclen` bytes from `at` on are within one directory block.
 fn inside(bytes: &[u8], at: usize, reclen: u16, format: DirFormat) -> bool {
     let within = at.checked_rem(format.block).unwrap_or(usize::MAX);
     let ends = at.checked_add(reclen.into()).is_some_and(|end| end <= bytes.len());
@@ -44,7 +44,8 @@ fn header(entry: &mut [u8], format: DirFormat, ino: Ino, reclen: u16, kind: u8, 
     Some(())
 }
 
-/// Changes the length of the entry at `at`: when it gives up what it does not need, or takes over what follows it.
+/// Changes the length of the entry at `at`: when it releases bytes that it does not need, or absorbs the entry after
+/// it.
 pub fn set_reclen(bytes: &mut [u8], at: usize, format: DirFormat, reclen: u16) -> Option<()> {
     if !inside(bytes, at, reclen, format) {
         return None;
@@ -52,9 +53,9 @@ pub fn set_reclen(bytes: &mut [u8], at: usize, format: DirFormat, reclen: u16) -
     format.endian.put_u16(bytes, at.checked_add(4)?, reclen)
 }
 
-/// Makes the entry at `at` mean another file: a rename over a name, or a new `..`.
+/// Makes the entry at `at` refer to another file: a rename over a name, or a new `..`.
 pub fn set_inode(bytes: &mut [u8], at: usize, format: DirFormat, ino: Ino, kind: u8) -> Option<()> {
-    // Both bytes must be there before one of them changes.
+    // Both fields must be within `bytes` before one of them changes.
     bytes.get(at..at.checked_add(HEADER)?)?;
     format.endian.put_u32(bytes, at, ino.0)?;
     if !format.old {
@@ -63,14 +64,14 @@ pub fn set_inode(bytes: &mut [u8], at: usize, format: DirFormat, ino: Ino, kind:
     Some(())
 }
 
-/// The type in the entry at `at`; 0 where entries have none, or there is no entry.
+/// The type in the entry at `at`; 0 if entries have none, or if there is no entry.
 pub fn kind_at(bytes: &[u8], at: usize, format: DirFormat) -> u8 {
     let kind = if format.old { None } else { at.checked_add(6).and_then(|at| bytes.get(at)) };
     kind.copied().unwrap_or(0)
 }
 
-/// Removes the entry at `at`. `before` is the entry before it in the same directory block, if there is one, and takes
-/// its bytes over; else it stays as an unused entry (D3). Name, type and inode are zeroed.
+/// Removes the entry at `at`. `before` is the entry before it in the same directory block, if there is one, and absorbs
+/// its bytes; otherwise it stays as an unused entry (D3). Name, type and inode are zeroed.
 pub fn clear(bytes: &mut [u8], at: usize, before: Option<usize>, format: DirFormat) -> Option<()> {
     let e = format.endian;
     let reclen = e.get_u16(bytes, at.checked_add(4)?)?;
@@ -97,11 +98,11 @@ pub fn clear(bytes: &mut [u8], at: usize, before: Option<usize>, format: DirForm
     }
 }
 
-/// Moves the entries of the directory block `block` (its own bytes only) to its front, from the entry at `from` on, each
-/// as short as it can be and the last with what is left. Tells each that moved: where it was, and where it is now. An
-/// unused one vanishes, unless nothing else is left of the block.
+/// Moves the entries of the directory block `block` (its own bytes only) to its front, from the entry at `from` on,
+/// each with its minimal length and the last with the rest. Calls `moved` for each entry that moved, with its old and
+/// new offset. An unused entry is removed, unless the block has no other.
 ///
-/// Returns where the last entry starts, or `None`, with nothing changed, for a block that is damaged.
+/// Returns the offset of the last entry, or `None`, with nothing changed, for a damaged block.
 pub fn compact(block: &mut [u8], from: usize, format: DirFormat, mut moved: impl FnMut(usize, usize)) -> Option<usize> {
     let mut packed = block.to_vec();
     let (mut last, mut end) = (from, from);
@@ -121,7 +122,7 @@ pub fn compact(block: &mut [u8], from: usize, format: DirFormat, mut moved: impl
         (last, end) = (end, stop);
     }
     if end == from {
-        // Nothing used: what is left is one unused entry.
+        // No entry in use: the rest is one unused entry.
         packed.get_mut(from..from.checked_add(HEADER)?)?.fill(0);
     }
     packed.get_mut(end.max(from.checked_add(HEADER)?)..)?.fill(0);

@@ -17,7 +17,7 @@ impl Geometry {
         FragNo(u64::from(self.fpg).saturating_mul(c.0.into()))
     }
 
-    /// From where the regions of a group are counted: `cgbase`, but for UFS1's rotational offset.
+    /// The fragment from which the regions of a group are counted: `cgbase` plus UFS1's rotational offset.
     #[inline]
     pub fn cgstart(&self, c: Cgx) -> FragNo {
         let turn = u64::from(c.0 & !self.cgmask);
@@ -39,17 +39,17 @@ impl Geometry {
         self.cgstart(c).plus(self.iblkno)
     }
 
-    /// The first fragment behind the inodes of a group.
+    /// The first fragment after the inodes of a group.
     pub fn cgdmin(&self, c: Cgx) -> FragNo {
         self.cgstart(c).plus(self.dblkno)
     }
 
-    /// The first fragment behind what a group keeps for metadata.
+    /// The first fragment after the metadata area of a group.
     pub fn cgdata(&self, c: Cgx) -> FragNo {
         self.cgdmin(c).plus(self.metaspace)
     }
 
-    /// Fragments of a group: all have `fpg`, the last perhaps fewer. 0 for a group that there is not.
+    /// Fragments of a group: all have `fpg`, the last may have fewer. 0 for a group that does not exist.
     pub fn cg_ndblk(&self, c: Cgx) -> u32 {
         low32(self.size.saturating_sub(self.cgbase(c).0)).min(self.fpg)
     }
@@ -96,13 +96,13 @@ impl Geometry {
         ino.0 & self.inopb.saturating_sub(1)
     }
 
-    /// Where an inode is: its block, and the byte within that.
+    /// The place of an inode: its block, and the byte within it.
     #[inline]
     pub fn inode_at(&self, ino: Ino) -> (FragNo, usize) {
         (self.ino_to_fsba(ino), index(self.ino_to_fsbo(ino).saturating_mul(self.dinode_size)))
     }
 
-    /// Inodes of the volume, the two that are never used included.
+    /// Inodes of the volume, including the two that are never used.
     pub fn inodes(&self) -> u64 {
         u64::from(self.ncg).saturating_mul(self.ipg.into())
     }
@@ -155,7 +155,7 @@ impl Geometry {
         FragNo(frag.0.saturating_sub(self.fragnum(frag).into()))
     }
 
-    /// Allocated bytes of block `lbn` of a file of `size` bytes: whole blocks, but for the last one if it is direct.
+    /// Allocated bytes of block `lbn` of a file of `size` bytes: whole blocks, except the last one if it is direct.
     #[inline]
     pub fn blksize(&self, size: u64, lbn: u64) -> u32 {
         if lbn >= 12 || self.lblkno(size) > lbn {
@@ -177,7 +177,7 @@ impl Geometry {
         self.fragnum(frag).saturating_add(n) <= self.frag && self.is_data_run(frag, n)
     }
 
-    /// Whether `n` fragments, of however many blocks, are within one group of the volume and free of metadata.
+    /// Whether `n` fragments, of any number of blocks, are within one group of the volume and free of metadata.
     pub fn is_data_run(&self, frag: FragNo, n: u32) -> bool {
         let end = frag.plus(n);
         if frag.is_hole() || n == 0 || end.0 > self.size {
@@ -214,7 +214,7 @@ impl Geometry {
         }))
     }
 
-    /// Stores pointer `i` of an indirect block; `None`, and nothing stored, where it does not fit.
+    /// Stores pointer `i` of an indirect block; `None`, and nothing stored, if it is beyond the block's end.
     #[inline]
     pub fn put_pointer(&self, block: &mut [u8], i: u32, to: FragNo) -> Option<()> {
         let at = index(i).checked_mul(self.pointer_size())?;

@@ -1,9 +1,8 @@
-//! From the number of a block in a file to the pointers that lead there, and the numbers by which indirect blocks are
-//! known.
+//! Maps the number of a block in a file to the pointers that lead to it, and defines the numbers of indirect blocks.
 //!
-//! An indirect block has a negative number, made from the lowest block that it leads to: that negated for one that
-//! points to data, less 1 for one that points to those, less 2 above that. So a cache and a journal can name any block
-//! of a file by inode and number.
+//! An indirect block has a negative number, derived from the lowest block that it leads to: the negated number of that
+//! block for an indirect block that points to data, less 1 for one that points to those, less 2 for the level above. So
+//! a cache and a journal can identify any block of a file by inode and number.
 
 use super::Geometry;
 use crate::Lbn;
@@ -17,7 +16,7 @@ pub enum Root {
     Indirect(usize),
 }
 
-/// The way from an inode to a block.
+/// The path from an inode to a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BlockPath {
     /// The pointer in the inode.
@@ -28,25 +27,26 @@ pub struct BlockPath {
 }
 
 impl BlockPath {
-    /// Indirect blocks on the way: 0 to 3.
+    /// Indirect blocks on the path: 0 to 3.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// Each indirect block on the way, from the inode on: its number, and the index of the pointer to follow in it.
+    /// Each indirect block on the path, from the inode on: its number, and the index of the pointer to follow in it.
     pub fn indirects(&self) -> impl DoubleEndedIterator<Item = (Lbn, u32)> + ExactSizeIterator + '_ {
         self.names.iter().copied().zip(self.steps.iter().copied()).take(self.depth)
     }
 }
 
 impl Geometry {
-    /// Blocks that one pointer leads to: 1 for one to data, `nindir` for one to a single indirect block, and so on.
+    /// Blocks that one pointer leads to: 1 for a pointer to data, `nindir` for one to a single indirect block, and so
+    /// on.
     pub fn span(&self, level: usize) -> u64 {
         let n = u64::from(self.nindir);
         (0..level).fold(1, |span, _| n.saturating_mul(span))
     }
 
-    /// The way to block `lbn` of a file; `None` for one that no pointer reaches.
+    /// The path to block `lbn` of a file; `None` if no pointer reaches it.
     pub fn path(&self, lbn: Lbn) -> Option<BlockPath> {
         let lbn = u64::try_from(lbn.0).ok()?;
         let mut path = BlockPath { root: Root::Direct(0), depth: 0, steps: [0; 3], names: [Lbn(0); 3] };
@@ -82,8 +82,8 @@ impl Geometry {
         Lbn(i64::try_from(before).unwrap_or(i64::MAX).saturating_neg().saturating_sub(depth))
     }
 
-    /// The number of child `i` of indirect block `name`, whose pointers each lead to `span(below)` blocks. For `below`
-    /// of 0 the child is data, and its number positive.
+    /// The number of child `i` of indirect block `name`, whose pointers each lead to `span(below)` blocks. With `below`
+    /// 0 the child is data, and its number positive.
     pub fn indirect_child(&self, name: Lbn, below: usize, i: u32) -> Lbn {
         if below == 0 {
             return Lbn(name.0.saturating_neg().saturating_add(i.into()));
@@ -92,8 +92,8 @@ impl Geometry {
         Lbn(name.0.saturating_add(1).saturating_sub(before))
     }
 
-    /// How many indirect blocks lie between block `name` and data: 0 for a single indirect block, 1 for a double, 2 for
-    /// a triple. `None` for a number that no indirect block has.
+    /// How many indirect blocks are between block `name` and data: 0 for a single indirect block, 1 for a double, 2 for
+    /// a triple. `None` for a number that is not an indirect block's.
     pub fn indirect_level(name: Lbn) -> Option<usize> {
         if name.0 > -12 {
             return None;

@@ -1,8 +1,8 @@
 //! BSD disklabel: up to 22 lettered partitions, in sector 1 of a slice or of the whole disk, in either byte order.
 //!
 //! Offsets: NetBSD and OpenBSD count from the start of the disk. FreeBSD counts from the slice, or from an origin of
-//! its own that partition `c` (the whole slice) reveals; both give the right place once `c`'s offset is taken off.
-//! OpenBSD's version 1 keeps 16 more bits of each offset and size where the others keep a fragment size.
+//! its own, which is the offset of partition `c` (the whole slice); both give the right place once `c`'s offset is
+//! subtracted. OpenBSD's version 1 stores 16 more bits of each offset and size where the others store a fragment size.
 
 use super::{Extent, Source};
 use std::io;
@@ -14,13 +14,13 @@ const PARTITION_BYTES: usize = 16;
 /// As many as fit in a sector after the header.
 const LETTERS_MAX: usize = (LABEL_BYTES - PARTITIONS) / PARTITION_BYTES;
 
-/// What a label sits in.
+/// What contains a label.
 pub(super) struct Holder {
     /// The slice's name, empty for the whole disk.
     pub(super) name: String,
     /// First byte of the slice.
     pub(super) start: u64,
-    /// Offsets count from the slice (FreeBSD) and not from the disk.
+    /// Offsets are relative to the slice (FreeBSD) and not to the disk.
     pub(super) relative: bool,
 }
 
@@ -31,7 +31,7 @@ impl Holder {
     }
 }
 
-/// A label with its byte order decided.
+/// A label whose byte order is known.
 struct Label {
     bytes: Vec<u8>,
     big_endian: bool,
@@ -91,7 +91,7 @@ fn list(source: &mut Source<'_, '_>, holder: &Holder, label: &Label, sector: u64
         if size == 0 || kind == 0 {
             continue;
         }
-        // An offset before the origin cannot be in the slice; the far end of the disk makes `add` refuse it.
+        // An offset before the origin cannot be in the slice; the value beyond the disk makes `add` refuse it.
         let start = offset.checked_sub(origin).and_then(|offset| base.checked_add(offset)).unwrap_or(u64::MAX);
         let extent = Extent { start, count: size, sector };
         source.add(format!("{}{letter}", holder.name), extent, kind_name(kind), String::new());

@@ -1,19 +1,19 @@
 //! GPT: a header in sector 1 with an array of entries, and a copy of both at the end of the disk.
 //!
-//! The header and the array carry a CRC-32 each. Both must match before any entry is believed; if the primary fails,
-//! the backup in the last sector is tried. Sectors of 512 and 4096 bytes are told apart by where the header is.
+//! The header and the array have a CRC-32 each. Both must match before any entry is used; if the primary fails, the
+//! backup in the last sector is tried. The place of the header tells sectors of 512 and 4096 bytes apart.
 
 use super::{Extent, Source, disklabel, le16, le32, le64};
 use std::io;
 
 const SIGNATURE: &[u8] = b"EFI PART";
-/// Larger entry arrays do not exist; reading one would only cost memory.
+/// Larger entry arrays do not exist; reading one would only waste memory.
 const ARRAY_BYTES_MAX: u64 = 1 << 20;
 
 /// Type of a partition that holds a BSD disklabel.
 const FREEBSD_LABEL: &str = "516e7cb4-6ecf-11d6-8ff8-00022d09712b";
 
-/// Finds the partitions of a GPT; `false` if the disk has none that is whole.
+/// Finds the partitions of a GPT; `false` if the disk has no intact one.
 pub(super) fn scan(source: &mut Source<'_, '_>) -> io::Result<bool> {
     for sector in [512, 4096] {
         let last = (source.size / sector).saturating_sub(1);
@@ -27,7 +27,7 @@ pub(super) fn scan(source: &mut Source<'_, '_>) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The entry array of the header in sector `at`, if both are whole.
+/// The entry array of the header in sector `at`, if both are intact.
 fn entries(source: &mut Source<'_, '_>, at: u64, sector: u64) -> io::Result<Option<(Vec<u8>, usize)>> {
     let Some(header) = source.bytes(at.saturating_mul(sector), 512)? else { return Ok(None) };
     let header_bytes = le32(&header, 12) as usize;
@@ -73,7 +73,7 @@ fn label(entry: &[u8]) -> String {
     char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
-/// A GUID as it is printed: the first three groups are little-endian integers, the rest are bytes.
+/// A GUID as text: the first three groups are little-endian integers, the rest are bytes.
 fn guid(b: &[u8]) -> String {
     let tail: String = b[10..16].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{:08x}-{:04x}-{:04x}-{:02x}{:02x}-{tail}", le32(b, 0), le16(b, 4), le16(b, 6), b[8], b[9])
@@ -115,7 +115,7 @@ const CRC32_TABLE: [u32; 256] = {
     table
 };
 
-/// CRC-32 of IEEE 802.3, which UEFI names; not the CRC-32C of the check hashes.
+/// CRC-32 of IEEE 802.3, as UEFI requires; not the CRC-32C of the check hashes.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, &byte| crc >> 8 ^ CRC32_TABLE[usize::from(crc as u8 ^ byte)])
 }

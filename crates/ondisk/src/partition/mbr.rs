@@ -1,7 +1,7 @@
 //! MBR: four primary entries in sector 0, and a chain of extended boot records with one logical entry each.
 //!
-//! Logical entries count from 5. The chain is refused where it returns to a sector that it has passed: such a loop is
-//! the cheapest way to hang a parser.
+//! Logical entries are numbered from 5. The chain is refused if it returns to a sector already visited: such a loop is
+//! the simplest way to hang a parser.
 
 use super::{Extent, Source, disklabel, le16, le32};
 use std::io;
@@ -15,7 +15,7 @@ struct Entry {
     count: u64,
 }
 
-/// Finds the slices of an MBR, and their disklabels; `false` if sector 0 holds no MBR.
+/// Finds the slices of an MBR, and their disklabels; `false` if sector 0 is not an MBR.
 pub(super) fn scan(source: &mut Source<'_, '_>, sector: u64) -> io::Result<bool> {
     let Some(primary) = entries(source, 0)? else { return Ok(false) };
     let mut found = false;
@@ -30,8 +30,8 @@ pub(super) fn scan(source: &mut Source<'_, '_>, sector: u64) -> io::Result<bool>
     Ok(found)
 }
 
-/// The four entries of the boot record at byte `at`. A boot sector of another file system ends with the same
-/// signature; its code gives itself away in the status bytes, which are 0 or 0x80 in a table.
+/// The four entries of the boot record at byte `at`. A boot sector of another file system ends with the same signature;
+/// it is recognised by its code in the status bytes, which are 0 or 0x80 in a table.
 fn entries(source: &mut Source<'_, '_>, at: u64) -> io::Result<Option<Vec<Entry>>> {
     let Some(record) = source.bytes(at, 512)? else { return Ok(None) };
     if le16(&record, 510) != SIGNATURE {
@@ -74,7 +74,7 @@ fn slice(source: &mut Source<'_, '_>, number: u32, entry: &Entry, sector: u64) -
     let extent = Extent { start: entry.start, count: entry.count, sector };
     let range = source.add(name.clone(), extent, kind_name(entry.kind), String::new());
     if let Some((start, _)) = range.filter(|_| matches!(entry.kind, 0xa5 | 0xa6 | 0xa9)) {
-        // FreeBSD counts from the slice's start, or from where partition `c` says; the others from the disk's.
+        // FreeBSD's offsets are relative to the slice's start, or to partition `c`'s offset; the others' to the disk.
         disklabel::scan(source, &disklabel::Holder { name, start, relative: entry.kind == 0xa5 })?;
     }
     Ok(())

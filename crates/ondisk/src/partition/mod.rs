@@ -21,7 +21,7 @@ pub use select::{NoSuchPartition, Select, SelectError, select};
 /// The most partitions that a list can hold; real tables hold far fewer.
 pub const MAX_PARTITIONS: usize = 256;
 
-/// Reads bytes of the disk at a byte offset; asked only for ranges inside the disk.
+/// Reads bytes of the disk at a byte offset; called only for ranges inside the disk.
 pub type ReadAt<'a> = &'a mut dyn FnMut(u64, &mut [u8]) -> io::Result<()>;
 
 /// One byte range of a disk that a partition table names.
@@ -33,22 +33,22 @@ pub struct Partition {
     pub start: u64,
     /// Length in bytes, never 0.
     pub len: u64,
-    /// What the table says the partition holds, in words.
+    /// The type of the partition as given by the table, as text.
     pub kind: String,
     /// The GPT name, empty where the table has none.
     pub label: String,
 }
 
-/// A partition that the table names but that cannot be used.
+/// A partition in the table that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// As in [`Partition::name`].
     pub name: String,
-    /// Why, with the value that is wrong.
+    /// The reason, with the wrong value.
     pub reason: String,
 }
 
-/// What the tables of one disk say.
+/// The contents of the tables of one disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     /// Usable partitions, in table order; a slice comes before the partitions of its disklabel.
@@ -57,14 +57,14 @@ pub struct Table {
     pub refused: Vec<Refused>,
 }
 
-/// A byte range that is still in sectors, as tables store it.
+/// A range in sectors, as tables store it.
 struct Extent {
     start: u64,
     count: u64,
     sector: u64,
 }
 
-/// A disk as the parsers see it: reads are checked against its size, so no table value can reach past the end.
+/// A disk for the parsers: reads are checked against its size, so no table value can reach past the end.
 struct Source<'a, 'b> {
     read: ReadAt<'a>,
     size: u64,
@@ -72,7 +72,7 @@ struct Source<'a, 'b> {
 }
 
 impl Source<'_, '_> {
-    /// Reads `len` bytes at `offset`, or `None` where the disk ends before that.
+    /// Reads `len` bytes at `offset`, or `None` if the disk ends before that.
     fn bytes(&mut self, offset: u64, len: usize) -> io::Result<Option<Vec<u8>>> {
         let end = offset.checked_add(len as u64);
         if end.is_none_or(|end| end > self.size) {
@@ -87,7 +87,7 @@ impl Source<'_, '_> {
         self.table.partitions.len() + self.table.refused.len() >= MAX_PARTITIONS
     }
 
-    /// Enters a partition into the list if it lies inside the disk; returns its byte range.
+    /// Adds a partition to the list if it is inside the disk; returns its byte range.
     fn add(&mut self, name: String, extent: Extent, kind: String, label: String) -> Option<(u64, u64)> {
         if self.is_full() {
             return None;
@@ -110,9 +110,9 @@ impl Source<'_, '_> {
     }
 }
 
-/// Reads every partition table of a disk of `size` bytes. `sector` is the disk's sector size; an MBR does not say its
-/// own, while a GPT and a disklabel do and are found with 512 and 4096 bytes alike. A disk without any table gives an
-/// empty list. Fails only where the disk cannot be read.
+/// Reads every partition table of a disk of `size` bytes. `sector` is the disk's sector size; an MBR does not contain
+/// its own, while a GPT and a disklabel do and are found with 512 and 4096 bytes alike. A disk without any table gives
+/// an empty list. Fails only if the disk cannot be read.
 pub fn scan(read: ReadAt<'_>, size: u64, sector: u64) -> io::Result<Table> {
     let mut table = Table::default();
     let mut source = Source { read, size, table: &mut table };
@@ -161,7 +161,7 @@ mod testing {
         table.partitions.iter().map(|p| p.name.as_str()).collect()
     }
 
-    /// Puts extreme values in every 32-bit word of `image` and scans it: the parsers must come back.
+    /// Puts extreme values in every 32-bit word of `image` and scans it: the parsers must return.
     pub(crate) fn scan_with_every_word_damaged(image: &[u8], words: std::ops::Range<usize>, size: u64, sector: u64) {
         for at in words.step_by(4) {
             for value in [0u32, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff] {

@@ -1,8 +1,8 @@
-//! Which partition a user means: the suffix after `@` in an image path.
+//! Selects a partition: the suffix after `@` in an image path.
 //!
-//! `@p2` and `@s2` both mean entry 2, whatever the table's kind: users of different systems say it differently.
-//! `@s1a` (or `@p1a`) is partition `a` of the disklabel in entry 1, `@a` that of a disk without slices, and
-//! `@gpt:LABEL` goes by name.
+//! `@p2` and `@s2` both mean entry 2, whatever the table's kind: users of different systems name it differently. `@s1a`
+//! (or `@p1a`) is partition `a` of the disklabel in entry 1, `@a` that of a disk without slices, and `@gpt:LABEL`
+//! selects by name.
 
 use super::{Partition, Table};
 use std::fmt;
@@ -73,13 +73,14 @@ impl Select {
     fn names(&self, partition: &Partition) -> bool {
         match self {
             Select::Label(label) => partition.label == *label,
-            // The list's own names begin with the kind of table, which a user need not know.
+            // Names in the list begin with the kind of table, which a user need not know.
             _ => partition.name.parse().is_ok_and(|own: Select| own == *self),
         }
     }
 }
 
-/// The partition of `table` that `select` names; an error lists what there is, and what was refused and why.
+/// The partition of `table` that `select` names; an error lists the available partitions, and the refused ones with
+/// reasons.
 pub fn select<'a>(table: &'a Table, select: &Select) -> Result<&'a Partition, NoSuchPartition> {
     let mut matching = table.partitions.iter().filter(|partition| select.names(partition));
     let failure = |problem| NoSuchPartition { problem, wanted: select.to_string(), present: describe(table) };

@@ -1,27 +1,27 @@
-//! A transaction as bytes: numbers of seven bits a byte, so that a small change is a small record.
+//! Encodes a transaction as bytes: numbers with seven bits per byte, so that a small change is a small record.
 
 use super::{Changed, Piece, Transaction, Waiting};
 use crate::num::{index, len64};
 use crate::{FragNo, Ino};
 
 const VERSION: u64 = 1;
-/// What waits.
+/// Kinds of what waits to be freed.
 const BLOCKS: u64 = 0;
 const INODE: u64 = 1;
 const DIRECTORY: u64 = 2;
 
-/// A record that is no transaction (X4).
+/// A record that is not a transaction (X4).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at} of a transaction in the log: {what}")]
 pub struct Undecodable {
-    /// Where in it.
+    /// The position in it.
     pub at: usize,
     /// What is wrong there.
     pub what: &'static str,
 }
 
 impl Transaction {
-    /// Its bytes.
+    /// Encodes the transaction.
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Vec::with_capacity(256);
         put(&mut to, VERSION);
@@ -65,10 +65,10 @@ impl Transaction {
         to
     }
 
-    /// From its bytes.
+    /// Decodes a transaction.
     ///
     /// # Errors
-    /// [`Undecodable`] for anything that [`Transaction::encode`] does not write.
+    /// [`Undecodable`] for anything that [`Transaction::encode`] cannot have written.
     pub fn decode(bytes: &[u8]) -> Result<Transaction, Undecodable> {
         let mut from = Reader { bytes, at: 0 };
         if from.number()? != VERSION {

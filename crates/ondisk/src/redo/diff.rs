@@ -1,13 +1,13 @@
-//! What changed between two states of a block.
+//! The difference between two states of a block.
 
 use super::Piece;
 
-/// Equal bytes between two pieces that cost less than a piece of their own.
+/// Most equal bytes between two differences that are still stored in one piece, because that is shorter.
 const GAP: usize = 6;
 /// Bytes compared at a time.
 const WORD: usize = 32;
 
-/// The pieces of `now` that differ from `before`; the two are of one length.
+/// The pieces of `now` that differ from `before`; both have the same length.
 pub fn differences(before: &[u8], now: &[u8]) -> Vec<Piece> {
     let (mut pieces, mut open): (Vec<Piece>, Option<(usize, usize)>) = (Vec::new(), None);
     let mut differs = |at: usize| {
@@ -30,7 +30,7 @@ pub fn differences(before: &[u8], now: &[u8]) -> Vec<Piece> {
     pieces
 }
 
-/// The pieces of `now` that are not zero.
+/// The non-zero pieces of `now`.
 pub fn pieces_of(now: &[u8]) -> Vec<Piece> {
     differences(&vec![0; now.len()], now)
 }

@@ -1,14 +1,14 @@
-//! What a log of transactions holds: bytes of blocks to be written again, and what still waits to be freed.
+//! The contents of a log of transactions: bytes of blocks to be written again, and what still waits to be freed.
 //!
-//! A transaction is what some calls have changed, all of it: who replays it does everything or nothing. The bytes are
-//! absolute, so that it may be replayed over any mixture of older states of its blocks, twice if need be.
+//! A transaction has all changes of some calls: a replay applies all of it or nothing. The bytes are absolute, so a
+//! transaction may be replayed over any mixture of older states of its blocks, and more than once.
 //!
-//! X1. Transactions are replayed in their order, from one at which the volume lacked nothing of those before it.
-//! X2. The list of what waits to be freed is whole in each transaction, so the last one's alone is carried out: it is
-//!     what the maps do not say yet.
+//! X1. Transactions are replayed in order, starting from one at which the volume had all changes of those before it.
+//! X2. Each transaction has the complete list of what waits to be freed, so only the last one's is carried out: the
+//!     maps do not reflect it yet.
 //! X3. What is on that list has no contents any more. Bytes for it, from its own transaction or an earlier one, are not
 //!     written: once free, the place may have been given to a file, whose contents no log has.
-//! X4. Nothing is trusted that was read: lengths are bounded by what is there, places by the block that they are in.
+//! X4. No input is trusted: lengths are bounded by the bytes that exist, offsets by their block.
 
 mod codec;
 mod diff;
@@ -22,39 +22,39 @@ use crate::{FragNo, Ino};
 
 /// The file of a log, in the root directory.
 pub const FILE: &str = ".ordofs-log";
-/// The flags by which it is known: it is not changed, nor dumped, by whoever has no business with it.
+/// The flags by which the log is recognised: other programs do not change or dump it.
 pub const FLAGS: u32 = crate::suj::FLAGS;
 /// Its mode.
 pub const MODE: u16 = crate::suj::MODE;
 
-/// Some bytes of a block, and where in it they begin.
+/// A part of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// Bytes from the begin of the block.
+    /// Offset in the block, in bytes.
     pub at: u32,
-    /// What they are now.
+    /// The new bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What became of a block.
+/// The changes of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// Where on the volume it lies, in bytes.
+    /// Its place on the volume, in bytes.
     pub at: u64,
     /// Its length in bytes.
     pub len: u32,
-    /// All bytes that no piece has are zero; else they are as they were.
+    /// All bytes outside the pieces are zero; otherwise they are unchanged.
     pub fresh: bool,
-    /// What changed, in the order of the places.
+    /// The changes, in order of offset.
     pub pieces: Vec<Piece>,
 }
 
-/// Something that waits to be freed.
+/// A resource that waits to be freed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waiting {
-    /// Runs of fragments: address and how many.
+    /// Runs of fragments: address and number.
     Blocks(Vec<(FragNo, u32)>),
-    /// An inode's number; of a directory the group counts one less.
+    /// An inode's number; `true` for a directory, which also decrements the group's count of directories.
     Inode(Ino, bool),
 }
 
@@ -63,10 +63,10 @@ pub enum Waiting {
 pub struct Transaction {
     /// Blocks that it changed.
     pub blocks: Vec<Changed>,
-    /// All that waits to be freed (X2).
+    /// Everything that waits to be freed (X2).
     pub waiting: Vec<Waiting>,
-    /// All inodes that have no name: open files, which a crash frees.
+    /// All inodes without a name: open files, which a crash frees.
     pub nameless: Vec<Ino>,
-    /// Places, in bytes, with their lengths, that were written past the log: what it has of them does not count any more.
+    /// Places and lengths, in bytes, that were written without the log: its earlier bytes for them are void.
     pub void: Vec<(u64, u64)>,
 }

@@ -1,4 +1,4 @@
-//! A transaction that is longer than a record of its log: cut into several, of which the last says so.
+//! A transaction that is longer than a record of its log is split into several; the last one is marked.
 
 use super::Undecodable;
 
@@ -15,15 +15,15 @@ pub fn parts(bytes: &[u8], most: usize) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// Puts transactions together again from the records of a log, in their order.
+/// Reassembles transactions from the records of a log, in order.
 #[derive(Debug, Default)]
 pub struct Joined(Vec<u8>);
 
 impl Joined {
-    /// The next record; the bytes of a transaction when it is whole.
+    /// Adds the next record; returns the bytes of a transaction when it is complete.
     ///
     /// # Errors
-    /// What is no record of a transaction.
+    /// A record that is not of a transaction.
     pub fn add(&mut self, record: &[u8]) -> Result<Option<Vec<u8>>, Undecodable> {
         let wrong = Undecodable { at: 0, what: "a record that is no part of one" };
         let (kind, piece) = record.split_first().ok_or_else(|| wrong.clone())?;

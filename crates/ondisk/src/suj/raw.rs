@@ -23,7 +23,7 @@ on_disk! {
 }
 
 on_disk! {
-    /// A link that comes (1) or goes (2).
+    /// A link is added (1) or removed (2).
     pub struct RawReference, 32 bytes {
         /// 1 or 2.
         0 op: u32,
@@ -43,7 +43,7 @@ on_disk! {
 }
 
 on_disk! {
-    /// A block or fragments taken (3) or given back (4).
+    /// A block or fragments are allocated (3) or freed (4).
     pub struct RawBlock, 32 bytes {
         /// 3 or 4.
         0 op: u32,
@@ -63,7 +63,7 @@ on_disk! {
 }
 
 on_disk! {
-    /// An entry that moves within its directory block (5).
+    /// An entry moves within its directory block (5).
     pub struct RawMove, 32 bytes {
         /// 5
         0 op: u32,
@@ -83,7 +83,7 @@ on_disk! {
 }
 
 on_disk! {
-    /// A file that becomes shorter (6), or whose contents are safe (7).
+    /// A file is truncated (6), or its contents are safe (7).
     pub struct RawTruncation, 32 bytes {
         /// 6 or 7.
         0 op: u32,

@@ -1,4 +1,4 @@
-//! A record of the journal, as bytes and as what they mean.
+//! A journal record, decoded and encoded.
 
 use super::{RECORD, RawBlock, RawMove, RawReference, RawTruncation};
 use crate::num::signed64;
@@ -12,7 +12,7 @@ const MVREF: u32 = 5;
 const TRUNC: u32 = 6;
 const SYNC: u32 = 7;
 
-/// A link that comes or goes.
+/// A link that is added or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RefRecord {
     /// The inode whose links change.
@@ -27,7 +27,7 @@ pub struct RefRecord {
     pub diroff: u64,
 }
 
-/// Fragments that an inode takes or gives back.
+/// Fragments that an inode allocates or frees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BlockRecord {
     /// The inode.
@@ -36,7 +36,7 @@ pub struct BlockRecord {
     pub blkno: FragNo,
     /// Which block of the inode; negative for indirect and attribute blocks.
     pub lbn: Lbn,
-    /// Fragments, those from before included.
+    /// Fragments, including those that the inode had before.
     pub frags: u16,
     /// Fragments of these that the inode had before; 0 in a free.
     pub oldfrags: u16,
@@ -55,33 +55,33 @@ pub struct MoveRecord {
     pub newoff: u64,
 }
 
-/// The size of a file that becomes shorter, or whose contents are safe.
+/// The size of a file that is truncated, or whose contents are safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TruncRecord {
     /// The inode.
     pub ino: Ino,
-    /// Bytes afterwards.
+    /// Size of the file afterwards, in bytes.
     pub size: u64,
-    /// Bytes of the attribute area afterwards.
+    /// Size of the attribute area afterwards, in bytes.
     pub extsize: u32,
 }
 
 /// A record of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Record {
-    /// A link is about to come.
+    /// A link is about to be added.
     AddRef(RefRecord),
-    /// A link is about to go.
+    /// A link is about to be removed.
     RemRef(RefRecord),
-    /// Fragments are about to be taken.
+    /// Fragments are about to be allocated.
     NewBlk(BlockRecord),
-    /// Fragments, or all below an indirect block, are about to be given back.
+    /// Fragments, or all below an indirect block, are about to be freed.
     FreeBlk(BlockRecord),
     /// An entry is about to move.
     MvRef(MoveRecord),
-    /// A file is about to become shorter.
+    /// A file is about to be truncated.
     Trunc(TruncRecord),
-    /// A file is safe as it is; a truncation from before is over.
+    /// A file is safe as it is; an earlier truncation has finished.
     Sync(TruncRecord),
 }
 
@@ -94,11 +94,11 @@ fn natural(field: &'static str, n: i64) -> Result<u64, Corrupt> {
 }
 
 impl Record {
-    /// Decodes the record at the start of `bytes`. Says nothing of whether the volume has what it names:
+    /// Decodes the record at the start of `bytes`. Does not check whether what it names exists on the volume:
     /// [`Record::check`] does.
     ///
     /// # Errors
-    /// An unknown kind, a negative number where none can be, fewer bytes than a record.
+    /// An unknown kind, a negative number where none is allowed, fewer bytes than a record.
     pub fn decode(bytes: &[u8], endian: Endian) -> Result<Record, Corrupt> {
         let short = || Corrupt::cut_short(Structure::Journal, bytes.len());
         let op = endian.get_u32(bytes, 0).ok_or_else(short)?;
@@ -131,7 +131,7 @@ impl Record {
         }
     }
 
-    /// Writes the record to the start of `bytes`; `None` where they are fewer than a record.
+    /// Writes the record to the start of `bytes`; `None` if they are shorter than a record.
     pub fn encode(&self, bytes: &mut [u8], endian: Endian) -> Option<()> {
         match *self {
             Record::AddRef(of) => reference(ADDREF, of).store(bytes, endian),
@@ -148,7 +148,7 @@ impl Record {
         }
     }
 
-    /// The inode that it is about.
+    /// The inode that the record concerns.
     pub fn ino(&self) -> Ino {
         match self {
             Record::AddRef(of) | Record::RemRef(of) => of.ino,
@@ -158,10 +158,10 @@ impl Record {
         }
     }
 
-    /// Whether a volume of this geometry has what the record names.
+    /// Checks that what the record names can exist on a volume of this geometry.
     ///
     /// # Errors
-    /// The first field that names what it cannot.
+    /// The first field with an impossible value.
     pub fn check(&self, g: &Geometry) -> Result<(), Corrupt> {
         inode("j_ino", self.ino(), g)?;
         match self {
@@ -199,7 +199,8 @@ impl BlockRecord {
             Some(level) => Lbn(self.lbn.0.saturating_neg().saturating_sub(signed64(crate::num::len64(level)))),
             None => self.lbn,
         };
-        // The path to the lowest block that an indirect block maps leads through it, or it is not one of this format.
+        // The path to the lowest block that an indirect block maps must lead through it; otherwise its number is not of
+        // this format.
         let path = g.path(lowest);
         let named = path.is_some_and(|path| self.lbn == lowest || path.indirects().any(|(name, _)| name == self.lbn));
         if attribute || named {

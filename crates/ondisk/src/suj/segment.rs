@@ -1,21 +1,21 @@
-//! A segment of the journal: records that reach the disk together.
+//! A segment of the journal: records that are written to the disk together.
 
 use super::{RECORD, RawSegment, Record};
 use crate::num::len64;
 use crate::{Corrupt, Endian, Rule, Structure};
 
-/// What the head of a segment says, but for what follows from its records.
+/// The head of a segment, without the fields that follow from its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Segment {
     /// Its number: one more than that of the segment before.
     pub seq: u64,
-    /// The oldest segment that is still needed.
+    /// The oldest segment that was still needed.
     pub oldest: u64,
     /// `fs_mtime` of the session.
     pub time: i64,
 }
 
-/// Records that a sector of `sector` bytes holds beside its head.
+/// Records that fit in a sector of `sector` bytes beside the head.
 pub fn records_per_sector(sector: usize) -> usize {
     (sector / RECORD).saturating_sub(1)
 }
@@ -29,7 +29,7 @@ pub fn sectors_for(records: usize, sector: usize) -> usize {
 /// The bytes of a segment: whole sectors of `sector` bytes, each with the segment's head.
 ///
 /// # Errors
-/// No record, a sector too small for one, or more records than a head can count.
+/// No record, a sector too small for one, or more records than the head can count.
 pub fn lay_out(segment: Segment, records: &[Record], sector: usize, endian: Endian) -> Result<Vec<u8>, Corrupt> {
     let broken = |field, found: usize, rule| Corrupt::new(Structure::Journal, field, len64(found), rule);
     let per = records_per_sector(sector);
@@ -56,10 +56,10 @@ pub fn lay_out(segment: Segment, records: &[Record], sector: usize, endian: Endi
     Ok(bytes)
 }
 
-/// A whole segment in the bytes of an extent.
+/// A complete segment in the bytes of an extent.
 #[derive(Debug, Clone, Copy)]
 pub struct Found<'a> {
-    /// What its head says.
+    /// Its head.
     pub segment: Segment,
     /// Byte of the extent at which it starts.
     pub at: usize,
@@ -70,7 +70,7 @@ pub struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Records that it says it has.
+    /// Number of records according to its head.
     pub fn count(&self) -> usize {
         self.count.into()
     }
@@ -80,10 +80,10 @@ impl<'a> Found<'a> {
         self.bytes.len()
     }
 
-    /// Its records, in their order. What they name is not checked: [`Record::check`].
+    /// Its records, in order. What they name is not checked: [`Record::check`].
     ///
     /// # Errors
-    /// Each record that means nothing; and, once, more records than its sectors hold.
+    /// Each record that cannot be decoded; and, once, a number of records that does not fit in its sectors.
     pub fn records(&self) -> impl Iterator<Item = Result<Record, Corrupt>> + 'a {
         let (endian, count) = (self.endian, usize::from(self.count));
         let sectors = self.bytes.chunks_exact(self.sector.max(1)).len();
@@ -95,19 +95,19 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The segments of session `time` in an extent of the journal, in the order of their places. `sector` is that of the
-/// disk. What is not a whole segment is passed over (J2).
+/// The segments of session `time` in an extent of the journal, in order of place. `sector` is the disk's sector size.
+/// Incomplete segments are skipped (J2).
 pub fn segments(extent: &[u8], sector: usize, time: i64, endian: Endian) -> Segments<'_> {
     Segments { extent, sector: sector.max(RECORD), time, endian, next: 0 }
 }
 
-/// Something in these whole sectors may be of a segment of session `time`, whatever the sectors of the disk are: each
-/// sector of a segment says of which session it is (J2).
+/// Whether these whole sectors may contain a part of a segment of session `time`, whatever the disk's sector size: each
+/// sector of a segment identifies its session (J2).
 pub fn may_hold_segments(bytes: &[u8], time: i64, endian: Endian) -> bool {
     bytes.chunks(SECTOR_MIN).any(|sector| RawSegment::load(sector, endian).is_some_and(|head| head.time == time))
 }
 
-/// The smallest sectors that disks have, in bytes.
+/// The smallest sector size of disks, in bytes.
 const SECTOR_MIN: usize = 512;
 
 /// See [`segments`].
@@ -126,7 +126,7 @@ impl<'a> Segments<'a> {
         RawSegment::load(sector, self.endian)
     }
 
-    /// The segment that starts at byte `at`, or how many sectors of it there are.
+    /// The segment that starts at byte `at`, or how many of its sectors are there.
     fn whole(&self, at: usize, head: &RawSegment) -> Result<Found<'a>, usize> {
         let blocks = usize::from(head.blocks);
         let end = at.saturating_add(blocks.saturating_mul(self.sector));

@@ -1,20 +1,20 @@
-//! What is in force on a volume, and whether this program may write to it.
+//! The features in use on a volume, and whether this program may write to it.
 //!
-//! The systems gave the same bits different meanings, so first it must be guessed whose volume it is.
+//! The systems gave the same bits different meanings, so the volume's system must be guessed first.
 
 use super::fields::{SbFields, flag};
 use super::{MAGIC_UFS2EA, Superblock};
 use crate::Endian;
 use crate::geometry::Format;
 
-/// The system whose reading of the ambiguous fields holds.
+/// The system whose meaning of the ambiguous fields applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// FreeBSD: check hashes, soft updates journal.
     FreeBsd,
     /// NetBSD: write-ahead block log, quotas in inodes; also `makefs`.
     NetBsd,
-    /// OpenBSD: flags at another place.
+    /// OpenBSD: flags in another field.
     OpenBsd,
     /// 4.2BSD, 4.3BSD and 4.4BSD: narrow fields, rotational tables.
     OldBsd,
@@ -35,13 +35,13 @@ impl std::fmt::Display for Dialect {
 }
 
 impl Dialect {
-    /// Guesses from what each system leaves in fields that the others do not use. OpenBSD's flags are moved to where
-    /// the others have them.
+    /// Guesses from what each system leaves in fields that the others do not use. OpenBSD's flags are moved to the
+    /// field that the others use.
     pub(super) fn guess(f: &mut SbFields, format: Format, endian: Endian, wide: bool) -> Dialect {
         if !wide {
             return Dialect::OldBsd;
         }
-        // OpenBSD keeps the time of its last check where FreeBSD keeps the flags: a time after 1987.
+        // OpenBSD stores the time of its last check where FreeBSD stores the flags: a time after 1987.
         let time_for_flags = (0x2000_0000..0x8000_0000).contains(&f.flags);
         if time_for_flags && f.metackhash < 0x100 {
             f.flags = f.metackhash;
@@ -52,7 +52,7 @@ impl Dialect {
         if f.magic == MAGIC_UFS2EA || logged || quota_magic(f, endian) {
             return Dialect::NetBsd;
         }
-        // Where a damaged log of NetBSD's is, FreeBSD has the size of the device.
+        // Where NetBSD has the place of its log, which may be damaged, FreeBSD has the size of the device.
         let sized = f.providersize != 0 && !Wapbl::may_be(f, endian);
         let freebsd = f.metackhash != 0 || f.mtime != 0 || f.sblockactualloc != 0 || sized;
         let home = format == Format::Ufs1 || f.sblockloc == 65536;
@@ -60,36 +60,36 @@ impl Dialect {
     }
 }
 
-/// Where NetBSD's log is.
+/// The place of NetBSD's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wapbl {
-    /// `true` when it lies in the file system, in an inode's blocks; `false` behind it.
+    /// `true` if it is in the file system, in an inode's blocks; `false` if it is after it.
     pub within: bool,
     /// First block, in units of `block_bytes` from the start of the partition.
     pub first_block: u64,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u64,
     /// Bytes of a block of the log.
     pub block_bytes: u64,
-    /// The byte order of these fields. A NetBSD machine of the other order than the volume's swaps every field of the
-    /// superblock but these: they are in the order of the machine that made the log.
+    /// The byte order of these fields. A NetBSD machine with the opposite byte order of the volume swaps every field of
+    /// the superblock except these: they have the byte order of the machine that made the log.
     pub order: Endian,
 }
 
-// NetBSD's journal and quota fields lie where FreeBSD has 64-bit fields and spares.
+// NetBSD's journal and quota fields are where FreeBSD has 64-bit fields and spares.
 impl Wapbl {
-    /// `fs_journal_flags`: make a log, or take it away, at the next mount with one.
+    /// `fs_journal_flags`: create a log, or remove it, at the next mount with logging.
     const FLAGS: u32 = 3;
     /// Bytes of a block of the log: a sector of the disk.
     const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 512..=65536;
 
-    /// The log, in the first order in which its fields make sense. No log makes sense in both: a sector's size that is
-    /// read in the wrong order is no sector's size.
+    /// The log, in the first byte order in which its fields are valid. They are never valid in both: a sector size read
+    /// in the wrong order is not a sector size.
     fn of(f: &SbFields, volume: Endian) -> Option<Wapbl> {
         [volume, volume.other()].into_iter().find_map(|order| Wapbl::read(f, volume, order))
     }
 
-    /// `fs_journal_location`, where version, location and flags are NetBSD's; and the flags.
+    /// `fs_journal_location`, if version, location and flags are NetBSD's; and the flags.
     fn head(f: &SbFields, volume: Endian, order: Endian) -> Option<(u8, u32)> {
         let bytes = volume.i64_bytes(f.unrefs);
         let ([version, location, ..], flags) = (bytes, order.get_u32(&bytes, 4)?);
@@ -108,12 +108,12 @@ impl Wapbl {
         (sector && place).then_some(Wapbl { within: location == 2, first_block, blocks, block_bytes, order })
     }
 
-    /// The fields begin as those of a log.
+    /// Whether the first fields look like those of a log.
     fn may_be(f: &SbFields, volume: Endian) -> bool {
         [volume, volume.other()].into_iter().any(|order| Wapbl::head(f, volume, order).is_some())
     }
 
-    /// `tunefs -l` of NetBSD has asked for a log, which the next mount there makes.
+    /// Whether NetBSD's `tunefs -l` has requested a log, which the next mount there creates.
     fn is_asked_for(f: &SbFields, volume: Endian) -> bool {
         let asked = |order| Wapbl::head(f, volume, order).is_some_and(|(_, flags)| flags != 0);
         asked(volume) || asked(volume.other())
@@ -127,10 +127,10 @@ fn quota_magic(f: &SbFields, endian: Endian) -> bool {
     endian.get_u32(&endian.i64_bytes(third), 0) == Some(Q2_HEAD_MAGIC)
 }
 
-/// What is in force on a volume.
+/// The features in use on a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Features {
-    /// Whose reading of the flags was used.
+    /// The system whose meaning of the flags was used.
     pub dialect: Dialect,
     /// Metadata was ordered with soft updates.
     pub softdep: bool,
@@ -140,9 +140,9 @@ pub struct Features {
     pub gjournal: bool,
     /// Number of snapshots.
     pub snapshots: usize,
-    /// NetBSD's log is in use: set while mounted with it, so a volume at rest with it needs a replay.
+    /// NetBSD's log is in use: set while mounted with it, so an unmounted volume with this flag needs a replay.
     pub wapbl: bool,
-    /// Where NetBSD's log is, if there is one.
+    /// The place of NetBSD's log, if there is one.
     pub wapbl_at: Option<Wapbl>,
     /// NetBSD's quotas in inodes.
     pub quota2: bool,
@@ -158,7 +158,7 @@ pub struct Features {
     pub hashes: bool,
     /// A check found damage that must be repaired before writing.
     pub needs_fsck: bool,
-    /// It was mounted without being clean.
+    /// It was mounted although it was not clean.
     pub unclean: bool,
     /// Files can have extended attributes in their inode.
     pub extattr: bool,
@@ -166,7 +166,7 @@ pub struct Features {
     pub unknown: u32,
 }
 
-/// Why a volume may be read but not written.
+/// Why a volume may be read but not written to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {
@@ -181,34 +181,34 @@ pub enum Refused {
     /// Of a system whose volumes are read only.
     #[error("the volume is of {0}; such volumes are supported for reading only")]
     Dialect(Dialect),
-    /// The log must be replayed.
+    /// NetBSD's log must be replayed.
     #[error("NetBSD's log (WAPBL) is in use on this volume; mount and unmount it there, then try again")]
     Wapbl,
-    /// Copy-on-write obligations.
+    /// Snapshots require copy-on-write.
     #[error("the volume has {0} snapshots, which writing would spoil; remove them on FreeBSD or NetBSD first")]
     Snapshots(usize),
-    /// Quotas would go wrong.
+    /// Quotas would become wrong.
     #[error("the volume has NetBSD quotas in inodes, which would become wrong; switch them off with tunefs -q there")]
     Quota2,
-    /// Counters of open files would go wrong.
+    /// Counters of open files would become wrong.
     #[error("the volume is on a FreeBSD gjournal; take it off with tunefs -J disable first")]
     Gjournal,
-    /// A replay is due.
+    /// The journal must be replayed.
     #[error("FreeBSD's soft updates journal must be replayed first; run fsck")]
     SujPending,
-    /// Damage is known.
+    /// Damage was found and not repaired.
     #[error("a check found damage on this volume; run fsck")]
     NeedsFsck,
     /// New files would lack what they must inherit.
     #[error("the volume has {0}, which new files would lack")]
     Inheritance(&'static str),
-    /// Somebody else's feature.
+    /// A feature of another system.
     #[error("the volume has flags {0:#x} of unknown meaning; it can be read only")]
     UnknownFlags(u32),
 }
 
 impl Superblock {
-    /// What is in force.
+    /// The features in use.
     pub fn features(&self) -> Features {
         let f = &self.fields;
         let has = |bit| f.flags & bit != 0;
@@ -240,7 +240,7 @@ impl Superblock {
         }
     }
 
-    /// Whether this program keeps all of the promises that writing to this volume takes. Says nothing of
+    /// Whether this program keeps all promises that writing to this volume requires. Independent of
     /// [`Superblock::is_clean`].
     ///
     /// # Errors

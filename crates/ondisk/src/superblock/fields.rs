@@ -3,7 +3,8 @@
 use crate::field::on_disk;
 
 on_disk! {
-    /// Every field of a superblock, in the host's order. [`crate::Superblock`] says which of them count on a volume.
+    /// Every field of a superblock, in the host's order. [`crate::Superblock`] knows which of them are valid on a
+    /// volume.
     pub struct SbFields, 1376 bytes {
         /// Historic link of the kernel's list; 0.
         0 firstfield: i32,
@@ -17,9 +18,9 @@ on_disk! {
         16 iblkno: i32,
         /// Fragment, within a group, of the first data after the inodes.
         20 dblkno: i32,
-        /// UFS1: fragments by which the metadata of each group starts later than that of the one before.
+        /// UFS1: fragments by which the metadata of each group starts later than that of the previous one.
         24 old_cgoffset: i32,
-        /// UFS1: how many groups until that starts over, as a mask.
+        /// UFS1: number of groups after which that starts over, as a mask.
         28 old_cgmask: i32,
         /// UFS1: copy of `time`.
         32 old_time: i32,
@@ -35,7 +36,7 @@ on_disk! {
         52 fsize: i32,
         /// Fragments of a block.
         56 frag: i32,
-        /// Percent of the data space kept for the privileged.
+        /// Percent of the data space reserved for privileged callers.
         60 minfree: i32,
         /// UFS1: milliseconds to service an interrupt and start the next transfer.
         64 old_rotdelay: i32,
@@ -51,7 +52,7 @@ on_disk! {
         84 fshift: i32,
         /// Most blocks in one transfer.
         88 maxcontig: i32,
-        /// Most blocks of one file in a group before it moves on.
+        /// Most blocks of one file in a group before the file continues in another.
         92 maxbpg: i32,
         /// log2 of `frag`.
         96 fragshift: i32,
@@ -67,7 +68,7 @@ on_disk! {
         120 inopb: u32,
         /// UFS1: sectors in a fragment.
         124 old_nspf: i32,
-        /// What the allocator spares: 0 time, 1 space.
+        /// What the allocator optimises: 0 time, 1 space.
         128 optim: i32,
         /// UFS1: sectors of a track, spares included.
         132 old_npsect: i32,
@@ -101,13 +102,13 @@ on_disk! {
         192 old_cstotal: [i32; 4],
         /// Changed in memory; 0 on disk.
         208 fmod: i8,
-        /// 1 after an orderly unmount.
+        /// 1 after a clean unmount.
         209 clean: i8,
-        /// Mounted read-only, in memory; no meaning on disk.
+        /// Mounted read-only, in memory; ignored on disk.
         210 ronly: i8,
-        /// Flags before they moved to `flags`; 0x80 says that they have.
+        /// Flags before they moved to `flags`; 0x80 means that they have moved.
         211 old_flags: u8,
-        /// Where it was mounted last, padded with NULs.
+        /// The last mount point, padded with NULs.
         212 fsmnt: [u8; 468],
         /// Label, padded with NULs.
         680 volname: [u8; 32],
@@ -121,19 +122,19 @@ on_disk! {
         728 ocsp: [u8; 128],
         /// UFS1: cylinders after which the rotational tables start over; 0 without tables.
         856 old_cpc: i32,
-        /// Equal to `bsize` where the 64-bit fields below hold.
+        /// Equal to `bsize` if the 64-bit fields below are valid.
         860 maxbsize: i32,
         /// FreeBSD: unreferenced inodes (gjournal). NetBSD: journal version, location and flags.
         864 unrefs: i64,
-        /// FreeBSD: fragments of the device. NetBSD: where the journal is.
+        /// FreeBSD: fragments of the device. NetBSD: place of the journal.
         872 providersize: i64,
-        /// FreeBSD: fragments at the start of each data area kept for metadata. NetBSD: length of the journal.
+        /// FreeBSD: fragments at the start of each data area reserved for metadata. NetBSD: length of the journal.
         880 metaspace: i64,
         /// FreeBSD: 0. NetBSD: rest of the journal's place, then the quota.
         888 sparecon64: [i64; 13],
-        /// FreeBSD: byte at which this copy is, or 0.
+        /// FreeBSD: byte offset of this copy, or 0.
         992 sblockactualloc: i64,
-        /// Byte at which the primary superblock is.
+        /// Byte offset of the primary superblock.
         1000 sblockloc: i64,
         /// Directories.
         1008 cs_ndir: i64,
@@ -147,7 +148,7 @@ on_disk! {
         1040 cs_numclusters: i64,
         /// 0
         1048 cs_spare: [i64; 3],
-        /// When the superblock was written last, in seconds.
+        /// When the superblock was last written, in seconds.
         1072 time: i64,
         /// Fragments of the volume.
         1080 size: i64,
@@ -155,9 +156,9 @@ on_disk! {
         1088 dsize: i64,
         /// Fragment at which the summary array starts.
         1096 csaddr: i64,
-        /// Sectors whose freeing is on its way to the disk.
+        /// Sectors that are being freed, not yet on disk.
         1104 pendingblocks: i64,
-        /// Inodes whose freeing is on its way to the disk.
+        /// Inodes that are being freed, not yet on disk.
         1112 pendinginodes: u32,
         /// Inodes of the snapshots, oldest first, then zeros.
         1116 snapinum: [u32; 20],
@@ -167,15 +168,15 @@ on_disk! {
         1200 avgfpdir: u32,
         /// 0
         1204 save_cgsize: i32,
-        /// FreeBSD: when it was mounted for writing or checked last.
+        /// FreeBSD: when it was last mounted for writing or checked.
         1208 mtime: i64,
-        /// FreeBSD: first of the inodes without a name that were open.
+        /// FreeBSD: first of the unlinked inodes that were open.
         1216 sujfree: i32,
         /// 0
         1220 sparecon32: [i32; 21],
         /// Check hash of the superblock.
         1304 ckhash: u32,
-        /// FreeBSD: which structures carry check hashes. OpenBSD: the flags.
+        /// FreeBSD: which structures have check hashes. OpenBSD: the flags.
         1308 metackhash: u32,
         /// Flags. OpenBSD: time of the last check.
         1312 flags: u32,
@@ -191,7 +192,7 @@ on_disk! {
         1336 qbmask: i64,
         /// `fsize - 1`
         1344 qfmask: i64,
-        /// 4.4BSD: proves `clean`.
+        /// 4.4BSD: confirms `clean`.
         1352 state: i32,
         /// UFS1: 1 with dynamic rotational tables, -1 with those of 4.2BSD.
         1356 old_postblformat: i32,
@@ -199,12 +200,12 @@ on_disk! {
         1360 old_nrpos: i32,
         /// Historic: places of the rotational tables.
         1364 spare5: [i32; 2],
-        /// Which format this is.
+        /// Magic of the format.
         1372 magic: u32,
     }
 }
 
-/// `fs_flags`, in FreeBSD's meaning; [`crate::Features`] knows where other systems differ.
+/// `fs_flags`, in FreeBSD's meaning; [`crate::Features`] handles the differences of other systems.
 #[allow(missing_docs)]
 pub mod flag {
     pub const UNCLEAN: u32 = 0x01;
@@ -218,7 +219,7 @@ pub mod flag {
     pub const NFS4ACLS: u32 = 0x100;
     pub const METACKHASH: u32 = 0x200;
     pub const TRIM: u32 = 0x400;
-    /// Bits that FreeBSD keeps.
+    /// Bits that FreeBSD preserves.
     pub const SUPPORTED: u32 = 0x00ff_ffff;
     /// NetBSD: write-ahead physical block log.
     pub const NETBSD_WAPBL: u32 = 0x100;
@@ -228,7 +229,7 @@ pub mod flag {
     pub const NETBSD_NFS4ACLS: u32 = 0x800;
 }
 
-/// `fs_metackhash`: which structures carry a check hash.
+/// `fs_metackhash`: which structures have a check hash.
 #[allow(missing_docs)]
 pub mod ck {
     pub const SUPERBLOCK: u32 = 0x01;

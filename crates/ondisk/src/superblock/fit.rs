@@ -1,57 +1,58 @@
-//! For which systems a volume is fit: whose kernel mounts it for writing, and whose fsck finds nothing in it that the
-//! system which made it has put there.
+//! Which systems can use a volume: whose kernel mounts it for writing, and whose fsck finds nothing wrong in it that
+//! the system which made it has put there.
 //!
-//! Said of the superblock alone. What it cannot tell is whether a file has extended attributes, whose blocks NetBSD counts
-//! on its own UFS2 with attributes only. A system of the other byte order may have no eye for the volume either: FreeBSD
-//! reads its own order only.
+//! Decided from the superblock alone. It does not show whether a file has extended attributes, whose blocks NetBSD
+//! counts on its own UFS2 with attributes only. A system of the other byte order may not recognise the volume either:
+//! FreeBSD reads its own order only.
 
 use super::features::Dialect;
 use super::fields::flag;
 use super::{MAGIC_UFS2EA, Superblock};
 use crate::geometry::Format;
 
-/// Why a system is not to write to a volume.
+/// Why a system must not write to a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unfit {
-    /// FreeBSD's flag is NetBSD's of quotas.
+    /// FreeBSD's flag means quotas on NetBSD.
     #[error("check hashes (ordo tune -o check-hashes=off takes them away)")]
     CheckHashes,
-    /// FreeBSD's flag is one that NetBSD does not know.
+    /// FreeBSD's flag is unknown to NetBSD.
     #[error("the journal of soft updates (ordo tune -o journal=off takes it away)")]
     SujJournal,
-    /// A crash or a check left a flag that NetBSD does not know.
+    /// A crash or a check left a flag that is unknown to NetBSD.
     #[error("a flag that says that the volume must be checked (ordo fsck -p)")]
     NeedsFsck,
-    /// Flags that the system does not know, or gives another meaning.
+    /// Flags that are unknown to the system, or have another meaning.
     #[error("flags {0:#x}, which it does not know, or takes for others")]
     Flags(u32),
-    /// NetBSD's log lies in a file without a name, and its place where FreeBSD has other fields.
+    /// NetBSD's log is in a file without a name, and its place is stored where FreeBSD has other fields.
     #[error("NetBSD's log")]
     Wapbl,
-    /// NetBSD's quotas lie in files without names.
+    /// NetBSD's quotas are in files without names.
     #[error("NetBSD's quotas in inodes")]
     Quota2,
     /// NetBSD's UFS2 with attributes has a magic of its own.
     #[error("the magic of NetBSD's UFS2 with extended attributes")]
     Magic,
-    /// The superblock is where makefs puts it.
+    /// The superblock is at makefs's place.
     #[error("a superblock at byte {0}")]
     Place(u64),
-    /// A field that the system takes only one way.
+    /// A field of which the system accepts only one value.
     #[error("{0}, which it refuses")]
     Field(&'static str),
-    /// Another system's, which gives the fields meanings of its own.
+    /// A volume of another system, which gives the fields other meanings.
     #[error("fields as {0} has them")]
     Dialect(Dialect),
 }
 
-/// `fs_flags` with which NetBSD mounts: soft updates (which it ignores), POSIX and NFSv4 access control lists, log, quotas.
+/// `fs_flags` with which NetBSD mounts: soft updates (which it ignores), POSIX and NFSv4 access control lists, log,
+/// quotas.
 const NETBSD_KNOWS: u32 =
     flag::DOSOFTDEP | flag::ACLS | flag::NETBSD_WAPBL | flag::NETBSD_QUOTA2 | flag::NETBSD_NFS4ACLS;
 
 impl Superblock {
-    /// Why FreeBSD is not to write to it.
+    /// Why FreeBSD must not write to it.
     ///
     /// # Errors
     /// The first reason.
@@ -59,7 +60,7 @@ impl Superblock {
         let (f, on) = (&self.fields, self.features());
         let own = matches!(self.dialect, Dialect::FreeBsd | Dialect::NetBsd);
         let home: u32 = if self.format == Format::Ufs2 { 65536 } else { 8192 };
-        // What only FreeBSD refuses is what a volume is warned of.
+        // What only FreeBSD refuses is among the volume's warnings.
         let odd = self.warnings.first().map(|odd| odd.field);
         let flags =
             if self.dialect == Dialect::NetBsd { f.flags & !(flag::UNCLEAN | flag::DOSOFTDEP | flag::TRIM) } else { 0 };
@@ -74,14 +75,14 @@ impl Superblock {
         ])
     }
 
-    /// Why NetBSD is not to write to it.
+    /// Why NetBSD must not write to it.
     ///
     /// # Errors
     /// The first reason.
     pub fn fit_for_netbsd(&self) -> Result<(), Unfit> {
         let (f, on) = (&self.fields, self.features());
         let free = self.dialect == Dialect::FreeBsd;
-        // The same bits, for something else.
+        // The same bits with another meaning.
         let taken = if free { flag::NETBSD_WAPBL | flag::NETBSD_QUOTA2 | flag::NETBSD_NFS4ACLS } else { 0 };
         let flags = f.flags & !(NETBSD_KNOWS & !taken);
         first([
@@ -116,7 +117,7 @@ mod tests {
         for format in [Format::Ufs1, Format::Ufs2] {
             let [free, net] = [System::FreeBsd, System::NetBsd].map(|system| volume(format, system));
             assert_eq!((free.fit_for_freebsd(), net.fit_for_netbsd()), (Ok(()), Ok(())));
-            // Nothing of NetBSD's is in it yet.
+            // No NetBSD feature is in use yet.
             assert_eq!(net.fit_for_freebsd(), Ok(()));
             let hashes = if format == Format::Ufs2 { Err(Unfit::CheckHashes) } else { Ok(()) };
             assert_eq!(free.fit_for_netbsd(), hashes);

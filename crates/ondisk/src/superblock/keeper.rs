@@ -1,19 +1,20 @@
-//! What the superblock says of who kept the volume last: the scheme, and where its log is.
+//! The superblock's record of the scheme that last kept the volume, and the place of its log.
 //!
-//! It lies in the first words of `fs_sparecon32`, which no system uses. Other systems write it back as they read it; so
-//! it carries the time of the superblock that it was written with. A superblock that another system has written since has
-//! another time, and a log from before that must not be replayed: it would undo what that system did.
+//! It is in the first words of `fs_sparecon32`, which is not used by any system. Other systems write it back as they
+//! read it; so it contains the time of the superblock with which it was written. A superblock that another system has
+//! written since has another time, and a log from before that must not be replayed: it would undo that system's
+//! changes.
 
 use super::{Dialect, Superblock};
 use crate::Ino;
 use crate::num::low32;
 
 const MAGIC: u32 = 0x4f72_6446;
-/// Bytes of a scheme's name at most.
+/// Longest name of a scheme, in bytes.
 const NAME: usize = 16;
 const WORDS: usize = 11;
 
-/// Where a log is.
+/// The place of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogAt {
     /// There is none, or none that a crash would need.
@@ -25,19 +26,19 @@ pub enum LogAt {
     Elsewhere,
 }
 
-/// Who kept the volume last.
+/// The scheme that last kept the volume.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Keeper {
-    /// The scheme, by its name: at most 16 bytes.
+    /// Name of the scheme: at most 16 bytes.
     pub scheme: String,
-    /// Where its log is.
+    /// The place of its log.
     pub log: LogAt,
-    /// What tells the log from all others.
+    /// Identifies the log among all others.
     pub id: u64,
 }
 
 impl Keeper {
-    /// The words, as of a superblock written at `time`.
+    /// The words for a superblock written at `time`.
     fn words(&self, time: i64) -> [u32; WORDS] {
         let mut name = [[0; 4]; NAME / 4];
         name.as_flattened_mut().iter_mut().zip(self.scheme.bytes()).for_each(|(to, from)| *to = from);
@@ -58,14 +59,14 @@ fn halves(n: u64) -> (u32, u32) {
     (low32(n & u64::from(u32::MAX)), low32(n >> 32))
 }
 
-/// The words are one sector's, which is never torn; the sum tells them from what somebody else may keep there.
+/// The words are in one sector, which is never torn; the sum distinguishes them from another system's data there.
 fn sum(words: &[u32; WORDS]) -> u32 {
     let step = |sum: u32, word: &u32| sum.rotate_left(5).wrapping_mul(0x9e37_79b1) ^ word;
     words.iter().take(WORDS - 1).fold(0x5eed, step)
 }
 
 impl Superblock {
-    /// Who kept the volume last, if anybody said so, and whether nobody else has written the superblock since.
+    /// The recorded keeper, if there is one, and whether no other system has written the superblock since.
     pub fn keeper(&self) -> Option<(Keeper, bool)> {
         let mut words = [0; WORDS];
         words.iter_mut().zip(&self.fields.sparecon32).for_each(|(to, from)| *to = from.cast_unsigned());
@@ -86,8 +87,8 @@ impl Superblock {
         Some((keeper, untouched))
     }
 
-    /// The bytes to write at `fs_sblockloc`, as [`Superblock::encode`] has them, and with this keeper. On the volumes of
-    /// other systems than FreeBSD without it.
+    /// The bytes to write at `fs_sblockloc`, as from [`Superblock::encode`], with this keeper. Without it on the
+    /// volumes of systems other than FreeBSD.
     pub fn encode_kept(&mut self, now: i64, keeper: &Keeper) -> Vec<u8> {
         if self.dialect == Dialect::FreeBsd && self.wide {
             let words = keeper.words(now);

@@ -1,9 +1,9 @@
-//! The superblock: what a volume is, and how it was left.
+//! The superblock: the parameters of a volume, and the state in which it was left.
 //!
-//! S1. A [`Superblock`] exists only if its geometry holds together: every later size, shift and division relies on it.
-//! S2. A byte that no rule here gives a meaning is written back as it was read, so that a volume of another system, or
-//!     of another decade, does not lose what only its own system understands.
-//! S3. What is written is hashed by the same function that puts it together, if the volume carries hashes at all.
+//! S1. A [`Superblock`] exists only if its geometry is consistent: every later size, shift and division relies on it.
+//! S2. A byte without a meaning here is written back as it was read, so that a volume of another system, or of another
+//!     decade, does not lose what only its own system understands.
+//! S3. The function that encodes a superblock also computes its hash, if the volume has hashes.
 
 mod features;
 pub mod fields;
@@ -27,19 +27,20 @@ pub const MAGIC_UFS1: u32 = 0x0001_1954;
 pub const MAGIC_UFS2: u32 = 0x1954_0119;
 /// UFS2 of NetBSD 10 with extended attributes.
 pub const MAGIC_UFS2EA: u32 = 0x1901_2038;
-/// A volume whose making did not finish.
+/// A volume whose creation did not finish.
 pub const MAGIC_UNFINISHED: u32 = 0x1996_0408;
 /// Bytes to read for a superblock.
 pub const SBLOCKSIZE: usize = 8192;
-/// Where the magic is.
+/// Offset of the magic.
 const MAGIC_AT: usize = 1372;
-/// Where the hash is.
+/// Offset of the hash.
 const CKHASH_AT: usize = 1304;
 
 /// A superblock that was checked. See the module's invariants.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Superblock {
-    /// The fields as they count: those that an old UFS1 volume keeps in narrow fields are here in the wide ones.
+    /// The fields in their current form: values that an old UFS1 volume stores in narrow fields are in the wide ones
+    /// here.
     pub fields: SbFields,
     /// Byte order of the volume.
     pub endian: Endian,
@@ -47,15 +48,15 @@ pub struct Superblock {
     pub format: Format,
     /// The system that most likely made it.
     pub dialect: Dialect,
-    /// Where it was read, or is to be written first.
+    /// Where it was read, or will be written first.
     pub at: ByteOff,
-    /// What is odd about it, though it can be used.
+    /// Oddities that do not prevent its use.
     pub warnings: Vec<Corrupt>,
-    /// `false` for a superblock from before 2002: its 64-bit fields do not exist, old tables are in their place.
+    /// `false` for a superblock from before 2002: it has no 64-bit fields but old tables in their place.
     wide: bool,
-    /// `maxfilesize` as stored; the one in `fields` is what the format can hold.
+    /// `maxfilesize` as stored; the one in `fields` is the format's limit.
     stored_maxfilesize: u64,
-    /// The `sbsize` bytes that it came from.
+    /// The `sbsize` bytes that it was decoded from.
     image: Vec<u8>,
 }
 
@@ -80,17 +81,17 @@ impl std::fmt::Debug for Superblock {
     }
 }
 
-/// Which volume the four bytes at offset 1372 announce.
+/// The kind of volume, by the four bytes at offset 1372.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Magic {
     /// A format and its byte order.
     Volume(Format, Endian),
-    /// The making of this volume was interrupted.
+    /// The creation of this volume was interrupted.
     Unfinished,
 }
 
 impl Magic {
-    /// Reads the magic of a possible superblock; `None` where there is none.
+    /// Reads the magic of a possible superblock; `None` for an unknown one.
     pub fn of(bytes: &[u8]) -> Option<Magic> {
         [Endian::Little, Endian::Big].into_iter().find_map(|endian| match endian.get_u32(bytes, MAGIC_AT)? {
             MAGIC_UFS1 => Some(Magic::Volume(Format::Ufs1, endian)),
@@ -105,14 +106,14 @@ impl Superblock {
     /// Decodes and checks the superblock in `bytes`, read at `at`. At least 1376 bytes, usually 8192.
     ///
     /// # Errors
-    /// The first rule that it breaks. A wrong check hash is one.
+    /// The first rule that it breaks, which may be a wrong check hash.
     pub fn decode(bytes: &[u8], at: ByteOff) -> Result<Superblock, Corrupt> {
         let sb = Superblock::decode_whatever_the_hash(bytes, at)?;
         sb.check_hash()?;
         Ok(sb)
     }
 
-    /// As [`Superblock::decode`], without a look at the check hash: to repair a volume.
+    /// Like [`Superblock::decode`], without checking the hash: to repair a volume.
     ///
     /// # Errors
     /// The first rule that it breaks.
@@ -143,8 +144,8 @@ impl Superblock {
         Ok(Superblock { fields, endian, format, dialect, at, warnings, wide, stored_maxfilesize, image })
     }
 
-    /// Compares the hash with the bytes, if the volume carries superblock hashes. FreeBSD hashes what it understood:
-    /// with unknown flags set that differs from the raw bytes, so both are accepted.
+    /// Compares the hash with the bytes, if the volume has superblock hashes. FreeBSD hashes the superblock without
+    /// flags unknown to it: with such flags set that differs from the raw bytes, so both are accepted.
     fn check_hash(&self) -> Result<(), Corrupt> {
         if self.hashes() & ck::SUPERBLOCK == 0 {
             return Ok(());
@@ -163,7 +164,7 @@ impl Superblock {
         Err(Corrupt::new(Structure::Superblock, "fs_ckhash", stored, Rule::IsHex(raw)).at(self.at))
     }
 
-    /// Which structures carry check hashes (bits of [`ck`]); 0 on everything but FreeBSD's UFS2.
+    /// Which structures have check hashes (bits of [`ck`]); 0 on everything except FreeBSD's UFS2.
     pub fn hashes(&self) -> u32 {
         let in_force = self.format == Format::Ufs2
             && self.dialect == Dialect::FreeBsd
@@ -171,7 +172,7 @@ impl Superblock {
         if in_force { self.fields.metackhash & ck::SUPPORTED } else { 0 }
     }
 
-    /// The bytes to write at `fs_sblockloc`, as of `now` (seconds). The summary array must be on its way first.
+    /// The bytes to write at `fs_sblockloc`, as of `now` (seconds). The summary array must be written first.
     pub fn encode(&mut self, now: i64) -> Vec<u8> {
         self.fields.fmod = 0;
         self.fields.time = now;
@@ -207,8 +208,8 @@ impl Superblock {
             f.old_cstotal = [f.cs_ndir, f.cs_nbfree, f.cs_nifree, f.cs_nffree].map(narrow);
         }
         if self.dialect == Dialect::OpenBsd {
-            // Its flags are where FreeBSD keeps the mask of hashes, and the time of its last check where FreeBSD
-            // keeps the flags.
+            // It stores its flags where FreeBSD has the mask of hashes, and the time of its last check where FreeBSD
+            // has the flags.
             f.metackhash = self.fields.flags;
             f.flags = self.endian.get_u32(&self.image, 1312).unwrap_or(0);
         }
@@ -216,8 +217,8 @@ impl Superblock {
         let _ = f.store(bytes, self.endian);
     }
 
-    /// A superblock from before 2002 keeps its rotational tables where the wide fields are now. Only what existed then
-    /// is written, or the old system would compute with our numbers.
+    /// A superblock from before 2002 has its rotational tables where the wide fields are now. Only fields that existed
+    /// then are written, or the old system would compute with our numbers.
     fn put_old(&self, bytes: &mut [u8]) {
         let Some(mut f) = SbFields::load(bytes, self.endian) else { return };
         f.old_time = narrow(self.fields.time);
@@ -227,7 +228,7 @@ impl Superblock {
         let _ = f.store(bytes, self.endian);
     }
 
-    /// `true` after an orderly unmount. NetBSD also stores 2 and 4, which say nothing about now.
+    /// `true` after a clean unmount. NetBSD also stores 2 and 4, which do not describe the current state.
     pub fn is_clean(&self) -> bool {
         self.fields.clean == 1
     }
@@ -242,7 +243,7 @@ impl Superblock {
         Geometry::of(self)
     }
 
-    /// The fields of `params`' volume as a superblock to be written at `at`. Checked like one that was read.
+    /// The fields of a new volume as a superblock to be written at `at`. Checked like one that was read.
     fn fresh(fields: &SbFields, endian: Endian, at: ByteOff) -> Result<Superblock, Corrupt> {
         let mut bytes = vec![0; index(low32(bits64(i64::from(fields.sbsize)))).clamp(SbFields::SIZE, SBLOCKSIZE)];
         fields.store(&mut bytes, endian).ok_or_else(|| Corrupt::cut_short(Structure::Superblock, bytes.len()))?;
@@ -250,12 +251,12 @@ impl Superblock {
         Superblock::decode(&sb.encode_copy(at), at)
     }
 
-    /// The label, as far as it is text.
+    /// The label, with invalid UTF-8 replaced.
     pub fn label(&self) -> String {
         text(&self.fields.volname)
     }
 
-    /// Where the volume was mounted last.
+    /// The last mount point.
     pub fn last_mount_point(&self) -> String {
         text(&self.fields.fsmnt)
     }
@@ -277,7 +278,7 @@ fn text(padded: &[u8]) -> String {
     String::from_utf8_lossy(padded.get(..end).unwrap_or_default()).into_owned()
 }
 
-/// Fills the fields that count from those that an older system left. Returns whether the wide fields were there.
+/// Fills the current fields from those that an older system left. Returns whether the wide fields existed.
 fn normalise(f: &mut SbFields, format: Format, at: ByteOff) -> bool {
     let wide = format == Format::Ufs2 || f.maxbsize == f.bsize;
     let updated = u32::from(f.old_flags) & flag::FLAGS_UPDATED != 0;
@@ -293,14 +294,14 @@ fn normalise(f: &mut SbFields, format: Format, at: ByteOff) -> bool {
         f.dsize = f.old_dsize.into();
         f.csaddr = f.old_csaddr.into();
         [f.cs_ndir, f.cs_nbfree, f.cs_nifree, f.cs_nffree] = f.old_cstotal.map(i64::from);
-        // The rest of the area holds tables of an old disk's rotation: none of it is what its new name says.
+        // The rest of the area holds tables of an old disk's rotation, not the fields that are there now.
         (f.unrefs, f.providersize, f.metaspace, f.sblockactualloc, f.mtime) = (0, 0, 0, 0, 0);
         (f.sparecon64, f.cs_numclusters, f.cs_spare) = ([0; 13], 0, [0; 3]);
         (f.pendingblocks, f.pendinginodes, f.snapinum, f.sujfree) = (0, 0, [0; 20], 0);
         (f.avgfilesize, f.avgfpdir, f.ckhash, f.metackhash) = (0, 0, 0, 0);
         f.volname = [0; 32];
         if f.old_postblformat == -1 {
-            // 4.2BSD's static tables reach to the magic.
+            // 4.2BSD's static tables extend to the magic.
             (f.contigsumsize, f.maxsymlinklen, f.old_inodefmt, f.old_nrpos) = (0, 0, -1, 8);
         }
     }

@@ -1,8 +1,8 @@
-//! The geometry of a new volume, computed as FreeBSD's newfs does, so that its kernel and its fsck accept the result.
-//! One for NetBSD has the same geometry, and nothing in the fields that NetBSD gives another meaning.
+//! The geometry of a new volume, computed like FreeBSD's newfs, so that its kernel and its fsck accept the result. A
+//! volume for NetBSD has the same geometry, and zero in the fields that NetBSD gives another meaning.
 //!
-//! Only the superblock is made here. Whoever writes the volume writes it unfinished first
-//! ([`Superblock::encode_unfinished`]), then groups, inodes and the root directory, then the totals, then this.
+//! Only the superblock is made here. The caller writes it unfinished first ([`Superblock::encode_unfinished`]), then
+//! groups, inodes and the root directory, then the totals, then the finished superblock.
 
 mod plan;
 
@@ -13,24 +13,24 @@ use crate::num::{bits64, howmany, len64, low32, narrow, roundup, signed32, signe
 use crate::{ByteOff, Corrupt, Endian};
 use plan::Plan;
 
-/// What is wanted of a new volume.
+/// The parameters of a new volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewfsParams {
     /// UFS1 or UFS2.
     pub format: Format,
     /// Byte order.
     pub endian: Endian,
-    /// Bytes of the device.
+    /// Size of the device, in bytes.
     pub volume_bytes: u64,
-    /// Bytes of the device's sector: 512 or 4096.
+    /// Sector size of the device, in bytes: 512 or 4096.
     pub sector: u32,
-    /// Bytes of a block: 4096 to 65536.
+    /// Size of a block, in bytes: 4096 to 65536.
     pub bsize: u32,
-    /// Bytes of a fragment: a half, a quarter or an eighth of a block, or all of it; at least a sector.
+    /// Size of a fragment, in bytes: a half, a quarter or an eighth of a block, or all of it; at least a sector.
     pub fsize: u32,
-    /// Bytes of the volume for each inode; `None` for two fragments.
+    /// Bytes of the volume per inode; `None` for two fragments.
     pub density: Option<u32>,
-    /// Percent kept for the privileged: 0 to 99.
+    /// Percent reserved for privileged callers: 0 to 99.
     pub minfree: u32,
     /// Most blocks in one transfer; `None` for 1 MiB.
     pub maxcontig: Option<u32>,
@@ -38,35 +38,35 @@ pub struct NewfsParams {
     pub maxbpg: Option<u32>,
     /// Most fragments of a group; `None` for as many as its block can map.
     pub max_fpg: Option<u32>,
-    /// What the allocator spares.
+    /// What the allocator optimises.
     pub optim: Optim,
     /// Label, at most 31 bytes.
     pub label: String,
-    /// Set the flag that says: managed with soft updates.
+    /// Set the flag for a volume managed with soft updates.
     pub softdep: bool,
-    /// Carry check hashes (UFS2 for FreeBSD).
+    /// Use check hashes (UFS2 for FreeBSD).
     pub check_hashes: bool,
-    /// The system that is to write the volume.
+    /// The system that will write to the volume.
     pub system: System,
     /// Rotation of the disk, for the placement of 4.2BSD (UFS1).
     pub rotation: Option<Rotation>,
     /// Seconds since 1970.
     pub now: i64,
-    /// A random number, which tells volumes made in the same second apart.
+    /// A random number, which distinguishes volumes made in the same second.
     pub id: u32,
 }
 
 /// The system for which a volume is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum System {
-    /// FreeBSD: check hashes on UFS2, a directory for snapshots, a record of where the backups of the superblock are.
+    /// FreeBSD: check hashes on UFS2, a directory for snapshots, a record of the places of the superblock's backups.
     FreeBsd,
-    /// NetBSD, which would take the flag of check hashes for that of quotas, and FreeBSD's size of the device for the
-    /// place of a log.
+    /// NetBSD, which would interpret the flag of check hashes as that of quotas, and FreeBSD's size of the device as
+    /// the place of a log.
     NetBsd,
 }
 
-/// What the allocator spares.
+/// What the allocator optimises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Optim {
     /// Time: a growing file gets whole blocks.
@@ -75,38 +75,38 @@ pub enum Optim {
     Space,
 }
 
-/// How a disk of the 1980s turns.
+/// The rotation of a disk of the 1980s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rotation {
     /// Milliseconds between the end of a transfer and the start of the next.
     pub rotdelay_ms: u32,
-    /// Revolutions in a second.
+    /// Revolutions per second.
     pub rps: u32,
     /// Sectors of a track.
     pub nsect: u32,
 }
 
-/// Why a volume cannot be made so.
+/// Why such a volume cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NewfsError {
-    /// Block size.
+    /// Invalid block size.
     #[error("a block of {0} bytes: must be a power of two from 4096 to 65536")]
     BlockSize(u32),
-    /// Fragment size.
+    /// Invalid fragment size.
     #[error("a fragment of {fsize} bytes: must be 1/1, 1/2, 1/4 or 1/8 of a block of {bsize}, and at least {least}")]
     FragSize {
         /// Bytes of a fragment.
         fsize: u32,
         /// Bytes of a block.
         bsize: u32,
-        /// Smallest that goes: a sector.
+        /// Smallest valid size: a sector.
         least: u32,
     },
-    /// Reserve.
+    /// Invalid reserve.
     #[error("a reserve of {0} percent: must be at most 99")]
     MinFree(u32),
-    /// Label.
+    /// Invalid label.
     #[error("a label of {0} bytes: must be at most 31, without NUL")]
     Label(usize),
     /// Volume too small.
@@ -114,7 +114,7 @@ pub enum NewfsError {
     TooSmall {
         /// Bytes of the volume.
         bytes: u64,
-        /// Bytes that the metadata of one group and a little data take.
+        /// Size of the metadata of one group and a little data, in bytes.
         least: u64,
     },
     /// Volume too large.
@@ -128,12 +128,12 @@ pub enum NewfsError {
     /// Inodes too dense.
     #[error("an inode for every {density} bytes: more than the format can number; at least {least} bytes are needed")]
     Density {
-        /// Bytes for each inode.
+        /// Bytes per inode.
         density: u32,
-        /// Fewest that go.
+        /// Smallest possible value.
         least: u64,
     },
-    /// No group fits.
+    /// No group size works.
     #[error("no cylinder group fits into a block of {0} bytes with these sizes")]
     NoGroup(u32),
     /// Too many groups.
@@ -149,7 +149,7 @@ pub enum NewfsError {
     /// Rotation on UFS2.
     #[error("rotational placement is UFS1's only")]
     Rotation,
-    /// The result broke a rule: an error of this program.
+    /// The result broke a rule: a bug of this program.
     #[error("the computed superblock is wrong: {0}")]
     Wrong(#[from] Corrupt),
 }
@@ -183,7 +183,7 @@ impl NewfsParams {
     /// The superblock of the volume, with totals of 0.
     ///
     /// # Errors
-    /// What makes the volume impossible.
+    /// The reason why the volume is impossible.
     pub fn superblock(&self) -> Result<Superblock, NewfsError> {
         self.check()?;
         let primary = match self.format {
@@ -204,9 +204,9 @@ impl NewfsParams {
             }
         }
         if self.system == System::NetBsd {
-            // Spare there, or the place of a log; and NetBSD mounts no volume with a flag that it does not know.
+            // NetBSD has spares or the place of a log there, and it does not mount a volume with an unknown flag.
             (f.mtime, f.metaspace, f.providersize, f.sblockactualloc, f.flags) = (0, 0, 0, 0, 0);
-            // Its newfs says of UFS2, too, that the inodes are those of 4.4BSD.
+            // NetBSD's newfs marks the inodes as those of 4.4BSD on UFS2, too.
             f.old_inodefmt = 2;
         }
         f.maxfilesize = super::validate::pointers_reach(&f);
@@ -271,7 +271,7 @@ impl NewfsParams {
         f
     }
 
-    /// Fields that only UFS1 uses: those of a disk with one track in a cylinder and one cylinder in a group.
+    /// Fields for UFS1 only: those of a disk with one track per cylinder and one cylinder per group.
     fn ufs1(&self, f: &mut SbFields) {
         f.magic = MAGIC_UFS1;
         f.maxsymlinklen = 60;
@@ -293,8 +293,8 @@ impl NewfsParams {
 }
 
 impl Superblock {
-    /// The bytes to write first, before anything else of a new volume: they say that it is not finished, so a crash
-    /// while it is made leaves nothing that looks like a volume.
+    /// The bytes to write before anything else of a new volume: they mark it as unfinished, so a crash while it is made
+    /// leaves nothing that looks like a volume.
     pub fn encode_unfinished(&self) -> Vec<u8> {
         let mut bytes = self.encode_copy(self.at);
         // Cannot fail: a superblock is at least 1376 bytes.
@@ -309,7 +309,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// The fields that the format's description gives for a volume, in its words.
+    /// The fields that the format's documentation gives for a volume, in its notation.
     fn check_geometry(p: &NewfsParams, expected: &str) {
         let sb = p.superblock().unwrap();
         let f = &sb.fields;
@@ -444,7 +444,7 @@ mod tests {
                 assert_eq!((sb.dialect, sb.write_gate(), sb.hashes()), (crate::Dialect::NetBsd, Ok(()), 0));
                 let bytes = sb.encode_copy(sb.at);
                 let zero = |range: std::ops::Range<usize>| bytes[range].iter().all(|&byte| byte == 0);
-                // Journal and quotas; what was FreeBSD's at the end of the spares; flags.
+                // Journal and quotas; FreeBSD's fields at the end of the spares; flags.
                 assert!(zero(864..1000) && zero(1208..1316), "{format:?}, {endian:?}");
                 let same = NewfsParams { system: System::FreeBsd, ..wanted }.superblock().unwrap().fields;
                 let f = &sb.fields;

@@ -1,8 +1,8 @@
-//! Where the superblock is: the standard places in the order of all BSDs, then the backups of the groups.
+//! Finding the superblock: the standard places in the order of all BSDs, then the backups of the groups.
 //!
-//! Two hazards make the order matter. A UFS1 volume with blocks of 64 KiB has its first backup where UFS2 has its
-//! primary; so UFS1 is never believed there. And a copy of UFS2's superblock names the place of its primary; so it is
-//! believed only there.
+//! Two hazards determine the order. A UFS1 volume with blocks of 64 KiB has its first backup where UFS2 has its
+//! primary; so UFS1 is never accepted there. And a copy of UFS2's superblock contains the place of its primary; so it
+//! is accepted only at that place.
 
 use super::{LogAt, Magic, SBLOCKSIZE, Superblock};
 use crate::geometry::Format;
@@ -13,13 +13,13 @@ use std::io;
 /// Where a primary superblock may be, in the order in which they are tried.
 pub const PLACES: [u64; 4] = [65536, 8192, 0, 262_144];
 
-/// Where the backup of group 0 may be: behind the primary, at a whole block of 4 to 64 KiB.
+/// Where the backup of group 0 may be: after the primary, at a whole block of 4 to 64 KiB.
 const FIRST_BACKUPS: [u64; 7] = [73728, 81920, 98304, 131_072, 16384, 32768, 65536];
 
-/// Most groups whose backups are tried: one good one is all that is needed.
+/// Most groups whose backups are tried: one valid backup is enough.
 const MOST_BACKUPS: u32 = 4096;
 
-/// Reads all of the buffer from this byte of the volume on.
+/// Fills the buffer from this byte of the volume on.
 pub type ReadAt<'a> = dyn FnMut(ByteOff, &mut [u8]) -> io::Result<()> + 'a;
 
 /// Which copy was found.
@@ -34,7 +34,7 @@ pub enum Copy {
 /// A superblock and where it came from.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// It. One from a backup is marked as not clean, and is written to the primary's place.
+    /// The superblock. One from a backup is marked as not clean, and is written to the primary's place.
     pub superblock: Superblock,
     /// Which copy it is.
     pub copy: Copy,
@@ -44,7 +44,7 @@ pub struct Found {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotFound {
-    /// Nothing looks like one.
+    /// No place has a superblock.
     #[error(
         "no UFS superblock at bytes 65536, 8192, 0, 262144 of {volume_bytes} bytes; is this a whole disk, \
          with the volume in one of its partitions?"
@@ -53,13 +53,13 @@ pub enum NotFound {
         /// Bytes of the volume.
         volume_bytes: u64,
     },
-    /// One is there, but damaged.
+    /// There is one, but it is damaged.
     #[error("{0}; run fsck, which can use one of the backups")]
     Damaged(Corrupt),
-    /// Making the volume was interrupted.
+    /// The creation of the volume was interrupted.
     #[error("the making of this volume did not finish (byte {}); make it again", .0.0)]
     Unfinished(ByteOff),
-    /// No backup either.
+    /// There is no backup either.
     #[error("no backup of the superblock is good either, at {tried} places")]
     NoBackup {
         /// Places that were read.
@@ -68,14 +68,14 @@ pub enum NotFound {
     /// The volume cannot be read.
     #[error("cannot read the superblock at byte {}", .at.0)]
     Io {
-        /// First byte of what could not be read.
+        /// First byte that could not be read.
         at: ByteOff,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// Reads what may be a superblock; `None` where the volume ends before it would.
+/// Reads a possible superblock; `None` if the volume ends before it would.
 fn read_place(read: &mut ReadAt<'_>, at: u64, volume_bytes: u64) -> Result<Option<Vec<u8>>, NotFound> {
     if at.saturating_add(len64(SBLOCKSIZE)) > volume_bytes {
         return Ok(None);
@@ -89,7 +89,7 @@ fn read_place(read: &mut ReadAt<'_>, at: u64, volume_bytes: u64) -> Result<Optio
 /// Finds the primary superblock.
 ///
 /// # Errors
-/// See [`NotFound`]: what was there at the first place that had something.
+/// See [`NotFound`]: the finding at the first place that had something.
 pub fn find(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound> {
     let mut first_failure = None;
     for at in PLACES {
@@ -120,16 +120,17 @@ pub fn find(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound>
     Err(first_failure.unwrap_or(NotFound::Nothing { volume_bytes }))
 }
 
-/// Finds the primary superblock of a volume that is to be mounted, even if the power went while it was written.
+/// Finds the primary superblock of a volume that is to be mounted, even if the power was cut while it was written.
 ///
-/// A write of several sectors that is torn leaves some of the old ones and some of the new, and a hash that fits
-/// neither. Every mixture is as good as one of the two, if it says that the volume is clean, or that a crash of soft
-/// updates left it (`FS_DOSOFTDEP`): before the mark is taken away nothing has changed, before it is set everything is
-/// durable, and between them only totals and times change, which a mount makes new. The flag itself changes only while
-/// the volume is marked clean. Nor does it matter where a log makes the volume anew. That nothing but such fields is wrong, a backup must say.
+/// A torn write of several sectors leaves some old and some new ones, and a hash that fits neither. Every mixture is as
+/// valid as one of the two, if it says that the volume is clean, or that a crash of soft updates left it
+/// (`FS_DOSOFTDEP`): before the mark is cleared nothing has changed, before it is set everything is durable, and
+/// between them only totals and times change, which a mount recomputes. The flag itself changes only while the volume
+/// is marked clean. The mixture does not matter either if a log restores the volume. A backup must confirm that only
+/// such fields are wrong.
 ///
 /// # Errors
-/// As [`find`].
+/// Like [`find`].
 pub fn find_to_mount(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound> {
     match find(read, volume_bytes) {
         Err(NotFound::Damaged(damage)) if damage.field == "fs_ckhash" => {
@@ -139,7 +140,7 @@ pub fn find_to_mount(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, 
     }
 }
 
-/// The superblock as it would be with the right hash, if only a torn write is wrong with it.
+/// The superblock with its hash corrected, if only a torn write is wrong with it.
 fn torn(read: &mut ReadAt<'_>, volume_bytes: u64, damage: &Corrupt) -> Option<Found> {
     let at = damage.at?;
     let mut bytes = read_place(read, at.0, volume_bytes).ok()??;
@@ -153,7 +154,7 @@ fn torn(read: &mut ReadAt<'_>, volume_bytes: u64, damage: &Corrupt) -> Option<Fo
     (harmless && same).then(|| Found { superblock: with_label(sb, read, volume_bytes), copy: Copy::Primary })
 }
 
-/// A copy knows where the primary is. UFS1's tools were less careful with that field.
+/// Whether a superblock is at the place of the primary that it names. UFS1's tools set that field less carefully.
 fn is_home(sb: &Superblock, at: u64) -> bool {
     let names = u64::try_from(sb.fields.sblockloc).ok();
     match sb.format {
@@ -172,11 +173,12 @@ fn with_label(mut sb: Superblock, read: &mut ReadAt<'_>, volume_bytes: u64) -> S
     sb
 }
 
-/// Finds a backup superblock of a volume whose primary is damaged: first that of group 0, which has but few possible
-/// places; then those of the other groups, if what is left of the primary, or the record before UFS2's, tells where.
+/// Finds a backup superblock of a volume whose primary is damaged: first that of group 0, which has only few possible
+/// places; then those of the other groups, if the rest of the primary, or the recovery record before UFS2's, tells
+/// their places.
 ///
 /// # Errors
-/// No good backup, or no readable one.
+/// No valid backup, or no readable one.
 pub fn find_backup(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound> {
     let mut tried = 0usize;
     let mut attempt = |read: &mut ReadAt<'_>, at: u64| -> Option<Found> {
@@ -188,7 +190,7 @@ pub fn find_backup(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, No
         if g.byte(g.cgsblock(c)) != ByteOff(at) || sb.volume_bytes() > volume_bytes {
             return None;
         }
-        // Without the moved flags of 2002 the field holds where the copy was read.
+        // Without the flags' move of 2002 the field holds the place where the copy was read.
         let primary = if sb.format == Format::Ufs1 && !PLACES.contains(&sb.fields.sblockloc.unsigned_abs()) {
             8192
         } else {
@@ -215,7 +217,7 @@ pub fn find_backup(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, No
     Err(NotFound::NoBackup { tried })
 }
 
-/// What is needed to know where the backups are.
+/// The parameters that determine the places of the backups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Spread {
     sblkno: u32,
@@ -239,7 +241,7 @@ impl Spread {
         (sizes && self.fpg >= 3 && self.ncg >= 1 && self.sblkno < self.fpg).then_some(self)
     }
 
-    /// From a primary with the right magic, whatever else is wrong with it.
+    /// From a primary with the right magic, even if other fields are wrong.
     fn of_primary(bytes: &[u8]) -> Option<Spread> {
         let Some(Magic::Volume(format, e)) = Magic::of(bytes) else { return None };
         let moves = format == Format::Ufs1;
@@ -255,7 +257,7 @@ impl Spread {
     }
 }
 
-/// What the primaries' remains and the recovery record say.
+/// The parameters from the rest of the primaries and from the recovery record.
 fn spreads(read: &mut ReadAt<'_>, volume_bytes: u64) -> Vec<Spread> {
     let mut found: Vec<Spread> = Vec::new();
     for at in PLACES {
@@ -270,7 +272,7 @@ fn spreads(read: &mut ReadAt<'_>, volume_bytes: u64) -> Vec<Spread> {
     found
 }
 
-/// The record in the last 20 bytes before byte 65536 of FreeBSD's UFS2: enough to find the backups.
+/// The recovery record in the last 20 bytes before byte 65536 of FreeBSD's UFS2: enough to find the backups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recovery {
     /// Byte order of the volume.
@@ -298,7 +300,7 @@ impl Recovery {
         Recovery { endian: sb.endian, fsbtodb: n(f.fsbtodb), sblkno: n(f.sblkno), fpg: n(f.fpg), ncg: f.ncg }
     }
 
-    /// Reads a record; `None` where there is none.
+    /// Decodes a record; `None` if there is none.
     pub fn decode(bytes: &[u8; 20]) -> Option<Recovery> {
         let has = |e: &Endian| e.get_u32(bytes, 0) == Some(super::MAGIC_UFS2);
         let endian = [Endian::Little, Endian::Big].into_iter().find(has)?;
@@ -329,7 +331,7 @@ mod tests {
 
     const BYTES: u64 = 4 << 20;
 
-    /// A volume with nothing but its superblocks and its recovery record.
+    /// A volume with only its superblocks and its recovery record.
     struct Volume {
         bytes: Vec<u8>,
         sb: Superblock,
@@ -389,7 +391,7 @@ mod tests {
         let g = v.sb.geometry();
         assert_eq!(g.byte(g.cgsblock(Cgx(0))), ByteOff(65536));
         assert_eq!(v.search(find).unwrap().superblock.at, ByteOff(8192));
-        // Before the flags moved, in 2002, no copy said where the primary is.
+        // Before the flags moved, in 2002, no copy contained the place of the primary.
         (v.bytes[8192 + 211], v.bytes[65536 + 211]) = (0, 0);
         assert_eq!(v.search(find).unwrap().superblock.at, ByteOff(8192));
     }

@@ -1,7 +1,7 @@
-//! What a superblock must satisfy before anything is computed from it.
+//! The rules that a superblock must satisfy before anything is computed from it.
 //!
-//! FreeBSD's kernel refuses more than it needs to; volumes of 4.4BSD, NetBSD and OpenBSD break some of its rules and are
-//! well. So the rules that arithmetic or safety rests on are enforced, and the others are told as warnings.
+//! FreeBSD's kernel refuses more than necessary; sound volumes of 4.4BSD, NetBSD and OpenBSD break some of its rules.
+//! So rules that arithmetic or safety depends on are enforced, and the others are reported as warnings.
 //!
 //! Every comparison is made in 64 bits on numbers of at most 32, or saturates: no input overflows or divides by zero.
 
@@ -11,7 +11,7 @@ use crate::geometry::Format;
 use crate::num::{bits32, bits64, howmany, len64, roundup, signed64};
 use crate::{ByteOff, Corrupt, Rule, Structure};
 
-/// Applies the rules; returns what is odd but harmless.
+/// Applies the rules; returns harmless oddities.
 pub(super) fn check(f: &SbFields, format: Format, at: ByteOff) -> Result<Vec<Corrupt>, Corrupt> {
     let mut c = Checker { at, warnings: Vec::new() };
     sizes(&mut c, f)?;
@@ -65,7 +65,7 @@ impl Checker {
     }
 }
 
-/// Sizes of blocks and fragments, and what is derived from them.
+/// Sizes of blocks and fragments, and values derived from them.
 fn sizes(c: &mut Checker, f: &SbFields) -> Result<(), Corrupt> {
     c.within("fs_bsize", f.bsize, 4096, 65536)?;
     c.power_of_two("fs_bsize", f.bsize)?;
@@ -77,7 +77,7 @@ fn sizes(c: &mut Checker, f: &SbFields) -> Result<(), Corrupt> {
     c.is("fs_bshift", f.bshift, log2(f.bsize))?;
     c.is("fs_fshift", f.fshift, log2(f.fsize))?;
     c.is("fs_fragshift", f.fragshift, log2(f.frag))?;
-    // Some NetBSD tools count fs_fsbtodb from the device's sector size. Nothing here computes with it.
+    // Some NetBSD tools compute fs_fsbtodb from the device's sector size. Nothing here uses it.
     c.odd("fs_fsbtodb", f.fsbtodb, log2(f.fsize).saturating_sub(9));
     c.is("fs_bmask", f.bmask, i64::from(f.bsize).saturating_neg())?;
     c.is("fs_fmask", f.fmask, i64::from(f.fsize).saturating_neg())?;
@@ -107,7 +107,7 @@ fn inodes(c: &mut Checker, f: &SbFields, format: Format) -> Result<(), Corrupt> 
     c.within("fs_maxsymlinklen", f.maxsymlinklen, i64::from(i32::MIN), pointer.saturating_mul(15))
 }
 
-/// Where the regions of a group are. [`sizes`] and [`inodes`] must have passed.
+/// The regions of a group. [`sizes`] and [`inodes`] must have passed.
 fn layout(c: &mut Checker, f: &SbFields, format: Format) -> Result<(), Corrupt> {
     let frag = i64::from(f.frag);
     c.within("fs_fpg", f.fpg, frag.saturating_mul(3), i64::from(i32::MAX))?;
@@ -153,7 +153,7 @@ fn volume(c: &mut Checker, f: &SbFields, format: Format) -> Result<(), Corrupt> 
     let all = i64::from(f.ncg).saturating_mul(f.fpg.into());
     c.need("fs_size", f.size, f.size > before_last, Rule::AtLeast(i128::from(before_last).saturating_add(1)))?;
     c.need("fs_size", f.size, f.size <= all, Rule::AtMost(all.into()))?;
-    // The last group may be short, but not so short that its inodes lie behind the end of the volume.
+    // The last group may be short, but not so short that its inodes are after the end of the volume.
     let last = f.ncg.saturating_sub(1);
     let moved =
         if format == Format::Ufs1 { bits32(f.old_cgoffset).saturating_mul(last & !bits32(f.old_cgmask)) } else { 0 };
@@ -174,7 +174,7 @@ fn totals(c: &mut Checker, f: &SbFields) -> Result<(), Corrupt> {
     let inodes = i64::from(f.ipg).saturating_mul(f.ncg.into());
     c.within("fs_cstotal.cs_nifree", f.cs_nifree, 0, inodes)?;
     c.within("fs_cstotal.cs_ndir", f.cs_ndir, 0, inodes)?;
-    // The two counts lie in two sectors: a torn write leaves a new one beside an old one.
+    // The two counts are in two sectors: a torn write leaves a new one beside an old one.
     c.odd_unless("fs_cstotal.cs_ndir", f.cs_ndir, 0, inodes.saturating_sub(f.cs_nifree));
     c.odd_unless("fs_cstotal.cs_nbfree", f.cs_nbfree, 0, f.size.checked_div(f.frag.into()).unwrap_or(0));
     c.odd_unless("fs_cstotal.cs_nffree", f.cs_nffree, 0, f.size);
@@ -199,7 +199,7 @@ fn summary(c: &mut Checker, f: &SbFields, format: Format) -> Result<(), Corrupt>
     c.need("fs_csaddr", f.csaddr, end <= f.size, Rule::Words("from where the summary runs beyond the volume"))
 }
 
-/// What FreeBSD would refuse and we do not need.
+/// What FreeBSD would refuse but is not needed here.
 fn oddities(c: &mut Checker, f: &SbFields, format: Format) {
     let fsize = bits64(f.fsize.into());
     let frag = bits64(f.frag.into());
@@ -238,11 +238,11 @@ pub(super) fn pointers_reach(f: &SbFields) -> u64 {
     blocks.saturating_mul(bits64(f.bsize.into())).saturating_sub(1)
 }
 
-/// The largest file that is to be, in bytes; the stored number may be anything.
+/// The limit on file sizes that is used, in bytes; the stored number may be anything.
 pub(super) fn largest_file(f: &SbFields, format: Format) -> u64 {
     let bsize = bits64(f.bsize.into());
     let most = match format {
-        // FreeBSD's kernel stops at 2^31 blocks, its fsck at 2^30: what the kernel wrote beyond would be cleared.
+        // FreeBSD's kernel stops at 2^31 blocks, its fsck at 2^30: fsck would clear what the kernel wrote beyond that.
         Format::Ufs1 if f.old_inodefmt >= 2 => bsize.saturating_mul(1 << 30).saturating_sub(1),
         // FreeBSD allows 2^31 - 1 bytes in the 4.2BSD format, NetBSD this.
         Format::Ufs1 => 1 << 39,
@@ -257,7 +257,7 @@ mod tests {
     use crate::superblock::newfs::NewfsParams;
     use crate::{Endian, Superblock};
 
-    /// The bytes of a volume of 64 MiB in 4 groups, without hashes, so that what is changed is what is noticed.
+    /// The bytes of a volume of 64 MiB in 4 groups, without hashes, so that a test detects just what it changes.
     fn bytes(format: Format) -> Vec<u8> {
         let p = NewfsParams { check_hashes: false, ..NewfsParams::new(format, 64 << 20) };
         let sb = p.superblock().unwrap();
@@ -268,7 +268,7 @@ mod tests {
         *SbFields::FIELDS.iter().find(|f| f.name == name).unwrap()
     }
 
-    /// What is said of a volume whose fields have these values: the damage, or the warnings, as names of fields.
+    /// The names of the fields reported for a volume with these changes: the damage, or the warnings.
     fn said(format: Format, change: &[(&str, i64)]) -> Result<Vec<&'static str>, &'static str> {
         let mut bytes = bytes(format);
         for (name, value) in change {
@@ -278,7 +278,7 @@ mod tests {
         }
         match Superblock::decode(&bytes, ByteOff(65536)) {
             Ok(sb) => {
-                // Whatever was let pass must give a geometry that computes.
+                // What was accepted must give a geometry that computes without overflow.
                 let g = sb.geometry();
                 for n in [0, 1, u32::MAX] {
                     let _ = (g.cgdata(crate::Cgx(n)), g.inode_at(crate::Ino(n)), g.cg_ndblk(crate::Cgx(n)));

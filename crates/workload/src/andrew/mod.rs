@@ -1,22 +1,23 @@
-//! The Andrew benchmark: a small program's source is copied, looked at, read, and compiled.
+//! The Andrew benchmark: a small program's source is copied, listed, read, and compiled.
 //!
 //! What is known of the original (Howard et al., ACM TOCS 6(1), 1988): the source of a program, about 70 files of about
-//! 200 KB; five phases: the directories of a target tree are made, the files copied into it, the attributes of each
-//! looked at without its contents, every byte read, all compiled and linked. Of the modified benchmark (Ousterhout,
+//! 200 KB; five phases: the directories of a target tree are created, the files copied into it, the attributes of each
+//! examined without its contents, every byte read, all compiled and linked. Of the modified benchmark (Ousterhout,
 //! USENIX Summer 1990) the makefile is known: it makes five directories `testfs1` to `testfs5`, each with `include`,
-//! `include/sys` and `include/netinet`, looks with `find -exec ls -l` and `du -s`, and reads with `find -exec grep` and
-//! `find -exec wc`. Both are followed here.
+//! `include/sys` and `include/netinet`, examines with `find -exec ls -l` and `du -s`, and reads with `find -exec grep`
+//! and `find -exec wc`. Both are followed here.
 //!
-//! What is reconstructed: how many of the 70 files are what (in each of the five parts 8 sources, 5 headers in the
-//! directories for them, 1 other), random sizes that sum up to 200,000 bytes ([`plan`]), a process for each cp, and what
-//! a compiler does to files (`compile`). A source includes the headers of its part. The compiler's own files and
-//! libraries are not part of it. Temporary files lie on the file system that is measured.
+//! What is reconstructed: how many of the 70 files are of which kind (in each of the five parts 8 sources, 5 headers in
+//! the directories for them, 1 other), random sizes with a sum of 200,000 bytes ([`plan`]), one process per cp, and a
+//! compiler's file operations (`compile`). A source includes the headers of its part. The compiler's own files and
+//! libraries are not part of it. Temporary files are on the file system that is measured.
 //!
-//! # The defaults of what is computed
+//! # Default computing times
 //!
-//! They shall give about the five times of the No Order row of Ganger and Patt (OSDI 1994, Table 3: 0.37, 2.74, 4.14,
-//! 5.84, 276.6 s on a 33 MHz 486) together with the file system's own time, which is not in them and is taken as 3.5 ms
-//! to create or remove and 1.2 s to copy a MB (the paper's Tables 2 and 1), and guessed as 1 ms to look at a file:
+//! With the file system's own time they should give about the five times of the No Order row of Ganger and Patt (OSDI
+//! 1994, Table 3: 0.37, 2.74, 4.14, 5.84, 276.6 s on a 33 MHz 486). The file system's time is not part of them; it is
+//! taken as 3.5 ms to create or remove and 1.2 s to copy a MB (the paper's Tables 2 and 1), and guessed as 1 ms to look
+//! at a file:
 //!
 //! | phase | computed by the programs | left for the file system |
 //! | --- | --- | --- |
@@ -26,8 +27,8 @@
 //! | 4 | 186 processes, 182 looks, 400 KB scanned | 400 KB read |
 //! | 5 | 205 processes, 80 looks, 40 compilations, one link | 5 MB moved, 521 files made or removed |
 //!
-//! Each phase starts two processes more than it needs, echo and date. Phases 2 and 4 give 27 ms a process, phase 3 then
-//! 3.5 ms a look; 300 ns a byte are ten cycles. What remains of phase 5 is 6.58 s a compilation.
+//! Each phase starts two more processes than it needs, echo and date. Phases 2 and 4 give 27 ms a process, phase 3 then
+//! 3.5 ms a look; 300 ns a byte are ten cycles. The rest of phase 5 is 6.58 s a compilation.
 //!
 //! The conventional scheme needs 19.2 s more in phase 5 (the same table). At the paper's 17.4 ms a request those are
 //! about 1,100 writes; with two ordered writes for each file made and each removed, 40 compilations of 6 temporary
@@ -55,17 +56,17 @@ pub struct Andrew {
     pub temps: u64,
     /// Bytes of one read or write, 1 to 2^30.
     pub transfer: u64,
-    /// Where the random sizes start.
+    /// The random seed.
     pub seed: u64,
-    /// Microseconds of computing for each process.
+    /// Microseconds of computing per process.
     pub process_us: u64,
-    /// Microseconds of computing for each file whose attributes find, ls, du or make look at.
+    /// Microseconds of computing per file whose attributes find, ls, du or make examine.
     pub look_us: u64,
-    /// Nanoseconds of computing for each byte that grep and wc read.
+    /// Nanoseconds of computing per byte that grep and wc read.
     pub byte_ns: u64,
-    /// Milliseconds of computing for each source compiled.
+    /// Milliseconds of computing per source compiled.
     pub compile_ms: u64,
-    /// Milliseconds of computing to link.
+    /// Milliseconds of computing per link.
     pub link_ms: u64,
 }
 
@@ -143,7 +144,7 @@ impl Program for Andrew {
         Ok(())
     }
 
-    /// The unit is the directory, the file copied, the file looked at, the file read, and the source compiled.
+    /// Units: the directory, the file copied, the file examined, the file read, and the source compiled.
     async fn work<F: FileSystem>(
         &self,
         session: &Session<'_, F>,
@@ -194,7 +195,7 @@ impl Program for Andrew {
     }
 }
 
-/// A run under way.
+/// The state of a run.
 struct Run<'r, 'a, F: FileSystem> {
     params: &'r Andrew,
     unix: Unix<'r, 'a, F>,
@@ -258,7 +259,7 @@ impl<'a, F: FileSystem> Run<'_, 'a, F> {
         Ok(())
     }
 
-    /// find -exec grep, then find -exec wc. On a directory they open it and find nothing to read.
+    /// find -exec grep, then find -exec wc. They open directories too, and find nothing to read.
     async fn read_files(&self, phase: &mut Phase<'_>) -> vfs::Result<()> {
         self.announce().await;
         for _ in ["grep", "wc"] {
@@ -276,7 +277,7 @@ impl<'a, F: FileSystem> Run<'_, 'a, F> {
         Ok(())
     }
 
-    /// make: looks at every source and object, compiles all, links.
+    /// make: examines every source and object, compiles all, links.
     async fn compile(&self, targets: &[Held<'a, F>], phase: &mut Phase<'_>) -> vfs::Result<()> {
         let object = |source: &Planned| At { dir: &targets[source.dir_no], name: source.name.replace(".c", ".o") };
         let file = |file: &Planned| At { dir: &targets[file.dir_no], name: file.name.clone() };
@@ -323,7 +324,7 @@ mod tests {
         ready(session.mkdir_all("b")).unwrap();
         ready(program.prepare(&session, "b")).unwrap();
         assert_eq!(sum.0.get(), Duration::ZERO);
-        // Counts are since the phase before: each reading at an end forgets what came until then.
+        // Counts per phase: the reading at the end of each resets them.
         let seen = RefCell::new(Vec::new());
         let meter = || {
             let counts = ["mkdir", "mknod", "unlink", "lookup", "read"].map(|call| calls.count(call));
@@ -339,7 +340,7 @@ mod tests {
         assert_eq!(ops, wanted);
         let calls: Vec<_> = seen.iter().map(|(counts, _)| *counts).collect();
         assert_eq!(calls[0], [20, 0, 0, 0, 0]);
-        // No file is longer than a transfer: one read brings it, one more its end.
+        // No file is longer than a transfer: one read returns it, another its end.
         assert_eq!(calls[1], [0, 70, 0, 3 * 70, 2 * 70]);
         assert_eq!(calls[2], [0, 0, 0, 363, 0]);
         assert_eq!(calls[3], [0, 0, 0, 2 * (91 + 91), 2 * 2 * 70]);
@@ -361,7 +362,7 @@ mod tests {
             process * 205 + look * 80 + Duration::from_millis(6580) * 40 + Duration::from_secs(2),
         ];
         for ((_, computed), wanted) in seen.iter().zip(wanted) {
-            // A compilation is computed in seven parts, each a whole number of nanoseconds.
+            // The computing of a compilation is divided into seven parts, each a whole number of nanoseconds.
             assert!(computed.abs_diff(wanted) < Duration::from_micros(1), "{computed:?} {wanted:?}");
         }
     }

@@ -5,7 +5,7 @@ use crate::rng::{self, Rng};
 
 const PARTS: usize = 5;
 
-/// The directories of a part, and of which of them each is one.
+/// The directories of a part, each with the index of its parent.
 pub(super) const DIRS: [(&str, usize); 4] = [("testfs", 0), ("include", 0), ("sys", 1), ("netinet", 1)];
 
 /// Files of a part.
@@ -18,7 +18,7 @@ pub(super) fn dir_name(part: usize, dir: usize) -> String {
     if dir == 0 { format!("{}{}", DIRS[0].0, part + 1) } else { DIRS[dir].0.to_owned() }
 }
 
-/// Where it lies under `top`.
+/// Its path under `top`.
 pub(super) fn dir_path(top: &str, part: usize, dir: usize) -> String {
     let above = if dir == 0 { top.to_owned() } else { dir_path(top, part, DIRS[dir].1) };
     join(&above, &dir_name(part, dir))
@@ -26,13 +26,13 @@ pub(super) fn dir_path(top: &str, part: usize, dir: usize) -> String {
 
 /// A file of the source.
 pub(super) struct Planned {
-    /// The number of its directory: those of each part after those of the part before.
+    /// Number of its directory: the directories of a part follow those of the part before.
     pub(super) dir_no: usize,
     pub(super) name: String,
     pub(super) size: u64,
 }
 
-/// The files of one kind: so many in each part, about `mean` bytes each.
+/// The files of one kind: a number for each part, about `mean` bytes each.
 fn plan_of(
     rng: &mut Rng,
     in_part: usize,
@@ -78,7 +78,7 @@ impl Plan {
     }
 }
 
-/// The numbers of all directories with the part and the place in it of each.
+/// The numbers of all directories, with the part of each and its index in the part.
 pub(super) fn dirs() -> impl Iterator<Item = (usize, usize)> {
     (0..PARTS).flat_map(|part| (0..DIRS.len()).map(move |dir| (part, dir)))
 }

@@ -1,4 +1,4 @@
-//! The host's words and ours.
+//! Conversions between the host's types and ours.
 
 use super::table::FileKey;
 use model::flags::{SF_APPEND, SF_IMMUTABLE, UF_NODUMP};
@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, FileType, IFlags, Statx, StatxAttributes, StatxFlags, 
 use rustix::io::Errno;
 use vfs::{Attr, Error, Kind, Mode, Refusal, Result, Stamp};
 
-/// An error number as an answer; what has no answer of its own is a failure of the disk.
+/// An error number as a refusal; one without a counterpart is an I/O failure.
 pub(super) fn refusal(errno: Errno) -> Error {
     let refusal = match errno {
         Errno::NOENT => Refusal::NotFound,
@@ -37,7 +37,7 @@ pub(super) fn refusal(errno: Errno) -> Error {
     refusal.into()
 }
 
-/// The path by which the host finds an open descriptor again.
+/// The path by which the host reaches an open descriptor.
 pub(super) fn magic(fd: &OwnedFd) -> Vec<u8> {
     format!("/proc/self/fd/{}", fd.as_raw_fd()).into_bytes()
 }
@@ -79,14 +79,14 @@ fn stamp(time: &StatxTimestamp) -> Stamp {
     Stamp { secs: time.tv_sec, nanos: time.tv_nsec }
 }
 
-/// Flags of ours that the host knows, and its names for them.
+/// Our flags that the host has, and its names for them.
 const FLAGS: [(u32, IFlags); 3] =
     [(SF_IMMUTABLE, IFlags::IMMUTABLE), (SF_APPEND, IFlags::APPEND), (UF_NODUMP, IFlags::NODUMP)];
 
-/// The host's flags with ours in place of those that we know.
+/// The host's flags, with the bits that we know replaced by ours.
 ///
 /// # Errors
-/// `NotSupported` for one of ours that the host has no name for.
+/// `NotSupported` for a flag that the host does not have.
 pub(super) fn flags(old: IFlags, ours: u32) -> Result<IFlags> {
     let known = FLAGS.iter().fold(0, |known, (flag, _)| known | flag);
     if ours & !known != 0 {
@@ -97,7 +97,7 @@ pub(super) fn flags(old: IFlags, ours: u32) -> Result<IFlags> {
     Ok(flags)
 }
 
-/// A kind of ours; `None` where the host does not tell.
+/// Our kind; `None` if the host does not report it.
 pub(super) fn kind(kind: FileType) -> Option<Kind> {
     Some(match kind {
         FileType::Fifo => Kind::Fifo,
@@ -111,7 +111,7 @@ pub(super) fn kind(kind: FileType) -> Option<Kind> {
     })
 }
 
-/// What `mknod` makes; `None` for what it does not.
+/// The file type for `mknod`; `None` for one that it does not make.
 pub(super) fn special(kind: Kind) -> Option<FileType> {
     Some(match kind {
         Kind::Fifo => FileType::Fifo,

@@ -1,10 +1,11 @@
-//! A directory of the host as a file system, so that the same programs run on any mounted one.
+//! A directory of the host as a file system, so that the same programs run on any mounted file system.
 //!
-//! Costs are honest: a call of the trait is one system call where the host has one, plus what the trait demands (a file
-//! that is made or opened is also asked for its attributes; a descriptor is closed when its node is forgotten).
+//! Costs are realistic: a call of the trait is one system call where the host has one, plus what the trait requires
+//! (the attributes of a file that is created or opened are read as well; a descriptor is closed when its node is
+//! forgotten).
 //!
-//! Nobody else may change names below the directory meanwhile. What is made belongs to the process and gets its umask:
-//! of a [`Caller`] only the umask is regarded, and only where the directory has no default ACL.
+//! No other process may change names below the directory meanwhile. New files belong to the process and get its umask:
+//! of a [`Caller`] only the umask is used, and only where the directory has no default ACL.
 
 mod convert;
 mod table;
@@ -22,13 +23,13 @@ use vfs::{
     Segments, SetAttr, SetTime, Stamp, StatFs, Whence, XattrMode,
 };
 
-/// A directory of the host behind the trait of all file systems. Not shared between threads.
+/// A directory of the host behind the trait of all file systems. Not thread-safe.
 #[derive(Debug)]
 pub struct HostDir {
     table: RefCell<Table>,
 }
 
-/// Bytes of one read at most, so that a large request for a small file does not take large memory.
+/// Most bytes of one read, so that a large request for a small file does not allocate much memory.
 const READ: usize = 1 << 20;
 
 const EMPTY: AtFlags = AtFlags::EMPTY_PATH;
@@ -38,7 +39,7 @@ impl HostDir {
     /// The directory at `path`, which becomes the root.
     ///
     /// # Errors
-    /// `NotFound`, `NotDirectory` and what else opening it says.
+    /// `NotFound`, `NotDirectory` and other errors of opening it.
     pub fn open(path: &Path) -> Result<HostDir> {
         let root = table::open_root(path)?;
         let (key, _) = convert::stat(&root, b"", EMPTY)?;
@@ -55,7 +56,7 @@ impl HostDir {
         self.table.borrow_mut().at(id)
     }
 
-    /// The directory `id`, to name files in.
+    /// Descriptor of the directory `id`, for calls on names in it.
     fn dir(&self, id: NodeId) -> Result<Rc<OwnedFd>> {
         self.table.borrow().kind(id)?;
         self.fd(id, Access::Path)
@@ -71,7 +72,7 @@ impl HostDir {
         self.fd(id, access)
     }
 
-    /// As [`HostDir::file`] to write; where only appending is allowed, a descriptor that does just that.
+    /// Like [`HostDir::file`] for writing; if only appending is allowed, a descriptor for appending.
     fn writable(&self, id: NodeId, appends: bool) -> Result<Rc<OwnedFd>> {
         match self.file(id, Access::Write) {
             Err(vfs::Error::Refused(Refusal::NotPermitted)) if appends => {
@@ -82,14 +83,14 @@ impl HostDir {
         }
     }
 
-    /// Counts a lookup of what is at a name.
+    /// Looks up a name, and counts the lookup.
     fn entry(&self, dir: NodeId, dir_fd: &OwnedFd, name: Name<'_>) -> Result<Entry> {
         let (key, attr) = convert::stat(dir_fd, name.bytes(), NOFOLLOW)?;
         let node = self.table.borrow_mut().found(key, attr.kind, Some((dir, name.bytes())));
         Ok(Entry { node, attr })
     }
 
-    /// Counts a lookup of what has just been opened.
+    /// Counts a lookup of a file that has just been opened.
     fn opened(&self, fd: OwnedFd, place: Option<(NodeId, &[u8])>) -> Result<Entry> {
         let (key, attr) = convert::stat(&fd, b"", EMPTY)?;
         let mut table = self.table.borrow_mut();
@@ -115,11 +116,11 @@ impl HostDir {
         let fd = self.fd(id, Access::Read)?;
         let old = host::ioctl_getflags(&fd).map_err(refusal)?;
         host::ioctl_setflags(&fd, convert::flags(old, flags)?).map_err(refusal)?;
-        // A descriptor that may write keeps that right when the file becomes immutable.
+        // A descriptor that is open for writing stays so when the file becomes immutable.
         self.table.borrow_mut().reopen_later(id)
     }
 
-    /// A path for the calls that take no descriptor, and whether its last part has to be followed.
+    /// A path for the calls that take no descriptor, and whether its last part must be followed.
     fn path(&self, id: NodeId) -> Result<(Vec<u8>, bool)> {
         let at = self.at(id)?;
         if at.magic {
@@ -132,7 +133,7 @@ impl HostDir {
     }
 }
 
-/// How the name of a node has to be treated.
+/// Whether the name of a node must be followed.
 fn follow(at: &At) -> AtFlags {
     if at.magic { AtFlags::empty() } else { NOFOLLOW }
 }
@@ -141,7 +142,7 @@ fn permissions(mode: Mode, who: &Caller) -> host::Mode {
     host::Mode::from_raw_mode(u32::from(mode.bits() & !(who.umask & 0o777)))
 }
 
-/// Attributes that the trait speaks of; a host may have more.
+/// Attributes that the trait defines; a host may have more.
 fn is_ours(name: &[u8]) -> bool {
     [b"user.".as_slice(), b"trusted.", b"system.posix_acl_"].iter().any(|space| name.starts_with(space))
 }
@@ -181,7 +182,7 @@ impl FileSystem for HostDir {
         Ok(convert::stat(&at.dir, &at.path, follow(&at))?.1)
     }
 
-    /// Not all or nothing: the host has one call for each attribute. The birth time cannot be set.
+    /// Not atomic: the host has one call for each attribute. The birth time cannot be set.
     async fn setattr(&self, node: NodeId, set: &SetAttr) -> Result<Attr> {
         if let Some(size) = set.size {
             host::ftruncate(self.file(node, Access::Write)?, size).map_err(refusal)?;
@@ -212,7 +213,7 @@ impl FileSystem for HostDir {
             return Err(Refusal::Invalid.into());
         }
         let at = self.at(node)?;
-        // The magic link of a link without a name leads to it, so the link itself is read by its descriptor.
+        // The magic link of a symbolic link leads to its target, so the symbolic link itself is read by its descriptor.
         let path = if at.magic { &[] } else { at.path.as_slice() };
         Ok(host::readlinkat(&at.dir, path, Vec::new()).map_err(refusal)?.into_bytes().into())
     }
@@ -298,7 +299,7 @@ impl FileSystem for HostDir {
         };
         host::renameat_with(&from, name, &to, to_name, flags).map_err(refusal)?;
         let mut table = self.table.borrow_mut();
-        // Right also when both names are one file and the host did nothing: either name is a place of it.
+        // Also correct if both names are the same file and the host did nothing: either name is a place of it.
         let (source, target) = (table.unplace(dir, name), table.unplace(to_dir, to_name));
         table.place(source, to_dir, to_name);
         table.place(target.filter(|_| mode == RenameMode::Exchange), dir, name);

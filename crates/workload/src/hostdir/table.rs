@@ -1,9 +1,9 @@
-//! Which file of the host a node id means.
+//! Maps node ids to files of the host.
 //!
-//! H1. A node has a place (its parent's node and a name there) or an open descriptor, or both. Before a name goes, a
-//!     descriptor is opened for the node that has its place there, so V2 holds for files without names.
-//! H2. At most [`MAX_OPEN`] descriptors are open that could be opened again by place.
-//! H3. One file of the host is one node, whatever name it was found by.
+//! H1. A node has a place (its parent's node and a name there) or an open descriptor, or both. Before a name is
+//!     removed, a descriptor is opened for the node with that place, so V2 holds for files without names.
+//! H2. At most [`MAX_OPEN`] descriptors are open that could be reopened by place.
+//! H3. One file of the host is one node, by whichever name it was found.
 
 use super::convert::{self, refusal};
 use rustc_hash::FxHashMap;
@@ -12,13 +12,13 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use std::rc::Rc;
 use vfs::{Kind, NodeId, Refusal, Result};
 
-/// Descriptors kept open at a time, below the usual limit of a process.
+/// Most descriptors open at a time, below the usual limit of a process.
 pub(super) const MAX_OPEN: usize = 512;
 
 /// The root's number.
 pub(super) const ROOT: u64 = 1;
 
-/// What a descriptor is good for; each includes those before it.
+/// What a descriptor can be used for; each includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Access {
     /// To name the file in calls.
@@ -52,7 +52,7 @@ struct Node {
     kind: Kind,
     lookups: u64,
     place: Option<Place>,
-    /// Nodes whose place is in this one.
+    /// Number of nodes whose place is in this one.
     children: u64,
     open: Option<(Rc<OwnedFd>, Access)>,
     used: u64,
@@ -62,7 +62,7 @@ struct Node {
 pub(super) struct At {
     pub(super) dir: Rc<OwnedFd>,
     pub(super) path: Vec<u8>,
-    /// The path is a magic link that has to be followed.
+    /// The path is a magic link that must be followed.
     pub(super) magic: bool,
 }
 
@@ -94,13 +94,13 @@ impl Table {
         Ok(self.nodes.get(&no).ok_or(Refusal::Stale)?)
     }
 
-    /// The kind of a node that is looked up.
+    /// The kind of a node with a lookup.
     pub(super) fn kind(&self, id: NodeId) -> Result<Kind> {
         let node = self.node(id.0)?;
         if node.lookups == 0 { Err(Refusal::Stale.into()) } else { Ok(node.kind) }
     }
 
-    /// The parent by place; of the root itself.
+    /// The parent by place; the root is its own parent.
     pub(super) fn parent(&self, id: NodeId) -> Result<NodeId> {
         let place = &self.node(id.0)?.place;
         if id.0 == ROOT { Ok(id) } else { Ok(NodeId(place.as_ref().ok_or(Refusal::NotFound)?.0)) }
@@ -130,7 +130,7 @@ impl Table {
         }
     }
 
-    /// Drops a node that nobody needs, and with it perhaps its parents.
+    /// Drops a node that is no longer needed, and possibly its parents.
     fn release(&mut self, mut no: u64) {
         while let Some(node) = self.nodes.get(&no).filter(|node| node.lookups == 0 && node.children == 0) {
             self.by_file.remove(&node.key);
@@ -148,7 +148,7 @@ impl Table {
         self.nodes.entry(no).and_modify(|node| node.place = Some(place));
     }
 
-    /// Makes sure that the node placed at a name, if there is one, survives the name (H1).
+    /// Makes sure that the node with this place, if there is one, survives the removal of the name (H1).
     pub(super) fn keep(&mut self, dir: NodeId, name: &[u8]) -> Result<()> {
         match self.by_place.get(&(dir.0, name.to_vec())) {
             Some(&no) => self.open(NodeId(no), Access::Path).map(|_| ()),
@@ -156,7 +156,7 @@ impl Table {
         }
     }
 
-    /// The name is gone; call [`Table::keep`] before it goes. Returns the node that had its place there.
+    /// The name was removed; call [`Table::keep`] before that. Returns the node that had its place there.
     pub(super) fn unplace(&mut self, dir: NodeId, name: &[u8]) -> Option<u64> {
         let place = (dir.0, name.to_vec());
         let no = self.by_place.remove(&place)?;
@@ -168,14 +168,14 @@ impl Table {
         Some(no)
     }
 
-    /// The node has a place again.
+    /// Gives the node a place again.
     pub(super) fn place(&mut self, no: Option<u64>, dir: NodeId, name: &[u8]) {
         if let Some(no) = no {
             self.settle(no, (dir.0, name.to_vec()));
         }
     }
 
-    /// A descriptor that is good for `need` at least.
+    /// A descriptor that allows at least `need`.
     pub(super) fn open(&mut self, id: NodeId, need: Access) -> Result<Rc<OwnedFd>> {
         self.clock += 1;
         let now = self.clock;
@@ -189,14 +189,14 @@ impl Table {
         Ok(fd)
     }
 
-    /// A descriptor of its own with exactly these flags.
+    /// A new descriptor with exactly these flags.
     pub(super) fn open_anew(&mut self, id: NodeId, flags: OFlags) -> Result<OwnedFd> {
         let at = self.at(id)?;
         let flags = if at.magic { flags } else { flags | OFlags::NOFOLLOW };
         openat(&at.dir, &at.path, flags, Mode::empty()).map_err(refusal)
     }
 
-    /// Keeps a descriptor that is open anyway.
+    /// Keeps a descriptor that is already open.
     pub(super) fn remember(&mut self, id: NodeId, fd: Rc<OwnedFd>, access: Access) {
         let Some(node) = self.nodes.get_mut(&id.0) else { return };
         self.open += usize::from(node.open.is_none());
@@ -213,7 +213,7 @@ impl Table {
         Ok(())
     }
 
-    /// H2: closes the less recently used half of what can be opened again.
+    /// H2: closes the less recently used half of the descriptors that can be reopened.
     fn close_half(&mut self) {
         let again = |node: &Node| node.open.is_some() && node.place.is_some();
         let mut used: Vec<u64> = self.nodes.values().filter(|node| again(node)).map(|node| node.used).collect();

@@ -1,4 +1,4 @@
-//! Two trees side by side.
+//! Compares two trees.
 
 use super::player::{Seen, hash};
 use crate::paths::{Held, Session, join};
@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::fmt::Debug;
 use vfs::{Error, FileSystem, Kind, Name, Refusal, Result, Whence};
 
-/// The first thing that two trees disagree on.
+/// The first difference between two trees.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("/{path}: {what}: {left} on the left, {right} on the right")]
 pub struct Difference {
@@ -32,7 +32,7 @@ pub(super) const OWN_FILES: [&[u8]; 2] = [b".sujournal", b".ordofs-log"];
 
 type Compared<T> = std::result::Result<T, Difference>;
 
-/// Both answers to one question, or the difference that one side refuses or fails.
+/// Both results of one call, or the difference if one side refuses or fails.
 fn both<L, R>(path: &str, what: &str, left: Result<L>, right: Result<R>) -> Compared<(L, R)> {
     match (left, right) {
         (Ok(left), Ok(right)) => Ok((left, right)),
@@ -47,13 +47,13 @@ fn same<T: PartialEq + Debug>(path: &str, what: &str, left: T, right: T) -> Comp
 struct Pair<'a, A: FileSystem, B: FileSystem> {
     left: Session<'a, A>,
     right: Session<'a, B>,
-    /// Which file on the right each file on the left is that has more than one name, and the other way round.
+    /// For files with several names: which file on the right corresponds to which on the left, and the reverse.
     links: FxHashMap<u64, u64>,
     links_back: FxHashMap<u64, u64>,
 }
 
-/// Walks both trees and compares names, kinds, attributes (but no times), contents, targets, extended attributes, and
-/// which names are one file.
+/// Walks both trees and compares names, kinds, attributes (without times), contents, targets, extended attributes, and
+/// which names are the same file.
 ///
 /// # Errors
 /// The first difference, in order of names, directories after their names.
@@ -76,7 +76,7 @@ pub async fn compare_trees<A: FileSystem, B: FileSystem>(left: &A, right: &B) ->
 type Dirs<'a, A, B> = (Held<'a, A>, Held<'a, B>);
 
 impl<'a, A: FileSystem, B: FileSystem> Pair<'a, A, B> {
-    /// Compares what a directory holds, and returns the directories in it.
+    /// Compares the contents of a directory, and returns its subdirectories.
     async fn directory(&mut self, path: &str, dirs: &Dirs<'a, A, B>) -> Compared<Vec<(String, Dirs<'a, A, B>)>> {
         let (left, right) = (self.left.list(&dirs.0).await, self.right.list(&dirs.1).await);
         let (mut left, mut right) = both(path, "readdir", left, right)?;
@@ -168,7 +168,7 @@ impl<'a, A: FileSystem, B: FileSystem> Pair<'a, A, B> {
     }
 }
 
-/// The next stored byte, or the size; on a file system that cannot tell, the offset itself.
+/// The next stored byte, or the size; on a file system without this call, the offset itself.
 async fn next_data<F: FileSystem>(fs: &F, file: &Held<'_, F>, offset: u64, size: u64) -> Result<u64> {
     match fs.seek(file.node(), offset, Whence::Data).await {
         Err(Error::Refused(Refusal::BeyondEnd)) => Ok(size),

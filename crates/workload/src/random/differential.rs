@@ -1,35 +1,35 @@
-//! Two file systems, one list of operations.
+//! Plays one list of operations on two file systems.
 
 use super::{Op, Outcome, Player, compare_trees};
 use vfs::{Caller, FileSystem};
 
-/// Where two file systems part.
+/// The first divergence of two file systems.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Divergence {
     /// They answer an operation differently.
     #[error("step {step}, {op}: {left:?} on the left, {right:?} on the right")]
     Outcome {
-        /// Which, from 0.
+        /// Index of the operation, from 0.
         step: usize,
         /// The operation.
         op: String,
-        /// What the first one did.
+        /// The first file system's outcome.
         left: Outcome,
-        /// What the second one did.
+        /// The second file system's outcome.
         right: Outcome,
     },
-    /// They answered alike so far, but their trees are not.
+    /// All outcomes agree so far, but the trees differ.
     #[error("after {steps} steps, {difference}")]
     Tree {
         /// Operations done.
         steps: usize,
-        /// What is different.
+        /// The difference.
         difference: super::Difference,
     },
 }
 
 impl Divergence {
-    /// How many operations are needed to see it.
+    /// How many operations are needed to show it.
     pub fn steps(&self) -> usize {
         match self {
             Divergence::Outcome { step, .. } => step + 1,
@@ -41,9 +41,9 @@ impl Divergence {
 /// How a list is played.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rules {
-    /// Who does everything. Files on a host belong to the process, whoever asks.
+    /// The caller of all operations. Files on a host belong to the process, whoever the caller is.
     pub who: Caller,
-    /// Compare the trees after each so many operations; 0: at the end only.
+    /// Compare the trees after this many operations; 0: at the end only.
     pub every: usize,
 }
 
@@ -78,7 +78,7 @@ async fn compare<A: FileSystem, B: FileSystem>(left: &A, right: &B, steps: usize
 fn agree(left: &Outcome, right: &Outcome) -> bool {
     match (left, right) {
         (Outcome::Failed(_), _) => false,
-        // A directory that does not store kinds cannot tell them.
+        // A directory that does not store kinds cannot report them.
         (Outcome::Names(left), Outcome::Names(right)) => {
             left.len() == right.len()
                 && left

@@ -1,10 +1,10 @@
-//! What a file system can do, so that two are compared where both can.
+//! The features of a file system, so that two are compared only on common ones.
 
 use crate::paths::Session;
 use model::flags;
 use vfs::{FallocMode, FileSystem, Kind, Mode, Name, RenameMode, Result, SetAttr, XattrMode};
 
-/// Abilities that not every file system, nor every user of a host, has.
+/// Features that not every file system, nor every user of a host, has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Features {
@@ -35,7 +35,7 @@ const FLAGS: [u32; 7] = [
 ];
 
 impl Features {
-    /// All there is.
+    /// All features.
     pub fn all() -> Features {
         Features {
             devices: true,
@@ -52,7 +52,7 @@ impl Features {
         }
     }
 
-    /// What both can do.
+    /// The features that both have.
     #[must_use]
     pub fn and(self, other: Features) -> Features {
         Features {
@@ -70,7 +70,7 @@ impl Features {
         }
     }
 
-    /// Finds out by trying everything once, in a directory that is removed again.
+    /// Determines them by trying everything once, in a directory that is removed again.
     ///
     /// # Errors
     /// Those of making and removing the directory.

@@ -1,24 +1,25 @@
-//! Operations from a seed: few names, so that they meet; offsets where a UFS file changes its shape.
+//! Random operations from a seed: few names, so that operations interact; offsets at which the layout of a UFS file
+//! changes.
 
 use super::{Features, Op};
 use crate::rng::Rng;
 use std::collections::VecDeque;
 use vfs::{FallocMode, Kind, RenameMode, Whence, XattrMode};
 
-/// The ground that operations play on.
+/// The names and sizes that operations use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     /// Names that are mostly directories.
     pub dirs: Vec<String>,
     /// Names that are mostly files.
     pub files: Vec<String>,
-    /// Slashes in a path at most, about.
+    /// Approximate largest number of slashes in a path.
     pub depth: u64,
-    /// Bytes of a block and of a fragment: where contents change their shape.
+    /// Sizes of a block and of a fragment, in bytes: at their multiples the layout of a file changes.
     pub block: u64,
     /// See `block`.
     pub frag: u64,
-    /// Largest offset that is written or cut to.
+    /// Largest offset that is written or truncated to.
     pub max_offset: u64,
     /// Most bytes of one transfer.
     pub max_transfer: u64,
@@ -45,7 +46,7 @@ const TMPFILE_SLOT: u8 = 3;
 /// Direct pointers of an inode.
 const DIRECT: u64 = 12;
 
-/// What to do, with how often in a thousand.
+/// The kinds of operations, with frequencies per thousand.
 #[derive(Debug, Clone, Copy)]
 enum What {
     Create,
@@ -121,12 +122,12 @@ pub struct Generator {
     rng: Rng,
     shape: Shape,
     features: Features,
-    /// Paths that were to be made lately, directories and others: they are likely to exist.
+    /// Paths that were to be created lately, directories and others: they are likely to exist.
     dirs: VecDeque<String>,
     files: VecDeque<String>,
 }
 
-/// Paths remembered of either sort.
+/// Number of paths remembered of either kind.
 const RECENT: usize = 12;
 
 impl Generator {
@@ -148,7 +149,7 @@ impl Generator {
 
     /// The path of a directory, or of something else; often one that is likely to exist.
     fn path(&mut self, dir: bool) -> String {
-        // Now and then the other sort, to meet what it must refuse.
+        // Now and then the other kind, to test refusals.
         let dir = dir != self.rng.chance(8);
         let recent = if dir { &self.dirs } else { &self.files };
         if recent.is_empty() || self.rng.chance(35) {
@@ -157,7 +158,7 @@ impl Generator {
         recent[self.rng.below(recent.len() as u64) as usize].clone()
     }
 
-    /// A path to make a directory or something else at.
+    /// A path at which to create a directory or something else.
     fn new_path(&mut self, dir: bool) -> String {
         let mut path = match self.rng.below(20) {
             0 => format!("@{}/", self.rng.below(OPEN_SLOTS)),
@@ -188,7 +189,7 @@ impl Generator {
         }
     }
 
-    /// Forgets a path that will probably be gone, and gives it back.
+    /// Drops a path that will probably be removed, and returns it.
     fn gone(&mut self, path: String) -> String {
         self.dirs.retain(|known| *known != path);
         self.files.retain(|known| *known != path);
@@ -204,7 +205,7 @@ impl Generator {
         }
     }
 
-    /// Anything.
+    /// Any path.
     fn any(&mut self) -> String {
         if self.rng.chance(30) { self.path(true) } else { self.file() }
     }
@@ -254,7 +255,7 @@ impl Generator {
 
     fn mode(&mut self) -> u32 {
         let mode = *self.rng.pick(&[0o644, 0o600, 0o755, 0o777, 0o640, 0o444]);
-        // Who may not give files away is no superuser either, and would shut himself out.
+        // A caller who may not give files away is not a superuser either, and would lose access.
         if self.features.owners { mode } else { mode | 0o700 }
     }
 
@@ -281,7 +282,7 @@ impl Generator {
             }
             What::Rename => Some(self.build_rename()),
             What::Tmpfile if self.features.tmpfile => {
-                // Not in a held directory: whether a removed one still takes such files is nowhere said.
+                // Not in a held directory: it is unspecified whether a removed one still accepts such files.
                 let path = if self.rng.chance(50) { self.rng.pick(&self.shape.dirs).clone() } else { "/".to_owned() };
                 Some(Op::Tmpfile { slot: TMPFILE_SLOT, path, mode: self.mode() })
             }
@@ -383,7 +384,7 @@ impl Generator {
                 Op::SetTime { path, secs, nanos: self.rng.below(1_000_000_000) as u32 }
             }
             What::SetFlags if self.features.flags != 0 => {
-                // Mostly cleared, or in the end nothing could change any more.
+                // Mostly cleared, or in the end no file could be changed any more.
                 let bits: Vec<u32> = (0..32).map(|bit| 1 << bit).filter(|bit| self.features.flags & bit != 0).collect();
                 let flags = if self.rng.chance(30) { *self.rng.pick(&bits) } else { 0 };
                 Op::SetFlags { path, flags }

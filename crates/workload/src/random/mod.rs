@@ -1,13 +1,13 @@
-//! Random operations, and what two file systems make of them.
+//! Random operations, played on two file systems and compared.
 //!
-//! A seed gives a list of [`Op`]s. A [`Player`] applies them to a file system and says what came of each, in words that
-//! do not depend on the implementation. [`differential`] plays the same list on two file systems, one of them usually
-//! the model, and reports the first step at which they differ; [`shrink`] then finds a short list that still differs.
-//! An operation is one line of text, so that a list can be kept, read, and played again.
+//! A seed gives a list of [`Op`]s. A [`Player`] applies them to a file system and reports the outcome of each in a form
+//! that does not depend on the implementation. [`differential`] plays the same list on two file systems, one of them
+//! usually the model, and reports the first step at which they differ; [`shrink`] then finds a short list that still
+//! differs. An operation is one line of text, so that a list can be stored, read, and played again.
 //!
-//! N1. Outcomes hold only what every correct file system must agree on: no inode numbers, no times that were not set,
-//!     no sizes of directories, no places of holes (but what is called a hole must read as zeroes).
-//! N2. An operation that means nothing for the file it meets is skipped by a rule that looks at the file's kind only,
+//! N1. Outcomes contain only what every correct file system must agree on: no inode numbers, no times that were not
+//!     set, no sizes of directories, no positions of holes (but what is reported as a hole must read as zeroes).
+//! N2. An operation that does not apply to the file it meets is skipped by a rule that depends on the file's kind only,
 //!     so it is skipped on both sides.
 
 mod compare;

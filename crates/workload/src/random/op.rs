@@ -1,15 +1,15 @@
 //! Operations, each as one line of text.
 //!
-//! A path's parts are divided by slashes and hold no blanks. A path that starts with `@` and a digit goes from the node
-//! held in that slot, else from the root. Modes and flags are octal and hexadecimal, other numbers decimal. What has a
-//! usual value may be left out at the end of a line that is read.
+//! The parts of a path are separated by slashes and contain no blanks. A path that starts with `@` and a digit starts
+//! at the node held in that slot, otherwise at the root. Modes are octal, flags hexadecimal, other numbers decimal.
+//! Values that have a default may be omitted at the end of a line that is read.
 
 use super::short;
 use std::fmt;
 use std::str::FromStr;
 use vfs::{FallocMode, Kind, RenameMode, Whence, XattrMode};
 
-/// Something to do. The fields are those of the call of the same name.
+/// An operation. The fields are those of the call of the same name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Op {
@@ -46,13 +46,13 @@ pub enum Op {
         to: String,
         mode: RenameMode,
     },
-    /// Makes a file without a name in the directory `path` and holds it.
+    /// Creates a file without a name in the directory `path` and holds it.
     Tmpfile {
         slot: u8,
         path: String,
         mode: u32,
     },
-    /// Looks `path` up and holds it until `Close`, or until the slot is used again.
+    /// Looks `path` up and holds it until `Close`, or until the slot is reused.
     Open {
         slot: u8,
         path: String,
@@ -87,7 +87,7 @@ pub enum Op {
         offset: u64,
         whence: Whence,
     },
-    /// Reads a directory, `batch` entries a call.
+    /// Reads a directory, `batch` entries per call.
     Readdir {
         path: String,
         batch: u32,
@@ -107,7 +107,7 @@ pub enum Op {
         uid: u32,
         gid: u32,
     },
-    /// Sets the time of the last change of contents.
+    /// Sets the modification time.
     SetTime {
         path: String,
         secs: i64,
@@ -124,7 +124,7 @@ pub enum Op {
         seed: u64,
         mode: XattrMode,
     },
-    /// Sets the access list, or the default list, to what `mode` says, with an entry for `user` and a mask unless 0.
+    /// Sets the access list, or the default list, from `mode`, with an entry for `user` and a mask unless it is 0.
     SetAcl {
         path: String,
         default: bool,
@@ -147,13 +147,13 @@ pub enum Op {
         data_only: bool,
     },
     Sync,
-    /// Lets time pass, so that the syncer writes in between. What has no clock goes on at once.
+    /// Lets time pass, so that the syncer writes meanwhile. Without a clock it does nothing.
     Pause {
         millis: u64,
     },
 }
 
-/// A line that is no operation.
+/// A line that is not an operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not an operation: {0:?}")]
 pub struct BadOp(pub String);
@@ -182,12 +182,12 @@ const WHENCES: [(Whence, &str); 2] = [(Whence::Data, "data"), (Whence::Hole, "ho
 const XATTRS: [(XattrMode, &str); 3] =
     [(XattrMode::Set, "set"), (XattrMode::Create, "create"), (XattrMode::Replace, "replace")];
 
-/// The word for a value. Every value that an operation can hold has one, but kinds that `mknod` does not make.
+/// The word for a value. Every value of an operation has one, except kinds that `mknod` does not make.
 fn word<T: PartialEq>(words: &[(T, &'static str)], value: &T) -> &'static str {
     words.iter().find(|(known, _)| known == value).map_or("?", |(_, word)| word)
 }
 
-/// What a line says for this mode.
+/// The word for this mode in a line.
 pub(crate) fn falloc_word(mode: FallocMode) -> &'static str {
     word(&FALLOCS, &mode)
 }
@@ -249,14 +249,14 @@ impl FromStr for Op {
 }
 
 impl Op {
-    /// What `line` says; its seed is `seed` if it needs one and has none.
+    /// Parses `line`; its seed is `seed` if it needs one and has none.
     pub(crate) fn read(line: &str, seed: Option<u64>) -> Result<Op, BadOp> {
         let words = short::exact(line, seed);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         parse_names(&words).or_else(|| parse_contents(&words)).ok_or_else(|| BadOp(line.to_owned()))
     }
 
-    /// The paths that it names.
+    /// The paths in the operation.
     pub(crate) fn paths_mut(&mut self) -> Vec<&mut String> {
         match self {
             Op::Link { path, to } | Op::Rename { path, to, .. } => vec![path, to],

@@ -1,4 +1,4 @@
-//! Applies operations and says what came of each.
+//! Applies operations and reports their outcomes.
 
 use super::Op;
 use super::compare::OWN_FILES;
@@ -13,19 +13,19 @@ use vfs::{Attr, Caller, Error, FileSystem, Kind, Mode, Name, Refusal, SetAttr, S
 #[allow(missing_docs)]
 pub struct Seen {
     pub kind: Kind,
-    /// 0 for symbolic links, whose bits mean nothing.
+    /// 0 for symbolic links, whose bits have no effect.
     pub mode: u16,
     pub nlink: u32,
     pub uid: u32,
     pub gid: u32,
     pub rdev: u64,
-    /// 0 for directories, whose size is the format's business.
+    /// 0 for directories, whose size depends on the format.
     pub size: u64,
     pub flags: u32,
 }
 
 impl Seen {
-    /// The part of `attr` that counts.
+    /// The part of `attr` that is compared.
     pub fn new(attr: &Attr) -> Seen {
         Seen {
             kind: attr.kind,
@@ -40,28 +40,28 @@ impl Seen {
     }
 }
 
-/// What came of an operation.
+/// The outcome of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It happened, and there is nothing to show.
+    /// It succeeded, and there is nothing to compare.
     Done,
-    /// It meant nothing here (N2).
+    /// It did not apply here (N2).
     Skipped,
-    /// It did not happen.
+    /// It was refused.
     Refused(Refusal),
-    /// The disk or the image is bad, or an answer contradicts itself. Never right.
+    /// The disk or the image is bad, or a result contradicts itself. Never correct.
     Failed(String),
     /// Attributes after it.
     Attr(Seen),
-    /// A time that was set, as it reads now.
+    /// A time that was set, as read back.
     Time(Stamp),
     /// Bytes, by length and hash.
     Data(u64, u64),
-    /// Names and kinds, in order of names. The kind is 0 where the directory does not tell.
+    /// Names and kinds, in order of names. The kind is 0 if the directory does not report it.
     Names(Vec<(String, u8)>),
 }
 
-/// Why there is no outcome yet.
+/// Why an operation stopped without an outcome.
 enum Stop {
     Call(Error),
     /// N2.
@@ -80,7 +80,7 @@ type Step<T> = Result<T, Stop>;
 /// Slots for held files.
 const SLOTS: usize = 10;
 
-/// Bytes of a hole that are read to see that they are zeroes, at each of its ends.
+/// Bytes of a hole that are read to check that they are zeroes, at each of its ends.
 const HOLE_SAMPLE: u64 = 4096;
 
 /// Plays operations on a file system, and holds files for them.
@@ -90,7 +90,7 @@ pub struct Player<'a, F: FileSystem> {
 }
 
 impl<'a, F: FileSystem> Player<'a, F> {
-    /// Holds nothing yet; everything is asked for by `who`.
+    /// A player that holds nothing yet and makes all calls as `who`.
     pub fn new(fs: &'a F, who: Caller) -> Player<'a, F> {
         let mut session = Session::new(fs);
         session.who = who;
@@ -125,7 +125,7 @@ impl<'a, F: FileSystem> Player<'a, F> {
                 *self.slots.get_mut(usize::from(*slot)).ok_or(Stop::Skip)? = None;
                 Ok(Outcome::Done)
             }
-            // Whoever plays on a clock lets it run.
+            // A caller that plays with a clock lets it run.
             Op::Pause { .. } => Ok(Outcome::Done),
             Op::Sync => self.session.fs.syncfs().await.map(|()| Outcome::Done).map_err(Stop::Call),
             Op::Create { path, .. }
@@ -247,7 +247,7 @@ impl<'a, F: FileSystem> Player<'a, F> {
         }
     }
 
-    /// Where holes are is the format's business; that they read as zeroes is not (N1).
+    /// The position of holes depends on the format; that they read as zeroes does not (N1).
     async fn seek(&self, file: &Held<'_, F>, offset: u64, whence: Whence) -> Step<Outcome> {
         let fs = self.session.fs;
         let size = fs.getattr(file.node()).await?.size;
@@ -272,7 +272,7 @@ impl<'a, F: FileSystem> Player<'a, F> {
     async fn look(&self, op: &Op, file: &Held<'_, F>) -> Step<Outcome> {
         let attr = self.session.fs.getattr(file.node()).await?;
         match op {
-            // A removed directory may answer with nothing or with a refusal.
+            // A removed directory may return nothing or refuse.
             Op::Readdir { .. } if attr.kind == Kind::Directory && attr.nlink == 0 => Err(Stop::Skip),
             Op::Readdir { batch, .. } => {
                 let mut names = self.session.list_by(file, (*batch).max(1) as usize).await?;
@@ -294,7 +294,7 @@ impl<'a, F: FileSystem> Player<'a, F> {
         let none = SetAttr::default();
         let set = match op {
             Op::Chmod { .. } if kind == Kind::Symlink => return Err(Stop::Skip),
-            // What becomes of set-id bits of other files is the kernel's business.
+            // The kernel decides what happens to set-id bits of other files.
             Op::Chmod { mode, .. } => {
                 let allowed = if kind == Kind::Directory { 0o7777 } else { 0o777 };
                 SetAttr { mode: Some(Mode::new(mode & allowed)), ..none }
@@ -357,7 +357,7 @@ pub(super) fn hash(data: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// An access control list in Linux's form: what `mode` says, with an entry for `user` and a mask unless that is 0.
+/// An access control list in Linux's format, from `mode`, with an entry for `user` and a mask unless that is 0.
 fn acl(mode: u32, user: u32) -> Vec<u8> {
     let entry = |tag: u16, perm: u32, id: u32| {
         let mut bytes = tag.to_le_bytes().to_vec();

@@ -1,9 +1,9 @@
-//! Short forms of operations, for people: what a line leaves out gets its usual value.
+//! Short forms of operations, for people: omitted values get their defaults.
 //!
-//! An operation writes itself in its exact form only; a short form is read as the exact form it stands for. A seed has
-//! no usual value: who reads many lines gives each its own.
+//! An operation is always written in its exact form; a short form is read as the exact form it stands for. A seed has
+//! no default: the reader of several lines gives each its own.
 
-/// The verb, what may follow it, and the usual values of what may be left out at the end.
+/// The verb, its arguments, and the defaults of those that may be omitted at the end.
 const FORMS: [(&str, &str, &[&str]); 32] = [
     ("create", "FILE [MODE]", &["644"]),
     ("mknod", "FILE file|fifo|socket|char|block [MODE [DEVICE]]", &["644", "0"]),
@@ -39,10 +39,10 @@ const FORMS: [(&str, &str, &[&str]); 32] = [
     ("pause", "MILLISECONDS", &[]),
 ];
 
-/// Stands for a seed, which the reader gives.
+/// Placeholder for a seed, which the reader provides.
 const SEED: &str = "SEED";
 
-/// What may be written after the verb of `line`, or the verbs there are.
+/// The arguments of the verb in `line`, or a list of the verbs.
 pub(crate) fn usage(line: &str) -> String {
     let verb = line.split_ascii_whitespace().next().unwrap_or_default();
     match FORMS.iter().find(|(known, ..)| *known == verb) {
@@ -51,8 +51,8 @@ pub(crate) fn usage(line: &str) -> String {
     }
 }
 
-/// The exact form of a line in words; as it is if nothing is left out. A seed that is left out is `seed`, and stays out
-/// if that is nothing.
+/// The exact form of a line as words; unchanged if nothing is omitted. An omitted seed becomes `seed`, or stays omitted
+/// if that is `None`.
 pub(super) fn exact(line: &str, seed: Option<u64>) -> Vec<String> {
     let mut words: Vec<String> = line.split_ascii_whitespace().map(str::to_owned).collect();
     if let [verb, path] = &words[..]
@@ -62,7 +62,7 @@ pub(super) fn exact(line: &str, seed: Option<u64>) -> Vec<String> {
     }
     let form = words.first().and_then(|verb| FORMS.iter().find(|(known, ..)| known == verb));
     let Some((_, rest, usual)) = form else { return words };
-    // What stands in brackets may be left out, the last first.
+    // Arguments in brackets may be omitted, the last first.
     let all = 1 + rest.split(' ').filter(|part| !part.is_empty()).count();
     let left_out = all.saturating_sub(words.len());
     if left_out <= usual.len() {

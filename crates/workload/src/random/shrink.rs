@@ -1,16 +1,16 @@
-//! From a long list of operations that fails to a short one.
+//! Shrinks a long list of operations that fails to a short one.
 
 use super::Op;
 use std::collections::BTreeSet;
 
-/// Lists that are tried at most: enough for a thousand operations, and an end for a `fails` that is slow.
+/// Most lists that are tried: enough for a thousand operations, and a limit if `fails` is slow.
 const TRIES: usize = 20_000;
 
-/// A list made from `ops` that still makes `fails` true and from which no single operation can be left out, unless the
-/// tries run out before. `fails` must play its list from the beginning on fresh file systems.
+/// A list made from `ops` for which `fails` is still true and from which no single operation can be left out, unless
+/// the tries run out before. `fails` must play its list from the beginning on fresh file systems.
 ///
-/// Ever smaller pieces are left out (the delta debugging of Zeller and Hildebrandt, 2002). Then one path takes the place
-/// of another, which makes what led to the other needless, and pieces are left out again.
+/// Ever smaller pieces are left out (the delta debugging of Zeller and Hildebrandt, 2002). Then one path replaces
+/// another, which makes the operations that created the other needless, and pieces are left out again.
 pub fn shrink(ops: &[Op], fails: impl FnMut(&[Op]) -> bool) -> Vec<Op> {
     let mut shrinker = Shrinker { kept: ops.to_vec(), fails, tries: 0 };
     shrinker.leave_out();
@@ -51,12 +51,12 @@ impl<F: FnMut(&[Op]) -> bool> Shrinker<F> {
                     from += piece;
                 }
             }
-            // One that went may have been what another was needed for, so single ones are tried once more.
+            // A removed operation may have been what another was needed for, so single ones are tried once more.
             piece = if piece == 1 && shorter { 1 } else { piece / 2 };
         }
     }
 
-    /// Puts one path in the place of another, or the root, or leaves a path's directories out. `true` when that worked once.
+    /// Replaces one path by another or by the root, or leaves out a path's directories. `true` if that worked once.
     fn merge_paths(&mut self) -> bool {
         let mut list = self.kept.clone();
         let paths: BTreeSet<String> = list.iter_mut().flat_map(Op::paths_mut).map(|path| path.clone()).collect();
@@ -78,7 +78,7 @@ impl<F: FnMut(&[Op]) -> bool> Shrinker<F> {
     }
 }
 
-/// An order of paths, so that merging comes to an end: shallower, then shorter, then first in the alphabet.
+/// An order of paths, so that merging terminates: shallower, then shorter, then first in the alphabet.
 fn is_simpler(path: &str, than: &str) -> bool {
     let weight = |path: &str| (path.trim_matches('/').matches('/').count(), path.trim_matches('/').len());
     !path.is_empty() && (weight(path), path) < (weight(than), than)

@@ -1,6 +1,6 @@
-//! One line that stands for many, and names that are too long to write.
+//! Expands a line that stands for many, and names that are too long to write.
 
-/// Calls that one line makes at most, so that a slip of the finger does not take all memory.
+/// Most calls made by one line, so that a typing error does not exhaust memory.
 const CALLS: u64 = 100_000;
 
 /// Longest run of one letter. A name has at most 255 bytes, a target of a symbolic link 1023.

@@ -1,4 +1,4 @@
-//! The scripts that come with the crate, and how they are found.
+//! The ready-made scripts, and looking them up.
 
 use super::Script;
 
@@ -15,9 +15,9 @@ const ALL: Texts = texts!("":
     "create" "remove" "rename" "mkdir-rmdir" "append" "truncate" "overwrite" "links" "xattr" "full-disk" "mixed"
 );
 
-/// The bugs that CrashMonkey and ACE found again (k) and found (n): Mohan et al., OSDI 2018, and the list in the programs'
-/// repository. Letters and numbers behind a name are variants. Writes through a mapping and past the cache are plain
-/// ones here, and `fdatasync` stands for `msync`.
+/// The bugs that CrashMonkey and ACE reproduced (k) and discovered (n): Mohan et al., OSDI 2018, and the list in the
+/// programs' repository. Letters and numbers after a name are variants. Writes through a mapping and direct writes are
+/// plain writes here, and `fdatasync` stands for `msync`.
 const BUGS: Texts = texts!("/bugs":
     "k01" "k02" "k03" "k04" "k05" "k06" "k07" "k08" "k09" "k10" "k11"
     "k11b" "k12a" "k12b" "k12c" "k13" "k13b" "k14" "k15" "k16" "k17" "k18"
@@ -32,29 +32,29 @@ const BUGS: Texts = texts!("/bugs":
     "n08-zero-49152-3000" "n08-zero-49152-8192" "n08-zero-53248-3000" "n08-zero-53248-8192"
 );
 
-/// What the lists of bugs do not reach and only this format has.
+/// What is specific to this format and not covered by the lists of bugs.
 const UFS: Texts = texts!("/ufs":
     "u01" "u02" "u03" "u04" "u05" "u06" "u07" "u08" "u09" "u10" "u11"
     "u12" "u13" "u14" "u15" "u16" "u17" "u18" "u19" "u20" "u21"
 );
 
-/// The scripts that each stand for one kind of change, and one with a little of everything.
+/// The scripts for one kind of change each, and one with a little of everything.
 pub fn all() -> Vec<Script> {
     read(ALL)
 }
 
-/// Each a bug that a file system had: what a crash after, or within, these calls made of it.
+/// Scripts of bugs that file systems had: a crash after, or within, these calls showed the bug.
 pub fn bugs() -> Vec<Script> {
     read(BUGS)
 }
 
-/// What is special about the format: fragments, indirect blocks, groups, directories in pieces of 512 bytes, the area of
+/// The specifics of the format: fragments, indirect blocks, groups, directories in pieces of 512 bytes, the area of
 /// extended attributes. Sizes are for blocks of 4096 bytes and fragments of 512.
 pub fn ufs() -> Vec<Script> {
     read(UFS)
 }
 
-/// The script with this name, among all that come with the crate.
+/// The ready-made script with this name.
 pub fn find(name: &str) -> Option<Script> {
     let mut texts = ALL.iter().chain(BUGS).chain(UFS);
     texts.find(|(known, _)| *known == name).map(parse)
@@ -65,7 +65,7 @@ fn read(texts: Texts) -> Vec<Script> {
 }
 
 fn parse((name, text): &(&str, &str)) -> Script {
-    // OK to panic: the texts are a part of the program, and the tests read them all.
+    // OK to panic: the texts are part of the program, and the tests read them all.
     Script::parse(name, text).unwrap_or_else(|bad| panic!("{bad}"))
 }
 
@@ -81,7 +81,7 @@ mod tests {
         [all(), bugs(), ufs()].concat()
     }
 
-    /// Plays a script and gives what came of each call.
+    /// Plays a script and returns the outcome of each call.
     fn play(fs: &MemFs, script: &Script) -> Vec<Outcome> {
         let mut player = Player::new(fs, Caller::default());
         script.steps().map(|(op, _)| ready(player.apply(op))).collect()

@@ -1,6 +1,6 @@
-//! Scripts: short lists of calls that are played while the power is cut at every place.
+//! Scripts: short lists of calls during which the power is cut at every moment.
 //!
-//! A script is a text that a person writes and reads. One call a line, in the forms of [`Op`], short or exact:
+//! A script is a text that a person writes and reads. One call per line, in the forms of [`Op`], short or exact:
 //!
 //! ```text
 //! # A file takes the place of another one.
@@ -13,19 +13,19 @@
 //! fsync b
 //! ```
 //!
-//! - The comment at the head says what the script is about. Other comments and blank lines are for the reader.
-//! - What stands above the line `---` is the set-up: it is made durable before the power is cut. Without such a line
-//!   there is no set-up.
+//! - The comment at the head says what the script tests. Other comments and blank lines are for the reader.
+//! - The lines above `---` are the set-up: it is made durable before the power may be cut. Without such a line there is
+//!   no set-up.
 //! - `{3..7}` in a line makes one call for each of these numbers, with `{}` for the same number further on in the line.
 //!   `{x*200}` is `x` 200 times.
 //! - A comment `# refused` directly above a call says that the call may be refused, on this volume or on another one.
 //!
-//! [`all`], [`bugs`] and [`ufs`] come with the crate; [`ace`] makes all short sequences within bounds, [`moves`] all of
-//! calls on directories, [`random`] what a seed says.
+//! [`all`], [`bugs`] and [`ufs`] are ready-made; [`ace`] makes all short sequences within bounds, [`moves`] all those
+//! of calls on directories, [`random`] random ones from a seed.
 //!
-//! S1. A script gives the same calls everywhere. A seed that a line leaves out is chosen by the script's text alone.
-//! S2. No two writes of a script have the same seed unless it is written down so. Bytes that come back after a crash
-//!     then say which write they are of; with equal bytes a stale block would pass for the right one.
+//! S1. A script gives the same calls everywhere. An omitted seed is chosen by the script's text alone.
+//! S2. No two writes of a script have the same seed unless the text says so. Bytes found after a crash then identify
+//!     their write; with equal bytes a stale block would pass for the right one.
 //! S3. No call is skipped or fails on a correct file system, and none is refused without the mark. Otherwise a script
 //!     that tests nothing would look like one that passed.
 
@@ -43,18 +43,18 @@ use crate::random::Op;
 use crate::rng::Rng;
 use std::collections::BTreeSet;
 
-/// Calls with a name, and what has to be there before them.
+/// A named list of calls, and the set-up that they need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Script {
-    /// What it is found by.
+    /// Its name.
     pub name: String,
-    /// What it is about, in one line.
+    /// What it tests, in one line.
     pub says: String,
-    /// What is made, and made durable, before the power may go.
+    /// Calls that are made durable before the power may be cut.
     pub setup: Vec<Op>,
-    /// What is played while the power may go.
+    /// Calls during which the power may be cut.
     pub calls: Vec<Op>,
-    /// Which calls may be refused, counted from 0 through the set-up and on through the calls.
+    /// Indices of the calls that may be refused, counted from 0 through the set-up and on through the calls.
     pub refused: BTreeSet<usize>,
 }
 

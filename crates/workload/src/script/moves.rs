@@ -1,12 +1,12 @@
-//! All short sequences of calls that make, move, exchange and remove directories, with what is made durable among them.
+//! All short sequences of calls that create, move, exchange and remove directories, with durability calls among them.
 //!
-//! ACE's bounds have no exchange and hardly any directory in a directory, and there the dependencies are thickest: a
+//! ACE's bounds have no exchange and hardly any directory in a directory, where there are the most dependencies: a
 //! directory has a name, a `..`, and links that count both. Bugs in soft updates that neither ACE's sequences nor the
-//! scripts written by hand showed were found here.
+//! handwritten scripts showed were found here.
 //!
-//! M1. Five directories, `d`, `e` and `g`, `d/f` and `e/f`. The first two are there; the others are there or not, in all
-//!     eight ways.
-//! M2. Every call does something (S3): what a call refuses, or what it leaves as it was, is no sequence.
+//! M1. Five directories, `d`, `e` and `g`, `d/f` and `e/f`. The first two exist; the others exist or not, in all eight
+//!     combinations.
+//! M2. Every call does something (S3): sequences with a call that is refused or changes nothing are left out.
 //! M3. A number means the same sequence for as long as the calls below are the same.
 //!
 //! ```
@@ -24,25 +24,25 @@ use vfs::{Caller, RenameMode};
 /// The directories; the first two are always there.
 const DIRS: [&str; 5] = ["d", "e", "g", "d/f", "e/f"];
 
-/// How many of them are always there.
+/// How many of them always exist.
 const ALWAYS: usize = 2;
 
-/// Ways in which the others are there or not.
+/// Combinations of the others.
 const SETUPS: u8 = 1 << (DIRS.len() - ALWAYS);
 
-/// Calls of the longest sequences. Of four there are a million, and each is tried on the model before one is found.
+/// Most calls of a sequence. There are a million sequences of four, and each would have to be tried on the model.
 const LONGEST: usize = 3;
 
 /// All sequences of a length.
 pub struct Space {
     calls: Vec<Op>,
-    /// For each the set-up, then its calls.
+    /// Each entry is the set-up, then the calls.
     sequences: Vec<[u8; LONGEST + 1]>,
     length: usize,
 }
 
 impl Space {
-    /// Those of `length` calls, at least one and at most three.
+    /// The sequences of `length` calls, at least one and at most three.
     pub fn new(length: usize) -> Space {
         let mut space = Space { calls: calls(), sequences: Vec::new(), length: length.clamp(1, LONGEST) };
         for setup in 0..SETUPS {
@@ -53,7 +53,7 @@ impl Space {
         space
     }
 
-    /// How many.
+    /// Their number.
     pub fn count(&self) -> u64 {
         self.sequences.len() as u64
     }
@@ -71,7 +71,7 @@ impl Space {
         })
     }
 
-    /// `n` different ones, or all if there are not as many, chosen by `seed`.
+    /// `n` different ones, or all if there are fewer, chosen by `seed`.
     pub fn sample(&self, seed: u64, n: u64) -> impl Iterator<Item = Script> {
         numbers(self.count(), seed, n).into_iter().map_while(|index| self.nth(index))
     }
@@ -92,7 +92,7 @@ impl Space {
         sequence[done + 1] = 0;
     }
 
-    /// Whether the last of the first `length` calls is done (M2); those before it are.
+    /// Whether the last of the first `length` calls does something (M2); those before it do.
     fn plays(&self, sequence: &[u8; LONGEST + 1], length: usize) -> bool {
         let (setup, calls) = self.ops(sequence, length);
         let fs = MemFs::timeless();
@@ -113,7 +113,7 @@ fn mkdir(path: &str) -> Op {
     Op::Mkdir { path: path.to_owned(), mode: 0o755 }
 }
 
-/// All calls, in an order that M3 holds to.
+/// All calls, in the order that M3 relies on.
 fn calls() -> Vec<Op> {
     let pairs = || DIRS.iter().flat_map(|path| DIRS.iter().map(move |to| (*path, *to)));
     let rename = |(path, to): (&str, &str), mode| Op::Rename { path: path.to_owned(), to: to.to_owned(), mode };

@@ -1,4 +1,4 @@
-//! A script as a text.
+//! The text form of a script.
 
 use super::Script;
 use super::expand::expand;
@@ -12,25 +12,25 @@ const REFUSED: &str = "refused";
 /// Ends the set-up.
 const RULE: &str = "---";
 
-/// A line of a script that means nothing.
+/// A line of a script that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}, line {line}: {text:?}: {right}")]
 pub struct BadScript {
-    /// Which script.
+    /// The script's name.
     pub name: String,
-    /// Which line, from 1.
+    /// The line's number, from 1.
     pub line: usize,
-    /// What it says.
+    /// The line's text.
     pub text: String,
-    /// What would be right.
+    /// What would be valid.
     pub right: String,
 }
 
 impl Script {
-    /// Reads the text of a script.
+    /// Parses the text of a script.
     ///
     /// # Errors
-    /// The first line that means nothing.
+    /// The first line that cannot be parsed.
     pub fn parse(name: &str, text: &str) -> Result<Script, BadScript> {
         let mut reader = Reader { name, seeds: Seeds::new(text), script: Script::default(), mark: None, ruled: false };
         reader.script.name = name.to_owned();
@@ -55,9 +55,9 @@ struct Reader<'a> {
     name: &'a str,
     seeds: Seeds,
     script: Script,
-    /// The line of a mark whose call has not come yet.
+    /// The line of a mark whose call has not followed yet.
     mark: Option<usize>,
-    /// The rule has been there.
+    /// The line `---` was read.
     ruled: bool,
 }
 
@@ -102,14 +102,14 @@ impl Reader<'_> {
     }
 }
 
-/// Seeds that are taken: those that the text names, and those that were given.
+/// Seeds in use: those that the text contains, and those that were assigned.
 struct Seeds {
     named: BTreeSet<u64>,
     next: u64,
 }
 
 impl Seeds {
-    /// All seeds that stand in `text`, also further down.
+    /// All seeds in `text`, including those further down.
     fn new(text: &str) -> Seeds {
         let lines = text.lines().filter_map(|line| expand(line.trim()).ok()).flatten();
         let named = lines.filter_map(|line| seed_of(&line.parse().ok()?)).collect();
@@ -143,7 +143,7 @@ fn seed_of(op: &Op) -> Option<u64> {
     }
 }
 
-/// The exact text: every value is written, every line makes one call.
+/// The exact text: every value is written out, every line makes one call.
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.says.is_empty() {

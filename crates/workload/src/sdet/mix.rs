@@ -1,18 +1,18 @@
-//! What the users of `sdet` do: subtasks of a few commands, and how often each comes in a script.
+//! The commands of the users of `sdet`: subtasks of a few commands, and how often each occurs in a script.
 //!
-//! M1. A subtask needs only what was prepared, and removes what it makes. So subtasks can come in any order.
+//! M1. A subtask needs only what was prepared, and removes what it makes. So subtasks can run in any order.
 //! M2. A script has [`COMMANDS`] commands, the same ones for every user.
 
-/// A command of a user. Paths are a name in the user's home, or a directory there and a name in it.
+/// A command of a user. A path is a name in the user's home, or a directory there and a name in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Command {
-    /// date, who, ps, echo, and what was compiled: a process that touches no file here.
+    /// date, who, ps, echo, and compiled programs: a process that touches no file here.
     Plain,
     /// ls -l of a directory.
     Ls(&'static str),
     /// find of the whole home.
     Find,
-    /// cat, grep, wc, pr, diff: every byte of these.
+    /// cat, grep, wc, pr, diff: read every byte of these files.
     Scan(&'static [&'static str]),
     Cp(&'static str, &'static str),
     Mv(&'static str, &'static str),
@@ -21,7 +21,7 @@ pub(super) enum Command {
     Mkdir(&'static str),
     /// rm -r.
     RmTree(&'static str),
-    /// ed, told what to do by a here-document.
+    /// ed, with its commands in a here-document.
     Ed(&'static str),
     /// nroff of the first into the second.
     Nroff(&'static str, &'static str),
@@ -34,15 +34,15 @@ pub(super) enum Command {
     Cpio(&'static str, &'static str),
 }
 
-/// Commands that a user gives one after another.
+/// Commands that a user runs one after another.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subtask {
-    /// How often it comes in a script.
+    /// How often it occurs in a script.
     pub(super) times: usize,
     pub(super) commands: &'static [Command],
 }
 
-/// Commands of a script.
+/// Commands in a script.
 #[cfg(test)]
 const COMMANDS: usize = 150;
 
@@ -50,17 +50,17 @@ use Command::{Cc, Cp, Cpio, Ed, Find, Ls, Make, Mkdir, Mv, Nroff, Plain, Rm, RmT
 
 /// A script, before it is shuffled.
 pub(super) const MIX: &[Subtask] = &[
-    // A document is changed.
+    // Changes a document.
     Subtask { times: 8, commands: &[Cp("doc/d0", "draft"), Ed("draft"), Scan(&["doc/d0", "draft"]), Rm(&["draft"])] },
-    // A small program is compiled and run.
+    // Compiles a small program and runs it.
     Subtask { times: 6, commands: &[Cc("src/s0.c", "a.out"), Plain, Rm(&["a.out"])] },
-    // A larger one is made.
+    // Builds a larger one.
     Subtask { times: 2, commands: &[Touch("src/s1.c"), Make("program"), Rm(&["program", "src/s1.o", "src/s2.o"])] },
-    // A document is formatted and paged.
+    // Formats a document and pages through it.
     Subtask { times: 4, commands: &[Nroff("doc/d1", "out"), Scan(&["out"]), Rm(&["out"])] },
-    // A document's spelling is checked.
+    // Checks a document's spelling.
     Subtask { times: 3, commands: &[Spell("doc/d2"), Scan(&["doc/d2"])] },
-    // Files are moved about.
+    // Moves files.
     Subtask {
         times: 5,
         commands: &[
@@ -73,7 +73,7 @@ pub(super) const MIX: &[Subtask] = &[
             RmTree("new"),
         ],
     },
-    // Something is looked for in the sources.
+    // Searches the sources.
     Subtask {
         times: 7,
         commands: &[
@@ -84,9 +84,9 @@ pub(super) const MIX: &[Subtask] = &[
         ],
     },
     Subtask { times: 2, commands: &[Find, Plain] },
-    // The sources are archived.
+    // Archives the sources.
     Subtask { times: 2, commands: &[Cpio("src", "archive"), Ls("doc"), Rm(&["archive"])] },
-    // Who else is there?
+    // Shows who is logged in.
     Subtask { times: 1, commands: &[Plain, Plain, Plain] },
 ];
 

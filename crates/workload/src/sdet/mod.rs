@@ -1,22 +1,22 @@
 //! Users of a machine for software development, after SPEC SDM's 057.sdet (1991).
 //!
 //! What is known of the original (SPEC's descriptions of the suite; S. Gaede, "Perspectives on the SPEC SDET
-//! Benchmark", 1999): each user has a home with a copy of the same small tree, and one script of short commands; the
-//! commands are the same for all, and how often each comes, but subtasks come in a random order; the file systems for
-//! temporary files are busy; the result is scripts an hour. Among the commands that are measured are cat, cc, cd, cp,
+//! Benchmark", 1999): each user has a home with a copy of the same small tree, and one script of short commands; all
+//! users have the same commands, each equally often, but subtasks come in a random order; the file systems for
+//! temporary files are busy; the result is scripts per hour. Among the commands that are measured are cat, cc, cd, cp,
 //! cpio, date, diff, echo, ed, find, grep, ls, make, mkdir, mv, nroff, pr, ps, rm, spell, touch, wc and who. The suite
-//! cannot be had freely.
+//! is not freely available.
 //!
 //! What is reconstructed: the mix ([`mix`]: 150 commands in subtasks that can come in any order), the files (8 sources
-//! of 3 KB, 4 headers of 2 KB, 6 documents of 6 KB), what each command does to files ([`user`]), and what it computes.
-//! Temporary files lie in the user's own home, not in a directory that all share. Commands that touch no file are
-//! processes and nothing else; programs, libraries and manuals are not read.
+//! of 3 KB, 4 headers of 2 KB, 6 documents of 6 KB), each command's file operations ([`user`]), and its computing.
+//! Temporary files are in the user's own home, not in a shared directory. Commands that touch no file are processes and
+//! nothing else; programs, libraries and manuals are not read.
 //!
-//! D1. A script is the same commands for every seed; the seed orders the subtasks. Give each user another one
+//! D1. A script has the same commands for every seed; the seed orders the subtasks. Give each user another seed
 //!     ([`Params::for_user`](crate::Params::for_user)).
 //!
-//! A process, a look and a byte cost what they cost in `andrew`, which took them from the same machine. The others are
-//! short, as SPEC says: 200 ms to compile, 100 ms to link, to format and to check the spelling.
+//! A process, a look and a byte cost the same as in `andrew`, which took them from the same machine. The other times
+//! are short, as SPEC says: 200 ms to compile, 100 ms to link, to format and to check the spelling.
 //!
 //! | a script | computed by the programs |
 //! | --- | --- |
@@ -24,10 +24,10 @@
 //! | 210 looks, 396,000 bytes | 0.9 s |
 //! | 10 compilations, 8 links, 4 nroff, 3 spell | 3.5 s |
 //!
-//! It makes and removes 130 files and 5 directories. With two ordered writes for each file made and each removed, at
-//! the paper's 17.4 ms a request, the conventional scheme waits 9 s for them: about as long as the processor works. That is
-//! what "No Order" being 50 to 70 percent ahead of "Conventional" asks for (Ganger and Patt, OSDI 1994, section 5.4). On
-//! the modelled machine it was not enough; `ordo paper mup1994` asks for shorter commands (`docs/papers/mup1994.md`).
+//! It creates and removes 130 files and 5 directories. With two ordered writes for each file created and each removed,
+//! at the paper's 17.4 ms a request, the conventional scheme waits 9 s for them: about as long as the processor works.
+//! "No Order" being 50 to 70 percent ahead of "Conventional" requires that (Ganger and Patt, OSDI 1994, section 5.4).
+//! On the modelled machine it was not enough; `ordo paper mup1994` uses shorter commands (`docs/papers/mup1994.md`).
 
 mod mix;
 mod user;
@@ -47,25 +47,25 @@ use vfs::FileSystem;
 pub struct Sdet {
     /// Scripts that this user runs, one after another.
     pub scripts: u64,
-    /// Where the random orders start.
+    /// The random seed for the order of subtasks.
     pub seed: u64,
     /// Temporary files of a compilation.
     pub temps: u64,
     /// Bytes of one read or write, 1 to 2^30.
     pub transfer: u64,
-    /// Microseconds of computing for each process.
+    /// Microseconds of computing per process.
     pub process_us: u64,
-    /// Microseconds of computing for each file whose attributes ls, find, cpio or make look at.
+    /// Microseconds of computing per file whose attributes ls, find, cpio or make examine.
     pub look_us: u64,
-    /// Nanoseconds of computing for each byte that a command looks at.
+    /// Nanoseconds of computing per byte that a command reads.
     pub byte_ns: u64,
-    /// Milliseconds of computing for each source compiled.
+    /// Milliseconds of computing per source compiled.
     pub compile_ms: u64,
-    /// Milliseconds of computing for each program linked.
+    /// Milliseconds of computing per program linked.
     pub link_ms: u64,
-    /// Milliseconds of computing for each nroff.
+    /// Milliseconds of computing per nroff.
     pub nroff_ms: u64,
-    /// Milliseconds of computing for each spell.
+    /// Milliseconds of computing per spell.
     pub spell_ms: u64,
 }
 
@@ -91,7 +91,7 @@ const SOURCES: u64 = 8;
 const HEADERS: u64 = 4;
 const DOCS: u64 = 6;
 
-/// The subtasks of a script in the next order.
+/// The subtasks of a script in a new random order.
 fn script(rng: &mut Rng) -> Vec<&'static Subtask> {
     let mut subtasks: Vec<_> = MIX.iter().flat_map(|subtask| std::iter::repeat_n(subtask, subtask.times)).collect();
     // Fisher and Yates.
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_script_makes_and_computes_as_documented() {
         let (counts, computed, _) = run(42);
-        // ed creates 8 files that are there, and truncates them; touch sets two times.
+        // ed truncates 8 existing files by creating them; touch sets two times.
         let (files, edits, dirs, renames) = (130, 8, 5, 5);
         assert_eq!(counts, [files + edits, files, dirs, dirs, renames, edits + 2]);
         let wanted = Duration::from_millis(27) * (150 + 6 * 7 + 2 * 12 + 3 * 3)

@@ -1,4 +1,4 @@
-//! One user of `sdet` at the terminal: each command as calls.
+//! One user of `sdet`: each command as calls.
 
 use super::mix::Command;
 use super::{DOCS, HEADERS, SOURCES, Sdet};
@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use vfs::{FileSystem, Name, RenameMode, Result, SetAttr, SetTime};
 
-/// It.
+/// The user.
 pub(super) struct User<'u, 'a, F: FileSystem> {
     params: &'u Sdet,
     unix: Unix<'u, 'a, F>,
@@ -18,7 +18,7 @@ pub(super) struct User<'u, 'a, F: FileSystem> {
 }
 
 impl<'u, 'a, F: FileSystem> User<'u, 'a, F> {
-    /// Logs in at `base`, which is prepared.
+    /// Starts in the prepared home `base`.
     pub(super) async fn new(
         params: &'u Sdet,
         session: &'u paths::Session<'a, F>,
@@ -34,7 +34,7 @@ impl<'u, 'a, F: FileSystem> User<'u, 'a, F> {
         Ok(User { params, unix: Unix { session, costs, transfer: params.transfer }, home, tmp })
     }
 
-    /// Gives one command and returns the bytes that it moved.
+    /// Runs one command and returns the bytes that it moved.
     pub(super) async fn give(&self, command: Command) -> Result<u64> {
         self.unix.process().await;
         match command {
@@ -94,7 +94,7 @@ impl<'u, 'a, F: FileSystem> User<'u, 'a, F> {
         Ok(bytes)
     }
 
-    /// Sets the time of a file that is there, or makes an empty one.
+    /// Sets the time of an existing file, or creates an empty one.
     async fn touch(&self, file: &'static str) -> Result<u64> {
         let (dir, name) = self.at(file).await?;
         match self.unix.if_there(&dir, name).await? {
@@ -118,7 +118,7 @@ impl<'u, 'a, F: FileSystem> User<'u, 'a, F> {
         self.unix.session.fs.unlink(self.tmp.node(), Name::new(name)?).await
     }
 
-    /// The shell keeps the here-document, ed its buffer, in a temporary file each; the file is written anew.
+    /// The shell keeps the here-document, and ed its buffer, in a temporary file each; the file is rewritten.
     async fn ed(&self, file: &'static str) -> Result<u64> {
         let (dir, name) = self.at(file).await?;
         let mut moved = self.temp(b"sh0", HERE_DOCUMENT).await?;
@@ -130,7 +130,7 @@ impl<'u, 'a, F: FileSystem> User<'u, 'a, F> {
         Ok(moved)
     }
 
-    /// One temporary file, as long as the document; so is what comes out.
+    /// One temporary file, as long as the document; the output has the same length.
     async fn nroff(&self, file: &'static str, out: &'static str) -> Result<u64> {
         let ((dir, name), (out_dir, out)) = (self.at(file).await?, self.at(out).await?);
         let size = self.unix.scan(&dir, name).await?;
@@ -154,7 +154,7 @@ impl<'u, 'a, F: FileSystem> User<'u, 'a, F> {
         Ok(moved)
     }
 
-    /// One source and all headers, to an object beside the program.
+    /// One source and all headers, into an object beside the program.
     async fn compile(
         &self,
         source: (&Held<'a, F>, String),
@@ -185,7 +185,7 @@ impl<'u, 'a, F: FileSystem> User<'u, 'a, F> {
         Ok(moved)
     }
 
-    /// Looks at all sources, compiles two, links them.
+    /// Examines all sources, compiles two, links them.
     async fn make(&self, program: &'static str) -> Result<u64> {
         let src = self.unix.session.lookup(&self.home, Name::new(b"src")?).await?;
         for no in 0..SOURCES {
@@ -207,7 +207,7 @@ impl<'u, 'a, F: FileSystem> User<'u, 'a, F> {
         Duration::from_millis(self.params.link_ms)
     }
 
-    /// Looks at every file of the directory and puts all into one.
+    /// Examines every file of the directory and copies all into one.
     async fn cpio(&self, dir: &'static str, archive: &'static str) -> Result<u64> {
         let mut size = 0;
         for found in self.unix.find(&self.home, Name::new(dir.as_bytes())?).await?.iter().skip(1) {
@@ -218,7 +218,7 @@ impl<'u, 'a, F: FileSystem> User<'u, 'a, F> {
     }
 }
 
-/// Bytes of what ed is told.
+/// Bytes of the here-document for ed.
 const HERE_DOCUMENT: u64 = 500;
 
 /// Makes the user's home at `base`: sources, headers, documents, and a directory for temporary files.

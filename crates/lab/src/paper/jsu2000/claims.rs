@@ -1,9 +1,8 @@
-//! Every claim of the paper, judged. What a claim's own fields say is judged by them; where its words name workloads or
-//! systems that no field does, the numbers are put together here, and those of figures 1 to 3 in [`super::micro`].
+//! Judges every claim of the paper. The fields of a claim decide where they can; where its words name workloads or
+//! systems that no field does, the numbers are computed here, and those of figures 1 to 3 in [`super::micro`].
 //!
-//! C1. A claim that speaks of a system which was not run is not tested.
-//! C2. Performance is what a workload does in a second: more is better. Of ssh, Netnews and PostMark it is one over the
-//!     time.
+//! C1. A claim about a system that was not run is not tested.
+//! C2. Performance is work per second: more is better. Of ssh, Netnews and PostMark it is one over the time.
 
 use super::experiments::{NEWS_SCALE, Results, SDET_USERS, Sample, Step, Work};
 use super::systems::{ASYNC_JOURNALS, NO_RULE, eight};
@@ -12,19 +11,19 @@ use crate::paper::claims::{Claim, claims_of};
 use crate::paper::document::Verdict;
 use crate::paper::judge::{Judged, comparable, each, number, order, short, untested};
 
-/// Every claim, in the file's order.
+/// Every claim, in the order of the file.
 pub(super) fn verdicts(results: &Results) -> Vec<Verdict> {
     claims_of("jsu2000").iter().map(|claim| Bench { results, claim }.verdict()).collect()
 }
 
-/// A claim, and what there is to judge it by.
+/// A claim, and the data to judge it by.
 pub(super) struct Bench<'a> {
     pub(super) results: &'a Results,
     pub(super) claim: &'a Claim,
 }
 
-/// A workload and its phase, as a claim names them. Where it names none, or all, it is Netnews: the one on which the paper
-/// compares what it has only described.
+/// A workload and its phase, as a claim names them. If it names none, or all, Netnews is meant: the one on which the
+/// paper compares what it only describes.
 fn workload(text: &str) -> Option<(Work, &'static str)> {
     Some(match text {
         "ssh" | "ssh.total" => (Work::Ssh, "total"),
@@ -35,7 +34,7 @@ fn workload(text: &str) -> Option<(Work, &'static str)> {
         "netnews.unbatch" => (Work::Netnews, "unbatch"),
         "netnews.expire" => (Work::Netnews, "expire"),
         "postmark-small" => (Work::PostmarkSmall, "total"),
-        // Which of the two the paper means it does not say; the large one keeps the disk busy.
+        // The paper does not say which of the two it means; the large one keeps the disk busy.
         "postmark" | "postmark-large" => (Work::PostmarkLarge, "total"),
         "micro.zero" => (Work::Zero(1), "total"),
         "concurrent metadata streams" => (Work::Zero(8), "total"),
@@ -49,7 +48,7 @@ fn workload(text: &str) -> Option<(Work, &'static str)> {
 /// The five large workloads.
 const MACRO: [&str; 5] = ["ssh", "netnews", "sdet", "postmark-small", "postmark-large"];
 
-/// What the claims call systems that have another name in our table.
+/// Our key for a system that the claims call by another name.
 fn known_as(system: &str) -> &str {
     match system {
         "nvram" => "lffs-wafs-nvram",
@@ -60,7 +59,7 @@ fn known_as(system: &str) -> &str {
     }
 }
 
-/// Why design, semantics and code size are not judged by runs of workloads.
+/// Why claims on design, semantics and code size are not judged by runs of workloads.
 const OF_DESIGN: &str = "a property of the design, not a number of a run";
 const OF_CRASHES: &str = "what a crash leaves: a question for ordo crash, not for a run of a workload";
 
@@ -212,7 +211,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The systems that a field of the claim names.
+    /// The systems that a field of the claim lists.
     fn members(&self, key: &str) -> Vec<String> {
         let named = self.claim.list(key);
         match named.iter().any(|name| name == "async journaling") {
@@ -234,7 +233,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The performance of `a` over that of `b`.
+    /// The performance of `a` divided by that of `b`.
     fn speed(&self, workload: &str, a: &str, b: &str) -> Option<f64> {
         Some(self.perf(workload, a)? / self.perf(workload, b)?)
     }
@@ -254,13 +253,14 @@ impl Bench<'_> {
         Some(each(judged?))
     }
 
-    /// A number of each of several workloads, or systems.
+    /// One number for each of several workloads, or systems.
     fn numbers(&self, names: &[&str], of: impl Fn(&Self, &str) -> Option<f64>) -> Option<Judged> {
         let one = |name: &&str| Some(((*name).to_owned(), of(self, name)?));
         Some(number(self.claim, &names.iter().map(one).collect::<Option<Vec<_>>>()?))
     }
 
-    /// Soft updates and the asynchronous journals are within a tenth of each other: the measure of `f5.large_comparable`.
+    /// Soft updates and the asynchronous journals are within a tenth of each other: the criterion of
+    /// `f5.large_comparable`.
     fn comparable_in_most(&self) -> Option<Judged> {
         let systems = ["soft-updates", "lffs-file", "lffs-wafs-1async", "lffs-wafs-2async"];
         let mut alike = Vec::new();
@@ -297,7 +297,7 @@ impl Bench<'_> {
             let log = |what: fn(&Sample) -> f64| self.mean(Work::Netnews, &system, |sample| Some(what(sample)));
             let (writes, in_order) = (log(|s| s.log.writes)?, log(|s| s.log.in_order)?);
             if writes == 0.0 {
-                // Its log is on a drive that is not watched.
+                // Its log is on a drive whose requests are not recorded.
                 continue;
             }
             holds &= in_order / writes >= 0.9;
@@ -310,18 +310,18 @@ impl Bench<'_> {
         Some(Judged { holds, expected, ours: shown.join(", "), why: "logs on the same drive, Netnews".to_owned() })
     }
 
-    /// What pointing only to contents that are on the disk costs soft updates.
+    /// The cost to soft updates of writing contents before the pointers to them.
     fn rule_costs(&self, workload: &str) -> Option<Judged> {
         let cost = 1.0 - self.speed(workload, "soft-updates", NO_RULE)?;
         Some(number(self.claim, &[("cost".into(), cost)]))
     }
 
-    /// From the call until the disk has all that it changed, under soft updates.
+    /// Time from the call until everything it changed is on the disk, under soft updates.
     fn durable_after(&self, work: Work) -> Option<Judged> {
         Some(number(self.claim, &[("durable after".into(), self.mean(work, "soft-updates", |s| Some(s.left_s))?)]))
     }
 
-    /// How far the systems of the tables lie apart.
+    /// How far apart the systems of the tables are.
     fn spread(&self, workload: &str) -> Option<f64> {
         let all: Option<Vec<f64>> = eight().map(|system| self.speed(workload, system.key, "ffs-async")).collect();
         let (least, most) = all?.iter().fold((f64::INFINITY, 0.0f64), |(a, b), &value| (a.min(value), b.max(value)));
@@ -357,7 +357,7 @@ impl Bench<'_> {
         Some(Judged { holds, expected, ours: shown.join(", "), why: "each system".to_owned() })
     }
 
-    /// Of the times that soft updates wrote an older image, those that held back an inode or its pointers.
+    /// Of the writes with a rollback under soft updates, those that rolled back an inode or its pointers.
     fn share_of_rollbacks(&self, share: fn(f64) -> f64) -> Option<Judged> {
         let of = |names: &'static [&'static str]| {
             let sum = move |sample: &Sample| {

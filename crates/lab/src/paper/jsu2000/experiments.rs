@@ -1,4 +1,4 @@
-//! What is run: every workload under every system that is there.
+//! The experiments: every workload under every system that we have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,24 +23,25 @@ pub(super) enum Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
     Micro(Step, u32),
-    /// Empty files made and removed by so many users.
+    /// Empty files created and removed by so many users.
     Zero(u32),
     Ssh,
     Netnews,
     Sdet(u32),
     PostmarkSmall,
     PostmarkLarge,
-    /// A tree removed that was just made.
+    /// Removal of a tree that was just made.
     RemoveTree,
-    /// A file created: how long until it is on the disk.
+    /// One file created: the time until it is on the disk.
     OneCreate,
-    /// A file in a new directory: the same.
+    /// One file created in a new directory: the same.
     OneInNew,
-    /// A file removed: how long until its blocks are free.
+    /// One file removed: the time until its blocks are free.
     OneRemove,
 }
 
-/// Sizes of the files that are created, in KiB. The paper's own are not told; its text names 64, 96, 104, 1024 and 4096.
+/// Sizes of the files that are created, in KiB. The paper does not list its own; its text names 64, 96, 104, 1024 and
+/// 4096.
 pub(super) const CREATE_KIB: [u32; 13] = [1, 2, 4, 8, 16, 32, 64, 96, 104, 256, 512, 1024, 4096];
 /// Sizes of those that are deleted.
 pub(super) const DELETE_KIB: [u32; 8] = [8, 16, 32, 64, 96, 104, 256, 512];
@@ -48,13 +49,13 @@ pub(super) const DELETE_KIB: [u32; 8] = [8, 16, 32, 64, 96, 104, 256, 512];
 pub(super) const READ_KIB: [u32; 3] = [8, 64, 1024];
 /// Users of Sdet.
 pub(super) const SDET_USERS: [u32; 4] = [1, 2, 4, 8];
-/// Users of the benchmark of empty files; the paper has one, and says what more would show of group commit.
+/// Users of the benchmark of empty files; the paper has one, and says what more would show about group commit.
 const ZERO_USERS: [u32; 2] = [1, 8];
 
-/// Netnews is one in so many of the paper's.
+/// Scale of Netnews: the paper's divided by this.
 pub(super) const NEWS_SCALE: u64 = 4;
-/// What FreeBSD has for metadata: 7,832 bufs of 8 KB on a machine of 512 MB. The rest of its memory keeps pages of files, of
-/// which Netnews reads none; so this is its cache, and its metadata does not fit.
+/// FreeBSD's buffer cache for metadata: 7,832 bufs of 8 KB on a machine of 512 MB. The rest of its memory caches pages
+/// of files, of which Netnews reads none; so this is its cache, and its metadata does not fit.
 const BUFFER_CACHE: usize = 7_832 * 8192;
 
 /// Bytes of all files of one size: 128 MiB, at least 512 files, and not more than 512 MiB.
@@ -72,24 +73,24 @@ pub(super) struct PhaseSample {
     pub(super) rate: f64,
     /// Megabytes of contents a second.
     pub(super) mb_s: f64,
-    /// Requests that wrote while it lasted.
+    /// Write requests during the phase.
     pub(super) writes: f64,
 }
 
-/// What one run has shown.
+/// The results of one run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sample {
     pub(super) elapsed_s: f64,
     pub(super) cpu_s: f64,
-    /// Operations a second, all users together.
+    /// Operations per second, all users together.
     pub(super) rate: f64,
     /// From the last call until all was on the disk.
     pub(super) left_s: f64,
     /// From the last call until the last block was free, by the second.
     pub(super) freed_s: f64,
-    /// Requests that wrote, until all was on the disk.
+    /// Write requests until everything was on the disk.
     pub(super) writes: f64,
-    /// Those of them that wrote metadata to its own place.
+    /// Those that wrote metadata in place.
     pub(super) metadata_writes: f64,
     pub(super) log: Log,
     /// Bytes of the largest write of contents.
@@ -99,13 +100,13 @@ pub(super) struct Sample {
     pub(super) counters: BTreeMap<&'static str, u64>,
 }
 
-/// What was written to a log on the same drive.
+/// Writes to a log on the same drive.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Log {
     pub(super) writes: f64,
-    /// Those that began where the one before ended.
+    /// Writes that began where the previous one ended.
     pub(super) in_order: f64,
-    /// Bytes of the smallest and of the largest.
+    /// Sizes of the smallest and the largest, in bytes.
     pub(super) smallest: f64,
     pub(super) largest: f64,
 }
@@ -145,10 +146,10 @@ impl Results {
     }
 }
 
-/// Everything that is run under a system.
+/// All workloads that are run under a system.
 pub(super) fn works_of(system: &System) -> Vec<Work> {
     match system.key {
-        // What they differ in shows in a few.
+        // A few are enough to show the difference.
         NO_RULE => vec![Work::Ssh, Work::Netnews],
         "group-commit" => ZERO_USERS.map(Work::Zero).to_vec(),
         "lffs-wafs-nvram" => vec![Work::Zero(1), Work::Ssh, Work::Netnews],
@@ -168,7 +169,7 @@ pub(super) fn works_of(system: &System) -> Vec<Work> {
     }
 }
 
-/// How often it is run. The micro-benchmarks whose deviation the paper tells stand for all.
+/// Number of runs. The micro-benchmarks for which the paper gives a deviation stand for all.
 fn repeats(work: Work) -> u64 {
     match work {
         Work::Micro(Step::Create | Step::Delete, 16 | 64) => 3,
@@ -176,7 +177,7 @@ fn repeats(work: Work) -> u64 {
     }
 }
 
-/// The scripts of Sdet, with computing times of a machine 25 times as fast as that of 1994.
+/// The scripts of Sdet, with computing times for a machine 25 times as fast as that of 1994.
 fn scripts() -> Params {
     let short = [
         ("scripts", 6),
@@ -196,7 +197,7 @@ fn postmark(files: u64) -> Params {
     sizes.iter().fold(Params::default(), |params, (key, value)| params.with(key, *value))
 }
 
-/// The program, its parameters, how many users.
+/// The program, its parameters, and the number of users.
 fn program(work: Work) -> (&'static str, Params, u32) {
     let set = Params::default();
     match work {
@@ -289,7 +290,7 @@ fn log<'s>(writes: impl Iterator<Item = &'s Service>) -> Log {
     log
 }
 
-/// Runs everything. `progress` is told how many of how many runs are done.
+/// Runs everything. `progress` receives the number of finished runs and the total.
 ///
 /// # Errors
 /// The first failure of any run.

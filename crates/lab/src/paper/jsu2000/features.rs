@@ -1,8 +1,8 @@
-//! The paper's Table 2, and what it says of crashes, judged by what power cuts have shown.
+//! Judges the paper's Table 2, and its statements about crashes, by what power cuts have shown.
 //!
-//! T1. A row of the table names the systems that have a feature, and by that those that have it not: among the eight
+//! T1. A row of the table names the systems that have a feature, and thereby those that do not: among the eight systems
 //!     of its tables, both are judged.
-//! T2. Nothing is judged of a system that was not asked.
+//! T2. Nothing is judged about a system that was not checked.
 
 use super::systems::{SYSTEMS, eight};
 use crate::LogPlace;
@@ -13,19 +13,19 @@ use crate::paper::judge::Judged;
 use crate::paper::{FEATURES, SetUp};
 use ordofs::schemes::Settings;
 
-/// The systems that can be asked: all of the paper's that are there.
+/// The systems that can be checked: all of the paper's that we have.
 pub(in crate::paper) fn set_ups() -> Vec<SetUp> {
     let there = SYSTEMS.iter().filter(|system| system.is_there());
     let set_up = |system: &super::systems::System| {
         let settings = Settings { alloc_init: system.alloc_init, ..system.set_up()? };
-        // A power cut spares NVRAM as it spares what a drive has.
+        // NVRAM keeps its contents in a power cut, as a drive does.
         let separate_log = system.log != LogPlace::Volume;
         Some(SetUp { name: system.key, scheme: system.scheme, settings, separate_log })
     };
     there.filter_map(set_up).collect()
 }
 
-/// Judges in a document of the paper what was found, and adds it.
+/// Judges the findings in a document of the paper, and adds them to it.
 pub(in crate::paper) fn judge(document: &mut Document, features: Features) {
     for claim in claims_of("jsu2000") {
         let Some(judged) = judged(&claim, &features) else { continue };
@@ -36,7 +36,7 @@ pub(in crate::paper) fn judge(document: &mut Document, features: Features) {
     document.features = Some(features);
 }
 
-/// A document of the features alone, with the claims that they decide.
+/// A document of the features alone, with the claims that depend on them.
 pub(in crate::paper) fn document(features: Features) -> Document {
     let claims = claims_of("jsu2000");
     let verdicts = claims.iter().filter_map(|claim| Some(judged(claim, &features)?.verdict(claim)));
@@ -51,7 +51,7 @@ pub(in crate::paper) fn document(features: Features) -> Document {
     }
 }
 
-/// What a claim asks for.
+/// What a claim requires.
 enum Wanted {
     /// A yes to a question.
     Yes(&'static str),
@@ -81,7 +81,7 @@ impl Wanted {
         })
     }
 
-    /// Whether a system is so, and the state that shows it where one does.
+    /// Whether a system has it, and the state that shows this if there is one.
     fn is_so<'a>(&self, features: &'a Features, system: &str) -> Option<(bool, &'a str)> {
         let answer = |question| features.answer(system, question);
         Some(match self {
@@ -107,14 +107,14 @@ fn judged(claim: &Claim, features: &Features) -> Option<Judged> {
         if is_so {
             so.push(system.clone());
         }
-        // A state for whoever doubts it: where the print is contradicted, and where a "no" is what the claim says.
+        // Give a witness where the printed table is contradicted, and where a "no" is what the claim says.
         if !witness.is_empty() && (is_so != expected || matches!(wanted, Wanted::No(_))) {
             states.push(format!("{system}: {witness}"));
         }
     }
     let both = claim.id.ends_with("s6.rename_su_both");
     if both {
-        // Both names may be there; neither may not.
+        // Both names may exist after a crash; having neither is a violation.
         holds &= asked.iter().all(|system| features.answer(system, "named").is_some_and(|answer| answer.yes));
     }
     let mut why = "what states after power cuts show, where one that shows nothing proves nothing".to_owned();

@@ -1,4 +1,4 @@
-//! The rules, on made-up findings: the table as it is printed, and one with a feature too many and one too few.
+//! The rules, on made-up findings: the table as printed, and one with a feature too many and one too few.
 
 use super::*;
 use crate::paper::features::{Answer, Asked, System};
@@ -42,7 +42,7 @@ fn broken(features: Features) -> Vec<String> {
 
 #[test]
 fn the_table_as_it_is_printed_holds_but_for_the_row_that_forgets_a_system() {
-    // FFS-async is as asynchronous as a system can be, and the row of the asynchronous ones does not name it.
+    // FFS-async is fully asynchronous, yet the row of the asynchronous systems does not name it.
     assert_eq!(broken(features()), ["jsu2000.t2.row2"]);
     assert_eq!(document(features()).claims.len(), 16);
 }

@@ -1,4 +1,4 @@
-//! Figures 1 to 5. The paper's plots survive as words only, so these have our numbers alone.
+//! Figures 1 to 5. The paper's plots survive as words only, so these have only our numbers.
 
 use super::experiments::{CREATE_KIB, DELETE_KIB, Results, SDET_USERS, Sample, Step, Work};
 use super::systems::eight;
@@ -29,10 +29,10 @@ fn lines(
     }
 }
 
-/// A number of a system, by its key.
+/// A number for a system, by its key.
 type OfSystem<'a> = &'a dyn Fn(&str) -> Option<f64>;
 
-/// A bar for each system, in a series for each thing measured.
+/// A bar for each system, in one series per quantity.
 fn bars(id: &str, title: &str, y: Axis, series: &[(&str, OfSystem<'_>)]) -> Figure {
     let of = |(name, what): &(&str, OfSystem<'_>)| Series {
         name: (*name).to_owned(),

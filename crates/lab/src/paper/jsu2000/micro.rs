@@ -101,7 +101,7 @@ impl Bench<'_> {
         self.mean(Work::Micro(Step::Delete, kib), system, |sample| Some(sample.rate))
     }
 
-    /// The geometric mean of what is created of files up to a cluster.
+    /// The geometric mean of the creation rates for files up to a cluster.
     fn small(&self, system: &str) -> Option<f64> {
         let sizes = CREATE_KIB.iter().filter(|kib| **kib <= 64);
         let logs: Option<Vec<f64>> = sizes.map(|kib| Some(self.created(*kib, system)?.ln())).collect();
@@ -109,7 +109,7 @@ impl Bench<'_> {
         Some((logs.iter().sum::<f64>() / logs.len() as f64).exp())
     }
 
-    /// The same rule at each size that is asked for.
+    /// The same rule at each size given.
     fn at_each(
         &self,
         sizes: &[u32],
@@ -174,7 +174,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Two numbers of each system, and whether they are as they must.
+    /// Two numbers for each system, and whether they satisfy the condition.
     fn compared(
         &self,
         systems: &[&str],
@@ -201,7 +201,7 @@ impl Bench<'_> {
         })
     }
 
-    /// What the log has more of for a file of twelve blocks than for one of one, for each block.
+    /// Additional log writes for a file of twelve blocks over a file of one, per block.
     fn records_per_block(&self) -> Option<Judged> {
         let records = |kib: u32| {
             let (counted, files) = self

@@ -1,7 +1,7 @@
-//! Seltzer, Ganger, McKusick, Smith, Soules, Stein, *Journaling versus Soft Updates* (USENIX 2000), run again.
+//! Re-runs Seltzer, Ganger, McKusick, Smith, Soules, Stein, *Journaling versus Soft Updates* (USENIX 2000).
 //!
-//! The machine is [`Machine::of_2000`]; what of it is the paper's and what was derived is told in
-//! `docs/papers/jsu2000.md`. A system whose scheme is not there is left out, and claims that speak of it are not tested.
+//! The machine is [`Machine::of_2000`]; which parts are from the paper and which are derived is in
+//! `docs/papers/jsu2000.md`. A system whose scheme we do not have is left out, and claims about it are not tested.
 
 mod claims;
 mod experiments;
@@ -22,7 +22,7 @@ use systems::SYSTEMS;
 /// The first seed.
 const SEED: u64 = 1;
 
-/// The paper's systems that are there, one for each scheme.
+/// The paper's systems that we have, one for each scheme.
 pub(super) fn systems() -> Vec<(&'static str, String)> {
     let mut found: Vec<(&'static str, String)> = Vec::new();
     for system in SYSTEMS.iter().filter(|system| system.is_there()) {
@@ -33,7 +33,7 @@ pub(super) fn systems() -> Vec<(&'static str, String)> {
     found
 }
 
-/// Runs everything. `progress` is told how many of how many runs are done.
+/// Runs everything. `progress` receives the number of finished runs and the total.
 ///
 /// # Errors
 /// The first failure of any run.

@@ -1,23 +1,23 @@
-//! The systems that the paper compares (its Table 1), and two that it only speaks of.
+//! The systems that the paper compares (its Table 1), and two that it only mentions.
 
 use crate::LogPlace;
 use ordofs::AllocInit;
 use ordofs::schemes::{self, Settings};
 
-/// One of them, as a scheme of ours with its settings.
+/// One of them, as one of our schemes with settings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct System {
-    /// As the claims name it.
+    /// Its name in the claims.
     pub(super) key: &'static str,
-    /// As the tables do.
+    /// Its name in the tables.
     pub(super) printed: &'static str,
     pub(super) scheme: &'static str,
-    /// By the names of the mount options.
+    /// Keys are names of mount options.
     pub(super) settings: &'static [(&'static str, &'static str)],
     pub(super) log: LogPlace,
     /// Rules of the scheme that the paper's system does not keep.
     pub(super) without: &'static [&'static str],
-    /// `None` for what the scheme does by itself.
+    /// `None` for the scheme's default.
     pub(super) alloc_init: Option<AllocInit>,
 }
 
@@ -38,7 +38,7 @@ impl System {
         System { log, ..self }
     }
 
-    /// What its scheme is set to; `None` for what cannot be set.
+    /// The settings of its scheme; `None` if they cannot be set.
     pub(super) fn set_up(&self) -> Option<Settings> {
         let mut settings = Settings::default();
         for (key, value) in self.settings {
@@ -48,7 +48,7 @@ impl System {
         Some(settings)
     }
 
-    /// There is a scheme of this name, and it can be set so.
+    /// Whether there is a scheme of this name with these settings.
     pub(super) fn is_there(&self) -> bool {
         schemes::by_name(self.scheme).is_some() && self.set_up().is_some()
     }
@@ -60,14 +60,15 @@ pub(super) const NO_RULE: &str = "soft-updates, no data rule";
 /// A call returns when its records are in the log; or at once.
 const AT_ONCE: (&str, &str) = ("logmode", "sync");
 const LATER: (&str, &str) = ("logmode", "async");
-/// The paper's journals say nothing of contents (its section 5).
+/// The paper's journals do not order contents (its section 5).
 const UNORDERED: (&str, &str) = ("data", "writeback");
 
-/// The BSD systems initialise what is taken for pointers or names, and nothing else.
+/// The BSD systems initialise only blocks of pointers and of names.
 const BSD: Option<AllocInit> = Some(AllocInit::Directories);
 
-/// FreeBSD's FFS frees the fragments that a file has outgrown as soon as these have another place, and waits neither for the
-/// contents there nor for the pointer (`ffs_realloccg`). A crash can leave two files with one fragment; `sync` waits twice.
+/// FreeBSD's FFS frees the fragments that a file has outgrown as soon as their contents have a new place, and waits
+/// neither for the contents there nor for the pointer (`ffs_realloccg`). A crash can leave one fragment in two files;
+/// `sync` waits twice.
 const OUTGROWN: [&str; 2] = ["moved-contents", "moved-fragment"];
 
 /// All of them. The first eight are those of the paper's tables and figures.
@@ -93,7 +94,7 @@ pub(super) fn eight() -> impl Iterator<Item = &'static System> {
     SYSTEMS.iter().take(EIGHT)
 }
 
-/// Those whose log is written while nobody waits.
+/// Those whose log is written in the background.
 pub(super) const ASYNC_JOURNALS: [&str; 3] = ["lffs-file", "lffs-wafs-1async", "lffs-wafs-2async"];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Tables 1, 2, 4 and 5. The first two have words: what a scheme is, in place of numbers.
+//! Tables 1, 2, 4 and 5. The first two have words instead of numbers: what a scheme is.
 
 use super::experiments::{NEWS_SCALE, Results, Work};
 use super::systems::SYSTEMS;
@@ -11,12 +11,12 @@ const TABLE2: &str = include_str!("../../../data/jsu2000_table2_features.csv");
 const TABLE4: &str = include_str!("../../../data/jsu2000_table4_ssh.csv");
 const TABLE5: &str = include_str!("../../../data/jsu2000_table5_netnews.csv");
 
-/// The system that the tables call so, by its key.
+/// The key of the system with this name in the tables.
 fn key(printed: &str) -> &'static str {
     SYSTEMS.iter().find(|system| system.printed == printed).map_or("", |system| system.key)
 }
 
-/// Seconds of a phase; of the whole run for `total`. Netnews is multiplied to the paper's size.
+/// Seconds of a phase; of the whole run for `total`. Netnews is scaled up to the paper's size.
 pub(super) fn seconds(results: &Results, work: Work, phase: &str, system: &str) -> Option<f64> {
     let scale = if work == Work::Netnews { NEWS_SCALE as f64 } else { 1.0 };
     let seconds = results.mean(work, system, |sample| match phase {
@@ -26,7 +26,7 @@ pub(super) fn seconds(results: &Results, work: Work, phase: &str, system: &str) 
     Some(seconds? * scale)
 }
 
-/// Seconds of FFS-async, and of the others how fast they are against it.
+/// Seconds for FFS-async, and for the others their speed relative to it.
 fn timed(results: &Results, text: &str, work: Work, phases: &[&str]) -> Vec<TableRow> {
     let row = |fields: Vec<&str>| {
         let system = key(fields[0]);
@@ -44,7 +44,7 @@ fn timed(results: &Results, text: &str, work: Work, phases: &[&str]) -> Vec<Tabl
     lines(text).map(row).collect()
 }
 
-/// The systems, and what of them is here.
+/// The systems, and which of them are run here.
 fn configurations() -> Vec<TableRow> {
     let row = |fields: Vec<&str>| {
         let system = SYSTEMS.iter().find(|system| system.printed == fields[0]);
@@ -69,7 +69,7 @@ fn configurations() -> Vec<TableRow> {
     lines(TABLE1).map(row).collect()
 }
 
-/// What the paper says that each system guarantees. Ours is judged by the crash explorer, not by runs.
+/// What the paper says that each system guarantees. For ours the crash explorer decides, not runs.
 fn features() -> Vec<TableRow> {
     let row = |fields: Vec<&str>| {
         let labels = vec![fields[0].to_owned(), fields[1].replace(';', ", ")];

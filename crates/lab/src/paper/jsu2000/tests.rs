@@ -1,4 +1,4 @@
-//! Every rule, on made-up tables of results: one as the paper prints it, and some where nothing is.
+//! Every rule, on made-up results: one table as the paper prints it, and some with random numbers.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use super::experiments::{Log, NEWS_SCALE, PhaseSample, Results, Sample, Step, Wo
 use super::systems::{NO_RULE, SYSTEMS};
 use workload::Rng;
 
-/// What the paper's tables say of a system: speed against FFS-async in unpack, config and build; in unbatch and expire; and
-/// what we make up for PostMark, small and large, Sdet, and empty files.
+/// The paper's numbers for a system: speed against FFS-async in unpack, config and build; in unbatch and expire; and
+/// made-up ones for PostMark, small and large, Sdet, and empty files.
 fn speeds(system: &str) -> ([f64; 3], [f64; 2], [f64; 2], f64, f64) {
     match system {
         "ffs-async" => ([1.0, 1.0, 1.0], [1.0, 1.0], [1.0, 1.0], 0.99, 10_000.0),
@@ -59,7 +59,7 @@ fn phase(seconds: f64, rate: f64, mb_s: f64) -> PhaseSample {
     PhaseSample { seconds, cpu_s: 0.9 * seconds, rate, mb_s, writes: 0.0 }
 }
 
-/// One run as the paper has it.
+/// One run with the paper's numbers.
 fn sample(system: &str, work: Work) -> Sample {
     let (ssh, news, [small, large], sdet, zero) = speeds(system);
     let mut sample = Sample {
@@ -122,7 +122,7 @@ fn sample(system: &str, work: Work) -> Sample {
     sample
 }
 
-/// The same with every number a tenth of itself to ten times, at random.
+/// The same with every number multiplied by a random factor from a tenth to ten.
 fn shaken(sample: Sample, rng: &mut Rng) -> Sample {
     let mut by = |value: f64| value * 10f64.powf(rng.below(2_001) as f64 / 1_000.0 - 1.0);
     let phase = |of: PhaseSample, by: &mut dyn FnMut(f64) -> f64| PhaseSample {
@@ -184,7 +184,7 @@ fn not_in(all: &BTreeSet<String>, some: &BTreeSet<String>) -> Vec<String> {
 fn what_the_paper_prints_holds_where_it_does_not_contradict_itself() {
     let (tested, hold) = judged(&table(None));
     assert_eq!(tested.len(), 153);
-    // Both are marked in the claims as contradicted by the paper's own tables.
+    // The claims data mark both as contradicted by the paper's own tables.
     assert_eq!(not_in(&tested, &hold), ["s8.news_2sync_within5", "s8.ssh_sync_gain"]);
 }
 

@@ -1,5 +1,5 @@
-//! Every claim of the paper, judged. What a claim's own fields say is judged by them; where its words name systems or
-//! workloads that no field does, the numbers are put together here.
+//! Judges every claim of the paper. The fields of a claim decide where they can; where its words name systems or
+//! workloads that no field does, the numbers are computed here.
 
 use super::experiments::{FIVE, Key, Results, SDET_USERS, Sample, THROUGHPUT_USERS};
 use super::tables::{PHASES, andrew_phase, andrew_system};
@@ -7,7 +7,7 @@ use crate::paper::claims::{Claim, claims_of};
 use crate::paper::document::Verdict;
 use crate::paper::judge::{Judged, number, order, short, untested};
 
-/// Every claim, in the file's order.
+/// Every claim, in the order of the file.
 pub(super) fn verdicts(results: &Results) -> Vec<Verdict> {
     claims_of("mup1994").iter().map(|claim| Bench { results, claim }.verdict()).collect()
 }
@@ -47,7 +47,7 @@ fn metric(text: &str) -> Option<fn(&Sample) -> f64> {
 
 /// The throughput benchmarks.
 const THROUGHPUT: [&str; 3] = ["create", "delete", "create-delete"];
-/// Why design, semantics and code size are not judged by runs of workloads.
+/// Why claims on design, semantics and code size are not judged by runs of workloads.
 const OF_DESIGN: &str = "a property of the design, not a number of a run";
 
 impl Bench<'_> {
@@ -181,7 +181,7 @@ impl Bench<'_> {
         self.of(workload, users, system, |sample| sample.rate)
     }
 
-    /// How many times as long `a` takes as `b`.
+    /// The time of `a` divided by that of `b`.
     fn slower(&self, workload: &str, users: u32, a: &str, b: &str) -> Option<(String, f64)> {
         let elapsed = |system| self.of(workload, users, system, |sample| sample.elapsed_s);
         Some((format!("{workload} {users} {a}"), elapsed(a)? / elapsed(b)?))
@@ -233,7 +233,7 @@ impl Bench<'_> {
         Some(all)
     }
 
-    /// The rate of `a` over that of `b`, for each workload and number of users.
+    /// The rate of `a` divided by that of `b`, for each workload and number of users.
     fn throughput(&self, a: &str, b: &str, workloads: &[&str]) -> Option<Vec<(String, f64)>> {
         let mut all = Vec::new();
         for workload in workloads {

@@ -1,4 +1,4 @@
-//! What is run: systems by the paper's names, workloads, and their repeated runs.
+//! The experiments: systems by the paper's names, workloads, and their repeated runs.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,23 @@ use crate::{Machine, Outcome, Run, Start};
 /// Repeated runs of each; the paper repeated until the deviation was small, and gives no count for most.
 pub(super) const RUNS: u64 = 3;
 
-/// Users of the throughput benchmarks. The paper names eight as the most that it speaks of.
+/// Users of the throughput benchmarks. Eight is the most that the paper mentions.
 pub(super) const THROUGHPUT_USERS: [u32; 5] = [1, 2, 4, 6, 8];
 /// Users of Sdet.
 pub(super) const SDET_USERS: [u32; 3] = [1, 4, 8];
 /// Files of the throughput benchmarks, of all users together (paper, section 5.2).
 const THROUGHPUT_FILES: u64 = 10_000;
 
-/// What is run under which system, by how many users.
+/// A workload under a system, with a number of users.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) workload: &'static str,
     pub(super) users: u32,
-    /// As the paper calls it.
+    /// The paper's name for it.
     pub(super) system: String,
 }
 
-/// What one run has shown.
+/// The results of one run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sample {
     pub(super) elapsed_s: f64,
@@ -37,7 +37,7 @@ pub(super) struct Sample {
     pub(super) requests: f64,
     pub(super) response_ms: f64,
     pub(super) service_ms: f64,
-    /// Operations a second, all users together.
+    /// Operations per second, all users together.
     pub(super) rate: f64,
     pub(super) phases: BTreeMap<&'static str, f64>,
 }
@@ -96,7 +96,7 @@ const MEANINGS: [&str; 4] = ["flag-full-cb", "flag-back-cb", "flag-part-cb", "fl
 const MEANINGS_NR: [&str; 3] = ["flag-full-nr-cb", "flag-back-nr-cb", "flag-part-nr-cb"];
 const PARTS: [&str; 4] = ["flag-part", "flag-part-nr", "flag-part-cb", "flag-part-nr-cb"];
 
-/// Everything that is run, in an order of its own.
+/// Everything that is run, in a fixed order.
 fn keys() -> Vec<Key> {
     let mut keys = Vec::new();
     let mut add = |workload, users, systems: &[&[&str]]| {
@@ -122,20 +122,20 @@ fn keys() -> Vec<Key> {
     keys
 }
 
-/// The tree that is copied and removed. The paper does not tell its directories; that a removal under Conventional costs
-/// 2.02 requests for each file, two of which are the file's own (Table 2), leaves room for few.
+/// The tree that is copied and removed. The paper does not give its directories; that a removal under Conventional
+/// costs 2.02 requests for each file, two of which are the file's own (Table 2), leaves room for few.
 fn tree() -> Params {
     Params::default().with("per_dir", 40)
 }
 
-/// Andrew with as many temporary files for each compilation as make Conventional wait as long as the paper says: a write
-/// takes 11 ms here, where all of them lie in one directory, and 17 in the paper.
+/// Andrew with as many temporary files for each compilation as make Conventional wait as long as the paper says: a
+/// write takes 11 ms here, where all of them are in one directory, and 17 in the paper.
 fn compiles() -> Params {
     Params::default().with("temps", 13).with("compile_ms", 6_500)
 }
 
-/// The scripts of Sdet. The paper's mix is not known; this one has commands that are short enough for No Order to be as far
-/// ahead of Conventional as the paper says, and is long enough for a queue to fill.
+/// The scripts of Sdet. The paper's mix is not known; this one has commands that are short enough for No Order to be as
+/// far ahead of Conventional as the paper says, and is long enough for a queue to fill.
 fn scripts() -> Params {
     let short = [("process_us", 8_000), ("compile_ms", 100), ("link_ms", 50), ("nroff_ms", 50), ("spell_ms", 50)];
     short.iter().fold(Params::default().with("scripts", 6), |params, (key, value)| params.with(key, *value))
@@ -183,7 +183,7 @@ fn sample(outcome: &Outcome) -> Sample {
     }
 }
 
-/// Runs everything. `progress` is told how many of how many runs are done.
+/// Runs everything. `progress` receives the number of finished runs and the total.
 ///
 /// # Errors
 /// The first failure of any run.

@@ -1,4 +1,4 @@
-//! Figures 1 to 6. The paper's plots survive as words only, so these have our numbers alone.
+//! Figures 1 to 6. The paper's plots survive as words only, so these have only our numbers.
 
 use super::experiments::{FIVE, Results, SDET_USERS, Sample, THROUGHPUT_USERS};
 use super::tables::{andrew_system, printed};

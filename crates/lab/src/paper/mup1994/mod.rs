@@ -1,6 +1,6 @@
-//! Ganger and Patt, *Metadata Update Performance in File Systems* (OSDI 1994), run again.
+//! Re-runs Ganger and Patt, *Metadata Update Performance in File Systems* (OSDI 1994).
 //!
-//! The machine is [`Machine::of_1994`]; what of it is the paper's and what was derived is told in
+//! The machine is [`Machine::of_1994`]; which parts are from the paper and which are derived is in
 //! `docs/papers/mup1994.md`.
 
 mod claims;
@@ -21,7 +21,7 @@ pub(super) fn systems() -> Vec<(&'static str, String)> {
     experiments::FIVE.iter().map(|name| (*name, experiments::system(name).0)).collect()
 }
 
-/// Runs everything. `progress` is told how many of how many runs are done.
+/// Runs everything. `progress` receives the number of finished runs and the total.
 ///
 /// # Errors
 /// The first failure of any run.

@@ -1,4 +1,4 @@
-//! Tables 1 to 3, ours beside the print.
+//! Tables 1 to 3, ours beside the printed ones.
 
 use super::experiments::{Results, Sample};
 use crate::paper::document::{Table, TableRow};
@@ -33,7 +33,7 @@ const FIGURES_OF_RUN: [(&str, &str); 5] = [
     ("Response of a request", "ms"),
 ];
 
-/// Ours of tables 1 and 2.
+/// Our rows of tables 1 and 2.
 fn ours(results: &Results, workload: &str, system: &str) -> Vec<Option<f64>> {
     let mean = |what: fn(&Sample) -> f64| results.mean(workload, 4, system, what);
     let base = results.mean(workload, 4, "no-order", |sample| sample.elapsed_s);
@@ -79,7 +79,7 @@ pub(super) fn tables(results: &Results) -> Vec<Table> {
     ]
 }
 
-/// Andrew's phases: as the program names them, and as they are shown.
+/// Andrew's phases: the program's name and the displayed name of each.
 pub(super) const PHASES: [(&str, &str); 5] = [
     ("create-dirs", "Create directories"),
     ("copy-files", "Copy files"),
@@ -88,7 +88,7 @@ pub(super) const PHASES: [(&str, &str); 5] = [
     ("compile", "Compile"),
 ];
 
-/// Where section 5 enforces initialisation under soft updates only.
+/// The system that was run, where section 5 enforces initialisation under soft updates only.
 pub(super) fn andrew_system(system: &str) -> String {
     if system == "soft-updates" { format!("{system}+ai") } else { system.to_owned() }
 }

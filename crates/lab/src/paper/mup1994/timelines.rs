@@ -1,4 +1,4 @@
-//! What the drive did while one user removed a tree, under each of the five systems.
+//! The drive's requests while one user removed a tree, under each of the five systems.
 
 use ordofs::disk::{DiskOp, Kind, Service};
 use ordofs::rt::Time;
@@ -29,7 +29,7 @@ fn timeline(machine: &Machine, name: &str, seed: u64) -> Result<Timeline> {
 }
 
 fn dot(service: &Service, start: Time) -> Dot {
-    // Microseconds are enough to draw, and keep the document short.
+    // Microseconds are precise enough to draw, and keep the document short.
     let millis = |time: std::time::Duration| time.as_micros() as f64 / 1e3;
     Dot {
         at_ms: millis(service.at - start),

@@ -1,8 +1,8 @@
 //! One power cut on a modelled machine, and how long it takes until the volume can be used again.
 //!
 //! V1. The clock is that of the drive's model: reading and writing take time, computing takes none.
-//! V2. The cut finds what the drive has answered. What its cache had and no flush made durable is lost.
-//! V3. Both ways back begin with the same bytes: the scheme's own, and `fsck -y` of the whole volume.
+//! V2. The cut leaves what the drive has completed. What was in its cache without a flush is lost.
+//! V3. Both ways of recovery begin with the same bytes: the scheme's own, and `fsck -y` of the whole volume.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use workload::script::Script;
 use crate::error::{LabError, Result};
 use crate::machine::Machine;
 
-/// Files that a volume holds for each MiB of it, and their bytes.
+/// Files per MiB of a volume, and their size in bytes.
 const FILES_PER_MIB: u64 = 2;
 const FILE: u64 = 8192;
 /// Files in a directory.
 const TOGETHER: u64 = 50;
-/// Between the calls of the program that is cut.
+/// Pause between the calls of the program that is interrupted.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Bytes that are looked at together when contents are copied.
+/// Size of the pieces in which contents are copied, in bytes; pieces of zeroes are skipped.
 const CHUNK: usize = 1 << 20;
 
 /// A power cut.
@@ -36,18 +36,19 @@ pub(super) struct Case {
     pub(super) scheme: &'static str,
     /// Bytes of the volume.
     pub(super) size: u64,
-    /// Bytes of the log; `None` for what `ordo tune` takes.
+    /// Size of the log in bytes; `None` for the default of `ordo tune`.
     pub(super) log: Option<u64>,
-    /// From the mount, when nothing was left to be written, until the power goes.
+    /// Time from the mount, when nothing was left to be written, to the cut.
     pub(super) since: Duration,
 }
 
-/// How long it took.
+/// The durations.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Took {
-    /// Until the volume was mounted for writing, in the scheme's own way: fsck, replay, or nothing first. Seconds.
+    /// Until the volume is mounted for writing, in the scheme's own way: after fsck, after a replay, or at once.
+    /// Seconds.
     pub(super) usable: f64,
-    /// From then on, until what the cut had left in use was free. Seconds.
+    /// From then on, until everything that the cut had left allocated is free. Seconds.
     pub(super) background: f64,
     /// `fsck -y` of the whole volume, which replays a log and scans it all the same. Seconds.
     pub(super) scan: f64,
@@ -57,7 +58,7 @@ impl Case {
     /// Runs it.
     ///
     /// # Errors
-    /// The volume cannot be made, a call fails, or recovery does not lead to a volume that can be written.
+    /// The volume cannot be made, a call fails, or recovery does not lead to a writable volume.
     pub(super) fn run(&self, machine: &Machine) -> Result<Took> {
         let cut = self.cut(machine)?;
         let (usable, background) = self.own_way(machine, &cut)?;
@@ -85,7 +86,7 @@ impl Case {
         let worked = rt.block_on(self.work(&rt, &mounted));
         let cut = drive.contents().snapshot();
         cut.power_cut();
-        // The world that goes on ends in order: nobody looks at it any more.
+        // The mount that goes on is ended in order; its result is not used.
         let unmounted = rt.block_on(mounted.unmount());
         rt.drop_tasks();
         worked?;
@@ -97,7 +98,7 @@ impl Case {
         schemes::by_name(self.scheme).and_then(schemes::Known::wants_log)
     }
 
-    /// What is on the volume, made without order and synced.
+    /// Fills the volume, without ordering, and syncs it.
     fn fill(&self, rt: &Rt, machine: &Machine, disk: &Rc<dyn Disk>) -> Result<()> {
         let mounted = self.mount(rt, machine, disk, "async")?;
         let files = (self.size >> 20) * FILES_PER_MIB;
@@ -118,7 +119,7 @@ impl Case {
         filled
     }
 
-    /// Files come, and of three one goes, until the power does.
+    /// Creates files, and removes one for every three, until the power goes.
     async fn work(&self, rt: &Rt, mounted: &Mounted) -> Result<()> {
         let (mut player, end) = (player(mounted), rt.now() + self.since);
         let mut number = 0u64;
@@ -129,7 +130,7 @@ impl Case {
             }
             play(&mut player, &format!("create w{dir}/f{number}\nwrite w{dir}/f{number} 0 1024")).await?;
             if number % TOGETHER % 3 == 2 {
-                // An old one, as long as there are any; then one of its own directory.
+                // An old file, as long as there are any; then one of its own directory.
                 let old = number / 3;
                 let goes = match old < (self.size >> 20) * FILES_PER_MIB {
                     true => format!("unlink d{}/f{old}", old / TOGETHER),
@@ -143,7 +144,7 @@ impl Case {
         Ok(())
     }
 
-    /// Seconds until the volume can be written, and until nothing is left to be reclaimed.
+    /// Seconds until the volume is writable, and until nothing is left to be reclaimed.
     fn own_way(&self, machine: &Machine, cut: &RamDisk) -> Result<(f64, f64)> {
         let (rt, disk) = self.again(machine, cut)?;
         let at_once = schemes::by_name(self.scheme)
@@ -165,7 +166,7 @@ impl Case {
         Ok((usable.as_secs_f64(), background.as_secs_f64()))
     }
 
-    /// Seconds of a whole check. A log of transactions is replayed in it; `fsck -p` would stop after that.
+    /// Seconds of a full check. It replays a log of transactions first; `fsck -p` would stop after that.
     fn scan(&self, machine: &Machine, cut: &RamDisk) -> Result<f64> {
         let (rt, disk) = self.again(machine, cut)?;
         let start = rt.now();
@@ -174,7 +175,7 @@ impl Case {
         Ok((rt.now() - start).as_secs_f64())
     }
 
-    /// `fsck -p`, and where that leaves a question, `fsck -y`.
+    /// `fsck -p`, and if that leaves a question, `fsck -y`.
     fn check(&self, rt: &Rt, disk: &Rc<dyn Disk>) -> Result<()> {
         let preened = rt.block_on(fsck::check(rt, disk.clone(), Options::new(Mode::Preen)))?;
         if preened.left || preened.refused.is_some() {
@@ -183,7 +184,7 @@ impl Case {
         Ok(())
     }
 
-    /// A drive that was just switched on and has these contents.
+    /// A drive that was just switched on, with these contents.
     fn again(&self, machine: &Machine, cut: &RamDisk) -> Result<(Rt, Rc<dyn Disk>)> {
         let rt = Rt::virtual_time(super::SEED);
         let drive = SimDisk::tagged(&rt, machine.profile()?, machine.tags);
@@ -212,7 +213,8 @@ impl Case {
     }
 }
 
-/// As the papers have these schemes, which say nothing of contents: what recovery takes shall not depend on a default.
+/// The papers' configuration of these schemes, which does not order contents: the time of a recovery must not depend on
+/// a default.
 fn unordered(scheme: &str) -> Settings {
     match scheme {
         "sync" => Settings { alloc_init: Some(AllocInit::Directories), ..Settings::default() },
@@ -225,9 +227,9 @@ fn player(mounted: &Mounted) -> Player<'_, ordofs::Fs> {
     Player::new(&**mounted.fs(), Caller { privileged: true, ..Caller::default() })
 }
 
-/// Plays a few calls, in the words of a script.
+/// Plays a few calls, written as lines of a script.
 async fn play(player: &mut Player<'_, ordofs::Fs>, calls: &str) -> Result<()> {
-    // OK to expect: the words are those of this module, and its test plays them all.
+    // OK to expect: the calls are in this module, and its test plays them all.
     let script = Script::parse("calls", calls).expect("calls in the words of a script");
     for op in &script.calls {
         match player.apply(op).await {

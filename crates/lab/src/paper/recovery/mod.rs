@@ -1,9 +1,9 @@
-//! Recovery: how long it takes until a volume can be used again after a power cut, against its size, the size of its log,
-//! and the time since nothing was left to be written. No paper printed this; Seltzer and others (2000, section 5.3) say in
-//! words that the replay of a log takes time in proportion to what lies between checkpoints, and a scan in proportion to
-//! the volume.
+//! Recovery time: how long it takes until a volume can be used again after a power cut, against its size, the size of
+//! its log, and the time since nothing was left to be written. No paper printed this; Seltzer and others (2000, section
+//! 5.3) say that the replay of a log takes time in proportion to what lies between checkpoints, and a scan in
+//! proportion to the volume.
 //!
-//! The machine is that of 2000 ([`Machine::of_2000`]), and its CPU takes no part ([`case`], V1).
+//! The machine is that of 2000 ([`Machine::of_2000`]), and its CPU is not modelled ([`case`], V1).
 
 mod case;
 #[cfg(test)]
@@ -28,7 +28,7 @@ pub(super) const RECOVERY: Paper = Paper {
 };
 
 const SCHEMES: [&str; 7] = ["async", "sync", "softupdates", "suj", "journal-file", "wafs", "block-journal"];
-/// Those with a log of transactions.
+/// The schemes with a log of transactions.
 const JOURNALS: [&str; 3] = ["journal-file", "wafs", "block-journal"];
 
 /// Volumes, in MiB. The drive of 2000 has 8749.
@@ -38,10 +38,10 @@ const SINCE: [u64; 6] = [1, 5, 15, 30, 60, 120];
 /// Logs, in MiB.
 const LOGS: [u64; 4] = [1, 4, 16, 64];
 
-/// What is the same in the other figures.
+/// The values that are fixed in the other figures.
 const USUAL_SIZE: u64 = 1024;
 const USUAL_SINCE: u64 = 30;
-/// Long enough for the log to come round where it is small.
+/// Long enough for a small log to wrap.
 const LOG_SINCE: u64 = 60;
 
 fn case(scheme: &'static str, mib: u64, log_mib: Option<u64>, seconds: u64) -> Case {
@@ -62,7 +62,7 @@ fn cases() -> Vec<Case> {
     all
 }
 
-/// Cuts the power in all cases. `progress` is told how many of how many are done.
+/// Cuts the power in all cases. `progress` receives the number of finished cases and the total.
 ///
 /// # Errors
 /// The first failure.

@@ -1,4 +1,4 @@
-//! What must be so of any recovery, on small volumes.
+//! Properties of every recovery, on small volumes.
 
 use super::case::{Case, Took};
 use super::*;
@@ -18,7 +18,7 @@ fn a_scan_grows_with_the_volume_and_soft_updates_need_none() {
 
 #[test]
 fn a_replay_grows_with_what_was_logged_and_is_less_than_a_scan() {
-    // A log that comes round has a checkpoint by then, so it is large.
+    // A log that wraps has a checkpoint by then, so it is large.
     let after = |seconds| case("wafs", 256, Some(32), seconds).run(&Machine::of_2000()).expect("it recovers");
     let (early, late) = (after(1), after(20));
     assert!(late.usable > early.usable, "{early:?} {late:?}");

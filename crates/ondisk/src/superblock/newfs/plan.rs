@@ -1,7 +1,8 @@
-//! How large a group becomes, and how many inodes it has.
+//! The size of a group, and its number of inodes.
 //!
-//! FreeBSD's search: from the smallest group that has the wanted number of inodes, one block more at a time, until the
-//! maps fill the group's block or the volume has few groups; then smaller again until the last group holds its metadata.
+//! FreeBSD's search: from the smallest group with the required number of inodes, one block more at a time, until the
+//! maps fill the group's block or the volume has few groups; then smaller again until the last group has room for its
+//! metadata.
 
 use super::{NewfsError, NewfsParams};
 use crate::Csum;
@@ -10,12 +11,12 @@ use crate::num::{bits64, howmany, len64, low32, roundup, signed32};
 use crate::superblock::SBLOCKSIZE;
 use crate::superblock::fields::SbFields;
 
-/// `sizeof(struct cg)` of the newfs that made the volumes which exist: its array of maps was padded.
+/// `sizeof(struct cg)` in the newfs that made existing volumes: its array of maps was padded.
 const NEWFS_CG_HEADER: i64 = 176;
 /// Fewest groups of a volume that has room for more than one.
 const MIN_GROUPS: u64 = 4;
 
-/// The search for the size of a group. The fields of `sizes` that it does not set are zero.
+/// The search for the size of a group. Fields of `sizes` that it does not set are zero.
 pub(super) struct Plan {
     /// The sizes, and `fpg` and `ipg`.
     pub(super) sizes: SbFields,
@@ -50,7 +51,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What does not depend on the size of a group.
+    /// The part that does not depend on the size of a group.
     fn fixed(p: &NewfsParams, primary: u64) -> Plan {
         let n = |value: u32| signed32(value);
         let (fsize, frag) = (u64::from(p.fsize), p.bsize.checked_div(p.fsize).unwrap_or(1));
@@ -102,13 +103,13 @@ impl Plan {
         self.sizes.sblkno.unsigned_abs().into()
     }
 
-    /// First fragment behind `ipg` inodes.
+    /// First fragment after `ipg` inodes.
     pub(super) fn dblkno(&self) -> u64 {
         let blocks = self.sizes.ipg.checked_div(self.sizes.inopb).unwrap_or(0);
         u64::from(blocks.saturating_mul(self.frag())).saturating_add(self.sizes.iblkno.unsigned_abs().into())
     }
 
-    /// Fragments of the smallest group: its metadata with one block of inodes.
+    /// Size of the smallest group, in fragments: its metadata with one block of inodes.
     fn least_fpg(&self) -> u64 {
         u64::from(self.sizes.iblkno.unsigned_abs()).saturating_add(self.frag().into())
     }
@@ -117,13 +118,13 @@ impl Plan {
         crate::cg::bytes_needed(NEWFS_CG_HEADER, &self.sizes, self.format)
     }
 
-    /// Sets the size of a group, and with it the inodes of a group.
+    /// Sets the size of a group, and from it the inodes of a group.
     fn set_fpg(&mut self, fpg: u64) {
         self.sizes.fpg = signed32(low32(fpg));
         self.sizes.ipg = low32(roundup(howmany(fpg, self.frags_per_inode), self.sizes.inopb.into()));
     }
 
-    /// The smallest group with the wanted number of inodes whose maps fit into its block.
+    /// The smallest group with the required number of inodes whose maps fit in its block.
     fn smallest(&mut self, p: &NewfsParams) -> Result<(), NewfsError> {
         let inopb = u64::from(self.sizes.inopb);
         let most_inodes = (1u64 << 32).saturating_sub(inopb);
@@ -154,8 +155,8 @@ impl Plan {
         }
     }
 
-    /// Fragments of data that the first group needs for `groups` of them: the summary, and a block each for the root
-    /// directory, for `.snap`, and for a file.
+    /// Fragments of data that the first group needs if there are `groups` groups: the summary, and a block each for the
+    /// root directory, for `.snap`, and for a file.
     fn first_needs(&self, groups: u64) -> u64 {
         let (frag, fsize) = (u64::from(self.frag()), u64::from(self.sizes.fsize.unsigned_abs()));
         let summary = howmany(groups.saturating_mul(len64(Csum::SIZE)), fsize);
@@ -171,7 +172,7 @@ impl Plan {
             self.set_fpg(fpg);
             if !self.has_too_many_inodes() {
                 let few = self.size.checked_div(fpg).unwrap_or(0) < MIN_GROUPS;
-                // Tiny volumes: FreeBSD's search ends with groups that hold their metadata and nothing else.
+                // Tiny volumes: FreeBSD's search ends with groups that have room for their metadata only.
                 let roomy = fpg.saturating_sub(self.dblkno()) >= self.first_needs(MIN_GROUPS) || fpg >= self.size;
                 if few && roomy || self.cg_bytes() == bsize {
                     return;
@@ -191,7 +192,7 @@ impl Plan {
         self.format == Format::Ufs1 && self.sizes.ipg > 0x7fff
     }
 
-    /// Finds the sizes with which each group has room for what it must hold.
+    /// Finds sizes with which each group has room for its contents.
     fn fit(&mut self, p: &NewfsParams) -> Result<(), NewfsError> {
         let grown = self.fpg();
         let Err(refused) = self.fit_last(p).and_then(|()| self.fit_first(p)) else { return Ok(()) };
@@ -212,7 +213,7 @@ impl Plan {
         self.fit_first(p).map_err(|_| refused)
     }
 
-    /// Makes the group smaller until the last one has room for its metadata, or is full.
+    /// Reduces the group until the last one has room for its metadata, or is full.
     fn fit_last(&mut self, p: &NewfsParams) -> Result<(), NewfsError> {
         loop {
             let fpg = u64::from(self.fpg());
@@ -229,7 +230,7 @@ impl Plan {
         }
     }
 
-    /// What newfs puts into the first group must fit there.
+    /// Checks that the contents of the first group fit there.
     fn fit_first(&self, p: &NewfsParams) -> Result<(), NewfsError> {
         let room = self.size.min(self.fpg().into()).saturating_sub(self.dblkno());
         let frag = u64::from(self.frag());

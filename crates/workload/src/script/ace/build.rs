@@ -1,4 +1,4 @@
-//! From operations with parameters to a script: what they need is made first.
+//! Builds a script from operations with parameters: what they need is made first.
 
 use super::filled::{Action, Change, Filled, Range};
 use super::names::Place;
@@ -13,7 +13,7 @@ const APPENDED: u32 = 32768;
 
 const XATTR: &str = "user.x";
 
-/// The script of these operations, each followed by what stands at the same place in `persists`.
+/// The script of these operations, each followed by the element of `persists` at the same index.
 pub(super) fn build(name: String, filled: &[Filled], persists: &[Persist]) -> Script {
     let mut builder = Builder { script: Script { name, ..Script::default() }, ..Builder::default() };
     let mut says = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn build(name: String, filled: &[Filled], persists: &[Persist]) -> Sc
     for slot in std::mem::take(&mut builder.held) {
         builder.call(Op::Close { slot });
     }
-    // Marks count through the set-up, which is complete only now.
+    // Marks are counted from the start of the set-up, which is complete only now.
     let setup = builder.script.setup.len();
     builder.script.refused = std::mem::take(&mut builder.refused).into_iter().map(|call| setup + call).collect();
     builder.script.says = says.join(", ");
@@ -48,7 +48,7 @@ struct Builder {
     script: Script,
     tree: Tree,
     seed: u64,
-    /// Slots that are closed at the end.
+    /// Slots to close at the end.
     held: Vec<u8>,
     /// Which calls are refused.
     refused: Vec<usize>,
@@ -59,7 +59,7 @@ impl Builder {
         self.script.calls.push(op);
     }
 
-    /// Puts what a call needs where it belongs.
+    /// Adds an operation that a call needs, in the set-up or before the call.
     fn prepare(&mut self, durable: bool, op: Op) {
         let list = if durable { &mut self.script.setup } else { &mut self.script.calls };
         list.push(op);
@@ -86,7 +86,7 @@ impl Builder {
         self.tree.add(path);
     }
 
-    /// What is there of this file was durable before the calls, and is in the set-up under this path.
+    /// Whether this file existed and was durable before the calls, and is in the set-up under this path.
     fn is_of_setup(&self, path: &str) -> bool {
         self.tree.is_untouched(path) && !self.tree.node(path).changed
     }
@@ -119,7 +119,7 @@ impl Builder {
         Op::SetXattr { path: path.to_owned(), name: XATTR.to_owned(), len: 32, seed, mode: XattrMode::Set }
     }
 
-    /// Makes a path free, which is one of a file or of a directory that is emptied.
+    /// Makes a path free that is a file's or an emptied directory's.
     fn need_free(&mut self, place: Place) {
         self.need_path(parent(place.path()), true);
         let path = place.path();
@@ -180,7 +180,7 @@ impl Builder {
         self.need(from);
         self.need_path(parent(target), true);
         if target.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')) {
-            // A directory into itself.
+            // A directory moved into itself.
             self.refused.push(self.script.calls.len());
         } else if !self.tree.are_one(path, target) {
             if from.is_dir() {
@@ -237,7 +237,7 @@ impl Builder {
     }
 }
 
-/// Where a range is in a file of this size: offset and length.
+/// The position of a range in a file of this size: offset and length.
 fn span(range: Range, size: u64) -> (u64, u32) {
     match range {
         Range::Append => (size, APPENDED),

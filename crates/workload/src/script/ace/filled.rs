@@ -1,4 +1,4 @@
-//! Core operations, and each with all its parameters.
+//! Core operations, and all ways to fill in their parameters.
 
 use super::names::{A, AC, B, FIRST, Place, Places, SECOND};
 use crate::random::falloc_word;
@@ -43,21 +43,21 @@ impl Core {
     ];
 }
 
-/// Where in a file.
+/// A position in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Range {
     /// 32 KiB at the end.
     Append,
-    /// So many bytes from the start.
+    /// This many bytes from the start.
     Start(u32),
-    /// 5000 bytes, of which the first 2000 are there.
+    /// 5000 bytes, of which the first 2000 exist.
     Extend,
 }
 
 const RANGES: [Range; 3] = [Range::Append, Range::Start(5000), Range::Extend];
 /// Ranges in whole pages, for direct writes and mappings.
 const PAGES: [Range; 2] = [Range::Append, Range::Start(8192)];
-/// Sizes that files are cut to, and grown to if they are shorter.
+/// Sizes to which files are truncated, or extended if they are shorter.
 const SIZES: [u64; 2] = [0, 2500];
 
 const MODES: [FallocMode; 5] = [
@@ -68,7 +68,7 @@ const MODES: [FallocMode; 5] = [
     FallocMode::Allocate { keep_size: false },
 ];
 
-/// How an operation changes a file that it does not name, move or remove.
+/// How an operation changes a file without adding, moving or removing a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Falloc(FallocMode, Range),
@@ -79,7 +79,7 @@ pub(super) enum Change {
     Truncate(u64),
 }
 
-/// What an operation does.
+/// The effect of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Creat(Place),
@@ -98,7 +98,7 @@ pub(super) struct Filled {
 }
 
 impl Filled {
-    /// The names among its parameters.
+    /// The files and directories among its parameters.
     pub(super) fn places(&self) -> Places {
         match self.action {
             Action::Link(from, to) | Action::Rename(from, to) => Places::of(&[from, to]),
@@ -118,7 +118,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// As a person would say it.
+/// A readable form.
 impl fmt::Display for Filled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", format!("{:?}", self.core).to_lowercase())?;
@@ -140,7 +140,7 @@ impl fmt::Display for Filled {
     }
 }
 
-/// Every way to fill in the parameters of these operations, those of one operation after those of another.
+/// Every way to fill in the parameters of these operations, one operation after another.
 pub(super) fn fill(ops: &[Core], nested: bool) -> Vec<Filled> {
     let files = if nested { 3 } else { 2 };
     let (first, second) = (&FIRST[..files], &SECOND[..files]);
@@ -173,7 +173,7 @@ pub(super) fn fill(ops: &[Core], nested: bool) -> Vec<Filled> {
     ops.iter().flat_map(|&core| actions(core).into_iter().map(move |action| Filled { core, action })).collect()
 }
 
-/// One of `from` and another one of `to`.
+/// All pairs of one of `from` and a different one of `to`.
 fn pairs(from: &[Place], to: &[Place], make: fn(Place, Place) -> Action) -> Vec<Action> {
     let all = from.iter().flat_map(|from| to.iter().map(move |to| (*from, *to)));
     all.filter(|(from, to)| from != to).map(|(from, to)| make(from, to)).collect()

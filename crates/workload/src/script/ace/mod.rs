@@ -1,29 +1,29 @@
-//! All short sequences of calls within bounds, as ACE makes them (Mohan et al., OSDI 2018, section 5).
+//! All short sequences of calls within bounds, as ACE generates them (Mohan et al., OSDI 2018, section 5).
 //!
-//! A sequence comes about in four phases. A skeleton is chosen: which core operations, in which order. Their parameters
-//! are chosen from a few files, directories and ranges. After each operation but the last one of these follows: `fsync`
-//! of a related path, `sync`, or nothing; after the last one, one of the first two. Last, the script gets what its calls
-//! need: files that must be there, parents, bytes before they are overwritten.
+//! A sequence is made in four phases. A skeleton is chosen: which core operations, in which order. Their parameters are
+//! chosen from a few files, directories and ranges. After each operation except the last one of these follows: `fsync`
+//! of a related path, `sync`, or nothing; after the last one, one of the first two. Finally the script gets what its
+//! calls need: files that must exist, parents, bytes before they are overwritten.
 //!
-//! E1. The bounds are those of the generator in ACE's repository, so the counts are: 328 sequences of one operation,
-//!     241,720 of two, 909,362 of two with a directory within a directory.
-//! E2. No list of all sequences is kept: a sequence is found by its number. A sweep can be split over machines and
-//!     stopped, and a number says which sequence failed.
-//! E3. A number means the same sequence for as long as the bounds are the same. The first operation changes slowest, then
-//!     the others, then what is made durable.
+//! E1. The bounds are those of the generator in ACE's repository, so the counts are equal: 328 sequences of one
+//!     operation, 241,720 of two, 909,362 of two with a directory within a directory.
+//! E2. No list of all sequences is kept: a sequence is found by its number. A sweep can be divided over machines and
+//!     interrupted, and a number says which sequence failed.
+//! E3. A number means the same sequence for as long as the bounds are the same. The first operation changes slowest,
+//!     then the others, then what is made durable.
 //!
-//! Where it is not as ACE:
+//! Differences from ACE:
 //!
-//! - What a call needs is made in the set-up, durable, unless an earlier call changed that name; then it is made among
-//!   the calls, just before. ACE always does the latter.
+//! - What a call needs is made in the set-up, durable, unless an earlier call changed that name; then it is made just
+//!   before the call. ACE always does the latter.
 //! - A direct write is a plain write; it is a different operation for the count only, so some sequences have the same
 //!   calls (229,334 of the 241,720 differ). A write through a mapping is a write and `fdatasync`, which stands for
 //!   `msync`; the chosen persistence follows, while ACE drops it.
-//! - `remove` is `unlink` of a file that stays open until the end of the script. In ACE it differs from `unlink` in name
-//!   only.
-//! - Sizes are those that files have. ACE counts a file longer after an allocation that keeps the size.
-//! - ACE lets an operation of a sequence of three be only one that shares a parameter with those before, be it the name of
-//!   a range. Here it shares a name, or one of them is about a directory. The counts for three are therefore ours.
+//! - `remove` is `unlink` of a file that stays open until the end of the script. In ACE it differs from `unlink` in
+//!   name only.
+//! - Sizes are those that files have. ACE counts a file as longer after an allocation that keeps the size.
+//! - In a sequence of three, ACE allows only operations that share a parameter with those before, which may be the name
+//!   of a range. Here they share a name, or one of them is on a directory. The counts for three are therefore ours.
 
 mod build;
 mod filled;
@@ -36,10 +36,10 @@ pub use space::Space;
 
 use super::{Script, numbers};
 
-/// Operations of the longest sequences. More would not be counted in 64 bits.
+/// Most operations of a sequence. Longer ones could not be counted in 64 bits.
 const LONGEST: usize = 5;
 
-/// Which sequences there are.
+/// The bounds of a set of sequences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounds {
     length: usize,
@@ -50,8 +50,8 @@ pub struct Bounds {
 impl Bounds {
     /// Sequences of `length` of ACE's 13 core operations, at least 1 and at most 5.
     ///
-    /// Up to two, each path may be made durable that is used, stands beside one or is its parent. In longer ones only
-    /// what is used may, and each operation has to do with those before.
+    /// Up to two operations, any path may be made durable that is used, is a sibling of a used one or its parent. In
+    /// longer sequences only used paths may, and each operation must be related to those before.
     pub fn length(length: usize) -> Bounds {
         Bounds { length: length.clamp(1, LONGEST), ops: Core::ALL.to_vec(), nested: false }
     }
@@ -74,7 +74,7 @@ pub fn count(bounds: &Bounds) -> u64 {
     Space::new(bounds).count()
 }
 
-/// The sequence with this number, from 0. Who asks for many keeps a [`Space`].
+/// The sequence with this number, from 0. For many sequences, keep a [`Space`].
 pub fn nth(bounds: &Bounds, index: u64) -> Option<Script> {
     Space::new(bounds).nth(index)
 }
@@ -85,7 +85,7 @@ pub fn sequences(bounds: &Bounds) -> impl Iterator<Item = Script> + use<> {
     (0..space.count()).map_while(move |index| space.nth(index))
 }
 
-/// `n` different sequences, or all if there are not as many, chosen by `seed`.
+/// `n` different sequences, or all if there are fewer, chosen by `seed`.
 pub fn sample(bounds: &Bounds, seed: u64, n: u64) -> impl Iterator<Item = Script> + use<> {
     let space = Space::new(bounds);
     numbers(space.count(), seed, n).into_iter().map_while(move |index| space.nth(index))

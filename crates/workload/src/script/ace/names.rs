@@ -6,15 +6,15 @@ pub(super) struct Place(u8);
 
 const PATHS: [&str; 10] = ["/", "A", "B", "A/C", "foo", "bar", "A/foo", "A/bar", "A/C/foo", "A/C/bar"];
 const PARENTS: [u8; 10] = [0, 0, 0, 1, 0, 0, 1, 1, 3, 3];
-/// What has the other one of two names; itself where there is no other.
+/// The sibling of each name; itself if it has none.
 const SIBLINGS: [u8; 10] = [0, 2, 1, 3, 5, 4, 7, 6, 9, 8];
 
 pub(super) const A: Place = Place(1);
 pub(super) const B: Place = Place(2);
 pub(super) const AC: Place = Place(3);
 
-/// Files that operations work on first, and files that names are given to. Two lists, so that of two sequences that
-/// differ in the names only, one is left out. The last of each is for nested bounds.
+/// Files that operations work on first, and files that get names. Two lists, so that of two sequences that differ in
+/// the names only, one is left out. The last of each is for nested bounds.
 pub(super) const FIRST: [Place; 3] = [Place(4), Place(6), Place(8)];
 pub(super) const SECOND: [Place; 3] = [Place(5), Place(7), Place(9)];
 
@@ -32,7 +32,7 @@ impl Place {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Places(u16);
 
-/// All directories but the root.
+/// All directories except the root.
 const DIRS: Places = Places(0b1110);
 
 impl Places {
@@ -44,12 +44,12 @@ impl Places {
         Places(self.0 | other.0)
     }
 
-    /// Has something to do with `other`: a name in common, or one of the two has a directory.
+    /// Whether it is related to `other`: they have a name in common, or one of them contains a directory.
     pub(super) fn concerns(self, other: Places) -> bool {
         self.0 & other.0 != 0 || (self.0 | other.0) & DIRS.0 != 0
     }
 
-    /// With all siblings and parents.
+    /// With all siblings and parents added.
     pub(super) fn related(self) -> Places {
         self.iter().fold(self, |all, Place(no)| {
             let no = usize::from(no);

@@ -1,4 +1,4 @@
-//! How many sequences there are, and which one has a number.
+//! Counts the sequences, and finds one by its number.
 
 use super::Bounds;
 use super::build::build;
@@ -7,7 +7,7 @@ use super::names::{Place, Places};
 use crate::script::Script;
 use std::collections::BTreeMap;
 
-/// What follows an operation.
+/// What follows an operation to make something durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Persist {
     Fsync(Place),
@@ -17,14 +17,14 @@ pub(super) enum Persist {
 
 /// The sequences within bounds.
 ///
-/// How many sequences begin with given operations depends only on the set of names that these use, as that alone says
-/// what may follow and what may be made durable. There are few such sets, so their counts are kept, and a number is
-/// taken apart like a number with digits of different weights.
+/// The number of sequences that begin with given operations depends only on the set of names that these use, since that
+/// set decides what may follow and what may be made durable. There are few such sets, so their counts are stored, and a
+/// number is decomposed like a number with digits of different weights.
 #[derive(Debug)]
 pub struct Space {
     bounds: Bounds,
     filled: Vec<(Filled, Places)>,
-    /// By how many operations are to come and the names used so far: how many sequences go on from there.
+    /// By the number of operations left and the names used so far: how many continuations there are.
     counts: Vec<BTreeMap<Places, u64>>,
 }
 
@@ -69,7 +69,7 @@ impl Space {
         count
     }
 
-    /// Longer sequences hang together.
+    /// In longer sequences each operation must be related to the others.
     fn may_follow(&self, used: Places, places: Places) -> bool {
         self.bounds.length < 3 || used == Places::default() || places.concerns(used)
     }
@@ -94,7 +94,7 @@ impl Space {
         }
         let durable: Vec<Persist> = self.durable(used).iter().map(Persist::Fsync).collect();
         let choices = [durable, vec![Persist::Sync, Persist::Nothing]].concat();
-        // The last operation has one choice less: it is followed by something.
+        // The last operation has one choice less: it must be made durable.
         let mut weights = vec![choices.len() as u64; self.bounds.length];
         weights.last_mut().into_iter().for_each(|last| *last -= 1);
         let mut persists = vec![Persist::Nothing; self.bounds.length];

@@ -82,7 +82,7 @@ fn a_sample_is_the_same_for_a_seed_and_has_nothing_twice() {
     assert_eq!(sample(&Bounds::length(1), 7, 1000).count(), 328);
 }
 
-/// The numbers of recorded failures must not move.
+/// Recorded failures are identified by number, so numbers must not change.
 #[test]
 fn some_numbers_have_known_sequences() {
     let text = |name| find(name).map(|script| script.to_string()).unwrap_or_default();
@@ -99,7 +99,7 @@ fn some_numbers_have_known_sequences() {
     );
 }
 
-/// Which bugs are within reach is ACE's claim for its bounds.
+/// ACE's authors list which bugs are within its bounds.
 #[test]
 fn bugs_that_are_known_to_be_within_the_bounds_are() {
     let one = Bounds::length(1);

@@ -1,4 +1,4 @@
-//! What is there after the calls so far, as far as later calls depend on it.
+//! The state of the tree after the calls so far, as far as later calls depend on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,22 +7,22 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Node {
     /// Length in bytes.
     pub(super) size: u64,
-    /// The attribute is there.
+    /// It has the attribute.
     pub(super) xattr: bool,
     /// A call changed it.
     pub(super) changed: bool,
 }
 
-/// Paths and what they lead to. The root is always there and has no path.
+/// Paths and what they refer to. The root always exists and has no path.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     names: BTreeMap<String, usize>,
     nodes: Vec<Node>,
-    /// Paths that calls gave to something else, or took away.
+    /// Paths that calls changed or removed.
     touched: BTreeSet<String>,
 }
 
-/// The path of the directory that holds `path`; empty for the root.
+/// The path of the parent directory of `path`; empty for the root.
 pub(super) fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(dir, _)| dir)
 }
@@ -36,7 +36,7 @@ impl Tree {
         matches!(path, "" | "/") || self.names.contains_key(path)
     }
 
-    /// Nothing that calls did has to do with this path, so what is made there in the set-up is still there.
+    /// No call has affected this path, so what the set-up made there still exists.
     pub(super) fn is_untouched(&self, path: &str) -> bool {
         !self.touched.iter().any(|touched| touched == path || is_below(path, touched))
     }
@@ -74,12 +74,12 @@ impl Tree {
         }
     }
 
-    /// All paths below a directory, what a directory holds before the directory.
+    /// All paths below a directory, the contents of a directory before the directory.
     pub(super) fn below(&self, dir: &str) -> Vec<String> {
         self.names.keys().rev().filter(|name| is_below(name, dir)).cloned().collect()
     }
 
-    /// A path that the calls' needs have made be there.
+    /// A path that must exist by now.
     pub(super) fn node(&self, path: &str) -> Node {
         self.names.get(path).map(|node| self.nodes[*node]).unwrap_or_default()
     }

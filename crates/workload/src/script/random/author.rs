@@ -1,5 +1,5 @@
-//! Calls for a volume of known geometry, made of what is there: a call is drawn for the tree that the calls before it have
-//! left, so that most of them do something.
+//! Draws calls for a volume of known geometry and for the tree that the calls before have left, so that most of them do
+//! something.
 
 use super::ground::Ground;
 use super::profile::{Profile, Ways, What};
@@ -9,30 +9,30 @@ use crate::rng::Rng;
 use model::{MemFs, ready};
 use vfs::{FallocMode, Kind, Name, RenameMode, XattrMode};
 
-/// Names that scripts have: few, so that calls meet.
+/// Number of short names: few, so that calls interact.
 const NAMES: u64 = 7;
-/// Long ones: enough for a directory to need some blocks.
+/// Number of long ones: enough for a directory to need some blocks.
 const LONG_NAMES: u64 = 24;
-/// Directories in directories.
+/// Depth of nested directories.
 const DEPTH: usize = 3;
 /// Direct pointers of an inode.
 const DIRECT: u64 = 12;
-/// Bytes that no entry of a directory crosses.
+/// Size of the piece of a directory that no entry crosses, in bytes.
 const DIRBLK: u64 = 512;
-/// Names that a directory is filled with at most before the power may go.
+/// Most names with which the set-up fills a directory.
 const FILL_MAX: u64 = 200;
-/// Slots that hold files, and the one for files without a name.
+/// Slots for open files; one more is for files without a name.
 const SLOTS: u64 = 2;
 const TMPFILE: u8 = 2;
-/// Names of attributes, and more bytes than one takes beside its value.
+/// Names of attributes; and an upper bound of the bytes that one takes beside its value.
 const ATTRIBUTES: [&str; 3] = ["x", "y", "long-name-of-an-attribute-of-this-file"];
 const ATTRIBUTE_HEAD: u64 = 80;
 
-/// Milliseconds that pauses take: the syncer's second, a journal's five seconds, half of the syncer's age, the age with the
-/// seconds around it in which waits end, and twice that.
+/// Durations of pauses, in milliseconds: the syncer's second, a journal's five seconds, half of the syncer's age limit,
+/// the limit with the seconds around it in which waits end, and twice that.
 const PAUSES: [u64; 9] = [400, 1_100, 2_300, 5_400, 15_500, 29_600, 31_000, 33_500, 62_000];
 
-/// What there is.
+/// The files that exist.
 #[derive(Debug, Default)]
 struct Known {
     /// Paths of directories, the root (the empty one) first.
@@ -75,11 +75,11 @@ pub(super) struct Author {
     known: Known,
     short: Vec<String>,
     long: Vec<String>,
-    /// What a rename has just left.
+    /// The name that the last rename freed.
     left: Option<String>,
-    /// The file that was worked on last: most changes are of one file, since its own changes meet.
+    /// The file that was used last: most changes are of one file, since changes of one file interact.
     focus: Option<String>,
-    /// Files stay within two blocks, where every change is one of fragments.
+    /// Files stay within two blocks, where every change affects fragments.
     small: bool,
 }
 
@@ -102,14 +102,14 @@ impl Author {
         }
     }
 
-    /// How many calls before the power may go, and while it may.
+    /// How many calls in the set-up, and how many after it.
     pub(super) fn lengths(&mut self) -> (u64, u64) {
         let calls = *self.rng.pick(&self.ways.calls);
         let setup = if self.rng.chance(25) { 0 } else { self.rng.within(self.ways.setup.0, self.ways.setup.1) };
         (setup, self.rng.within(calls.0, calls.1))
     }
 
-    /// Whether something is made durable now.
+    /// Whether to make something durable now.
     pub(super) fn is_durable_now(&mut self) -> bool {
         self.rng.chance(self.ways.durable)
     }
@@ -119,21 +119,21 @@ impl Author {
         self.rng.chance(self.ways.pauses).then(|| Op::Pause { millis: *self.rng.pick(&PAUSES) })
     }
 
-    /// Looks at what there is now.
+    /// Reads the current tree.
     pub(super) fn look(&mut self, fs: &MemFs) {
-        // OK to ignore: the model refuses no look at what it lists.
+        // OK to ignore: the model refuses no call on what it lists.
         if let Ok(known) = ready(Known::of(fs)) {
             self.known = known;
         }
     }
 
-    /// What fills a directory of its own to an edge of a fragment, of a block, or of its direct blocks; now and then.
+    /// Calls that fill a new directory up to the edge of a fragment, of a block, or of its direct blocks; now and then.
     pub(super) fn fill(&mut self) -> Vec<Op> {
         if self.ways.long_names == 0 || !self.rng.chance(self.ways.long_names / 6) {
             return Vec::new();
         }
         let edge = *self.rng.pick(&[self.ground.frag, self.ground.block, self.ground.block * DIRECT]);
-        // Two names fill what no entry crosses, the dots are in the first of them.
+        // Two names fill a piece that no entry crosses; the dots are in the first.
         let count = (edge / DIRBLK * 2).saturating_sub(self.rng.within(1, 4)).min(FILL_MAX);
         let (dir, file) = (self.short[3].clone(), self.short[0].clone());
         let mut calls =
@@ -145,7 +145,7 @@ impl Author {
         calls
     }
 
-    /// The next call, or `None` if there is nothing for it.
+    /// The next call, or `None` if nothing fits.
     pub(super) fn draw(&mut self) -> Option<Op> {
         let mut at = self.rng.below(self.ways.weights.iter().map(|(weight, _)| weight).sum());
         let drawn = self.ways.weights.iter().find(|(weight, _)| match at.checked_sub(*weight) {
@@ -163,7 +163,7 @@ impl Author {
         }
     }
 
-    /// What makes the last call durable, or something else, or everything.
+    /// A call that makes the last change durable, or another one, or everything.
     pub(super) fn make_durable(&mut self, last: Option<String>) -> Op {
         let data_only = self.rng.chance(30);
         let path = match self.rng.below(10) {
@@ -186,7 +186,7 @@ impl Author {
         names[self.rng.below(names.len() as u64) as usize].clone()
     }
 
-    /// A directory, the root as the empty path.
+    /// A directory; the root is the empty path.
     fn dir(&mut self) -> String {
         if self.rng.chance(30) {
             return String::new();
@@ -194,7 +194,7 @@ impl Author {
         self.known.dirs[self.rng.below(self.known.dirs.len() as u64) as usize].clone()
     }
 
-    /// A directory that is not the root.
+    /// A directory other than the root.
     fn dir_path(&mut self) -> Option<String> {
         let below = &self.known.dirs[1..];
         (!below.is_empty()).then(|| below[self.rng.below(below.len() as u64) as usize].clone())
@@ -205,7 +205,7 @@ impl Author {
         (!files.is_empty()).then(|| files[self.rng.below(files.len() as u64) as usize].clone())
     }
 
-    /// Anything with a name.
+    /// Any named file.
     fn any(&mut self) -> Option<String> {
         let other = self.known.others.len() as u64;
         match self.rng.below(10) {
@@ -215,7 +215,7 @@ impl Author {
         }
     }
 
-    /// A place for something; its name may be taken.
+    /// A path for a new file; it may be taken.
     fn place(&mut self) -> String {
         let dir = self.dir();
         let dir = if dir.matches('/').count() + 1 >= DEPTH { String::new() } else { dir };
@@ -282,7 +282,7 @@ impl Author {
         Op::Rename { path, to, mode }
     }
 
-    /// A file to work on; a held one now and then.
+    /// A file to change; sometimes an open one.
     fn contents_of(&mut self) -> Option<(String, u64)> {
         if self.rng.chance(6) {
             return Some((format!("@{}", self.rng.below(SLOTS + 1)), 0));
@@ -321,7 +321,8 @@ impl Author {
         })
     }
 
-    /// Where a file that ends at `size` changes its shape, and a byte before and after; often in the block where it ends.
+    /// An offset at which the layout of a file that ends at `size` changes, and a byte before and after; often in its
+    /// last block.
     fn edge(&mut self, size: u64) -> u64 {
         let Ground { block, frag, .. } = self.ground;
         let frags = block / frag;
@@ -345,7 +346,7 @@ impl Author {
             18 => self.rng.below(block * 2),
             _ => 0,
         };
-        // The largest that every scheme's log leaves room for.
+        // The largest size for which every scheme's log leaves room.
         let at = at.min(self.ground.size / 3);
         match self.rng.below(5) {
             0 => at + 1,
@@ -387,18 +388,18 @@ impl Author {
             6 => block + self.rng.below(frag),
             _ => block * 2,
         };
-        // All names together have room in the two blocks that a file has for them.
+        // All names together fit in the two blocks that a file has for them.
         let len = len.min(block * 2 / ATTRIBUTES.len() as u64 - ATTRIBUTE_HEAD);
         Some(Op::SetXattr { path, name, len: len as u32, seed: 0, mode: XattrMode::Set })
     }
 }
 
-/// The directory that the last name of a path is in.
+/// The directory of the last name of a path.
 fn above(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(dir, _)| dir)
 }
 
-/// A name of any length, mostly one of which two fill what no entry of a directory crosses.
+/// A name of any length, mostly such that two fill a piece of a directory that no entry crosses.
 fn long_name(number: u64, rng: &mut Rng) -> String {
     let len = match rng.below(10) {
         0 => rng.within(3, 255),

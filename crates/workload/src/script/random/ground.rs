@@ -1,14 +1,14 @@
-//! The volume that a random script is made for: where a file changes its shape depends on it.
+//! The volume for which a random script is made: its geometry decides where the layout of a file changes.
 
 use crate::rng::Rng;
 
-/// Blocks that a format allows.
+/// Block sizes that the format allows.
 const BLOCKS: [u64; 5] = [4096, 8192, 16384, 32768, 65536];
 
-/// Fragments of a block at most.
+/// Most fragments of a block.
 const FRAGS_MAX: u64 = 8;
 
-/// Bytes of a volume: as small as every scheme's log allows, since a check reads all of its maps.
+/// Size of a volume, in bytes: as small as every scheme's log allows, since a check reads all of its maps.
 const SIZE: u64 = 8 << 20;
 
 /// Format, byte order and geometry of a volume.
@@ -27,8 +27,8 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// That of a seed, with fragments of at least `least` bytes: a device does not write less. Half of all have eight
-    /// fragments in a block, the others any pair that there may be; small blocks are as likely as large ones.
+    /// The volume of a seed, with fragments of at least `least` bytes, the device's smallest write. Half of all have
+    /// eight fragments in a block, the others any possible pair; small blocks are as likely as large ones.
     pub fn of(seed: u64, least: u64) -> Ground {
         let mut rng = Rng::new(seed ^ 0x6772_6f75_6e64);
         let pairs = BLOCKS.iter().flat_map(|block| (0..4).map(move |shift| (*block, block >> shift)));

@@ -1,11 +1,11 @@
-//! Random scripts: what comes of a seed, for calls that nobody thought of.
+//! Random scripts from a seed, for combinations of calls that no author thought of.
 //!
-//! Each call is tried on the model first, and only what is done there stays: a script has no refused and no skipped calls
-//! (S3). Now and then something is made durable: that is where a promise begins. A script has a [`Profile`], which says what
-//! it is about, and a [`Ground`], the volume that it is made for; those of [`Profile::Any`] are made for any volume, of calls
-//! of the [`Generator`] that change something.
+//! Each call is tried on the model first, and only calls that succeed there are kept: a script has no refused and no
+//! skipped calls (S3). Now and then something is made durable, since promises begin there. A script has a [`Profile`],
+//! the kind of changes that it concentrates on, and a [`Ground`], the volume that it is made for; those of
+//! [`Profile::Any`] are made for any volume, from calls of the [`Generator`] that change something.
 //!
-//! A1. A profile, a seed and a ground name one script. Where nothing else is said, the seed says on which ground.
+//! A1. A profile, a seed and a ground name one script. If no ground is given, the seed decides it.
 
 mod author;
 mod ground;
@@ -23,22 +23,22 @@ use author::Author;
 use model::{MemFs, ready};
 use vfs::Caller;
 
-/// Calls that are made durable before the power may go.
+/// Calls of the set-up.
 const SETUP: u64 = 6;
 
-/// Fewest and most calls while the power may go, those that make something durable not counted.
+/// Fewest and most calls after the set-up, without those that make something durable.
 const CALLS: (u64, u64) = (8, 12);
 
-/// Of a hundred calls, after how many something is made durable.
+/// Percentage of calls after which something is made durable.
 const DURABLE: u64 = 30;
 
-/// Calls that are drawn for one that is done, at most.
+/// Most calls that are drawn for one that succeeds.
 const DRAWN: u64 = 30;
 
 /// The script of a seed. `attributes` says whether the volume can have extended attributes; UFS1 has none.
 pub fn script(seed: u64, attributes: bool) -> Script {
     let fs = MemFs::timeless();
-    // As privileged as whoever plays scripts.
+    // With the same privileges as the player of scripts.
     let player = Player::new(&fs, Caller { privileged: true, ..Caller::default() });
     let mut writer = Writer { player, rng: Rng::new(seed ^ 0x7363_7269_7074), calls: Vec::new(), seeds: 0 };
     let mut generator = Generator::new(seed, shape(), features(attributes));
@@ -85,13 +85,13 @@ pub fn named(name: &str) -> Option<(Profile, u64)> {
     (seed == u64::to_string(&number)).then_some((profile, number))
 }
 
-/// The profile of script number `at` where all take turns.
+/// The profile of script number `at` if all profiles take turns.
 pub fn by_turns(at: u64) -> Profile {
     PROFILES[(at % PROFILES.len() as u64) as usize].0
 }
 
-/// So many calls for a volume of which nobody knows what is on it: some will be refused. `written` counts what the calls
-/// before them wrote, so that no two contents are alike (S2).
+/// `count` calls for a volume with unknown contents: some will be refused. `written` counts the writes of earlier
+/// calls, so that no two contents are alike (S2).
 pub fn calls(seed: u64, count: usize, attributes: bool, written: &mut u64) -> Script {
     let mut rng = Rng::new(seed ^ 0x0063_616c_6c73);
     let mut generator = Generator::new(seed, shape(), features(attributes));
@@ -112,13 +112,13 @@ pub fn calls(seed: u64, count: usize, attributes: bool, written: &mut u64) -> Sc
     Script { name: format!("calls-{seed}"), calls, ..Script::default() }
 }
 
-/// The seeds of `n` scripts, by one seed for all. No two lists have much in common.
+/// The seeds of `n` scripts, from one seed for all. Lists of different seeds have little in common.
 pub fn seeds(seed: u64, n: u64) -> Vec<u64> {
     let mut rng = Rng::new(seed);
     (0..n).map(|_| rng.below(1 << 32)).collect()
 }
 
-/// Few names, so that calls meet; sizes that a small volume holds.
+/// Few names, so that calls interact; sizes that fit on a small volume.
 fn shape() -> Shape {
     Shape {
         dirs: ["d", "e"].map(str::to_owned).to_vec(),
@@ -130,8 +130,8 @@ fn shape() -> Shape {
     }
 }
 
-/// Access control lists have to be asked for at mount, flags would stop what comes next, and of `trusted.` volumes have
-/// but one part. A volume without attributes is of UFS1, which has no room for large numbers of devices either.
+/// Access control lists need a mount option, flags would block later calls, and volumes have only part of `trusted.`. A
+/// volume without attributes is of UFS1, which has no room for large device numbers either.
 fn features(attributes: bool) -> Features {
     Features { acls: false, flags: 0, devices: attributes, xattrs: attributes, trusted: false, ..Features::all() }
 }
@@ -140,12 +140,12 @@ struct Writer<'a> {
     player: Player<'a, MemFs>,
     rng: Rng,
     calls: Vec<Op>,
-    /// The last seed that was given (S2).
+    /// The last seed that was used (S2).
     seeds: u64,
 }
 
 impl Writer<'_> {
-    /// Adds `count` calls; after `durable` of a hundred one that makes something durable.
+    /// Adds `count` calls; after `durable` per cent of them a call that makes something durable.
     fn write(&mut self, generator: &mut Generator, count: u64, durable: u64) {
         let mut written = 0;
         for op in generator.filter(changes) {
@@ -161,7 +161,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds `count` calls that the author draws, or fewer where hardly any is done; with `durable` also what makes them so,
+    /// Adds `count` calls drawn by the author, or fewer if hardly any succeeds; with `durable` also durability calls
     /// and pauses.
     fn compose(&mut self, author: &mut Author, fs: &MemFs, count: u64, durable: bool) {
         let mut written = 0;
@@ -200,7 +200,7 @@ impl Writer<'_> {
         done
     }
 
-    /// What the last call was about, or everything.
+    /// Makes the last change durable, or everything.
     fn make_durable(&mut self) {
         let path = self.calls.last_mut().and_then(|op| op.paths_mut().pop().cloned());
         let (one, data_only) = (self.rng.chance(75), self.rng.chance(30));
@@ -211,7 +211,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whether the disk could look different afterwards.
+/// Whether the disk could differ afterwards.
 fn changes(op: &Op) -> bool {
     !matches!(
         op,

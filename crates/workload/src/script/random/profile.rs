@@ -1,4 +1,4 @@
-//! What random scripts are about: each profile is drawn to the places where one kind of dependency is thick.
+//! Profiles of random scripts: each concentrates on calls with one kind of dependency.
 
 /// The kinds of random scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,7 +11,7 @@ pub enum Profile {
     Names,
     /// Directories that move while they are filled.
     Moves,
-    /// Extended attributes at their sizes.
+    /// Extended attributes of critical sizes.
     Attributes,
     /// Many small changes in a row, so that a log fills.
     Busy,
@@ -36,12 +36,12 @@ impl Profile {
         PROFILES.iter().find(|(_, known, _)| *known == name).map(|(profile, ..)| *profile)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         PROFILES.iter().find(|(profile, ..)| *profile == self).map_or("any", |(_, name, _)| name)
     }
 
-    /// What its scripts are made of.
+    /// The parameters of its scripts.
     pub(super) fn ways(self) -> Ways {
         use What::*;
         let ways = |weights, calls| Ways { weights, setup: (0, 7), calls, durable: 25, pauses: 12, long_names: 0 };
@@ -139,7 +139,7 @@ impl Profile {
     }
 }
 
-/// Fewest and most calls, by a third each.
+/// Fewest and most calls, each range for a third of the scripts.
 const LENGTHS: [(u64, u64); 3] = [(5, 9), (8, 14), (12, 22)];
 
 const MIXED: &[(u64, What)] = &[
@@ -167,24 +167,24 @@ const MIXED: &[(u64, What)] = &[
     (2, What::Chmod),
 ];
 
-/// What scripts of a profile are made of.
+/// The parameters of a profile.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ways {
-    /// What is done, and how often.
+    /// Kinds of calls, with their weights.
     pub(super) weights: &'static [(u64, What)],
-    /// Fewest and most calls that are made durable before the power may go.
+    /// Fewest and most calls of the set-up.
     pub(super) setup: (u64, u64),
-    /// Fewest and most while it may, those that make something durable and pauses not counted.
+    /// Fewest and most calls after it, without durability calls and pauses.
     pub(super) calls: [(u64, u64); 3],
-    /// Of a hundred calls, after how many something is made durable.
+    /// Percentage of calls after which something is made durable.
     pub(super) durable: u64,
-    /// Of a hundred calls, after how many time passes.
+    /// Percentage of calls after which time passes.
     pub(super) pauses: u64,
-    /// Of a hundred names, how many are long.
+    /// Percentage of long names.
     pub(super) long_names: u64,
 }
 
-/// A thing to do.
+/// A kind of call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     Create,
@@ -194,18 +194,18 @@ pub(super) enum What {
     Link,
     Unlink,
     Rmdir,
-    /// Of anything, anywhere.
+    /// Of any file, to anywhere.
     Rename,
     /// Of a directory, mostly into another one.
     RenameDir,
     Exchange,
-    /// Something new under the name that a rename has just left.
+    /// A new file under the name that the last rename freed.
     OldName,
     Tmpfile,
     LinkTmpfile,
     Open,
     Close,
-    /// Anywhere near an edge.
+    /// Near an edge.
     Write,
     /// At the end of a file, small.
     Append,

@@ -1,4 +1,4 @@
-//! A script with a few changes: for a search that goes on from what reached something.
+//! A variation of a script: for a search that continues from scripts that reached something.
 
 use super::{Ground, Writer};
 use crate::random::{Op, Player};
@@ -7,13 +7,13 @@ use crate::script::Script;
 use model::MemFs;
 use vfs::Caller;
 
-/// Changes that are made at most.
+/// Most changes.
 const CHANGES: u64 = 3;
-/// Calls that a varied script keeps at most.
+/// Most calls of a varied script.
 const CALLS: usize = 90;
 
-/// `script` with calls left out, doubled, swapped, moved to other sizes or names, or taken from `other`. Only calls that
-/// are done stay (S3), and each write has a seed of its own (S2). The set-up stays.
+/// `script` with calls left out, doubled, swapped, changed in size or name, or taken from `other`. Only calls that
+/// succeed are kept (S3), and each write has a seed of its own (S2). The set-up stays.
 pub fn vary(script: &Script, other: &Script, ground: Ground, seed: u64) -> Script {
     let mut rng = Rng::new(seed ^ 0x7661_7279);
     let mut calls = script.calls.clone();
@@ -73,7 +73,7 @@ fn change(calls: &mut Vec<Op>, other: &[Op], ground: Ground, rng: &mut Rng) {
     }
 }
 
-/// Moves an offset, a size or a length by a byte, or to another fragment.
+/// Changes an offset, a size or a length by a byte, or to another fragment.
 fn other_size(op: &mut Op, ground: Ground, rng: &mut Rng) {
     let mut moved = |size: u64| match rng.below(4) {
         0 => size + 1,
