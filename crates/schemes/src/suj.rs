@@ -157,7 +157,7 @@ impl Wrapper for Suj {
     type Inner = SoftUpdates;
 
     fn inner(&self) -> &Self::Inner {
-        &*self.inner
+        &self.inner
     }
 
     fn name(&self) -> &'static str {

@@ -164,7 +164,11 @@ impl Replay {
         let bytes = self.image.bytes(self.geo.byte(self.geo.cgtod(c)), self.geo.cgsize as usize).await?;
         let mut lax = self.geo.clone();
         lax.cg_hash = false;
-        let layout = ondisk::cg::check(&bytes, &lax, c)?;
+        let layout = match self.has_group(c) {
+            // Its counts are rebuilt when it is written.
+            true => ondisk::cg::check_maps(&bytes, &lax, c)?,
+            false => ondisk::cg::check(&bytes, &lax, c)?,
+        };
         Ok(ondisk::cg::Cg::new(&bytes, layout, self.geo.endian).map(|cg| cg.cs()).unwrap_or_default())
     }
 }

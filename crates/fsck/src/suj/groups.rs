@@ -2,7 +2,9 @@
 //!
 //! A group is read once and cached, so its bits are those that the crash left until they are set here. A group with a
 //! wrong check hash was torn by the crash: each of its bits is old or new, and the records determine which is right.
-//! But its number of directories may not match the bits, and is counted.
+//! But its counts may match neither: these are rebuilt from the bits, and the number of directories, which no bit tells, is
+//! counted. A replay that is begun again finds such groups as well: a log of the bytes that changed writes over the lower
+//! byte of a count whose upper byte is of the replay before.
 
 use super::{NotReplayed, Replay};
 use crate::dirty::Order;
@@ -47,20 +49,21 @@ impl Replay {
     async fn read_group(&mut self, c: Cgx) -> Result<Group, NotReplayed> {
         let mut bytes = vec![0; self.geo.cgsize as usize];
         self.image.read(self.geo.byte(self.geo.cgtod(c)), &mut bytes).await?;
-        let (layout, torn) = match cg::check(&bytes, &self.geo, c) {
-            Err(damage) if damage.field == "cg_ckhash" => {
-                let mut lax = self.geo.clone();
-                lax.cg_hash = false;
-                (cg::check(&bytes, &lax, c)?, true)
-            }
-            layout => (layout?, false),
-        };
+        let checked = cg::check(&bytes, &self.geo, c);
+        let torn = matches!(&checked, Err(damage) if damage.field == "cg_ckhash");
+        let uncertain = torn || !self.geo.cg_hash;
+        let layout = if uncertain { cg::check_maps(&bytes, &self.geo, c)? } else { checked? };
         let short = || Corrupt::new(ondisk::Structure::CylinderGroup(c), "length", 0, ondisk::Rule::AtLeast(168));
         let view = Cg::new(&bytes, layout, self.geo.endian).ok_or_else(short)?;
         let inited = if self.geo.format == Format::Ufs1 { self.geo.ipg } else { view.initediblk() };
         let ndir = view.ndir();
-        let uncertain = torn || !self.geo.cg_hash;
-        Ok(Group { bytes, layout, inited, ndir, uncertain, count_dirs: false, torn })
+        let count_dirs = uncertain && !(0..=i64::from(self.geo.ipg)).contains(&ndir.into());
+        Ok(Group { bytes, layout, inited, ndir, uncertain, count_dirs, torn })
+    }
+
+    /// Whether a group was read, and will be written with rebuilt counts.
+    pub(crate) fn has_group(&self, c: Cgx) -> bool {
+        self.groups.0.contains_key(&c.0)
     }
 
     /// Drops the cached groups, so that they are read again.
