@@ -12,7 +12,7 @@
 //!     a directory while it holds that directory shared. An entry never moves (`dirhash`, D2), so the scanned part of a
 //!     directory ends at a byte.
 //! R3. A count is compared with names, links that wait to be dropped included, while no call that changes names runs
-//!     ([`Leaks::gate`]). Within such a call a count is ahead of its names (U1), and would be lowered below them.
+//!     (`Leaks::gate`). Within such a call a count is ahead of its names (U1), and would be lowered below them.
 //! R4. A count is lowered, never raised; the surplus are names that the crash lost. Soft updates never leaves a count
 //!     that is too low, a name that leads nowhere, or a wild pointer. If the scan finds one, it stops, frees nothing
 //!     more, and the volume needs fsck. It looks for them before it frees anything.

@@ -1,8 +1,8 @@
 //! Random operations, played on two file systems and compared.
 //!
 //! A seed gives a list of [`Op`]s. A [`Player`] applies them to a file system and reports the outcome of each in a form
-//! that does not depend on the implementation. [`differential`] plays the same list on two file systems, one of them
-//! usually the model, and reports the first step at which they differ; [`shrink`] then finds a short list that still
+//! that does not depend on the implementation. [`differential()`] plays the same list on two file systems, one of them
+//! usually the model, and reports the first step at which they differ; [`shrink()`] then finds a short list that still
 //! differs. An operation is one line of text, so that a list can be stored, read, and played again.
 //!
 //! N1. Outcomes contain only what every correct file system must agree on: no inode numbers, no times that were not

@@ -1,7 +1,7 @@
 //! The commands of the users of `sdet`: subtasks of a few commands, and how often each occurs in a script.
 //!
 //! M1. A subtask needs only what was prepared, and removes what it makes. So subtasks can run in any order.
-//! M2. A script has [`COMMANDS`] commands, the same ones for every user.
+//! M2. A script has `COMMANDS` commands, the same ones for every user.
 
 /// A command of a user. A path is a name in the user's home, or a directory there and a name in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
