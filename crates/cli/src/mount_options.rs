@@ -159,12 +159,12 @@ impl Wanted {
     }
 }
 
-/// The default cache of a mount: the library's, and at most a quarter of the memory that `ulimit -v` allows this
+/// The default cache of a mount: the library's, and at most an eighth of the memory that `ulimit -v` allows this
 /// process. The rest is for tables that grow with the names that the kernel caches.
 fn default_cache() -> usize {
     let limit =
         getrlimit(Resource::As).current.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    MountOptions::default().cache.min((limit / 4).max(LEAST_CACHE))
+    MountOptions::default().cache.min((limit / 8).max(LEAST_CACHE))
 }
 
 /// The scheme of this name.

@@ -28,6 +28,11 @@ const TMPFILE: u8 = 2;
 const ATTRIBUTES: [&str; 3] = ["x", "y", "long-name-of-an-attribute-of-this-file"];
 const ATTRIBUTE_HEAD: u64 = 80;
 
+/// Most bytes of an attribute: all names together fit in the two blocks that a file has for them.
+pub(super) fn longest_attribute(ground: Ground) -> u64 {
+    ground.block * 2 / ATTRIBUTES.len() as u64 - ATTRIBUTE_HEAD
+}
+
 /// Durations of pauses, in milliseconds: the syncer's second, a journal's five seconds, half of the syncer's age limit,
 /// the limit with the seconds around it in which waits end, and twice that.
 const PAUSES: [u64; 9] = [400, 1_100, 2_300, 5_400, 15_500, 29_600, 31_000, 33_500, 62_000];
@@ -388,8 +393,7 @@ impl Author {
             6 => block + self.rng.below(frag),
             _ => block * 2,
         };
-        // All names together fit in the two blocks that a file has for them.
-        let len = len.min(block * 2 / ATTRIBUTES.len() as u64 - ATTRIBUTE_HEAD);
+        let len = len.min(longest_attribute(self.ground));
         Some(Op::SetXattr { path, name, len: len as u32, seed: 0, mode: XattrMode::Set })
     }
 }

@@ -1,5 +1,6 @@
 //! A variation of a script: for a search that continues from scripts that reached something.
 
+use super::author::longest_attribute;
 use super::{Ground, Writer};
 use crate::random::{Op, Player};
 use crate::rng::Rng;
@@ -13,7 +14,8 @@ const CHANGES: u64 = 3;
 const CALLS: usize = 90;
 
 /// `script` with calls left out, doubled, swapped, changed in size or name, or taken from `other`. Only calls that
-/// succeed are kept (S3), and each write has a seed of its own (S2). The set-up stays.
+/// succeed are kept (S3), and each write has a seed of its own (S2). The set-up stays, except what
+/// this volume cannot have.
 pub fn vary(script: &Script, other: &Script, ground: Ground, seed: u64) -> Script {
     let mut rng = Rng::new(seed ^ 0x7661_7279);
     let mut calls = script.calls.clone();
@@ -21,17 +23,29 @@ pub fn vary(script: &Script, other: &Script, ground: Ground, seed: u64) -> Scrip
         change(&mut calls, &other.calls, ground, &mut rng);
     }
     calls.truncate(CALLS);
+    calls.retain_mut(|op| fits(op, ground));
     let fs = MemFs::timeless();
     let player = Player::new(&fs, Caller { privileged: true, ..Caller::default() });
     let mut writer = Writer { player, rng: Rng::new(seed), calls: Vec::new(), seeds: 0 };
-    for op in script.setup.iter().cloned() {
-        writer.add(op);
+    for mut op in script.setup.iter().cloned() {
+        if fits(&mut op, ground) {
+            writer.add(op);
+        }
     }
     let setup = std::mem::take(&mut writer.calls);
     for op in calls {
         writer.add(op);
     }
     Script { name: format!("varied-{seed}"), setup, calls: writer.calls, ..Script::default() }
+}
+
+/// Whether a call, perhaps of a script for another volume, can succeed on this one: UFS1 has no attributes. A value that is
+/// longer than the volume takes is cut.
+fn fits(op: &mut Op, ground: Ground) -> bool {
+    if let Op::SetXattr { len, .. } = op {
+        *len = u32::try_from(longest_attribute(ground)).map_or(*len, |most| most.min(*len));
+    }
+    !(ground.ufs1 && matches!(op, Op::SetXattr { .. } | Op::RemoveXattr { .. }))
 }
 
 fn change(calls: &mut Vec<Op>, other: &[Op], ground: Ground, rng: &mut Rng) {
@@ -105,7 +119,8 @@ mod tests {
         let mut others = 0;
         for seed in 0..300 {
             let ground = Ground::of(seed, 512);
-            let (one, two) = (on(ground, by_turns(seed), seed), on(ground, by_turns(seed + 1), seed + 1));
+            let elsewhere = Ground::of(seed + 1, 512);
+            let (one, two) = (on(ground, by_turns(seed), seed), on(elsewhere, by_turns(seed + 1), seed + 1));
             let varied = vary(&one, &two, ground, seed);
             assert_eq!(varied, vary(&one, &two, ground, seed));
             others += u64::from(varied.calls != one.calls);
@@ -113,6 +128,8 @@ mod tests {
             let mut player = Player::new(&fs, Caller { privileged: true, ..Caller::default() });
             let mut seeds = BTreeSet::new();
             for (op, _) in varied.steps() {
+                let attribute = matches!(op, Op::SetXattr { .. } | Op::RemoveXattr { .. });
+                assert!(!(attribute && ground.ufs1), "{op}, on UFS1");
                 let outcome = ready(player.apply(op));
                 assert!(matches!(outcome, Outcome::Done | Outcome::Attr(_) | Outcome::Time(_)), "{op}: {outcome:?}");
                 if let Op::Write { seed, .. } | Op::SetXattr { seed, .. } = op {
