@@ -39,13 +39,20 @@ pub fn vary(script: &Script, other: &Script, ground: Ground, seed: u64) -> Scrip
     Script { name: format!("varied-{seed}"), setup, calls: writer.calls, ..Script::default() }
 }
 
-/// Whether a call, perhaps of a script for another volume, can succeed on this one: UFS1 has no attributes. A value that is
-/// longer than the volume takes is cut.
+/// The largest device number of UFS1: 16 bits, of which the kernel's form has more.
+const OLD_DEVICE: u64 = 0xffff;
+
+/// Whether a call, perhaps of a script for another volume, can succeed on this one: UFS1 has no attributes and no large device
+/// numbers. A value that is longer than the volume takes is cut.
 fn fits(op: &mut Op, ground: Ground) -> bool {
     if let Op::SetXattr { len, .. } = op {
         *len = u32::try_from(longest_attribute(ground)).map_or(*len, |most| most.min(*len));
     }
-    !(ground.ufs1 && matches!(op, Op::SetXattr { .. } | Op::RemoveXattr { .. }))
+    match op {
+        Op::SetXattr { .. } | Op::RemoveXattr { .. } => !ground.ufs1,
+        Op::Mknod { rdev, .. } => !ground.ufs1 || *rdev <= OLD_DEVICE,
+        _ => true,
+    }
 }
 
 fn change(calls: &mut Vec<Op>, other: &[Op], ground: Ground, rng: &mut Rng) {
