@@ -5,17 +5,8 @@
 #
 #   benches/ages.sh [PAIRS]            needs root and /dev/fuse; ORDO=PATH measures that program
 set -euo pipefail
-cd "$(dirname "$0")/.."
 pairs=${1:-5}
-[[ -n ${ORDO:-} ]] || cargo build --release --quiet
-ordo=$(realpath "${ORDO:-${CARGO_TARGET_DIR:-target}/release/ordo}")
-work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-bench.XXXXXX")
-cleanup() {
-  "$ordo" umount "$work/m" 2>/dev/null || true
-  rm -rf "$work"
-}
-trap cleanup EXIT
-mkdir "$work/m"
+. "$(dirname "$0")/one-mount.sh"
 
 # once AGE PROGRAM OPTION...
 once() {

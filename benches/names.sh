@@ -4,17 +4,8 @@
 #
 #   benches/names.sh [NAMES]           needs root and /dev/fuse; ORDO=PATH measures that program
 set -euo pipefail
-cd "$(dirname "$0")/.."
 names=${1:-1000000}
-[[ -n ${ORDO:-} ]] || cargo build --release --quiet
-ordo=$(realpath "${ORDO:-${CARGO_TARGET_DIR:-target}/release/ordo}")
-work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-bench.XXXXXX")
-cleanup() {
-  "$ordo" umount "$work/m" 2>/dev/null || true
-  rm -rf "$work"
-}
-trap cleanup EXIT
-mkdir "$work/m"
+. "$(dirname "$0")/one-mount.sh"
 
 # under KIBIBYTES NAMES: makes names until there is no memory, and says how many there are
 under() {

@@ -203,7 +203,11 @@ impl Wrapper for Suj {
     }
 
     fn give_up(&self, cache: &Rc<Cache>, op: Op) {
-        self.state.borrow_mut().running.remove(&op.id);
+        {
+            let mut state = self.state.borrow_mut();
+            state.happens();
+            state.running.remove(&op.id);
+        }
         self.inner.give_up(cache, op);
     }
 
