@@ -11,13 +11,12 @@ use crate::paper::document::Document;
 use crate::paper::features::{Features, Recovery};
 use crate::paper::judge::Judged;
 use crate::paper::{FEATURES, SetUp};
-use ordofs::schemes::Settings;
 
 /// The systems that can be checked: all of the paper's that we have.
 pub(in crate::paper) fn set_ups() -> Vec<SetUp> {
     let there = SYSTEMS.iter().filter(|system| system.is_there());
     let set_up = |system: &super::systems::System| {
-        let settings = Settings { alloc_init: system.alloc_init, ..system.set_up()? };
+        let settings = system.set_up()?;
         // NVRAM keeps its contents in a power cut, as a drive does.
         let separate_log = system.log != LogPlace::Volume;
         Some(SetUp { name: system.key, scheme: system.scheme, settings, separate_log })

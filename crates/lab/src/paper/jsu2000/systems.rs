@@ -40,7 +40,7 @@ impl System {
 
     /// The settings of its scheme; `None` if they cannot be set.
     pub(super) fn set_up(&self) -> Option<Settings> {
-        let mut settings = Settings::default();
+        let mut settings = Settings { alloc_init: self.alloc_init, ..Settings::default() };
         for (key, value) in self.settings {
             settings.set(key, value)?.ok()?;
         }
