@@ -15,10 +15,10 @@
 
 use crate::interrupt::{self, Interrupted};
 use crate::place::join;
+use ordo_vfs::{Attr, Caller, FileSystem, Kind, Mode, Name, NodeId, Refusal, SetAttr, SetTime, Whence, XattrMode};
 use ordofs::path::Held;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
-use vfs::{Attr, Caller, FileSystem, Kind, Mode, Name, NodeId, Refusal, SetAttr, SetTime, Whence, XattrMode};
 
 /// Bytes of one read.
 const PIECE: u64 = 1 << 20;
@@ -110,10 +110,10 @@ impl From<Interrupted> for Left {
     }
 }
 
-impl From<vfs::Error> for Left {
-    fn from(error: vfs::Error) -> Left {
+impl From<ordo_vfs::Error> for Left {
+    fn from(error: ordo_vfs::Error) -> Left {
         match error {
-            vfs::Error::Refused(Refusal::NoSpace | Refusal::NoInodes | Refusal::ReadOnly | Refusal::NoMemory) => {
+            ordo_vfs::Error::Refused(Refusal::NoSpace | Refusal::NoInodes | Refusal::ReadOnly | Refusal::NoMemory) => {
                 Left::Stop(error.into())
             }
             other => Left::Out(other.to_string()),
@@ -354,14 +354,14 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
         while at < size {
             let data = match from.fs().seek(from.node(), at, Whence::Data).await {
                 Ok(data) => data,
-                Err(vfs::Error::Refused(Refusal::BeyondEnd)) => break,
+                Err(ordo_vfs::Error::Refused(Refusal::BeyondEnd)) => break,
                 // A file system that does not report holes has none.
-                Err(vfs::Error::Refused(Refusal::NotSupported)) => at,
+                Err(ordo_vfs::Error::Refused(Refusal::NotSupported)) => at,
                 Err(error) => return Err(error.into()),
             };
             let hole = match from.fs().seek(from.node(), data, Whence::Hole).await {
                 Ok(hole) => hole.min(size),
-                Err(vfs::Error::Refused(Refusal::NotSupported)) => size,
+                Err(ordo_vfs::Error::Refused(Refusal::NotSupported)) => size,
                 Err(error) => return Err(error.into()),
             };
             if data >= size || hole <= data {
@@ -413,7 +413,7 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
         let owner = SetAttr { uid: Some(attr.uid), gid: Some(attr.gid), ..SetAttr::default() };
         match fs.setattr(to.node(), &owner).await {
             // Only root can change owners; other users own the copy.
-            Err(vfs::Error::Refused(Refusal::NotPermitted | Refusal::Denied)) if self.rules.to_host => {}
+            Err(ordo_vfs::Error::Refused(Refusal::NotPermitted | Refusal::Denied)) if self.rules.to_host => {}
             other => drop(other?),
         }
         if attr.kind != Kind::Symlink {
@@ -426,8 +426,8 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
     }
 
     async fn copy_xattrs(&self, from: &Held<S>, to: &Held<D>) -> Step<()> {
-        let optional = |error: &vfs::Error| {
-            matches!(error, vfs::Error::Refused(Refusal::NotSupported | Refusal::NotPermitted | Refusal::Denied))
+        let optional = |error: &ordo_vfs::Error| {
+            matches!(error, ordo_vfs::Error::Refused(Refusal::NotSupported | Refusal::NotPermitted | Refusal::Denied))
         };
         let names = match from.fs().listxattr(from.node()).await {
             Err(error) if optional(&error) => return Ok(()),
@@ -457,7 +457,7 @@ fn checked(name: &[u8]) -> Step<Name<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{MemFs, ready};
+    use ordo_model::{MemFs, ready};
 
     async fn put(fs: &Rc<MemFs>, name: &str, kind: Kind, mode: u32) -> Held<MemFs> {
         let name = Name::new(name.as_bytes()).unwrap();

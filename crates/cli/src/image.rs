@@ -154,6 +154,6 @@ impl Tally {
 }
 
 /// The owner of new files in an unmounted image: root, as on the system that will use it.
-pub(crate) fn owner() -> vfs::Caller {
-    vfs::Caller { privileged: true, ..vfs::Caller::default() }
+pub(crate) fn owner() -> ordo_vfs::Caller {
+    ordo_vfs::Caller { privileged: true, ..ordo_vfs::Caller::default() }
 }

@@ -1,9 +1,9 @@
 //! Formatting files for `ls`, `stat` and `tree`.
 
 use crate::text;
+use ordo_vfs::{Attr, FileSystem, Kind, Result, Stamp};
 use ordofs::path::Held;
 use serde::Serialize;
-use vfs::{Attr, FileSystem, Kind, Result, Stamp};
 
 /// The letter of a kind before the permissions.
 fn letter(kind: Kind) -> char {

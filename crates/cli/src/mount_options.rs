@@ -2,7 +2,7 @@
 
 use crate::out::usage;
 use crate::size;
-use fuse::TransportChoice;
+use ordo_fuse::TransportChoice;
 use ordofs::{MountOptions, schemes};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     pub(crate) volume: MountOptions,
-    pub(crate) kernel: fuse::MountOptions,
+    pub(crate) kernel: ordo_fuse::MountOptions,
     pub(crate) transport: TransportChoice,
     pub(crate) uid: Option<u32>,
     pub(crate) gid: Option<u32>,
@@ -72,7 +72,7 @@ impl Wanted {
     ) -> anyhow::Result<Wanted> {
         let mut wanted = Wanted {
             volume: MountOptions { cache: default_cache(), ..MountOptions::default() },
-            kernel: fuse::MountOptions::new(source),
+            kernel: ordo_fuse::MountOptions::new(source),
             transport: TransportChoice::default(),
             uid: None,
             gid: None,

@@ -1,18 +1,18 @@
 //! `cargo bench -p ordo-kv [-- DIR]`: durable puts a second, this store against SQLite, in the same directory.
 //!
-//! Both make each put durable before it returns: SQLite in WAL mode with `synchronous=FULL`, the store by group commit. A
-//! put is 16 bytes of key and 100 of value. Runs alternate; the medians are printed. Before the first run both have gone
-//! round their logs once, so that nobody's file grows under measurement. Threads of SQLite have a connection each, or share
-//! one behind a lock; the faster way counts.
+//! Both make each put durable before it returns: SQLite in WAL mode with `synchronous=FULL`, the store by group commit.
+//! A put is 16 bytes of key and 100 of value. Runs alternate; the medians are printed. Before the first run both have
+//! gone round their logs once, so that nobody's file grows under measurement. Threads of SQLite have a connection each,
+//! or share one behind a lock; the faster way counts.
 
 use kv::Kv;
-use rt::Rt;
+use ordo_rt::Rt;
+use ordo_wafs::MountOptions;
 use rusqlite::{Connection, params};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use wafs::MountOptions;
 
 const RUNS: usize = 5;
 /// Puts of a run, for all threads together.

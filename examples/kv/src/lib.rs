@@ -13,12 +13,12 @@
 mod record;
 mod snapshot;
 
-use disk::FileOptions;
+use ordo_disk::FileOptions;
+use ordo_wafs::{Error, FileError, Log, Lsn, MakeOptions, MountOptions, SharedLog};
 use record::Change;
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
-use wafs::{Error, FileError, Log, Lsn, MakeOptions, MountOptions, SharedLog};
 
 /// What a store cannot do.
 #[derive(Debug, thiserror::Error)]

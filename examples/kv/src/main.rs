@@ -4,8 +4,8 @@
 
 use anyhow::bail;
 use kv::Kv;
+use ordo_wafs::MountOptions;
 use std::io::{Write, stdout};
-use wafs::MountOptions;
 
 /// Bytes of the log of a new store.
 const LOG: u64 = 4 << 20;

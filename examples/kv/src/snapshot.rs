@@ -3,10 +3,10 @@
 //! A new one is written beside the old one and takes its name when it is durable (K4).
 
 use crate::{Entry, KvError, Table};
+use ordo_wafs::Lsn;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
-use wafs::Lsn;
 
 const MAGIC: &[u8; 8] = b"ORDOKV01";
 const NAME: &str = "kv.snapshot";

@@ -1,12 +1,12 @@
 //! What the store promises, through crashes.
 
 use kv::{Kv, KvError};
+use ordo_wafs::{FileError, Mode, MountOptions};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use wafs::{FileError, Mode, MountOptions};
 
 fn open(dir: &Path) -> Kv {
     Kv::open(dir, 1 << 18, MountOptions { mode: Mode::GROUP }).unwrap()
@@ -16,8 +16,8 @@ fn open(dir: &Path) -> Kv {
 fn open_after_a_kill(dir: &Path) -> Kv {
     for _ in 0..1000 {
         match Kv::open(dir, 1 << 18, MountOptions::default()) {
-            Err(KvError::File(FileError::Open(disk::OpenError::Locked { .. }))) => {
-                let rt = rt::Rt::real_time();
+            Err(KvError::File(FileError::Open(ordo_disk::OpenError::Locked { .. }))) => {
+                let rt = ordo_rt::Rt::real_time();
                 rt.block_on(rt.sleep(Duration::from_millis(10)));
             }
             opened => return opened.unwrap(),

@@ -31,7 +31,7 @@ impl FromStr for Bed {
             None if text == "ram" => Ok(Bed::Ram),
             Some(("file", path)) if !path.is_empty() => Ok(Bed::File(path.into())),
             Some(("dir", path)) if !path.is_empty() => Ok(Bed::Dir(path.into())),
-            Some(("sim", name)) if lab::drives().contains(&name) => Ok(Bed::Sim(name.into())),
+            Some(("sim", name)) if ordo_lab::drives().contains(&name) => Ok(Bed::Sim(name.into())),
             Some(("sim", name)) => Err(format!("{name:?} is no drive; ordo disks lists them")),
             _ => Err(format!("{text:?} is no disk; use ram, file:PATH, sim:NAME or dir:PATH")),
         }

@@ -3,14 +3,14 @@
 use super::bed::{Bed, Fresh, Scratch, wants_log};
 use crate::out::usage;
 use anyhow::Context;
-use lab::{Machine, Start, together};
+use ordo_lab::{Machine, Start, together};
+use ordo_vfs::FileSystem;
+use ordo_workload::{Counts, HostDir, Meter, Params, PhaseResult, Reading, Row, Session};
 use ordofs::rt::Rt;
 use ordofs::{LogKind, MountOptions};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 use std::time::Duration;
-use vfs::FileSystem;
-use workload::{Counts, HostDir, Meter, Params, PhaseResult, Reading, Row, Session};
 
 /// A workload, and how to run it.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ impl Job {
             Bed::Dir(path) => self.in_directory(&rt, path)?,
             Bed::Sim(drive) => self.on_model(drive, run)?,
         };
-        Ok(workload::rows(&scheme, &self.workload, &bed.to_string(), &phases))
+        Ok(ordo_workload::rows(&scheme, &self.workload, &bed.to_string(), &phases))
     }
 
     fn has_own_log(&self) -> bool {
@@ -67,11 +67,11 @@ impl Job {
             MachineOf::Today => Machine::today(drive),
         };
         let scheme = self.options.scheme.clone().unwrap_or_else(|| ordofs::DEFAULT_SCHEME.to_owned());
-        let outcome = lab::Run {
+        let outcome = ordo_lab::Run {
             machine: &machine,
             scheme: &scheme,
             settings: self.options.settings.clone(),
-            log: if self.separate_log { lab::LogPlace::Drive } else { lab::LogPlace::Volume },
+            log: if self.separate_log { ordo_lab::LogPlace::Drive } else { ordo_lab::LogPlace::Volume },
             alloc_init: self.options.settings.alloc_init,
             workload: &self.workload,
             params: self.params.clone(),
@@ -140,21 +140,21 @@ impl Job {
     async fn work<F: FileSystem>(&self, fs: &F, base: &str, meter: Meter<'_>) -> anyhow::Result<Vec<PhaseResult>> {
         let session = Session::new(fs);
         if self.users == 1 {
-            return workload::run(&self.workload, &session, base, &self.params, meter).await.map_err(told);
+            return ordo_workload::run(&self.workload, &session, base, &self.params, meter).await.map_err(told);
         }
         let name = &self.workload;
-        let workload = workload::find(name).map_err(told)?;
+        let workload = ordo_workload::find(name).map_err(told)?;
         let users = (0..self.users).map(|no| (format!("{base}/{no}"), self.params.for_user(&workload, no.into())));
         let users: Vec<_> = users.collect();
         for (base, params) in &users {
-            workload::prepare(name, &session, base, params).await.map_err(told)?;
+            ordo_workload::prepare(name, &session, base, params).await.map_err(told)?;
         }
         let start = meter();
-        let work = users.iter().map(|(base, params)| workload::work(name, &session, base, params, meter));
+        let work = users.iter().map(|(base, params)| ordo_workload::work(name, &session, base, params, meter));
         let results = together(work).await;
         let end = meter();
         for (base, params) in &users {
-            workload::clean(name, &session, base, params).await.map_err(told)?;
+            ordo_workload::clean(name, &session, base, params).await.map_err(told)?;
         }
         let mut all = Vec::new();
         for phases in results {
@@ -164,17 +164,17 @@ impl Job {
     }
 }
 
-fn modelled(error: lab::LabError) -> anyhow::Error {
+fn modelled(error: ordo_lab::LabError) -> anyhow::Error {
     match error {
-        lab::LabError::Workload(error) => told(error),
+        ordo_lab::LabError::Workload(error) => told(error),
         other => other.into(),
     }
 }
 
 /// Converts to wrong usage what the user can correct.
-fn told(error: workload::WorkloadError) -> anyhow::Error {
+fn told(error: ordo_workload::WorkloadError) -> anyhow::Error {
     match error {
-        workload::WorkloadError::Call(_) => error.into(),
+        ordo_workload::WorkloadError::Call(_) => error.into(),
         other => usage(other.to_string()),
     }
 }
@@ -200,7 +200,7 @@ fn reading(rt: &Rt, counts: Counts) -> Reading {
 /// The type of the file system that a directory is on.
 fn file_system(path: &Path) -> String {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mounts = fuse::mount::table::mounts().unwrap_or_default();
+    let mounts = ordo_fuse::mount::table::mounts().unwrap_or_default();
     let above = mounts.into_iter().filter(|mount| path.starts_with(&mount.dir));
     // Of two mounts on one directory the later one is on top.
     above.max_by_key(|mount| mount.dir.components().count()).map_or_else(|| "unknown".to_owned(), |mount| mount.kind)

@@ -1,6 +1,6 @@
 //! Several runs as one row: medians, and the spread of the runs.
 
-use workload::Row;
+use ordo_workload::Row;
 
 /// The runs of one phase.
 #[derive(Debug, Clone, PartialEq)]

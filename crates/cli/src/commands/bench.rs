@@ -8,10 +8,10 @@ use crate::out::{Outcome, Status, print, usage};
 use crate::scheme_set::SchemeSet;
 use crate::{size, text};
 use indicatif::ProgressBar;
+use ordo_workload::{Params, Row};
 use ordofs::MountOptions;
 use std::io::IsTerminal;
 use std::time::Duration;
-use workload::{Params, Row};
 
 /// Runs workloads under schemes and shows what each costs
 ///
@@ -32,8 +32,8 @@ pub(crate) struct Args {
     /// Workloads, between commas (ordo workloads)
     #[arg(long, value_delimiter = ',', value_name = "WORKLOAD,...", required = true)]
     workload: Vec<String>,
-    /// Where: ram, file:PATH (made and removed), sim:NAME (a modelled drive in virtual time; ordo disks), or dir:PATH (a
-    /// directory of any file system, to compare with)
+    /// Where: ram, file:PATH (made and removed), sim:NAME (a modelled drive in virtual time; ordo disks), or dir:PATH
+    /// (a directory of any file system, to compare with)
     #[arg(long, default_value = "ram")]
     disk: Bed,
     /// Programs at work at a time
@@ -45,9 +45,9 @@ pub(crate) struct Args {
     /// The machine around a modelled drive [default: 1994 for hp_c2447, which that machine had; else today]
     #[arg(long, value_enum)]
     machine: Option<MachineOf>,
-    /// Options of the schemes, as mount -o has them: allocinit=, logmode=, data=, commit=; log=separate puts the log of a
-    /// scheme that keeps one of transactions on a second disk of the same kind: in memory, a modelled drive, or beside
-    /// file:PATH the file PATH.log, which is made and removed
+    /// Options of the schemes, as mount -o has them: allocinit=, logmode=, data=, commit=; log=separate puts the log of
+    /// a scheme that keeps one of transactions on a second disk of the same kind: in memory, a modelled drive, or
+    /// beside file:PATH the file PATH.log, which is made and removed
     #[arg(long, value_name = "KEY=VALUE,...")]
     set: Vec<String>,
     /// Parameters of the workload (ordo workloads -p)
@@ -109,7 +109,8 @@ fn jobs(args: &Args) -> anyhow::Result<Vec<Job>> {
     let machine = args.machine.unwrap_or(if papers { MachineOf::Of1994 } else { MachineOf::Today });
     let mut jobs = Vec::new();
     for name in &args.workload {
-        let workload = workload::find(name).map_err(|error| usage(format!("{error}; ordo workloads lists them")))?;
+        let workload =
+            ordo_workload::find(name).map_err(|error| usage(format!("{error}; ordo workloads lists them")))?;
         for scheme in &schemes {
             let options =
                 MountOptions { scheme: scheme.clone(), settings: settings.clone(), ..MountOptions::default() };

@@ -4,9 +4,9 @@ use crate::image::{self, Start};
 use crate::out::{Out, Outcome, Status};
 use crate::place::Inside;
 use anyhow::{Context, bail};
+use ordo_vfs::FileSystem;
 use ordofs::path::resolve;
 use std::ffi::OsString;
-use vfs::FileSystem;
 
 /// Bytes of one read.
 const PIECE: u32 = 1 << 20;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         image::read(&spec, async |fs| {
             let shown = || place.shown();
             let file = resolve(fs, &place.path, true).await.with_context(shown)?;
-            if file.attr().kind != vfs::Kind::Regular {
+            if file.attr().kind != ordo_vfs::Kind::Regular {
                 bail!("{}: not a file with contents, but a {}", shown(), crate::listing::kind_name(file.attr().kind));
             }
             let mut at = 0;

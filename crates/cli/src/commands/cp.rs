@@ -7,6 +7,8 @@ use crate::out::{Outcome, Status, say, usage};
 use crate::place::{Inside, Place, last_name};
 use crate::{size, text};
 use anyhow::Context;
+use ordo_vfs::{Caller, FileSystem, Refusal};
+use ordo_workload::HostDir;
 use ordofs::path::{Held, parent, resolve};
 use ordofs::rt::Rt;
 use ordofs::{Fs, ImageSpec};
@@ -16,8 +18,6 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use vfs::{Caller, FileSystem, Refusal};
-use workload::HostDir;
 
 /// Copies between the host and images, or between images
 ///
@@ -28,8 +28,8 @@ use workload::HostDir;
 /// set-user-id bits are cleared. What goes into an image belongs to root there, or with -p to its owner.
 ///
 /// An image is changed under the scheme that a mount would choose. Ctrl-C and SIGTERM end a copy into it after the file
-/// at work, or remove one that is long; the volume is left clean, and a line says how far the copy came. A second signal
-/// ends it at once. What that leaves, or a crash, the next command or mount repairs where the scheme allows it.
+/// at work, or remove one that is long; the volume is left clean, and a line says how far the copy came. A second
+/// signal ends it at once. What that leaves, or a crash, the next command or mount repairs where the scheme allows it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo cp rc.conf disk.img:/etc\n  ordo cp -r -p tree/. disk.img:/\n  \
     ordo cp -r old.img:/home new.img@s1a:/home\n  ordo cp disk.img:/var/log/messages .")]
@@ -191,8 +191,8 @@ impl Copy<'_> {
     async fn target_inside(&self, fs: &Rc<Fs>, to: &Inside) -> anyhow::Result<Target<Fs>> {
         match resolve(fs, &to.path, true).await {
             Ok(dir) if dir.is_dir() => return Ok(Target { dir, name: None }),
-            Ok(_) | Err(vfs::Error::Refused(Refusal::NotFound)) if !self.many => {}
-            Ok(_) => return Err(vfs::Error::from(Refusal::NotDirectory).into()),
+            Ok(_) | Err(ordo_vfs::Error::Refused(Refusal::NotFound)) if !self.many => {}
+            Ok(_) => return Err(ordo_vfs::Error::from(Refusal::NotDirectory).into()),
             Err(error) => return Err(error.into()),
         }
         let (dir, name) = parent(fs, &to.path).await?;
@@ -206,7 +206,7 @@ impl Copy<'_> {
             return Ok(Target { dir, name: None });
         }
         if self.many {
-            return Err(vfs::Error::from(Refusal::NotDirectory)).with_context(shown);
+            return Err(ordo_vfs::Error::from(Refusal::NotDirectory)).with_context(shown);
         }
         // A link that the user names is followed; links below the target never are.
         let to = to.canonicalize().unwrap_or_else(|_| to.to_owned());

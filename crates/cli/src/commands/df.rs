@@ -5,9 +5,9 @@ use crate::out::{Outcome, Status, print};
 use crate::text;
 use crate::{place::Inside, size};
 use anyhow::Context;
+use ordo_vfs::{FileSystem, StatFs};
 use serde::Serialize;
 use std::ffi::OsString;
-use vfs::{FileSystem, StatFs};
 
 /// Shows the space of volumes
 #[derive(Debug, clap::Args)]

@@ -3,9 +3,9 @@
 use crate::out::{Outcome, Status, print, usage};
 use crate::{size, text};
 use anyhow::{Context, bail};
-use drive::validate::{Demerit, parse_trace, validate};
-use drive::{Drive, Kind, Profile, ProfileError};
 use flate2::read::MultiGzDecoder;
+use ordo_drive::validate::{Demerit, parse_trace, validate};
+use ordo_drive::{Drive, Kind, Profile, ProfileError};
 use serde::Serialize;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -41,9 +41,9 @@ enum Command {
 
 /// Replays a trace of the real drive on its model, and says how far apart they are
 ///
-/// A line of a trace is a request: R or W, what the buffer did (not used), first block of 512 bytes, blocks, service time
-/// and idle time after it in microseconds. Plain text or gzip. The demerit is the root mean square of the distance between
-/// the two distributions of service time (Ruemmler and Wilkes, 1994), computed as DiskSim computes it.
+/// A line of a trace is a request: R or W, what the buffer did (not used), first block of 512 bytes, blocks, service
+/// time and idle time after it in microseconds. Plain text or gzip. The demerit is the root mean square of the distance
+/// between the two distributions of service time (Ruemmler and Wilkes, 1994), computed as DiskSim computes it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo disks validate hp_c2247a --trace hp_c2247a.trace.gz\n  \
     ordo disks validate ibm_18es --trace ibm_18es.trace --json")]
@@ -97,7 +97,7 @@ impl Listed {
 }
 
 fn list(json: bool) -> Outcome {
-    let drives = drive::names().map(Listed::read).collect::<anyhow::Result<Vec<_>>>()?;
+    let drives = ordo_drive::names().map(Listed::read).collect::<anyhow::Result<Vec<_>>>()?;
     print(|out| {
         if json {
             return out.json(&drives);

@@ -4,8 +4,8 @@ use crate::image::{self, ImageArg};
 use crate::out::{Outcome, Status, print, say};
 use crate::text;
 use anyhow::Context;
-use fsck::{Journal, Mode, Options, Phase, Report};
 use indicatif::{ProgressBar, ProgressStyle};
+use ordo_fsck::{Journal, Mode, Options, Phase, Report};
 use ordofs::disk::{Disk, FileOptions};
 use ordofs::rt::Rt;
 use ordofs::{ImageSpec, OpenError, locate_damaged};
@@ -45,8 +45,8 @@ pub(crate) struct Args {
     /// Repair everything
     #[arg(short)]
     yes: bool,
-    /// The disk of the volume's log, where a mount with log=PATH had it (ordo info says so); without it nothing that waits
-    /// there is replayed
+    /// The disk of the volume's log, where a mount with log=PATH had it (ordo info says so); without it nothing that
+    /// waits there is replayed
     #[arg(long, value_name = "PATH")]
     log: Option<PathBuf>,
     /// Check a clean volume, too
@@ -102,13 +102,14 @@ fn check(args: &Args, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Report> {
     let disk = disk(&rt, spec, mode)?;
     let log = args.log.as_ref().map(|path| ordofs::disk::open(&rt, path, &options(mode))).transpose()?;
     let options = Options { progress: progress(args, spec), log, ..Options::new(mode) };
-    rt.block_on(fsck::check(&rt, disk, options)).with_context(|| spec.to_string())
+    rt.block_on(ordo_fsck::check(&rt, disk, options)).with_context(|| spec.to_string())
 }
 
 /// Preens a volume even if it is marked clean, in which case [`Mode::Preen`] would stop.
 fn preen_all(args: &Args, spec: &ImageSpec) -> anyhow::Result<Report> {
     let report = check(args, spec, Mode::Check)?;
-    let harmless = report.unlisted == 0 && report.findings.iter().all(|found| found.severity == fsck::Severity::Preen);
+    let harmless =
+        report.unlisted == 0 && report.findings.iter().all(|found| found.severity == ordo_fsck::Severity::Preen);
     match report.left && harmless {
         true => check(args, spec, Mode::Repair),
         false => Ok(report),
@@ -140,7 +141,7 @@ fn number(phase: Phase) -> u8 {
     }
 }
 
-fn progress(args: &Args, spec: &ImageSpec) -> fsck::Progress {
+fn progress(args: &Args, spec: &ImageSpec) -> ordo_fsck::Progress {
     match args.progress {
         Some(fd) if fd > 0 => {
             // The form of e2fsck for systemd-fsck: pass, done, total, name.
@@ -237,7 +238,7 @@ fn journal(journal: &Journal) -> JournalJson<'_> {
         Journal::PassedOver => JournalJson { state: "passed_over", ..none },
         Journal::NotReplayed(why) => JournalJson { state: "not_replayed", why: Some(why), ..none },
         Journal::Replayed(done) => {
-            let fsck::Replayed { segments, records, freed_frags, freed_inodes, links_adjusted } = *done;
+            let ordo_fsck::Replayed { segments, records, freed_frags, freed_inodes, links_adjusted } = *done;
             let done = ReplayedJson { segments, records, freed_frags, freed_inodes, links_adjusted };
             JournalJson { state: "replayed", done: Some(done), ..none }
         }
@@ -245,12 +246,12 @@ fn journal(journal: &Journal) -> JournalJson<'_> {
 }
 
 fn json<'a>(spec: &ImageSpec, mode: Mode, report: &'a Report) -> ReportJson<'a> {
-    let finding = |found: &'a fsck::Found| FindingJson {
+    let finding = |found: &'a ordo_fsck::Found| FindingJson {
         rule: found.finding.rule(),
         name: found.finding.name(),
         severity: match found.severity {
-            fsck::Severity::Preen => "crash",
-            fsck::Severity::Manual => "damage",
+            ordo_fsck::Severity::Preen => "crash",
+            ordo_fsck::Severity::Manual => "damage",
         },
         repaired: found.repaired,
         text: found.finding.to_string(),

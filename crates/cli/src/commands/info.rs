@@ -4,9 +4,9 @@ use crate::image::{self, ImageArg};
 use crate::listing::json_text;
 use crate::out::{Outcome, Status, print};
 use crate::{size, text};
-use ondisk::superblock::LogAt;
-use ondisk::superblock::search::Copy;
-use ondisk::{Endian, Format, Superblock};
+use ordo_ondisk::superblock::LogAt;
+use ordo_ondisk::superblock::search::Copy;
+use ordo_ondisk::{Endian, Format, Superblock};
 use ordofs::disk::FileOptions;
 use ordofs::rt::Rt;
 use ordofs::{ImageSpec, Located, default_scheme, locate_damaged, partitions};
@@ -59,7 +59,7 @@ impl Log {
             LogAt::File(ino) => ("file", Some(ino.0)),
             LogAt::Elsewhere => ("elsewhere", None),
         };
-        Some(Log { at, inode, id: format!("{:016x}", keeper.id), waits: fsck::log_is_due(sb).is_some() })
+        Some(Log { at, inode, id: format!("{:016x}", keeper.id), waits: ordo_fsck::log_is_due(sb).is_some() })
     }
 
     fn line(&self) -> String {
@@ -155,7 +155,7 @@ impl Info {
             false => partitions(&rt, &disk).map(|table| table.partitions).unwrap_or_default(),
         };
         let mut info = Info::new(&spec.to_string(), &located);
-        let part = |part: ondisk::partition::Partition| Part {
+        let part = |part: ordo_ondisk::partition::Partition| Part {
             name: part.name,
             start: part.start,
             size: part.len,
@@ -298,7 +298,7 @@ struct InUse {
 
 impl InUse {
     fn of(image: &Path) -> Option<InUse> {
-        let (dir, status) = fuse::status(image.as_os_str()).ok()??;
+        let (dir, status) = ordo_fuse::status(image.as_os_str()).ok()??;
         Some(InUse {
             image: json_text(image.as_os_str().as_bytes()).0,
             mounted_on: json_text(dir.as_os_str().as_bytes()).0,

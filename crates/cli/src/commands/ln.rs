@@ -5,10 +5,10 @@ use crate::interrupt;
 use crate::out::{Outcome, Status, usage};
 use crate::place::{Inside, Place};
 use anyhow::Context;
+use ordo_vfs::FileSystem;
 use ordofs::path::{Held, parent, resolve};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use vfs::FileSystem;
 
 /// Gives a file of an image another name, or makes a symbolic link
 #[derive(Debug, clap::Args)]

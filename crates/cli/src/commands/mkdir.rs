@@ -5,11 +5,11 @@ use crate::interrupt;
 use crate::out::{Outcome, Status, usage};
 use crate::place::Inside;
 use anyhow::Context;
+use ordo_vfs::{FileSystem, Mode, Name, Refusal};
 use ordofs::Fs;
 use ordofs::path::{Held, parent};
 use std::ffi::OsString;
 use std::rc::Rc;
-use vfs::{FileSystem, Mode, Name, Refusal};
 
 /// Makes directories in an image
 #[derive(Debug, clap::Args)]
@@ -61,7 +61,7 @@ fn make_each(args: &Args, count: &mut usize) -> Outcome {
     Ok(Status::DONE)
 }
 
-async fn make(fs: &Rc<Fs>, path: &[u8], mode: u32) -> vfs::Result<()> {
+async fn make(fs: &Rc<Fs>, path: &[u8], mode: u32) -> ordo_vfs::Result<()> {
     let (dir, name) = parent(fs, path).await?;
     let made = fs.mkdir(&image::owner(), dir.node(), name, Mode::new(mode)).await?;
     drop(Held::new(fs, made));
@@ -69,14 +69,14 @@ async fn make(fs: &Rc<Fs>, path: &[u8], mode: u32) -> vfs::Result<()> {
 }
 
 /// Makes the missing directories of a path; symbolic links on the way are resolved name by name.
-async fn make_all(fs: &Rc<Fs>, path: &[u8], mode: u32) -> vfs::Result<()> {
+async fn make_all(fs: &Rc<Fs>, path: &[u8], mode: u32) -> ordo_vfs::Result<()> {
     let mut upto = 0;
     while let Some(end) = next_part(path, upto) {
         upto = end;
         match ordofs::path::resolve(fs, &path[..upto], true).await {
             Ok(there) if there.is_dir() => continue,
             Ok(_) => return Err(Refusal::NotDirectory.into()),
-            Err(vfs::Error::Refused(Refusal::NotFound)) => {}
+            Err(ordo_vfs::Error::Refused(Refusal::NotFound)) => {}
             Err(error) => return Err(error),
         }
         let (dir, name) = parent(fs, &path[..upto]).await?;

@@ -4,9 +4,9 @@ use crate::image::{self, ImageArg};
 use crate::out::{Outcome, Status, usage};
 use crate::size;
 use anyhow::{Context, anyhow, bail};
-use ondisk::partition::Select;
-use ondisk::superblock::newfs::{NewfsParams, Rotation, System};
-use ondisk::{Endian, Format};
+use ordo_ondisk::partition::Select;
+use ordo_ondisk::superblock::newfs::{NewfsParams, Rotation, System};
+use ordo_ondisk::{Endian, Format};
 use ordofs::disk::{Disk, FileOptions};
 use ordofs::rt::Rt;
 use ordofs::{ContentsKind, ImageSpec, JournalChange, NewVolume, Signature, TuneError, Tuning, locate_on, partitions};
@@ -33,8 +33,8 @@ const SECTORS_OF_A_TRACK: u32 = 32;
 ///
 /// What carries a volume, another file system, swap, a cipher, a RAID or LVM member, partitions or an image of another
 /// form, or is in use, is left alone, with a line that says what it is; so is a file, with --size, that holds anything
-/// but zeroes. --force overwrites it, and wipes the signatures of what was there. What this program has mounted is never
-/// overwritten.
+/// but zeroes. --force overwrites it, and wipes the signatures of what was there. What this program has mounted is
+/// never overwritten.
 ///
 /// FreeBSD and NetBSD give the same bits different meanings: NetBSD takes FreeBSD's check hashes for quotas, and does
 /// not mount the volume for writing. --for netbsd makes one that NetBSD writes, and its fsck finds clean: without

@@ -6,7 +6,8 @@ use crate::mount_options::Wanted;
 use crate::out::{Outcome, Status, describe};
 use crate::text;
 use anyhow::Context;
-use fuse::{Background, Foreground, Reason, ServeOptions};
+use ordo_fuse::{Background, Foreground, Reason, ServeOptions};
+use ordo_vfs::FileSystem as _;
 use ordofs::rt::Rt;
 use ordofs::{ImageSpec, Mounted, OpenError, Weight, disk};
 use std::cell::Cell;
@@ -15,7 +16,6 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::rc::Rc;
-use vfs::FileSystem as _;
 
 const HELP: &str = "\
 Options (-o), between commas:
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if args.foreground {
         return serve(&spec, args, wanted, &Messages::of(&spec, false), || {});
     }
-    match fuse::background().context("cannot go to the background; try -f")? {
+    match ordo_fuse::background().context("cannot go to the background; try -f")? {
         Background::Parent(Ok(())) => Ok(Status::DONE),
         Background::Parent(Err(why)) => Err(anyhow::Error::msg(why)),
         Background::Child(parent) => serve_in_background(&spec, args, wanted, parent),
@@ -152,7 +152,7 @@ fn serve(
         rt.block_on(mounted.unmount()).with_context(|| format!("{spec}: could not be written back"))?;
         Err(why)
     };
-    let session = match fuse::mount(&args.dir, &wanted.kernel) {
+    let session = match ordo_fuse::mount(&args.dir, &wanted.kernel) {
         Ok(session) => session,
         Err(error) => return unused(mounted, error.into()),
     };
@@ -170,7 +170,7 @@ fn serve(
         complain: Box::new(move |error| complain.tell(Weight::Error, &error.to_string())),
         ..ServeOptions::default()
     };
-    let ended = match rt.block_on(fuse::serve(&rt, mounted.fs().clone(), session, options)) {
+    let ended = match rt.block_on(ordo_fuse::serve(&rt, mounted.fs().clone(), session, options)) {
         Ok(ended) => ended,
         Err(error) => return unused(mounted, error.into()),
     };
@@ -196,7 +196,7 @@ fn serve(
 }
 
 /// The answer to `ordo info`. The closure must not keep the file system or the cache alive.
-fn status_of(mounted: &Mounted) -> impl Fn() -> fuse::Status + use<> {
+fn status_of(mounted: &Mounted) -> impl Fn() -> ordo_fuse::Status + use<> {
     let (fs, cache) = (Rc::downgrade(mounted.fs()), Rc::downgrade(mounted.cache()));
     let began = mounted.cache().rt().now();
     move || {
@@ -228,7 +228,7 @@ fn status_of(mounted: &Mounted) -> impl Fn() -> fuse::Status + use<> {
                 "flushes_per_second": if seconds > 0.0 { flushes as f64 / seconds } else { 0.0 },
             });
         }
-        fuse::Status { text: status.to_string(), busy: !leaks.phase.is_over() }
+        ordo_fuse::Status { text: status.to_string(), busy: !leaks.phase.is_over() }
     }
 }
 

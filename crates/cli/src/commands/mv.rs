@@ -5,9 +5,9 @@ use crate::interrupt;
 use crate::out::{Outcome, Status, usage};
 use crate::place::{Inside, Place, join, last_name};
 use anyhow::Context;
+use ordo_vfs::{FileSystem, Refusal, RenameMode};
 use ordofs::path::{parent, resolve};
 use std::ffi::OsString;
-use vfs::{FileSystem, Refusal, RenameMode};
 
 /// Moves or renames files within an image
 ///
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let outcome = image::change(&image::spec(&to.image, args.start)?, async |fs| {
         let into = match resolve(fs, &to.path, true).await {
             Ok(there) => there.is_dir(),
-            Err(vfs::Error::Refused(Refusal::NotFound)) => false,
+            Err(ordo_vfs::Error::Refused(Refusal::NotFound)) => false,
             Err(error) => return Err(error).with_context(|| to.shown()),
         };
         if paths.len() > 1 && !into {

@@ -6,15 +6,15 @@ use crate::commands::trace::a_create;
 use crate::out::{Outcome, Status, print, usage};
 use crate::text;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::paper::document::{Figure, Story, Table, Verdict};
-use lab::paper::{Document, FEATURES, PAPERS, Paper, features_alone, judge_features, run as run_paper, systems};
+use ordo_lab::paper::document::{Figure, Story, Table, Verdict};
+use ordo_lab::paper::{Document, FEATURES, PAPERS, Paper, features_alone, judge_features, run as run_paper, systems};
 use std::io::IsTerminal;
 
 /// Runs the experiments of a paper again and shows ours beside theirs
 ///
-/// Everything runs on a modelled machine in virtual time: the same numbers each time, on every machine. Each claim of the
-/// paper is judged: + it holds, - it does not, . nothing was measured for it. Exit status 1 if a claim that was measured
-/// does not hold, unless --json asks for the document alone.
+/// Everything runs on a modelled machine in virtual time: the same numbers each time, on every machine. Each claim of
+/// the paper is judged: + it holds, - it does not, . nothing was measured for it. Exit status 1 if a claim that was
+/// measured does not hold, unless --json asks for the document alone.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo paper list\n  ordo paper features\n  ordo paper recovery\n  ordo paper mup1994\n  ordo paper mup1994 --json > mup1994.json"

@@ -2,12 +2,13 @@
 
 use crate::out::{Outcome, Status, print, usage};
 use anyhow::Context;
-use report::Source;
+use ordo_report::Source;
 use std::path::{Path, PathBuf};
 
 /// Makes one HTML page with pictures from results
 ///
-/// The files are what ordo bench, ordo paper, ordo crash and ordo trace --explain print with --json; each is known by its
+/// The files are what ordo bench, ordo paper, ordo crash and ordo trace --explain print with --json; each is known by
+/// its
 /// shape. The page needs no network and no other file, and the same files give the same page.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo bench --workload postmark --json > bench.json; ordo report bench.json\n  \
@@ -31,7 +32,7 @@ fn source(path: &Path) -> anyhow::Result<Source> {
 /// Writes the page and prints its path. If the page cannot be completed, nothing is written.
 pub(crate) fn run(args: &Args) -> Outcome {
     let sources = args.files.iter().map(|path| source(path)).collect::<anyhow::Result<Vec<_>>>()?;
-    let page = report::page(&sources).map_err(|refused| usage(refused.to_string()))?;
+    let page = ordo_report::page(&sources).map_err(|refused| usage(refused.to_string()))?;
     let path = args.output.join("index.html");
     let written = std::fs::create_dir_all(&args.output).and_then(|()| std::fs::write(&path, page));
     written.with_context(|| format!("{}: cannot write the page; choose another directory with -o", path.display()))?;

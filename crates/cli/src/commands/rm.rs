@@ -6,11 +6,11 @@ use crate::out::{Outcome, Status};
 use crate::place::{Inside, join};
 use crate::text;
 use anyhow::Context;
+use ordo_vfs::{FileSystem, Name, Refusal};
 use ordofs::Fs;
 use ordofs::path::{Held, parent};
 use std::ffi::OsString;
 use std::rc::Rc;
-use vfs::{FileSystem, Name, Refusal};
 
 /// Removes files of an image
 ///
@@ -45,8 +45,8 @@ fn remove_all(args: &Args, count: &mut u64) -> Outcome {
         image::change(&spec, async |fs| {
             interrupt::check()?;
             let removed = remove(fs, &place.path, args.recursive, count).await;
-            match removed.as_ref().map_err(|error| error.downcast_ref::<vfs::Error>()) {
-                Err(Some(vfs::Error::Refused(Refusal::NotFound))) if args.force => {}
+            match removed.as_ref().map_err(|error| error.downcast_ref::<ordo_vfs::Error>()) {
+                Err(Some(ordo_vfs::Error::Refused(Refusal::NotFound))) if args.force => {}
                 _ => removed.with_context(|| place.shown())?,
             }
             Ok(Status::DONE)

@@ -6,9 +6,9 @@ use crate::out::{Out, Outcome, Status};
 use crate::place::Inside;
 use crate::text;
 use anyhow::Context;
+use ordo_vfs::{Attr, Stamp};
 use ordofs::path::resolve;
 use std::ffi::OsString;
-use vfs::{Attr, Stamp};
 
 /// Shows what is known of files of an image
 #[derive(Debug, clap::Args)]

@@ -23,6 +23,6 @@ pub(crate) struct Args {
 
 /// Sends the request to the server, and waits for it.
 pub(crate) fn run(args: &Args) -> Outcome {
-    fuse::sync(&args.dir)?;
+    ordo_fuse::sync(&args.dir)?;
     Ok(Status::DONE)
 }

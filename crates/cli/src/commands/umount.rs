@@ -1,7 +1,7 @@
 //! `ordo umount`
 
 use crate::out::{Outcome, Status, say};
-use fuse::Unmounted;
+use ordo_fuse::Unmounted;
 use std::path::PathBuf;
 
 /// Unmounts a volume: writes everything, marks it clean
@@ -20,7 +20,7 @@ pub(crate) struct Args {
 /// Unmounts, and waits for the server.
 pub(crate) fn run(args: &Args) -> Outcome {
     let dir = args.dir.display();
-    match fuse::unmount(&args.dir, args.lazy)? {
+    match ordo_fuse::unmount(&args.dir, args.lazy)? {
         Unmounted::Finished => {}
         Unmounted::Failed(why) => {
             say(&format!("{dir}: unmounted, and not everything could be written: {why}"));

@@ -3,9 +3,9 @@
 use crate::image::{self, ImageArg};
 use crate::out::{Out, Outcome, Status, print};
 use crate::{size, text};
-use ::wafs::service::{Server, Streams};
-use ::wafs::{FileError, Log, Lsn, MakeOptions, Mode, MountOptions, Place, Record, SharedLog};
 use anyhow::{Context, anyhow};
+use ordo_wafs::service::{Server, Streams};
+use ordo_wafs::{FileError, Log, Lsn, MakeOptions, Mode, MountOptions, Place, Record, SharedLog};
 use ordofs::ImageSpec;
 use ordofs::disk::{FileOptions, NbdDisk};
 use ordofs::rt::Rt;
@@ -18,8 +18,8 @@ use std::time::Duration;
 
 /// The write-ahead file system by itself: a circular log of records
 ///
-/// LOG is a file, a device or a partition. Records are bytes, named by rising log sequence numbers. docs/wafs.md tells what
-/// a log promises.
+/// LOG is a file, a device or a partition. Records are bytes, named by rising log sequence numbers. docs/wafs.md tells
+/// what a log promises.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_subcommand = true,
@@ -44,8 +44,9 @@ enum Command {
 
 /// Makes a log
 ///
-/// With --size, LOG is a file, which is made; one that holds anything is not overwritten without --force. Without it, LOG is
-/// a device, a partition, or a file that has its size already; a log that is there is not overwritten without --force.
+/// With --size, LOG is a file, which is made; one that holds anything is not overwritten without --force. Without it,
+/// LOG is a device, a partition, or a file that has its size already; a log that is there is not overwritten without
+/// --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo wafs mkfs --size 128M log.wafs\n  ordo wafs mkfs --unit 512 /dev/pmem0\n  \
     ordo wafs mkfs disk.img@p2")]
@@ -83,8 +84,8 @@ struct ReadOne {
 
 /// Lists the records: number, bytes, time
 ///
-/// A log that is damaged is listed up to the damage, and the exit status is 3. A torn record at the end is no damage: nobody
-/// was promised it.
+/// A log that is damaged is listed up to the damage, and the exit status is 3. A torn record at the end is no damage:
+/// nobody was promised it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo wafs scan log.wafs\n  ordo wafs scan --from 8192 --json log.wafs\n  ordo wafs scan \
@@ -128,8 +129,8 @@ struct Reclaim {
 /// Serves a log to many programs at once, through a Unix socket
 ///
 /// Each client has a stream of its own, with a name, and gives back what it no longer needs. The protocol is told in
-/// docs/format/wafs.md. A signal (SIGTERM, SIGINT) ends it; what is under way is done first. A log that is served is used
-/// through the socket only.
+/// docs/format/wafs.md. A signal (SIGTERM, SIGINT) ends it; what is under way is done first. A log that is served is
+/// used through the socket only.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo wafs serve log.wafs --socket log.socket\n  ordo wafs serve --mode async log.wafs \
@@ -354,7 +355,7 @@ fn look<T>(log: &ImageArg, work: impl AsyncFnOnce(&Log) -> anyhow::Result<T>) ->
 }
 
 /// Runs `work` on a log that it changes.
-fn change<T>(log: &ImageArg, work: impl AsyncFnOnce(&Log) -> Result<T, ::wafs::Error>) -> anyhow::Result<T> {
+fn change<T>(log: &ImageArg, work: impl AsyncFnOnce(&Log) -> Result<T, ordo_wafs::Error>) -> anyhow::Result<T> {
     let (rt, spec) = (Rt::real_time(), log.spec()?);
     let place = place(&rt, &spec, false)?;
     rt.block_on(async {
@@ -363,5 +364,5 @@ fn change<T>(log: &ImageArg, work: impl AsyncFnOnce(&Log) -> Result<T, ::wafs::E
         log.unmount().await?;
         Ok(done)
     })
-    .map_err(|error: ::wafs::Error| told(&spec, error))
+    .map_err(|error: ordo_wafs::Error| told(&spec, error))
 }

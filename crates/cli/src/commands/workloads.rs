@@ -2,8 +2,8 @@
 
 use crate::out::{Outcome, Status, print};
 use crate::text;
+use ordo_workload::{Parameter, Workload, workloads};
 use serde::Serialize;
-use workload::{Parameter, Workload, workloads};
 
 /// Lists the programs that measure a file system
 #[derive(Debug, clap::Args)]

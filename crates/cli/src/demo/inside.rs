@@ -4,10 +4,10 @@ use super::material::Tree;
 use super::{Leg, VOLUME, thread_cpu, timed};
 use crate::bench::bed::Fresh;
 use anyhow::Context;
+use ordo_workload::Session;
 use ordofs::rt::Rt;
 use ordofs::{Fs, MountOptions};
 use std::path::Path;
-use workload::Session;
 
 /// Copies the tree in, and copies and removes it again.
 pub(crate) fn leg(scratch: &Path, scheme: &str, tree: &Tree) -> anyhow::Result<Leg> {

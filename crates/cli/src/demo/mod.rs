@@ -67,8 +67,8 @@ impl Leg {
         let spec = ImageSpec::parse(image)?;
         let options = FileOptions { read_only: true, ..FileOptions::default() };
         let disk = locate(&rt, &spec, options)?.disk;
-        let check = fsck::Options::new(fsck::Mode::Check);
-        self.findings = rt.block_on(fsck::check(&rt, disk, check))?.count();
+        let check = ordo_fsck::Options::new(ordo_fsck::Mode::Check);
+        self.findings = rt.block_on(ordo_fsck::check(&rt, disk, check))?.count();
         let volume = Volume::at(spec).read_only().mount()?;
         for file in &tree.files {
             let path = Path::new("tree").join(file);

@@ -3,7 +3,7 @@
 use super::{VOLUME, thread_cpu};
 use crate::bench::bed::Fresh;
 use anyhow::{Context, anyhow};
-use fuse::ServeOptions;
+use ordo_fuse::ServeOptions;
 use ordofs::MountOptions;
 use ordofs::disk::Requests;
 use ordofs::rt::Rt;
@@ -38,7 +38,7 @@ impl Served {
 
     /// Unmounts; returns the cost of the whole service.
     pub(crate) fn stop(self) -> anyhow::Result<Cost> {
-        fuse::unmount(&self.dir, false)?;
+        ordo_fuse::unmount(&self.dir, false)?;
         self.end()
     }
 
@@ -52,7 +52,7 @@ impl Drop for Served {
     fn drop(&mut self) {
         if self.thread.is_some() {
             // After an error: the scratch directory cannot be removed while something is mounted in it.
-            let _ = fuse::unmount(&self.dir, true);
+            let _ = ordo_fuse::unmount(&self.dir, true);
         }
     }
 }
@@ -61,7 +61,7 @@ fn serve(image: &Path, dir: &Path, options: &MountOptions, usable: Sender<()>) -
     let rt = Rt::real_time();
     let Fresh { mounted, requests } = Fresh::in_file(&rt, image, VOLUME, options)?;
     let before = thread_cpu();
-    let session = fuse::mount(dir, &fuse::MountOptions::new(image))?;
+    let session = ordo_fuse::mount(dir, &ordo_fuse::MountOptions::new(image))?;
     let options = ServeOptions {
         ready: Some(Box::new(move || {
             // The receiver may be gone.
@@ -70,7 +70,7 @@ fn serve(image: &Path, dir: &Path, options: &MountOptions, usable: Sender<()>) -
         complain: Box::new(|error| crate::out::say(&error.to_string())),
         ..ServeOptions::default()
     };
-    let ended = rt.block_on(fuse::serve(&rt, mounted.fs().clone(), session, options))?;
+    let ended = rt.block_on(ordo_fuse::serve(&rt, mounted.fs().clone(), session, options))?;
     rt.block_on(mounted.unmount()).context("the volume could not be written back")?;
     rt.drop_tasks();
     if let Some(lease) = ended.lease {

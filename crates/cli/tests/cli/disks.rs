@@ -6,7 +6,7 @@ use std::fs;
 
 /// A trace of a real drive, one of those by which the model is validated.
 fn trace(drive: &str) -> String {
-    format!("{}/../drive/tests/data/traces/{drive}.trace.gz", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../base/drive/tests/data/traces/{drive}.trace.gz", env!("CARGO_MANIFEST_DIR"))
 }
 
 fn json(text: &str) -> Value {
@@ -18,7 +18,7 @@ fn every_drive_is_listed_with_what_it_is() {
     let drives = json(&ok(ordo(["disks", "--json"])));
     assert_eq!(drives, json(&ok(ordo(["disks", "list", "--json"]))));
     let drives = drives.as_array().unwrap();
-    assert_eq!(drives.len(), drive::names().count());
+    assert_eq!(drives.len(), ordo_drive::names().count());
     let of = |name: &str| drives.iter().find(|drive| drive["name"] == name).unwrap();
     let old = of("hp_c2247a");
     assert_eq!((&old["kind"], &old["volatile"]), (&"disk".into(), &false.into()));
@@ -37,7 +37,7 @@ fn a_model_is_compared_with_its_drive() {
     let found = json(&ok(ordo(["disks", "validate", "hp_c2247a", "--trace", &trace("hp_c2247a"), "--json"])));
     assert_eq!((&found["drive"], &found["requests"]), (&"hp_c2247a".into(), &9999.into()));
     let near = |key: &str, value: f64| (found[key].as_f64().unwrap() - value).abs() < 0.001;
-    // DiskSim's values: crates/drive/tests/data/expected.csv.
+    // DiskSim's values: crates/base/drive/tests/data/expected.csv.
     assert!(near("real_mean_ms", 15.298) && near("mean_ms", 15.315) && near("demerit_ms", 0.0899), "{found}");
     assert!((found["demerit_percent"].as_f64().unwrap() - 0.588).abs() < 0.01, "{found}");
     let lines = ok(ordo(["disks", "validate", "hp_c2247a", "--trace", &trace("hp_c2247a")]));

@@ -1,5 +1,5 @@
-//! `ordo trace --explain`, on the built program. `docs/explain.md` and `docs/explain.svg` are what it prints and draws, byte
-//! for byte; `ORDO_BLESS=1` rewrites them.
+//! `ordo trace --explain`, on the built program. `docs/explain.md` and `docs/explain.svg` are what it prints and draws,
+//! byte for byte; `ORDO_BLESS=1` rewrites them.
 
 use crate::common::{Scratch, fails, ok, ordo};
 use std::path::{Path, PathBuf};

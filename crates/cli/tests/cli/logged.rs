@@ -1,10 +1,10 @@
 //! `ordo wafs`: a log from one command to the next.
 
 use crate::common::{Scratch, command, fails, ok, ordo};
+use ordo_wafs::service::Client;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
-use wafs::service::Client;
 
 fn append(log: &str, record: &[u8]) -> u64 {
     let mut child = command(["wafs", "append", log]);

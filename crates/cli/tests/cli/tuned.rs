@@ -1,8 +1,8 @@
 //! `ordo tune`: fsck and info confirm each change afterwards, and impossible changes are refused.
 
 use crate::common::{Scratch, fails, ok, ordo};
-use ondisk::superblock::SBLOCKSIZE;
-use ondisk::{ByteOff, Cgx, Dialect, Dinode, Geometry, Ino, Superblock};
+use ordo_ondisk::superblock::SBLOCKSIZE;
+use ordo_ondisk::{ByteOff, Cgx, Dialect, Dinode, Geometry, Ino, Superblock};
 use ordofs::Tuning;
 use ordofs::disk::{Disk, DiskOp, Effect, Fault, FaultPlan, Faulty, RamDisk};
 use ordofs::rt::Rt;
@@ -116,7 +116,7 @@ fn what_cannot_be_is_refused_and_nothing_is_written() {
     // Not unmounted cleanly: byte 209 of the superblock is 0.
     let mut dirty = before;
     dirty[65536 + 209] = 0;
-    let sum = ondisk::check_hash_without(&dirty[65536..65536 + 2048], 1304);
+    let sum = ordo_ondisk::check_hash_without(&dirty[65536..65536 + 2048], 1304);
     dirty[65536 + 1304..65536 + 1308].copy_from_slice(&sum.to_le_bytes());
     std::fs::write(&image, &dirty).unwrap();
     let said = fails(3, tune("label=x", &image));
@@ -221,7 +221,7 @@ fn is_right_for_netbsd(bytes: &[u8], at: usize) {
     assert_eq!((f.old_flags, f.sblockloc as usize, f.maxbsize), (0x80, at, f.bsize));
     assert_eq!((f.qbmask, f.qfmask), (!i64::from(f.bmask), !i64::from(f.fmask)));
     let last = superblock(bytes, g.byte(g.cgsblock(Cgx(g.ncg - 1))).0 as usize).fields;
-    let compared = |f: &ondisk::superblock::fields::SbFields| {
+    let compared = |f: &ordo_ondisk::superblock::fields::SbFields| {
         let places = (f.sblkno, f.cblkno, f.iblkno, f.dblkno, f.ncg, f.bsize, f.fsize, f.frag, f.bmask, f.fmask);
         let rest = (f.bshift, f.fshift, f.fragshift, f.fsbtodb, f.sbsize, f.nindir, f.inopb, f.cssize, f.ipg, f.fpg);
         (places, rest, f.magic)
@@ -352,8 +352,9 @@ fn a_power_cut_while_hashes_are_switched_leaves_a_whole_volume() {
                 assert_eq!(done.is_err(), disk.power_is_off());
                 let left: Rc<dyn Disk> = Rc::new(RamDisk::from_bytes(&ram.to_vec()));
                 let judge = rt.clone();
-                let report =
-                    rt.block_on(async move { fsck::check(&judge, left, fsck::Options::new(fsck::Mode::Check)).await });
+                let report = rt.block_on(async move {
+                    ordo_fsck::check(&judge, left, ordo_fsck::Options::new(ordo_fsck::Mode::Check)).await
+                });
                 let report = report.unwrap();
                 assert!(report.findings.is_empty(), "{on}, write {nth}, seed {seed}: {:?}", report.findings);
                 // An interrupted change can be repeated.

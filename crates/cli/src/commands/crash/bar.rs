@@ -1,7 +1,7 @@
 //! A progress bar for an exploration.
 
-use ::crash::Counters;
 use indicatif::{ProgressBar, ProgressStyle};
+use ordo_crash::Counters;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};

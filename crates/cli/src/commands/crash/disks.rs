@@ -1,7 +1,7 @@
 //! The disks that `--disk` names.
 
 use crate::out::usage;
-use ::crash::{DEVICES, Device};
+use ordo_crash::{DEVICES, Device};
 
 /// A device by name, all `honest` ones, or `all`.
 ///

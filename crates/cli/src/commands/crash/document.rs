@@ -1,6 +1,6 @@
 //! The result of an exploration as JSON.
 
-use ::crash::Report;
+use ordo_crash::Report;
 use serde::{Deserialize, Serialize};
 
 /// How an exploration is divided into shards.

@@ -5,11 +5,11 @@ use super::scripts::Work;
 use super::settings::Set;
 use super::{Args, bar, disks, shard, show, status, told};
 use crate::out::{Outcome, print};
-use ::crash::{Counters, Device, Error, Id, Report, Violation, explore_on, shrink, sweep};
+use ordo_crash::{Counters, Device, Error, Id, Report, Violation, explore_on, shrink, sweep};
+use ordo_workload::script::Script;
 use ordofs::rt::Rt;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
-use workload::script::Script;
 
 /// Explores, and prints the result.
 pub(super) fn run(args: &Args) -> Outcome {

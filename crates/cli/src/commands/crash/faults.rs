@@ -3,8 +3,8 @@
 use super::scripts::Work;
 use super::{Args, bar, disks, status, told};
 use crate::out::{Outcome, print, usage};
-use ::crash::{Counters, Device, faults};
-use workload::script::Script;
+use ordo_crash::{Counters, Device, faults};
+use ordo_workload::script::Script;
 
 /// Runs every script on every disk, with each fault in turn.
 pub(super) fn run(args: &Args) -> Outcome {

@@ -3,9 +3,9 @@
 use super::{Args, bar, disks, status, told};
 use crate::out::{Out, Outcome, print, usage};
 use crate::text::{self, one_line};
-use ::crash::{Counters, Endurance, Endured, endure};
+use ordo_crash::{Counters, Endurance, Endured, endure};
+use ordo_workload::script::Script;
 use std::time::Duration;
-use workload::script::Script;
 
 /// States that are tried at each cut by default.
 const STATES: u64 = 20;

@@ -3,9 +3,9 @@
 use super::{Args, scripts, settings, told};
 use crate::out::{Outcome, Status, print};
 use crate::text;
-use ::crash::{DEVICES, Device, Plan};
+use ordo_crash::{DEVICES, Device, Plan};
+use ordo_workload::script::{self, Script};
 use serde::Serialize;
-use workload::script::{self, Script};
 
 fn list<T: Serialize>(args: &Args, rows: &[T], cells: impl Fn(&T) -> Vec<String>) -> Outcome {
     print(|out| match args.json {

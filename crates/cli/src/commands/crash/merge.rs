@@ -3,8 +3,8 @@
 use super::document::{Document, Split};
 use super::{Args, shard, show, status};
 use crate::out::{Outcome, print, usage};
-use ::crash::Report;
 use anyhow::Context;
+use ordo_crash::Report;
 
 /// Reads, merges, prints.
 pub(super) fn run(args: &Args) -> Outcome {

@@ -19,19 +19,20 @@ mod shard;
 mod show;
 
 use crate::out::{Outcome, Status, usage};
-use ::crash::{Error, Plan};
 use clap::value_parser;
+use ordo_crash::{Error, Plan};
+use ordo_workload::script::Script;
 use std::path::PathBuf;
-use workload::script::Script;
 
 /// Cuts the power everywhere, recovers, and holds a scheme to what it promises
 ///
-/// A script of calls runs on a scheme, on a disk that keeps a record. Then the power is cut at every moment of it, undurable
-/// writes are lost, kept and torn in the ways that the disk may do, the volume is recovered, and what is there is compared
-/// with what was promised. Everything but states_per_second is the same for the same arguments, whatever --jobs is.
+/// A script of calls runs on a scheme, on a disk that keeps a record. Then the power is cut at every moment of it,
+/// undurable writes are lost, kept and torn in the ways that the disk may do, the volume is recovered, and what is
+/// there is compared with what was promised. Everything but states_per_second is the same for the same arguments,
+/// whatever --jobs is.
 ///
-/// Of one script, or of several by name, a shard takes the images whose fingerprint says so; of seq1 to seq3, moves1 to moves3
-/// and random it takes some of the scripts. There, images are told apart within rows of 32 scripts.
+/// Of one script, or of several by name, a shard takes the images whose fingerprint says so; of seq1 to seq3, moves1 to
+/// moves3 and random it takes some of the scripts. There, images are told apart within rows of 32 scripts.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo crash --workload mixed\n  ordo crash --scheme async --workload rename,create\n  \
@@ -45,11 +46,11 @@ pub(crate) struct Args {
     /// The scheme (ordo schemes)
     #[arg(long, default_value = ordofs::DEFAULT_SCHEME)]
     scheme: String,
-    /// allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk; the volume:
-    /// size=, bsize=, fsize=, format=ufs1|ufs2, endian=little|big; profile=NAME, what random scripts are about, or all;
-    /// steer=yes|no, every other random script is one that reached something new, with a few changes; pauses=yes|no, so that
-    /// the syncer writes between calls; recovery=N, the recovery of one image in N is cut, too (0: none); exhaustive=N, every
-    /// subset is tried of up to N undurable writes
+    /// allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk; the
+    /// volume: size=, bsize=, fsize=, format=ufs1|ufs2, endian=little|big; profile=NAME, what random scripts are about,
+    /// or all; steer=yes|no, every other random script is one that reached something new, with a few changes;
+    /// pauses=yes|no, so that the syncer writes between calls; recovery=N, the recovery of one image in N is cut, too
+    /// (0: none); exhaustive=N, every subset is tried of up to N undurable writes
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Scripts between commas, or a set: hand, bugs, ufs, all of these, seq1 to seq3, moves1 to moves3, random
@@ -62,7 +63,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     sample: Option<u64>,
     /// The disk, honest for all but liar, or all (--list-disks)
-    #[arg(long, default_value = ::crash::DEFAULT_DEVICE)]
+    #[arg(long, default_value = ordo_crash::DEFAULT_DEVICE)]
     disk: String,
     /// States to try of each script, those of cut recoveries not counted [default: 5000; with --cuts 20, of each cut]
     #[arg(long, value_name = "N")]
@@ -75,7 +76,7 @@ pub(crate) struct Args {
     jobs: Option<u32>,
     /// Only this part of N, from 1; the parts can be merged
     #[arg(long, value_name = "I/N", value_parser = shard::parse, default_value = "1/1")]
-    shard: ::crash::Shard,
+    shard: ordo_crash::Shard,
     /// Switches a rule of the scheme off (--list-rules)
     #[arg(long, value_name = "RULE")]
     without: Vec<String>,
@@ -88,7 +89,8 @@ pub(crate) struct Args {
     /// Merges the JSON reports of shards
     #[arg(long, value_name = "FILE", num_args = 1.., group = "other")]
     merge: Vec<PathBuf>,
-    /// Seeds bugs into the scheme, one after the other, and shows which the explorer finds with the scripts of hand and ufs
+    /// Seeds bugs into the scheme, one after the other, and shows which the explorer finds with the scripts of hand and
+    /// ufs
     #[arg(long, group = "other", conflicts_with_all = ["workload", "script", "shard"])]
     mutants: bool,
     /// Leaves the power on, and makes one request of each run fail, tear, get lost, go astray or rot
@@ -125,7 +127,7 @@ impl Args {
     }
 
     /// The plan for exploring a script on a device.
-    fn plan(&self, script: Script, device: &::crash::Device) -> anyhow::Result<Plan> {
+    fn plan(&self, script: Script, device: &ordo_crash::Device) -> anyhow::Result<Plan> {
         let mut plan = Plan::new(&self.scheme, script, device);
         (plan.states, plan.seed, plan.shard) = (self.states.unwrap_or(STATES), self.seed, self.shard);
         plan.settings.without = self.without.iter().cloned().collect();

@@ -3,12 +3,12 @@
 use super::{Args, bar, disks, told};
 use crate::out::{Out, Outcome, Status, print, usage};
 use crate::text;
-use ::crash::{Counters, Device, Error, Plan, explore_on, explore_with};
+use ordo_crash::{Counters, Device, Error, Plan, explore_on, explore_with};
+use ordo_workload::script;
 use ordofs::schemes::{Mutant, MutantSpec, mutants};
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use workload::script;
 
 /// The percentage of seeded bugs that must be detected.
 const ENOUGH: usize = 95;
@@ -106,7 +106,7 @@ fn find(plans: &[Plan], spec: &MutantSpec, counters: &Counters) -> Result<Seeded
     for plan in plans {
         let spec = spec.clone();
         let plan = Plan { mutilate: Some(Arc::new(move |scheme| Mutant::new(scheme, spec.clone()))), ..plan.clone() };
-        let found = match explore_with(&plan, &mut ::crash::Memory::default(), counters) {
+        let found = match explore_with(&plan, &mut ordo_crash::Memory::default(), counters) {
             Ok(report) => report.violations.first().map(|violation| violation.oracle.to_string()),
             // The same script ran to its end without the bug: the bug caused an endless wait, or a wrong answer.
             Err(Error::Mount(_) | Error::Run(_) | Error::Model { .. }) => Some("the script stops".into()),

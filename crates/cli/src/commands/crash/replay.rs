@@ -2,7 +2,7 @@
 
 use super::{show, status, told};
 use crate::out::{Outcome, print};
-use ::crash::{Id, Violation, faults};
+use ordo_crash::{Id, Violation, faults};
 use serde::Serialize;
 
 #[derive(Serialize)]

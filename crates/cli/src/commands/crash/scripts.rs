@@ -3,11 +3,11 @@
 use super::settings::Set;
 use super::{Args, disks};
 use crate::out::usage;
-use ::crash::{Case, Device};
 use anyhow::Context;
-use workload::random::Op;
-use workload::script::ace::{self, Bounds, Space};
-use workload::script::{self, Script, moves, random};
+use ordo_crash::{Case, Device};
+use ordo_workload::random::Op;
+use ordo_workload::script::ace::{self, Bounds, Space};
+use ordo_workload::script::{self, Script, moves, random};
 
 /// Makes a case by its number, for a disk.
 type Nth = Box<dyn Fn(u64, &Device) -> Case + Sync>;

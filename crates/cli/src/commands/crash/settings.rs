@@ -2,10 +2,10 @@
 
 use crate::scheme_set::{self, SchemeSet};
 use crate::size;
-use ::crash::{Device, Plan, Shape};
+use ordo_crash::{Device, Plan, Shape};
+use ordo_workload::script::random::{Ground, PROFILES, Profile};
 use ordofs::ondisk::{Endian, Format};
 use ordofs::schemes::Settings;
-use workload::script::random::{Ground, PROFILES, Profile};
 
 /// The settings that were given; the others keep their defaults.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -144,8 +144,8 @@ mod tests {
     #[test]
     fn what_is_set_arrives_in_the_plan_and_nothing_else_changes() {
         let lists = ["allocinit=all,size=16M".to_owned(), "bsize=8k,fsize=1k,format=ufs1,pauses=yes".to_owned()];
-        let device = ::crash::Device::by_name("sata").unwrap();
-        let mut plan = Plan::new("sync", workload::script::find("create").unwrap(), device);
+        let device = ordo_crash::Device::by_name("sata").unwrap();
+        let mut plan = Plan::new("sync", ordo_workload::script::find("create").unwrap(), device);
         Set::read(&lists).unwrap().apply(&mut plan);
         assert_eq!((plan.settings.alloc_init, plan.shape.size, plan.pauses), (Some(AllocInit::All), 16 << 20, true));
         assert_eq!((plan.shape.bsize, plan.shape.fsize, plan.shape.format), (8192, 1024, Format::Ufs1));

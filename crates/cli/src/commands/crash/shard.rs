@@ -1,6 +1,6 @@
 //! `I/N`: one of several machines that share an exploration.
 
-use ::crash::Shard;
+use ordo_crash::Shard;
 
 /// Parses `I/N`, where I is from 1 to N.
 ///

@@ -3,7 +3,7 @@
 use super::document::Document;
 use crate::out::Out;
 use crate::text::{self, one_line};
-use ::crash::{Device, Report, Violation};
+use ordo_crash::{Device, Report, Violation};
 use std::collections::BTreeSet;
 
 /// The figures, the verdict, and the violations.

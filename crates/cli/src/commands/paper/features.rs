@@ -1,12 +1,12 @@
 //! The features of the systems of a paper and of others: determined from the states that power cuts leave.
 
 use crate::text;
-use ::crash::features::{Answer, Freed, ask_all, freed};
-use ::crash::{DEFAULT_DEVICE, Device, Plan, Question};
 use anyhow::anyhow;
-use lab::paper::features::{self, Asked, Features, Recovery, System};
-use lab::paper::{run_all, set_ups};
-use workload::script::Script;
+use ordo_crash::features::{Answer, Freed, ask_all, freed};
+use ordo_crash::{DEFAULT_DEVICE, Device, Plan, Question};
+use ordo_lab::paper::features::{self, Asked, Features, Recovery, System};
+use ordo_lab::paper::{run_all, set_ups};
+use ordo_workload::script::Script;
 
 /// Schemes that the paper does not have, or has in another form, with their settings.
 const OURS: &[(&str, &[(&str, &str)])] = &[

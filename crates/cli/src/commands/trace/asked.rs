@@ -4,10 +4,10 @@ use super::Args;
 use crate::mount_options;
 use crate::out::usage;
 use crate::scheme_set::SchemeSet;
-use ::crash::trace::{Asked, size_of};
-use ::crash::{Device, Error};
-use workload::random::Op;
-use workload::script::Script;
+use ordo_crash::trace::{Asked, size_of};
+use ordo_crash::{Device, Error};
+use ordo_workload::random::Op;
+use ordo_workload::script::Script;
 
 /// Parses it.
 ///
@@ -15,7 +15,7 @@ use workload::script::Script;
 /// Wrong usage, with what would be right.
 pub(super) fn read(args: &Args) -> anyhow::Result<Asked> {
     let device = Device::by_name(&args.disk).ok_or_else(|| {
-        let known: Vec<_> = ::crash::DEVICES.iter().map(|device| device.name).collect();
+        let known: Vec<_> = ordo_crash::DEVICES.iter().map(|device| device.name).collect();
         usage(format!("no disk is called {:?}; there are: {}", args.disk, known.join(", ")))
     })?;
     let scheme = mount_options::scheme(&args.scheme)?.to_owned();

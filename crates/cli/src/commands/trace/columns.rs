@@ -1,6 +1,6 @@
 //! Horizontal places in the picture: time runs to the right, and idle periods are shortened.
 
-use ::crash::trace::{Event, What};
+use ordo_crash::trace::{Event, What};
 
 /// Pixels from a column to the next one.
 const STEP: i32 = 46;

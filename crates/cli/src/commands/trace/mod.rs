@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// The disk (ordo crash --list-disks)
-    #[arg(long, default_value = ::crash::DEFAULT_DEVICE)]
+    #[arg(long, default_value = ordo_crash::DEFAULT_DEVICE)]
     disk: String,
     /// A call that is made, and made durable, before; several are made in their order
     #[arg(long, value_name = "CALL")]
@@ -71,14 +71,14 @@ pub(crate) fn a_create(scheme: &str) -> anyhow::Result<(String, String)> {
         json: false,
         call: vec![owned("create"), owned("/a/f")],
     })?;
-    let trace = ::crash::trace::trace(&asked).map_err(asked::told)?;
+    let trace = ordo_crash::trace::trace(&asked).map_err(asked::told)?;
     Ok((picture::draw(&trace), text::of(&trace)))
 }
 
 /// Explains it.
 pub(crate) fn run(args: &Args) -> Outcome {
     let asked = asked::read(args)?;
-    let trace = ::crash::trace::trace(&asked).map_err(asked::told)?;
+    let trace = ordo_crash::trace::trace(&asked).map_err(asked::told)?;
     if let Some(path) = &args.svg {
         std::fs::write(path, picture::draw(&trace)).with_context(|| format!("cannot write {}", path.display()))?;
     }

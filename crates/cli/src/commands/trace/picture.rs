@@ -4,7 +4,7 @@
 use super::columns::{Column, columns, short};
 use super::svg::{Anchor, Stroke, Svg};
 use super::text::{dependency, until};
-use ::crash::trace::{Kind, Trace, Until, What};
+use ordo_crash::trace::{Kind, Trace, Until, What};
 
 /// Pixels of a lane, from the top to the first one, from the left to the first column, and around a line of text.
 const LANE: i32 = 44;

@@ -1,6 +1,6 @@
 //! A trace as text: when, what, and why.
 
-use ::crash::trace::{Held, Kind, Trace, What};
+use ordo_crash::trace::{Held, Kind, Trace, What};
 
 /// Room for the time.
 const MARGIN: usize = 12;
@@ -94,7 +94,7 @@ pub(super) fn until(held: &Held) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::crash::trace::Until;
+    use ordo_crash::trace::Until;
 
     #[test]
     fn a_dependency_says_what_is_held_where_and_until_when() {

@@ -1,0 +1,123 @@
+//! Engines: io_uring, threads, or a connection to a server do the work of a disk; a task passes the results on.
+
+pub(crate) mod pool;
+pub(crate) mod uring;
+pub(crate) mod work;
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::rc::{Rc, Weak};
+use std::task::Poll;
+
+use ordo_rt::Rt;
+use ordo_rt::sync::{Notify, Receiver};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+
+use crate::device::{DiskInfo, DiskOff};
+use crate::error::{Cause, DiskError, DiskOp};
+use crate::{DiskFuture, read_len, write_len};
+use work::{Done, Fault, Work};
+
+/// Does work outside the executor's thread, or outside the program.
+pub(crate) trait Engine {
+    /// Submits work. It runs to its end even if the receiver is dropped.
+    fn submit(&self, work: Work) -> Receiver<Done>;
+    /// Takes completed work and passes the results on.
+    fn reap(&self);
+    /// Some work is not completed yet.
+    fn busy(&self) -> bool;
+    /// Work was not accepted: call `reap` again soon, since no completion may come before.
+    fn stuck(&self) -> bool {
+        false
+    }
+    /// Readable when there is something to reap.
+    fn bell(&self) -> io::Result<OwnedFd>;
+}
+
+/// A disk's engine, driven by a task of the executor for as long as the disk lives.
+pub(crate) struct Driven {
+    engine: Rc<dyn Engine>,
+    bell: Rc<Notify>,
+}
+
+impl Driven {
+    pub(crate) fn new(rt: &Rt, engine: Rc<dyn Engine>) -> io::Result<Driven> {
+        let bell = Rc::new(Notify::new());
+        let watch = rt.watch(engine.bell()?);
+        rt.spawn(drive(rt.clone(), Rc::downgrade(&engine), watch, bell.clone()));
+        Ok(Driven { engine, bell })
+    }
+
+    /// Submits `work` that lies at `at` of the disk that `info` describes; `answer` converts the result.
+    pub(crate) fn ask<T: Unpin + 'static>(
+        &self,
+        info: &DiskInfo,
+        at: DiskOff,
+        work: Work,
+        answer: impl FnOnce(Work) -> Result<T, Cause> + 'static,
+    ) -> DiskFuture<Result<T, DiskError>> {
+        let (op, len) = match &work {
+            Work::Read { parts, .. } => (DiskOp::Read, read_len(parts)),
+            Work::Write { parts, .. } => (DiskOp::Write, write_len(parts)),
+            Work::Flush => (DiskOp::Flush, 0),
+            Work::Punch { len, .. } => (DiskOp::Discard, *len),
+        };
+        if let Err(error) = info.check(op, at, len) {
+            return DiskFuture::now(Err(error));
+        }
+        let size = info.size;
+        let finish = move |done: Done| {
+            let outcome = done.map_err(|fault| cause_of(fault, size)).and_then(answer);
+            outcome.map_err(|cause| DiskError::new(op, at, len, cause))
+        };
+        let mut receiver = self.engine.submit(work);
+        if self.engine.busy() {
+            self.bell.notify_one();
+        }
+        match receiver.try_take() {
+            Some(done) => DiskFuture::now(finish(done)),
+            None => {
+                DiskFuture::later(async move { finish(receiver.await.unwrap_or(Err(Fault::System(Errno::CANCELED)))) })
+            }
+        }
+    }
+}
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        self.bell.notify_one();
+    }
+}
+
+/// Passes results on as they come. Sleeps while nothing is in flight, so that an idle disk neither stops virtual time
+/// nor hides a deadlock; ends with the disk.
+async fn drive(rt: Rt, engine: Weak<dyn Engine>, watch: ordo_rt::Watch, bell: Rc<Notify>) {
+    loop {
+        let Some(engine) = engine.upgrade() else { return };
+        engine.reap();
+        let (busy, stuck) = (engine.busy(), engine.stuck());
+        drop(engine);
+        if stuck {
+            rt.yield_now().await;
+        } else if busy {
+            let (mut answered, mut rung) = (pin!(watch.readable()), pin!(bell.notified()));
+            poll_fn(|cx| match (answered.as_mut().poll(cx), rung.as_mut().poll(cx)) {
+                (Poll::Pending, Poll::Pending) => Poll::Pending,
+                _ => Poll::Ready(()),
+            })
+            .await;
+        } else {
+            bell.notified().await;
+        }
+    }
+}
+
+fn cause_of(fault: Fault, size: u64) -> Cause {
+    match fault {
+        Fault::Ended | Fault::System(Errno::NXIO | Errno::NODEV) => Cause::Gone { size },
+        Fault::System(Errno::OPNOTSUPP) => Cause::Unsupported,
+        Fault::System(errno) => Cause::Io(errno.raw_os_error()),
+    }
+}

@@ -1,0 +1,61 @@
+//! Disks, and the queue that turns *completed* writes into *durable* ones.
+//!
+//! A [`Disk`] reads, writes and flushes: a file or block device, RAM, a modelled drive, a part of another disk, a
+//! recorder or a fault injector around another disk. A [`Queue`] stands on one disk, and all other crates use the
+//! queue: it orders and merges requests, keeps overlapping ones in the order in which they were issued, and reports
+//! when a write is durable.
+//!
+//! The numbered invariants of durability are in the queue's own page: [`queue`].
+// Not `forbid`: `engine/uring.rs` shares memory with the kernel. No other file may be unsafe.
+#![deny(unsafe_code)]
+
+mod block;
+mod counted;
+mod device;
+mod engine;
+mod error;
+mod faulty;
+mod file;
+mod nbd;
+pub mod queue;
+mod ram;
+mod recorder;
+mod sim;
+mod slice;
+#[cfg(test)]
+mod slow;
+mod tags;
+
+pub use block::{Block, Image, SECTOR};
+pub use counted::{Counted, Requests};
+pub use device::{Disk, DiskFuture, DiskInfo, DiskOff, Kind, ReadPart, Tag, WritePart, read_len, write_len};
+pub use error::{Cause, DiskError, DiskOp, OpenError};
+pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
+pub use file::{EngineChoice, FileDisk, FileOptions};
+pub use nbd::{NbdDisk, NbdError, NbdOptions};
+pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written};
+pub use ram::RamDisk;
+pub use recorder::{Event, RecordedPart, Recorder};
+pub use sim::{Service, SimDisk};
+pub use slice::Slice;
+
+use std::path::Path;
+use std::rc::Rc;
+
+/// Opens a disk by name: an address of a network block device, or the path of a file or block device.
+pub fn open(rt: &ordo_rt::Rt, location: impl AsRef<Path>, options: &FileOptions) -> Result<Rc<dyn Disk>, OpenError> {
+    let location = location.as_ref();
+    let FileOptions { read_only, volatile_cache, offset, len, .. } = *options;
+    let Some(url) = location.to_str().filter(|_| NbdDisk::is_url(location)) else {
+        return Ok(Rc::new(FileDisk::open(rt, location, options)?));
+    };
+    let export = NbdDisk::connect(rt, url, &NbdOptions { read_only, volatile_cache })?;
+    if offset == 0 && len.is_none() {
+        return Ok(Rc::new(export));
+    }
+    let DiskInfo { size, sector, .. } = export.info();
+    let len = len.unwrap_or(size.saturating_sub(offset));
+    let part = Slice::new(Rc::new(export), offset, len);
+    let end = offset.saturating_add(len);
+    Ok(Rc::new(part.map_err(|_| OpenError::Window { path: location.into(), offset, end, size, sector })?))
+}

@@ -1,0 +1,221 @@
+//! A modelled drive as a disk: contents in memory, time from [`ordo_drive::Drive`], awaited on the executor's clock.
+//!
+//! In virtual time a bench on a drive of 1993 takes as long as its computing, and gives the same result each time.
+//!
+//! D1. A drive without tags has one request at a time, and the host decides which is next ([`crate::Scheduler`]; Ganger
+//!     and Patt 1994, section 2, switched command queueing off). A drive with tags holds as many as were agreed on, and
+//!     picks among them itself ([`crate::tags`]). In both cases one request is at the mechanism at a time.
+//! D2. The contents change when the drive answers, not before: a power cut in between finds the old bytes. A cut loses
+//!     the volatile cache, except what a flush or a forced write has made durable. Write-back that the drive may have
+//!     done by itself meanwhile does not count.
+//! D3. The drive's clock is the executor's, to the nanosecond: an answer comes at the first whole nanosecond that is
+//!     not before the drive's own.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use ordo_drive::{Drive, Lbn, Ms, Op, Phases, Profile, Request};
+use ordo_rt::{Rt, Time};
+
+use crate::tags::Tags;
+use crate::{
+    Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Kind, RamDisk, ReadPart, WritePart, read_len,
+    write_len,
+};
+
+/// The unit of the drives' addresses, in bytes.
+const BLOCK: u64 = 512;
+
+/// The most bytes of one request to a mechanical drive: the limit of host adapters of the papers' time.
+const MECHANICAL_TRANSFER: u32 = 64 << 10;
+/// The same for a flash drive.
+const FLASH_TRANSFER: u32 = 1 << 20;
+
+/// A modelled drive. Clones are handles of the same one.
+#[derive(Clone)]
+pub struct SimDisk(Rc<Inner>);
+
+struct Inner {
+    rt: Rt,
+    contents: RamDisk,
+    /// The request at the drive, and those that wait (D1).
+    tags: Tags<Turn>,
+    drive: RefCell<Drive>,
+    services: RefCell<Option<Vec<Service>>>,
+}
+
+/// One request as the drive served it, for time lines and statistics.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Service {
+    /// When it reached the drive.
+    pub at: Time,
+    /// When it was answered.
+    pub done: Time,
+    /// Read or write.
+    pub op: DiskOp,
+    /// Where.
+    pub place: DiskOff,
+    /// Bytes.
+    pub len: u64,
+    /// The cylinder of its first block.
+    pub cylinder: u32,
+    /// What its first part is.
+    pub kind: Kind,
+    /// How its time was spent.
+    pub phases: Phases,
+}
+
+impl SimDisk {
+    /// A drive that has just been switched on, all zeros. Only written contents take memory.
+    pub fn new(rt: &Rt, profile: Profile) -> SimDisk {
+        SimDisk::tagged(rt, profile, 1)
+    }
+
+    /// The same, to which the host may send `depth` requests at a time (D1).
+    pub fn tagged(rt: &Rt, profile: Profile, depth: u32) -> SimDisk {
+        let drive = Drive::new(profile);
+        let mechanical = drive.cylinders() > 0;
+        let contents = RamDisk::new(drive.blocks() * BLOCK).volatile(drive.is_volatile()).with(|info| {
+            info.immediate = false;
+            info.depth = depth.max(1);
+            info.max_transfer = if mechanical { MECHANICAL_TRANSFER } else { FLASH_TRANSFER };
+        });
+        SimDisk(Rc::new(Inner {
+            rt: rt.clone(),
+            contents,
+            tags: Tags::new(),
+            drive: RefCell::new(drive),
+            services: RefCell::new(None),
+        }))
+    }
+
+    /// The contents, including what is not durable: for a power cut.
+    pub fn contents(&self) -> &RamDisk {
+        &self.0.contents
+    }
+
+    /// The number of cylinders; 0 on flash.
+    pub fn cylinders(&self) -> u32 {
+        self.0.drive.borrow().cylinders()
+    }
+
+    /// Starts to record every request that is served.
+    pub fn note_services(&self) {
+        self.0.services.replace(Some(Vec::new()));
+    }
+
+    /// What was recorded since; stops recording.
+    pub fn take_services(&self) -> Vec<Service> {
+        self.0.services.take().unwrap_or_default()
+    }
+}
+
+/// The right to use the drive. Returning it admits the next request.
+struct Turn(Rc<Inner>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let reach = |lbn, op| self.0.reach(lbn, op).unwrap_or(u64::MAX);
+        if let Some(next) = self.0.tags.next(reach) {
+            next.send(Turn(self.0.clone()));
+        }
+    }
+}
+
+impl Inner {
+    /// Waits until the drive accepts the request.
+    async fn turn(self: &Rc<Self>, place: Option<(DiskOff, Op)>) -> Turn {
+        match self.tags.come(place.map(|(at, op)| (Lbn(at.0 / BLOCK), op))) {
+            None => Turn(self.clone()),
+            // The queue drops no waiting request.
+            Some(turn) => turn.await.unwrap_or_else(|_| Turn(self.clone())),
+        }
+    }
+
+    /// Nanoseconds until the head reaches the block; `None` beyond the end.
+    fn reach(&self, lbn: Lbn, op: Op) -> Option<u64> {
+        let now = Ms::from_nanos(self.rt.now().as_nanos());
+        self.drive.borrow().positioning(now, lbn, op).ok().map(Ms::as_nanos)
+    }
+
+    /// The drive's part of a request. Ends when the request is done and the task has run.
+    async fn serve(&self, op: DiskOp, place: DiskOff, len: u64, fua: bool, kind: Kind) -> Result<(), DiskError> {
+        let info = self.contents.info();
+        info.check(op, place, len)?;
+        let at = self.rt.now();
+        let request = Request {
+            op: if op == DiskOp::Read { Op::Read } else { Op::Write },
+            lbn: Lbn(place.0 / BLOCK),
+            blocks: len / BLOCK,
+            fua,
+        };
+        let outside = |_| DiskError::new(op, place, len, Cause::OutOfRange { size: info.size });
+        let (completion, cylinder) = {
+            let mut drive = self.drive.borrow_mut();
+            let now = Ms::from_nanos(at.as_nanos()).max(drive.free_at());
+            let completion = drive.submit(now, request).map_err(outside)?;
+            (completion, drive.cylinder(request.lbn).map_err(outside)?)
+        };
+        let done = moment(completion.at).max(at);
+        self.rt.sleep_until(done).await;
+        if let Some(services) = &mut *self.services.borrow_mut() {
+            services.push(Service { at, done, op, place, len, cylinder, kind, phases: completion.phases });
+        }
+        Ok(())
+    }
+}
+
+/// The first whole nanosecond that is not before `at` (D3).
+fn moment(at: Ms) -> Time {
+    Time::from_nanos((at.0 * 1e6).ceil() as u64)
+}
+
+impl Disk for SimDisk {
+    fn info(&self) -> DiskInfo {
+        self.0.contents.info()
+    }
+
+    fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
+        let (disk, len) = (self.0.clone(), read_len(&parts));
+        let kind = parts.first().map_or(Kind::Other, |part| part.tag.kind);
+        DiskFuture::later(async move {
+            let _turn = disk.turn(Some((at, Op::Read))).await;
+            disk.serve(DiskOp::Read, at, len, false, kind).await?;
+            disk.contents.read(at, parts).await
+        })
+    }
+
+    fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
+        let (disk, len) = (self.0.clone(), write_len(&parts));
+        let kind = parts.first().map_or(Kind::Other, |part| part.tag.kind);
+        DiskFuture::later(async move {
+            let _turn = disk.turn(Some((at, Op::Write))).await;
+            disk.serve(DiskOp::Write, at, len, fua, kind).await?;
+            disk.contents.write(at, parts, fua).await
+        })
+    }
+
+    fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
+        let disk = self.0.clone();
+        DiskFuture::later(async move {
+            let _turn = disk.turn(None).await;
+            let done = {
+                let mut drive = disk.drive.borrow_mut();
+                let now = Ms::from_nanos(disk.rt.now().as_nanos()).max(drive.free_at());
+                // It would be refused before the last request is answered, and `now` is not before that.
+                drive.flush(now).unwrap_or(now)
+            };
+            // D1: nothing completes while the drive is flushing, so everything present now is covered.
+            disk.rt.sleep_until(moment(done)).await;
+            disk.contents.flush().await
+        })
+    }
+
+    fn positioning(&self, at: DiskOff, is_write: bool) -> Option<u64> {
+        self.0.reach(Lbn(at.0 / BLOCK), if is_write { Op::Write } else { Op::Read })
+    }
+}
+
+#[cfg(test)]
+#[path = "sim_tests.rs"]
+mod tests;

@@ -1,0 +1,42 @@
+//! Checks that the tables of `docs/format/ufs.md` equal the declarations.
+
+use ordo_ondisk::FieldPlace;
+use ordo_ondisk::cg::CgHeader;
+use ordo_ondisk::csum::Csum;
+use ordo_ondisk::dinode::{RawDinode1, RawDinode2};
+use ordo_ondisk::suj::{RawBlock, RawMove, RawReference, RawSegment, RawTruncation};
+use ordo_ondisk::superblock::fields::SbFields;
+
+/// The rows of the first field table below `heading`: byte, type, name.
+fn rows(document: &str, heading: &str) -> Vec<(usize, String, String)> {
+    let below = document.split_once(&format!("\n{heading}\n")).expect(heading).1;
+    let table = below.split_once("| byte | type | field | meaning |\n|---|---|---|---|\n").expect("a table").1;
+    let cells = |row: &str| row.split('|').map(|cell| cell.trim().to_string()).collect::<Vec<_>>();
+    let row = |row: &str| match cells(row).as_slice() {
+        [_, byte, kind, name, meaning, _] if !meaning.is_empty() => (byte.parse().unwrap(), kind.clone(), name.clone()),
+        other => panic!("{other:?}"),
+    };
+    table.lines().take_while(|line| line.starts_with('|')).map(row).collect()
+}
+
+#[test]
+fn every_field_is_documented_where_it_is() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/format/ufs.md");
+    let document = std::fs::read_to_string(path).expect(path);
+    let tables: [(&str, &[FieldPlace]); 10] = [
+        ("## Superblock", SbFields::FIELDS),
+        ("### Summary", Csum::FIELDS),
+        ("## Cylinder group", CgHeader::FIELDS),
+        ("### UFS1", RawDinode1::FIELDS),
+        ("### UFS2", RawDinode2::FIELDS),
+        ("### Segment", RawSegment::FIELDS),
+        ("### Link records", RawReference::FIELDS),
+        ("### Block records", RawBlock::FIELDS),
+        ("### Move records", RawMove::FIELDS),
+        ("### Truncation records", RawTruncation::FIELDS),
+    ];
+    for (heading, fields) in tables {
+        let declared: Vec<_> = fields.iter().map(|f| (f.offset, f.kind.to_string(), f.name.to_string())).collect();
+        assert_eq!(rows(&document, heading), declared, "{heading}");
+    }
+}

@@ -1,0 +1,561 @@
+//! The cache: finding, filling and changing bufs.
+
+use crate::buf::{State, Stored};
+use crate::dirty::DirtyBufs;
+use crate::{Buf, BufRef, Health, Home, Key, Ledger, Role, Scheme, Ticket, WhileLeaving};
+use ordo_disk::{Block, DiskOff, Queue, Tag};
+use ordo_ondisk::{Ino, Lbn};
+use ordo_rt::Rt;
+use ordo_vfs::{Error, Result};
+use rustc_hash::FxHashMap;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How much memory the cache may use, and how long a change may stay in it.
+#[derive(Debug, Clone, Copy)]
+pub struct CacheOptions {
+    /// Bytes of all bufs together.
+    pub bytes: usize,
+    /// Limit of dirty bytes; a caller that dirties more waits for the disk.
+    pub dirty_bytes: usize,
+    /// When the syncer writes a dirty buf that no caller writes.
+    pub syncer: Syncer,
+    /// Bufs written in one batch, to make room or to stay below the dirty limit.
+    pub batch: usize,
+    /// Bytes reserved for copies in flight ([`WhileLeaving::Copy`]) on a machine whose memory is full: a call waits
+    /// while copies take more than this plus the memory that the cache has released. `None`: the dirty limit is the
+    /// only bound.
+    pub spare: Option<usize>,
+}
+
+/// When the syncer, which runs once a second, writes a dirty buf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syncer {
+    /// When it has been dirty for this long (FreeBSD).
+    Age(Duration),
+    /// The cache is swept once in this time, an equal part each second, spread over the whole cache. One sweep marks a
+    /// dirty buf, and the next writes it: after one to two such times (SVR4; Ganger and Patt 1994, section 2).
+    Sweep(Duration),
+    /// A change is sent before this age, and is durable as soon as disk and scheme allow: each sweep flushes, and what
+    /// must wait for other bufs is written in the same sweep or the next one. This is a promise to callers; the other
+    /// two are habits of systems.
+    Within(Duration),
+}
+
+impl Syncer {
+    /// The setting of the papers' systems, used to study them and for comparisons.
+    pub const OF_THE_PAPERS: Syncer = Syncer::Age(Duration::from_secs(30));
+}
+
+impl Default for CacheOptions {
+    fn default() -> Self {
+        CacheOptions::of_size(64 << 20)
+    }
+}
+
+impl CacheOptions {
+    /// A cache of `bytes` bytes, half of which may be dirty, for up to 30 seconds.
+    pub fn of_size(bytes: usize) -> CacheOptions {
+        CacheOptions { bytes, dirty_bytes: bytes / 2, syncer: Syncer::OF_THE_PAPERS, batch: 256, spare: None }
+    }
+}
+
+/// What a caller looks up, and where to read it from on a miss.
+#[derive(Debug, Clone, Copy)]
+pub struct Want {
+    /// What it is.
+    pub key: Key,
+    /// What kind of thing it is.
+    pub role: Role,
+    /// Where it lives.
+    pub addr: DiskOff,
+    /// Its length in bytes.
+    pub len: usize,
+}
+
+/// Counts since the mount.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Bufs found.
+    pub hits: u64,
+    /// Bufs read from the disk.
+    pub misses: u64,
+    /// Images sent to the disk.
+    pub writes: u64,
+    /// Of these, images with a rollback.
+    pub rollbacks: u64,
+    /// Times a caller had to wait for a scheme.
+    pub waits: u64,
+    /// Times a change waited because the buf was locked while its image was in flight ([`crate::WhileLeaving`]).
+    pub lock_waits: u64,
+    /// Times a buf was copied because it was changed while its image was in flight (B3).
+    pub copies: u64,
+    /// Bytes in the cache now.
+    pub bytes: usize,
+    /// Bytes of dirty bufs now.
+    pub dirty_bytes: usize,
+}
+
+/// The bufs of one volume, and how they are read from and written to the disk.
+pub struct Cache {
+    pub(crate) rt: Rt,
+    pub(crate) queue: Queue,
+    pub(crate) options: CacheOptions,
+    pub(crate) inner: RefCell<Inner>,
+    pub(crate) stats: Cell<CacheStats>,
+    pub(crate) undurable_bytes: Cell<usize>,
+    /// Images that the device has not completed yet.
+    pub(crate) on_their_way: Cell<usize>,
+    /// Bytes of copies in flight ([`CacheOptions::spare`]).
+    pub(crate) copied: Cell<usize>,
+    /// Held by the call that waits for room for copies.
+    pub(crate) turn: ordo_rt::sync::Mutex<()>,
+    /// All images that were sent and are not durable yet, by buf, in the order of sending.
+    pub(crate) sent: RefCell<BTreeMap<(Key, u64), BufRef>>,
+    pub(crate) next_serial: Cell<u64>,
+    pub(crate) flushing: Cell<bool>,
+    pub(crate) writing_back: Cell<bool>,
+    /// Notified when dirty bytes or undurable bytes decrease.
+    pub(crate) progress: ordo_rt::sync::Notify,
+    /// The last background write failure of each file, until fsync has reported it.
+    pub(crate) write_errors: RefCell<FxHashMap<Ino, Error>>,
+    /// The last failed write since a caller began to wait for room.
+    pub(crate) last_failure: RefCell<Option<Error>>,
+    pub(crate) health: Health,
+    pub(crate) ledger: Ledger,
+    scheme: OnceCell<Rc<dyn Scheme>>,
+    home: OnceCell<Rc<dyn Home>>,
+    pub(crate) ripe: RefCell<VecDeque<Ticket>>,
+    pub(crate) upkeep: Rc<ordo_rt::sync::Notify>,
+    /// Tickets whose order broke because a write failed: what they would free stays allocated until fsck repairs it.
+    pub(crate) stuck: RefCell<Vec<Ticket>>,
+    pub(crate) next_op: Cell<u64>,
+    /// The running call, as far as the cache knows; 0 for none (B7).
+    pub(crate) running: Cell<u64>,
+    /// The scheme wants notice of changes before they are made.
+    tells_changes: Cell<bool>,
+}
+
+#[derive(Default)]
+pub(crate) struct Inner {
+    pub(crate) map: FxHashMap<Key, u32>,
+    pub(crate) bufs: Vec<Option<BufRef>>,
+    pub(crate) free: Vec<u32>,
+    pub(crate) hand: usize,
+    pub(crate) bytes: usize,
+    /// The highest value of `bytes` so far.
+    pub(crate) most_bytes: usize,
+    pub(crate) dirty: DirtyBufs,
+}
+
+impl Cache {
+    /// An empty cache in front of `queue`. A scheme and a layout must be attached before the first change.
+    pub fn new(rt: Rt, queue: Queue, health: Health, options: CacheOptions) -> Rc<Cache> {
+        Rc::new(Cache {
+            rt,
+            queue,
+            options,
+            inner: RefCell::default(),
+            stats: Cell::default(),
+            undurable_bytes: Cell::new(0),
+            on_their_way: Cell::new(0),
+            copied: Cell::new(0),
+            turn: ordo_rt::sync::Mutex::new(()),
+            sent: RefCell::default(),
+            next_serial: Cell::new(0),
+            flushing: Cell::new(false),
+            writing_back: Cell::new(false),
+            progress: ordo_rt::sync::Notify::new(),
+            write_errors: RefCell::default(),
+            last_failure: RefCell::default(),
+            health,
+            ledger: Ledger::default(),
+            scheme: OnceCell::new(),
+            home: OnceCell::new(),
+            ripe: RefCell::default(),
+            upkeep: Rc::new(ordo_rt::sync::Notify::new()),
+            stuck: RefCell::default(),
+            next_op: Cell::new(1),
+            running: Cell::new(0),
+            tells_changes: Cell::new(false),
+        })
+    }
+
+    /// Attaches the scheme, which decides what may be written, and the layout, which knows where things live. Once.
+    pub fn attach(&self, scheme: Rc<dyn Scheme>, home: Rc<dyn Home>) {
+        self.tells_changes.set(scheme.wants_changes());
+        let fresh = self.scheme.set(scheme).is_ok() && self.home.set(home).is_ok();
+        assert!(fresh, "a cache has one scheme and one layout");
+    }
+
+    /// The scheme.
+    pub fn scheme(&self) -> &Rc<dyn Scheme> {
+        // OK to expect: a volume attaches both before it gives the cache to any caller.
+        self.scheme.get().expect("a scheme is attached")
+    }
+
+    pub(crate) fn home(&self) -> &Rc<dyn Home> {
+        // OK to expect: as above.
+        self.home.get().expect("a layout is attached")
+    }
+
+    /// The executor.
+    pub fn rt(&self) -> &Rt {
+        &self.rt
+    }
+
+    /// The disk queue.
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Whether the volume can be changed.
+    pub fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// The age before which a change is sent to the disk, where that is promised ([`Syncer::Within`]).
+    pub fn promised_age(&self) -> Option<Duration> {
+        match self.options.syncer {
+            Syncer::Within(age) => Some(age),
+            Syncer::Age(_) | Syncer::Sweep(_) => None,
+        }
+    }
+
+    /// The tickets of this volume.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Counts.
+    pub fn stats(&self) -> CacheStats {
+        let inner = self.inner.borrow();
+        CacheStats { bytes: inner.bytes, dirty_bytes: inner.dirty.bytes(), ..self.stats.get() }
+    }
+
+    /// What the disk's queue has done since the mount.
+    pub fn queue_stats(&self) -> ordo_disk::Stats {
+        self.queue.stats()
+    }
+
+    pub(crate) fn count(&self, f: impl FnOnce(&mut CacheStats)) {
+        let mut stats = self.stats.get();
+        f(&mut stats);
+        self.stats.set(stats);
+    }
+
+    /// Undoes a change in `image`, which is written in place of a buf.
+    pub fn undo(&self, image: &mut [u8], undo: &crate::Undo<'_>) -> u32 {
+        self.home().undo(image, undo)
+    }
+
+    // Finding and filling.
+
+    /// The buf, if it is here and filled.
+    #[inline]
+    pub fn find(&self, key: Key) -> Option<BufRef> {
+        let inner = self.inner.borrow();
+        let buf = inner.bufs[*inner.map.get(&key)? as usize].as_ref()?;
+        if matches!(buf.state.get(), State::Clean | State::Dirty) {
+            buf.referenced.set(true);
+            return Some(buf.clone());
+        }
+        None
+    }
+
+    /// The buf, read from the disk if it is not here.
+    ///
+    /// # Errors
+    /// `Io` when the read fails; the next call tries again.
+    pub async fn read(self: &Rc<Self>, want: Want) -> Result<BufRef> {
+        loop {
+            if let Some(buf) = self.find(want.key) {
+                self.count(|s| s.hits += 1);
+                return Ok(buf);
+            }
+            if let Some(loading) = self.loading(want.key) {
+                self.aside(loading.changed.notified()).await;
+                continue;
+            }
+            self.aside(self.make_room(want.len)).await?;
+            if self.is_known(want.key) {
+                continue;
+            }
+            self.count(|s| s.misses += 1);
+            let load = Load::begin(self, want);
+            let block = self.aside(self.queue.read(want.addr, want.len, Tag::of(want.role))).await;
+            return load.end(block.map_err(Error::io));
+        }
+    }
+
+    /// Prefetches: starts to read what is not cached, if there is room, and waits for nothing.
+    pub fn read_ahead(self: &Rc<Self>, want: Want) {
+        if self.is_known(want.key) || !self.has_room(want.len) {
+            return;
+        }
+        self.count(|s| s.misses += 1);
+        let load = Load::begin(self, want);
+        let read = self.queue.read(want.addr, want.len, Tag::of(want.role));
+        self.rt.spawn(async move {
+            // A failed read-ahead is not reported: a caller that needs the block reads it again and gets the error.
+            let _ = load.end(read.await.map_err(Error::io));
+        });
+    }
+
+    /// A buf of zeroes for something new on the volume; nothing is read. If the key is cached, its buf is emptied.
+    ///
+    /// # Errors
+    /// `Io` when room must be made, and the disk fails.
+    pub async fn fresh(self: &Rc<Self>, key: Key, role: Role, addr: Option<DiskOff>, len: usize) -> Result<BufRef> {
+        while let Some(loading) = self.loading(key) {
+            self.aside(loading.changed.notified()).await;
+        }
+        self.aside(self.make_room(len)).await?;
+        if let Some(old) = self.find(key) {
+            self.discard(&old);
+        }
+        let buf = Buf::new(key, role, addr, Block::zeroed(len), State::Clean);
+        buf.born.set(true);
+        self.insert(buf.clone());
+        Ok(buf)
+    }
+
+    fn loading(&self, key: Key) -> Option<BufRef> {
+        let inner = self.inner.borrow();
+        let buf = inner.bufs[*inner.map.get(&key)? as usize].as_ref()?;
+        (buf.state.get() == State::Loading).then(|| buf.clone())
+    }
+
+    fn is_known(&self, key: Key) -> bool {
+        self.inner.borrow().map.contains_key(&key)
+    }
+
+    pub(crate) fn insert(&self, buf: BufRef) {
+        let mut inner = self.inner.borrow_mut();
+        let at = inner.free.pop().unwrap_or_else(|| {
+            inner.bufs.push(None);
+            (inner.bufs.len() - 1) as u32
+        });
+        buf.place_in_cache.set(at);
+        inner.bytes += buf.len();
+        inner.most_bytes = inner.most_bytes.max(inner.bytes);
+        inner.map.insert(buf.key(), at);
+        inner.bufs[at as usize] = Some(buf);
+    }
+
+    pub(crate) fn remove(&self, buf: &Buf) {
+        let mut inner = self.inner.borrow_mut();
+        let at = buf.place_in_cache.replace(u32::MAX);
+        if at == u32::MAX {
+            return;
+        }
+        inner.bytes -= buf.len();
+        inner.map.remove(&buf.key());
+        inner.bufs[at as usize] = None;
+        inner.free.push(at);
+    }
+
+    // Changing.
+
+    /// Waits until `buf` may be changed: at once, unless the scheme locks bufs with an image in flight.
+    #[inline]
+    pub async fn before_change(&self, buf: &BufRef) {
+        if self.is_locked(buf) {
+            self.count(|s| s.lock_waits += 1);
+        }
+        while self.is_locked(buf) {
+            self.aside(buf.changed.notified()).await;
+        }
+    }
+
+    /// Its image is in flight, and it must not be changed (B8).
+    fn is_locked(&self, buf: &Buf) -> bool {
+        buf.leaving.get() && self.scheme().while_leaving() == WhileLeaving::Lock
+    }
+
+    /// Waits while other calls run, and restores the running call afterwards (B7).
+    async fn aside<T>(&self, wait: impl Future<Output = T>) -> T {
+        let op = self.running.replace(0);
+        let outcome = wait.await;
+        self.running.set(op);
+        outcome
+    }
+
+    /// Changes the bytes, which makes the buf dirty.
+    #[inline]
+    pub fn modify<R>(&self, buf: &BufRef, f: impl FnOnce(&mut [u8]) -> R) -> R {
+        let result = self.fill(buf, f);
+        self.mark_dirty(buf);
+        result
+    }
+
+    /// Changes the bytes without making the buf dirty: for the contents of a block that has no pointer yet. Setting the
+    /// pointer makes it dirty.
+    #[inline]
+    pub fn fill<R>(&self, buf: &BufRef, f: impl FnOnce(&mut [u8]) -> R) -> R {
+        debug_assert!(!self.is_locked(buf), "{buf:?} is changed, and nobody waited for it");
+        self.tell_change(buf);
+        if buf.leaving.get() && buf.is_shared() {
+            self.count(|s| s.copies += 1);
+        }
+        buf.change(f)
+    }
+
+    #[inline]
+    fn tell_change(&self, buf: &BufRef) {
+        if self.tells_changes.get() {
+            self.scheme().will_change(buf);
+        }
+    }
+
+    /// Makes the buf dirty; the syncer will write it. The cause is the running call.
+    #[inline]
+    pub fn mark_dirty(&self, buf: &BufRef) {
+        buf.cause.set(self.running.get());
+        self.make_dirty(buf);
+    }
+
+    /// Makes the buf dirty and keeps its cause.
+    #[inline]
+    pub(crate) fn make_dirty(&self, buf: &BufRef) {
+        if buf.state.get() != State::Clean {
+            return;
+        }
+        buf.state.set(State::Dirty);
+        buf.dirty_since.set(self.rt.now());
+        self.inner.borrow_mut().dirty.add(buf);
+    }
+
+    /// Changes the length of the buf: bytes beyond the old length are zero.
+    pub fn resize(&self, buf: &BufRef, len: usize) {
+        let old = buf.len();
+        if old == len {
+            return;
+        }
+        debug_assert!(!self.is_locked(buf), "{buf:?} is changed, and nobody waited for it");
+        self.tell_change(buf);
+        let mut block = Block::zeroed(len);
+        let keep = old.min(len);
+        block[..keep].copy_from_slice(&buf.bytes()[..keep]);
+        *buf.image.borrow_mut() = Arc::new(block);
+        let mut inner = self.inner.borrow_mut();
+        if buf.place_in_cache.get() != u32::MAX {
+            inner.bytes = inner.bytes + len - old;
+            inner.most_bytes = inner.most_bytes.max(inner.bytes);
+        }
+        if buf.is_dirty() {
+            inner.dirty.resized(old, len);
+        }
+    }
+
+    /// Records that the block has moved to `addr`.
+    pub fn moved(&self, buf: &BufRef, addr: DiskOff) {
+        self.tell_change(buf);
+        if buf.addr.replace(Some(addr)) != Some(addr) && buf.stored.get() == Stored::Here {
+            buf.stored.set(Stored::Elsewhere);
+        }
+    }
+
+    /// Discards a buf: its contents were freed, and must not be written any more. An image in flight still lands; the
+    /// next use of the place is written after it, since the queue keeps overlapping writes in order.
+    pub fn discard(self: &Rc<Self>, buf: &BufRef) {
+        if buf.state.get() == State::Dirty {
+            self.inner.borrow_mut().dirty.drop_buf(buf);
+        }
+        self.remove(buf);
+        buf.state.set(State::Dead);
+        if buf.slot() != 0 {
+            self.scheme().discarded(self, buf);
+        }
+        buf.changed.notify_all();
+    }
+
+    /// Discards the buf cached under `key`, if any.
+    pub fn discard_key(self: &Rc<Self>, key: Key) {
+        if let Some(buf) = self.find(key) {
+            self.discard(&buf);
+        } else if let Some(loading) = self.loading(key) {
+            // The reading task finds it dead when the read ends.
+            self.discard(&loading);
+        }
+    }
+
+    /// The bufs of a file with undurable changes: dirty bufs, and bufs with images in flight. fsync must wait for the
+    /// latter, too: a flush covers only the writes that were complete when it began.
+    pub fn unsettled_of(&self, ino: Ino) -> Vec<BufRef> {
+        let whole = (Key::File(ino, Lbn(i64::MIN)), 0)..=(Key::File(ino, Lbn(i64::MAX)), u64::MAX);
+        let mut bufs: Vec<BufRef> = self.sent.borrow().range(whole).map(|(_, buf)| buf.clone()).collect();
+        let inner = self.inner.borrow();
+        let dirty = inner.dirty.of_file(ino);
+        bufs.extend(dirty.filter_map(|lbn| inner.bufs[*inner.map.get(&Key::File(ino, lbn))? as usize].clone()));
+        bufs
+    }
+
+    /// Nothing is dirty, and no image is in flight.
+    pub fn is_settled(&self) -> bool {
+        self.inner.borrow().dirty.bytes() == 0 && self.sent.borrow().is_empty()
+    }
+
+    /// All bufs with undurable changes.
+    pub fn unsettled(&self) -> Vec<BufRef> {
+        let mut bufs: Vec<BufRef> = self.sent.borrow().values().cloned().collect();
+        bufs.extend(self.inner.borrow().dirty.all());
+        bufs
+    }
+
+    /// The dirty bufs of a file's blocks from `from` to before `to`.
+    pub fn dirty_run(&self, ino: Ino, from: Lbn, to: Lbn) -> Vec<BufRef> {
+        let inner = self.inner.borrow();
+        inner
+            .dirty
+            .of_file_range(ino, from, to)
+            .filter_map(|lbn| inner.bufs[*inner.map.get(&Key::File(ino, lbn))? as usize].clone())
+            .collect()
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        // A volume that failed, or was dropped without an unmount, may hold tickets: what they free stays allocated on
+        // the disk, and fsck finds it. They are redeemed here so that only a real loss triggers the check in `Ticket`.
+        for ticket in self.stuck.get_mut().drain(..).chain(self.ripe.get_mut().drain(..)) {
+            let _ = ticket.redeem();
+        }
+    }
+}
+
+/// A read in flight. However it ends, tasks that wait for its buf are notified.
+struct Load {
+    cache: Rc<Cache>,
+    buf: BufRef,
+}
+
+impl Load {
+    fn begin(cache: &Rc<Cache>, want: Want) -> Load {
+        let buf = Buf::new(want.key, want.role, Some(want.addr), Block::zeroed(want.len), State::Loading);
+        cache.insert(buf.clone());
+        Load { cache: cache.clone(), buf }
+    }
+
+    fn end(self, result: Result<Block>) -> Result<BufRef> {
+        let block = result?;
+        if self.buf.state.get() == State::Loading {
+            *self.buf.image.borrow_mut() = Arc::new(block);
+            self.buf.state.set(State::Clean);
+        }
+        Ok(self.buf.clone())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        if self.buf.state.get() == State::Loading {
+            self.buf.state.set(State::Failed);
+            self.cache.remove(&self.buf);
+        }
+        self.buf.changed.notify_all();
+    }
+}

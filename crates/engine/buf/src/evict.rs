@@ -1,0 +1,162 @@
+//! Eviction (B5): the clock algorithm.
+//!
+//! A hand goes round all bufs. A buf that was used since the hand last passed is kept for another round.
+
+use crate::Cache;
+use crate::buf::State;
+use ordo_vfs::Result;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Rounds of failed writes after which a caller that waits for room gets the error. Before that the disk is tried
+/// again.
+const TRIES: u32 = 3;
+
+impl Cache {
+    /// Whether `len` more bytes fit. Evicts clean bufs if needed.
+    pub(crate) fn has_room(&self, len: usize) -> bool {
+        let limit = self.options.bytes;
+        if self.inner.borrow().bytes + len <= limit {
+            return true;
+        }
+        let mut inner = self.inner.borrow_mut();
+        let count = inner.bufs.len();
+        let mut looked_at = 0;
+        while inner.bytes + len > limit && looked_at < 2 * count {
+            looked_at += 1;
+            let at = inner.hand % count;
+            inner.hand = at + 1;
+            let Some(buf) = &inner.bufs[at] else { continue };
+            let idle = buf.state.get() == State::Clean && buf.undurable.get() == 0 && Rc::strong_count(buf) == 1;
+            if !idle || buf.referenced.replace(false) {
+                continue;
+            }
+            let (key, len_gone) = (buf.key(), buf.len());
+            buf.place_in_cache.set(u32::MAX);
+            inner.bytes -= len_gone;
+            inner.map.remove(&key);
+            inner.bufs[at] = None;
+            inner.free.push(at as u32);
+        }
+        inner.bytes + len <= limit
+    }
+
+    /// Makes room for `len` more bytes. If all bufs are held or dirty, dirty bufs are written. If all are held, the
+    /// cache grows: there are few holders, and each holds few bufs.
+    pub(crate) async fn make_room(self: &Rc<Self>, len: usize) -> Result<()> {
+        let mut tries = 0;
+        while tries < 8 {
+            if self.has_room(len) {
+                return Ok(());
+            }
+            let oldest = self.inner.borrow_mut().dirty.take_older(self.rt.now(), Duration::ZERO, self.options.batch);
+            if oldest.is_empty() && self.undurable_bytes.get() == 0 {
+                return Ok(());
+            }
+            self.write_and_forget_errors(oldest).await;
+            if self.on_their_way.get() > 0 {
+                // Others sent these images, and they are not complete: a flush would not cover them.
+                self.progress.notified().await;
+                continue;
+            }
+            tries += 1;
+            self.flush().await?;
+            // Tasks release the bufs of the images that have just become durable.
+            self.rt.yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// The bytes that are dirty or not yet durable exceed the limit.
+    #[inline]
+    pub(crate) fn is_over_dirty(&self) -> bool {
+        self.inner.borrow().dirty.bytes() + self.undurable_bytes.get() > self.options.dirty_bytes
+    }
+
+    /// Enough is dirty to start writing in the background. Without that, callers would later block all at once.
+    #[inline]
+    pub(crate) fn should_write_back(&self) -> bool {
+        !self.writing_back.get() && self.inner.borrow().dirty.bytes() > self.options.dirty_bytes / 4
+    }
+
+    /// Starts to write the oldest dirty bufs in the background, until the dirty bytes are below a quarter of the limit.
+    pub(crate) fn write_back(self: &Rc<Self>) {
+        if self.writing_back.replace(true) {
+            return;
+        }
+        let cache = self.clone();
+        self.rt.spawn(async move {
+            while cache.inner.borrow().dirty.bytes() > cache.options.dirty_bytes / 4 {
+                let before = cache.inner.borrow().dirty.bytes();
+                let oldest =
+                    cache.inner.borrow_mut().dirty.take_older(cache.rt.now(), Duration::ZERO, cache.options.batch);
+                if oldest.is_empty() || cache.health().sound().is_err() {
+                    break;
+                }
+                if !cache.write_and_forget_errors(oldest).await {
+                    // The scheme holds back all of these bufs. Trying again at once would loop without end.
+                    break;
+                }
+                // A failed buf is dirty again: on a disk that fails every write this loop would not end.
+                if cache.last_failure.borrow().is_some() && cache.inner.borrow().dirty.bytes() >= before {
+                    break;
+                }
+            }
+            cache.writing_back.set(false);
+            cache.progress.notify_all();
+        });
+    }
+
+    /// Waits while more bytes are dirty than the limit allows (B5).
+    ///
+    /// # Errors
+    /// `Io` when the volume failed, so that nothing will become clean any more, or when the disk fails all writes.
+    pub async fn throttle(self: &Rc<Self>) -> Result<()> {
+        let mut tries = 0;
+        while self.is_over_dirty() {
+            self.health().writable()?;
+            self.write_back();
+            self.progress.notified().await;
+            if self.is_over_dirty() && !self.writing_back.get() {
+                let failure = self.last_failure.take();
+                if failure.is_some() && tries < TRIES {
+                    tries += 1;
+                    continue;
+                }
+                if let Some(failure) = failure {
+                    return Err(failure);
+                }
+                if self.on_their_way.get() > 0 {
+                    // A flush does not cover these, and where no flush is needed this loop would spin.
+                    self.progress.notified().await;
+                    continue;
+                }
+                if self.undurable_bytes.get() == 0 {
+                    // The scheme holds back what is left.
+                    return Ok(());
+                }
+                self.flush().await?;
+                self.rt.yield_now().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes these bufs. A failure is recorded with its file and in the volume's health; the caller that makes room
+    /// does not get it. `false` if none of them could be written.
+    async fn write_and_forget_errors(self: &Rc<Self>, bufs: Vec<crate::BufRef>) -> bool {
+        let sent = self.write_choosing(bufs, self.options.batch);
+        let some = sent.iter().any(|buf| buf.leaving.get());
+        self.complete(&sent).await;
+        some
+    }
+
+    /// Waits until the device has completed the writes of these bufs.
+    pub(crate) async fn complete(&self, sent: &[crate::BufRef]) {
+        for buf in sent {
+            while buf.leaving.get() {
+                buf.changed.notified().await;
+            }
+        }
+    }
+}

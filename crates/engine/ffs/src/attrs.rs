@@ -1,0 +1,245 @@
+//! The extended-attribute area of an inode (UFS2): up to two blocks of its own, with the rules of fragments.
+//!
+//! E1. A change within one sector is written in place, if the area does not grow. Any other change goes to new blocks,
+//!     which are durable before the inode points to them. Otherwise a torn write over the old area could leave records
+//!     that run into each other, and an area durable before its larger size a record that runs beyond it.
+//! E2. Zeroes follow the last record; every system takes them for the end. The area is freed with its last record.
+//! E3. If there is no room for new blocks, and the area does not grow, the old blocks are overwritten after all.
+//!     Otherwise no attribute could be removed on a full volume.
+
+use crate::alloc::Taken;
+use crate::cut::Runs;
+use crate::{Ffs, corrupt};
+use ordo_buf::{BufRef, Fields, Freed, Key, Op, Role, Run, Slot, Step, Want};
+use ordo_disk::SECTOR;
+use ordo_ondisk::{FragNo, Geometry, extattr};
+use ordo_ufs::Inode;
+use ordo_vfs::{Caller, Error, Refusal, Result};
+
+/// Blocks of an area.
+const BLOCKS: usize = 2;
+
+impl Ffs {
+    pub(crate) async fn read_attributes(&self, inode: &Inode) -> Result<Vec<u8>> {
+        let mut area = Vec::with_capacity(inode.dinode().extsize as usize);
+        for k in 0..BLOCKS {
+            if let Some(run) = self.area_run(inode, k)? {
+                let block = self.area_block(inode, k, run).await?;
+                area.extend_from_slice(&block.bytes());
+            }
+        }
+        area.truncate(inode.dinode().extsize as usize);
+        let end = extattr::used(&area, self.g.endian, inode.ino()).map_err(corrupt)?;
+        area.truncate(end);
+        Ok(area)
+    }
+
+    /// Block `k` of the area, as it is stored.
+    pub(crate) fn area_run(&self, inode: &Inode, k: usize) -> Result<Option<Run>> {
+        let dinode = inode.dinode();
+        let at = dinode.extb[k];
+        let frags = if at.is_hole() { 0 } else { self.area_frags(dinode.extsize, k) };
+        if frags == 0 {
+            return Ok(None);
+        }
+        Ok(Some(Run { at: self.sane(inode.ino(), Geometry::extattr_lbn(k), at, frags)?, frags }))
+    }
+
+    async fn area_block(&self, inode: &Inode, k: usize, run: Run) -> Result<BufRef> {
+        let key = Key::File(inode.ino(), Geometry::extattr_lbn(k));
+        let len = (run.frags * self.g.fsize) as usize;
+        self.cache.read(Want { key, role: Role::ExtAttr, addr: self.addr(run.at), len }).await
+    }
+
+    pub(crate) async fn write_attributes(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8]) -> Result<()> {
+        if !self.extattr {
+            return Err(Refusal::NotSupported.into());
+        }
+        if area.len() > BLOCKS * self.g.bsize as usize {
+            return Err(Refusal::AttributeTooBig.into());
+        }
+        self.inode_block(inode).await?;
+        let mut old = [const { None }; BLOCKS];
+        for (k, run) in old.iter_mut().enumerate() {
+            *run = self.area_run(inode, k)?;
+        }
+        if area.is_empty() {
+            return self.free_area(op, inode).await;
+        }
+        let fits = area.len() <= inode.dinode().extsize as usize;
+        if fits && self.sectors_changed(inode, &old, area).await? <= 1 {
+            return self.rewrite_area(op, inode, &old, area).await;
+        }
+        match self.replace_area(op, who, inode, &old, area).await {
+            Err(Error::Refused(Refusal::NoSpace)) if fits => self.rewrite_area(op, inode, &old, area).await,
+            outcome => outcome,
+        }
+    }
+
+    /// How many sectors of the stored area differ from the new one (E1).
+    async fn sectors_changed(&self, inode: &Inode, old: &[Option<Run>; BLOCKS], area: &[u8]) -> Result<usize> {
+        let mut changed = 0;
+        for (k, run) in old.iter().enumerate() {
+            let Some(run) = run else { continue };
+            let block = self.area_block(inode, k, *run).await?;
+            let mut new = block.bytes().to_vec();
+            put_area(&mut new, area, k * self.g.bsize as usize);
+            let pairs = new.chunks(SECTOR).zip(block.bytes().chunks(SECTOR)).filter(|(new, old)| new != old).count();
+            changed += pairs;
+        }
+        Ok(changed)
+    }
+
+    /// Fragments of block `k` of an area of `size` bytes.
+    fn area_frags(&self, size: u32, k: usize) -> u32 {
+        self.g.blkfrags(size.into(), k as u64)
+    }
+
+    /// Frees the area, which has lost its last record (E2).
+    async fn free_area(&self, op: Op, inode: &Inode) -> Result<()> {
+        let (ino, mut gone) = (inode.ino(), Runs::default());
+        self.count_attributes(inode, &mut gone)?;
+        if gone.frags == 0 && inode.dinode().extsize == 0 {
+            return Ok(());
+        }
+        self.drop_attribute_bufs(inode);
+        {
+            let mut dinode = inode.dinode_mut();
+            dinode.blocks = dinode.blocks.saturating_sub(self.sectors(gone.frags));
+            (dinode.extb, dinode.extsize) = ([FragNo::HOLE; BLOCKS], 0);
+        }
+        let at = self.put_inode(inode).await?;
+        if gone.frags > 0 {
+            let ticket = self.cache.ledger().issue(Freed::Blocks { ino, runs: gone.runs });
+            self.told(op, Step::BlocksReleased { ino, at: &at, blocks: &gone.blocks, ticket }).await?;
+        }
+        self.told(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await
+    }
+
+    async fn rewrite_area(&self, op: Op, inode: &Inode, old: &[Option<Run>; BLOCKS], area: &[u8]) -> Result<()> {
+        let ino = inode.ino();
+        for (k, run) in old.iter().enumerate() {
+            let Some(run) = run else { continue };
+            let block = self.area_block(inode, k, *run).await?;
+            self.cache.before_change(&block).await;
+            self.cache.modify(&block, |bytes| put_area(bytes, area, k * self.g.bsize as usize));
+            let lbn = Geometry::extattr_lbn(k);
+            self.told(op, Step::DataWritten { ino, lbn, block: &block }).await?;
+        }
+        Ok(())
+    }
+
+    /// E1: new blocks, then one change of the inode to all of them.
+    async fn replace_area(
+        &self,
+        op: Op,
+        who: &Caller,
+        inode: &Inode,
+        old: &[Option<Run>; BLOCKS],
+        area: &[u8],
+    ) -> Result<()> {
+        let mut taken = Vec::with_capacity(BLOCKS);
+        let mut outcome = self.take_area(op, who, inode, area, &mut taken).await;
+        let mut blocks = Vec::with_capacity(BLOCKS);
+        if outcome.is_ok() {
+            outcome = self.fill_area(op, inode, area, &taken, &mut blocks).await;
+        }
+        if let Err(error) = outcome {
+            for block in &blocks {
+                self.cache.discard(block);
+            }
+            for one in taken {
+                self.give_back(one.run.at, one.run.frags).await;
+            }
+            return Err(error);
+        }
+        let (ino, none) = (inode.ino(), Run { at: FragNo::HOLE, frags: 0 });
+        let size_before = Some(u64::from(inode.dinode().extsize));
+        let before: u32 = old.iter().flatten().map(|run| run.frags).sum();
+        let after: u32 = taken.iter().map(|taken| taken.run.frags).sum();
+        {
+            let mut dinode = inode.dinode_mut();
+            dinode.blocks = dinode.blocks.saturating_sub(self.sectors(before)) + self.sectors(after);
+            dinode.extsize = area.len() as u32;
+            for k in 0..BLOCKS {
+                dinode.extb[k] = taken.get(k).map_or(FragNo::HOLE, |taken| taken.run.at);
+            }
+        }
+        // A block that the new area does not have must not be written later: another file may own its place by then.
+        for k in taken.len()..BLOCKS {
+            self.cache.discard_key(Key::File(ino, Geometry::extattr_lbn(k)));
+        }
+        let at = self.put_inode(inode).await?;
+        for (k, (taken, block)) in taken.iter().zip(&blocks).enumerate() {
+            // The old area is freed as a whole, with the first pointer.
+            let runs: Vec<_> = old.iter().filter(|_| k == 0).flatten().map(|run| (run.at, run.frags)).collect();
+            let freed = (!runs.is_empty()).then(|| self.cache.ledger().issue(Freed::Blocks { ino, runs }));
+            let (lbn, slot) = (Geometry::extattr_lbn(k), Slot::ExtAttr(&at, k as u8));
+            let (old, new, cg, role) = (old[k].unwrap_or(none), taken.run, &taken.group, Role::ExtAttr);
+            let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, size_before, freed };
+            self.told(op, step).await?;
+        }
+        self.told(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await
+    }
+
+    async fn take_area(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8], taken: &mut Vec<Taken>) -> Result<()> {
+        let home = self.g.ino_to_cg(inode.ino());
+        for k in 0..area.len().div_ceil(self.g.bsize as usize) {
+            let pref = match taken.last() {
+                Some(before) => before.run.at.plus(self.g.frag),
+                None => self.g.cgdata(home),
+            };
+            let one = self.alloc(who.privileged, home, pref, self.area_frags(area.len() as u32, k)).await?;
+            let (old, new, cg) = (Run { at: FragNo::HOLE, frags: 0 }, one.run, one.group.clone());
+            taken.push(one);
+            let lbn = Geometry::extattr_lbn(k);
+            self.told(op, Step::FragmentsTaken { ino: inode.ino(), lbn, old, new, cg: &cg }).await?;
+        }
+        Ok(())
+    }
+
+    async fn fill_area(
+        &self,
+        op: Op,
+        inode: &Inode,
+        area: &[u8],
+        taken: &[Taken],
+        blocks: &mut Vec<BufRef>,
+    ) -> Result<()> {
+        let ino = inode.ino();
+        for (k, one) in taken.iter().enumerate() {
+            let (lbn, len) = (Geometry::extattr_lbn(k), (one.run.frags * self.g.fsize) as usize);
+            let block = self.cache.fresh(Key::File(ino, lbn), Role::ExtAttr, Some(self.addr(one.run.at)), len).await?;
+            self.cache.modify(&block, |bytes| put_area(bytes, area, k * self.g.bsize as usize));
+            blocks.push(block.clone());
+            self.told(op, Step::BlockReady { ino, lbn, block: &block, role: Role::ExtAttr }).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds the space of the area to `gone`.
+    pub(crate) fn count_attributes(&self, inode: &Inode, gone: &mut Runs) -> Result<()> {
+        for k in 0..BLOCKS {
+            if let Some(run) = self.area_run(inode, k)? {
+                self.add_run(gone, Geometry::extattr_lbn(k), run.at, run.frags);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn drop_attribute_bufs(&self, inode: &Inode) {
+        for k in 0..BLOCKS {
+            if !inode.dinode().extb[k].is_hole() {
+                self.cache.discard_key(Key::File(inode.ino(), Geometry::extattr_lbn(k)));
+            }
+        }
+    }
+}
+
+/// Puts the part of `area` from `from` on into a block, and zeroes behind it (E2).
+fn put_area(block: &mut [u8], area: &[u8], from: usize) {
+    let part = &area[from.min(area.len())..];
+    let part = &part[..part.len().min(block.len())];
+    block[..part.len()].copy_from_slice(part);
+    block[part.len()..].fill(0);
+}

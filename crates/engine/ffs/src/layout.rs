@@ -1,0 +1,131 @@
+//! The fast file system as a [`Layout`].
+
+use crate::Ffs;
+use ordo_buf::{BufRef, Cache, Freed, Op};
+use ordo_ondisk::{Geometry, Ino, Lbn};
+use ordo_ufs::{Fill, Inode, Layout, Mapped, NewInode};
+use ordo_vfs::{Caller, Kind, Refusal, Result, StatFs};
+use std::rc::Rc;
+
+impl Ffs {
+    /// Frees in the maps what a ticket named.
+    pub(crate) async fn free_now(&self, freed: Freed) -> Result<()> {
+        match freed {
+            Freed::Inode { ino, directory } => self.free_inode(ino, directory).await,
+            Freed::Blocks { runs, .. } => {
+                // One damaged group must not prevent freeing the blocks of the others.
+                let mut outcome = Ok(());
+                for (at, frags) in runs {
+                    outcome = outcome.and(self.free_run(at, frags).await);
+                }
+                outcome
+            }
+            Freed::DropLink { .. } => Err(Refusal::Invalid.into()),
+        }
+    }
+}
+
+impl Layout for Ffs {
+    fn cache(&self) -> &Rc<Cache> {
+        &self.cache
+    }
+
+    fn geometry(&self) -> &Geometry {
+        &self.g
+    }
+
+    async fn load(&self, ino: Ino) -> Result<Inode> {
+        self.load_inode(ino).await
+    }
+
+    async fn store(&self, inode: &Inode) -> Result<BufRef> {
+        self.put_inode(inode).await
+    }
+
+    async fn block_of(&self, inode: &Inode) -> Result<BufRef> {
+        self.inode_block(inode).await
+    }
+
+    async fn alloc_inode(&self, op: Op, parent: &Inode, kind: Kind) -> Result<NewInode> {
+        self.take_inode(op, parent, kind).await
+    }
+
+    async fn unalloc_inode(&self, new: NewInode, kind: Kind) {
+        // A failure has marked the group bad, and the number stays allocated until fsck.
+        let _ = self.free_inode(new.ino, kind == Kind::Directory).await;
+    }
+
+    async fn map(&self, inode: &Inode, lbn: Lbn, count: u64) -> Result<Mapped> {
+        self.map_run(inode, lbn, count).await
+    }
+
+    async fn block(&self, inode: &Inode, lbn: Lbn) -> Result<Option<BufRef>> {
+        self.stored_block(inode, lbn).await
+    }
+
+    async fn write_block(
+        &self,
+        op: Op,
+        who: &Caller,
+        inode: &Inode,
+        lbn: Lbn,
+        from: usize,
+        to: usize,
+        fill: Fill<'_>,
+    ) -> Result<BufRef> {
+        self.write_one(op, who, inode, lbn, from, to, fill).await
+    }
+
+    async fn truncate(&self, op: Op, who: &Caller, inode: &Inode, size: u64) -> Result<()> {
+        self.set_size(op, who, inode, size).await
+    }
+
+    async fn punch(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn) -> Result<()> {
+        self.make_hole(op, inode, from, to).await
+    }
+
+    async fn gather_cluster(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn) {
+        // The blocks stay where they are if they cannot be moved.
+        let _ = self.reallocblks(op, inode, from, to).await;
+    }
+
+    async fn attributes(&self, inode: &Inode) -> Result<Vec<u8>> {
+        self.read_attributes(inode).await
+    }
+
+    async fn set_attributes(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8]) -> Result<()> {
+        self.write_attributes(op, who, inode, area).await
+    }
+
+    async fn release(&self, op: Op, inode: &Inode) -> Result<()> {
+        self.release_inode(op, inode).await
+    }
+
+    async fn free(&self, freed: Freed) -> Result<()> {
+        self.free_now(freed).await
+    }
+
+    fn statfs(&self) -> StatFs {
+        let ledger = self.cache.ledger();
+        let positive = |n: i64| u64::try_from(n).unwrap_or(0);
+        let promised = ledger.frags() as i64;
+        StatFs {
+            frag_size: self.g.fsize,
+            block_size: self.g.bsize,
+            frags: self.g.dsize,
+            free_frags: positive(self.free_space(true) + promised),
+            avail_frags: positive(self.free_space(false) + promised),
+            inodes: self.g.inodes() - 2,
+            free_inodes: positive(self.summary.total().nifree) + ledger.inodes(),
+            name_max: ordo_vfs::MAX_NAME as u32,
+        }
+    }
+
+    async fn gather(&self) -> Result<()> {
+        self.gather_totals().await
+    }
+
+    async fn unmount(&self) -> Result<()> {
+        self.lay_to_rest().await
+    }
+}

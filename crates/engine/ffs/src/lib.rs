@@ -1,0 +1,90 @@
+//! The layout of the fast file system: cylinder groups, fragments, clusters, and how a volume is made.
+//!
+//! This is the `ufs/ffs` of the BSD kernels. It decides where things are placed, and performs the steps for that in the
+//! order of rule S0 (see [`ordo_buf::Scheme`]); the scheme decides when anything becomes durable.
+//!
+//! L1. The maps of a group, its counts, the summary array in memory and the totals agree at every await.
+//! L2. A call that fails for lack of space has changed no map, no pointer and no size.
+//! L3. Nothing read from the disk is trusted unchecked: a group is checked when it enters the cache, a pointer each
+//!     time it is used. An error names the damage, and the damaged group is not used from then on.
+//!
+//! Where to start reading: [`Ffs`] below; `cg` for the accounting, `alloc` for the search, `balloc` for writing a block
+//! of a file, `cut` for freeing blocks.
+
+#![forbid(unsafe_code)]
+
+mod alloc;
+mod attrs;
+mod balloc;
+mod blkpref;
+mod cg;
+mod cluster;
+mod cut;
+mod dirpref;
+mod group;
+mod home;
+mod inode;
+mod layout;
+mod leaks;
+mod map;
+mod mount;
+mod newfs;
+mod summary;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod truncate;
+mod undo;
+
+pub use dirpref::Spread;
+pub use mount::{MountError, Opening, may_write};
+pub use newfs::{NewfsError, newfs};
+
+use ordo_buf::{BufRef, Cache};
+use ordo_ondisk::{Corrupt, Geometry, Superblock};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// A mounted volume's layout.
+pub struct Ffs {
+    cache: Rc<Cache>,
+    g: Rc<Geometry>,
+    /// The superblock as it will be written next; the totals are filled in then.
+    superblock: RefCell<Superblock>,
+    /// Its buf, from the mount on.
+    superblock_buf: BufRef,
+    summary: summary::Summary,
+    checked: group::Checked,
+    memory: alloc::Memory,
+    rng: RefCell<ordo_rt::Rng>,
+    spread: Spread,
+    /// Held while a block of inodes is written for the first time.
+    preparing: ordo_rt::sync::Mutex<()>,
+    /// Inodes may have extended attributes.
+    extattr: bool,
+    /// The clean mark and flags that a clean unmount puts back.
+    at_rest: Cell<mount::AtRest>,
+    /// What a crash may have leaked.
+    suspects: leaks::Suspects,
+    /// The scheme that keeps it (V5 of `mount`).
+    keeper: ordo_ondisk::superblock::Keeper,
+}
+
+impl Ffs {
+    /// Sectors of 512 bytes in `frags` fragments.
+    fn sectors(&self, frags: u32) -> u64 {
+        u64::from(frags) * u64::from(self.g.fsize / 512)
+    }
+
+    /// Seconds since 1970.
+    fn now(&self) -> i64 {
+        self.cache.rt().wall().0
+    }
+}
+
+/// Damage, as an error for callers.
+#[cold]
+fn corrupt(damage: Corrupt) -> ordo_vfs::Error {
+    ordo_vfs::Error::corrupt(damage)
+}

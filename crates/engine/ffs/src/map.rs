@@ -1,0 +1,194 @@
+//! From a file's blocks to their addresses.
+//!
+//! P1. A pointer is checked each time before it is used: it must lead to whole data fragments within the volume. A
+//!     damaged one would otherwise read, or overwrite, another file or the maps.
+
+use crate::Ffs;
+use ordo_buf::{BufRef, Key, Role, Run, Want};
+use ordo_disk::DiskOff;
+use ordo_ondisk::dinode::mode;
+use ordo_ondisk::{BlockPath, FragNo, Ino, Lbn, Root};
+use ordo_ufs::{Inode, Mapped};
+use ordo_vfs::{Error, Result};
+
+/// How much of the path to a block exists.
+pub(crate) struct Walk {
+    /// The indirect blocks that exist, from the inode on.
+    pub(crate) there: [Option<BufRef>; 3],
+    /// How many.
+    pub(crate) count: usize,
+    /// The pointer in the last of them, or in the inode: to the block, or a hole.
+    pub(crate) pointer: FragNo,
+}
+
+impl Walk {
+    /// The last indirect block that exists.
+    pub(crate) fn last(&self) -> Option<&BufRef> {
+        self.there[self.count.checked_sub(1)?].as_ref()
+    }
+}
+
+#[cold]
+fn wild(ino: Ino, lbn: Lbn, to: FragNo) -> Error {
+    Error::corrupt(format_args!(
+        "inode {}: the pointer to block {} leads to fragment {}, which is no data block",
+        ino.0, lbn.0, to.0
+    ))
+}
+
+impl Ffs {
+    /// The address of a fragment.
+    pub(crate) fn addr(&self, frag: FragNo) -> DiskOff {
+        DiskOff(self.g.byte(frag).0)
+    }
+
+    /// Checks a pointer that is not a hole (P1).
+    #[inline]
+    pub(crate) fn sane(&self, ino: Ino, lbn: Lbn, to: FragNo, frags: u32) -> Result<FragNo> {
+        if self.g.is_data_range(to, frags) { Ok(to) } else { Err(wild(ino, lbn, to)) }
+    }
+
+    /// The indirect block `name` of a file, which lies at `at`.
+    pub(crate) async fn indirect(&self, ino: Ino, name: Lbn, at: FragNo) -> Result<BufRef> {
+        self.sane(ino, name, at, self.g.frag)?;
+        let (key, addr) = (Key::File(ino, name), self.addr(at));
+        self.cache.read(Want { key, role: Role::Indirect, addr, len: self.g.bsize as usize }).await
+    }
+
+    /// Pointer `i` of an indirect block.
+    #[inline]
+    pub(crate) fn pointer(&self, block: &BufRef, i: u32) -> FragNo {
+        // An index comes from a path, and is below the number of pointers; beyond them all is a hole.
+        self.g.pointer(&block.bytes(), i).unwrap_or(FragNo::HOLE)
+    }
+
+    /// The root pointer of a path.
+    pub(crate) fn root_pointer(&self, inode: &Inode, root: Root) -> FragNo {
+        let dinode = inode.dinode();
+        if !dinode.has_blocks(&self.g) {
+            return FragNo::HOLE;
+        }
+        match root {
+            Root::Direct(i) => dinode.db[i],
+            Root::Indirect(i) => dinode.ib[i],
+        }
+    }
+
+    /// Follows `path` as far as it exists.
+    pub(crate) async fn walk(&self, inode: &Inode, path: &BlockPath) -> Result<Walk> {
+        let pointer = self.root_pointer(inode, path.root);
+        let mut walk = Walk { there: [const { None }; 3], count: 0, pointer };
+        for (name, step) in path.indirects() {
+            if walk.pointer.is_hole() {
+                break;
+            }
+            let block = self.indirect(inode.ino(), name, walk.pointer).await?;
+            walk.pointer = self.pointer(&block, step);
+            walk.there[walk.count] = Some(block);
+            walk.count += 1;
+        }
+        Ok(walk)
+    }
+
+    /// The run of direct block `i`: no fragments for a hole.
+    pub(crate) fn direct_run(&self, inode: &Inode, i: usize) -> Result<Run> {
+        let dinode = inode.dinode();
+        let at = dinode.db[i];
+        if at.is_hole() || !dinode.has_blocks(&self.g) {
+            return Ok(Run { at: FragNo::HOLE, frags: 0 });
+        }
+        let frags = self.g.blkfrags(dinode.size, i as u64);
+        Ok(Run { at: self.sane(inode.ino(), Lbn(i as i64), at, frags)?, frags })
+    }
+
+    /// Block `lbn` of a file, which lies in `run`.
+    pub(crate) async fn data_block(&self, inode: &Inode, lbn: u64, run: Run) -> Result<BufRef> {
+        let key = Key::File(inode.ino(), Lbn(lbn as i64));
+        let len = (run.frags * self.g.fsize) as usize;
+        self.cache.read(Want { key, role: role(inode), addr: self.addr(run.at), len }).await
+    }
+
+    pub(crate) async fn map_run(&self, inode: &Inode, lbn: Lbn, count: u64) -> Result<Mapped> {
+        let count = count.max(1);
+        let stored_blocks = inode.size().div_ceil(self.g.bsize.into());
+        let first = u64::try_from(lbn.0).unwrap_or(u64::MAX);
+        let path = match self.g.path(lbn) {
+            Some(path) if first < stored_blocks => path,
+            _ => return Ok(Mapped::Hole { blocks: count }),
+        };
+        let count = count.min(stored_blocks - first);
+        if let Root::Direct(i) = path.root {
+            let pointer = |k: u32| self.root_pointer(inode, Root::Direct(i + k as usize));
+            return self.run_of(inode, first, count.min(12 - first), &pointer);
+        }
+        let walk = self.walk(inode, &path).await?;
+        let depth = path.depth();
+        if walk.count < depth {
+            // A whole subtree is missing: what is left of it from here on.
+            let span = self.g.span(depth - walk.count);
+            let before: u64 = path
+                .indirects()
+                .zip((0..depth).rev())
+                .skip(walk.count)
+                .fold(0, |sum, ((_, step), below)| sum + u64::from(step) * self.g.span(below));
+            return Ok(Mapped::Hole { blocks: count.min(span - before) });
+        }
+        let (Some(last), Some((_, step))) = (walk.last(), path.indirects().next_back()) else {
+            return Ok(Mapped::Hole { blocks: 1 });
+        };
+        let pointer = |k: u32| self.pointer(last, step + k);
+        self.run_of(inode, first, count.min(u64::from(self.g.nindir - step)), &pointer)
+    }
+
+    /// The run at the head of `count` pointers.
+    fn run_of(&self, inode: &Inode, first: u64, count: u64, pointer: &dyn Fn(u32) -> FragNo) -> Result<Mapped> {
+        let at = pointer(0);
+        let belongs = |k: u64| match at.is_hole() {
+            true => pointer(k as u32).is_hole(),
+            false => pointer(k as u32).0 == at.0 + k * u64::from(self.g.frag),
+        };
+        let blocks = 1 + (1..count).take_while(|&k| belongs(k)).count() as u64;
+        if at.is_hole() {
+            return Ok(Mapped::Hole { blocks });
+        }
+        for k in 0..blocks {
+            let frags = self.g.blkfrags(inode.size(), first + k).max(1);
+            self.sane(inode.ino(), Lbn((first + k) as i64), pointer(k as u32), frags)?;
+        }
+        Ok(Mapped::Stored { at, blocks })
+    }
+
+    pub(crate) async fn stored_block(&self, inode: &Inode, lbn: Lbn) -> Result<Option<BufRef>> {
+        // A cached block is stored: a buf without a pointer to its block exists only while its file is locked.
+        if let Some(buf) = self.cache.find(Key::File(inode.ino(), lbn)) {
+            return Ok(Some(buf));
+        }
+        let Ok(n) = u64::try_from(lbn.0) else { return Ok(None) };
+        let frags = self.g.blkfrags(inode.size(), n);
+        let Some(path) = self.g.path(lbn).filter(|_| frags > 0 && n < inode.size().div_ceil(self.g.bsize.into()))
+        else {
+            return Ok(None);
+        };
+        let at = match path.root {
+            Root::Direct(_) => self.root_pointer(inode, path.root),
+            Root::Indirect(_) => {
+                let walk = self.walk(inode, &path).await?;
+                if walk.count < path.depth() { FragNo::HOLE } else { walk.pointer }
+            }
+        };
+        if at.is_hole() {
+            return Ok(None);
+        }
+        self.sane(inode.ino(), lbn, at, frags)?;
+        self.data_block(inode, n, Run { at, frags }).await.map(Some)
+    }
+}
+
+/// What the blocks of a file are.
+pub(crate) fn role(inode: &Inode) -> Role {
+    match inode.dinode().kind() {
+        mode::DIR => Role::Directory,
+        mode::LNK => Role::Symlink,
+        _ => Role::Data,
+    }
+}

@@ -1,0 +1,195 @@
+//! The seeded bugs of each scheme.
+//!
+//! Two waits of `sync` are not spoiled, since no promise depends on them: the wait for a lowered link count (without it
+//! the count is too high, which a crash may leave anyway) and the wait for a cleared dinode (without it a file without
+//! a name is left, likewise). A wait that only keeps something from being free is not delayed: it is not allocated
+//! again before the end of its own call. For the same reason the cleared pointers of a removed directory are left
+//! alone: its inode, which lies in the same block, is awaited before the call returns. The two inodes of mkdir are not
+//! swapped: both still precede the name. The count of inodes may be late: the engine keeps a block of them ahead.
+
+use super::{AtFsync, AtSync, Deed, MutantSpec, When};
+use ordo_buf::{CallKind, Fields, Role, Slot, Step};
+
+/// A kind of step at which a scheme may demand something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    InodesCounted,
+    LinksUp,
+    DirectorySize,
+    Initialised(Role),
+    MovedData,
+    FragmentMoved,
+    ClusterMoved,
+    AttributesMoved,
+    Added,
+    Changed,
+    Removed,
+    Released(Role),
+}
+
+impl Place {
+    pub(super) fn of(step: &Step<'_>) -> Option<Place> {
+        Some(match step {
+            Step::InodesReady { .. } => Place::InodesCounted,
+            Step::InodeChanged { fields: Fields::LinksUp, .. } => Place::LinksUp,
+            Step::InodeChanged { fields: Fields::DirectorySize, .. } | Step::SizeGrown { directory: true, .. } => {
+                Place::DirectorySize
+            }
+            Step::BlockReady { block, role: Role::Data, .. } if block.has_moved() => Place::MovedData,
+            Step::BlockReady { role, .. } => Place::Initialised(*role),
+            Step::BlockAllocated { freed: Some(_), slot, .. } => match slot {
+                Slot::Inode(..) => Place::FragmentMoved,
+                Slot::Indirect(..) => Place::ClusterMoved,
+                Slot::ExtAttr(..) => Place::AttributesMoved,
+            },
+            Step::LinkAdded { .. } => Place::Added,
+            Step::LinkChanged { .. } => Place::Changed,
+            Step::LinkRemoved { .. } => Place::Removed,
+            Step::BlocksReleased { at, .. } => Place::Released(at.kind()),
+            _ => return None,
+        })
+    }
+}
+
+/// A place in calls of some kinds; of all kinds if the list is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Site {
+    pub(super) place: Place,
+    pub(super) calls: &'static [CallKind],
+}
+
+/// A site, and which bugs are seeded there.
+struct Row {
+    name: &'static str,
+    place: Place,
+    calls: &'static [CallKind],
+    /// What the disk may then hold.
+    harm: &'static str,
+    /// Letters: `2` forgets every second, `k` only the third, `l` is late, `s` swaps with the next.
+    also: &'static str,
+}
+
+const fn row(
+    name: &'static str,
+    place: Place,
+    calls: &'static [CallKind],
+    also: &'static str,
+    harm: &'static str,
+) -> Row {
+    Row { name, place, calls, harm, also }
+}
+
+const SYNC: &[Row] = &[
+    row("inodes-counted", Place::InodesCounted, &[], "", "fsck does not look at an inode that has a name"),
+    row("inodes-ready", Place::Initialised(Role::InodeBlock), &[], "ls", "garbage is counted as inodes"),
+    row("directory-ready", Place::Initialised(Role::Directory), &[], "2ls", "garbage is taken for names"),
+    row("indirect-ready", Place::Initialised(Role::Indirect), &[], "2", "garbage is taken for pointers"),
+    row("attributes-ready", Place::Initialised(Role::ExtAttr), &[], "2l", "garbage is taken for attributes"),
+    row("contents-moved", Place::MovedData, &[], "2l", "what fsync made durable is not at its new place"),
+    row("inode-created", Place::LinksUp, &[CallKind::Create], "2kls", "a name leads to a free inode"),
+    row(
+        "inode-mkdir",
+        Place::LinksUp,
+        &[CallKind::Mkdir],
+        "2l",
+        "a name leads to a free inode, or a parent counts too few",
+    ),
+    row("inode-symlink", Place::LinksUp, &[CallKind::Symlink], "ls", "a name leads to a free inode"),
+    row("inode-linked", Place::LinksUp, &[CallKind::Link], "2ls", "an inode has more names than it counts"),
+    row("inode-renamed", Place::LinksUp, &[CallKind::Rename], "2ls", "an inode has two names and counts one"),
+    row("directory-size", Place::DirectorySize, &[], "2", "a name lies beyond the end of its directory"),
+    row("name-created", Place::Added, &[CallKind::Create], "2k", "the name is not there when create has returned"),
+    row("name-mkdir", Place::Added, &[CallKind::Mkdir], "2", "the name is not there when mkdir has returned"),
+    row("name-symlink", Place::Added, &[CallKind::Symlink], "", "the name is not there when symlink has returned"),
+    row("name-linked", Place::Added, &[CallKind::Link], "", "the name is not there when link has returned"),
+    row("name-renamed", Place::Added, &[CallKind::Rename], "2ls", "a renamed file has neither name"),
+    row(
+        "name-replaced",
+        Place::Changed,
+        &[CallKind::Rename],
+        "2ls",
+        "a name leads to the inode that was replaced and is gone",
+    ),
+    row("name-unlinked", Place::Removed, &[CallKind::Unlink], "2kls", "a name outlives its inode"),
+    row("name-rmdir", Place::Removed, &[CallKind::Rmdir], "ls", "a name outlives its directory"),
+    row("old-name", Place::Removed, &[CallKind::Rename], "2ls", "the old name outlives its link"),
+    row("blocks-truncated", Place::Released(Role::InodeBlock), &[CallKind::Truncate], "2", "two files own one block"),
+    row(
+        "blocks-unlinked",
+        Place::Released(Role::InodeBlock),
+        &[CallKind::Unlink, CallKind::Rename, CallKind::Reclaim],
+        "2k",
+        "a file without a name owns blocks of another one",
+    ),
+    row(
+        "blocks-indirect",
+        Place::Released(Role::Indirect),
+        &[],
+        "",
+        "an indirect block points to blocks of another file",
+    ),
+    row("fragment-moved", Place::FragmentMoved, &[], "2", "two files own one fragment"),
+    row("cluster-moved", Place::ClusterMoved, &[], "", "two files own one block of a cluster that moved"),
+    row("attributes-moved", Place::AttributesMoved, &[], "", "the attributes' old place belongs to two files"),
+];
+
+const FSYNCS: &[(&str, AtFsync, &str)] = &[
+    ("nothing", AtFsync::Nothing, "nothing is written"),
+    ("without-inode", AtFsync::WithoutInode, "size, attributes and new pointers are not written"),
+    ("without-data", AtFsync::WithoutData, "the file's blocks are not written"),
+    ("without-indirect", AtFsync::WithoutIndirect, "indirect blocks and attribute blocks are not written"),
+    ("without-last", AtFsync::WithoutLast, "the last block is not written"),
+    ("without-waiting", AtFsync::WithoutWaiting, "everything is sent, and nothing awaited"),
+];
+
+const SYNCS: &[(&str, AtSync, &str)] = &[
+    ("nothing", AtSync::Nothing, "nothing is written"),
+    ("without-waiting", AtSync::WithoutWaiting, "everything is sent, and nothing awaited"),
+];
+
+impl Row {
+    fn specs(&self) -> Vec<MutantSpec> {
+        let site = Site { place: self.place, calls: self.calls };
+        let spec = |deed, word: &str, when, which: &str, says: &str| MutantSpec {
+            name: format!("{word}:{}:{which}", self.name),
+            says: format!("{says}: {}", self.harm),
+            deed,
+            when,
+        };
+        let forget = |when, which, says| spec(Deed::Forget(site), "forget", when, which, says);
+        let mut specs = vec![forget(When::Every, "every", "a wait is left out")];
+        specs.extend(self.also.chars().filter_map(|letter| {
+            Some(match letter {
+                '2' => forget(When::EverySecond, "second", "every second wait is left out"),
+                'k' => forget(When::Only(3), "third", "the third wait is left out, no other"),
+                'l' => spec(Deed::Late(site), "late", When::Every, "every", "a wait comes at the end of its call"),
+                's' => spec(Deed::Swap(site), "swap", When::Every, "every", "a wait comes after the one that follows"),
+                _ => return None,
+            })
+        }));
+        specs
+    }
+}
+
+/// The bugs that can be seeded into the scheme of this name: each breaks a promise or a rule of it. For a scheme that
+/// demands nothing at its steps, only those of fsync and sync.
+pub fn mutants(scheme: &str) -> Vec<MutantSpec> {
+    if crate::by_name(scheme).is_none() {
+        return Vec::new();
+    }
+    let rows = if scheme == "sync" { SYNC } else { &[] };
+    let mut specs: Vec<_> = rows.iter().flat_map(Row::specs).collect();
+    specs.extend(FSYNCS.iter().map(|(name, deed, says)| MutantSpec {
+        name: format!("fsync:{name}:every"),
+        says: format!("fsync: {says}"),
+        deed: Deed::Fsync(*deed),
+        when: When::Every,
+    }));
+    specs.extend(SYNCS.iter().map(|(name, deed, says)| MutantSpec {
+        name: format!("sync:{name}:every"),
+        says: format!("sync and unmount: {says}"),
+        deed: Deed::Sync(*deed),
+        when: When::Every,
+    }));
+    specs
+}

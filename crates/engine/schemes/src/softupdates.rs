@@ -1,0 +1,400 @@
+//! `softupdates`: every write is delayed, and any buf can be written at any time. What must not be on the disk yet is
+//! rolled back in the image that is written; what must not be free yet is freed later. (Ganger and Patt 1994, section
+//! 4.2 and appendix; McKusick and Ganger, "Soft Updates: A Technique for Eliminating Most Synchronous Writes in the
+//! Fast Filesystem", 1999.)
+//!
+//! Dependencies are tracked per pointer, not per block: per block they would form cycles, and a block that changes all
+//! the time would never be written. The dependencies:
+//!
+//! | change | is held back until | frees, once it is durable |
+//! | --- | --- | --- |
+//! | a new inode's dinode | the map with its bit is durable | |
+//! | a pointer to a new block | the block's contents and the map are | the old fragments |
+//! | a new name | its inode, what that was made with, and the parent's count are | the old meaning's link |
+//! | a removed name | the file's newer names can be reached | the link |
+//! | a cleared pointer or inode | | blocks, inode numbers |
+//!
+//! The rules, each with the crash that it prevents, are in [`Rule`]. `state` is the state machine of all these changes;
+//! `deps` has the records; `pointers`, `names` (with `adds` and `removals`) and `inodes` make them; `leave` decides
+//! what is rolled back; `order` keeps rollbacks few. A crash leaves space and inodes that are marked used and are free,
+//! and link counts that are too high. The volume is mounted again at once, and they are reclaimed while it is in use.
+//!
+//! Differences from the papers. An image is undone, not the buf, so that no caller waits for a write and nothing is
+//! redone. A buf that was rolled back stays dirty and in memory, so that no workitem has to bring it back after 15
+//! seconds. The queue of workitems is the volume's upkeep, which receives ripe tickets and works at once. Removals are
+//! held back, too, where a rename would otherwise leave a file without a name.
+//!
+//! FreeBSD's names (`ffs_softdep.c`) and ours:
+//!
+//! | FreeBSD | here |
+//! | --- | --- |
+//! | `inodedep` | `deps::InodeDep`, found by inode number (`by_ino`) |
+//! | `pagedep` | `deps::PageDep`, on the page of a directory's block |
+//! | `indirdep` | `deps::IndirDep`, on the page of an indirect block |
+//! | `allocdirect`, `allocindir` | `deps::AllocDep`; its `PointerSlot` says which |
+//! | `newblk` | none: an `AllocDep` is made when the pointer is set |
+//! | `bmsafemap` | `PageKind::Group`; the landings `InodeDep::bit` and `AllocDep::bit` |
+//! | `diradd` | `deps::DirAdd`, with rare fields in `Extra` |
+//! | `newdirblk` | `DirAdd::claim`, `Extra::grown` |
+//! | `mkdir` (`MKDIR_BODY`, `MKDIR_PARENT`) | `Extra::bodies`, `Extra::parent` |
+//! | `dirrem` | `deps::DirRem`; for an entry that a rename redirects, the tickets in `Extra` |
+//! | `freefrag` | the ticket `AllocDep::freed` |
+//! | `freeblks`, `freefile` | tickets in `Page::waiting` |
+//! | `softdep_setup_inomapdep` | `Deps::inode_allocated` |
+//! | `softdep_setup_allocdirect`, `softdep_setup_allocindir_page` | `Deps::block_allocated` |
+//! | `softdep_setup_directory_add` | `Deps::link_added` |
+//! | `softdep_setup_directory_change` | `Deps::link_changed` |
+//! | `softdep_setup_remove` | `Deps::link_removed` |
+//! | `softdep_setup_freeblocks`, `softdep_freefile` | `Deps::blocks_released`, `Deps::inode_released` |
+//! | `softdep_disk_io_initiation` | `Deps::leaving` |
+//! | `initiate_write_inodeblock` | `Deps::leave_inode`, `Deps::leave_pointers` |
+//! | `initiate_write_indirdep` | `Deps::leave_indirect` |
+//! | `initiate_write_filepage` | `Deps::leave_removals`, `Deps::leave_names` |
+//! | `softdep_disk_write_complete` | `Deps::landed` |
+//! | `handle_written_inodeblock` | `Deps::land_inode`, `Deps::land_pointer` |
+//! | `handle_written_filepage` | `Deps::land_names` |
+//! | `handle_workitem_freeblocks`, `handle_workitem_freefrag` | the volume's upkeep, on ripe tickets (`Deps::ripen`) |
+//! | `handle_workitem_freefile`, `handle_workitem_remove` | the same |
+//! | `softdep_fsync` | `SoftUpdates::fsync`, `Deps::fsync_round` |
+
+mod adds;
+mod arena;
+mod by_ino;
+mod deps;
+mod explain;
+mod gone;
+mod inodes;
+mod leave;
+mod names;
+mod order;
+mod pointers;
+mod removals;
+mod row;
+mod rule;
+mod state;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+use rule::Rule;
+
+use crate::AllocInit;
+use crate::rules::Rules;
+use deps::Deps;
+use names::{Named, Place};
+use ordo_buf::{
+    Ahead, Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Held, ImageNo, Landing, Leave, Must, Op,
+    Promises, Ready, Role, Scheme, Step, Ticket,
+};
+use ordo_ondisk::Ino;
+use ordo_vfs::Result;
+use pointers::Allocated;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+use wait::{Patience, Standing};
+
+/// Records beyond which calls wait for the disk: about 32 MiB of them.
+const LIMIT: usize = 262_144;
+
+/// Budget per call, in records; and how many calls may start between two checks of the limit. Few calls need as many
+/// records, and the limit may be exceeded slightly.
+const OF_A_CALL: usize = 64;
+const UNASKED: usize = 15;
+
+/// The scheme `softupdates`.
+pub struct SoftUpdates {
+    alloc_init: AllocInit,
+    limit: usize,
+    /// Calls that may begin before the limit is checked again.
+    unasked: Cell<usize>,
+    deps: Rc<RefCell<Deps>>,
+}
+
+impl SoftUpdates {
+    /// With this allocation initialisation, and without the rules `dropped`, which it still declares: a scheme that
+    /// breaks its promises, to test the tests.
+    pub fn without(alloc_init: AllocInit, dropped: Rules<Rule>) -> SoftUpdates {
+        let follows = Rules::in_force(alloc_init).without(dropped);
+        let deps = Rc::new(RefCell::new(Deps::new(alloc_init, follows)));
+        SoftUpdates { alloc_init, limit: LIMIT, unasked: Cell::new(0), deps }
+    }
+
+    /// With this allocation initialisation.
+    pub fn new(alloc_init: AllocInit) -> SoftUpdates {
+        SoftUpdates::without(alloc_init, Rules::default())
+    }
+
+    /// The same, but calls wait beyond `limit` records.
+    pub fn with_limit(self, limit: usize) -> SoftUpdates {
+        SoftUpdates { limit, ..self }
+    }
+
+    /// Admits a call if there are few enough records, and admits the next ones without a check if there is room for
+    /// theirs, too.
+    #[inline(never)]
+    fn admit(&self, cache: &Rc<Cache>, op: Op) -> Must {
+        if matches!(op.kind, CallKind::Reclaim | CallKind::Upkeep) {
+            return Must::Nothing;
+        }
+        let mut deps = self.deps.borrow_mut();
+        let pending = deps.pending(cache);
+        deps.counters.most = deps.counters.most.max(pending as u64);
+        let Some(room) = self.limit.checked_sub(pending) else {
+            return Must::Wait(Box::pin(SoftUpdates::drain(self.deps.clone(), cache.clone(), self.limit / 2)));
+        };
+        self.unasked.set((room / OF_A_CALL).min(UNASKED));
+        Must::Nothing
+    }
+
+    /// Records the dependencies of a step whose ticket, if it has one, is ripe at once. `false`: the ticket is not
+    /// ripe, or not surely, and nothing was done. The step is not moved: it is large, and moving it would cost more
+    /// than most steps.
+    #[inline(always)]
+    fn note(&self, cache: &Rc<Cache>, step: &Step<'_>) -> bool {
+        let mut deps = self.deps.borrow_mut();
+        match *step {
+            Step::InodesReady { cg } => deps.inodes_ready(cg),
+            Step::BlockReady { block, .. } => deps.fresh_inodes = Some(Landing::of(block)),
+            Step::InodeAllocated { ino, cg, inode, .. } => deps.inode_allocated(ino, cg, inode),
+            Step::BlockAllocated { ino, role, slot, old, new, block, cg, size_before, freed: None, .. } => {
+                let set = Allocated { ino, role, slot, old, new, block, cg, size_before };
+                if !deps.first_pointer_allocated(&set) {
+                    deps.block_allocated(cache, &set, &mut None);
+                }
+            }
+            Step::SizeGrown { ino, inode, block, size_before, .. } => {
+                deps.directory_grown(ino, inode, block, size_before);
+            }
+            Step::InodeChanged { ino, inode, .. } => deps.directory_has_grown(ino, inode),
+            Step::LinkAdded { dir, name, block, offset, ino, inode, directory, mkdir } => {
+                let named = Named { ino, inode, moves: directory && mkdir.is_none() };
+                deps.link_added(Place { dir, name, block, offset }, named, mkdir.map(|(_, parent)| parent));
+            }
+            Step::LinkRemoved { dir, name, block, offset, ref ticket, .. } => {
+                return deps.came_and_went(Place { dir, name, block, offset }, ticket);
+            }
+            Step::BlocksReleased { ino, at, ref ticket, .. } => return deps.were_never_reached(cache, ino, at, ticket),
+            Step::InodeReleased { ino, .. } => return deps.was_never_taken(cache, ino),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Records what a ticket must wait for. Returns the ticket if it is ripe at once.
+    #[inline(never)]
+    fn keep(&self, cache: &Rc<Cache>, step: Step<'_>) -> Option<Ticket> {
+        let mut deps = self.deps.borrow_mut();
+        match step {
+            Step::BlockAllocated { ino, role, slot, old, new, block, cg, size_before, mut freed, .. } => {
+                let set = Allocated { ino, role, slot, old, new, block, cg, size_before };
+                deps.block_allocated(cache, &set, &mut freed);
+                freed
+            }
+            Step::LinkChanged { dir, block, offset, ino, inode, directory, kind_before, dotdot, ticket } => {
+                let at = Place { dir, name: &[], block, offset };
+                let named = Named { ino, inode, moves: directory && !dotdot };
+                deps.link_changed(cache, at, named, kind_before, dotdot, ticket)
+            }
+            Step::LinkRemoved { dir, name, block, offset, before, ticket } => {
+                deps.link_removed(cache, Place { dir, name, block, offset }, before, ticket)
+            }
+            Step::BlocksReleased { ino, at, ticket, .. } => deps.blocks_released(cache, ino, at, ticket),
+            Step::InodeReleased { ino, inode, ticket } => deps.inode_released(cache, ino, inode, ticket),
+            step => step.into_ticket(),
+        }
+    }
+
+    /// Writes in an order that needs no rollback, and lets the upkeep work, until at most `enough` records are left.
+    async fn drain(deps: Rc<RefCell<Deps>>, cache: Rc<Cache>, enough: usize) -> Result<()> {
+        deps.borrow_mut().counters.slowed += 1;
+        for _ in 0..ROUNDS {
+            deps.borrow_mut().settle(&cache);
+            if deps.borrow().pending(&cache) <= enough {
+                break;
+            }
+            cache.health().writable()?;
+            cache.write_in_order().await?;
+            let mut naps = 0;
+            while cache.has_ripe() && naps < NAPS && cache.health().writable().is_ok() {
+                cache.rt().sleep(Duration::from_micros(100)).await;
+                naps += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rounds of writing in one wait, and sleeps while the upkeep works. More are needed only if no progress is possible;
+/// then going on is better for the caller than hanging.
+const ROUNDS: u32 = 64;
+const NAPS: u32 = 100_000;
+
+/// Rounds that a sync adds for changes made since, once everything it must wait for is durable. If no other call runs,
+/// nothing is left after one.
+const MORE: u32 = 16;
+
+/// Steps that create no dependency; about half of all.
+#[inline(always)]
+fn is_no_news(step: &Step<'_>) -> bool {
+    match step {
+        Step::InodeChanged { fields, .. } => *fields != Fields::DirectorySize,
+        Step::BlockReady { role, .. } => *role != Role::InodeBlock,
+        Step::SizeGrown { directory, .. } => !directory,
+        Step::Links { .. } | Step::FragmentsTaken { .. } | Step::DataWritten { .. } => true,
+        _ => false,
+    }
+}
+
+impl Scheme for SoftUpdates {
+    fn name(&self) -> &'static str {
+        "softupdates"
+    }
+
+    fn declares(&self) -> Promises {
+        Promises {
+            name_added: Durable::AfterSync,
+            name_removed: Durable::AfterSync,
+            data: Durable::AfterFsync,
+            attributes: Durable::AfterFsync,
+            fsync_covers_name: true,
+            rename_never_loses: true,
+            names_of_a_moment: false,
+            durable_stays: true,
+            crash_leaves: CrashLeaves::Leaks,
+            no_stale_data: self.alloc_init == AllocInit::All,
+            mount_at_once: true,
+            rules: Rules::<Rule>::in_force(self.alloc_init).texts(),
+        }
+    }
+
+    fn is_moving(&self, dir: Ino) -> bool {
+        self.deps.borrow().moved.contains_key(&dir)
+    }
+
+    fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
+        match self.unasked.get().checked_sub(1) {
+            Some(left) => {
+                self.unasked.set(left);
+                Must::Nothing
+            }
+            None => self.admit(cache, op),
+        }
+    }
+
+    fn look_ahead(&self, ino: Ino, ahead: Ahead) {
+        self.deps.borrow().prefetch(ino, ahead);
+    }
+
+    fn step(&self, cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
+        if is_no_news(&step) {
+            return Must::Nothing.into();
+        }
+        let ripe = if self.note(cache, &step) { step.into_ticket() } else { self.keep(cache, step) };
+        Answer { must: Must::Nothing, ripe }
+    }
+
+    fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
+        self.deps.borrow_mut().leaving(cache, buf, image)
+    }
+
+    fn ready(&self, _cache: &Rc<Cache>, buf: &BufRef) -> Ready {
+        self.deps.borrow().ready(buf)
+    }
+
+    fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
+        self.deps.borrow_mut().landed(cache, buf, image);
+    }
+
+    fn discarded(&self, _cache: &Rc<Cache>, buf: &BufRef) {
+        self.deps.borrow_mut().discarded(buf);
+    }
+
+    fn wants_flush(&self) -> bool {
+        self.deps.borrow().is_busy()
+    }
+
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, _data_only: bool) -> Must {
+        let (cache, deps) = (cache.clone(), self.deps.clone());
+        let inode = Landing::of(inode);
+        let since: Vec<Landing> = cache.unsettled_of(ino).iter().map(|buf| Landing::of(buf)).collect();
+        let (above, began) = (deps.borrow().above(ino), deps.borrow().seq);
+        let gone = deps.borrow().removals_of(&above);
+        let replaced = deps.borrow().replacements_of(&above);
+        Must::Wait(Box::pin(async move {
+            let mut patience = Patience::default();
+            loop {
+                deps.borrow_mut().settle(&cache);
+                let round = deps.borrow().fsync_round(ino, &since, &inode, &above, (&gone, &replaced));
+                if round.is_empty() {
+                    deps.borrow_mut().renamed_until(began);
+                    return Ok(());
+                }
+                cache.write_all(round).await?;
+                patience.after_a_round(deps.borrow().counters.released)?;
+            }
+        }))
+    }
+
+    fn sync(&self, cache: &Rc<Cache>) -> Must {
+        let (cache, deps) = (cache.clone(), self.deps.clone());
+        Must::Wait(Box::pin(async move {
+            let began = deps.borrow().seq;
+            let mut standing = Standing::of(&deps.borrow(), &cache);
+            let mut patience = Patience::default();
+            let mut more = MORE;
+            loop {
+                // A buf that other calls keep changing always needs a rollback; after a fruitless round it is written
+                // with one.
+                let left = if patience.is_tried() {
+                    cache.write_everything().await?;
+                    true
+                } else {
+                    cache.write_in_order().await?
+                };
+                deps.borrow_mut().settle(&cache);
+                let standing = standing.left(&deps.borrow());
+                more -= u32::from(standing == 0);
+                if standing == 0 {
+                    deps.borrow_mut().moved_until(began);
+                }
+                if !left || more == 0 {
+                    return Ok(());
+                }
+                if standing > 0 {
+                    patience.after_a_round(standing)?;
+                }
+            }
+        }))
+    }
+
+    fn tick(&self, cache: &Rc<Cache>, _now: ordo_rt::Time) {
+        let mut deps = self.deps.borrow_mut();
+        deps.settle(cache);
+        deps.drop_idle();
+        if !deps.is_busy() {
+            deps.moved.clear();
+            deps.renamed.clear();
+        }
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let deps = self.deps.borrow();
+        let counts = deps.counters;
+        vec![
+            ("dependencies", deps.len() as u64),
+            ("dependencies_most", counts.most.max(deps.len() as u64)),
+            ("inodes_rolled_back", counts.inodes_held),
+            ("pointers_rolled_back", counts.pointers_held),
+            ("names_rolled_back", counts.names_held),
+            ("removals_rolled_back", counts.removals_held),
+            ("cancelled", counts.cancelled),
+            ("deferred", counts.deferred),
+            ("slowed", counts.slowed),
+        ]
+    }
+
+    fn explain(&self, _cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
+        self.deps.borrow().explain(buf)
+    }
+}

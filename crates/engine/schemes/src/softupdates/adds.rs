@@ -1,0 +1,274 @@
+//! The records of new names, and when a name can be found.
+
+use super::arena::Id;
+use super::deps::{AllocDep, Deps, DirAdd, Extra, Grown, InodeDep, PageDep, PageKind, PageNo, PointerSlot, page_in};
+use super::names::Place;
+use super::rule::Rule;
+use super::state::State;
+use ordo_buf::{BufRef, Cache, Landing, Undo};
+use ordo_ondisk::Ino;
+
+impl Deps {
+    // The record is built in place, by both callers.
+    #[inline(always)]
+    pub(super) fn hang_add(
+        &mut self,
+        at: Place<'_>,
+        ino: Ino,
+        named: Id<InodeDep>,
+        inode: &BufRef,
+        was: (Ino, u8),
+        dotdot: bool,
+        mut extra: Option<Box<Extra>>,
+    ) -> Id<DirAdd> {
+        let page = self.page_of(at.block);
+        debug_assert_eq!(self.page(page).owner(), at.dir, "an entry is in a block of its directory");
+        let (seq, claim) = (self.tick(), self.newest_claim(at.dir));
+        let mut dep = self.inodes.get_mut(named);
+        let next = dep.as_ref().and_then(|dep| dep.names);
+        if was.0 != Ino::NONE || next.is_some() {
+            let extra = extra.get_or_insert_default();
+            (extra.was, extra.next) = (was, next);
+        }
+        let add = DirAdd {
+            ino,
+            turn: named.turn(),
+            page,
+            offset: at.offset,
+            state: State::Held,
+            inode_image: inode.current_image(),
+            awaited: false,
+            dotdot,
+            claim,
+            seq,
+            extra,
+        };
+        let id = self.names.insert(add);
+        if let Some(dep) = &mut dep {
+            dep.names = Some(id);
+        }
+        self.hang_on_directory(page, id);
+        id
+    }
+
+    /// Removes a pending name from its page and its inode.
+    #[inline]
+    pub(super) fn remove_add(&mut self, id: Id<DirAdd>) -> Option<DirAdd> {
+        self.unlink_from_inode(id);
+        let add = self.names.remove(id)?;
+        if let PageKind::Directory(names) = &mut self.page_mut(add.page).kind {
+            names.adds.forget(id);
+        }
+        Some(add)
+    }
+
+    /// Removes a pending name from its inode's list.
+    #[inline]
+    pub(super) fn unlink_from_inode(&mut self, id: Id<DirAdd>) {
+        let Some((named, next)) = self.names.get(id).map(|add| (add.named(), add.next())) else { return };
+        let Some(dep) = self.inodes.get_mut(named) else { return };
+        if dep.names == Some(id) {
+            dep.names = next;
+            return;
+        }
+        let mut at = dep.names;
+        while let Some(other) = at.and_then(|at| self.names.get_mut(at)) {
+            let Some(extra) = &mut other.extra else { break };
+            if extra.next == Some(id) {
+                extra.next = next;
+                break;
+            }
+            at = extra.next;
+        }
+    }
+
+    /// The same for a name that no image had: the bytes kept around another entry must not contain it either.
+    #[inline]
+    pub(super) fn cancel_add(&mut self, cache: &Cache, id: Id<DirAdd>) -> Option<DirAdd> {
+        let add = self.remove_add(id)?;
+        if let PageKind::Directory(PageDep { rems, .. }) = &mut self.page_mut(add.page).kind {
+            for rem in rems.iter_mut().filter(|rem| rem.seq > add.seq) {
+                if let Some((from, bytes)) = &mut rem.before
+                    && let Some(offset) = add.offset.checked_sub(*from).filter(|at| (*at as usize) < bytes.len())
+                {
+                    cache.undo(bytes, &Undo::Entry { offset, ino: add.was().0, kind: add.was().1 });
+                }
+            }
+        }
+        Some(add)
+    }
+
+    /// The pending name in this entry, the newest if there are two. `newest` is the newest of all names of the inode.
+    pub(super) fn add_at(&self, newest: Option<Id<DirAdd>>, page: PageNo, offset: u32) -> Option<Id<DirAdd>> {
+        let is_here = |id: &Id<DirAdd>| self.names.get(*id).is_some_and(|add| add.page == page && add.offset == offset);
+        self.names_from(newest).find(is_here)
+    }
+
+    pub(super) fn newest_name(&self, ino: Ino) -> Option<Id<DirAdd>> {
+        self.inode_of(ino)?.names
+    }
+
+    /// A pending name and the older ones of the same inode, newest first.
+    pub(super) fn names_from(&self, newest: Option<Id<DirAdd>>) -> impl Iterator<Item = Id<DirAdd>> + '_ {
+        std::iter::successors(newest, |id| self.names.get(*id)?.next())
+    }
+
+    /// Pending names of an inode, newest first.
+    pub(super) fn names_of(&self, ino: Ino) -> impl Iterator<Item = Id<DirAdd>> + '_ {
+        self.names_from(self.newest_name(ino))
+    }
+
+    /// What must be durable of a directory before its newest entries can be found: its newest pointer or size, which is
+    /// not carried before the older ones.
+    pub(super) fn newest_claim(&self, dir: Ino) -> Option<Id<AllocDep>> {
+        let grows =
+            |id: &Id<AllocDep>| self.pointers.get(*id).is_some_and(|dep| !matches!(dep.slot, PointerSlot::ExtAttr(_)));
+        self.pointers_of(dir).find(grows)
+    }
+
+    /// The newest pointer to a block of the directory that has moved, if it is not durable.
+    pub(super) fn newest_move(&self, dir: Ino) -> Option<Id<AllocDep>> {
+        let moved = |id: &Id<AllocDep>| {
+            let dep = self.pointers.get(*id).filter(|dep| !matches!(dep.slot, PointerSlot::ExtAttr(_)));
+            dep.is_some_and(|dep| dep.old.frags > 0 && dep.old.at != dep.new.at)
+        };
+        self.pointers_of(dir).filter(|_| self.has(Rule::MovedEntry)).find(moved)
+    }
+
+    /// A block of a directory moved. Names added and removed in it take effect with the pointer to the new place; an
+    /// image that lands there before that changes no name on the disk.
+    #[inline(never)]
+    pub(super) fn directory_moved(&mut self, block: &BufRef, pointer: Id<AllocDep>) {
+        let Some(page) = self.find_page(block).filter(|_| self.has(Rule::MovedEntry)) else { return };
+        let PageKind::Directory(names) = &mut page_in(&mut self.pages, page).kind else { return };
+        names.rems.iter_mut().for_each(|rem| rem.claim = Some(pointer));
+        for id in names.adds.ids() {
+            if let Some(add) = self.names.get_mut(*id) {
+                add.claim = Some(pointer);
+            }
+        }
+    }
+
+    /// The same for a directory with indirect blocks.
+    #[inline(always)]
+    pub(super) fn indirect_claim(&self, dir: Ino) -> Option<Grown> {
+        if !self.grows_beyond_direct {
+            return None;
+        }
+        self.grown.get(&dir).filter(|grown| grown.beyond_direct).cloned()
+    }
+
+    fn has_grown(&self, grown: &Grown) -> bool {
+        grown.pointers.iter().all(|id| self.is_pointer_durable(*id)) && grown.size.as_ref().is_none_or(Landing::is_done)
+    }
+
+    /// Everything that the name depends on is durable.
+    pub(super) fn is_name_safe(&self, add: &DirAdd) -> bool {
+        let inode = !self.has(Rule::LinkAddition) || self.is_inode_durable(add.named(), add.inode_image);
+        let Some(extra) = &add.extra else { return inode };
+        let parent = extra.parent.as_ref().is_none_or(|parent| match self.inode_of(self.directory_of(add)) {
+            Some(dep) => dep.state != State::Held && parent.is_done_after(dep.held_in),
+            None => parent.is_done(),
+        });
+        inode
+            && parent
+            && !extra.doomed
+            && extra.dotdot.and_then(|id| self.names.get(id)).is_none_or(|dotdot| self.is_entered(dotdot))
+            && extra.bodies.iter().all(|id| self.is_pointer_durable(*id))
+            && extra.awaits.iter().all(|id| self.is_settled(*id))
+            && extra.after.iter().all(|removal| self.is_gone(*removal))
+    }
+
+    /// The directory that the name is in.
+    #[inline]
+    pub(super) fn directory_of(&self, add: &DirAdd) -> Ino {
+        self.page(add.page).owner()
+    }
+
+    /// After a crash the name would be found, from the root down; or its record is gone.
+    pub(super) fn is_settled(&self, id: Id<DirAdd>) -> bool {
+        let Some(add) = self.names.get(id) else { return true };
+        self.is_entered(add) && self.is_reachable(self.directory_of(add))
+    }
+
+    /// The directory on the disk has the entry.
+    pub(super) fn is_entered(&self, add: &DirAdd) -> bool {
+        add.state == State::Durable && self.is_claimed(add)
+    }
+
+    /// Releases what the entry named before, if the disk has the entry.
+    fn release_of(&mut self, cache: &Cache, id: Id<DirAdd>) {
+        let has_tickets = |add: &&DirAdd| add.extra.as_ref().is_some_and(|extra| !extra.tickets.is_empty());
+        if !self.names.get(id).filter(has_tickets).is_some_and(|add| self.is_entered(add)) {
+            return;
+        }
+        let extra = self.names.get_mut(id).and_then(|add| add.extra.as_mut());
+        let tickets = extra.map(|extra| std::mem::take(&mut extra.tickets)).unwrap_or_default();
+        self.release(cache, tickets);
+    }
+
+    /// The directory on the disk leads to the entry's block.
+    pub(super) fn is_claimed(&self, add: &DirAdd) -> bool {
+        let grown = add.extra.as_ref().and_then(|extra| extra.grown.as_ref());
+        add.claim.is_none_or(|id| self.is_pointer_durable(id)) && grown.is_none_or(|grown| self.has_grown(grown))
+    }
+
+    /// Drops the names that can be reached now; their inodes then count as named. Releases what entries that are now on
+    /// the disk named before.
+    pub(super) fn settle(&mut self, cache: &Cache) {
+        self.settle_removals(cache);
+        loop {
+            let waiting = std::mem::take(&mut self.unreached);
+            let before = waiting.len();
+            for id in waiting {
+                self.release_of(cache, id);
+                if !self.is_settled(id) {
+                    self.unreached.push(id);
+                    continue;
+                }
+                let Some(add) = self.remove_add(id) else { continue };
+                if !add.dotdot
+                    && let Some(dep) = self.inodes.get_mut(add.named())
+                {
+                    dep.unnamed = false;
+                }
+                self.drop_inode_if_idle(add.named());
+                self.drop_page_if_idle(add.page);
+            }
+            if self.unreached.is_empty() || self.unreached.len() == before {
+                break;
+            }
+        }
+        let names = &self.names;
+        self.dotdots.retain(|_, id| names.get(*id).is_some());
+        self.moved_out.retain(|_, moved| {
+            moved.retain(|id| names.get(*id).is_some());
+            !moved.is_empty()
+        });
+        let mut grown = std::mem::take(&mut self.grown);
+        grown.retain(|_, grown| !self.has_grown(grown));
+        self.grows_beyond_direct = grown.values().any(|grown| grown.beyond_direct);
+        self.grown = grown;
+        let mut moved_from = std::mem::take(&mut self.moved_from);
+        moved_from.retain(|_, removals| {
+            removals.retain(|removal| !self.is_gone(*removal));
+            !removals.is_empty()
+        });
+        self.moved_from = moved_from;
+    }
+}
+
+impl Extra {
+    pub(super) fn is_empty(&self) -> bool {
+        self.was.0 == Ino::NONE
+            && self.next.is_none()
+            && self.bodies.is_empty()
+            && self.parent.is_none()
+            && self.grown.is_none()
+            && self.awaits.is_empty()
+            && self.after.is_empty()
+            && self.dotdot.is_none()
+            && !self.doomed
+            && self.tickets.is_empty()
+    }
+}

@@ -1,0 +1,101 @@
+//! An inode in memory.
+//!
+//! I1. The dinode here and the one in its inode block's buf are the same at every await: code that changes the first
+//!     stores it ([`crate::Layout::store`]) before the next step. So an inode can be dropped from memory at any time.
+//! I2. `nlink` of the dinode is what the scheme knows; [`Inode::links_seen`] is what callers see. They differ while
+//!     removals are deferred (soft updates): the names are gone, the counts go down later.
+
+use ordo_buf::BufRef;
+use ordo_ondisk::{Dinode, Ino};
+use ordo_rt::sync::RwLock;
+use ordo_vfs::Kind;
+use std::cell::{Cell, Ref, RefCell, RefMut};
+
+/// An inode in memory.
+pub struct Inode {
+    ino: Ino,
+    dinode: RefCell<Dinode>,
+    /// Links of removed names that wait to be dropped (I2).
+    leaving_links: Cell<u32>,
+    /// Made without a name, and may still get one (`O_TMPFILE`).
+    pub(crate) nameless: Cell<bool>,
+    /// Shared by readers of contents and names; exclusive for changes.
+    pub lock: RwLock<()>,
+    /// The buf that holds the dinode, if it was found before: saves the search.
+    block: RefCell<Option<BufRef>>,
+    /// For a directory: the index of its names, once it was needed.
+    pub(crate) names: RefCell<Option<crate::dirhash::DirHash>>,
+    /// For sequential readers: where the last read ended, and how far was read ahead, in blocks.
+    pub(crate) read_cursor: Cell<(u64, u64)>,
+}
+
+impl Inode {
+    /// An inode with its dinode from the disk.
+    pub fn new(ino: Ino, dinode: Dinode) -> Inode {
+        Inode {
+            ino,
+            dinode: RefCell::new(dinode),
+            leaving_links: Cell::new(0),
+            nameless: Cell::new(false),
+            lock: RwLock::new(()),
+            block: RefCell::new(None),
+            names: RefCell::new(None),
+            read_cursor: Cell::new((0, 0)),
+        }
+    }
+
+    /// Its number.
+    pub fn ino(&self) -> Ino {
+        self.ino
+    }
+
+    /// The dinode.
+    pub fn dinode(&self) -> Ref<'_, Dinode> {
+        self.dinode.borrow()
+    }
+
+    /// The dinode, mutable; to be stored before the next await (I1).
+    pub fn dinode_mut(&self) -> RefMut<'_, Dinode> {
+        self.dinode.borrow_mut()
+    }
+
+    /// Bytes.
+    pub fn size(&self) -> u64 {
+        self.dinode.borrow().size
+    }
+
+    /// The file type; `None` for an inode that was freed.
+    pub fn kind(&self) -> Option<Kind> {
+        Kind::from_bits(self.dinode.borrow().mode >> 12)
+    }
+
+    /// It is a directory.
+    pub fn is_dir(&self) -> bool {
+        self.kind() == Some(Kind::Directory)
+    }
+
+    /// Links as callers see them (I2).
+    pub fn links_seen(&self) -> u32 {
+        u32::from(self.dinode.borrow().nlink).saturating_sub(self.leaving_links.get())
+    }
+
+    /// A name was removed; `links` links will be dropped later.
+    pub(crate) fn links_leave(&self, links: u32) {
+        self.leaving_links.set(self.leaving_links.get() + links);
+    }
+
+    /// These links are dropped now.
+    pub(crate) fn links_left(&self, links: u32) {
+        self.leaving_links.set(self.leaving_links.get().saturating_sub(links));
+    }
+
+    /// The buf with the dinode, if it is cached here.
+    pub fn block(&self) -> Option<BufRef> {
+        self.block.borrow().clone()
+    }
+
+    /// Caches the buf with the dinode. It is pinned as long as the inode is in memory.
+    pub fn set_block(&self, block: BufRef) {
+        *self.block.borrow_mut() = Some(block);
+    }
+}

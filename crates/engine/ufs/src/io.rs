@@ -1,0 +1,198 @@
+//! Reading and writing the contents of files.
+
+use crate::{Inode, Layout, Mapped, Ufs, attr};
+use bytes::Bytes;
+use ordo_buf::{CallKind, Fields, Key, Op, Role, Want};
+use ordo_disk::DiskOff;
+use ordo_ondisk::{FragNo, Lbn};
+use ordo_vfs::{Caller, Kind, Refusal, Result, Segments};
+use std::rc::Rc;
+
+/// The contents of a hole.
+static ZEROES: [u8; 65536] = [0; 65536];
+
+impl<L: Layout> Ufs<L> {
+    /// Up to `len` bytes from `offset`.
+    pub(crate) async fn read_file(&self, inode: &Rc<Inode>, offset: u64, len: u32) -> Result<Segments> {
+        match inode.kind() {
+            Some(Kind::Regular) => {}
+            Some(Kind::Directory) => return Err(Refusal::IsDirectory.into()),
+            _ => return Err(Refusal::Invalid.into()),
+        }
+        let segments = {
+            let _shared = inode.lock.read().await;
+            self.read_locked(inode, offset, len).await?
+        };
+        self.accessed(inode).await?;
+        Ok(segments)
+    }
+
+    /// The same, under the inode's lock.
+    pub(crate) async fn read_locked(&self, inode: &Inode, offset: u64, len: u32) -> Result<Segments> {
+        let geometry = self.layout.geometry();
+        let end = inode.size().min(offset.saturating_add(u64::from(len)));
+        if offset >= end {
+            return Ok(Segments::new());
+        }
+        let (first, last) = (geometry.lblkno(offset), geometry.lblkno(end - 1));
+        self.prefetch(inode, first, last).await?;
+        let mut segments = Segments::with_capacity((last - first + 1) as usize);
+        let mut at = offset;
+        for lbn in first..=last {
+            let from = geometry.blkoff(at) as usize;
+            let take = (geometry.bsize as usize - from).min((end - at) as usize);
+            match self.layout.block(inode, Lbn(lbn as i64)).await? {
+                None => segments.push(Bytes::from_static(&ZEROES[..take])),
+                Some(block) => {
+                    let stored = Bytes::from_owner(Shared(block.image()));
+                    let here = stored.len().saturating_sub(from).min(take);
+                    segments.push(stored.slice(from.min(stored.len())..from.min(stored.len()) + here));
+                    if here < take {
+                        segments.push(Bytes::from_static(&ZEROES[..take - here]));
+                    }
+                }
+            }
+            at += take as u64;
+        }
+        Ok(segments)
+    }
+
+    /// Prefetches blocks `first..=last`, and for a sequential reader the blocks behind them, as runs that the queue can
+    /// merge.
+    async fn prefetch(&self, inode: &Inode, first: u64, last: u64) -> Result<()> {
+        let geometry = self.layout.geometry();
+        let (expected, ahead) = inode.read_cursor.get();
+        let sequential = first == expected || first + 1 == expected;
+        let window = self.options.read_ahead / u64::from(geometry.bsize);
+        let mut end = last + 1;
+        // The next window is started when half of this one is used, so that a reader seldom waits for the disk.
+        if sequential && ahead < end + window / 2 {
+            end = (end + window).min(geometry.lblkno(inode.size() - 1) + 1);
+        }
+        inode.read_cursor.set((last + 1, if sequential { end.max(ahead) } else { end }));
+        let mut lbn = first;
+        while lbn < end {
+            if self.cache().find(Key::File(inode.ino(), Lbn(lbn as i64))).is_some() {
+                lbn += 1;
+                continue;
+            }
+            match self.layout.map(inode, Lbn(lbn as i64), end - lbn).await? {
+                Mapped::Hole { blocks } => lbn += blocks.max(1),
+                Mapped::Stored { at, blocks } => {
+                    for i in 0..blocks {
+                        self.start_read(inode, lbn + i, FragNo(at.0 + i * u64::from(geometry.frag)), Role::Data);
+                    }
+                    lbn += blocks.max(1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn start_read(&self, inode: &Inode, lbn: u64, at: FragNo, role: Role) {
+        let geometry = self.layout.geometry();
+        let len = geometry.blksize(inode.size(), lbn) as usize;
+        if len > 0 {
+            let key = Key::File(inode.ino(), Lbn(lbn as i64));
+            self.cache().read_ahead(Want { key, role, addr: DiskOff(geometry.byte(at).0), len });
+        }
+    }
+
+    /// Prefetches the next blocks of a directory that is read sequentially.
+    pub(crate) fn read_ahead_dir(&self, dir: &Inode, offset: u64, size: u64) {
+        let geometry = self.layout.geometry();
+        if geometry.blkoff(offset) != 0 {
+            return;
+        }
+        // Direct blocks only, whose addresses are at hand. A larger directory's blocks are mostly contiguous.
+        let dinode = dir.dinode();
+        let (from, to) = (geometry.lblkno(offset), geometry.lblkno(size.saturating_sub(1)));
+        for lbn in from..=to.min(from + 8).min(ordo_ondisk::NDADDR as u64 - 1) {
+            let at = dinode.db[lbn as usize];
+            let frags = geometry.blkfrags(size, lbn);
+            if !at.is_hole() && geometry.is_data_range(at, frags) {
+                self.start_read(dir, lbn, at, Role::Directory);
+            }
+        }
+    }
+
+    /// Writes `data` at `offset`; fewer bytes only if space ran out.
+    pub(crate) async fn write_file(&self, who: &Caller, inode: &Rc<Inode>, offset: u64, data: &[u8]) -> Result<u32> {
+        if inode.kind() != Some(Kind::Regular) {
+            return Err(if inode.is_dir() { Refusal::IsDirectory } else { Refusal::Invalid }.into());
+        }
+        attr::may_change(inode)?;
+        if inode.dinode().flags & attr::flags::APPEND != 0 && offset != inode.size() {
+            return Err(Refusal::NotPermitted.into());
+        }
+        let limit = self.layout.geometry().maxfilesize;
+        if offset >= limit && !data.is_empty() {
+            return Err(Refusal::TooBig.into());
+        }
+        let data = &data[..data.len().min((limit - offset.min(limit)) as usize)];
+        self.call_with_room(CallKind::Write, async |op| {
+            let _alone = inode.lock.write().await;
+            let (done, outcome) = self.write_blocks(op, who, inode, offset, data).await;
+            if done == 0 && !data.is_empty() {
+                outcome?;
+            }
+            let now = self.now();
+            attr::set_times(&mut inode.dinode_mut(), None, Some(now), Some(now));
+            self.changed(op, inode, Fields::Times).await?;
+            Ok(done as u32)
+        })
+        .await
+    }
+
+    async fn write_blocks(
+        &self,
+        op: Op,
+        who: &Caller,
+        inode: &Rc<Inode>,
+        offset: u64,
+        data: &[u8],
+    ) -> (usize, Result<()>) {
+        let geometry = self.layout.geometry();
+        let bsize = geometry.bsize as usize;
+        let mut done = 0;
+        while done < data.len() {
+            let at = offset + done as u64;
+            let (lbn, from) = (geometry.lblkno(at), geometry.blkoff(at) as usize);
+            let take = (bsize - from).min(data.len() - done);
+            let piece = &data[done..done + take];
+            let mut fill = |block: &mut [u8]| block[from..from + take].copy_from_slice(piece);
+            match self.layout.write_block(op, who, inode, Lbn(lbn as i64), from, from + take, &mut fill).await {
+                Ok(_) => done += take,
+                Err(error) => return (done, Err(error)),
+            }
+            if from + take == bsize {
+                self.cluster_full(op, inode, lbn).await;
+            }
+        }
+        (done, Ok(()))
+    }
+
+    /// A sequential writer has filled a cluster: it is written now, as one request, instead of with the next sweep.
+    async fn cluster_full(&self, op: Op, inode: &Inode, lbn: u64) {
+        let geometry = self.layout.geometry();
+        let maxcontig = u64::from(geometry.maxcontig.max(self.options.cluster / geometry.bsize).max(1));
+        if self.options.cluster == 0 || !(lbn + 1).is_multiple_of(maxcontig) {
+            return;
+        }
+        let (from, to) = (Lbn((lbn + 1 - maxcontig) as i64), Lbn(lbn as i64 + 1));
+        let run = self.cache().dirty_run(inode.ino(), from, to);
+        if run.len() as u64 == maxcontig {
+            self.layout.gather_cluster(op, inode, from, to).await;
+            self.cache().write_soon(&self.cache().dirty_run(inode.ino(), from, to));
+        }
+    }
+}
+
+/// An image that a reader shares with the cache.
+struct Shared(ordo_disk::Image);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0[..]
+    }
+}

@@ -1,0 +1,142 @@
+//! The interface of a layout, which decides where things are placed.
+
+use crate::Inode;
+use ordo_buf::{BufRef, Cache, Freed, Op};
+use ordo_ondisk::{Geometry, Ino, Lbn};
+use ordo_vfs::{Caller, Kind, Result, StatFs};
+use std::rc::Rc;
+
+/// A newly allocated inode, before its dinode is written.
+pub struct NewInode {
+    /// Its number.
+    pub ino: Ino,
+    /// Generation: never the one that this number had before.
+    pub generation: u32,
+    /// The buf of the cylinder group whose map gave it.
+    pub cg: BufRef,
+}
+
+/// A run of a file's blocks as they lie on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mapped {
+    /// `blocks` blocks that are not stored, the first included.
+    Hole {
+        /// How many, at least one.
+        blocks: u64,
+    },
+    /// `blocks` blocks that lie one after the other from fragment `at` on.
+    Stored {
+        /// The first block's address.
+        at: ordo_ondisk::FragNo,
+        /// How many, at least one.
+        blocks: u64,
+    },
+}
+
+/// Puts bytes into a block; gets the whole block.
+pub type Fill<'a> = &'a mut dyn FnMut(&mut [u8]);
+
+/// Where things are placed. Every method that changes the volume performs its steps in the order of rule S0 and awaits
+/// the scheme after each. A method that fails for lack of space has changed nothing (V1).
+///
+/// The caller holds the inode's lock: exclusively if something changes.
+#[allow(async_fn_in_trait)]
+pub trait Layout: 'static {
+    /// The buffer cache.
+    fn cache(&self) -> &Rc<Cache>;
+
+    /// Sizes and addresses, fixed for the life of the mount.
+    fn geometry(&self) -> &Geometry;
+
+    /// Reads the dinode of an allocated inode from the disk. Checked: number in range, kind known, size within the
+    /// format, check-hash where the volume has them.
+    ///
+    /// # Errors
+    /// `Stale` for a free inode; `Corrupt`; `Io`.
+    async fn load(&self, ino: Ino) -> Result<Inode>;
+
+    /// Puts the dinode into its block's buf, with its check-hash, and makes the buf dirty. No step: the caller reports
+    /// it.
+    ///
+    /// # Errors
+    /// `Io` when the block must be read again and cannot.
+    async fn store(&self, inode: &Inode) -> Result<BufRef>;
+
+    /// The buf that holds the dinode, as it was stored last.
+    ///
+    /// # Errors
+    /// `Io` when the block must be read again and cannot.
+    async fn block_of(&self, inode: &Inode) -> Result<BufRef>;
+
+    /// Allocates an inode near `parent` (a directory goes to a group of its own choice). Changes the maps only; the
+    /// caller initialises, stores and reports the dinode (`InodeAllocated`).
+    ///
+    /// # Errors
+    /// `NoInodes`.
+    async fn alloc_inode(&self, op: Op, parent: &Inode, kind: Kind) -> Result<NewInode>;
+
+    /// Undoes [`Layout::alloc_inode`] for an inode that was never stored: cleanup after an error.
+    async fn unalloc_inode(&self, new: NewInode, kind: Kind);
+
+    /// How `count` blocks of a file from `lbn` on are stored: the first run of them.
+    async fn map(&self, inode: &Inode, lbn: Lbn, count: u64) -> Result<Mapped>;
+
+    /// Block `lbn` of a file, `None` for a hole.
+    async fn block(&self, inode: &Inode, lbn: Lbn) -> Result<Option<BufRef>>;
+
+    /// Writes bytes `from..to` (offsets in block `lbn`) with `fill`, which gets the whole block: old contents where it
+    /// was stored, zeroes where it was not. Allocates, extends or moves fragments as needed, and grows the file's size
+    /// to the end of what is written. If the file grows past its last block and that is a fragment, the block becomes
+    /// whole. Steps: `BlockReady` for each new block, indirect ones included, before its pointer is set;
+    /// `BlockAllocated` after; `DataWritten` for an existing block; `InodeChanged` for the size.
+    ///
+    /// # Errors
+    /// `NoSpace`, `TooBig`, `Io`, `Corrupt`.
+    async fn write_block(
+        &self,
+        op: Op,
+        who: &Caller,
+        inode: &Inode,
+        lbn: Lbn,
+        from: usize,
+        to: usize,
+        fill: Fill<'_>,
+    ) -> Result<BufRef>;
+
+    /// Sets the size of a file or directory. Truncating frees the blocks beyond, from the end in bounded steps, and
+    /// zeroes the rest of the last block; growing leaves a hole, but stores the last byte's block (the format requires
+    /// it).
+    async fn truncate(&self, op: Op, who: &Caller, inode: &Inode, size: u64) -> Result<()>;
+
+    /// Frees whole blocks `from..to` of a file, which then read as zeroes. The size stays.
+    async fn punch(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn) -> Result<()>;
+
+    /// Dirty blocks `from..to` of a file are about to be written as one cluster: moves them to contiguous places, if
+    /// that is better and there are any. Failing to is not an error.
+    async fn gather_cluster(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn);
+
+    /// The extended-attribute area, without the zeroes behind its last record. Empty where the format has none.
+    async fn attributes(&self, inode: &Inode) -> Result<Vec<u8>>;
+
+    /// Replaces the extended-attribute area; frees it when `area` is empty.
+    ///
+    /// # Errors
+    /// `NotSupported` where the format has none; `AttributeTooBig`; `NoSpace`.
+    async fn set_attributes(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8]) -> Result<()>;
+
+    /// Frees an inode without names and users: clears pointers and mode, with the steps `BlocksReleased` (several for a
+    /// big file, from the end) and `InodeReleased`; redeems ripe tickets.
+    async fn release(&self, op: Op, inode: &Inode) -> Result<()>;
+
+    /// Frees in the maps what a ticket named: blocks, or an inode. (A layout does not handle `DropLink`.)
+    async fn free(&self, freed: Freed) -> Result<()>;
+
+    /// The space of the volume, outstanding tickets included.
+    fn statfs(&self) -> StatFs;
+
+    /// Puts what the volume keeps only in memory (summary, totals) into bufs, so that a sync writes it.
+    async fn gather(&self) -> Result<()>;
+
+    /// The last call, when everything is durable. Marks the volume clean, unless it failed.
+    async fn unmount(&self) -> Result<()>;
+}

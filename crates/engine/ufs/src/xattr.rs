@@ -1,0 +1,222 @@
+//! Extended attributes: Linux's names on one side, the namespaces of the volume on the other.
+//!
+//! | Linux | volume |
+//! | --- | --- |
+//! | `user.NAME` | user namespace, `NAME` |
+//! | `system.posix_acl_access`, `system.posix_acl_default` | system namespace, `posix1e.acl_access`, `posix1e.acl_default` |
+//! | `trusted.freebsd.system.NAME` | system namespace, `NAME` |
+
+use crate::{Inode, Layout, Ufs, attr};
+use bytes::Bytes;
+use ordo_buf::{CallKind, Fields, Op};
+use ordo_ondisk::acl::{ACCESS, Acl, DEFAULT};
+use ordo_ondisk::extattr::{self, MAX_NAME, Namespace};
+use ordo_ondisk::{Dialect, Format};
+use ordo_vfs::{Caller, Error, Kind, Refusal, Result, XattrMode};
+use std::rc::Rc;
+
+const USER: &[u8] = b"user.";
+const SYSTEM: &[u8] = b"trusted.freebsd.system.";
+
+/// An attribute as the volume names it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Id<'a> {
+    space: Namespace,
+    name: &'a [u8],
+}
+
+impl<'a> Id<'a> {
+    fn of_linux(name: &'a [u8]) -> Result<Id<'a>> {
+        let id = match name {
+            b"system.posix_acl_access" => Id { space: Namespace::SYSTEM, name: ACCESS },
+            b"system.posix_acl_default" => Id { space: Namespace::SYSTEM, name: DEFAULT },
+            _ => match (name.strip_prefix(USER), name.strip_prefix(SYSTEM)) {
+                (Some(name), _) => Id { space: Namespace::USER, name },
+                (_, Some(name)) => Id { space: Namespace::SYSTEM, name },
+                _ => return Err(Refusal::NotSupported.into()),
+            },
+        };
+        match id.name.len() {
+            0 => Err(Refusal::Invalid.into()),
+            1..=MAX_NAME => Ok(id),
+            _ => Err(Refusal::Range.into()),
+        }
+    }
+
+    fn linux_name(space: Namespace, name: &[u8]) -> Vec<u8> {
+        match (space, name) {
+            (Namespace::SYSTEM, ACCESS) => b"system.posix_acl_access".to_vec(),
+            (Namespace::SYSTEM, DEFAULT) => b"system.posix_acl_default".to_vec(),
+            (Namespace::USER, name) => [USER, name].concat(),
+            (_, name) => [SYSTEM, name].concat(),
+        }
+    }
+
+    fn is_acl(&self) -> bool {
+        self.space == Namespace::SYSTEM && (self.name == ACCESS || self.name == DEFAULT)
+    }
+}
+
+impl<L: Layout> Ufs<L> {
+    /// The value of an attribute.
+    pub(crate) async fn attribute(&self, inode: &Rc<Inode>, name: &[u8]) -> Result<Bytes> {
+        let id = Id::of_linux(name)?;
+        if self.layout.geometry().format == Format::Ufs1 {
+            return Err(Refusal::NotSupported.into());
+        }
+        let value = {
+            let _shared = inode.lock.read().await;
+            self.stored(inode, id).await?.ok_or(Refusal::NoAttribute)?
+        };
+        if !id.is_acl() {
+            return Ok(value.into());
+        }
+        let mut list = Acl::decode(&value, self.layout.geometry().endian).map_err(|error| damaged(inode, error))?;
+        if id.name == ACCESS {
+            list.set_mode_bits(inode.dinode().mode);
+        }
+        Ok(list.to_linux().into())
+    }
+
+    /// UFS1 has no place for attributes. NetBSD's UFS2 has, but its own fsck may mishandle them there.
+    fn may_set_attributes(&self) -> Result<()> {
+        let g = self.layout.geometry();
+        if g.format == Format::Ufs1 || g.dialect != Dialect::FreeBsd {
+            return Err(Refusal::NotSupported.into());
+        }
+        Ok(())
+    }
+
+    async fn stored(&self, inode: &Inode, id: Id<'_>) -> Result<Option<Vec<u8>>> {
+        if inode.dinode().extsize == 0 {
+            return Ok(None);
+        }
+        let area = self.layout.attributes(inode).await?;
+        let found = extattr::find(&area, self.layout.geometry().endian, inode.ino(), id.space, id.name);
+        Ok(found.map_err(Error::corrupt)?.map(|attribute| attribute.value.to_vec()))
+    }
+
+    /// The names of all attributes.
+    pub(crate) async fn attribute_names(&self, inode: &Rc<Inode>) -> Result<Vec<Vec<u8>>> {
+        if inode.dinode().extsize == 0 {
+            return Ok(Vec::new());
+        }
+        let _shared = inode.lock.read().await;
+        let area = self.layout.attributes(inode).await?;
+        extattr::attributes(&area, self.layout.geometry().endian, inode.ino())
+            .map(|found| found.map(|a| Id::linux_name(a.namespace, a.name)).map_err(Error::corrupt))
+            .collect()
+    }
+
+    /// Sets an attribute, or removes it (`value` is `None`).
+    pub(crate) async fn set_attribute(
+        &self,
+        who: &Caller,
+        inode: &Rc<Inode>,
+        name: &[u8],
+        value: Option<&[u8]>,
+        mode: XattrMode,
+    ) -> Result<()> {
+        let id = Id::of_linux(name)?;
+        self.may_set_attributes()?;
+        attr::may_change(inode)?;
+        if inode.dinode().flags & attr::flags::APPEND != 0 {
+            return Err(Refusal::NotPermitted.into());
+        }
+        if inode.kind().is_some_and(Kind::is_device) {
+            return Err(Refusal::NotPermitted.into());
+        }
+        self.call_with_room(CallKind::SetXattr, async |op| {
+            let _alone = inode.lock.write().await;
+            if id.is_acl() {
+                return self.set_acl(op, who, inode, id, value).await;
+            }
+            self.replace_stored(op, who, inode, id, value, mode).await
+        })
+        .await
+    }
+
+    async fn set_acl(&self, op: Op, who: &Caller, inode: &Rc<Inode>, id: Id<'_>, list: Option<&[u8]>) -> Result<()> {
+        if id.name == DEFAULT && !inode.is_dir() {
+            return if list.is_some() { Err(Refusal::Denied.into()) } else { Ok(()) };
+        }
+        let list = list.map(|list| Acl::from_linux(list).ok_or(Refusal::Invalid)).transpose()?;
+        if let (Some(list), ACCESS) = (&list, id.name) {
+            let mut dinode = inode.dinode_mut();
+            dinode.mode = dinode.mode & !0o777 | list.mode_bits();
+        }
+        // What the mode already expresses need not be stored.
+        let stored = list.filter(|list| id.name == DEFAULT || !list.is_minimal());
+        let value = stored.map(|list| list.encode(self.layout.geometry().endian));
+        match self.replace_stored(op, who, inode, id, value.as_ref().map(|v| &v[..]), XattrMode::Set).await {
+            Err(Error::Refused(Refusal::NoAttribute)) => self.changed_attributes(op, inode).await,
+            outcome => outcome,
+        }
+    }
+
+    async fn replace_stored(
+        &self,
+        op: Op,
+        who: &Caller,
+        inode: &Rc<Inode>,
+        id: Id<'_>,
+        value: Option<&[u8]>,
+        mode: XattrMode,
+    ) -> Result<()> {
+        let there = self.stored(inode, id).await?.is_some();
+        match (there, value.is_some(), mode) {
+            (true, true, XattrMode::Create) => return Err(Refusal::Exists.into()),
+            (false, true, XattrMode::Replace) | (false, false, _) => return Err(Refusal::NoAttribute.into()),
+            _ => {}
+        }
+        let old = self.layout.attributes(inode).await?;
+        let new = extattr::with(&old, self.layout.geometry(), inode.ino(), id.space, id.name, value)
+            .map_err(Error::corrupt)?
+            .ok_or(Refusal::AttributeTooBig)?;
+        self.layout.set_attributes(op, who, inode, &new).await?;
+        self.changed_attributes(op, inode).await
+    }
+
+    async fn changed_attributes(&self, op: Op, inode: &Inode) -> Result<()> {
+        attr::set_times(&mut inode.dinode_mut(), None, None, Some(self.now()));
+        self.changed(op, inode, Fields::Mode).await.map(drop)
+    }
+
+    /// The default list of a directory.
+    pub(crate) async fn default_acl(&self, dir: &Inode) -> Result<Option<Acl>> {
+        let id = Id { space: Namespace::SYSTEM, name: DEFAULT };
+        match self.stored(dir, id).await? {
+            None => Ok(None),
+            Some(value) => {
+                let list = Acl::decode(&value, self.layout.geometry().endian).map_err(|error| damaged(dir, error))?;
+                Ok(Some(list))
+            }
+        }
+    }
+
+    /// Gives a new inode what the default list of its directory grants: a list of its own if its mode cannot express
+    /// it, and for a directory the default list, too. (POSIX.1e draft 17, section 23.1.6: the umask plays no part.)
+    pub(crate) async fn inherit_acl(&self, op: Op, who: &Caller, inode: &Inode, default: &Acl) -> Result<()> {
+        let g = self.layout.geometry();
+        let mut own = default.clone();
+        own.set_mode_bits(inode.dinode().mode);
+        let mut area = Vec::new();
+        for (name, list) in
+            [(ACCESS, (!own.is_minimal()).then_some(&own)), (DEFAULT, inode.is_dir().then_some(default))]
+        {
+            let Some(list) = list else { continue };
+            let value = list.encode(g.endian);
+            area = extattr::with(&area, g, inode.ino(), Namespace::SYSTEM, name, Some(&value))
+                .map_err(Error::corrupt)?
+                .ok_or(Refusal::AttributeTooBig)?;
+        }
+        if area.is_empty() {
+            return Ok(());
+        }
+        self.layout.set_attributes(op, who, inode, &area).await
+    }
+}
+
+fn damaged(inode: &Inode, what: impl std::fmt::Display) -> Error {
+    Error::corrupt(format!("extended attributes of inode {}: {what}", inode.ino().0))
+}

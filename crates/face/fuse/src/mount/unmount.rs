@@ -1,0 +1,91 @@
+//! Unmounting, and waiting until the server has closed the image.
+
+use super::lease::{LastWrites, Waiter};
+use super::{By, MountError, Place, helper, our_mount, table};
+use ordo_rt::Rt;
+use rustix::io::Errno;
+use rustix::mount::UnmountFlags;
+use std::path::Path;
+use std::time::Duration;
+
+/// How a mount ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unmounted {
+    /// The server has written everything and closed the image.
+    Finished,
+    /// The server has closed the image, but could not write everything, for this reason.
+    Failed(String),
+    /// The server died before it had closed the image. What it had not written is lost.
+    Died,
+    /// The mount is gone here, but the file system is still mounted or in use elsewhere; its server continues.
+    StillUsed,
+    /// The mount is gone; its server is not visible from here, and may still write.
+    Unseen,
+}
+
+/// Unmounts `dir`, and waits until its server has closed the image. `lazily`: even if it is in use, and without the
+/// wait.
+///
+/// # Errors
+/// [`MountError`]; the mount is unchanged then.
+pub fn unmount(dir: &Path, lazily: bool) -> Result<Unmounted, MountError> {
+    let mounted = our_mount(dir)?;
+    let dir = &mounted.dir;
+    // Before the unmount: afterwards the kernel may reuse the number at once.
+    let waiter = Waiter::find(&mounted.device);
+    let dead = waiter.is_none() && is_dead(dir);
+    patiently(dir, By::now(), lazily)?;
+    let elsewhere = table::mounts().map_err(MountError::Table)?.iter().any(|other| other.device == mounted.device);
+    match waiter {
+        _ if elsewhere || lazily => Ok(Unmounted::StillUsed),
+        Some(waiter) => Ok(match waiter.wait() {
+            LastWrites::Done => Unmounted::Finished,
+            LastWrites::Failed(why) => Unmounted::Failed(why),
+            LastWrites::Unknown => Unmounted::Died,
+        }),
+        None if dead => Ok(Unmounted::Died),
+        None => Ok(Unmounted::Unseen),
+    }
+}
+
+/// Retries for half a second while the mount is in use: a process that is being spawned holds a copy of each file of
+/// its parent until it has called exec, which takes a while on a busy machine, and the parent cannot detect it.
+fn patiently(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {
+    let (rt, mut tries) = (Rt::real_time(), 0..25);
+    loop {
+        match once(dir, by, lazily) {
+            Err(MountError::InUse(_)) if tries.next().is_some() => rt.block_on(rt.sleep(Duration::from_millis(20))),
+            outcome => return outcome,
+        }
+    }
+}
+
+/// The kernel answers for a server that is gone. Must not be called if there is a server: it may hang.
+fn is_dead(dir: &Path) -> bool {
+    matches!(rustix::fs::statfs(dir), Err(Errno::NOTCONN | Errno::CONNABORTED))
+}
+
+fn once(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {
+    let flags = if lazily { UnmountFlags::DETACH } else { UnmountFlags::empty() };
+    match by {
+        By::Helper => helper::unmount(dir, lazily),
+        By::Root => rustix::mount::unmount(dir, flags | UnmountFlags::NOFOLLOW).map_err(|errno| match errno {
+            Errno::BUSY => MountError::InUse(dir.into()),
+            Errno::INVAL => MountError::NotMounted(dir.into()),
+            Errno::PERM => MountError::Permission(dir.into()),
+            errno => MountError::System { doing: "unmounting", path: dir.into(), errno },
+        }),
+    }
+}
+
+/// Ends the server's own mount, if it still exists: at once if it is not in use, otherwise for every new user.
+pub(crate) fn detach(place: &Place) {
+    let here = table::mounted_at(&place.dir).ok().flatten().map(|mounted| mounted.device);
+    if here.is_none() || here != place.device {
+        return;
+    }
+    if let Err(MountError::InUse(_)) = once(&place.dir, place.by, false) {
+        // If this fails too, the mount stays; the second signal ends the service.
+        let _ = once(&place.dir, place.by, true);
+    }
+}

@@ -1,0 +1,302 @@
+//! The server: receives requests, calls a [`ordo_vfs::FileSystem`], sends replies.
+//!
+//! S1. A request whose blocks are cached is answered before the next one is read, in one poll and without a task. A
+//!     request that must wait becomes a task of its own, so it does not delay others.
+//! S2. Every request that the kernel waits for gets exactly one reply, in any order.
+//! S3. [`serve`] returns only when no call is in progress and every lookup was returned: the volume may be closed.
+
+mod attributes;
+mod dispatch;
+mod init;
+mod ioctl;
+mod lookups;
+mod signals;
+mod xattr;
+
+use crate::first::{First, first};
+use crate::mount::{Lease, Session};
+use crate::proto::reply::{Reply, Show};
+use crate::proto::request::Head;
+use crate::transport::{DevFuse, Gone, Message, NoUring, Transport, TransportChoice, Uring};
+use init::Agreed;
+use lookups::Lookups;
+use ordo_rt::Rt;
+use ordo_rt::sync::Notify;
+use ordo_vfs::FileSystem;
+use rustix::io::Errno;
+use signals::Signals;
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Waker};
+
+/// Requests that are answered in a row before other tasks run.
+const BATCH: usize = 32;
+
+/// The name of an extended attribute of a mount's root that is not stored in any file: its value is the server's report
+/// on the volume. It is not listed.
+pub const STATUS: &str = "user.ordofs.status";
+
+/// The server's report on its volume.
+#[derive(Debug, Clone)]
+pub struct Status {
+    /// The report.
+    pub text: String,
+    /// It will change: on a volume without attributes, ENOSYS must wait until then, because the kernel never queries
+    /// again.
+    pub busy: bool,
+}
+
+/// How a mounted volume is presented and served.
+pub struct ServeOptions {
+    /// The transport to the kernel.
+    pub transport: TransportChoice,
+    /// The kernel caches written data and sends it later, in larger pieces. Speeds up small writes, slows sequential
+    /// ones.
+    pub writeback: bool,
+    /// The volume has extended attributes. Without them every request about them is answered with ENOSYS once.
+    pub xattrs: bool,
+    /// The volume has POSIX ACLs, and the kernel must enforce them. Needs `xattrs`.
+    pub acls: bool,
+    /// Shows every file as this user's.
+    pub uid: Option<u32>,
+    /// Shows every file as this group's.
+    pub gid: Option<u32>,
+    /// Permission bits that are masked.
+    pub umask: u16,
+    /// SIGTERM and SIGINT unmount; a second one ends the service at once.
+    pub signals: bool,
+    /// Called once, when the mount is usable: the kernel has the reply to its first request.
+    pub ready: Option<Box<dyn FnOnce()>>,
+    /// The value of the attribute [`crate::STATUS`] of the root: the state of the mounted volume.
+    pub status: Option<Box<dyn Fn() -> Status>>,
+    /// Called for every error of disk or image, of which the caller of the file system sees only an errno.
+    pub complain: Box<dyn Fn(&ordo_vfs::Error)>,
+}
+
+impl Default for ServeOptions {
+    fn default() -> ServeOptions {
+        ServeOptions {
+            transport: TransportChoice::Classic,
+            writeback: false,
+            xattrs: true,
+            acls: false,
+            uid: None,
+            gid: None,
+            umask: 0,
+            signals: false,
+            ready: None,
+            status: None,
+            complain: Box::new(|_| ()),
+        }
+    }
+}
+
+/// Why the service ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The file system was unmounted, or its connection aborted.
+    Unmounted,
+    /// A second signal came while the mount was still in use. Its users get errors from now on.
+    Signalled,
+    /// The device failed.
+    Failed(Gone),
+}
+
+/// The end of a service.
+#[derive(Debug)]
+#[must_use = "close the volume first, then end the lease"]
+pub struct Ended {
+    /// Why it ended.
+    pub reason: Reason,
+    /// To be ended when the image is closed: `umount` waits for it, and prints its report.
+    pub lease: Option<Lease>,
+}
+
+/// Why the service cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The device cannot be set up.
+    #[error("the FUSE device cannot be used: {0}")]
+    Device(rustix::io::Errno),
+    /// The chosen transport is not available.
+    #[error(transparent)]
+    NoUring(#[from] NoUring),
+    /// Signals cannot be watched.
+    #[error("signals cannot be watched: {0}")]
+    Signals(std::io::Error),
+}
+
+/// Serves `fs` at the mount of `session` until it is unmounted.
+///
+/// # Errors
+/// [`ServeError`] when it cannot start. A later failure is in [`Ended::reason`].
+pub async fn serve<F: FileSystem + 'static>(
+    rt: &Rt,
+    fs: Rc<F>,
+    session: Session,
+    opts: ServeOptions,
+) -> Result<Ended, ServeError> {
+    let signals = opts.signals.then(|| Signals::watch(rt, session.place())).transpose().map_err(ServeError::Signals)?;
+    // Dropped after the device was closed: a mount that still exists (the service failed, or the connection was
+    // aborted) would answer everything with ENOTCONN.
+    let (fd, _mounted, lease) = session.into_parts();
+    let device = DevFuse::new(rt, fd).map_err(ServeError::Device)?;
+    let reason = match opts.transport {
+        TransportChoice::Classic => serve_on(rt, fs, device, opts, signals).await,
+        TransportChoice::Uring => serve_on(rt, fs, Uring::new(rt, device)?, opts, signals).await,
+    };
+    Ok(Ended { reason, lease })
+}
+
+async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
+    rt: &Rt,
+    fs: Rc<F>,
+    transport: T,
+    mut opts: ServeOptions,
+    signals: Option<Signals>,
+) -> Reason {
+    let show = Show::new(fs.root()).with(opts.uid, opts.gid, opts.umask);
+    let mut ready = Some(opts.ready.take().unwrap_or_else(|| Box::new(|| ())));
+    let server = Rc::new(Server {
+        fs,
+        transport,
+        show,
+        opts,
+        stage: Cell::new(Stage::Starting),
+        lookups: RefCell::default(),
+        setattrs: Cell::new(0),
+        under_way: Cell::new(0),
+        finished: Notify::new(),
+    });
+    let reason = loop {
+        match server.drain(rt) {
+            Err(Gone::Unmounted) => break Reason::Unmounted,
+            Err(gone) => break Reason::Failed(gone),
+            Ok(Drained::More) => rt.yield_now().await,
+            Ok(Drained::All) => {
+                match server.stage.get() {
+                    Stage::Starting => {}
+                    Stage::Serving(_) => {
+                        if let Some(ready) = ready.take() {
+                            if let Err(gone) = server.transport.begin() {
+                                break Reason::Failed(gone);
+                            }
+                            ready();
+                        }
+                    }
+                    Stage::Refused(errno) => break Reason::Failed(Gone::Failed(errno)),
+                }
+                match &signals {
+                    None => server.transport.ready().await,
+                    Some(signals) => match first(server.transport.ready(), signals.end()).await {
+                        First::Left(()) => {}
+                        First::Right(()) => break Reason::Signalled,
+                    },
+                }
+            }
+        }
+    };
+    server.settle().await;
+    reason
+}
+
+/// The state of [`serve`], shared by the requests in progress.
+struct Server<F, T> {
+    fs: Rc<F>,
+    transport: T,
+    show: Show,
+    opts: ServeOptions,
+    stage: Cell<Stage>,
+    lookups: RefCell<Lookups>,
+    /// SETATTR requests so far.
+    setattrs: Cell<u64>,
+    /// Requests that became tasks and are not finished.
+    under_way: Cell<usize>,
+    /// Notified when `under_way` becomes zero.
+    finished: Notify,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    /// INIT has not come.
+    Starting,
+    /// INIT was answered.
+    Serving(Agreed),
+    /// INIT was refused; nothing more will come.
+    Refused(Errno),
+}
+
+enum Drained {
+    /// No more requests are waiting.
+    All,
+    /// Other tasks must run before the rest is read.
+    More,
+}
+
+impl<F: FileSystem + 'static, T: Transport + 'static> Server<F, T> {
+    fn drain(self: &Rc<Self>, rt: &Rt) -> Result<Drained, Gone> {
+        for _ in 0..BATCH {
+            match self.transport.receive()? {
+                Some(message) => self.begin(rt, message),
+                None => return Ok(Drained::All),
+            }
+        }
+        Ok(Drained::More)
+    }
+
+    fn begin(self: &Rc<Self>, rt: &Rt, message: Message) {
+        let server = self.clone();
+        let mut handled: Pin<Box<dyn Future<Output = ()>>> = Box::pin(async move { server.handle(message).await });
+        // The spawned task polls again at once, so a wake of this first poll cannot be missed.
+        if handled.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+            return;
+        }
+        self.under_way.set(self.under_way.get() + 1);
+        let server = self.clone();
+        rt.spawn(async move {
+            handled.await;
+            server.under_way.set(server.under_way.get() - 1);
+            if server.under_way.get() == 0 {
+                server.finished.notify_all();
+            }
+        });
+    }
+
+    async fn handle(&self, message: Message) {
+        // Shorter than a header: no reply is possible.
+        let Some((head, args)) = Head::read(message.bytes()) else { return };
+        let answer = self.answer(&head, args).await;
+        drop(message);
+        if self.transport.reply(head.unique, &answer) {
+            return;
+        }
+        match answer {
+            Ok(Reply::Entry(node, _)) => self.give_back(node),
+            Ok(Reply::Listing(nodes, _)) => nodes.into_iter().for_each(|node| self.give_back(node)),
+            _ => {}
+        }
+    }
+
+    /// The kernel did not accept the reply that granted a lookup of `node`.
+    fn give_back(&self, node: ordo_vfs::NodeId) {
+        let taken = self.lookups.borrow_mut().take_back(node, 1);
+        if taken > 0 {
+            self.fs.forget(node, taken);
+        }
+    }
+
+    /// Waits for the calls in progress, and returns every lookup.
+    async fn settle(&self) {
+        while self.under_way.get() > 0 {
+            self.finished.notified().await;
+        }
+        let left = self.lookups.borrow_mut().drain();
+        left.into_iter().for_each(|(node, lookups)| self.fs.forget(node, lookups));
+    }
+}
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

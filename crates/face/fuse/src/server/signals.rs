@@ -1,0 +1,56 @@
+//! SIGTERM and SIGINT: unmount, so that the kernel writes back and the volume is closed clean.
+//!
+//! The first signal unmounts; if the mount is in use, it is detached, and the service continues until its last user has
+//! finished. The second one ends the service at once. Both arrive as bytes through a socket, so that the loop which
+//! waits for the kernel also waits for them.
+
+use crate::mount::{Place, unmount};
+use ordo_rt::{Rt, Watch};
+use rustix::io::read;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level::pipe;
+use std::cell::Cell;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+
+pub(super) struct Signals {
+    bytes: Rc<UnixStream>,
+    watch: Watch,
+    place: Place,
+    seen: Cell<usize>,
+}
+
+impl Signals {
+    /// Catches both signals from now until the end of the process: a signal that comes while the volume is being closed
+    /// must not stop that.
+    pub(super) fn watch(rt: &Rt, place: Place) -> io::Result<Signals> {
+        let (bytes, sender) = UnixStream::pair()?;
+        bytes.set_nonblocking(true)?;
+        for signal in [SIGTERM, SIGINT] {
+            pipe::register(signal, sender.try_clone()?)?;
+        }
+        let bytes = Rc::new(bytes);
+        Ok(Signals { watch: rt.watch(bytes.clone()), bytes, place, seen: Cell::new(0) })
+    }
+
+    /// Ready when the service must end although the mount still exists. May be dropped and called again.
+    pub(super) async fn end(&self) {
+        loop {
+            self.watch.readable().await;
+            let mut signals = [0; 16];
+            // Nothing to read: the readiness was stale.
+            let before = self.seen.get();
+            self.seen.set(before + read(&self.bytes, &mut signals[..]).unwrap_or(0));
+            if self.seen.get() > 1 {
+                return;
+            }
+            if before == 0 && self.seen.get() == 1 {
+                // On a thread of its own: the kernel may send requests before it unmounts, and waits for the answers.
+                // If it fails, the mount stays until the next signal.
+                let place = self.place.clone();
+                std::thread::spawn(move || unmount::detach(&place));
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Why a volume could not be opened.
+
+use std::io::{self, ErrorKind};
+
+/// Why a volume could not be opened. Each text says what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The file or device cannot be opened, or is in use by another process.
+    #[error(transparent)]
+    Disk(#[from] ordo_disk::OpenError),
+    /// A request that was needed to open the volume failed.
+    #[error(transparent)]
+    Request(#[from] ordo_disk::DiskError),
+    /// There is no volume.
+    #[error(transparent)]
+    NotFound(#[from] ordo_ondisk::superblock::search::NotFound),
+    /// The disk contains something else.
+    #[error(transparent)]
+    NoVolume(#[from] crate::NoVolume),
+    /// The contents of a disk cannot be read.
+    #[error("what it carries cannot be read: {0}")]
+    Contents(io::Error),
+    /// The volume cannot be mounted with these options.
+    #[error(transparent)]
+    Mount(#[from] ordo_ffs::MountError),
+    /// A new volume cannot have this shape.
+    #[error(transparent)]
+    Shape(#[from] ordo_ffs::NewfsError),
+    /// The image's file cannot be made.
+    #[error("{0}: {1}")]
+    Create(std::path::PathBuf, io::Error),
+    /// The suffix after the image's name does not name an existing partition.
+    #[error("{0}")]
+    BadSpec(String),
+    /// More than one partition holds a volume.
+    #[error("several partitions hold a volume: {0}; name one of them behind the image")]
+    SeveralVolumes(String),
+    /// There is no scheme with this name.
+    #[error("no scheme is called {0:?}; `ordo schemes` lists them")]
+    NoScheme(String),
+    /// The scheme keeps a journal, and the volume has none.
+    #[error("the scheme {0} needs a journal, and the volume has none; make one with `ordo tune -o journal=on`")]
+    NoJournal(&'static str),
+    /// The scheme keeps a log, and the volume has no place for one.
+    #[error(
+        "the scheme {0} needs a log, and the volume has no file for one; make it with `ordo tune -o log=on`, or name another disk with log=PATH"
+    )]
+    NoLog(&'static str),
+    /// Volumes of this system have no field that records a log.
+    #[error("the scheme {0} keeps a log, and a volume of {1} has no place that says so; take another scheme")]
+    NoLogThere(&'static str, ordo_ondisk::Dialect),
+    /// The journal of the volume cannot be used.
+    #[error("the journal cannot be used: {0}; make it anew with `ordo tune -o journal=off` and `-o journal=on`")]
+    Journal(ordo_fsck::NotReplayed),
+    /// The scheme has no such rule.
+    #[error(transparent)]
+    NoRule(#[from] ordo_schemes::NoRule),
+    /// The volume failed.
+    #[error(transparent)]
+    Volume(#[from] ordo_vfs::Error),
+}
+
+/// For callers that use `std::io`. The error itself is kept inside, with its text.
+impl From<OpenError> for io::Error {
+    fn from(error: OpenError) -> io::Error {
+        io::Error::new(error.kind(), error)
+    }
+}
+
+impl OpenError {
+    /// The nearest kind of `std::io`.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            OpenError::Disk(ordo_disk::OpenError::Io { source, .. }) | OpenError::Create(_, source) => source.kind(),
+            OpenError::Disk(ordo_disk::OpenError::Locked { .. }) => ErrorKind::ResourceBusy,
+            OpenError::Request(error) => io::Error::from_raw_os_error(error.errno()).kind(),
+            OpenError::NotFound(_) | OpenError::NoVolume(_) => ErrorKind::InvalidData,
+            OpenError::Contents(source) => source.kind(),
+            OpenError::Mount(ordo_ffs::MountError::Volume(error)) | OpenError::Volume(error) => error.kind(),
+            OpenError::Mount(_) => ErrorKind::Unsupported,
+            _ => ErrorKind::InvalidInput,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The logs of a volume at mount time: replayed after a crash, and started anew for a scheme that keeps one.
+
+use crate::image::{Located, located_again};
+use crate::{Notice, Notices, OpenError};
+use ordo_buf::{LogFile, LogKind, Scheme};
+use ordo_disk::{DiskOff, Queue};
+use ordo_ffs::{MountError, Opening};
+use ordo_fsck::NotReplayed;
+use ordo_ondisk::superblock::LogAt;
+use ordo_ondisk::superblock::search::Copy;
+use ordo_ondisk::{Dialect, Endian};
+use ordo_rt::Rt;
+
+/// Replays the log of a volume that crashed with one. The second value is why it was not replayed; the volume is then
+/// unchanged. Nothing is replayed if only a backup superblock, as written by newfs, describes the volume.
+pub(crate) async fn replayed(
+    rt: &Rt,
+    located: Located,
+    notices: &Notices,
+) -> Result<(Located, Option<NotReplayed>), OpenError> {
+    if located.found.copy != Copy::Primary {
+        return Ok((located, None));
+    }
+    let sb = &located.found.superblock;
+    let on = sb.features();
+    let outcome = if ordo_fsck::log_is_due(sb).is_some() {
+        ordo_fsck::replay_log(rt, located.disk.clone(), located.log.clone()).await
+    } else if !sb.is_clean() && on.suj && !on.needs_fsck {
+        ordo_fsck::replay(rt, located.disk.clone()).await
+    } else {
+        return Ok((located, None));
+    };
+    match outcome {
+        Ok(done) => {
+            notices.tell(&Notice::Replayed(done));
+            Ok((located_again(located).await?, None))
+        }
+        Err(why) => Ok((located, Some(why))),
+    }
+}
+
+/// Why the volume is mounted read-only, in words.
+pub(crate) fn why(gate: &MountError, not_replayed: Option<NotReplayed>) -> String {
+    match not_replayed {
+        Some(why @ NotReplayed::LogElsewhere) => format!("{why}; name it with log=PATH, or mount the volume read-only"),
+        Some(why) => format!("the journal was not replayed: {why}; run fsck, or mount the volume read-only"),
+        None => gate.to_string(),
+    }
+}
+
+/// Where the log of this mount is to be.
+pub(crate) struct PlaceForLog {
+    at: LogAt,
+    extents: Vec<(DiskOff, u64)>,
+    block: u32,
+    frag: u32,
+    /// The `fs_mtime` that the mount must write.
+    stamp: Option<i64>,
+    endian: Endian,
+}
+
+/// The place for the log of a scheme that keeps one. `None` if the scheme keeps none, and if the mount of a dirty
+/// volume was forced: no record describes what is wrong with it.
+pub(crate) async fn place_for_log(
+    rt: &Rt,
+    located: &Located,
+    scheme: &dyn Scheme,
+) -> Result<Option<PlaceForLog>, OpenError> {
+    let sb = &located.found.superblock;
+    let (block, frag, endian) = (sb.geometry().bsize, sb.geometry().fsize, sb.endian);
+    let place = |at, extents, stamp| Some(PlaceForLog { at, extents, block, frag, stamp, endian });
+    match scheme.wants_log() {
+        None => Ok(None),
+        Some(_) if sb.dialect != Dialect::FreeBsd => Err(OpenError::NoLogThere(scheme.name(), sb.dialect)),
+        Some(LogKind::Intents) if !sb.features().suj => Err(OpenError::NoJournal(scheme.name())),
+        Some(_) if !sb.is_clean() => Ok(None),
+        Some(LogKind::Intents) => {
+            let session = ordo_fsck::begin_session(rt, located.disk.clone(), sb).await.map_err(OpenError::Journal)?;
+            Ok(place(LogAt::Nowhere, session.extents, Some(session.stamp)))
+        }
+        Some(LogKind::Redo) => {
+            if let Some(disk) = &located.log {
+                let info = disk.info();
+                let whole = info.size / u64::from(info.sector) * u64::from(info.sector);
+                return Ok(place(LogAt::Elsewhere, vec![(DiskOff(0), whole)], None));
+            }
+            let found = ordo_fsck::place_of_log(rt, located.disk.clone(), sb).await.map_err(OpenError::Journal)?;
+            let found = found.ok_or(OpenError::NoLog(scheme.name()))?;
+            Ok(place(LogAt::File(found.ino), found.extents, None))
+        }
+    }
+}
+
+/// Starts the log, and stores in `opening` what the superblock must record about it.
+pub(crate) async fn begin_log(
+    scheme: &dyn Scheme,
+    place: PlaceForLog,
+    on: Queue,
+    opening: &mut Opening,
+) -> Result<(), OpenError> {
+    let PlaceForLog { at, extents, block, frag, stamp, endian } = place;
+    (opening.stamp, opening.keeper.log) = (stamp, at);
+    let file = LogFile { on, extents, block, frag, stamp: stamp.unwrap_or(0), endian };
+    opening.keeper.id = scheme.begin_log(file).await?;
+    Ok(())
+}

@@ -1,0 +1,258 @@
+//! A mounted volume: layout, scheme, cache and disk, put together. The async interface.
+
+use crate::image::{ImageSpec, Located, locate_damaged};
+use crate::journal;
+use crate::options::default_scheme;
+use crate::{MountOptions, Notice, Notices, OpenError, UnreadLog};
+use ordo_buf::{Cache, CacheOptions, Health, Scheme, Trouble};
+use ordo_disk::{FileOptions, Queue, QueueOptions};
+use ordo_ffs::Ffs;
+use ordo_ondisk::superblock::search::Copy;
+use ordo_rt::Rt;
+pub use ordo_ufs::leaks::{Phase as LeaksPhase, Progress as LeaksProgress};
+use ordo_ufs::{Atime, Layout, Ufs};
+use ordo_vfs::Result;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+/// The file system of a mounted volume. Today there is one layout.
+pub type Fs = Ufs<Ffs>;
+
+/// A mounted volume, for programs that have more than one call in progress.
+///
+/// Calls identify a file by a node, which must be looked up, and forgotten when it is no longer needed;
+/// [`crate::path::Held`] does both, and [`crate::path::resolve`] walks a path. In virtual time, on a disk in memory,
+/// the same calls give the same run each time, which is useful for tests.
+///
+/// ```
+/// use ordofs::disk::RamDisk;
+/// use ordofs::path::{Held, resolve};
+/// use ordofs::rt::Rt;
+/// use ordofs::vfs::{Caller, FileSystem, Kind, Mode, Name};
+/// use ordofs::{MountOptions, Mounted, NewVolume, locate_on};
+/// use std::rc::Rc;
+///
+/// let rt = Rt::virtual_time(1);
+/// let disk = Rc::new(RamDisk::new(16 << 20));
+/// NewVolume::new(16 << 20).create_on(&rt, disk.clone(), true)?;
+/// let located = locate_on(&rt, disk)?;
+/// let mounted = rt.block_on(Mounted::mount(&rt, located, &MountOptions::default()))?;
+/// rt.block_on(async {
+///     let (fs, who) = (mounted.fs(), Caller::default());
+///     let made = fs.mknod(&who, fs.root(), Name::new(b"motd")?, Kind::Regular, Mode::new(0o644), 0).await?;
+///     let file = Held::new(fs, made);
+///     fs.write(&who, file.node(), 0, b"hello").await?;
+///     fs.fsync(file.node(), false).await?;
+///     drop(file);
+///     let again = resolve(fs, b"/motd", true).await?;
+///     assert_eq!(fs.read(again.node(), 0, 100).await?.concat(), b"hello");
+///     drop(again);
+///     mounted.unmount().await
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "dropped without an unmount it is left as after a crash; see Mounted::unmount"]
+pub struct Mounted {
+    fs: Rc<Fs>,
+    cache: Rc<Cache>,
+    scheme: Rc<dyn Scheme>,
+    why_read_only: Option<String>,
+    unread_log: Option<UnreadLog>,
+    acls: bool,
+}
+
+impl Mounted {
+    /// Opens an image and mounts the volume in it. If the first superblock is damaged, the volume is mounted read-only,
+    /// from a copy.
+    ///
+    /// # Errors
+    /// See [`OpenError`]. It is not an error if a volume needs repair: it is mounted read-only, and
+    /// [`Mounted::why_read_only`] says why.
+    pub fn open(rt: &Rt, spec: &ImageSpec, options: &MountOptions) -> std::result::Result<Mounted, OpenError> {
+        let file = FileOptions {
+            read_only: options.read_only,
+            direct: options.direct,
+            volatile_cache: options.volatile_cache,
+            ..FileOptions::default()
+        };
+        let mut located = locate_damaged(rt, spec, file.clone())?;
+        if let Some(path) = &options.log {
+            located.log = Some(ordo_disk::open(rt, path, &file)?);
+        }
+        rt.block_on(Mounted::mount(rt, located, options))
+    }
+
+    /// Mounts a volume on a disk that is already open.
+    ///
+    /// # Errors
+    /// See [`Mounted::open`].
+    pub async fn mount(rt: &Rt, located: Located, options: &MountOptions) -> std::result::Result<Mounted, OpenError> {
+        let scheme = make_scheme(options, default_scheme(&located.found.superblock))?;
+        Mounted::mount_with(rt, located, scheme, options).await
+    }
+
+    /// Mounts a volume with a scheme that the caller made: for the laboratory.
+    ///
+    /// # Errors
+    /// See [`Mounted::open`].
+    pub async fn mount_with(
+        rt: &Rt,
+        located: Located,
+        scheme: Rc<dyn Scheme>,
+        options: &MountOptions,
+    ) -> std::result::Result<Mounted, OpenError> {
+        let engine = &options.engine;
+        let queue_options = QueueOptions {
+            volatile_cache: options.volatile_cache,
+            scheduler: engine.scheduler,
+            max_merge: (!engine.merge).then_some(0),
+            ..QueueOptions::default()
+        };
+        let read_only = options.read_only || located.disk.info().read_only;
+        let mut opening = ordo_ffs::Opening {
+            read_only,
+            force: options.force,
+            mount_point: options.mount_point.clone(),
+            spread: engine.spread,
+            ..ordo_ffs::Opening::default()
+        };
+        let notices = &options.notices;
+        let (located, not_replayed) =
+            if read_only { (located, None) } else { journal::replayed(rt, located, notices).await? };
+        let gate = ordo_ffs::may_write(&located.found, &opening);
+        let why_read_only = gate.as_ref().err().map(|why| journal::why(why, not_replayed)).filter(|_| !read_only);
+        let unread_log = UnreadLog::of(&located.found.superblock);
+        match (&why_read_only, located.found.copy) {
+            (Some(why), _) => notices.tell(&Notice::ReadOnly(why.clone())),
+            (None, Copy::Backup(group)) => notices.tell(&Notice::FromCopy { group: group.0 }),
+            (None, Copy::Primary) if read_only && !options.read_only => {
+                notices.tell(&Notice::ReadOnly("the disk is write-protected".into()));
+            }
+            (None, Copy::Primary) => {}
+        }
+        if let Some(log) = unread_log.filter(|_| why_read_only.is_none()) {
+            notices.tell(&Notice::LogUnread(log));
+        }
+        let place = match gate {
+            Ok(()) if !read_only => journal::place_for_log(rt, &located, &*scheme).await?,
+            _ => None,
+        };
+        let queue = Queue::new(rt, located.disk, queue_options.clone());
+        opening.keeper.scheme = scheme.name().into();
+        if let Some(place) = place {
+            let elsewhere = located.log.map(|disk| Queue::new(rt, disk, queue_options));
+            journal::begin_log(&*scheme, place, elsewhere.unwrap_or_else(|| queue.clone()), &mut opening).await?;
+        }
+        let health = if read_only || gate.is_err() { Health::read_only() } else { Health::default() };
+        let to = notices.clone();
+        health.watch(move |trouble| {
+            to.tell(&match trouble {
+                Trouble::ReadOnly(why) => Notice::TurnedReadOnly(why.into()),
+                Trouble::Write(why) => Notice::WriteFailed(why.into()),
+            });
+        });
+        let mut cache = CacheOptions {
+            syncer: options.syncer(),
+            batch: engine.batch.max(1),
+            ..CacheOptions::of_size(options.cache)
+        };
+        cache.dirty_bytes = engine.dirty.unwrap_or(cache.dirty_bytes);
+        cache.spare = engine.spare;
+        let cache = Cache::new(rt.clone(), queue, health, cache);
+        let acls = located.found.superblock.features().acls;
+        let layout = Ffs::open(&cache, scheme.clone(), located.found, &opening).await?;
+        let atime = if options.noatime { Atime::Never } else { Atime::Relative };
+        let fs = Rc::new(Ufs::new(
+            layout,
+            ordo_ufs::Options { atime, read_ahead: engine.read_ahead, cluster: engine.cluster },
+        ));
+        rt.spawn(Cache::run_syncer(Rc::downgrade(&cache)));
+        rt.spawn(Ufs::run_upkeep(Rc::downgrade(&fs)));
+        Ufs::begin_leaks(&fs);
+        if !fs.leaks_progress().phase.is_over() {
+            rt.spawn(reclaim(Rc::downgrade(&fs), notices.clone()));
+        }
+        Ok(Mounted { fs, cache, scheme, why_read_only, unread_log, acls })
+    }
+
+    /// The file system.
+    pub fn fs(&self) -> &Rc<Fs> {
+        &self.fs
+    }
+
+    /// The cache, for its counters.
+    pub fn cache(&self) -> &Rc<Cache> {
+        &self.cache
+    }
+
+    /// The current space of the volume. Space that is waiting to be freed counts as free.
+    pub fn space(&self) -> ordo_vfs::StatFs {
+        self.fs.layout().statfs()
+    }
+
+    /// Whether the format supports extended attributes.
+    pub fn has_xattrs(&self) -> bool {
+        self.fs.layout().geometry().format == ordo_ondisk::Format::Ufs2
+    }
+
+    /// Whether the volume's files may have access control lists (a flag of its superblock).
+    pub fn has_acls(&self) -> bool {
+        self.acls
+    }
+
+    /// The scheme.
+    pub fn scheme(&self) -> &Rc<dyn Scheme> {
+        &self.scheme
+    }
+
+    /// Why the volume was mounted read-only although that was not requested, and which command repairs it.
+    pub fn why_read_only(&self) -> Option<&str> {
+        self.why_read_only.as_deref()
+    }
+
+    /// A log that was not replayed when the volume was opened. Its text says what that means for a reader, and what to
+    /// do.
+    pub fn unread_log(&self) -> Option<UnreadLog> {
+        self.unread_log
+    }
+
+    /// Why the volume turned read-only while it was mounted.
+    pub fn degraded(&self) -> Option<Arc<str>> {
+        self.cache.health().reason()
+    }
+
+    /// The progress of reclaiming what a crash has leaked.
+    pub fn leaks(&self) -> LeaksProgress {
+        self.fs.leaks_progress()
+    }
+
+    /// Waits until that reclaim has ended. It runs in the background, beside other calls.
+    pub async fn leaks_ended(&self) -> LeaksProgress {
+        self.fs.leaks_ended().await
+    }
+
+    /// Writes everything, marks the volume clean, and closes the disk.
+    ///
+    /// # Errors
+    /// `Io` when something could not be written: the volume is then marked as one that needs a check.
+    pub async fn unmount(self) -> Result<()> {
+        self.fs.unmount().await
+    }
+}
+
+/// Reclaims what a crash has leaked, and sends a notice of the result; an unmount before the end sends none.
+async fn reclaim(fs: Weak<Fs>, notices: Notices) {
+    Ufs::run_leaks(fs.clone()).await;
+    let Some(done) = fs.upgrade().map(|fs| fs.leaks_progress()) else { return };
+    match (done.phase, done.failure.clone()) {
+        (LeaksPhase::Done, _) => notices.tell(&Notice::Reclaimed(done)),
+        (LeaksPhase::Failed, Some(why)) => notices.tell(&Notice::NotReclaimed(why)),
+        _ => {}
+    }
+}
+
+fn make_scheme(options: &MountOptions, default: &str) -> std::result::Result<Rc<dyn Scheme>, OpenError> {
+    let name = options.scheme.as_deref().unwrap_or(default);
+    let known = ordo_schemes::by_name(name).ok_or_else(|| OpenError::NoScheme(name.into()))?;
+    Ok(known.make(options.settings.clone())?)
+}

@@ -1,0 +1,114 @@
+//! Notices: events of a volume that no call can report to its caller.
+//!
+//! The engine sends them to the listener ([`crate::MountOptions::notices`]), which decides where they go, to a terminal
+//! or to the system's log. Errors of calls are returned to their callers, and are not notices.
+
+use crate::{LeaksProgress, UnreadLog};
+use std::fmt;
+use std::sync::Arc;
+
+/// An event.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// The first superblock cannot be used: the volume is read as the copy in this group describes it, and not written
+    /// to.
+    FromCopy {
+        /// The cylinder group.
+        group: u32,
+    },
+    /// A crash has left a log, which was not replayed because the mount is read-only.
+    LogUnread(UnreadLog),
+    /// The volume was mounted read-only although that was not requested. Contains the reason and the remedy.
+    ReadOnly(String),
+    /// The log that a crash had left was replayed.
+    Replayed(ordo_fsck::Replayed),
+    /// The volume turned read-only while it was mounted, for this reason.
+    TurnedReadOnly(Arc<str>),
+    /// Contents of a file could not be written. They stay in memory, and the write is tried again.
+    WriteFailed(String),
+    /// What a crash under soft updates had leaked was searched for, found and freed.
+    Reclaimed(LeaksProgress),
+    /// That search ended early, for this reason.
+    NotReclaimed(String),
+    /// The volume was dropped without an unmount, and was unmounted then. `Err` contains the failure.
+    Dropped(Result<(), String>),
+}
+
+/// The severity of a notice, lowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// Everything is in order.
+    Note,
+    /// Not everything that was requested can be done.
+    Warning,
+    /// Something was lost, or may be.
+    Error,
+}
+
+impl Notice {
+    /// Its severity.
+    pub fn weight(&self) -> Weight {
+        match self {
+            Notice::Replayed(_) | Notice::Reclaimed(_) | Notice::Dropped(Ok(())) => Weight::Note,
+            Notice::FromCopy { .. } | Notice::LogUnread(_) | Notice::ReadOnly(_) => Weight::Warning,
+            _ => Weight::Error,
+        }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::FromCopy { group } => write!(
+                f,
+                "its superblock is damaged: it is read as the copy in group {group} describes it, read-only; \
+                 ordo fsck -y repairs it"
+            ),
+            Notice::LogUnread(log) => log.fmt(f),
+            Notice::ReadOnly(why) => write!(f, "mounted read-only: {why}"),
+            Notice::Replayed(done) => write!(f, "the log that a crash had left was replayed: {} records", done.records),
+            Notice::TurnedReadOnly(why) => write!(f, "turned read-only: {why}"),
+            Notice::WriteFailed(why) => write!(f, "a write failed, and will be tried again: {why}"),
+            Notice::Reclaimed(done) => write!(
+                f,
+                "what a crash had left in use was reclaimed: {} inodes and {} fragments were freed, \
+                 {} link counts lowered",
+                done.inodes_freed, done.frags_freed, done.links_lowered
+            ),
+            Notice::NotReclaimed(why) => write!(f, "what a crash has left in use was not all reclaimed: {why}"),
+            Notice::Dropped(Ok(())) => f.write_str("dropped without an unmount; everything was written"),
+            Notice::Dropped(Err(why)) => write!(f, "dropped without an unmount, and not all was written: {why}"),
+        }
+    }
+}
+
+type Listener = dyn Fn(&Notice) + Send + Sync;
+
+/// The listener for notices. The default is none.
+#[derive(Clone, Default)]
+pub struct Notices(Option<Arc<Listener>>);
+
+impl Notices {
+    /// Calls `listener` for each notice. It is called in the middle of operations, and must not call the volume.
+    pub fn to(listener: impl Fn(&Notice) + Send + Sync + 'static) -> Notices {
+        Notices(Some(Arc::new(listener)))
+    }
+
+    /// Whether there is a listener.
+    pub fn is_heard(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(crate) fn tell(&self, notice: &Notice) {
+        if let Some(listener) = &self.0 {
+            listener(notice);
+        }
+    }
+}
+
+impl fmt::Debug for Notices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_heard() { "Notices(heard)" } else { "Notices(unheard)" })
+    }
+}

@@ -1,0 +1,319 @@
+//! Changes to an unmounted volume: label, reserve, soft updates and their journal, check hashes.
+//!
+//! T1. Only a clean volume is changed, and it is clean again afterwards. All is checked before anything is written.
+//! T2. The superblock says that there is a journal only while its file is complete: the flag is set after the file was
+//!     made, and cleared before it is removed. A crash between leaves an unused file, which the next change removes.
+//! T3. Files are made and removed by the file system itself, in the order of the scheme `sync`.
+//! T4. The superblock says that there are check hashes only while all of them are right (`hashes`).
+
+mod hashes;
+mod journal;
+
+use crate::{ImageSpec, Located, OpenError, locate, locate_on};
+use ordo_buf::LogKind;
+use ordo_disk::{Block, Disk, DiskError, DiskOff, FileOptions, Kind, ReadPart, Tag, WritePart};
+use ordo_ondisk::superblock::fields::{SbFields, flag};
+use ordo_ondisk::superblock::search::Copy;
+use ordo_ondisk::{ByteOff, Dialect, Format, Refused, Superblock};
+use ordo_rt::Rt;
+use std::rc::Rc;
+
+/// A change of the journal of soft updates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JournalChange {
+    /// Remove it.
+    Off,
+    /// Make one of this many bytes; `None` for a size that fits the volume.
+    On(Option<u64>),
+}
+
+/// What to change; `None` leaves a property unchanged.
+///
+/// ```
+/// use ordofs::disk::RamDisk;
+/// use ordofs::rt::Rt;
+/// use ordofs::{NewVolume, Tuning};
+/// use std::rc::Rc;
+///
+/// let (rt, disk) = (Rt::virtual_time(1), Rc::new(RamDisk::new(16 << 20)));
+/// NewVolume::new(16 << 20).create_on(&rt, disk.clone(), true)?;
+/// let changes = Tuning { label: Some("home".into()), ..Tuning::default() }.apply_on(&rt, disk)?;
+/// assert_eq!((changes[0].what, changes[0].is.as_str()), ("label", "home"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tuning {
+    /// Whether the superblock says that soft updates order the metadata.
+    pub softupdates: Option<bool>,
+    /// The journal of soft updates.
+    pub journal: Option<JournalChange>,
+    /// The transaction log file that `journal-file`, `wafs` and `block-journal` keep.
+    pub log: Option<JournalChange>,
+    /// The name of the volume: at most 31 bytes, without NUL.
+    pub label: Option<String>,
+    /// Percent of the data space kept for the privileged: 0 to 99.
+    pub minfree: Option<u32>,
+    /// The check hashes of FreeBSD's UFS2. Without them NetBSD can also write to the volume.
+    pub check_hashes: Option<bool>,
+}
+
+/// A requested change, with the old and the new value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tuned {
+    /// `softupdates`, `journal`, `log`, `label`, `minfree` or `check-hashes`.
+    pub what: &'static str,
+    /// The old value.
+    pub was: String,
+    /// The new value.
+    pub is: String,
+}
+
+/// Why a volume was not changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TuneError {
+    /// The volume cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// This program does not write to such volumes.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The volume is in use, or was not unmounted cleanly.
+    #[error("the volume was not unmounted in order; run ordo fsck -p first")]
+    Dirty,
+    /// The primary superblock is damaged.
+    #[error("the superblock was found in a backup only; run ordo fsck -y first")]
+    Backup,
+    /// Not a volume of FreeBSD.
+    #[error("{what} is FreeBSD's, and the volume is of {dialect}")]
+    Dialect {
+        /// What was requested.
+        what: &'static str,
+        /// The system that made the volume.
+        dialect: Dialect,
+    },
+    /// Only UFS2 has check hashes.
+    #[error("check hashes are UFS2's, and the volume is a UFS1")]
+    HashesOfUfs1,
+    /// A group's block is damaged, and a hash would make it look right.
+    #[error("{0}; run ordo fsck -y first")]
+    Damaged(#[from] ordo_ondisk::Corrupt),
+    /// The label is too long or contains NUL.
+    #[error("a label of {0} bytes: at most 31, without NUL")]
+    Label(usize),
+    /// The reserve is not a valid percentage.
+    #[error("a reserve of {0} percent: at most 99")]
+    Minfree(u32),
+    /// The journal requires soft updates.
+    #[error("the journal needs soft updates; switch it off as well (journal=off)")]
+    JournalNeedsSoftUpdates,
+    /// The journal cannot have this size.
+    #[error("a journal of {found} bytes: {least} to {most}, in whole blocks of the volume")]
+    JournalSize {
+        /// The requested size.
+        found: u64,
+        /// The minimum, in bytes.
+        least: u64,
+        /// The maximum, in bytes.
+        most: u64,
+    },
+    /// A user's file has the name of the journal.
+    #[error("the root directory has a file {0} that is no journal; rename it first")]
+    NameTaken(&'static str),
+    /// The volume is too full.
+    #[error("a journal of {needed} bytes does not fit: {free} bytes are free")]
+    NoRoom {
+        /// Bytes of the journal.
+        needed: u64,
+        /// Bytes of free blocks.
+        free: u64,
+    },
+}
+
+impl From<ordo_vfs::Error> for TuneError {
+    fn from(error: ordo_vfs::Error) -> TuneError {
+        OpenError::from(error).into()
+    }
+}
+
+impl From<ordo_disk::DiskError> for TuneError {
+    fn from(error: ordo_disk::DiskError) -> TuneError {
+        OpenError::from(error).into()
+    }
+}
+
+impl Tuning {
+    /// Changes the volume in an image. Returns the requested changes, with old and new values.
+    ///
+    /// # Errors
+    /// See [`TuneError`].
+    pub fn apply(&self, spec: &ImageSpec) -> Result<Vec<Tuned>, TuneError> {
+        let rt = Rt::real_time();
+        self.apply_located(&rt, locate(&rt, spec, FileOptions::default())?)
+    }
+
+    /// The same for the volume on a disk.
+    ///
+    /// # Errors
+    /// See [`TuneError`].
+    pub fn apply_on(&self, rt: &Rt, disk: Rc<dyn Disk>) -> Result<Vec<Tuned>, TuneError> {
+        self.apply_located(rt, locate_on(rt, disk)?)
+    }
+
+    fn apply_located(&self, rt: &Rt, located: Located) -> Result<Vec<Tuned>, TuneError> {
+        if located.found.copy != Copy::Primary {
+            return Err(TuneError::Backup);
+        }
+        let before = located.found.superblock;
+        if !before.is_clean() || before.features().unclean {
+            return Err(TuneError::Dirty);
+        }
+        before.write_gate()?;
+        let journal = self.check(&before)?;
+        let disk = located.disk;
+        if let Some(change) = journal {
+            // T2: the flag is cleared first, and set again when the file is complete.
+            change_superblock(rt, &disk, |f| f.flags &= !flag::SUJ)?;
+            journal::change(rt, &disk, &journal::INTENTS, change)?;
+        }
+        let had_log = journal::is_there(rt, &disk, &before)?;
+        match self.log {
+            // An existing log stays if no size was requested.
+            Some(JournalChange::On(None)) if had_log => {}
+            Some(JournalChange::On(size)) => {
+                journal::change(rt, &disk, &journal::REDO, Some(journal::log_size(&before, size)?))?;
+            }
+            Some(JournalChange::Off) => journal::change(rt, &disk, &journal::REDO, None)?,
+            None => {}
+        }
+        change_superblock(rt, &disk, |f| self.put(f))?;
+        if let Some(on) = self.check_hashes {
+            hashes::switch(rt, &disk, on)?;
+        }
+        let after = locate_on(rt, disk.clone())?.found.superblock;
+        let mut told = self.told(&before, &after);
+        if self.log.is_some() {
+            let on = |on: bool| if on { "on" } else { "off" }.to_owned();
+            let is = journal::is_there(rt, &disk, &after)?;
+            told.push(Tuned { what: "log", was: on(had_log), is: on(is) });
+        }
+        Ok(told)
+    }
+
+    /// The changes that a scheme with such a log needs on a new volume.
+    pub fn for_log(kind: LogKind) -> Tuning {
+        match kind {
+            LogKind::Intents => Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() },
+            LogKind::Redo => Tuning { log: Some(JournalChange::On(None)), ..Tuning::default() },
+        }
+    }
+
+    /// Checks that all changes are possible (T1); returns the size of the journal if one is to be made.
+    fn check(&self, sb: &Superblock) -> Result<Option<Option<u64>>, TuneError> {
+        let of_freebsd = |what, asked: bool| match sb.dialect {
+            dialect if asked && dialect != Dialect::FreeBsd => Err(TuneError::Dialect { what, dialect }),
+            _ => Ok(()),
+        };
+        of_freebsd("soft updates", self.softupdates == Some(true))?;
+        of_freebsd("the journal of soft updates", matches!(self.journal, Some(JournalChange::On(_))))?;
+        of_freebsd("the superblock's place for what a log needs", matches!(self.log, Some(JournalChange::On(_))))?;
+        of_freebsd("check hashes", self.check_hashes == Some(true))?;
+        if self.check_hashes == Some(true) && sb.format == Format::Ufs1 {
+            return Err(TuneError::HashesOfUfs1);
+        }
+        if let Some(JournalChange::On(size)) = self.log {
+            journal::log_size(sb, size)?;
+        }
+        if let Some(label) = self.label.as_ref().filter(|label| label.len() > 31 || label.contains('\0')) {
+            return Err(TuneError::Label(label.len()));
+        }
+        if let Some(percent) = self.minfree.filter(|percent| *percent > 99) {
+            return Err(TuneError::Minfree(percent));
+        }
+        let has = sb.features().suj;
+        let stays = if self.journal.is_none() { has } else { self.journal != Some(JournalChange::Off) };
+        if self.softupdates == Some(false) && stays {
+            return Err(TuneError::JournalNeedsSoftUpdates);
+        }
+        match self.journal {
+            Some(JournalChange::On(size)) if !has || size.is_some() => {
+                journal::size(sb, size).map(|size| Some(Some(size)))
+            }
+            Some(JournalChange::Off) => Ok(Some(None)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Stores the requested values in the superblock.
+    fn put(&self, f: &mut SbFields) {
+        let mut flag = |bit: u32, on: Option<bool>| match on {
+            Some(true) => f.flags |= bit,
+            Some(false) => f.flags &= !bit,
+            None => {}
+        };
+        flag(flag::DOSOFTDEP, self.softupdates);
+        if let Some(JournalChange::On(_)) = self.journal {
+            flag(flag::DOSOFTDEP | flag::SUJ, Some(true));
+        }
+        if let Some(label) = &self.label {
+            f.volname = [0; 32];
+            f.volname.iter_mut().zip(label.bytes()).for_each(|(to, from)| *to = from);
+        }
+        if let Some(percent) = self.minfree {
+            f.minfree = i32::try_from(percent).unwrap_or(f.minfree);
+        }
+    }
+
+    fn told(&self, before: &Superblock, after: &Superblock) -> Vec<Tuned> {
+        let on = |on: bool| if on { "on" } else { "off" }.to_owned();
+        let one = |what, asked: bool, of: &dyn Fn(&Superblock) -> String| {
+            asked.then(|| Tuned { what, was: of(before), is: of(after) })
+        };
+        let softupdates = self.softupdates.is_some() || matches!(self.journal, Some(JournalChange::On(_)));
+        let all = [
+            one("softupdates", softupdates, &|sb| on(sb.features().softdep)),
+            one("journal", self.journal.is_some(), &|sb| on(sb.features().suj)),
+            one("label", self.label.is_some(), &Superblock::label),
+            one("minfree", self.minfree.is_some(), &|sb| sb.fields.minfree.to_string()),
+            one("check-hashes", self.check_hashes.is_some(), &|sb| on(sb.features().hashes)),
+        ];
+        all.into_iter().flatten().collect()
+    }
+}
+
+/// Changes the superblock on the disk, durably.
+fn change_superblock(rt: &Rt, disk: &Rc<dyn Disk>, change: impl FnOnce(&mut SbFields)) -> Result<(), TuneError> {
+    let mut sb = locate_on(rt, disk.clone())?.found.superblock;
+    let before = sb.fields.clone();
+    change(&mut sb.fields);
+    if sb.fields == before {
+        return Ok(());
+    }
+    let (at, bytes) = (sb.at, sb.encode(rt.wall().0));
+    let disk = disk.clone();
+    rt.block_on(async move {
+        put(&disk, at, &bytes, Kind::Superblock).await?;
+        disk.flush().await
+    })?;
+    Ok(())
+}
+
+/// Reads bytes of the disk.
+async fn get(disk: &Rc<dyn Disk>, at: ByteOff, len: usize, kind: Kind) -> Result<Vec<u8>, DiskError> {
+    let part = ReadPart { block: Block::zeroed(len), tag: Tag::of(kind) };
+    let parts = disk.read(DiskOff(at.0), vec![part]).await?;
+    Ok(parts.into_iter().flat_map(|part| part.block.to_vec()).collect())
+}
+
+/// Writes bytes; the rest of their sectors stays unchanged.
+async fn put(disk: &Rc<dyn Disk>, at: ByteOff, bytes: &[u8], kind: Kind) -> Result<(), DiskError> {
+    let sector = u64::from(disk.info().sector.max(512));
+    let from = at.0 / sector * sector;
+    let len = (at.0 + bytes.len() as u64).next_multiple_of(sector) - from;
+    let mut around = get(disk, ByteOff(from), len as usize, kind).await?;
+    if let Some(place) = around.get_mut((at.0 - from) as usize..).and_then(|rest| rest.get_mut(..bytes.len())) {
+        place.copy_from_slice(bytes);
+    }
+    let image = Block::copy_of(&around).image();
+    disk.write(DiskOff(from), vec![WritePart { image, tag: Tag::of(kind) }], false).await
+}

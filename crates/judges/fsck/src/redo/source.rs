@@ -1,0 +1,201 @@
+//! Where a log lies, and its contents.
+
+use crate::suj::{NotReplayed, Replay};
+use ordo_disk::{Disk, DiskOff, Queue, QueueOptions};
+use ordo_ondisk::redo::{Joined, Transaction};
+use ordo_ondisk::superblock::Keeper;
+use ordo_ondisk::{Ino, Superblock, dinode};
+use ordo_rt::Rt;
+use std::rc::Rc;
+
+/// The file of a volume's log.
+#[derive(Debug, Clone)]
+pub struct LogPlace {
+    /// Its inode.
+    pub ino: Ino,
+    /// Its extents in order: address and length in bytes.
+    pub extents: Vec<(DiskOff, u64)>,
+}
+
+/// The log file on the clean volume on `disk`; `None` if there is none.
+///
+/// # Errors
+/// The file exists, but is not a valid log file; or the disk fails.
+pub async fn place_of_log(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock) -> Result<Option<LogPlace>, NotReplayed> {
+    let mut volume = Replay::new(disk, sb.clone(), rt.wall().0);
+    let Some(ino) = volume.file_in_root(ordo_ondisk::redo::FILE).await? else { return Ok(None) };
+    let extents = volume.log_extents(Ino(ino)).await?;
+    Ok(Some(LogPlace { ino: Ino(ino), extents }))
+}
+
+impl Replay {
+    /// The extents of the log file. It never changes, so a crash leaves it intact.
+    pub(super) async fn log_extents(&mut self, ino: Ino) -> Result<Vec<(DiskOff, u64)>, NotReplayed> {
+        let wrong = |what| NotReplayed::Inode { ino: ino.0, what };
+        if !self.geo.is_valid_ino(ino) {
+            return Err(wrong("it is said to be the log, and there is no such inode"));
+        }
+        let dinode = self.dinode(ino.0).await?;
+        let is_log =
+            dinode.kind() == dinode::mode::REG && dinode.flags & ordo_ondisk::redo::FLAGS == ordo_ondisk::redo::FLAGS;
+        if !is_log || dinode.size == 0 || self.geo.blkoff(dinode.size) != 0 {
+            return Err(wrong("it is said to be the log, and is no such file"));
+        }
+        let bsize = u64::from(self.geo.bsize);
+        let found = self.extents(ino.0, &dinode).await?;
+        Ok(found.into_iter().map(|(at, blocks)| (DiskOff(self.geo.byte(at).0), blocks as u64 * bsize)).collect())
+    }
+}
+
+/// The place of a log.
+pub(super) enum Where {
+    Within(Rc<dyn Disk>, Vec<(DiskOff, u64)>),
+    Elsewhere(Rc<dyn Disk>),
+}
+
+/// An open log.
+pub(super) enum Source {
+    /// A log of changed bytes.
+    Records { place: ordo_wafs::Place, log: ordo_wafs::Log, last: Last<ordo_wafs::Lsn> },
+    /// A log of whole blocks.
+    Blocks { place: ordo_blockjournal::Place, found: ordo_blockjournal::Inspected, last: Last<ordo_blockjournal::Seq> },
+}
+
+/// The last complete transaction.
+#[derive(Clone, Copy)]
+pub(super) struct Last<P> {
+    /// Where it begins.
+    at: Option<P>,
+    /// It contains lists and nothing else.
+    is_lists: bool,
+}
+
+/// A log that is open for writing; its last transaction contains lists and nothing else.
+pub(super) enum Kept {
+    Records(ordo_wafs::Log, ordo_wafs::Lsn),
+    Blocks(ordo_blockjournal::Journal, ordo_blockjournal::Seq),
+}
+
+/// The contents of a log.
+pub(super) struct Held {
+    /// The complete transactions, in their order. Those of a block log have no blocks here.
+    pub(super) transactions: Vec<Transaction>,
+    /// The newest state of each block in a block log.
+    pub(super) blocks: Vec<(DiskOff, ordo_disk::Block)>,
+}
+
+/// The scheme with a log of whole blocks.
+const OF_BLOCKS: &str = "block-journal";
+
+impl Source {
+    /// Opens the log that the superblock names, and no other (P1).
+    pub(super) async fn open(rt: &Rt, place: Where, keeper: &Keeper) -> Result<Source, NotReplayed> {
+        let (queue, extents) = match place {
+            Where::Within(disk, extents) => (Queue::new(rt, disk, QueueOptions::default()), extents),
+            Where::Elsewhere(disk) => {
+                let (size, sector) = (disk.info().size, u64::from(disk.info().sector));
+                let all = (DiskOff(0), size / sector * sector);
+                (Queue::new(rt, disk, QueueOptions::default()), vec![all])
+            }
+        };
+        let is_the_one = |id: u64| match id == keeper.id {
+            true => Ok(()),
+            false => Err(NotReplayed::OtherLog { found: id, wanted: keeper.id }),
+        };
+        if keeper.scheme == OF_BLOCKS {
+            let place = ordo_blockjournal::Place::new(&queue, &extents)?;
+            let found = ordo_blockjournal::Journal::inspect(place.clone()).await?;
+            is_the_one(found.id)?;
+            if let Some(damage) = &found.damage {
+                return Err(ordo_blockjournal::Error::from(*damage).into());
+            }
+            return Ok(Source::Blocks { place, found, last: Last { at: None, is_lists: false } });
+        }
+        let place = ordo_wafs::Place::parts(&queue, &extents)?;
+        let log = ordo_wafs::Log::open(place.clone()).await?;
+        is_the_one(log.id())?;
+        if let Some(damage) = &log.recovery().damage {
+            return Err(ordo_wafs::Error::from(*damage).into());
+        }
+        Ok(Source::Records { place, log, last: Last { at: None, is_lists: false } })
+    }
+
+    /// Everything that is complete in it (P2).
+    pub(super) async fn held(&mut self) -> Result<Held, NotReplayed> {
+        let mut held = Held { transactions: Vec::new(), blocks: Vec::new() };
+        match self {
+            Source::Records { log, last, .. } => {
+                let (mut scan, mut joined, mut first) = (log.scan(log.low()), Joined::default(), None);
+                while let Some(record) = scan.next().await? {
+                    first.get_or_insert(record.lsn);
+                    if let Some(bytes) = joined.add(&record.data)? {
+                        let transaction = Transaction::decode(&bytes)?;
+                        let is_lists = transaction.blocks.is_empty() && transaction.void.is_empty();
+                        *last = Last { at: first.take(), is_lists };
+                        held.transactions.push(transaction);
+                    }
+                }
+            }
+            Source::Blocks { found, last, .. } => {
+                for transaction in &found.recovered.transactions {
+                    *last = Last { at: Some(transaction.seq), is_lists: transaction.blocks.is_empty() };
+                    held.transactions.push(Transaction::decode(&transaction.note)?);
+                }
+                let newest = found.recovered.replay();
+                held.blocks = newest.into_iter().map(|(at, block)| (at, block.clone())).collect();
+                found.recovered.transactions.clear();
+            }
+        }
+        Ok(held)
+    }
+
+    /// Opens the log for writing. It then ends with only the lists of its last transaction, `of`: if that contains
+    /// more, another transaction is appended (P3). After a crash from now on, recovery finds the same lists.
+    pub(super) async fn keep_lists(self, of: &Transaction) -> Result<Kept, NotReplayed> {
+        let (waiting, nameless) = (of.waiting.clone(), of.nameless.clone());
+        let lists = Transaction { waiting, nameless, ..Transaction::default() }.encode();
+        match self {
+            Source::Records { place, log, last } => {
+                drop(log);
+                let log =
+                    ordo_wafs::Log::mount(place, ordo_wafs::MountOptions { mode: ordo_wafs::Mode::Async }).await?;
+                let mut first = last.at.filter(|_| last.is_lists);
+                if first.is_none() {
+                    for part in ordo_ondisk::redo::parts(&lists, log.record_most()) {
+                        let at = log.append_patiently(&part).await?;
+                        first.get_or_insert(at);
+                    }
+                    log.force(log.last()).await?;
+                }
+                let first = first.unwrap_or(log.last());
+                Ok(Kept::Records(log, first))
+            }
+            Source::Blocks { place, last, .. } => {
+                let (journal, _) =
+                    ordo_blockjournal::Journal::open(place, ordo_blockjournal::Options::default()).await?;
+                let seq = match last.at.filter(|_| last.is_lists) {
+                    Some(seq) => seq,
+                    None => {
+                        journal.commit(ordo_blockjournal::Transaction { note: lists, ..Default::default() }).await?
+                    }
+                };
+                Ok(Kept::Blocks(journal, seq))
+            }
+        }
+    }
+}
+
+impl Kept {
+    /// Everything before the lists is durable in place: the log now starts with the lists.
+    pub(super) async fn forget_the_rest(self) -> Result<(), NotReplayed> {
+        match self {
+            Kept::Records(log, first) => {
+                log.reclaim(first)?;
+                Ok(log.checkpoint().await?)
+            }
+            Kept::Blocks(journal, seq) => {
+                Ok(journal.checkpoint(ordo_blockjournal::Seq(seq.0.saturating_sub(1))).await?)
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! A check from its first read to its last write.
+//!
+//! The phases run until they find nothing more, because a repair can reveal or cause something that another phase must
+//! settle (a cleared pointer makes the file shorter). Each round starts from nothing but the repaired image, so if it
+//! finds nothing, the next check will find nothing either.
+//!
+//! A round in which phases 1 to 4 found and changed nothing is the last, whatever phase 5 found. From the groups'
+//! blocks they read only the number of initialised inodes, and phase 5 writes that number as they read it, under a
+//! right hash. They read nothing else that phase 5 writes: a superblock is accepted only if its groups' blocks, inodes
+//! and summary array do not overlap, and no pointer of a file leads there. Phase 5 itself copies what it wrote.
+
+use crate::dirty::Order;
+use crate::image::Image;
+use crate::redo;
+use crate::report::{Journal, Report};
+use crate::suj::{self, NotReplayed};
+use crate::volume::Volume;
+use crate::{Error, Mode, Options, setup};
+use ordo_disk::Disk;
+use ordo_ondisk::superblock::LogAt;
+use ordo_ondisk::superblock::fields::flag;
+use ordo_ondisk::{Dialect, Geometry, Refused, Superblock};
+use ordo_rt::Rt;
+use std::rc::Rc;
+
+/// Rounds before the check gives up; damage seen so far takes two to four.
+const ROUNDS_MAX: u32 = 12;
+
+/// Checks the volume on `disk`, and repairs it as far as the mode allows.
+///
+/// # Errors
+/// The disk fails, or nothing on it can be used as a superblock.
+pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Report, Error> {
+    let Options { mode, progress, log: elsewhere } = options;
+    let mut opened = setup::open(&disk).await?;
+    let keeper = redo::is_due(&opened.sb);
+    let logged = keeper.is_some();
+    let journal = match mode {
+        Mode::Check if logged => Some(Journal::Waits),
+        _ if logged => match redo::replay_opened(rt, disk.clone(), elsewhere, opened.clone()).await {
+            Ok(done) if mode == Mode::Preen => return Ok(Report::of_replay(done)),
+            Ok(done) => {
+                // A full check was requested, of the volume as it is after the log was replayed.
+                opened = setup::open(&disk).await?;
+                Some(Journal::Replayed(done))
+            }
+            Err(why) => match why.of_disk() {
+                Some(failure) => return Err(failure.clone().into()),
+                None => Some(Journal::NotReplayed(why.to_string())),
+            },
+        },
+        _ if !suj::is_due(&opened.sb) => None,
+        Mode::Check => Some(Journal::Waits),
+        Mode::Repair => Some(Journal::PassedOver),
+        Mode::Preen => match suj::replay_opened(disk.clone(), opened.clone(), rt.wall().0).await {
+            Ok(done) => return Ok(Report::of_replay(done)),
+            Err(NotReplayed::Check(failure @ Error::Disk(_))) => return Err(failure),
+            Err(why) => {
+                if matches!(why, NotReplayed::Missing) {
+                    // Without the journal file FreeBSD would refuse the volume.
+                    opened.sb.fields.flags &= !flag::SUJ;
+                }
+                Some(Journal::NotReplayed(why.to_string()))
+            }
+        },
+    };
+    let mut report = Report { clean: opened.sb.is_clean(), journal, ..Report::default() };
+    if mode == Mode::Preen && opened.findings.is_empty() && may_skip(&opened.sb) {
+        return Ok(report);
+    }
+    report.scanned = true;
+    let refused = if mode == Mode::Check { None } else { read_only_variant(&opened.sb) };
+    report.refused = refused.map(|why| why.to_string());
+    if let (Mode::Preen, true, Some(Journal::NotReplayed(why))) = (mode, logged, &report.journal) {
+        // A repair would lose what is only in the log, and that was not requested.
+        let elsewhere = keeper.is_some_and(|keeper| keeper.log == LogAt::Elsewhere);
+        let name = if elsewhere { "name the log's disk (--log), or " } else { "" };
+        report.refused = Some(format!("{why}; {name}give the log up (-y)"));
+        report.left = true;
+    }
+    let was_clean = opened.sb.is_clean();
+    let image = Image::new(disk, opened.sb.volume_bytes(), opened.sb.geometry().bsize);
+    let mut volume = Volume::new(image, opened.sb, mode, rt.wall().0, report, progress);
+    for finding in opened.findings {
+        volume.find(finding);
+    }
+    if let Some(at) = opened.backup {
+        let copy = volume.sb.encode_copy(at);
+        volume.image.write(at, &copy, Order::Superblock).await?;
+    }
+    let settled = rounds(&mut volume).await?;
+    finish(volume, settled, was_clean).await
+}
+
+/// Checks rule 7.
+fn may_skip(sb: &Superblock) -> bool {
+    sb.is_clean() && sb.fields.flags & (flag::NEEDSFSCK | flag::UNCLEAN) == 0
+}
+
+/// Volumes that this program reads but never writes; their own system's fsck repairs them.
+fn read_only_variant(sb: &Superblock) -> Option<Refused> {
+    sb.write_gate().err().filter(|why| {
+        matches!(
+            why,
+            Refused::OldFormat(_)
+                | Refused::OldSuperblock
+                | Refused::Dialect(_)
+                | Refused::Wapbl
+                | Refused::UnknownFlags(_)
+        )
+    })
+}
+
+/// Runs the phases until a round finds nothing or settles everything; returns whether that happened. A check that
+/// writes nothing needs only one round.
+async fn rounds(volume: &mut Volume) -> Result<bool, Error> {
+    for round in 0..ROUNDS_MAX {
+        if round > 0 {
+            volume.forget();
+        }
+        volume.report.rounds = round + 1;
+        let only_groups = one_round(volume).await?;
+        if volume.found == 0 {
+            return Ok(true);
+        }
+        let stuck = volume.mode == Mode::Preen && volume.manual > 0;
+        if volume.mode == Mode::Check || volume.report.refused.is_some() || stuck {
+            return Ok(false);
+        }
+        if only_groups && phase_5_settles(&volume.geo) {
+            #[cfg(debug_assertions)]
+            {
+                volume.forget();
+                one_round(volume).await?;
+                debug_assert_eq!(volume.found, 0, "findings after those of phase 5 were settled");
+            }
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Runs all phases; returns whether those before phase 5 neither found nor changed anything.
+async fn one_round(volume: &mut Volume) -> Result<bool, Error> {
+    let changes = volume.image.changes();
+    volume.check_inodes().await?;
+    volume.check_names().await?;
+    volume.check_connectivity().await?;
+    volume.check_links().await?;
+    let silent = volume.found == 0 && volume.image.changes() == changes;
+    volume.check_groups().await?;
+    Ok(silent)
+}
+
+/// Whether nothing that phase 5 writes can reach what the other phases read. False if the summary array extends into
+/// the next group, and for 4.2BSD's groups, where bytes of a map decide whether a group without a magic is of that
+/// layout.
+fn phase_5_settles(geo: &Geometry) -> bool {
+    !geo.old_cg && geo.csaddr.0 % u64::from(geo.fpg) + u64::from(geo.csfrags()) <= u64::from(geo.fpg)
+}
+
+/// Writes the repairs, if the mode allows it, and marks the volume clean.
+async fn finish(mut volume: Volume, settled: bool, was_clean: bool) -> Result<Report, Error> {
+    let found = volume.report.count() > 0;
+    let writes = volume.mode != Mode::Check && settled && volume.report.refused.is_none();
+    if !writes || was_clean && !found {
+        return Ok(volume.report);
+    }
+    mark_dirty(&mut volume).await?;
+    let f = &mut volume.sb.fields;
+    f.clean = 0;
+    f.flags &= !flag::UNCLEAN;
+    (f.pendingblocks, f.pendinginodes) = (0, 0);
+    if volume.sb.dialect == Dialect::FreeBsd {
+        let f = &mut volume.sb.fields;
+        f.flags &= !flag::NEEDSFSCK;
+        // The journal of soft updates is valid only with the time at which it was begun.
+        (f.sujfree, f.mtime) = (0, later(f.mtime, volume.now));
+    }
+    write_superblock(&mut volume).await?;
+    let before_names = volume.before_names().await?;
+    volume.image.flush(&before_names).await?;
+    // Last and separately: a torn write must not set the flag without the counts.
+    volume.sb.fields.clean = 1;
+    write_superblock(&mut volume).await?;
+    volume.image.flush_superblock().await?;
+    volume.report.repaired();
+    volume.report.clean = true;
+    Ok(volume.report)
+}
+
+/// The time of a check; no older journal may have it.
+pub(crate) fn later(before: i64, now: i64) -> i64 {
+    if now == before { now.saturating_add(1) } else { now }
+}
+
+/// Marks the volume dirty before the writes, in case the power fails. Only the flag changes: the rest of the superblock
+/// must stay even if the write is torn, otherwise a volume with other counts would be taken for clean.
+async fn mark_dirty(volume: &mut Volume) -> Result<(), Error> {
+    let at = volume.sb.at;
+    let mut bytes = vec![0; volume.sb.len_on_disk() as usize];
+    volume.image.read(at, &mut bytes).await?;
+    let Ok(mut sb) = Superblock::decode_whatever_the_hash(&bytes, at) else { return Ok(()) };
+    if sb.is_clean() {
+        sb.fields.clean = 0;
+        volume.image.write(at, &sb.encode_copy(at), Order::Superblock).await?;
+        volume.image.flush_superblock().await?;
+    }
+    Ok(())
+}
+
+async fn write_superblock(volume: &mut Volume) -> Result<(), Error> {
+    let (at, bytes) = (volume.sb.at, volume.sb.encode(volume.now));
+    volume.image.write(at, &bytes, Order::Superblock).await
+}

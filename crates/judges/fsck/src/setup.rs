@@ -1,0 +1,340 @@
+//! Before the phases: which superblock to use, and what in it must be repaired.
+//!
+//! There are three kinds of fields. Geometry never changes, so it must equal the copy in the last group (or, if that is
+//! damaged too, any other). State (counts, flags, times, hints) is in the primary only; it is kept as far as possible.
+//! Everything else is taken together with the geometry.
+
+use crate::image::{Bytes, Image};
+use crate::{Error, Finding};
+use ordo_disk::Disk;
+use ordo_ondisk::superblock::fields::{SbFields, flag};
+use ordo_ondisk::superblock::search::{self, Copy, Found, NotFound};
+use ordo_ondisk::{ByteOff, Cgx, Dialect, Superblock};
+use rustc_hash::FxHashMap;
+use std::io;
+use std::rc::Rc;
+
+/// Bytes of a line before the volume's block size is known: a superblock.
+const LINE: u32 = ordo_ondisk::superblock::SBLOCKSIZE as u32;
+/// How often a search is repeated after reading what it lacked.
+const ATTEMPTS: usize = 17;
+
+/// The superblock to use, and what was wrong with it.
+#[derive(Clone)]
+pub(crate) struct Opened {
+    pub(crate) sb: Superblock,
+    pub(crate) findings: Vec<Finding>,
+    /// A backup that must be rewritten.
+    pub(crate) backup: Option<ByteOff>,
+}
+
+/// Finds the superblock of the volume on `disk`.
+pub(crate) async fn open(disk: &Rc<dyn Disk>) -> Result<Opened, Error> {
+    let size = disk.info().size;
+    let mut places = Places { image: Image::new(disk.clone(), size, LINE), read: FxHashMap::default(), size };
+    let (mut sb, mut findings) = primary(&mut places).await?;
+    let backup = compare(&mut places, &mut sb, &mut findings).await?;
+    sanity(&mut sb, &mut findings);
+    if sb.volume_bytes() > size {
+        return Err(Error::TooShort { volume: sb.volume_bytes(), disk: size });
+    }
+    Ok(Opened { sb, findings, backup })
+}
+
+/// The search of `ondisk` reads through a plain closure. Missing bytes are noted and read, and the search is repeated.
+struct Places {
+    image: Image,
+    read: FxHashMap<(u64, usize), Option<Bytes>>,
+    size: u64,
+}
+
+type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, NotFound>;
+
+impl Places {
+    async fn search(&mut self, search: Search) -> Result<Found, NotFound> {
+        let mut result = Err(NotFound::Nothing { volume_bytes: self.size });
+        for attempt in 0..ATTEMPTS {
+            let mut lacking = vec![];
+            let mut read = |at: ByteOff, into: &mut [u8]| {
+                let Some(known) = self.read.get(&(at.0, into.len())) else {
+                    lacking.push((at.0, into.len()));
+                    return Err(io::Error::from(io::ErrorKind::WouldBlock));
+                };
+                let bytes = known.as_ref().ok_or(io::ErrorKind::Other)?;
+                into.copy_from_slice(bytes);
+                Ok(())
+            };
+            result = search(&mut read, self.size);
+            if lacking.is_empty() {
+                break;
+            }
+            // Most searches end at the first place; the other places are read only if this one does not.
+            lacking.truncate(if attempt == 0 { 1 } else { usize::MAX });
+            for (at, len) in lacking {
+                let bytes = self.bytes(ByteOff(at), len).await;
+                self.read.insert((at, len), bytes);
+            }
+        }
+        result
+    }
+
+    /// Bytes of the disk, or `None` where they cannot be read.
+    async fn bytes(&mut self, at: ByteOff, len: usize) -> Option<Bytes> {
+        self.image.bytes(at, len).await.ok()
+    }
+
+    async fn decode(&mut self, at: ByteOff) -> Result<Superblock, String> {
+        let bytes =
+            self.bytes(at, ordo_ondisk::superblock::SBLOCKSIZE.min((self.size - at.0.min(self.size)) as usize)).await;
+        Superblock::decode(&bytes.ok_or("it cannot be read")?, at).map_err(|why| why.to_string())
+    }
+}
+
+/// Rules 1 and 2: returns the primary, or a copy in its place.
+async fn primary(places: &mut Places) -> Result<(Superblock, Vec<Finding>), Error> {
+    let failure = match places.search(search::find).await {
+        Ok(found) if found.superblock.volume_bytes() <= places.size => return Ok((found.superblock, vec![])),
+        Ok(found) => {
+            let (volume, disk) = (found.superblock.volume_bytes(), places.size);
+            return match places.search(search::find_backup).await {
+                Ok(backup) => Ok(restored(backup, format!("it says that the volume has {volume} bytes"))),
+                Err(_) => Err(Error::TooShort { volume, disk }),
+            };
+        }
+        Err(NotFound::Damaged(damage)) if damage.field == "fs_ckhash" => {
+            let at = damage.at.unwrap_or_default();
+            let bytes = places.bytes(at, ordo_ondisk::superblock::SBLOCKSIZE).await;
+            match Superblock::decode_whatever_the_hash(bytes.as_deref().unwrap_or_default(), at) {
+                Ok(sb) if sb.volume_bytes() <= places.size => {
+                    return Ok((sb, vec![Finding::SuperblockHash { at: at.0 }]));
+                }
+                _ => damage.to_string(),
+            }
+        }
+        Err(failure) => failure.to_string(),
+    };
+    match places.search(search::find_backup).await {
+        Ok(backup) => Ok(restored(backup, failure)),
+        Err(_) => Err(Error::NoSuperblock { why: failure }),
+    }
+}
+
+fn restored(found: Found, why: String) -> (Superblock, Vec<Finding>) {
+    let mut sb = found.superblock;
+    let from = match found.copy {
+        Copy::Primary => sb.at,
+        Copy::Backup(c) => sb.geometry().byte(sb.geometry().cgsblock(c)),
+    };
+    if !search::PLACES.contains(&sb.at.0) {
+        // The copy itself is damaged. The place that it gives for the primary would never be searched.
+        sb.at = ByteOff(if sb.format == ordo_ondisk::Format::Ufs1 { 8192 } else { 65536 });
+        sb.fields.sblockloc = if sb.format == ordo_ondisk::Format::Ufs1 { 8192 } else { 65536 };
+    }
+    (sb, vec![Finding::SuperblockRestored { from: from.0, why }])
+}
+
+/// Rule 3: geometry equals that of the copies. Returns the last copy if it must be rewritten.
+async fn compare(
+    places: &mut Places,
+    sb: &mut Superblock,
+    findings: &mut Vec<Finding>,
+) -> Result<Option<ByteOff>, Error> {
+    let group = Cgx(sb.geometry().ncg - 1);
+    let at = sb.geometry().byte(sb.geometry().cgsblock(group));
+    let last = places.decode(at).await;
+    let same = last.as_ref().is_ok_and(|last| difference(sb, last).is_none());
+    if same && findings.is_empty() {
+        return Ok(None);
+    }
+    let best = majority(places, sb, findings.is_empty()).await;
+    if let Some((field, found, backup)) = best.as_ref().and_then(|best| difference(sb, best)) {
+        findings.push(Finding::SuperblockDiffers { field, found, backup });
+    }
+    if let Some(best) = best {
+        *sb = graft(best, sb);
+    }
+    let (geo, right) = (sb.geometry(), Cgx(sb.geometry().ncg - 1));
+    let at = geo.byte(geo.cgsblock(right));
+    let why = match places.decode(at).await {
+        Ok(last) if difference(sb, &last).is_none() => return Ok(None),
+        Ok(_) => "it is not the copy of the others".into(),
+        Err(why) => why,
+    };
+    findings.push(Finding::BackupUnusable { group: right.0, why });
+    Ok(Some(at))
+}
+
+/// The copy with which most copies agree, if it is not `sb` itself. Without check hashes a damaged copy can look valid,
+/// and so can a damaged primary; `trusted` says that nothing is known against the primary yet.
+async fn majority(places: &mut Places, sb: &Superblock, trusted: bool) -> Option<Superblock> {
+    let (mut copies, mut asked): (Vec<Superblock>, Vec<ByteOff>) = (vec![], vec![]);
+    // A copy that differs may give other places, where there are more like it.
+    for turn in 0..3 {
+        let differs = copies.iter().find(|copy| difference(sb, copy).is_some());
+        let Some(geo) = (if turn == 0 { Some(sb) } else { differs }).map(Superblock::geometry) else { break };
+        for c in [0, 1, 2, geo.ncg / 2, geo.ncg - 1] {
+            let at = geo.byte(geo.cgsblock(Cgx(c)));
+            if !asked.contains(&at) {
+                asked.push(at);
+                copies.extend(places.decode(at).await.ok());
+            }
+        }
+    }
+    if copies.is_empty() {
+        // The geometry that gives the places of the copies may itself be damaged; the search has other ways to find
+        // them.
+        copies.extend(places.search(search::find_backup).await.ok().map(|found| found.superblock));
+    }
+    let votes = |one: &Superblock| copies.iter().filter(|other| difference(one, other).is_none()).count();
+    let own = votes(sb) + usize::from(trusted);
+    // Of two that agree, prefer the one that its hash confirms.
+    let best = copies.iter().rev().max_by_key(|copy| (votes(copy), copy.hashes() != 0))?;
+    (votes(best) > own || !trusted && votes(best) >= own).then(|| best.clone())
+}
+
+/// The first field of the geometry that differs: its name, and its value in `a` and in `b`.
+fn difference(a: &Superblock, b: &Superblock) -> Option<(&'static str, i64, i64)> {
+    let fields = |f: &SbFields| -> [(&'static str, i64); 30] {
+        [
+            ("fs_magic", f.magic.into()),
+            ("fs_sblkno", f.sblkno.into()),
+            ("fs_cblkno", f.cblkno.into()),
+            ("fs_iblkno", f.iblkno.into()),
+            ("fs_dblkno", f.dblkno.into()),
+            ("fs_ncg", f.ncg.into()),
+            ("fs_bsize", f.bsize.into()),
+            ("fs_fsize", f.fsize.into()),
+            ("fs_frag", f.frag.into()),
+            ("fs_bmask", f.bmask.into()),
+            ("fs_fmask", f.fmask.into()),
+            ("fs_bshift", f.bshift.into()),
+            ("fs_fshift", f.fshift.into()),
+            ("fs_fragshift", f.fragshift.into()),
+            ("fs_fsbtodb", f.fsbtodb.into()),
+            ("fs_sbsize", f.sbsize.into()),
+            ("fs_nindir", f.nindir.into()),
+            ("fs_inopb", f.inopb.into()),
+            ("fs_cssize", f.cssize.into()),
+            ("fs_cgsize", f.cgsize.into()),
+            ("fs_ipg", f.ipg.into()),
+            ("fs_fpg", f.fpg.into()),
+            ("fs_size", f.size),
+            ("fs_csaddr", f.csaddr),
+            ("fs_old_cgoffset", f.old_cgoffset.into()),
+            ("fs_old_cgmask", f.old_cgmask.into()),
+            ("fs_contigsumsize", f.contigsumsize.into()),
+            ("fs_maxsymlinklen", f.maxsymlinklen.into()),
+            ("fs_old_inodefmt", f.old_inodefmt.into()),
+            ("fs_old_postblformat", f.old_postblformat.into()),
+        ]
+    };
+    let more = |sb: &Superblock| {
+        let f = &sb.fields;
+        [
+            ("fs_old_cpg", f.old_cpg.into()),
+            ("fs_old_nrpos", f.old_nrpos.into()),
+            ("fs_old_flags", i64::from(f.old_flags & 0x80)),
+            // FreeBSD and NetBSD mount each other's volumes, and set their flags in the primary only.
+            ("fs_flags of unknown meaning", sb.features().unknown.into()),
+            ("dialect", i64::from(!matches!(sb.dialect, Dialect::FreeBsd | Dialect::NetBsd))),
+        ]
+    };
+    let pairs = fields(&a.fields).into_iter().zip(fields(&b.fields)).chain(more(a).into_iter().zip(more(b)));
+    pairs.map(|(a, b)| (a.0, a.1, b.1)).find(|&(_, a, b)| a != b)
+}
+
+/// A copy with the state of the damaged primary, as far as possible.
+fn graft(mut copy: Superblock, primary: &Superblock) -> Superblock {
+    let (to, from) = (&mut copy.fields, &primary.fields);
+    copy.at = primary.at;
+    to.sblockloc = i64::try_from(primary.at.0).unwrap_or(to.sblockloc);
+    if to.sblockactualloc != 0 {
+        to.sblockactualloc = to.sblockloc;
+    }
+    (to.clean, to.fsmnt, to.volname) = (0, from.fsmnt, from.volname);
+    (to.time, to.snapinum) = (from.time, from.snapinum);
+    if (0..=1).contains(&from.optim) {
+        to.optim = from.optim;
+    }
+    if (0..=99).contains(&from.minfree) {
+        to.minfree = from.minfree;
+    }
+    if primary.dialect == copy.dialect {
+        if from.flags & !known_flags(copy.dialect) == 0 {
+            to.flags = from.flags;
+        }
+        to.mtime = from.mtime;
+        to.sparecon32 = from.sparecon32;
+        if copy.dialect == Dialect::NetBsd {
+            (to.unrefs, to.providersize, to.metaspace, to.sparecon64) =
+                (from.unrefs, from.providersize, from.metaspace, from.sparecon64);
+        }
+    }
+    (to.cs_ndir, to.cs_nbfree, to.cs_nifree, to.cs_nffree) =
+        (from.cs_ndir, from.cs_nbfree, from.cs_nifree, from.cs_nffree);
+    copy
+}
+
+fn known_flags(dialect: Dialect) -> u32 {
+    match dialect {
+        Dialect::FreeBsd => 0x7ff,
+        Dialect::NetBsd => 0xf97,
+        _ => 0x83,
+    }
+}
+
+/// Rules 4, 5 and 48, and hints that no kernel would accept.
+fn sanity(sb: &mut Superblock, findings: &mut Vec<Finding>) {
+    let without_log = sb.features().wapbl_at.is_none();
+    let (dialect, f) = (sb.dialect, &mut sb.fields);
+    if !(0..=1).contains(&f.optim) {
+        findings.push(Finding::Optim { found: f.optim });
+        f.optim = 0;
+    }
+    if !(0..=99).contains(&f.minfree) {
+        findings.push(Finding::Minfree { found: f.minfree });
+        f.minfree = 10;
+    }
+    let mut within = |field, value: &mut i32, low: i32, high: i32, right: i32| {
+        if !(low..=high).contains(value) {
+            findings.push(Finding::SuperblockField { field, found: (*value).into(), right: right.into() });
+            *value = right;
+        }
+    };
+    // A cluster summary requires this value; otherwise FreeBSD refuses the volume.
+    let contig = if f.contigsumsize > 0 { f.contigsumsize } else { 1 };
+    within("fs_maxcontig", &mut f.maxcontig, 0, 65536, contig);
+    within("fs_maxbpg", &mut f.maxbpg, 1, i32::MAX, f.bsize / 8);
+    let last = i32::try_from(f.ncg - 1).unwrap_or(i32::MAX);
+    within("fs_cgrotor", &mut f.cgrotor, 0, last, 0);
+    if dialect == Dialect::FreeBsd {
+        sane_freebsd(f, findings);
+    }
+    if dialect == Dialect::NetBsd && without_log && f.flags & flag::NETBSD_WAPBL != 0 {
+        let right = f.flags & !flag::NETBSD_WAPBL;
+        findings.push(Finding::SuperblockField { field: "fs_flags", found: f.flags.into(), right: right.into() });
+        f.flags = right;
+    }
+    if f.clean == 1 && (f.pendingblocks != 0 || f.pendinginodes != 0) {
+        findings.push(Finding::PendingFrees { blocks: f.pendingblocks, inodes: f.pendinginodes });
+        (f.pendingblocks, f.pendinginodes) = (0, 0);
+    }
+}
+
+fn sane_freebsd(f: &mut SbFields, findings: &mut Vec<Finding>) {
+    if f.clean == 1 && f.sujfree != 0 {
+        findings.push(Finding::UnlinkedList { head: f.sujfree });
+        f.sujfree = 0;
+    }
+    let half = i64::from(f.fpg / 2);
+    if !(0..=half).contains(&f.metaspace) {
+        findings.push(Finding::SuperblockField { field: "fs_metaspace", found: f.metaspace, right: 0 });
+        f.metaspace = 0;
+    }
+    let unknown = f.flags & flag::SUPPORTED & !known_flags(Dialect::FreeBsd) | f.flags & !flag::SUPPORTED;
+    if unknown != 0 {
+        let right = f.flags & known_flags(Dialect::FreeBsd);
+        findings.push(Finding::SuperblockField { field: "fs_flags", found: f.flags.into(), right: right.into() });
+        f.flags = right;
+    }
+}

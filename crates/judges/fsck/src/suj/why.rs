@@ -1,0 +1,161 @@
+//! Why a journal was not replayed. Nothing was written then, and a full check must repair the volume.
+
+use crate::Error;
+use ordo_ondisk::{Corrupt, Refused};
+
+/// Why a journal was not replayed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotReplayed {
+    /// The disk failed, or it holds no volume.
+    #[error(transparent)]
+    Check(#[from] Error),
+    /// The volume was unmounted cleanly: there is nothing to replay.
+    #[error("the volume is clean")]
+    Clean,
+    /// The volume was not unmounted cleanly.
+    #[error("the volume is not clean")]
+    NotClean,
+    /// The volume does not use a journal.
+    #[error("the volume has no soft updates journal")]
+    NoJournal,
+    /// Damage was found before that the journal does not cover.
+    #[error("damage was found on the volume before")]
+    NeedsFsck,
+    /// This program does not write to such volumes.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The superblock is damaged.
+    #[error("the superblock is damaged: {0}")]
+    Superblock(String),
+    /// The root directory does not name a journal.
+    #[error("there is no {} in the root directory", ordo_ondisk::suj::NAME)]
+    Missing,
+    /// The file is not a valid journal.
+    #[error("the journal has {field} {found}, and should have {right}")]
+    NotAJournal {
+        /// The field of its inode.
+        field: &'static str,
+        /// Its value.
+        found: u64,
+        /// The correct value.
+        right: u64,
+    },
+    /// The journal belongs to another session.
+    #[error("the journal is not of the last mount: its time is {journal}, that of the superblock {volume}")]
+    Stale {
+        /// `di_modrev` of the journal.
+        journal: u64,
+        /// `fs_mtime`.
+        volume: i64,
+    },
+    /// A block of the journal is missing.
+    #[error("the journal has a hole at block {lbn}")]
+    Hole {
+        /// The block.
+        lbn: u64,
+    },
+    /// The segments do not begin with the oldest one that is needed.
+    #[error("the journal lacks segment {oldest}, the oldest that is needed")]
+    OldestMissing {
+        /// Its number.
+        oldest: u64,
+    },
+    /// Two segments have one number.
+    #[error("the journal has two segments {seq}")]
+    TwoSegments {
+        /// The number.
+        seq: u64,
+    },
+    /// The journal was written on a disk with other sectors.
+    #[error("the journal was written in sectors of {found} bytes; the disk has {disk}")]
+    Sectors {
+        /// Bytes of the sectors in the journal.
+        found: usize,
+        /// Bytes of the disk's.
+        disk: usize,
+    },
+    /// A structure that the journal names, or a record of it, is damaged.
+    #[error(transparent)]
+    Corrupt(#[from] Corrupt),
+    /// The list of nameless inodes names an inode that is not one, or contains a cycle.
+    #[error("the list of inodes without a name leads to inode {ino}")]
+    Unlinked {
+        /// The inode.
+        ino: u32,
+    },
+    /// Records and volume do not match.
+    #[error("inode {ino}: {what}")]
+    Inode {
+        /// The inode.
+        ino: u32,
+        /// The mismatch.
+        what: &'static str,
+    },
+    /// A pointer outside the data areas.
+    #[error("inode {ino} points to fragment {frag}, where no data can be")]
+    Pointer {
+        /// The inode.
+        ino: u32,
+        /// The fragment.
+        frag: u64,
+    },
+    /// The volume has no log that counts.
+    #[error("the volume has no log that counts")]
+    NoLog,
+    /// The log is on another disk.
+    #[error("its log is on another disk, which nobody named")]
+    LogElsewhere,
+    /// The log belongs to another volume, or to another mount.
+    #[error("the log is not the one of the last mount: it is {found:016x}, and that was {wanted:016x}")]
+    OtherLog {
+        /// The log's.
+        found: u64,
+        /// The volume's.
+        wanted: u64,
+    },
+    /// The log cannot be read, or is damaged.
+    #[error("the log: {0}")]
+    Log(#[from] ordo_wafs::Error),
+    /// The journal of blocks cannot be read, or is damaged.
+    #[error("the log: {0}")]
+    Blocks(#[from] ordo_blockjournal::Error),
+    /// A transaction of the log is invalid.
+    #[error(transparent)]
+    Undecodable(#[from] ordo_ondisk::redo::Undecodable),
+    /// The log has bytes for a place that is not on the volume.
+    #[error("the log has {len} bytes for byte {at}, where no block can be")]
+    Outside {
+        /// The place.
+        at: u64,
+        /// The bytes.
+        len: u32,
+    },
+    /// Two files share a fragment.
+    #[error("fragment {frag} belongs to inode {first} and to inode {second}")]
+    Shared {
+        /// The fragment.
+        frag: u64,
+        /// One owner.
+        first: u32,
+        /// The other.
+        second: u32,
+    },
+    /// The files point to more blocks than the volume has.
+    #[error("the files of the journal have more blocks than the volume")]
+    Endless,
+}
+
+impl NotReplayed {
+    /// The disk's own error, if that is the reason: a retry may succeed, and nothing is known of the log.
+    pub(crate) fn of_disk(&self) -> Option<&ordo_disk::DiskError> {
+        match self {
+            NotReplayed::Check(Error::Disk(error))
+            | NotReplayed::Log(ordo_wafs::Error::Disk(error) | ordo_wafs::Error::Failed(error))
+            | NotReplayed::Blocks(ordo_blockjournal::Error::Disk(error) | ordo_blockjournal::Error::Failed(error)) => {
+                Some(error)
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The file system's interface: one borrow of the tree per call.
+
+use crate::arena::{Body, ROOT};
+use crate::contents::Contents;
+use crate::create::New;
+use crate::state::State;
+use bytes::Bytes;
+use ordo_vfs::{
+    Attr, Caller, DirEntry, Entry, FallocMode, FileSystem, Kind, Mode, Name, NodeId, Refusal, RenameMode, Result,
+    Segments, SetAttr, Stamp, StatFs, Whence, XattrMode,
+};
+use std::cell::RefCell;
+
+/// The limits of a [`MemFs`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Granularity of holes and unit of allocation, in bytes; a multiple of 512.
+    pub block_size: u32,
+    /// Largest number of blocks of all files together.
+    pub blocks: u64,
+    /// Largest number of files of all kinds.
+    pub inodes: u64,
+    /// Most links to a file; a directory has two and one for each subdirectory. UFS counts to 32,767.
+    pub link_max: u32,
+    /// Longest file in bytes.
+    pub max_file_size: u64,
+    /// Do not update access times.
+    pub noatime: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            block_size: 4096,
+            blocks: 1 << 21,
+            inodes: 1 << 24,
+            link_max: 32767,
+            max_file_size: 1 << 44,
+            noatime: false,
+        }
+    }
+}
+
+/// An in-memory tree behind the trait of all file systems. Not thread-safe.
+pub struct MemFs {
+    state: RefCell<State>,
+    clock: Box<dyn Fn() -> Stamp>,
+}
+
+impl MemFs {
+    /// An empty tree whose times come from `clock`.
+    ///
+    /// # Panics
+    /// If `options.block_size` is zero or not a multiple of 512.
+    pub fn new(options: Options, clock: impl Fn() -> Stamp + 'static) -> MemFs {
+        assert!(options.block_size > 0 && options.block_size.is_multiple_of(512), "block size {}", options.block_size);
+        let state = RefCell::new(State::new(options, clock()));
+        MemFs { state, clock: Box::new(clock) }
+    }
+
+    /// An empty tree with the default limits, whose clock always shows the start of 1970.
+    pub fn timeless() -> MemFs {
+        MemFs::new(Options::default(), Stamp::default)
+    }
+
+    /// Lookups that were not forgotten yet. Zero after a program that forgets everything it looked up.
+    pub fn lookups(&self) -> u64 {
+        self.state.borrow().arena.lookups()
+    }
+
+    fn now(&self) -> Stamp {
+        (self.clock)()
+    }
+}
+
+impl FileSystem for MemFs {
+    fn root(&self) -> NodeId {
+        self.state.borrow().arena.id(ROOT)
+    }
+
+    fn read_only(&self) -> bool {
+        false
+    }
+
+    async fn lookup(&self, dir: NodeId, name: Name<'_>) -> Result<Entry> {
+        self.state.borrow_mut().lookup(dir, name)
+    }
+
+    fn forget(&self, node: NodeId, lookups: u64) {
+        self.state.borrow_mut().forget(node, lookups);
+    }
+
+    async fn getattr(&self, node: NodeId) -> Result<Attr> {
+        Ok(self.state.borrow().node(node)?.attr)
+    }
+
+    async fn setattr(&self, node: NodeId, set: &SetAttr) -> Result<Attr> {
+        self.state.borrow_mut().setattr(node, set, self.now())
+    }
+
+    async fn readlink(&self, node: NodeId) -> Result<Bytes> {
+        match &self.state.borrow().node(node)?.body {
+            Body::Symlink(target) => Ok(target.clone()),
+            _ => Err(Refusal::Invalid.into()),
+        }
+    }
+
+    async fn mknod(
+        &self,
+        who: &Caller,
+        dir: NodeId,
+        name: Name<'_>,
+        kind: Kind,
+        mode: Mode,
+        rdev: u64,
+    ) -> Result<Entry> {
+        let mut state = self.state.borrow_mut();
+        let body = match kind {
+            Kind::Directory | Kind::Symlink => return Err(Refusal::Invalid.into()),
+            Kind::Regular => Body::File(Contents::new(state.options.block_size)),
+            Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => Body::Special,
+        };
+        let rdev = if kind.is_device() { rdev } else { 0 };
+        state.make(who, dir, name, New { kind, mode, rdev, body }, self.now())
+    }
+
+    async fn mkdir(&self, who: &Caller, dir: NodeId, name: Name<'_>, mode: Mode) -> Result<Entry> {
+        self.state.borrow_mut().mkdir(who, dir, name, mode, self.now())
+    }
+
+    async fn symlink(&self, who: &Caller, dir: NodeId, name: Name<'_>, target: &[u8]) -> Result<Entry> {
+        self.state.borrow_mut().symlink(who, dir, name, target, self.now())
+    }
+
+    async fn tmpfile(&self, who: &Caller, dir: NodeId, mode: Mode) -> Result<Entry> {
+        self.state.borrow_mut().tmpfile(who, dir, mode, self.now())
+    }
+
+    async fn link(&self, node: NodeId, dir: NodeId, name: Name<'_>) -> Result<Entry> {
+        self.state.borrow_mut().link(node, dir, name, self.now())
+    }
+
+    async fn unlink(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
+        self.state.borrow_mut().unlink(dir, name, self.now())
+    }
+
+    async fn rmdir(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
+        self.state.borrow_mut().rmdir(dir, name, self.now())
+    }
+
+    async fn rename(
+        &self,
+        dir: NodeId,
+        name: Name<'_>,
+        to_dir: NodeId,
+        to_name: Name<'_>,
+        mode: RenameMode,
+    ) -> Result<()> {
+        self.state.borrow_mut().rename((dir, name), (to_dir, to_name), mode, self.now())
+    }
+
+    async fn read(&self, node: NodeId, offset: u64, len: u32) -> Result<Segments> {
+        self.state.borrow_mut().read(node, offset, len, self.now())
+    }
+
+    async fn write(&self, _who: &Caller, node: NodeId, offset: u64, data: &[u8]) -> Result<u32> {
+        self.state.borrow_mut().write(node, offset, data, self.now())
+    }
+
+    async fn fallocate(&self, _who: &Caller, node: NodeId, offset: u64, len: u64, mode: FallocMode) -> Result<()> {
+        self.state.borrow_mut().fallocate(node, offset, len, mode, self.now())
+    }
+
+    async fn seek(&self, node: NodeId, offset: u64, whence: Whence) -> Result<u64> {
+        self.state.borrow().seek(node, offset, whence)
+    }
+
+    async fn readdir(&self, node: NodeId, cookie: u64, take: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
+        self.state.borrow_mut().readdir(node, cookie, self.now(), take)
+    }
+
+    async fn fsync(&self, node: NodeId, _data_only: bool) -> Result<()> {
+        self.state.borrow().node(node).map(|_| ())
+    }
+
+    async fn syncfs(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn statfs(&self) -> Result<StatFs> {
+        Ok(self.state.borrow().statfs())
+    }
+
+    async fn getxattr(&self, node: NodeId, name: &[u8]) -> Result<Bytes> {
+        self.state.borrow().getxattr(node, name)
+    }
+
+    async fn setxattr(&self, _who: &Caller, node: NodeId, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        self.state.borrow_mut().setxattr(node, name, value, mode, self.now())
+    }
+
+    async fn listxattr(&self, node: NodeId) -> Result<Vec<Vec<u8>>> {
+        self.state.borrow().listxattr(node)
+    }
+
+    async fn removexattr(&self, node: NodeId, name: &[u8]) -> Result<()> {
+        self.state.borrow_mut().removexattr(node, name, self.now())
+    }
+}

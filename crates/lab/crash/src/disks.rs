@@ -1,0 +1,118 @@
+//! The disks of a run: the volume's, and with `log=separate` a second one for the log of its scheme.
+//!
+//! Both are windows on one image, the volume's first. So moments, fates, fingerprints and ids know one range of
+//! sectors, and that there are two disks matters only for flushes.
+//!
+//! K1. The power goes for both at one instant, and each loses what its own cache had: a write becomes durable by a
+//!     flush of its own disk, or, on a device that completes in order, once its own disk completed all before it.
+
+use crate::device::Device;
+use crate::plan::Shape;
+use ordo_disk::{Disk, RamDisk, Recorder, Slice};
+use ordo_rt::Rt;
+use std::rc::Rc;
+
+/// Size of the log's disk, in bytes.
+const LOG: u64 = 512 << 10;
+
+/// Alignment of the log's disk in the image, in bytes: whole sectors and blocks of any device and volume.
+const LINE: u64 = 64 << 10;
+
+/// Gives the log's disk another random seed than the volume's.
+const OTHER_LUCK: u64 = 0x006c_6f67;
+
+/// One of the disks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Volume,
+    Log,
+}
+
+/// How an image is divided among the disks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Split {
+    /// Bytes of the volume's disk.
+    volume: u64,
+    /// Where the log's disk begins.
+    log: Option<u64>,
+}
+
+/// The disks, as the engine or fsck gets them.
+#[derive(Clone)]
+pub(crate) struct Disks {
+    pub(crate) volume: Rc<dyn Disk>,
+    pub(crate) log: Option<Rc<dyn Disk>>,
+}
+
+impl Split {
+    /// The disks for a volume of this shape.
+    pub(crate) fn of(shape: &Shape, separate_log: bool) -> Split {
+        Split { volume: shape.size, log: separate_log.then(|| shape.size.next_multiple_of(LINE)) }
+    }
+
+    /// One disk, of this many bytes.
+    #[cfg(test)]
+    pub(crate) fn none(size: u64) -> Split {
+        Split { volume: size, log: None }
+    }
+
+    /// Bytes of the image.
+    pub(crate) fn size(self) -> u64 {
+        self.log.map_or(self.volume, |at| at + LOG)
+    }
+
+    /// The log has a disk of its own.
+    pub(crate) fn has_log(self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Which disk this byte of the image belongs to.
+    pub(crate) fn side(self, at: u64) -> Side {
+        if self.log.is_some_and(|log| at >= log) { Side::Log } else { Side::Volume }
+    }
+
+    /// Where the disk begins in the image.
+    pub(crate) fn base(self, side: Side) -> u64 {
+        if side == Side::Log { self.log.unwrap_or(0) } else { 0 }
+    }
+
+    /// The disks over an image. A disk that is the whole image is not wrapped as a window.
+    pub(crate) fn disks(self, whole: Rc<dyn Disk>) -> Disks {
+        let Some(at) = self.log else { return Disks::one(whole) };
+        let window = |at, len| -> Rc<dyn Disk> {
+            // OK to expect: both lie within the image, which has whole sectors, and begin at one.
+            Rc::new(Slice::new(whole.clone(), at, len).expect("a disk lies within its image"))
+        };
+        Disks { volume: window(0, self.volume), log: Some(window(at, LOG)) }
+    }
+
+    /// Simulated devices over `ram`, each with its own queue, cache and random seed.
+    pub(crate) fn devices(self, device: &Device, rt: &Rt, ram: &RamDisk, seed: u64) -> Disks {
+        let Disks { volume, log } = self.disks(Rc::new(ram.clone()));
+        let log = log.map(|log| device.over(rt, log, seed ^ OTHER_LUCK));
+        Disks { volume: device.over(rt, volume, seed), log }
+    }
+}
+
+impl Disks {
+    /// A volume's disk without a log's disk.
+    pub(crate) fn one(volume: Rc<dyn Disk>) -> Disks {
+        Disks { volume, log: None }
+    }
+
+    /// The same disks behind a recorder, which records places in the image.
+    pub(crate) fn recorded(self, rt: &Rt, split: Split, keep_images: bool) -> (Recorder, Disks) {
+        let recorder = Recorder::new(rt, self.volume, keep_images);
+        let log = self.log.map(|log| -> Rc<dyn Disk> { Rc::new(recorder.beside(log, split.base(Side::Log))) });
+        let volume = Rc::new(recorder.clone());
+        (recorder, Disks { volume, log })
+    }
+
+    /// The same disks, with one of them replaced.
+    pub(crate) fn with(self, side: Side, change: impl FnOnce(Rc<dyn Disk>) -> Rc<dyn Disk>) -> Disks {
+        match side {
+            Side::Volume => Disks { volume: change(self.volume), ..self },
+            Side::Log => Disks { log: self.log.map(change), ..self },
+        }
+    }
+}

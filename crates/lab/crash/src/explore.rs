@@ -1,0 +1,200 @@
+//! The main loop: walks through the moments of a recording, cuts the power at each place, and runs the oracles on every
+//! future tried there. The words are defined in the head of the crate.
+
+use crate::cut::Cuts;
+use crate::fate::{Fates, Futures};
+use crate::id::Id;
+use crate::oracle::{Breach, Judge};
+use crate::plan::Plan;
+use crate::promise::Promised;
+use crate::record::{Recording, record};
+use crate::report::{Report, Violation};
+use crate::structure::Class;
+use crate::verdict::{Memory, Verdict};
+use crate::{Error, story};
+use ordo_buf::Promises;
+use ordo_rt::Rng;
+use rustc_hash::FxHashSet;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Progress of an exploration, for display; several threads may share one.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// States that were tried.
+    pub states: AtomicU64,
+    /// States that will be tried, as far as is known.
+    pub expected: AtomicU64,
+    /// Scripts that are finished.
+    pub scripts: AtomicU64,
+    /// Scripts in total.
+    pub scripts_expected: AtomicU64,
+    /// Violations so far.
+    pub violations: AtomicU64,
+}
+
+/// Explores a plan with an empty memory.
+///
+/// # Errors
+/// See [`Error`]; a violation is not an error.
+pub fn explore(plan: &Plan) -> Result<Report, Error> {
+    explore_with(plan, &mut Memory::default(), &Counters::default())
+}
+
+/// Explores a plan, reusing the verdicts on images from earlier plans with the same scheme, settings, device and shape.
+///
+/// # Errors
+/// See [`Error`].
+pub fn explore_with(plan: &Plan, memory: &mut Memory, counters: &Counters) -> Result<Report, Error> {
+    memory.bound();
+    let promises = plan.promises()?;
+    let recording = record(plan, &plan.fresh()?)?;
+    Ok(counted(memory, |memory| {
+        let mut exploration = Exploration::new(plan, &recording, &promises, memory, counters);
+        exploration.run();
+        exploration.report
+    }))
+}
+
+/// The report of an exploration, with what `memory` counted while it ran.
+pub(crate) fn counted(memory: &mut Memory, explore: impl FnOnce(&mut Memory) -> Report) -> Report {
+    let before = (memory.distinct, memory.nested, std::mem::take(&mut memory.findings));
+    let mut report = explore(memory);
+    (report.distinct, report.nested) = (memory.distinct - before.0, memory.nested - before.1);
+    let findings = std::mem::replace(&mut memory.findings, before.2);
+    report.findings = findings.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+    report
+}
+
+/// A place to cut the power: after how many moments, and the last of them that changed what the disk may hold.
+#[derive(Clone, Copy)]
+struct Place {
+    moments: usize,
+    /// Seeds the random choice of futures: cuts between which the disk does not change try the same futures.
+    epoch: usize,
+}
+
+pub(crate) struct Exploration<'a> {
+    plan: &'a Plan,
+    pub(crate) recording: &'a Recording,
+    pub(crate) promises: &'a Promises,
+    memory: &'a mut Memory,
+    counters: &'a Counters,
+    pub(crate) report: Report,
+    /// Trees that were checked at this cut and break no promise.
+    right: FxHashSet<*const crate::tree::Tree>,
+}
+
+impl<'a> Exploration<'a> {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        recording: &'a Recording,
+        promises: &'a Promises,
+        memory: &'a mut Memory,
+        counters: &'a Counters,
+    ) -> Exploration<'a> {
+        memory.hold_to(promises);
+        let report = Report::of(plan, recording);
+        Exploration { plan, recording, promises, memory, counters, report, right: FxHashSet::default() }
+    }
+
+    fn places(&self) -> Vec<Place> {
+        let (mut cuts, mut promised) =
+            (Cuts::new(self.recording, &self.plan.device), Promised::new(self.recording, self.promises));
+        promised.go_on(0);
+        let mut places = vec![Place { moments: 0, epoch: 0 }];
+        for moments in 1..=self.recording.moments.len() {
+            let (disk, floors) = (cuts.step(), promised.go_on(moments));
+            let epoch = if disk { moments } else { places[places.len() - 1].epoch };
+            if disk || floors {
+                places.push(Place { moments, epoch });
+            }
+        }
+        places
+    }
+
+    pub(crate) fn run(&mut self) {
+        let places = self.places();
+        self.report.cuts = places.len() as u64;
+        let (mut cuts, mut promised) =
+            (Cuts::new(self.recording, &self.plan.device), Promised::new(self.recording, self.promises));
+        let mut left = self.plan.states;
+        for (i, place) in places.iter().enumerate() {
+            while cuts.at < place.moments {
+                cuts.step();
+            }
+            promised.go_on(place.moments);
+            self.right.clear();
+            let most = (left / (places.len() - i) as u64).max(4);
+            let (units, sides) = (cuts.units(), cuts.sides());
+            let exhaustive = self.plan.exhaustive;
+            let (device, most) = (&self.plan.device, most as usize);
+            let futures = Futures { device, units: &units, sides: &sides, most, exhaustive };
+            let list = futures.list(&mut Rng::new(self.plan.seed ^ (place.epoch as u64) << 20));
+            left = left.saturating_sub(list.len() as u64);
+            self.report.exist = self.report.exist.saturating_add(futures.exist());
+            self.counters.expected.fetch_add(list.len() as u64 / u64::from(self.plan.shard.of), Ordering::Relaxed);
+            for (number, fates) in (0..).zip(list) {
+                if let Some(breach) = self.try_state(&mut cuts, &promised, &fates) {
+                    self.convict(&cuts, (place.moments, number), fates, &breach);
+                    if self.plan.looks_for == Some(breach.oracle) || self.report.violations.len() >= self.plan.enough {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn try_state(
+        &mut self,
+        cuts: &mut Cuts<'_>,
+        promised: &Promised<'_>,
+        fates: &Fates,
+    ) -> Option<Rc<Breach>> {
+        let fingerprint = cuts.fingerprint(fates);
+        if !self.plan.shard.takes(fingerprint) {
+            return None;
+        }
+        self.report.states += 1;
+        self.counters.states.fetch_add(1, Ordering::Relaxed);
+        let verdict = self.verdict(cuts, fingerprint, fates);
+        self.report.leaks_only &= verdict.worst <= Class::Leak;
+        self.judge(promised, &verdict)
+            .filter(|breach| self.plan.question.is_none_or(|asked| asked.is_about(breach.oracle)))
+    }
+
+    fn verdict(&mut self, cuts: &mut Cuts<'_>, fingerprint: u128, fates: &Fates) -> Verdict {
+        if let Some(known) = self.memory.known(fingerprint) {
+            return known.clone();
+        }
+        let (disk, bad) = cuts.image(fates);
+        self.memory.find_out(self.plan, fingerprint, disk, &bad)
+    }
+
+    fn judge(&mut self, promised: &Promised<'_>, verdict: &Verdict) -> Option<Rc<Breach>> {
+        if let Some(breach) = &verdict.breach {
+            return Some(breach.clone());
+        }
+        let tree = verdict.tree.as_ref()?;
+        if self.right.contains(&Rc::as_ptr(tree)) {
+            return None;
+        }
+        let judge = Judge { recording: self.recording, promises: self.promises, floors: &promised.floors };
+        let breach = judge.judge(tree).map(Rc::new);
+        if breach.is_none() {
+            self.right.insert(Rc::as_ptr(tree));
+        }
+        breach
+    }
+
+    pub(crate) fn convict(&mut self, cuts: &Cuts<'_>, (moments, state): (usize, u64), fates: Fates, breach: &Breach) {
+        self.counters.violations.fetch_add(1, Ordering::Relaxed);
+        self.report.violations_total += 1;
+        let known = self.report.violations.iter().filter(|v| v.oracle == breach.oracle).count();
+        if known < crate::report::SHOWN_OF_EACH {
+            let id = Id::new(self.plan, moments, fates);
+            let violation = story::tell(self.plan, self.recording, self.promises, &cuts.pending, id, breach);
+            self.report.violations.push(Violation { state, ..violation });
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The name of one state: everything that is needed to reproduce it (X2).
+//!
+//! `scheme[+set=X…][+ask=QUESTION][!rule…]:script:device:volume:seed:cut:fates`, where the script is the name of a
+//! ready-made one, or its calls between brackets, and the fates are a letter for each undurable write, oldest first.
+
+use crate::device::Device;
+use crate::fate::Fates;
+use crate::plan::{Plan, Shape};
+use crate::question::Question;
+use crate::report::Violation;
+use crate::{Error, one_cut};
+use ordo_ondisk::{Endian, Format};
+use ordo_schemes::Settings;
+use ordo_workload::script::{self, Script, random};
+use std::fmt;
+use std::str::FromStr;
+
+/// Longer lists of fates are run-length encoded.
+const PLAIN_MAX: usize = 24;
+
+/// The name of one state of one exploration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Id {
+    scheme: String,
+    script: String,
+    device: String,
+    volume: String,
+    seed: String,
+    moments: usize,
+    fates: Fates,
+}
+
+impl Id {
+    pub(crate) fn new(plan: &Plan, moments: usize, fates: Fates) -> Id {
+        let mut scheme = plan.scheme.clone();
+        for set in plan.settings.said() {
+            scheme += &format!("+{set}");
+        }
+        if plan.separate_log {
+            scheme += "+log=separate";
+        }
+        if let Some(question) = plan.question {
+            scheme += &format!("+ask={}", question.name());
+        }
+        for rule in plan.settings.without.iter() {
+            scheme += &format!("!{rule}");
+        }
+        let known = ready(&plan.script.name, &plan.shape).is_some_and(|known| known == plan.script);
+        let script = if known { plan.script.name.clone() } else { inline(&plan.script) };
+        let Shape { format, size, bsize, fsize, endian } = plan.shape;
+        let format = if format == Format::Ufs1 { "ufs1" } else { "ufs2" };
+        let order = if endian == Endian::Big { ",big" } else { "" };
+        let volume = format!("{format},{size},{bsize},{fsize}{order}");
+        let flag = |is, letter| if is { letter } else { "" };
+        let seed = format!("{}{}{}", plan.seed, flag(plan.pauses, "p"), flag(plan.trusts_cache, "t"));
+        Id { scheme, script, device: plan.device.name.into(), volume, seed, moments, fates }
+    }
+
+    /// The plan that leads to this state.
+    ///
+    /// # Errors
+    /// `BadId`: the text names a scheme, script, device or volume that does not exist.
+    pub fn plan(&self) -> Result<Plan, Error> {
+        let bad = |why| Error::BadId(self.to_string(), why);
+        let mut parts = self.scheme.split('!');
+        let mut words = parts.next().unwrap_or_default().split('+');
+        let scheme = words.next().unwrap_or_default();
+        let (mut settings, mut separate_log, mut question) = (Settings::default(), false, None);
+        for set in words {
+            let (key, value) = set.split_once('=').unwrap_or((set, ""));
+            match settings.set(key, value) {
+                Some(set) => set.map_err(|_| bad("it sets something to what cannot be"))?,
+                None if set == "log=separate" => separate_log = true,
+                None if key == "ask" => {
+                    question = Some(Question::by_name(value).ok_or_else(|| bad("it asks what nobody asks"))?);
+                }
+                None => return Err(bad("it sets something that there is not")),
+            }
+        }
+        settings.without = parts.map(str::to_owned).collect();
+        let shape = shape(&self.volume).ok_or_else(|| bad("no such volume"))?;
+        let script = match self.script.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+            Some(text) => {
+                let text = text.replace("%3a", ":").replace("; ", "\n");
+                Script::parse("script", &text).map_err(|_| bad("its script cannot be read"))?
+            }
+            None => ready(&self.script, &shape).ok_or_else(|| bad("no such script"))?,
+        };
+        let device = Device::by_name(&self.device).ok_or_else(|| bad("no such device"))?;
+        let mut plan = Plan::new(scheme, script, device);
+        (plan.settings, plan.separate_log, plan.question) = (settings, separate_log, question);
+        plan.shape = shape;
+        let (seed, trusts) = self.seed.strip_suffix('t').map_or((&*self.seed, false), |seed| (seed, true));
+        let (seed, pauses) = seed.strip_suffix('p').map_or((seed, false), |seed| (seed, true));
+        (plan.trusts_cache, plan.pauses) = (trusts, pauses);
+        plan.seed = seed.parse().map_err(|_| bad("its seed is no number"))?;
+        Ok(plan)
+    }
+
+    /// Reproduces the state, and returns what is wrong with it, if anything is.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn replay(&self) -> Result<Option<Violation>, Error> {
+        one_cut::replay(&self.plan()?, self.moments, &self.fates)
+    }
+
+    pub(crate) fn fates(&self) -> &Fates {
+        &self.fates
+    }
+
+    pub(crate) fn moments(&self) -> usize {
+        self.moments
+    }
+}
+
+/// A ready-made script for any volume, or a random one made for this volume.
+fn ready(name: &str, shape: &Shape) -> Option<Script> {
+    let random = || random::named(name).map(|(profile, seed)| random::on(shape.ground(), profile, seed));
+    script::find(name).or_else(random)
+}
+
+/// A script in one line.
+fn inline(script: &Script) -> String {
+    let mut text: Vec<String> = script.setup.iter().map(ToString::to_string).collect();
+    text.push("---".into());
+    text.extend(script.calls.iter().map(ToString::to_string));
+    format!("[{}]", text.join("; ").replace(':', "%3a"))
+}
+
+fn shape(text: &str) -> Option<Shape> {
+    let mut parts = text.split(',');
+    let format = match parts.next()? {
+        "ufs1" => Format::Ufs1,
+        "ufs2" => Format::Ufs2,
+        _ => return None,
+    };
+    let mut number = || parts.next()?.parse::<u64>().ok();
+    let (size, bsize, fsize) = (number()?, number()?.try_into().ok()?, number()?.try_into().ok()?);
+    let endian = match parts.next() {
+        None => Endian::Little,
+        Some("big") => Endian::Big,
+        Some(_) => return None,
+    };
+    Some(Shape { format, size, bsize, fsize, endian })
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Id { scheme, script, device, volume, seed, moments, fates } = self;
+        write!(f, "{scheme}:{script}:{device}:{volume}:{seed}:{moments}:{}", counted(&fates.to_string()))
+    }
+}
+
+impl FromStr for Id {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Id, Error> {
+        let bad = |why| Error::BadId(text.to_owned(), why);
+        let parts: Vec<&str> = text.trim().split(':').collect();
+        let [scheme, script, device, volume, seed, moments, fates] = parts[..] else {
+            return Err(bad("it has seven parts between colons"));
+        };
+        let own = str::to_owned;
+        Ok(Id {
+            scheme: own(scheme),
+            script: own(script),
+            device: own(device),
+            volume: own(volume),
+            seed: own(seed),
+            moments: moments.parse().map_err(|_| bad("the sixth part is a number"))?,
+            fates: spelled(fates)
+                .and_then(|fates| fates.parse().ok())
+                .ok_or_else(|| bad("its fates cannot be read"))?,
+        })
+    }
+}
+
+/// `1110000` as `1*3.0*4`, where that is shorter.
+fn counted(fates: &str) -> String {
+    if fates.len() <= PLAIN_MAX {
+        return fates.to_owned();
+    }
+    let mut runs: Vec<(char, usize)> = Vec::new();
+    for letter in fates.chars() {
+        match runs.last_mut() {
+            Some((last, count)) if *last == letter => *count += 1,
+            _ => runs.push((letter, 1)),
+        }
+    }
+    runs.iter().map(|(letter, count)| format!("{letter}*{count}")).collect::<Vec<_>>().join(".")
+}
+
+/// Longest run that is accepted: more writes than any recording has.
+const RUN_MAX: usize = 1 << 20;
+
+fn spelled(text: &str) -> Option<String> {
+    if !text.contains('*') {
+        return Some(text.to_owned());
+    }
+    let run = |part: &str| {
+        let (letter, count) = part.split_once('*')?;
+        Some(letter.repeat(count.parse().ok().filter(|count| *count <= RUN_MAX)?))
+    };
+    text.split('.').map(run).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_survives_being_written_and_read() {
+        for text in [
+            "sync:create:sata:ufs2,8388608,4096,512:1:17:0110",
+            "sync+allocinit=all!inode-before-name:create:nvme:ufs1,8388608,32768,4096:1p:17:1*30.0*1",
+            "wafs+data=ordered+logmode=sync+log=separate:rename:plp:ufs2,8388608,4096,512:1:17:0",
+            "sync:rename:sata:ufs2,8388608,4096,512:1pt:17:0",
+            "wafs+logmode=sync+log=separate+ask=atomic:rename:sata:ufs2,8388608,4096,512:1:17:0",
+            "softupdates:random-sizes-17:sata:ufs1,8388608,4096,512,big:0:3:",
+            "async:[create a 644; ---; rename a b replace]:plp:ufs2,8388608,4096,512:0:3:",
+        ] {
+            let id: Id = text.parse().unwrap();
+            assert_eq!(id.to_string(), text);
+            let plan = id.plan().unwrap();
+            assert_eq!(Id::new(&plan, id.moments, id.fates.clone()), id);
+        }
+        for text in [
+            "",
+            "sync:create",
+            "sync:create:sata:ufs3,1,2,3:1:1:0",
+            "sync:create:sata:ufs2,1,2,3,middle:1:1:0",
+            "sync:create:sata:ufs2,8388608,4096,512:1:1:q",
+        ] {
+            assert!(text.parse::<Id>().and_then(|id| id.plan()).is_err(), "{text}");
+        }
+    }
+}

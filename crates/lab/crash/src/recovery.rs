@@ -1,0 +1,78 @@
+//! What a scheme does after a power cut, by what it promises.
+
+use crate::Error;
+use crate::Plan;
+use crate::record::mount;
+use crate::recover::Traced;
+use crate::structure::{Class, allowed};
+use ordo_buf::{CrashLeaves, Promises};
+use ordo_disk::RamDisk;
+use ordo_rt::Rt;
+use ordofs::Mounted;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The ways to recover a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Recovery {
+    /// `fsck -p`.
+    Fsck,
+    /// None: the next mount writes to the volume as it is. A fragment that is in use and marked free would then be
+    /// given to two files, so before that fsck may find leaks and nothing else.
+    Mount,
+}
+
+impl Recovery {
+    pub(crate) fn of(promises: &Promises) -> Recovery {
+        if promises.mount_at_once { Recovery::Mount } else { Recovery::Fsck }
+    }
+
+    /// What recovery must do, in words.
+    pub(crate) fn says(self) -> &'static str {
+        match self {
+            Recovery::Fsck => "fsck -p ends and repairs all",
+            Recovery::Mount => "the volume is mounted read-write, and unmounted",
+        }
+    }
+
+    /// The worst findings that it may start from, of what the scheme declares to leave. A log is replayed before
+    /// anything is written, so the state of the volume before that does not matter.
+    pub(crate) fn limit(self, declared: CrashLeaves) -> Class {
+        match self {
+            Recovery::Mount if declared != CrashLeaves::Log => allowed(declared).min(Class::Leak),
+            _ => allowed(declared),
+        }
+    }
+}
+
+/// Mounts the volume on `ram` through `disk`, read-write and with its scheme, and unmounts it. Returns the worst class
+/// of finding that is allowed afterwards.
+///
+/// # Errors
+/// The mount fails, is read-only, or cannot be unmounted.
+pub(crate) fn mount_at_once(plan: &Plan, ram: &RamDisk, disk: &Traced) -> Result<Class, Error> {
+    let rt = Rt::virtual_time(3);
+    let mounted = mount(&rt, ram, disk.disks(), plan.scheme()?, false)?;
+    let refused = mounted.why_read_only().map(|why| Error::Mount(format!("only for reading: {why}")));
+    let left = refused.map_or_else(|| Ok(rt.block_on(left_by(&mounted))), Err);
+    let unmounted = rt.block_on(mounted.unmount()).map_err(|error| Error::Run(format!("unmount: {error}")));
+    rt.drop_tasks();
+    unmounted.and(left)
+}
+
+/// What a mount leaves of the leaks that it found, once its background work is done: nothing.
+async fn left_by(mounted: &Mounted) -> Class {
+    mounted.leaks_ended().await;
+    Class::Nothing
+}
+
+/// Runs `work`; a panic becomes an error.
+pub(crate) fn guarded<T, E: ToString>(work: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(answer) => answer.map_err(|error| error.to_string()),
+        Err(panic) => {
+            let what =
+                panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+            Err(format!("panic: {}", what.unwrap_or("no message")))
+        }
+    }
+}

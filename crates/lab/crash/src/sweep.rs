@@ -1,0 +1,132 @@
+//! Explores many scripts, with many threads.
+//!
+//! W1. One script is split among threads by image, many scripts by rows of scripts. Either way the parts are disjoint
+//!     and give the same whole with any number of threads (X4), to the byte.
+//! W2. Neighbouring scripts begin alike, and leave many of the same images. So a row of them shares one memory, and
+//!     "distinct" in a sweep means distinct within a row. With a memory for each thread the count would depend on the
+//!     threads.
+
+use crate::explore::explore_with;
+use crate::fate::Fates;
+use crate::id::Id;
+use crate::plan::{Plan, Shape, Shard};
+use crate::report::Report;
+use crate::steer::Steering;
+use crate::verdict::Memory;
+use crate::{Counters, Error};
+use ordo_workload::script::Script;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+/// A script of a sweep.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The script.
+    pub script: Script,
+    /// The volume it was generated for, if any; otherwise the plan's.
+    pub shape: Option<Shape>,
+}
+
+impl From<Script> for Case {
+    fn from(script: Script) -> Case {
+        Case { script, shape: None }
+    }
+}
+
+/// Scripts in a row, which one thread explores; more if they are steered, since those learn from each other.
+const ROW: u64 = 32;
+const STEERED_ROW: u64 = 512;
+
+/// Explores one script with `jobs` threads.
+///
+/// # Errors
+/// See [`Error`].
+pub fn explore_on(plan: &Plan, jobs: u32, counters: &Counters) -> Result<Report, Error> {
+    let part = |shard| explore_with(&Plan { shard, ..plan.clone() }, &mut Memory::default(), counters);
+    let mut reports = in_parts(plan.shard, jobs, part)?.into_iter();
+    // OK to expect: there is at least one part.
+    let first = reports.next().expect("at least one part");
+    Ok(reports.fold(first, Report::merge))
+}
+
+/// Explores the cases of `range` with `jobs` threads; the plan's shard takes its rows of them. `None` if that leaves no
+/// script.
+///
+/// # Errors
+/// The first error of any script, with the script's name.
+pub fn sweep(
+    plan: &Plan,
+    cases: &(dyn Fn(u64) -> Case + Sync),
+    range: Range<u64>,
+    jobs: u32,
+    counters: &Counters,
+) -> Result<Option<Report>, Error> {
+    counters.scripts_expected.fetch_add((range.end - range.start) / u64::from(plan.shard.of), Ordering::Relaxed);
+    let parts = in_parts(plan.shard, jobs, |shard| rows(plan, cases, range.clone(), shard, counters))?;
+    Ok(parts.into_iter().flatten().reduce(Report::and))
+}
+
+fn rows(
+    plan: &Plan,
+    cases: &(dyn Fn(u64) -> Case + Sync),
+    range: Range<u64>,
+    shard: Shard,
+    counters: &Counters,
+) -> Result<Option<Report>, Error> {
+    let (mut memory, mut row, mut last, mut whole) = (Memory::default(), u64::MAX, None, None::<Report>);
+    let length = if plan.steered { STEERED_ROW } else { ROW };
+    let mut steering = None;
+    for at in range.filter(|at| shard.takes(u128::from(at / length))) {
+        if row != at / length {
+            (memory, row) = (Memory::default(), at / length);
+            steering = plan.steered.then(|| Steering::new(plan.seed, row));
+        }
+        let case = match &mut steering {
+            Some(steering) => steering.next(cases(at)),
+            None => cases(at),
+        };
+        let Case { script, shape } = case.clone();
+        let plan = Plan { script, shape: shape.unwrap_or(plan.shape.clone()), shard: Shard::WHOLE, ..plan.clone() };
+        // Images of different volumes are unrelated, and their fingerprints could be equal.
+        if last.as_ref() != Some(&plan.shape) {
+            (memory, last) = (Memory::default(), Some(plan.shape.clone()));
+        }
+        // A script that was generated for its volume, or varied, is identified by its calls only.
+        let name = || match case.shape {
+            Some(_) => Id::new(&plan, 0, Fates(Vec::new())).to_string(),
+            None => plan.script.name.clone(),
+        };
+        let explored = explore_with(&plan, &mut memory, counters);
+        let mut report = explored.map_err(|error| Error::Script(name(), error.into()))?;
+        report.violations.iter_mut().for_each(|violation| violation.script = at);
+        counters.scripts.fetch_add(1, Ordering::Relaxed);
+        steering.iter_mut().for_each(|steering| report.reached += steering.learn(case.clone()) as u64);
+        whole = Some(match whole {
+            Some(whole) => whole.and(report),
+            None => report,
+        });
+        if whole.as_ref().is_some_and(|whole| whole.violations.len() >= plan.enough) {
+            break;
+        }
+    }
+    Ok(whole)
+}
+
+/// Runs `work` for each part of `shard`, one thread per part, and returns the results in the order of the parts.
+fn in_parts<T: Send>(
+    shard: Shard,
+    jobs: u32,
+    work: impl Fn(Shard) -> Result<T, Error> + Sync,
+) -> Result<Vec<T>, Error> {
+    let (jobs, work) = (jobs.max(1), &work);
+    if jobs == 1 {
+        return Ok(vec![work(shard)?]);
+    }
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = (0..jobs).map(|part| scope.spawn(move || work(shard.split(part, jobs)))).collect();
+        parts
+            .into_iter()
+            .map(|part| part.join().unwrap_or_else(|_| Err(Error::Run("a thread of the explorer panicked".into()))))
+            .collect()
+    })
+}

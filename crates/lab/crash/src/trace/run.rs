@@ -1,0 +1,202 @@
+//! Runs the traced call.
+
+use super::scribe::Scribe;
+use super::{Trace, What};
+use crate::record::mount;
+use crate::{Device, Error, Plan};
+use ordo_buf::{CacheStats, Told};
+use ordo_model::MemFs;
+use ordo_rt::Rt;
+use ordo_schemes::{Settings, Teller};
+use ordo_vfs::{Caller, FileSystem};
+use ordo_workload::random::{Op, Outcome, Player};
+use ordo_workload::script::Script;
+use ordofs::Mounted;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// What to trace.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Name of the scheme.
+    pub scheme: String,
+    /// Its settings.
+    pub settings: Settings,
+    /// The log of the scheme lies on a disk of its own.
+    pub separate_log: bool,
+    /// The device it runs on.
+    pub device: Device,
+    /// Calls that are made first, and made durable.
+    pub setup: Vec<Op>,
+    /// The call.
+    pub call: Op,
+    /// After the call has returned, all bufs are written at once in no chosen order, as under memory pressure.
+    pub at_once: bool,
+    /// The random seed.
+    pub seed: u64,
+}
+
+/// Seconds after which no more writes are expected: the syncer lets a change wait 30 of them, and a write that depends
+/// on another waits again.
+const PATIENCE: u32 = 240;
+
+/// Seconds without an event after which no more events are expected.
+const QUIET: u32 = 45;
+
+fn privileged() -> Caller {
+    Caller { privileged: true, ..Caller::default() }
+}
+
+/// The size in bytes of the file `path` after these calls, 0 where there is none.
+pub fn size_of(setup: &[Op], path: &str) -> u64 {
+    let memory = MemFs::timeless();
+    let mut player = Player::new(&memory, privileged());
+    for op in setup {
+        ordo_model::ready(player.apply(op));
+    }
+    match ordo_model::ready(player.apply(&Op::Stat { path: path.to_owned() })) {
+        Outcome::Attr(seen) => seen.size,
+        _ => 0,
+    }
+}
+
+/// Makes the call, and traces until everything is durable.
+///
+/// # Errors
+/// There is no such scheme; a call of the set-up fails; the volume fails.
+pub fn trace(asked: &Asked) -> Result<Trace, Error> {
+    let plan = Plan {
+        settings: asked.settings.clone(),
+        separate_log: asked.separate_log,
+        seed: asked.seed,
+        ..Plan::new(&asked.scheme, Script::default(), &asked.device)
+    };
+    let (rt, scheme) = (Rt::virtual_time(asked.seed), plan.scheme()?);
+    let ram = plan.fresh()?.snapshot();
+    let (recorder, disks) = plan.disks(&rt, &ram).recorded(&rt, plan.split(), false);
+    let scribe = Rc::new(Scribe::new(&rt, &recorder));
+    let listener = scribe.clone();
+    let teller = Rc::new(Teller::of_everything(scheme, move |heard| listener.hear(heard)));
+    let mounted = mount(&rt, &ram, disks, teller, false)?;
+    let outcome = Run { asked, rt: &rt, mounted: &mounted, scribe: &scribe }.all();
+    mounted.cache().ledger().watch(None);
+    let unmounted = rt.block_on(mounted.unmount());
+    rt.drop_tasks();
+    let trace = outcome?;
+    unmounted.map_err(|error| Error::Run(format!("unmount: {error}")))?;
+    Ok(trace)
+}
+
+struct Run<'a> {
+    asked: &'a Asked,
+    rt: &'a Rt,
+    mounted: &'a Mounted,
+    scribe: &'a Rc<Scribe>,
+}
+
+impl Run<'_> {
+    fn all(&self) -> Result<Trace, Error> {
+        let fs = &**self.mounted.fs();
+        let mut player = Player::new(fs, privileged());
+        for op in &self.asked.setup {
+            match self.rt.block_on(player.apply(op)) {
+                Outcome::Refused(why) => return Err(Error::Run(format!("set-up: {op}: {why:?}"))),
+                Outcome::Failed(why) => return Err(Error::Run(format!("set-up: {op}: {why}"))),
+                Outcome::Skipped => return Err(Error::Run(format!("set-up: {op}: means nothing here"))),
+                _ => {}
+            }
+        }
+        for _ in 0..2 {
+            self.sync()?;
+            self.sleep(2);
+        }
+        let before = self.mounted.cache().stats();
+        self.watch_tickets();
+        self.scribe.begin();
+        let refused = match self.rt.block_on(player.apply(&self.asked.call)) {
+            Outcome::Failed(why) => return Err(Error::Run(format!("{}: {why}", self.asked.call))),
+            Outcome::Refused(why) => Some(format!("{why:?}")),
+            Outcome::Skipped => Some("it means nothing here".to_owned()),
+            _ => None,
+        };
+        self.scribe.say(What::Returns);
+        let returned_us = self.scribe.last();
+        drop(player);
+        if self.asked.at_once {
+            let written = self.rt.block_on(self.mounted.cache().write_everything());
+            written.map_err(|error| Error::Run(error.to_string()))?;
+        }
+        let needed_sync = !self.rest();
+        let waits = self.mounted.cache().stats().waits - before.waits;
+        if needed_sync {
+            self.scribe.say(What::Sync);
+            self.sync()?;
+            self.sleep(2);
+        }
+        let durable_us = self.scribe.last();
+        self.scribe.say(What::Durable);
+        let trace = Trace { refused, returned_us, durable_us, needed_sync, waits, ..Trace::default() };
+        Ok(self.finish(before, trace))
+    }
+
+    fn finish(&self, before: CacheStats, trace: Trace) -> Trace {
+        let after = self.mounted.cache().stats();
+        let flushes = self.scribe.flushes();
+        let (mut events, lanes) = self.scribe.end();
+        if let Some(last) = events.last_mut() {
+            // The check runs once a second; everything was durable from the last line on.
+            last.us = trace.durable_us;
+        }
+        Trace {
+            scheme: self.asked.scheme.clone(),
+            disk: self.asked.device.name.to_owned(),
+            setup: self.asked.setup.iter().map(Op::to_string).collect(),
+            call: self.asked.call.to_string(),
+            lanes,
+            events,
+            writes: after.writes - before.writes,
+            rollbacks: after.rollbacks - before.rollbacks,
+            flushes,
+            ..trace
+        }
+    }
+
+    fn watch_tickets(&self) {
+        let scribe = self.scribe.clone();
+        self.mounted.cache().ledger().watch(Some(Rc::new(move |told| {
+            if let Told::Settled(freed) = told {
+                scribe.freed(freed);
+            }
+        })));
+    }
+
+    /// Advances the clock until nothing is left to be written. `false` if something stays unwritten.
+    fn rest(&self) -> bool {
+        let mut quiet = 0;
+        for _ in 0..PATIENCE {
+            let last = self.scribe.last();
+            self.sleep(1);
+            if self.is_durable() {
+                return true;
+            }
+            quiet = if self.scribe.last() == last { quiet + 1 } else { 0 };
+            if quiet > QUIET {
+                break;
+            }
+        }
+        false
+    }
+
+    fn is_durable(&self) -> bool {
+        let cache = self.mounted.cache();
+        cache.stats().dirty_bytes == 0 && self.scribe.is_idle() && cache.ledger().outstanding() == 0
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        self.rt.block_on(self.mounted.fs().syncfs()).map_err(|error| Error::Run(format!("sync: {error}")))
+    }
+
+    fn sleep(&self, seconds: u64) {
+        self.rt.block_on(self.rt.sleep(Duration::from_secs(seconds)));
+    }
+}

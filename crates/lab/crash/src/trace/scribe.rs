@@ -1,0 +1,172 @@
+//! Collects the events of a trace from the teller, the disk and the ticket ledger.
+
+use super::{Event, What};
+use ordo_buf::{Key, Role};
+use ordo_disk::{DiskOp, Recorder};
+use ordo_rt::{Rt, Time};
+use ordo_schemes::{Heard, InWords, Piece};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+/// The events so far.
+pub(super) struct Scribe {
+    rt: Rt,
+    recorder: Recorder,
+    began: Cell<Option<Time>>,
+    events: RefCell<Vec<Event>>,
+    /// The lanes in order, and the number of the image with which each began.
+    lanes: RefCell<BTreeMap<(u8, Key), (String, u32)>>,
+    /// Images in flight: sent and not durable yet.
+    under_way: Cell<u64>,
+    steps: Cell<usize>,
+    /// The requests of the disk that are flushes.
+    flushes: RefCell<Vec<u64>>,
+}
+
+/// The order of the lanes: what others wait for comes first.
+fn rank(role: Role) -> u8 {
+    match role {
+        Role::Superblock | Role::Summary => 9,
+        Role::CylinderGroup => 0,
+        Role::Data | Role::Symlink | Role::ExtAttr => 1,
+        Role::Indirect => 2,
+        Role::InodeBlock => 3,
+        Role::Directory => 4,
+        _ => 8,
+    }
+}
+
+impl Scribe {
+    pub(super) fn new(rt: &Rt, recorder: &Recorder) -> Scribe {
+        Scribe {
+            rt: rt.clone(),
+            recorder: recorder.clone(),
+            began: Cell::new(None),
+            events: RefCell::default(),
+            lanes: RefCell::default(),
+            under_way: Cell::new(0),
+            steps: Cell::new(0),
+            flushes: RefCell::default(),
+        }
+    }
+
+    /// Starts collecting.
+    pub(super) fn begin(&self) {
+        self.recorder.take();
+        self.began.set(Some(self.rt.now()));
+    }
+
+    /// Stops collecting.
+    pub(super) fn end(&self) -> (Vec<Event>, Vec<String>) {
+        self.look_at_the_disk();
+        self.began.set(None);
+        let lanes = self.lanes.take();
+        (self.events.take(), lanes.into_values().map(|(name, _)| name).collect())
+    }
+
+    /// No image is in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        self.under_way.get() == 0
+    }
+
+    /// The time of the last line.
+    pub(super) fn last(&self) -> u64 {
+        self.events.borrow().last().map_or(0, |event| event.us)
+    }
+
+    /// Flushes so far.
+    pub(super) fn flushes(&self) -> u64 {
+        self.look_at_the_disk();
+        self.flushes.borrow().len() as u64
+    }
+
+    pub(super) fn say(&self, what: What) {
+        self.look_at_the_disk();
+        self.put(self.rt.now(), what);
+    }
+
+    fn put(&self, at: Time, what: What) {
+        let Some(began) = self.began.get() else { return };
+        let us = at.since(began).as_micros() as u64;
+        self.events.borrow_mut().push(Event { us, what });
+    }
+
+    fn look_at_the_disk(&self) {
+        if self.began.get().is_none() {
+            return;
+        }
+        for event in self.recorder.take() {
+            match event {
+                ordo_disk::Event::Begin { request, op: DiskOp::Flush, time, .. } => {
+                    self.flushes.borrow_mut().push(request);
+                    self.put(time, What::Flush);
+                }
+                ordo_disk::Event::End { request, time, .. } if self.flushes.borrow().contains(&request) => {
+                    self.put(time, What::Flushed);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The name of a buf, for which a lane is made; and the number of its image in the trace, the first being `image`.
+    fn lane(&self, piece: &Piece, image: Option<u32>) -> (String, u32) {
+        let mut lanes = self.lanes.borrow_mut();
+        let (name, first) = lanes.entry((rank(piece.role), piece.key)).or_insert_with(|| (piece.name.clone(), 0));
+        if let (0, Some(image)) = (*first, image) {
+            *first = image;
+        }
+        (name.clone(), image.map_or(0, |image| (image + 1).saturating_sub(*first)))
+    }
+
+    fn names(&self, pieces: &[Piece]) -> Vec<String> {
+        pieces.iter().map(|piece| self.lane(piece, None).0).collect()
+    }
+
+    /// A ticket was settled.
+    pub(super) fn freed(&self, freed: &ordo_buf::Freed) {
+        self.say(What::Freed { what: InWords(freed).to_string() });
+    }
+
+    pub(super) fn hear(&self, heard: Heard) {
+        if self.began.get().is_none() {
+            return;
+        }
+        let what = match heard {
+            Heard::Step { told, .. } if told.step.starts_with("begin ") || told.step.starts_with("end ") => {
+                What::Call { says: told.step, answer: told.answer }
+            }
+            Heard::Step { told, changed, made, waits_for, .. } => {
+                self.steps.set(self.steps.get() + 1);
+                let made: Vec<_> = made.into_iter().inspect(|held| self.note(held)).map(super::Held::from).collect();
+                What::Step {
+                    number: self.steps.get(),
+                    says: told.step,
+                    bufs: self.names(&changed),
+                    made,
+                    answer: told.answer,
+                    waits_for: self.names(&waits_for),
+                }
+            }
+            Heard::Leaves { buf, image, rolled_back, undone } => {
+                self.under_way.set(self.under_way.get() + 1);
+                let (buf, image) = self.lane(&buf, Some(image));
+                let undone = undone.into_iter().map(super::Held::from).collect();
+                What::Leaves { buf, image, rolled_back, undone }
+            }
+            Heard::Waits { buf, until } => What::Waits { buf: self.lane(&buf, None).0, until: self.names(&until) },
+            Heard::Landed { buf, image } => {
+                self.under_way.set(self.under_way.get().saturating_sub(1));
+                let (buf, image) = self.lane(&buf, Some(image));
+                What::Landed { buf, image }
+            }
+        };
+        self.say(what);
+    }
+
+    /// Makes a lane for each buf that is waited for.
+    fn note(&self, held: &ordo_schemes::Dependency) {
+        self.lane(&held.of, None);
+        held.until.iter().for_each(|(piece, _)| drop(self.lane(piece, None)));
+    }
+}

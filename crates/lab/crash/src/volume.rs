@@ -1,0 +1,76 @@
+//! The volume with which every script begins.
+
+use crate::disks::{Disks, Split};
+use crate::record::{honest, mount};
+use crate::{Error, Shape};
+use ordo_buf::{LogKind, Scheme};
+use ordo_disk::RamDisk;
+use ordo_rt::{Rng, Rt};
+use ordo_schemes::Settings;
+use ordo_vfs::{FileSystem, Name};
+use ordofs::Tuning;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Length of the garbage that is repeated over a new disk, in bytes.
+const GARBAGE: usize = 32 * 1024;
+
+thread_local! {
+    /// The last volume that was made: neighbouring scripts have the same one.
+    static LAST: RefCell<Option<(Shape, Split, Needs, RamDisk)>> = const { RefCell::new(None) };
+}
+
+/// What a scheme needs of its volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Needs {
+    /// The superblock flag by which a mount knows that it may write to the volume after a crash.
+    mount_at_once: bool,
+    /// A file for its log.
+    log: Option<LogKind>,
+}
+
+/// A new volume of a shape for a scheme, with the disk of its log if that is separate, on a disk that was used before:
+/// what is not initialised is garbage, as on a real disk.
+///
+/// # Errors
+/// The shape is not possible.
+pub(crate) fn fresh(shape: &Shape, split: Split, scheme: &dyn Scheme) -> Result<RamDisk, Error> {
+    let needs =
+        Needs { mount_at_once: scheme.declares().mount_at_once, log: scheme.wants_log().filter(|_| !split.has_log()) };
+    let known = |last: &Option<(Shape, Split, Needs, RamDisk)>| {
+        let last = last.as_ref().filter(|(of, on, had, _)| of == shape && *on == split && *had == needs);
+        last.map(|(.., ram)| ram.snapshot())
+    };
+    if let Some(ram) = LAST.with_borrow(known) {
+        return Ok(ram);
+    }
+    let ram = make(shape, split, needs)?;
+    LAST.set(Some((shape.clone(), split, needs, ram.snapshot())));
+    Ok(ram)
+}
+
+/// newfs makes a directory for snapshots, which the model does not know: it is removed.
+fn make(shape: &Shape, split: Split, needs: Needs) -> Result<RamDisk, Error> {
+    let (rt, ram, size) = (Rt::virtual_time(0), RamDisk::new(split.size()), split.size());
+    let mut garbage = vec![0; GARBAGE];
+    Rng::new(0x0067_6172_6261_6765).fill(&mut garbage);
+    for at in (0..size).step_by(GARBAGE) {
+        ram.poke(at, &garbage[..GARBAGE.min((size - at) as usize)]);
+    }
+    let Disks { volume: disk, .. } = split.disks(Rc::new(ram.clone()));
+    let volume = shape.volume().with(|params| params.softdep = needs.mount_at_once);
+    let made = volume.create_on(&rt, disk.clone(), false);
+    made.map_err(|error| Error::Shape(error.to_string()))?;
+    let mounted = mount(&rt, &ram, Disks::one(disk.clone()), honest("async", &Settings::default())?, false)?;
+    let failed = |error: ordo_vfs::Error| Error::Shape(error.to_string());
+    let fs = mounted.fs().clone();
+    rt.block_on(async move { fs.rmdir(fs.root(), Name::new(b".snap")?).await }).map_err(failed)?;
+    rt.block_on(mounted.unmount()).map_err(failed)?;
+    rt.drop_tasks();
+    if let Some(kind) = needs.log {
+        let made = Tuning::for_log(kind).apply_on(&rt, disk);
+        made.map_err(|error| Error::Shape(error.to_string()))?;
+        rt.drop_tasks();
+    }
+    Ok(ram)
+}

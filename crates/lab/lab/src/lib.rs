@@ -1,0 +1,27 @@
+//! The laboratory: runs workloads under schemes on modelled machines, in virtual time.
+//!
+//! A [`Machine`] has a drive, a CPU and memory; a [`Run`] is one workload under one scheme on it, by one or many users.
+//! It runs the same engine that a user mounts: only clock, drive and CPU are modelled.
+//!
+//! L1. Nothing here reads a clock or draws unseeded random numbers: its parameters decide a run.
+//! L2. A machine is calibrated once, from what a paper says of its baseline, never to fit a single result.
+#![forbid(unsafe_code)]
+
+mod cpu;
+mod error;
+mod join;
+mod machine;
+pub mod paper;
+mod run;
+mod user;
+
+pub use cpu::Costs;
+pub use error::{LabError, Result};
+pub use join::together;
+pub use machine::{Machine, Shape};
+pub use run::{LogPlace, Outcome, Run, Start};
+
+/// The drives available to a machine.
+pub fn drives() -> Vec<&'static str> {
+    ordo_drive::names().collect()
+}

@@ -1,0 +1,209 @@
+//! A machine on which workloads run: drive, CPU, memory, and how its system used them.
+
+use std::time::Duration;
+
+use ordo_drive::{Profile, ProfileError};
+use ordofs::disk::Scheduler;
+use ordofs::ondisk::superblock::newfs::{NewfsParams, Rotation};
+use ordofs::ondisk::{Endian, Format};
+use ordofs::{Engine, NewVolume, Spread, Syncer};
+
+use crate::cpu::Costs;
+
+/// A modelled machine.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// The drive, by its name among the built-in profiles.
+    pub drive: String,
+    /// Requests that the drive accepts at a time; with more than one it chooses among them itself (tagged queueing).
+    pub tags: u32,
+    /// The CPU time of each kind of work.
+    pub costs: Costs,
+    /// Memory for its cache, in bytes.
+    pub memory: usize,
+    /// The order of requests, the syncer, clusters.
+    pub engine: Engine,
+    /// Size of its volume in bytes, if the drive is that large; `None`: all of the drive.
+    pub volume: Option<u64>,
+    /// The parameters of its volume.
+    pub shape: Shape,
+    /// A new block of contents that must be initialised is first written with zeroes, then with the contents.
+    pub zeroes_first: bool,
+}
+
+/// The parameters of a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// UFS1 or UFS2.
+    pub format: Format,
+    /// Bytes of a block.
+    pub block: u32,
+    /// Bytes of a fragment.
+    pub frag: u32,
+    /// Bytes per inode; `None` for the format's default.
+    pub density: Option<u32>,
+    /// Contiguous blocks before a gap; `None` for clusters as large as a transfer.
+    pub maxcontig: Option<u32>,
+    /// The gap, for drives that could not process the next sector in time (UFS1).
+    pub rotation: Option<Rotation>,
+}
+
+impl Machine {
+    /// A machine of today with the drive `drive`: its CPU costs are almost zero, and everything else is the default,
+    /// except the syncer, which is that of the papers. It sends the drive as many requests at a time as that accepts.
+    pub fn today(drive: &str) -> Machine {
+        let micro = Duration::from_micros;
+        let costs = Costs {
+            call: micro(1),
+            create: micro(2),
+            remove: micro(2),
+            free_block: Duration::ZERO,
+            kib: Duration::from_nanos(100),
+            request: micro(5),
+            block_copy: micro(1),
+            chain: micro(1),
+            search_kib: Duration::ZERO,
+            init_kib: Duration::ZERO,
+            log_record: Duration::ZERO,
+            log_call: Duration::ZERO,
+        };
+        let shape =
+            Shape { format: Format::Ufs2, block: 32768, frag: 4096, density: None, maxcontig: None, rotation: None };
+        Machine {
+            drive: drive.to_owned(),
+            tags: Profile::named(drive).map_or(1, |profile| profile.tags()),
+            costs,
+            memory: 256 << 20,
+            engine: Engine { syncer: Syncer::OF_THE_PAPERS, ..Engine::default() },
+            volume: None,
+            shape,
+            zeroes_first: false,
+        }
+    }
+
+    /// The machine of Ganger and Patt (OSDI 1994, section 2): an NCR 3433 with a 33 MHz 80486, 44 MB, an HP C2447 and
+    /// UNIX SVR4 MP. What the paper states is used as stated; the rest, and the costs, are derived in
+    /// `docs/papers/mup1994.md`.
+    pub fn of_1994() -> Machine {
+        let micro = Duration::from_micros;
+        let costs = Costs {
+            call: micro(250),
+            create: micro(3500),
+            remove: micro(2140),
+            free_block: micro(125),
+            kib: micro(350),
+            request: micro(1100),
+            block_copy: micro(210),
+            chain: micro(250),
+            search_kib: Duration::ZERO,
+            init_kib: micro(180),
+            log_record: Duration::ZERO,
+            log_call: Duration::ZERO,
+        };
+        let engine = Engine {
+            scheduler: Scheduler::CLook,
+            merge: false,
+            syncer: Syncer::Sweep(Duration::from_secs(30)),
+            batch: 80,
+            dirty: Some(24 << 20),
+            spare: Some(2 << 20),
+            read_ahead: 4096,
+            cluster: 0,
+            spread: Spread::default(),
+        };
+        let rotation = Some(Rotation { rotdelay_ms: 4, rps: 90, nsect: 64 });
+        let shape =
+            Shape { format: Format::Ufs1, block: 4096, frag: 1024, density: Some(4096), maxcontig: Some(1), rotation };
+        Machine {
+            drive: "hp_c2447".to_owned(),
+            tags: 1,
+            costs,
+            memory: 36 << 20,
+            engine,
+            volume: Some(640 << 20),
+            shape,
+            zeroes_first: true,
+        }
+    }
+
+    /// The machine of Seltzer and others (USENIX 2000, section 7): a 500 MHz Pentium III with 512 MB, a Seagate Cheetah
+    /// of 9 GB and FreeBSD of January 2000. What the paper states is used as stated; the rest, and the costs, are
+    /// derived in `docs/papers/jsu2000.md`.
+    pub fn of_2000() -> Machine {
+        let micro = Duration::from_micros;
+        let costs = Costs {
+            call: micro(5),
+            create: micro(35),
+            remove: micro(25),
+            free_block: micro(3),
+            kib: micro(5),
+            request: micro(60),
+            block_copy: micro(30),
+            chain: micro(10),
+            search_kib: micro(2),
+            init_kib: micro(1),
+            log_record: micro(12),
+            log_call: micro(26),
+        };
+        let engine = Engine {
+            scheduler: Scheduler::CLook,
+            merge: true,
+            syncer: Syncer::Age(Duration::from_secs(29)),
+            batch: 128,
+            dirty: Some(11 << 20),
+            spare: None,
+            read_ahead: 64 << 10,
+            cluster: 64 << 10,
+            spread: Spread::InOrder,
+        };
+        let shape =
+            Shape { format: Format::Ufs1, block: 8192, frag: 1024, density: None, maxcontig: Some(8), rotation: None };
+        Machine {
+            drive: "seagate_cheetah_9gb_2000".to_owned(),
+            tags: 1,
+            costs,
+            memory: 400 << 20,
+            engine,
+            volume: Some(9088 << 20),
+            shape,
+            zeroes_first: false,
+        }
+    }
+
+    /// This machine with 1/`scale` of its memory, for a workload reduced by the same factor.
+    #[must_use]
+    pub fn one_in(&self, scale: u64) -> Machine {
+        let part = |bytes: usize| bytes / scale.max(1) as usize;
+        let engine =
+            Engine { dirty: self.engine.dirty.map(part), spare: self.engine.spare.map(part), ..self.engine.clone() };
+        Machine { memory: part(self.memory), engine, ..self.clone() }
+    }
+
+    /// Its drive.
+    ///
+    /// # Errors
+    /// `Unknown`.
+    pub fn profile(&self) -> Result<Profile, ProfileError> {
+        Profile::named(&self.drive)
+    }
+
+    /// A volume of `size` bytes on it.
+    pub(crate) fn make(&self, size: u64) -> NewVolume {
+        let Shape { format, block, frag, density, maxcontig, rotation } = self.shape;
+        let params = NewfsParams::new(format, size);
+        NewVolume {
+            params: NewfsParams {
+                bsize: block,
+                fsize: frag,
+                density,
+                maxcontig,
+                rotation,
+                endian: Endian::Little,
+                // Volumes are identical each time they are made.
+                now: 946_684_800,
+                id: 1,
+                ..params
+            },
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! One run of a workload under a scheme on a modelled machine.
+//!
+//! X1. The same run gives the same result, to the nanosecond and the byte, on every machine that computes it.
+//! X2. The measurement begins with everything prepared on the disk, and a cache that is cold ([`Start::Cold`]) or holds
+//!     what the preparation or an earlier run left in it. Preparation does not count in any figure.
+//! X3. A user's time ends with its last call. The disk's figures go on until everything that the users caused is on the
+//!     disk: under some schemes most of it is not when they end, and a scheme must not look better for leaving more
+//!     behind.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ordo_drive::Profile;
+use ordo_vfs::FileSystem;
+use ordo_workload::{Counts, Params, PhaseResult, Reading, Session, WorkloadError};
+use ordofs::disk::{Counted, Disk, Requests, Service, SimDisk, Slice, Stats};
+use ordofs::rt::{Rt, Time};
+use ordofs::schemes::Settings;
+use ordofs::{AllocInit, Located, LogKind, MountOptions, Mounted, OpenError, Tuning, locate_on, schemes};
+
+use crate::cpu::{Cpu, Prices, Share, defers};
+use crate::error::{LabError, Result};
+use crate::join::together;
+use crate::machine::Machine;
+use crate::user::User;
+
+/// Size of a log outside of the volume, in bytes: what `ordo tune -o log=on` gives the largest volumes.
+const LOG: u64 = 128 << 20;
+
+/// Where the log of a scheme is. No effect on schemes without one, nor on `suj`, whose log is always a file of the
+/// volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogPlace {
+    /// In a file of the volume.
+    #[default]
+    Volume,
+    /// On a second drive of the same kind.
+    Drive,
+    /// In non-volatile memory: the drive `nvram`.
+    Nvram,
+}
+
+/// The drive profile of that memory.
+const NVRAM: &str = "nvram";
+
+/// The drive of the volume, and that of the log.
+type Disks = (Rc<dyn Disk>, Option<Rc<dyn Disk>>);
+
+/// The contents of the cache when the measured part begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// Empty: the volume was just mounted.
+    Cold,
+    /// What the preparation left there, all of it clean.
+    Warm,
+    /// What an earlier run of the same program left there, cleaned up afterwards: inodes and maps are cached.
+    Again,
+}
+
+/// One run.
+#[derive(Debug, Clone)]
+pub struct Run<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The scheme's name.
+    pub scheme: &'a str,
+    /// Settings of the scheme; `allocinit` has the field below.
+    pub settings: Settings,
+    /// Where the scheme's log is.
+    pub log: LogPlace,
+    /// What is initialised on the disk before pointers to it; `None` for the scheme's default.
+    pub alloc_init: Option<AllocInit>,
+    /// The program's name.
+    pub workload: &'a str,
+    /// Its parameters; trees and random orders differ between users.
+    pub params: Params,
+    /// Concurrent programs, each in a directory of its own.
+    pub users: u32,
+    /// Cold or warm.
+    pub start: Start,
+    /// Size of the volume in bytes; `None` for the machine's.
+    pub size: Option<u64>,
+    /// What differs between repeated runs: the time at which the users begin, within the period of the syncer and the
+    /// revolution of the drive.
+    pub seed: u64,
+    /// Keep a record of every request that the drive served.
+    pub services: bool,
+}
+
+/// The results of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Each user's phases.
+    pub users: Vec<Vec<PhaseResult>>,
+    /// From the first user's start to the last one's end.
+    pub elapsed: Duration,
+    /// Each user's elapsed time.
+    pub user_elapsed: Vec<Duration>,
+    /// CPU time charged to users, in total.
+    pub cpu: Duration,
+    /// Requests at the queue of the volume's disk, until everything was on it (X3).
+    pub disk: Stats,
+    /// Counters of drives, cache and scheme, as a bench shows them.
+    pub counts: Counts,
+    /// Time until everything was on the disk.
+    pub drained: Duration,
+    /// Time until the last block was free, to the second; zero if none became free after the last call.
+    pub freed: Duration,
+    /// The drive's requests one by one, if requested.
+    pub services: Vec<Service>,
+    /// Cylinders of the drive.
+    pub cylinders: u32,
+}
+
+impl Outcome {
+    /// The mean over the users of their elapsed time, in seconds.
+    pub fn mean_elapsed(&self) -> f64 {
+        let sum: f64 = self.user_elapsed.iter().map(Duration::as_secs_f64).sum();
+        sum / self.user_elapsed.len().max(1) as f64
+    }
+
+    /// The mean over the users of the time of one phase, in seconds.
+    pub fn mean_phase(&self, phase: &str) -> Option<f64> {
+        let times: Vec<f64> =
+            self.users.iter().flatten().filter(|result| result.phase == phase).map(|result| result.seconds).collect();
+        (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
+    }
+
+    /// Operations of all users.
+    pub fn ops(&self) -> u64 {
+        self.users.iter().flatten().map(|phase| phase.ops).sum()
+    }
+
+    /// Requests to the disk that the file system made, before neighbours were merged.
+    pub fn requests(&self) -> u64 {
+        self.disk.reads + self.disk.writes
+    }
+
+    /// Mean time from a request's issue to its completion, in milliseconds.
+    pub fn response_ms(&self) -> f64 {
+        self.disk.response.as_secs_f64() * 1e3 / self.requests().max(1) as f64
+    }
+
+    /// Mean time from the drive's acceptance of a request to its completion, in milliseconds.
+    pub fn service_ms(&self) -> f64 {
+        self.disk.service.as_secs_f64() * 1e3 / self.disk.transfers.max(1) as f64
+    }
+}
+
+impl Start {
+    /// How the papers began this program: what is removed was made just before, throughput was measured repeatedly,
+    /// everything else comes from the disk.
+    /// everything else comes from the disk.
+    pub fn of(workload: &str) -> Start {
+        match workload {
+            "remove-tree" | "remove-files" => Start::Warm,
+            "create-files" | "create-remove" => Start::Again,
+            _ => Start::Cold,
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Runs the workload.
+    ///
+    /// # Errors
+    /// Unknown or impossible parameters, before anything is done; then errors of the file system.
+    pub fn run(&self) -> Result<Outcome> {
+        let rt = Rt::virtual_time(self.seed);
+        let drive = SimDisk::tagged(&rt, self.machine.profile()?, self.machine.tags);
+        let (disk, requests) = Counted::count(Rc::new(drive.clone()));
+        let place = if self.wants_log() == Some(LogKind::Redo) { self.log } else { LogPlace::Volume };
+        let size = self.size.or(self.machine.volume).unwrap_or(u64::MAX).min(disk.info().size);
+        let log: Option<Rc<dyn Disk>> = match place {
+            LogPlace::Volume => None,
+            LogPlace::Drive => Some(self.drive_for_log(&rt, &self.machine.drive, self.machine.tags, &requests)?),
+            LogPlace::Nvram => Some(self.drive_for_log(&rt, NVRAM, 1, &requests)?),
+        };
+        self.machine.make(size).create_on(&rt, disk.clone(), true)?;
+        if let Some(kind) = self.wants_log().filter(|_| log.is_none()) {
+            Tuning::for_log(kind).apply_on(&rt, disk.clone())?;
+        }
+        let outcome = self.on(&rt, &drive, (disk, log), &requests);
+        // Tasks hold the executor, and through it all memory of the run.
+        rt.drop_tasks();
+        outcome
+    }
+
+    fn wants_log(&self) -> Option<LogKind> {
+        schemes::by_name(self.scheme).and_then(schemes::Known::wants_log)
+    }
+
+    /// Starts a second drive, which works independently.
+    fn drive_for_log(&self, rt: &Rt, name: &str, tags: u32, requests: &Rc<Cell<Requests>>) -> Result<Rc<dyn Disk>> {
+        let drive = SimDisk::tagged(rt, Profile::named(name)?, tags);
+        let size = drive.info().size.min(LOG);
+        let log = Slice::new(Counted::beside(Rc::new(drive), requests), 0, size).map_err(OpenError::from)?;
+        Ok(Rc::new(log))
+    }
+
+    fn on(&self, rt: &Rt, drive: &SimDisk, disks: Disks, requests: &Cell<Requests>) -> Result<Outcome> {
+        let bases: Vec<String> = (0..self.users).map(|user| format!("u{user}")).collect();
+        let program = ordo_workload::find(self.workload)?;
+        let params: Vec<Params> = (0..self.users).map(|user| self.params.for_user(&program, user.into())).collect();
+        let prepared = self.mount(rt, disks.clone())?;
+        rt.block_on(async {
+            let session = Session::new(&**prepared.fs());
+            let users = bases.iter().zip(&params);
+            match self.start {
+                // One user after the other: the files of each are then close together, as after long use.
+                Start::Cold => {
+                    for (base, params) in users {
+                        ordo_workload::prepare(self.workload, &session, base, params).await?;
+                    }
+                }
+                // All users concurrently, as if they had just done it: none has more of the cache than another.
+                Start::Warm => {
+                    all(users.map(|(base, params)| ordo_workload::prepare(self.workload, &session, base, params)))
+                        .await?;
+                }
+                Start::Again => {
+                    all(users.clone().map(|(base, params)| self.rehearse(&session, base, params))).await?;
+                    all(users.map(|(base, params)| ordo_workload::prepare(self.workload, &session, base, params)))
+                        .await?;
+                }
+            }
+            prepared.fs().syncfs().await.map_err(LabError::from)
+        })?;
+        let mounted = match self.start {
+            Start::Warm | Start::Again => prepared,
+            Start::Cold => {
+                rt.block_on(prepared.unmount())?;
+                self.mount(rt, disks)?
+            }
+        };
+        rt.block_on(self.measured(rt, drive, requests, Rc::new(mounted), &bases, &params))
+    }
+
+    /// Runs the program once, for what it leaves in the cache.
+    async fn rehearse<F: FileSystem>(
+        &self,
+        session: &Session<'_, F>,
+        base: &str,
+        params: &Params,
+    ) -> std::result::Result<(), WorkloadError> {
+        ordo_workload::prepare(self.workload, session, base, params).await?;
+        ordo_workload::work(self.workload, session, base, params, &Reading::default).await?;
+        ordo_workload::clean(self.workload, session, base, params).await
+    }
+
+    async fn measured(
+        &self,
+        rt: &Rt,
+        drive: &SimDisk,
+        requests: &Cell<Requests>,
+        mounted: Rc<Mounted>,
+        bases: &[String],
+        params: &[Params],
+    ) -> Result<Outcome> {
+        let prices = Prices::new(self.machine.costs, self.scheme, self.alloc_init == Some(AllocInit::All));
+        let cpu = Cpu::new(rt, mounted.clone(), prices);
+        rt.sleep(Duration::from_nanos(rt.rng().below(30_000_000_000))).await;
+        if self.services {
+            drive.note_services();
+        }
+        let so_far = || counts(&mounted, requests.get());
+        let (start, queue, before) = (rt.now(), mounted.cache().queue_stats(), so_far());
+        let shares: Vec<Share> = bases.iter().map(|_| Share::new(&cpu)).collect();
+        let users = bases.iter().zip(params).zip(&shares);
+        let results =
+            together(users.map(|((base, params), share)| self.user(rt, &mounted, base, params, share, &so_far))).await;
+        let elapsed = rt.now() - start;
+        let freed = drain(rt, &mounted).await.map_or(Duration::ZERO, |at| at - start);
+        mounted.fs().syncfs().await?;
+        let mut outcome = Outcome {
+            elapsed,
+            cpu: shares.iter().map(Share::used).sum(),
+            disk: mounted.cache().queue_stats().since(&queue),
+            counts: so_far().since(&before),
+            drained: rt.now() - start,
+            freed,
+            services: drive.take_services(),
+            cylinders: drive.cylinders(),
+            ..Outcome::default()
+        };
+        if let Some(why) = mounted.degraded() {
+            return Err(LabError::Degraded(why.to_string()));
+        }
+        for result in results {
+            let (phases, time) = result?;
+            outcome.users.push(phases);
+            outcome.user_elapsed.push(time);
+        }
+        Ok(outcome)
+    }
+
+    async fn user(
+        &self,
+        rt: &Rt,
+        mounted: &Mounted,
+        base: &str,
+        params: &Params,
+        share: &Share,
+        counts: &dyn Fn() -> Counts,
+    ) -> Result<(Vec<PhaseResult>, Duration)> {
+        let mut fs = User::new(&**mounted.fs(), share);
+        if self.alloc_init == Some(AllocInit::All) && self.machine.zeroes_first && !defers(self.scheme) {
+            fs = fs.zeroes_first(mounted.space().block_size);
+        }
+        let session = Session::with_compute(&fs, share);
+        let start = rt.now();
+        let meter = || Reading { elapsed: rt.now().since(Time::ZERO), cpu: share.used(), counts: counts() };
+        let phases = ordo_workload::work(self.workload, &session, base, params, &meter).await?;
+        Ok((phases, rt.now() - start))
+    }
+
+    fn mount(&self, rt: &Rt, (disk, log): Disks) -> Result<Mounted> {
+        let options = MountOptions {
+            scheme: Some(self.scheme.to_owned()),
+            cache: self.machine.memory,
+            settings: Settings { alloc_init: self.alloc_init, ..self.settings.clone() },
+            engine: self.machine.engine.clone(),
+            ..MountOptions::default()
+        };
+        let located = Located { log, ..locate_on(rt, disk)? };
+        Ok(rt.block_on(Mounted::mount(rt, located, &options))?)
+    }
+}
+
+/// All results, or the first failure.
+async fn all<E>(
+    stages: impl Iterator<Item = impl Future<Output = std::result::Result<(), E>>>,
+) -> std::result::Result<(), E> {
+    together(stages).await.into_iter().collect()
+}
+
+/// Waits until the syncer has written what the users left (X3). A sync would send all of it at once, and the queueing
+/// delay would count as the requests' own. Returns when the last block became free.
+async fn drain(rt: &Rt, mounted: &Mounted) -> Option<Time> {
+    let free = || mounted.space().free_frags.saturating_sub(mounted.cache().ledger().frags());
+    let (mut before, mut freed) = (free(), None);
+    for _ in 0..PATIENCE.as_secs() {
+        if mounted.cache().stats().dirty_bytes == 0 && mounted.cache().queue_stats().depth == 0 {
+            break;
+        }
+        rt.sleep(Duration::from_secs(1)).await;
+        if free() > before {
+            freed = Some(rt.now());
+        }
+        before = free();
+    }
+    freed
+}
+
+/// A scheme may hold something back until a sync: then one is called.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The counters of drive, cache and scheme so far.
+fn counts(mounted: &Mounted, requests: Requests) -> Counts {
+    let cache = mounted.cache().stats();
+    Counts {
+        disk_reads: requests.reads,
+        disk_writes: requests.writes,
+        bytes_written: requests.bytes_written,
+        rollbacks: cache.rollbacks,
+        waits: cache.waits,
+        flushes: requests.flushes,
+        scheme: mounted.scheme().counters().into_iter().collect(),
+    }
+}

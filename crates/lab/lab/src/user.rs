@@ -1,0 +1,214 @@
+//! The file system as one user's programs see it on a modelled machine: every call costs CPU time.
+//!
+//! The kernel of 1994 initialised a new block with zeroes when it allocated it, and copied the program's bytes into it
+//! afterwards; ours initialises a block with the bytes themselves. Where a scheme writes the initialised block at once,
+//! that is one write less for each block than in the paper's systems. So there a write beyond the end of a file goes
+//! block by block, zeroes first ([`User::zeroes_first`]).
+
+use bytes::Bytes;
+use ordo_vfs::{
+    Attr, Caller, DirEntry, Entry, FallocMode, FileSystem, Kind, Mode, Name, NodeId, RenameMode, Result, Segments,
+    SetAttr, StatFs, Whence, XattrMode,
+};
+use std::time::Duration;
+
+use crate::cpu::Share;
+
+/// A file system, and the user who is charged for its calls.
+pub(crate) struct User<'a, F> {
+    fs: &'a F,
+    share: &'a Share,
+    /// Block size in bytes, if new blocks are initialised with zeroes.
+    zeroed: Option<u32>,
+}
+
+impl<'a, F: FileSystem> User<'a, F> {
+    pub(crate) fn new(fs: &'a F, share: &'a Share) -> User<'a, F> {
+        User { fs, share, zeroed: None }
+    }
+
+    /// New blocks, of `block` bytes, are initialised with zeroes before anything is written to them.
+    pub(crate) fn zeroes_first(self, block: u32) -> User<'a, F> {
+        User { zeroed: Some(block), ..self }
+    }
+
+    async fn write_zeroed(&self, who: &Caller, node: NodeId, offset: u64, data: &[u8], block: u32) -> Result<u32> {
+        let end = self.fs.getattr(node).await?.size;
+        let mut done = 0;
+        while done < data.len() {
+            let at = offset + done as u64;
+            let piece = (u64::from(block) - at % u64::from(block)).min((data.len() - done) as u64) as usize;
+            if at >= end {
+                self.fs.write(who, node, at, &vec![0; piece]).await?;
+            }
+            done += self.fs.write(who, node, at, &data[done..done + piece]).await? as usize;
+        }
+        Ok(done as u32)
+    }
+
+    async fn costing<T>(&self, more: Duration, call: impl Future<Output = T>) -> T {
+        self.share.work(self.share.costs().call + more).await;
+        self.share.call(call).await
+    }
+
+    async fn plain<T>(&self, call: impl Future<Output = T>) -> T {
+        self.costing(Duration::ZERO, call).await
+    }
+
+    /// A call that searches the directory `dir` for a name: all of it for a name that must not exist, otherwise half of
+    /// it on average.
+    async fn searching<T>(&self, dir: NodeId, all: bool, more: Duration, call: impl Future<Output = T>) -> T {
+        let per_kib = self.share.costs().search_kib;
+        let size = match per_kib.is_zero() {
+            true => 0,
+            false => self.fs.getattr(dir).await.map_or(0, |attr| attr.size),
+        };
+        let searched = if all { size } else { size / 2 };
+        self.costing(more + Duration::from_nanos((per_kib.as_nanos() * u128::from(searched) / 1024) as u64), call).await
+    }
+
+    fn moving(&self, bytes: usize) -> Duration {
+        Duration::from_nanos((self.share.costs().kib.as_nanos() * bytes as u128 / 1024) as u64)
+    }
+}
+
+impl<F: FileSystem> FileSystem for User<'_, F> {
+    fn root(&self) -> NodeId {
+        self.fs.root()
+    }
+
+    fn read_only(&self) -> bool {
+        self.fs.read_only()
+    }
+
+    async fn lookup(&self, dir: NodeId, name: Name<'_>) -> Result<Entry> {
+        self.searching(dir, false, Duration::ZERO, self.fs.lookup(dir, name)).await
+    }
+
+    fn forget(&self, node: NodeId, lookups: u64) {
+        self.fs.forget(node, lookups);
+    }
+
+    async fn getattr(&self, node: NodeId) -> Result<Attr> {
+        self.plain(self.fs.getattr(node)).await
+    }
+
+    async fn setattr(&self, node: NodeId, set: &SetAttr) -> Result<Attr> {
+        self.plain(self.fs.setattr(node, set)).await
+    }
+
+    async fn readlink(&self, node: NodeId) -> Result<Bytes> {
+        self.plain(self.fs.readlink(node)).await
+    }
+
+    async fn mknod(
+        &self,
+        who: &Caller,
+        dir: NodeId,
+        name: Name<'_>,
+        kind: Kind,
+        mode: Mode,
+        rdev: u64,
+    ) -> Result<Entry> {
+        self.searching(dir, true, self.share.costs().create, self.fs.mknod(who, dir, name, kind, mode, rdev)).await
+    }
+
+    async fn mkdir(&self, who: &Caller, dir: NodeId, name: Name<'_>, mode: Mode) -> Result<Entry> {
+        self.searching(dir, true, self.share.costs().create, self.fs.mkdir(who, dir, name, mode)).await
+    }
+
+    async fn symlink(&self, who: &Caller, dir: NodeId, name: Name<'_>, target: &[u8]) -> Result<Entry> {
+        self.searching(dir, true, self.share.costs().create, self.fs.symlink(who, dir, name, target)).await
+    }
+
+    async fn tmpfile(&self, who: &Caller, dir: NodeId, mode: Mode) -> Result<Entry> {
+        self.costing(self.share.costs().create, self.fs.tmpfile(who, dir, mode)).await
+    }
+
+    async fn link(&self, node: NodeId, dir: NodeId, name: Name<'_>) -> Result<Entry> {
+        self.searching(dir, true, Duration::ZERO, self.fs.link(node, dir, name)).await
+    }
+
+    async fn unlink(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
+        self.searching(dir, false, self.share.costs().remove, self.fs.unlink(dir, name)).await
+    }
+
+    async fn rmdir(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
+        self.searching(dir, false, self.share.costs().remove, self.fs.rmdir(dir, name)).await
+    }
+
+    async fn rename(
+        &self,
+        dir: NodeId,
+        name: Name<'_>,
+        to_dir: NodeId,
+        to_name: Name<'_>,
+        mode: RenameMode,
+    ) -> Result<()> {
+        let call = self.fs.rename(dir, name, to_dir, to_name, mode);
+        self.searching(dir, false, self.share.costs().remove, call).await
+    }
+
+    async fn read(&self, node: NodeId, offset: u64, len: u32) -> Result<Segments> {
+        let segments = self.plain(self.fs.read(node, offset, len)).await?;
+        self.share.work(self.moving(segments.iter().map(Bytes::len).sum())).await;
+        Ok(segments)
+    }
+
+    async fn write(&self, who: &Caller, node: NodeId, offset: u64, data: &[u8]) -> Result<u32> {
+        let cost = self.moving(data.len());
+        match self.zeroed {
+            Some(block) => self.costing(cost, self.write_zeroed(who, node, offset, data, block)).await,
+            None => self.costing(cost, self.fs.write(who, node, offset, data)).await,
+        }
+    }
+
+    async fn fallocate(&self, who: &Caller, node: NodeId, offset: u64, len: u64, mode: FallocMode) -> Result<()> {
+        self.plain(self.fs.fallocate(who, node, offset, len, mode)).await
+    }
+
+    async fn seek(&self, node: NodeId, offset: u64, whence: Whence) -> Result<u64> {
+        self.plain(self.fs.seek(node, offset, whence)).await
+    }
+
+    async fn readdir(&self, node: NodeId, cookie: u64, take: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
+        let mut bytes = 0;
+        let mut counted = |entry: DirEntry<'_>| {
+            let len = entry.name.len();
+            let taken = take(entry);
+            bytes += if taken { len + 16 } else { 0 };
+            taken
+        };
+        let outcome = self.plain(self.fs.readdir(node, cookie, &mut counted)).await;
+        self.share.work(self.moving(bytes)).await;
+        outcome
+    }
+
+    async fn fsync(&self, node: NodeId, data_only: bool) -> Result<()> {
+        self.plain(self.fs.fsync(node, data_only)).await
+    }
+
+    async fn syncfs(&self) -> Result<()> {
+        self.plain(self.fs.syncfs()).await
+    }
+
+    async fn statfs(&self) -> Result<StatFs> {
+        self.plain(self.fs.statfs()).await
+    }
+
+    async fn getxattr(&self, node: NodeId, name: &[u8]) -> Result<Bytes> {
+        self.plain(self.fs.getxattr(node, name)).await
+    }
+
+    async fn setxattr(&self, who: &Caller, node: NodeId, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        self.plain(self.fs.setxattr(who, node, name, value, mode)).await
+    }
+
+    async fn listxattr(&self, node: NodeId) -> Result<Vec<Vec<u8>>> {
+        self.plain(self.fs.listxattr(node)).await
+    }
+
+    async fn removexattr(&self, node: NodeId, name: &[u8]) -> Result<()> {
+        self.plain(self.fs.removexattr(node, name)).await
+    }
+}

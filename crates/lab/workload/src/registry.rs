@@ -1,0 +1,323 @@
+//! All programs by name, with their parameters.
+
+use crate::error::{Result, WorkloadError};
+use crate::meter::{Meter, PhaseResult};
+use crate::paths::Session;
+use crate::program::{Errand, Program, Stage};
+use crate::{
+    Andrew, CopyTree, CreateDelete, CreateFiles, CreateRemove, Netnews, Postmark, RemoveFiles, RemoveTree, Sdet,
+    Sequential, SmallFiles, Ssh,
+};
+use ordo_vfs::FileSystem;
+
+/// A numeric parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name.
+    pub key: &'static str,
+    /// Its default.
+    pub default: u64,
+    /// Its meaning, with its unit.
+    pub what: &'static str,
+}
+
+/// A program that can be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workload {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub what: &'static str,
+    /// Its parameters.
+    pub parameters: Vec<Parameter>,
+}
+
+impl Parameter {
+    /// A parameter `key` with its default, and its meaning with its unit.
+    pub const fn new(key: &'static str, default: u64, what: &'static str) -> Parameter {
+        Parameter { key, default, what }
+    }
+}
+
+/// All programs, in display order.
+pub fn workloads() -> Vec<Workload> {
+    vec![
+        described::<CreateDelete>(),
+        described::<SmallFiles>(),
+        described::<Sequential>(),
+        described::<Postmark>(),
+        described::<CopyTree>(),
+        described::<RemoveTree>(),
+        described::<CreateFiles>(),
+        described::<RemoveFiles>(),
+        described::<CreateRemove>(),
+        described::<Andrew>(),
+        described::<Sdet>(),
+        described::<Ssh>(),
+        described::<Netnews>(),
+    ]
+}
+
+fn described<P: Program>() -> Workload {
+    Workload { name: P::NAME, what: P::WHAT, parameters: P::parameters() }
+}
+
+/// The program called `name`.
+///
+/// # Errors
+/// `Unknown`.
+pub fn find(name: &str) -> Result<Workload> {
+    workloads().into_iter().find(|w| w.name == name).ok_or_else(|| WorkloadError::Unknown(name.to_owned()))
+}
+
+/// Parameters that differ from the defaults.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Params(Vec<(String, u64)>);
+
+impl Params {
+    /// Parses `key=number` pairs separated by commas; a number may end in k, M or G (powers of 1024).
+    ///
+    /// # Errors
+    /// `Malformed`, with the pair.
+    pub fn parse(text: &str) -> Result<Params> {
+        let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+        let pairs = pairs.map(|pair| {
+            let parsed = pair.split_once('=').and_then(|(key, value)| Some((key.to_owned(), number(value)?)));
+            parsed.ok_or_else(|| WorkloadError::Malformed(pair.to_owned()))
+        });
+        Ok(Params(pairs.collect::<Result<_>>()?))
+    }
+
+    /// Sets one more parameter.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: u64) -> Params {
+        self.0.push((key.to_owned(), value));
+        self
+    }
+
+    /// These parameters for one of several users of `workload`: a `seed` is increased by `user`, so that users do not
+    /// do the same at the same time. The first user is number 0.
+    #[must_use]
+    pub fn for_user(&self, workload: &Workload, user: u64) -> Params {
+        let set = self.0.iter().rev().find(|(key, _)| key == "seed").map(|(_, seed)| *seed);
+        match workload.parameters.iter().find(|parameter| parameter.key == "seed") {
+            Some(seed) => self.clone().with("seed", set.unwrap_or(seed.default).wrapping_add(user)),
+            None => self.clone(),
+        }
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'k' | b'K' => (&text[..text.len() - 1], 10),
+        b'm' | b'M' => (&text[..text.len() - 1], 20),
+        b'g' | b'G' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// Values by key: those that were set, otherwise the defaults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Values(Vec<Parameter>);
+
+impl Values {
+    /// The values of `workload` with `params` applied.
+    ///
+    /// # Errors
+    /// `UnknownParameter`.
+    pub fn new(workload: &Workload, params: &Params) -> Result<Values> {
+        let mut values = workload.parameters.clone();
+        for (key, value) in &params.0 {
+            let Some(parameter) = values.iter_mut().find(|parameter| parameter.key == key) else {
+                return Err(WorkloadError::UnknownParameter { workload: workload.name, key: key.clone() });
+            };
+            parameter.default = *value;
+        }
+        Ok(Values(values))
+    }
+
+    /// The value of the parameter `key`; 0 if the program has none of this name.
+    pub fn get(&self, key: &str) -> u64 {
+        self.0.iter().find(|parameter| parameter.key == key).map_or(0, |parameter| parameter.default)
+    }
+}
+
+/// Makes the directory `base` and in it what the program `name` needs for its work.
+///
+/// # Errors
+/// `Unknown`, `UnknownParameter`, `Unusable` before anything is done; `Call` with `NotEmpty` if `base` is not empty;
+/// then errors of the file system.
+pub async fn prepare<F: FileSystem>(name: &str, session: &Session<'_, F>, base: &str, params: &Params) -> Result<()> {
+    dispatch(name, params, Errand { stage: Stage::Prepare, session, base }).await.map(drop)
+}
+
+/// Runs the work of the program `name` in the directory `base`, which was prepared with the same parameters. This is
+/// what is measured. It can be done once; then `base` must be cleaned.
+///
+/// # Errors
+/// Like [`prepare`].
+pub async fn work<F: FileSystem>(
+    name: &str,
+    session: &Session<'_, F>,
+    base: &str,
+    params: &Params,
+    meter: Meter<'_>,
+) -> Result<Vec<PhaseResult>> {
+    dispatch(name, params, Errand { stage: Stage::Work(meter), session, base }).await
+}
+
+/// Removes what the program `name` has left in the directory `base`, also after a work that failed. `base` itself
+/// stays; it is not an error if it does not exist.
+///
+/// # Errors
+/// Like [`prepare`].
+pub async fn clean<F: FileSystem>(name: &str, session: &Session<'_, F>, base: &str, params: &Params) -> Result<()> {
+    dispatch(name, params, Errand { stage: Stage::Clean, session, base }).await.map(drop)
+}
+
+/// The three stages of the program `name`, one after the other.
+///
+/// # Errors
+/// Like [`prepare`]. What a failed preparation has made stays.
+pub async fn run<F: FileSystem>(
+    name: &str,
+    session: &Session<'_, F>,
+    base: &str,
+    params: &Params,
+    meter: Meter<'_>,
+) -> Result<Vec<PhaseResult>> {
+    prepare(name, session, base, params).await?;
+    let results = work(name, session, base, params, meter).await;
+    let cleaned = clean(name, session, base, params).await;
+    let results = results?;
+    cleaned.map(|()| results)
+}
+
+async fn dispatch<F: FileSystem>(name: &str, params: &Params, errand: Errand<'_, '_, F>) -> Result<Vec<PhaseResult>> {
+    let values = Values::new(&find(name)?, params)?;
+    match name {
+        CreateDelete::NAME => errand.of(CreateDelete::new(&values)).await,
+        SmallFiles::NAME => errand.of(SmallFiles::new(&values)).await,
+        Sequential::NAME => errand.of(Sequential::new(&values)).await,
+        Postmark::NAME => errand.of(Postmark::new(&values)).await,
+        CopyTree::NAME => errand.of(CopyTree::new(&values)).await,
+        RemoveTree::NAME => errand.of(RemoveTree::new(&values)).await,
+        CreateFiles::NAME => errand.of(CreateFiles::new(&values)).await,
+        RemoveFiles::NAME => errand.of(RemoveFiles::new(&values)).await,
+        CreateRemove::NAME => errand.of(CreateRemove::new(&values)).await,
+        Andrew::NAME => errand.of(Andrew::new(&values)).await,
+        Sdet::NAME => errand.of(Sdet::new(&values)).await,
+        Ssh::NAME => errand.of(Ssh::new(&values)).await,
+        Netnews::NAME => errand.of(Netnews::new(&values)).await,
+        other => Err(WorkloadError::Unknown(other.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::Calls;
+    use crate::meter::Reading;
+    use ordo_model::{MemFs, ready};
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    #[test]
+    fn every_program_runs_counts_and_leaves_nothing_behind() {
+        let small = |name: &str| match name {
+            "create-delete" => "pairs=100",
+            "small-files" => "size=9k,files=120",
+            "sequential" => "size=1M,transfer=33k",
+            "postmark" => "subdirs=3",
+            "create-files" | "remove-files" | "create-remove" => "files=30",
+            "andrew" | "sdet" | "ssh" => "transfer=4k",
+            "netnews" => "scale=500",
+            _ => "files=25,mean=3000",
+        };
+        for workload in workloads() {
+            let fs = MemFs::timeless();
+            let session = Session::new(&fs);
+            let params = Params::parse(small(workload.name)).unwrap();
+            let seconds = Cell::new(0);
+            let meter = || {
+                seconds.set(seconds.get() + 1);
+                Reading { elapsed: Duration::from_secs(seconds.get()), ..Reading::default() }
+            };
+            let results = ready(run(workload.name, &session, "base", &params, &meter)).unwrap();
+            assert!(results.iter().all(|phase| phase.ops > 0 && phase.seconds == 1.0), "{results:?}");
+            let base = ready(session.resolve("base")).unwrap();
+            assert!(ready(session.list(&base)).unwrap().is_empty(), "{} left something", workload.name);
+            drop(base);
+            assert_eq!(fs.lookups(), 0, "{} holds nodes", workload.name);
+        }
+    }
+
+    #[test]
+    fn only_the_work_is_measured_and_each_stage_finds_what_the_one_before_left() {
+        let fs = MemFs::timeless();
+        let session = Session::new(&fs);
+        let params = Params::parse("files=25,mean=3000").unwrap();
+        let names = || {
+            let base = ready(session.resolve("base")).unwrap();
+            ready(session.list(&base)).unwrap().len()
+        };
+        ready(prepare("copy-tree", &session, "base", &params)).unwrap();
+        assert_eq!(names(), 1);
+        let readings = Cell::new(0);
+        let meter = || {
+            readings.set(readings.get() + 1);
+            Reading::default()
+        };
+        assert_eq!(ready(work("copy-tree", &session, "base", &params, &meter)).unwrap()[0].ops, 25);
+        assert_eq!((names(), readings.get()), (2, 2));
+        ready(clean("copy-tree", &session, "base", &params)).unwrap();
+        assert_eq!(names(), 0);
+        ready(clean("copy-tree", &session, "never", &params)).unwrap();
+        assert_eq!(fs.lookups(), 0);
+    }
+
+    #[test]
+    fn a_base_with_something_in_it_is_refused_and_left_alone() {
+        let fs = MemFs::timeless();
+        let session = Session::new(&fs);
+        ready(session.mkdir_all("base/mine")).unwrap();
+        let refused = ready(run("create-delete", &session, "base", &Params::default(), &Reading::default));
+        assert!(matches!(refused, Err(WorkloadError::Call(_))), "{refused:?}");
+        assert!(ready(session.resolve("base/mine")).is_ok());
+    }
+
+    #[test]
+    fn the_same_seed_makes_the_same_calls_and_another_user_gets_another_seed() {
+        for workload in workloads().iter().filter(|workload| workload.parameters.iter().any(|p| p.key == "seed")) {
+            let calls = |user| {
+                let calls = Calls::of(MemFs::timeless());
+                let small =
+                    if workload.name == "netnews" { Params::default().with("scale", 500) } else { Params::default() };
+                let params = small.for_user(workload, user);
+                ready(run(workload.name, &Session::new(&calls), "b", &params, &Reading::default)).unwrap();
+                calls.hash()
+            };
+            assert_eq!(calls(0), calls(0), "{}", workload.name);
+            assert_ne!(calls(0), calls(1), "{}", workload.name);
+        }
+        let seeded = Params::default().with("seed", 7).for_user(&find("sdet").unwrap(), 2);
+        assert_eq!(Values::new(&find("sdet").unwrap(), &seeded).unwrap().get("seed"), 9);
+        let none = Params::default().for_user(&find("create-files").unwrap(), 2);
+        assert_eq!(none, Params::default());
+    }
+
+    #[test]
+    fn parameters_are_parsed_and_strange_ones_refused() {
+        let params = Params::parse("size=4k, files=2M,").unwrap();
+        assert_eq!(params, Params::default().with("size", 4096).with("files", 2 << 20));
+        for bad in ["size", "size=", "size=k", "size=-1", "size=99999999999G"] {
+            assert!(matches!(Params::parse(bad), Err(WorkloadError::Malformed(_))), "{bad}");
+        }
+        let fs = MemFs::timeless();
+        let unknown = ready(run("postmark", &Session::new(&fs), "b", &params, &Reading::default));
+        assert!(matches!(unknown, Err(WorkloadError::UnknownParameter { .. })));
+        let nothing = ready(run("nothing", &Session::new(&fs), "b", &params, &Reading::default));
+        assert!(matches!(nothing, Err(WorkloadError::Unknown(_))));
+    }
+}

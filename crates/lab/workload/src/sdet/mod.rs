@@ -1,0 +1,231 @@
+//! Users of a machine for software development, after SPEC SDM's 057.sdet (1991).
+//!
+//! What is known of the original (SPEC's descriptions of the suite; S. Gaede, "Perspectives on the SPEC SDET
+//! Benchmark", 1999): each user has a home with a copy of the same small tree, and one script of short commands; all
+//! users have the same commands, each equally often, but subtasks come in a random order; the file systems for
+//! temporary files are busy; the result is scripts per hour. Among the commands that are measured are cat, cc, cd, cp,
+//! cpio, date, diff, echo, ed, find, grep, ls, make, mkdir, mv, nroff, pr, ps, rm, spell, touch, wc and who. The suite
+//! is not freely available.
+//!
+//! What is reconstructed: the mix ([`mix`]: 150 commands in subtasks that can come in any order), the files (8 sources
+//! of 3 KB, 4 headers of 2 KB, 6 documents of 6 KB), each command's file operations ([`user`]), and its computing.
+//! Temporary files are in the user's own home, not in a shared directory. Commands that touch no file are processes and
+//! nothing else; programs, libraries and manuals are not read.
+//!
+//! D1. A script has the same commands for every seed; the seed orders the subtasks. Give each user another seed
+//!     ([`Params::for_user`](crate::Params::for_user)).
+//!
+//! A process, a look and a byte cost the same as in `andrew`, which took them from the same machine. The other times
+//! are short, as SPEC says: 200 ms to compile, 100 ms to link, to format and to check the spelling.
+//!
+//! | a script | computed by the programs |
+//! | --- | --- |
+//! | 150 commands, which start 75 more processes (7 a cc, 12 a make, 3 a spell) | 6.1 s |
+//! | 210 looks, 396,000 bytes | 0.9 s |
+//! | 10 compilations, 8 links, 4 nroff, 3 spell | 3.5 s |
+//!
+//! It creates and removes 130 files and 5 directories. With two ordered writes for each file created and each removed,
+//! at the paper's 17.4 ms a request, the conventional scheme waits 9 s for them: about as long as the processor works.
+//! "No Order" being 50 to 70 percent ahead of "Conventional" requires that (Ganger and Patt, OSDI 1994, section 5.4).
+//! On the modelled machine it was not enough; `ordo paper mup1994` uses shorter commands (`docs/papers/mup1994.md`).
+
+mod mix;
+mod user;
+
+use crate::error::{Result, WorkloadError, at};
+use crate::meter::{Meter, Phase, PhaseResult};
+use crate::paths::Session;
+use crate::program::Program;
+use crate::registry::{Parameter, Values};
+use crate::rng::Rng;
+use mix::{MIX, Subtask};
+use ordo_vfs::FileSystem;
+use user::User;
+
+/// Its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sdet {
+    /// Scripts that this user runs, one after another.
+    pub scripts: u64,
+    /// The random seed for the order of subtasks.
+    pub seed: u64,
+    /// Temporary files of a compilation.
+    pub temps: u64,
+    /// Bytes of one read or write, 1 to 2^30.
+    pub transfer: u64,
+    /// Microseconds of computing per process.
+    pub process_us: u64,
+    /// Microseconds of computing per file whose attributes ls, find, cpio or make examine.
+    pub look_us: u64,
+    /// Nanoseconds of computing per byte that a command reads.
+    pub byte_ns: u64,
+    /// Milliseconds of computing per source compiled.
+    pub compile_ms: u64,
+    /// Milliseconds of computing per program linked.
+    pub link_ms: u64,
+    /// Milliseconds of computing per nroff.
+    pub nroff_ms: u64,
+    /// Milliseconds of computing per spell.
+    pub spell_ms: u64,
+}
+
+impl Default for Sdet {
+    fn default() -> Sdet {
+        Sdet {
+            scripts: 1,
+            seed: 42,
+            temps: 6,
+            transfer: 8192,
+            process_us: 27_000,
+            look_us: 3_500,
+            byte_ns: 300,
+            compile_ms: 200,
+            link_ms: 100,
+            nroff_ms: 100,
+            spell_ms: 100,
+        }
+    }
+}
+
+const SOURCES: u64 = 8;
+const HEADERS: u64 = 4;
+const DOCS: u64 = 6;
+
+/// The subtasks of a script in a new random order.
+fn script(rng: &mut Rng) -> Vec<&'static Subtask> {
+    let mut subtasks: Vec<_> = MIX.iter().flat_map(|subtask| std::iter::repeat_n(subtask, subtask.times)).collect();
+    // Fisher and Yates.
+    for last in (1..subtasks.len()).rev() {
+        subtasks.swap(last, rng.within(0, last as u64) as usize);
+    }
+    subtasks
+}
+
+impl Program for Sdet {
+    const NAME: &'static str = "sdet";
+    const WHAT: &'static str = "a user's script of short commands in a random order (SPEC SDM, reconstructed)";
+
+    fn parameters() -> Vec<Parameter> {
+        let d = Sdet::default();
+        let set = Parameter::new;
+        vec![
+            set("scripts", d.scripts, "scripts of this user, one after another"),
+            set("seed", d.seed, "where the random orders start"),
+            set("temps", d.temps, "temporary files of a compilation"),
+            set("transfer", d.transfer, "bytes of one read or write"),
+            set("process_us", d.process_us, "microseconds computed for each process (on a modelled machine)"),
+            set("look_us", d.look_us, "microseconds computed for each file whose attributes are looked at"),
+            set("byte_ns", d.byte_ns, "nanoseconds computed for each byte looked at"),
+            set("compile_ms", d.compile_ms, "milliseconds computed for each source compiled"),
+            set("link_ms", d.link_ms, "milliseconds computed for each program linked"),
+            set("nroff_ms", d.nroff_ms, "milliseconds computed for each nroff"),
+            set("spell_ms", d.spell_ms, "milliseconds computed for each spell"),
+        ]
+    }
+
+    fn new(values: &Values) -> Sdet {
+        Sdet {
+            scripts: values.get("scripts"),
+            seed: values.get("seed"),
+            temps: values.get("temps"),
+            transfer: values.get("transfer"),
+            process_us: values.get("process_us"),
+            look_us: values.get("look_us"),
+            byte_ns: values.get("byte_ns"),
+            compile_ms: values.get("compile_ms"),
+            link_ms: values.get("link_ms"),
+            nroff_ms: values.get("nroff_ms"),
+            spell_ms: values.get("spell_ms"),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        if !(1..=1 << 30).contains(&self.transfer) {
+            return Err(WorkloadError::Unusable { workload: Self::NAME, why: "transfer must be between 1 and 1G" });
+        }
+        Ok(())
+    }
+
+    /// Makes the user's home.
+    async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {
+        user::make_home(session, base).await.map_err(at("write", base))
+    }
+
+    /// The unit is the script.
+    async fn work<F: FileSystem>(
+        &self,
+        session: &Session<'_, F>,
+        base: &str,
+        meter: Meter<'_>,
+    ) -> Result<Vec<PhaseResult>> {
+        let user = User::new(self, session, base).await.map_err(at("lookup", base))?;
+        let mut rng = Rng::new(self.seed);
+        let mut phase = Phase::start("scripts", meter);
+        for _ in 0..self.scripts {
+            let mut moved = 0;
+            for command in script(&mut rng).into_iter().flat_map(|subtask| subtask.commands) {
+                moved += user.give(*command).await.map_err(at("sdet", &format!("{command:?}")))?;
+            }
+            phase.done(moved);
+        }
+        Ok(vec![phase.end()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::Calls;
+    use crate::compute::tests::Sum;
+    use crate::meter::Reading;
+    use ordo_model::{MemFs, ready};
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    fn names(session: &Session<'_, Calls<MemFs>>) -> Vec<String> {
+        let mut names = Vec::new();
+        ready(session.walk("b", |path, _| names.push(path.to_owned()))).unwrap();
+        names
+    }
+
+    /// The makes, removals and compute time of a script.
+    fn run(seed: u64) -> ([u64; 6], Duration, u64) {
+        let (calls, sum) = (Calls::of(MemFs::timeless()), Sum::default());
+        let session = Session::with_compute(&calls, &sum);
+        let program = Sdet { seed, ..Sdet::default() };
+        ready(session.mkdir_all("b")).unwrap();
+        ready(program.prepare(&session, "b")).unwrap();
+        let before = names(&session);
+        calls.reset();
+        let results = ready(program.work(&session, "b", &Reading::default)).unwrap();
+        assert_eq!((results[0].phase, results[0].ops), ("scripts", 1));
+        let counts = ["mknod", "unlink", "mkdir", "rmdir", "rename", "setattr"].map(|call| calls.count(call));
+        let hash = calls.hash();
+        assert_eq!(names(&session), before, "a script leaves what it found");
+        (counts, sum.0.get(), hash)
+    }
+
+    #[test]
+    fn every_order_does_the_same_work_and_another_seed_gives_another_order() {
+        let runs: Vec<_> = (1..=5).map(run).collect();
+        assert!(runs.iter().all(|(counts, computed, _)| (counts, computed) == (&runs[0].0, &runs[0].1)), "{runs:?}");
+        let orders: BTreeSet<_> = runs.iter().map(|(.., hash)| hash).collect();
+        assert_eq!(orders.len(), 5);
+        assert_eq!(run(1), runs[0]);
+    }
+
+    #[test]
+    fn a_script_makes_and_computes_as_documented() {
+        let (counts, computed, _) = run(42);
+        // ed truncates 8 existing files by creating them; touch sets two times.
+        let (files, edits, dirs, renames) = (130, 8, 5, 5);
+        assert_eq!(counts, [files + edits, files, dirs, dirs, renames, edits + 2]);
+        let wanted = Duration::from_millis(27) * (150 + 6 * 7 + 2 * 12 + 3 * 3)
+            + Duration::from_micros(3500) * 210
+            + Duration::from_nanos(300) * 396_000
+            + Duration::from_millis(200) * (6 + 2 * 2)
+            + Duration::from_millis(100) * (6 + 2 + 4 + 3);
+        assert!(computed.abs_diff(wanted) < Duration::from_micros(1), "{computed:?} {wanted:?}");
+        assert_eq!(wanted.as_millis(), 10_428);
+    }
+}

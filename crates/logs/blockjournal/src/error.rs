@@ -1,0 +1,197 @@
+//! Errors of a journal.
+
+use crate::Seq;
+use ordo_disk::{DiskError, DiskOff};
+
+/// Who must act on an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The caller: a different call, or the same call later, can succeed.
+    Caller,
+    /// The disk: it could not read or write.
+    Disk,
+    /// The image: the disk does not hold a journal, or holds a damaged one.
+    Image,
+}
+
+/// Errors of a journal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A journal cannot lie in these extents.
+    #[error("no journal can lie in these extents: {why}")]
+    Extents {
+        /// What is wrong with them.
+        why: &'static str,
+    },
+    /// The place is too small for a journal.
+    #[error("a journal with such blocks needs at least {least} bytes, and there are {len}; give it more room")]
+    TooSmall {
+        /// Bytes that were given.
+        len: u64,
+        /// Bytes that are needed.
+        least: u64,
+    },
+    /// The block size cannot be used here.
+    #[error("blocks of {size} bytes cannot be: take a power of two from {least} to {most} that divides each extent")]
+    BlockSize {
+        /// The requested size.
+        size: u32,
+        /// The fewest bytes: the disk's sector.
+        least: u32,
+        /// The most bytes.
+        most: u32,
+    },
+    /// An image or a revoked range is not made of whole blocks.
+    #[error("{len} bytes at {at} are not whole blocks of {block} bytes: a journal takes nothing else")]
+    Ragged {
+        /// Its home location.
+        at: DiskOff,
+        /// Its length in bytes.
+        len: u64,
+        /// Bytes of a block.
+        block: u32,
+    },
+    /// The transaction is longer than the journal.
+    #[error(
+        "a transaction of {blocks} blocks is too long for this journal of {most}; split it, or make a larger journal"
+    )]
+    TooLong {
+        /// Blocks of the journal that it needs.
+        blocks: u64,
+        /// All blocks of the journal.
+        most: u64,
+    },
+    /// There is no room until a checkpoint frees some.
+    #[error("the journal is full: {wanted} blocks wanted, {free} free; write blocks home, then checkpoint")]
+    Full {
+        /// Blocks of the journal that the transaction needs.
+        wanted: u64,
+        /// Blocks that are free now.
+        free: u64,
+    },
+    /// No durable transaction has this number.
+    #[error("the transaction {seq} is not durable, and cannot be checkpointed; the last one that is is {last}")]
+    NoTransaction {
+        /// The number.
+        seq: Seq,
+        /// The last one that is durable.
+        last: Seq,
+    },
+    /// The journal cannot be closed yet.
+    #[error("the journal cannot be closed: the transactions {first} to {last} are not checkpointed")]
+    Unfinished {
+        /// The oldest.
+        first: Seq,
+        /// The newest.
+        last: Seq,
+    },
+    /// The journal was closed.
+    #[error("the journal is closed")]
+    Closed,
+    /// The future of a commit was dropped before it finished. How much of it is on the disk is unknown.
+    #[error("the commit of the transaction {0} was dropped half-way: open the journal again")]
+    Abandoned(Seq),
+    /// The disk has failed.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A write or a flush failed before. Nothing more is committed, as it is unknown how much of that is on the disk.
+    #[error("the journal is closed since a write failed: open it again. The failure: {0}")]
+    Failed(DiskError),
+    /// There is no journal here.
+    #[error("no journal is there: neither superblock has the magic number")]
+    NotAJournal,
+    /// Neither superblock is valid.
+    #[error(
+        "both superblocks of the journal are damaged ({why}), and transactions cannot be found without them; check the whole \
+         file system, and make the journal anew"
+    )]
+    Superblock {
+        /// What is wrong with the better one.
+        why: &'static str,
+    },
+    /// A later version of the format.
+    #[error("the journal has version {version} of the format, and this program knows version {known}")]
+    Version {
+        /// What the superblock says.
+        version: u32,
+        /// The version that this program knows.
+        known: u32,
+    },
+    /// The journal is longer than its place.
+    #[error("the journal needs {needs} bytes, and its place ends at {len} bytes; was it cut off?")]
+    CutOff {
+        /// Bytes that the superblock says the journal has.
+        needs: u64,
+        /// Bytes of the place.
+        len: u64,
+    },
+    /// A transaction that was durable is missing or damaged.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+}
+
+/// A journal with a hole: it continues after the place where it seems to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the journal is damaged: of the transaction {seq} {what}, at {at}, and {witness} says that transactions up to {sure} \
+     were durable; replay those before it, check the whole file system, and make the journal anew"
+)]
+pub struct Damage {
+    /// The first transaction that cannot be read.
+    pub seq: Seq,
+    /// What is wrong with it.
+    pub what: &'static str,
+    /// Where on the disk.
+    pub at: DiskOff,
+    /// The newest transaction that is known to have been durable.
+    pub sure: Seq,
+    /// The evidence for that.
+    pub witness: Witness,
+}
+
+/// What proves that the journal continued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Witness {
+    /// The superblock.
+    Superblock,
+    /// A block of the journal after the hole, of the transaction with this number.
+    Block(Seq),
+    /// A block of the journal that names a superblock which is now lost; the block is of the transaction with this
+    /// number.
+    LostSuperblock(Seq),
+}
+
+impl std::fmt::Display for Witness {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Witness::Superblock => f.write_str("the superblock"),
+            Witness::Block(seq) => write!(f, "a block of the transaction {seq} behind it"),
+            Witness::LostSuperblock(seq) => write!(f, "a block of the transaction {seq}, whose superblock is lost,"),
+        }
+    }
+}
+
+impl Error {
+    /// Who must act on it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Extents { .. }
+            | Error::TooSmall { .. }
+            | Error::BlockSize { .. }
+            | Error::Ragged { .. }
+            | Error::TooLong { .. }
+            | Error::Full { .. }
+            | Error::NoTransaction { .. }
+            | Error::Unfinished { .. }
+            | Error::Closed
+            | Error::Abandoned(_) => ErrorKind::Caller,
+            Error::Disk(_) | Error::Failed(_) => ErrorKind::Disk,
+            Error::NotAJournal
+            | Error::Superblock { .. }
+            | Error::Version { .. }
+            | Error::CutOff { .. }
+            | Error::Damaged(_) => ErrorKind::Image,
+        }
+    }
+}

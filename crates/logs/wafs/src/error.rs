@@ -1,0 +1,168 @@
+//! Errors of a log.
+
+use crate::Lsn;
+use ordo_disk::DiskError;
+
+/// Who must act on an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The caller: a different call, or the same call later, can succeed.
+    Caller,
+    /// The disk: it could not read or write.
+    Disk,
+    /// The image: the disk does not hold a log, or holds a damaged one.
+    Image,
+}
+
+/// Errors of a log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The place is too small for a log.
+    #[error("a log needs at least {least} bytes, and there are {len}; give it more room")]
+    TooSmall {
+        /// Bytes that were given.
+        len: u64,
+        /// Bytes that are needed.
+        least: u64,
+    },
+    /// The unit cannot be used here.
+    #[error("units of {unit} bytes cannot be: take a power of two from {sector} (the disk's sector) to {most}")]
+    Unit {
+        /// The requested unit.
+        unit: u32,
+        /// The disk's sector in bytes.
+        sector: u32,
+        /// The largest unit in bytes.
+        most: u32,
+    },
+    /// The record is longer than this log can hold.
+    #[error("a record of {len} bytes is too long for this log: at most {most}; split it, or make a larger log")]
+    TooLong {
+        /// Its bytes.
+        len: usize,
+        /// The most bytes.
+        most: usize,
+    },
+    /// There is no room until records are reclaimed.
+    #[error("the log is full: {wanted} bytes wanted, {free} free; reclaim below a later sequence number")]
+    Full {
+        /// Bytes of the log that the record needs.
+        wanted: u64,
+        /// Bytes that are free now.
+        free: u64,
+    },
+    /// Too many bytes are appended and not yet durable.
+    #[error("{behind} bytes of the log wait to be durable; wait for that")]
+    Behind {
+        /// Bytes.
+        behind: u64,
+    },
+    /// No record has this number, or it was reclaimed.
+    #[error("no record has the sequence number {lsn}; the log holds {low} to {end}")]
+    NoRecord {
+        /// The number.
+        lsn: Lsn,
+        /// The first that may be read.
+        low: Lsn,
+        /// The one that comes next.
+        end: Lsn,
+    },
+    /// The log was opened for reading.
+    #[error("the log is open for reading only")]
+    ReadOnly,
+    /// The disk has failed.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A write or a flush failed before. Nothing more is appended, as it would lie after a hole.
+    #[error("the log is closed since a write failed; mount it again. The failure: {0}")]
+    Failed(DiskError),
+    /// There is no log here.
+    #[error("no log is there: neither superblock has the magic number; make one with mkfs")]
+    NotALog,
+    /// Neither superblock is valid.
+    #[error("both superblocks of the log are damaged ({why}); the records cannot be found without them")]
+    Superblock {
+        /// What is wrong with the better one.
+        why: &'static str,
+    },
+    /// A later version of the format.
+    #[error("the log has version {version} of the format, and this program knows version {known}")]
+    Version {
+        /// What the superblock says.
+        version: u32,
+        /// The version that this program knows.
+        known: u32,
+    },
+    /// The log is longer than its place.
+    #[error("the log has {size} bytes of records, and its place ends at {len} bytes; was it cut off?")]
+    CutOff {
+        /// Bytes of the area of records.
+        size: u64,
+        /// Bytes of the place.
+        len: u64,
+    },
+    /// A record that was durable is missing or damaged.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+}
+
+/// A log with a hole: it continues after the place where it seems to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the log is damaged at {at}: {witness} says that records up to {sure} were durable; what lies before is whole and can \
+     be read, then make the log anew"
+)]
+pub struct Damage {
+    /// Where the record that cannot be read should be.
+    pub at: Lsn,
+    /// The last record that is known to have been durable.
+    pub sure: Lsn,
+    /// The evidence for that.
+    pub witness: Witness,
+}
+
+/// What proves that the log continued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Witness {
+    /// The superblock.
+    Superblock,
+    /// The program that has the log mounted.
+    Mount,
+    /// A record after the hole, with this number.
+    Record(Lsn),
+    /// A record of a mount that is newer than the superblock: a newer superblock is lost.
+    NewerMount(Lsn),
+}
+
+impl std::fmt::Display for Witness {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Witness::Superblock => f.write_str("the superblock"),
+            Witness::Mount => f.write_str("who has mounted it"),
+            Witness::Record(lsn) => write!(f, "the record {lsn} behind it"),
+            Witness::NewerMount(lsn) => write!(f, "the record {lsn}, of a mount whose superblock is lost,"),
+        }
+    }
+}
+
+impl Error {
+    /// Who must act on it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::TooSmall { .. }
+            | Error::Unit { .. }
+            | Error::TooLong { .. }
+            | Error::Full { .. }
+            | Error::Behind { .. }
+            | Error::NoRecord { .. }
+            | Error::ReadOnly => ErrorKind::Caller,
+            Error::Disk(_) | Error::Failed(_) => ErrorKind::Disk,
+            Error::NotALog
+            | Error::Superblock { .. }
+            | Error::Version { .. }
+            | Error::CutOff { .. }
+            | Error::Damaged(_) => ErrorKind::Image,
+        }
+    }
+}
