@@ -20,7 +20,7 @@ use ordo_vfs::{Caller, Error, Refusal, Result};
 const BLOCKS: usize = 2;
 
 impl Ffs {
-    pub(crate) async fn read_attributes(&self, inode: &Inode) -> Result<Vec<u8>> {
+    pub(crate) async fn attributes(&self, inode: &Inode) -> Result<Vec<u8>> {
         let mut area = Vec::with_capacity(inode.dinode().extsize as usize);
         for k in 0..BLOCKS {
             if let Some(run) = self.area_run(inode, k)? {
@@ -51,14 +51,14 @@ impl Ffs {
         self.cache.read(Want { key, role: Role::ExtAttr, addr: self.addr(run.at), len }).await
     }
 
-    pub(crate) async fn write_attributes(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8]) -> Result<()> {
+    pub(crate) async fn set_attributes(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8]) -> Result<()> {
         if !self.extattr {
             return Err(Refusal::NotSupported.into());
         }
         if area.len() > BLOCKS * self.g.bsize as usize {
             return Err(Refusal::AttributeTooBig.into());
         }
-        self.inode_block(inode).await?;
+        self.block_of(inode).await?;
         let mut old = [const { None }; BLOCKS];
         for (k, run) in old.iter_mut().enumerate() {
             *run = self.area_run(inode, k)?;
@@ -108,7 +108,7 @@ impl Ffs {
             dinode.blocks = dinode.blocks.saturating_sub(self.sectors(gone.frags));
             (dinode.extb, dinode.extsize) = ([FragNo::HOLE; BLOCKS], 0);
         }
-        let at = self.put_inode(inode).await?;
+        let at = self.store(inode).await?;
         if gone.frags > 0 {
             let ticket = self.cache.ledger().issue(Freed::Blocks { ino, runs: gone.runs });
             self.told(op, Step::BlocksReleased { ino, at: &at, blocks: &gone.blocks, ticket }).await?;
@@ -169,7 +169,7 @@ impl Ffs {
         for k in taken.len()..BLOCKS {
             self.cache.discard_key(Key::File(ino, Geometry::extattr_lbn(k)));
         }
-        let at = self.put_inode(inode).await?;
+        let at = self.store(inode).await?;
         for (k, (taken, block)) in taken.iter().zip(&blocks).enumerate() {
             // The old area is freed as a whole, with the first pointer.
             let runs: Vec<_> = old.iter().filter(|_| k == 0).flatten().map(|run| (run.at, run.frags)).collect();

@@ -67,7 +67,7 @@ struct Tail {
 }
 
 impl Ffs {
-    pub(crate) async fn write_one(
+    pub(crate) async fn write_block(
         &self,
         op: Op,
         who: &Caller,
@@ -86,7 +86,7 @@ impl Ffs {
             return Err(Refusal::Invalid.into());
         }
         // From here on the inode's block is in memory, and storing the inode cannot fail half-way.
-        self.inode_block(inode).await?;
+        self.block_of(inode).await?;
         let size = inode.size().max(end);
         let write = Write { op, privileged: who.privileged, inode, lbn: number, from, to, size };
         let mut reserved = Reserved::default();
@@ -216,7 +216,7 @@ impl Ffs {
             return Ok(());
         }
         w.inode.dinode_mut().size = size;
-        let at = self.put_inode(w.inode).await?;
+        let at = self.store(w.inode).await?;
         let (ino, directory) = (w.inode.ino(), w.inode.is_dir());
         self.told(w.op, Step::SizeGrown { ino, inode: &at, directory, block, size_before }).await
     }
@@ -281,14 +281,14 @@ impl Ffs {
             dinode.blocks += self.sectors(taken.run.frags - old.frags);
             dinode.size = dinode.size.max(size);
         }
-        let at = self.put_inode(w.inode).await?;
+        let at = self.store(w.inode).await?;
         reserved.settle();
         let moved = old.frags > 0 && old.at != taken.run.at;
         let freed = moved.then(|| self.cache.ledger().issue(Freed::Blocks { ino, runs: vec![(old.at, old.frags)] }));
         #[cfg(feature = "planted")]
         let freed = match freed {
             Some(ticket) if ordo_ufs::planted::has(ordo_ufs::planted::Bug::FragmentFreeAtOnce) => {
-                self.free_now(ticket.redeem()).await.map(|()| None)?
+                self.free(ticket.redeem()).await.map(|()| None)?
             }
             freed => freed,
         };
@@ -423,7 +423,7 @@ impl Ffs {
                 dinode.ib[i] = top.taken.run.at;
             }
         }
-        let at = self.put_inode(w.inode).await?;
+        let at = self.store(w.inode).await?;
         reserved.settle();
         let fields = if grows { size_field(w.inode) } else { Fields::Times };
         if let Some(parent) = walk.last() {

@@ -30,7 +30,7 @@ struct Row {
 }
 
 impl Ffs {
-    pub(crate) async fn reallocblks(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn) -> Result<()> {
+    pub(crate) async fn gather_cluster(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn) -> Result<()> {
         let number = |lbn: Lbn| u64::try_from(lbn.0).unwrap_or(0);
         let (mut first, end) = (number(from), number(to).min(inode.size() / u64::from(self.g.bsize)));
         let total = self.summary.total();
@@ -58,7 +58,7 @@ impl Ffs {
             let (old, new) = (Run { at: FragNo::HOLE, frags: 0 }, Run { at: place(i), frags: self.g.frag });
             self.told(op, Step::FragmentsTaken { ino, lbn: Lbn(lbn as i64), old, new, cg: &group }).await?;
         }
-        self.inode_block(inode).await?;
+        self.block_of(inode).await?;
         let ready = self.move_row(op, inode, row, &place).await;
         if let Err(error) = ready {
             for (block, at) in row.blocks.iter().zip(&row.at) {
@@ -190,7 +190,7 @@ impl Ffs {
                 for i in 0..row.at.len() {
                     inode.dinode_mut().db[row.index as usize + i] = place(i);
                 }
-                self.put_inode(inode).await?
+                self.store(inode).await?
             }
         };
         for (i, (block, old)) in row.blocks.iter().zip(&row.at).enumerate() {

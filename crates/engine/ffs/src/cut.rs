@@ -130,7 +130,7 @@ impl Ffs {
             dinode.blocks = dinode.blocks.saturating_sub(sectors);
             dinode.size = shrunk(dinode.size);
         }
-        self.put_inode(inode).await
+        self.store(inode).await
     }
 
     async fn clear_pointers(&self, block: &BufRef, from: u32, to: u32) {

@@ -16,7 +16,7 @@ use ordo_vfs::{Error, Kind, Refusal, Result};
 
 impl Ffs {
     /// The block that holds an inode.
-    async fn block_of(&self, ino: Ino) -> Result<BufRef> {
+    async fn inode_block(&self, ino: Ino) -> Result<BufRef> {
         let at = self.g.ino_to_fsba(ino);
         let (key, addr) = (Key::Device(at), self.addr(at));
         match self.cache.find(key) {
@@ -27,19 +27,19 @@ impl Ffs {
 
     /// The same, kept with the inode: storing the inode cannot fail from then on.
     #[inline]
-    pub(crate) async fn inode_block(&self, inode: &Inode) -> Result<BufRef> {
+    pub(crate) async fn block_of(&self, inode: &Inode) -> Result<BufRef> {
         if let Some(buf) = inode.block() {
             return Ok(buf);
         }
-        let buf = self.block_of(inode.ino()).await?;
+        let buf = self.inode_block(inode.ino()).await?;
         inode.set_block(buf.clone());
         Ok(buf)
     }
 
     /// Puts the dinode into its block.
     #[inline]
-    pub(crate) async fn put_inode(&self, inode: &Inode) -> Result<BufRef> {
-        let buf = self.inode_block(inode).await?;
+    pub(crate) async fn store(&self, inode: &Inode) -> Result<BufRef> {
+        let buf = self.block_of(inode).await?;
         self.cache.before_change(&buf).await;
         let at = self.g.inode_at(inode.ino()).1;
         // OK to ignore: a block of inodes has room for each of them.
@@ -47,12 +47,12 @@ impl Ffs {
         Ok(buf)
     }
 
-    pub(crate) async fn load_inode(&self, ino: Ino) -> Result<Inode> {
+    pub(crate) async fn load(&self, ino: Ino) -> Result<Inode> {
         if !self.g.is_valid_ino(ino) {
             let most = self.g.inodes() - 1;
             return Err(Error::corrupt(format_args!("inode {} does not exist: the last one is {most}", ino.0)));
         }
-        let buf = self.block_of(ino).await?;
+        let buf = self.inode_block(ino).await?;
         let at = self.g.inode_at(ino).1;
         let dinode = Dinode::decode(&buf.bytes()[at..], &self.g, ino).map_err(corrupt)?;
         if dinode.mode == 0 {
@@ -64,7 +64,7 @@ impl Ffs {
         Ok(inode)
     }
 
-    pub(crate) async fn take_inode(&self, op: Op, parent: &Inode, kind: Kind) -> Result<NewInode> {
+    pub(crate) async fn alloc_inode(&self, op: Op, parent: &Inode, kind: Kind) -> Result<NewInode> {
         let directory = kind == Kind::Directory;
         let (home, wanted) = if directory {
             let c = self.dirpref(parent);
@@ -149,7 +149,7 @@ impl Ffs {
             Format::Ufs1 => (108, 0),
             Format::Ufs2 => (80, 0),
         };
-        let buf = self.block_of(ino).await?;
+        let buf = self.inode_block(ino).await?;
         let at = self.g.inode_at(ino).1;
         let (mode, last) = {
             let bytes = buf.bytes();
@@ -221,7 +221,7 @@ impl Ffs {
     /// Reports a step, and frees what its ticket names if it is ripe.
     pub(crate) async fn told(&self, op: Op, step: Step<'_>) -> Result<()> {
         match self.cache.step(op, step).await? {
-            Some(ticket) => self.free_now(ticket.redeem()).await,
+            Some(ticket) => self.free(ticket.redeem()).await,
             None => Ok(()),
         }
     }

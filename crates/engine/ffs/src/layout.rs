@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 impl Ffs {
     /// Frees in the maps what a ticket named.
-    pub(crate) async fn free_now(&self, freed: Freed) -> Result<()> {
+    pub(crate) async fn free(&self, freed: Freed) -> Result<()> {
         match freed {
             Freed::Inode { ino, directory } => self.free_inode(ino, directory).await,
             Freed::Blocks { runs, .. } => {
@@ -35,19 +35,19 @@ impl Layout for Ffs {
     }
 
     async fn load(&self, ino: Ino) -> Result<Inode> {
-        self.load_inode(ino).await
+        self.load(ino).await
     }
 
     async fn store(&self, inode: &Inode) -> Result<BufRef> {
-        self.put_inode(inode).await
+        self.store(inode).await
     }
 
     async fn block_of(&self, inode: &Inode) -> Result<BufRef> {
-        self.inode_block(inode).await
+        self.block_of(inode).await
     }
 
     async fn alloc_inode(&self, op: Op, parent: &Inode, kind: Kind) -> Result<NewInode> {
-        self.take_inode(op, parent, kind).await
+        self.alloc_inode(op, parent, kind).await
     }
 
     async fn unalloc_inode(&self, new: NewInode, kind: Kind) {
@@ -56,11 +56,11 @@ impl Layout for Ffs {
     }
 
     async fn map(&self, inode: &Inode, lbn: Lbn, count: u64) -> Result<Mapped> {
-        self.map_run(inode, lbn, count).await
+        self.map(inode, lbn, count).await
     }
 
     async fn block(&self, inode: &Inode, lbn: Lbn) -> Result<Option<BufRef>> {
-        self.stored_block(inode, lbn).await
+        self.block(inode, lbn).await
     }
 
     async fn write_block(
@@ -73,36 +73,36 @@ impl Layout for Ffs {
         to: usize,
         fill: Fill<'_>,
     ) -> Result<BufRef> {
-        self.write_one(op, who, inode, lbn, from, to, fill).await
+        self.write_block(op, who, inode, lbn, from, to, fill).await
     }
 
     async fn truncate(&self, op: Op, who: &Caller, inode: &Inode, size: u64) -> Result<()> {
-        self.set_size(op, who, inode, size).await
+        self.truncate(op, who, inode, size).await
     }
 
     async fn punch(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn) -> Result<()> {
-        self.make_hole(op, inode, from, to).await
+        self.punch(op, inode, from, to).await
     }
 
     async fn gather_cluster(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn) {
         // The blocks stay where they are if they cannot be moved.
-        let _ = self.reallocblks(op, inode, from, to).await;
+        let _ = self.gather_cluster(op, inode, from, to).await;
     }
 
     async fn attributes(&self, inode: &Inode) -> Result<Vec<u8>> {
-        self.read_attributes(inode).await
+        self.attributes(inode).await
     }
 
     async fn set_attributes(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8]) -> Result<()> {
-        self.write_attributes(op, who, inode, area).await
+        self.set_attributes(op, who, inode, area).await
     }
 
     async fn release(&self, op: Op, inode: &Inode) -> Result<()> {
-        self.release_inode(op, inode).await
+        self.release(op, inode).await
     }
 
     async fn free(&self, freed: Freed) -> Result<()> {
-        self.free_now(freed).await
+        self.free(freed).await
     }
 
     fn statfs(&self) -> StatFs {
@@ -122,10 +122,10 @@ impl Layout for Ffs {
     }
 
     async fn gather(&self) -> Result<()> {
-        self.gather_totals().await
+        self.gather().await
     }
 
     async fn unmount(&self) -> Result<()> {
-        self.lay_to_rest().await
+        self.unmount().await
     }
 }

@@ -108,7 +108,7 @@ impl Ffs {
         self.cache.read(Want { key, role: role(inode), addr: self.addr(run.at), len }).await
     }
 
-    pub(crate) async fn map_run(&self, inode: &Inode, lbn: Lbn, count: u64) -> Result<Mapped> {
+    pub(crate) async fn map(&self, inode: &Inode, lbn: Lbn, count: u64) -> Result<Mapped> {
         let count = count.max(1);
         let stored_blocks = inode.size().div_ceil(self.g.bsize.into());
         let first = u64::try_from(lbn.0).unwrap_or(u64::MAX);
@@ -158,7 +158,7 @@ impl Ffs {
         Ok(Mapped::Stored { at, blocks })
     }
 
-    pub(crate) async fn stored_block(&self, inode: &Inode, lbn: Lbn) -> Result<Option<BufRef>> {
+    pub(crate) async fn block(&self, inode: &Inode, lbn: Lbn) -> Result<Option<BufRef>> {
         // A cached block is stored: a buf without a pointer to its block exists only while its file is locked.
         if let Some(buf) = self.cache.find(Key::File(inode.ino(), lbn)) {
             return Ok(Some(buf));

@@ -229,7 +229,7 @@ impl Ffs {
     }
 
     /// Puts the changed parts of the summary array into bufs, and then the superblock if it changed.
-    pub(crate) async fn gather_totals(&self) -> Result<()> {
+    pub(crate) async fn gather(&self) -> Result<()> {
         if self.cache.health().is_read_only() {
             return Ok(());
         }
@@ -270,11 +270,11 @@ impl Ffs {
     }
 
     /// The last writes of a mount: everything else first, then the superblock, clean if that is true (V1, V2).
-    pub(crate) async fn lay_to_rest(&self) -> Result<()> {
+    pub(crate) async fn unmount(&self) -> Result<()> {
         if self.cache.health().is_read_only() {
             return self.cache.health().sound();
         }
-        self.gather_totals().await?;
+        self.gather().await?;
         self.cache.write_everything().await?;
         {
             let rest = self.at_rest.get();

@@ -13,7 +13,7 @@ use ordo_ufs::Inode;
 use ordo_vfs::{Caller, Refusal, Result};
 
 impl Ffs {
-    pub(crate) async fn set_size(&self, op: Op, who: &Caller, inode: &Inode, size: u64) -> Result<()> {
+    pub(crate) async fn truncate(&self, op: Op, who: &Caller, inode: &Inode, size: u64) -> Result<()> {
         if size > self.g.maxfilesize {
             return Err(Refusal::TooBig.into());
         }
@@ -24,7 +24,7 @@ impl Ffs {
         if size == now {
             return Ok(());
         }
-        self.inode_block(inode).await?;
+        self.block_of(inode).await?;
         if size > 0 {
             self.end_in_data(op, inode, size).await?;
         }
@@ -47,12 +47,12 @@ impl Ffs {
     ) -> Result<()> {
         let (lbn, at) = (self.g.lblkno(size - 1), self.g.blkoff(size - 1) as usize);
         let mut fill = |block: &mut [u8]| touch(block, at);
-        self.write_one(op, who, inode, Lbn(lbn as i64), at, at + 1, &mut fill).await.map(drop)
+        self.write_block(op, who, inode, Lbn(lbn as i64), at, at + 1, &mut fill).await.map(drop)
     }
 
     /// Allocates the block in which the file will end, and zeroes the rest of it (Z1).
     async fn end_in_data(&self, op: Op, inode: &Inode, size: u64) -> Result<()> {
-        if self.stored_block(inode, Lbn(self.g.lblkno(size - 1) as i64)).await?.is_none() {
+        if self.block(inode, Lbn(self.g.lblkno(size - 1) as i64)).await?.is_none() {
             // Truncating a file must not fail because only the reserve is left.
             let who = Caller { privileged: true, ..Caller::default() };
             return self.store_last_byte(op, &who, inode, size, &mut |_, _| {}).await;
@@ -67,7 +67,7 @@ impl Ffs {
         if end == 0 || inode.is_dir() {
             return Ok(());
         }
-        let Some(block) = self.stored_block(inode, lbn).await? else { return Ok(()) };
+        let Some(block) = self.block(inode, lbn).await? else { return Ok(()) };
         if block.bytes().get(end..).is_none_or(|rest| rest.iter().all(|&b| b == 0)) {
             return Ok(());
         }
@@ -96,7 +96,7 @@ impl Ffs {
         }
         inode.dinode_mut().size = size;
         self.tell_released(op, inode, gone).await?;
-        let inode_buf = self.inode_block(inode).await?;
+        let inode_buf = self.block_of(inode).await?;
         self.told(op, Step::InodeChanged { ino, inode: &inode_buf, fields: size_field(inode) }).await
     }
 
@@ -128,7 +128,7 @@ impl Ffs {
             let mut dinode = inode.dinode_mut();
             dinode.blocks = dinode.blocks.saturating_sub(self.sectors(gone.frags));
         }
-        let at = self.put_inode(inode).await?;
+        let at = self.store(inode).await?;
         if gone.frags == 0 {
             return Ok(());
         }
@@ -136,19 +136,19 @@ impl Ffs {
         self.told(op, Step::BlocksReleased { ino, at: &at, blocks: &gone.blocks, ticket }).await
     }
 
-    pub(crate) async fn make_hole(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn) -> Result<()> {
+    pub(crate) async fn punch(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn) -> Result<()> {
         let number = |lbn: Lbn| u64::try_from(lbn.0).unwrap_or(0);
         let blocks = inode.size().div_ceil(self.g.bsize.into());
         let (from, mut to) = (number(from), number(to).min(blocks));
         if from >= to {
             return Ok(());
         }
-        self.inode_block(inode).await?;
+        self.block_of(inode).await?;
         if to == blocks {
             // The last block stays, since the file must not end in a hole (Z1); it reads as zeroes.
             to -= 1;
             let lbn = Lbn(to as i64);
-            if let Some(block) = self.stored_block(inode, lbn).await? {
+            if let Some(block) = self.block(inode, lbn).await? {
                 self.cache.before_change(&block).await;
                 self.cache.modify(&block, |bytes| bytes.fill(0));
                 self.told(op, Step::DataWritten { ino: inode.ino(), lbn, block: &block }).await?;
@@ -165,13 +165,13 @@ impl Ffs {
             return Ok(());
         }
         self.tell_released(op, inode, gone).await?;
-        let (ino, at) = (inode.ino(), self.inode_block(inode).await?);
+        let (ino, at) = (inode.ino(), self.block_of(inode).await?);
         self.told(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Times }).await
     }
 
-    pub(crate) async fn release_inode(&self, op: Op, inode: &Inode) -> Result<()> {
+    pub(crate) async fn release(&self, op: Op, inode: &Inode) -> Result<()> {
         let ino = inode.ino();
-        self.inode_block(inode).await?;
+        self.block_of(inode).await?;
         let (has_blocks, has_tree) = {
             let dinode = inode.dinode();
             let has_blocks = dinode.has_blocks(&self.g);
@@ -196,7 +196,7 @@ impl Ffs {
         }
         let freed_blocks = self.tell_released(op, inode, gone).await;
         // Whether or not freeing the blocks failed, the dinode is cleared, and its number is freed.
-        let at = self.inode_block(inode).await?;
+        let at = self.block_of(inode).await?;
         let ticket = self.cache.ledger().issue(Freed::Inode { ino, directory });
         let freed_inode = self.told(op, Step::InodeReleased { ino, inode: &at, ticket }).await;
         freed_blocks.and(freed_inode)

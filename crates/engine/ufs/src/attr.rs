@@ -79,7 +79,7 @@ impl<L: Layout> Ufs<L> {
         })
     }
 
-    pub(crate) async fn set_attributes_of(&self, inode: &Rc<Inode>, set: &SetAttr) -> Result<Attr> {
+    pub(crate) async fn setattr(&self, inode: &Rc<Inode>, set: &SetAttr) -> Result<Attr> {
         self.may_set(inode, set)?;
         let kind = if set.size.is_some() { CallKind::Truncate } else { CallKind::SetAttr };
         self.call(kind, async |op| {

@@ -14,7 +14,7 @@ const MAX_TARGET: usize = 1023;
 pub(crate) const MAX_LINKS: u16 = 32767;
 
 /// What to create.
-pub(crate) enum Make<'a> {
+enum Make<'a> {
     Node { kind: Kind, rdev: u64 },
     Directory,
     Symlink(&'a [u8]),
@@ -39,15 +39,34 @@ impl Make<'_> {
 }
 
 impl<L: Layout> Ufs<L> {
-    /// Creates an inode with the name `name`.
-    pub(crate) async fn make(
+    /// Creates a file, a device, a fifo or a socket.
+    pub(crate) async fn mknod(
         &self,
         who: &Caller,
         dir: NodeId,
         name: Name<'_>,
+        kind: Kind,
         mode: Mode,
-        make: Make<'_>,
+        rdev: u64,
     ) -> Result<Entry> {
+        if matches!(kind, Kind::Directory | Kind::Symlink) {
+            return Err(Refusal::Invalid.into());
+        }
+        self.create(who, dir, name, mode, Make::Node { kind, rdev }).await
+    }
+
+    /// Creates a directory.
+    pub(crate) async fn mkdir(&self, who: &Caller, dir: NodeId, name: Name<'_>, mode: Mode) -> Result<Entry> {
+        self.create(who, dir, name, mode, Make::Directory).await
+    }
+
+    /// Creates a symbolic link.
+    pub(crate) async fn symlink(&self, who: &Caller, dir: NodeId, name: Name<'_>, target: &[u8]) -> Result<Entry> {
+        self.create(who, dir, name, Mode::new(0o777), Make::Symlink(target)).await
+    }
+
+    /// Creates an inode with the name `name`.
+    async fn create(&self, who: &Caller, dir: NodeId, name: Name<'_>, mode: Mode, make: Make<'_>) -> Result<Entry> {
         if let Make::Symlink(target) = make {
             check_target(target)?;
         }
@@ -232,7 +251,7 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// Makes a file without a name.
-    pub(crate) async fn make_unnamed(&self, who: &Caller, dir: NodeId, mode: Mode) -> Result<Entry> {
+    pub(crate) async fn tmpfile(&self, who: &Caller, dir: NodeId, mode: Mode) -> Result<Entry> {
         let dir = self.directory(dir).await?;
         let make = Make::Node { kind: Kind::Regular, rdev: 0 };
         self.call_with_room(CallKind::Tmpfile, async |op| {
@@ -251,7 +270,7 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// Gives a file another name.
-    pub(crate) async fn link_to(&self, node: NodeId, dir: NodeId, name: Name<'_>) -> Result<Entry> {
+    pub(crate) async fn link(&self, node: NodeId, dir: NodeId, name: Name<'_>) -> Result<Entry> {
         let inode = self.node(node).await?;
         let dir = self.directory(dir).await?;
         self.call_with_room(CallKind::Link, async |op| {

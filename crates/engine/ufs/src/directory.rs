@@ -366,7 +366,7 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// Lists entries, from `cookie` on.
-    pub(crate) async fn list(
+    pub(crate) async fn readdir(
         &self,
         dir: &Rc<Inode>,
         cookie: u64,

@@ -1,12 +1,12 @@
-//! [`ordo_vfs::FileSystem`] for a Berkeley file system. Each call is one line that forwards to its module.
+//! [`ordo_vfs::FileSystem`] for a Berkeley file system. Each call finds its inode and goes to its module, where it has
+//! the same name: an inherent method is preferred to the trait's.
 
-use crate::create::Make;
 use crate::{Layout, Ufs};
 use bytes::Bytes;
 use ordo_ondisk::Ino;
 use ordo_vfs::{
-    Attr, Caller, DirEntry, Entry, FallocMode, FileSystem, Kind, Mode, Name, NodeId, Refusal, RenameMode, Result,
-    Segments, SetAttr, StatFs, Whence, XattrMode,
+    Attr, Caller, DirEntry, Entry, FallocMode, FileSystem, Kind, Mode, Name, NodeId, RenameMode, Result, Segments,
+    SetAttr, StatFs, Whence, XattrMode,
 };
 
 impl<L: Layout> FileSystem for Ufs<L> {
@@ -33,7 +33,7 @@ impl<L: Layout> FileSystem for Ufs<L> {
 
     fn forget(&self, node: NodeId, lookups: u64) {
         if let Ok(ino) = u32::try_from(node.0) {
-            self.forget_node(Ino(ino), lookups);
+            self.forget(Ino(ino), lookups);
         }
     }
 
@@ -43,12 +43,12 @@ impl<L: Layout> FileSystem for Ufs<L> {
 
     async fn setattr(&self, node: NodeId, set: &SetAttr) -> Result<Attr> {
         let inode = self.node(node).await?;
-        self.set_attributes_of(&inode, set).await
+        self.setattr(&inode, set).await
     }
 
     async fn readlink(&self, node: NodeId) -> Result<Bytes> {
         let inode = self.node(node).await?;
-        self.target_of(&inode).await
+        self.readlink(&inode).await
     }
 
     async fn mknod(
@@ -60,34 +60,31 @@ impl<L: Layout> FileSystem for Ufs<L> {
         mode: Mode,
         rdev: u64,
     ) -> Result<Entry> {
-        if matches!(kind, Kind::Directory | Kind::Symlink) {
-            return Err(Refusal::Invalid.into());
-        }
-        self.make(who, dir, name, mode, Make::Node { kind, rdev }).await
+        self.mknod(who, dir, name, kind, mode, rdev).await
     }
 
     async fn mkdir(&self, who: &Caller, dir: NodeId, name: Name<'_>, mode: Mode) -> Result<Entry> {
-        self.make(who, dir, name, mode, Make::Directory).await
+        self.mkdir(who, dir, name, mode).await
     }
 
     async fn symlink(&self, who: &Caller, dir: NodeId, name: Name<'_>, target: &[u8]) -> Result<Entry> {
-        self.make(who, dir, name, Mode::new(0o777), Make::Symlink(target)).await
+        self.symlink(who, dir, name, target).await
     }
 
     async fn tmpfile(&self, who: &Caller, dir: NodeId, mode: Mode) -> Result<Entry> {
-        self.make_unnamed(who, dir, mode).await
+        self.tmpfile(who, dir, mode).await
     }
 
     async fn link(&self, node: NodeId, dir: NodeId, name: Name<'_>) -> Result<Entry> {
-        self.link_to(node, dir, name).await
+        self.link(node, dir, name).await
     }
 
     async fn unlink(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
-        self.remove_name(dir, name).await
+        self.unlink(dir, name).await
     }
 
     async fn rmdir(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
-        self.remove_directory(dir, name).await
+        self.rmdir(dir, name).await
     }
 
     async fn rename(
@@ -98,50 +95,50 @@ impl<L: Layout> FileSystem for Ufs<L> {
         to_name: Name<'_>,
         mode: RenameMode,
     ) -> Result<()> {
-        self.move_name(dir, name, to_dir, to_name, mode).await
+        self.rename(dir, name, to_dir, to_name, mode).await
     }
 
     async fn read(&self, node: NodeId, offset: u64, len: u32) -> Result<Segments> {
         let inode = self.node(node).await?;
-        self.read_file(&inode, offset, len).await
+        self.read(&inode, offset, len).await
     }
 
     async fn write(&self, who: &Caller, node: NodeId, offset: u64, data: &[u8]) -> Result<u32> {
         let inode = self.node(node).await?;
-        self.write_file(who, &inode, offset, data).await
+        self.write(who, &inode, offset, data).await
     }
 
     async fn fallocate(&self, who: &Caller, node: NodeId, offset: u64, len: u64, mode: FallocMode) -> Result<()> {
         let inode = self.node(node).await?;
-        self.allocate(who, &inode, offset, len, mode).await
+        self.fallocate(who, &inode, offset, len, mode).await
     }
 
     async fn copy_range(&self, who: &Caller, from: NodeId, offset: u64, to: NodeId, at: u64, len: u64) -> Result<u64> {
         let (source, target) = (self.node(from).await?, self.node(to).await?);
-        self.copy(who, &source, offset, &target, at, len).await
+        self.copy_range(who, &source, offset, &target, at, len).await
     }
 
     async fn seek(&self, node: NodeId, offset: u64, whence: Whence) -> Result<u64> {
         let inode = self.node(node).await?;
-        self.seek_in(&inode, offset, whence).await
+        self.seek(&inode, offset, whence).await
     }
 
     async fn readdir(&self, node: NodeId, cookie: u64, take: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
         let dir = self.directory(node).await?;
         {
             let _shared = dir.lock.read().await;
-            self.list(&dir, cookie, take).await?;
+            self.readdir(&dir, cookie, take).await?;
         }
         self.accessed(&dir).await
     }
 
     async fn fsync(&self, node: NodeId, data_only: bool) -> Result<()> {
         let inode = self.node(node).await?;
-        self.make_durable(&inode, data_only).await
+        self.fsync(&inode, data_only).await
     }
 
     async fn syncfs(&self) -> Result<()> {
-        self.sync_all().await
+        self.syncfs().await
     }
 
     async fn statfs(&self) -> Result<StatFs> {
@@ -150,21 +147,21 @@ impl<L: Layout> FileSystem for Ufs<L> {
 
     async fn getxattr(&self, node: NodeId, name: &[u8]) -> Result<Bytes> {
         let inode = self.node(node).await?;
-        self.attribute(&inode, name).await
+        self.getxattr(&inode, name).await
     }
 
     async fn setxattr(&self, who: &Caller, node: NodeId, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
         let inode = self.node(node).await?;
-        self.set_attribute(who, &inode, name, Some(value), mode).await
+        self.setxattr(who, &inode, name, value, mode).await
     }
 
     async fn listxattr(&self, node: NodeId) -> Result<Vec<Vec<u8>>> {
         let inode = self.node(node).await?;
-        self.attribute_names(&inode).await
+        self.listxattr(&inode).await
     }
 
     async fn removexattr(&self, node: NodeId, name: &[u8]) -> Result<()> {
         let inode = self.node(node).await?;
-        self.set_attribute(&Caller::default(), &inode, name, None, XattrMode::Replace).await
+        self.removexattr(&inode, name).await
     }
 }

@@ -27,7 +27,7 @@ impl<L: Layout> Ufs<L> {
     /// # Errors
     /// `Io` when a write failed, now or in the background since the last fsync. It is reported once; what could not be
     /// written stays in memory and dirty. After a failed flush, always.
-    pub(crate) async fn make_durable(&self, inode: &Rc<Inode>, data_only: bool) -> Result<()> {
+    pub(crate) async fn fsync(&self, inode: &Rc<Inode>, data_only: bool) -> Result<()> {
         let cache = self.cache();
         cache.health().sound()?;
         if cache.health().is_read_only() {
@@ -45,7 +45,7 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// Makes everything durable that was changed before.
-    pub(crate) async fn sync_all(&self) -> Result<()> {
+    pub(crate) async fn syncfs(&self) -> Result<()> {
         self.sync_until(Until::RoundsAreOver).await
     }
 
@@ -97,7 +97,7 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// The target of a symbolic link: in the inode when it is short, else in the first block.
-    pub(crate) async fn target_of(&self, inode: &Rc<Inode>) -> Result<Bytes> {
+    pub(crate) async fn readlink(&self, inode: &Rc<Inode>) -> Result<Bytes> {
         if inode.kind() != Some(Kind::Symlink) {
             return Err(Refusal::Invalid.into());
         }

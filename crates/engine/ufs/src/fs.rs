@@ -154,7 +154,7 @@ impl<L: Layout> Ufs<L> {
         if !matches!(outcome, Err(Error::Refused(Refusal::NoSpace | Refusal::NoInodes))) || !self.has_reclaimable() {
             return outcome;
         }
-        self.sync_all().await?;
+        self.syncfs().await?;
         self.call(kind, &work).await
     }
 
@@ -168,7 +168,7 @@ impl<L: Layout> Ufs<L> {
             if self.call_with_room(kind, &work).await? {
                 return Ok(());
             }
-            self.sync_all().await?;
+            self.syncfs().await?;
         }
         Err(Refusal::Busy.into())
     }
@@ -194,7 +194,7 @@ impl<L: Layout> Ufs<L> {
             }
             self.cache().health().writable()?;
             // Boxed: a sync returns tickets, and each is a call.
-            Box::pin(self.sync_all()).await?;
+            Box::pin(self.syncfs()).await?;
             if self.cache().scheme().wants_sync() {
                 self.cache().rt().sleep(EMPTY_NAP).await;
             }

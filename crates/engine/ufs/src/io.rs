@@ -13,7 +13,7 @@ static ZEROES: [u8; 65536] = [0; 65536];
 
 impl<L: Layout> Ufs<L> {
     /// Up to `len` bytes from `offset`.
-    pub(crate) async fn read_file(&self, inode: &Rc<Inode>, offset: u64, len: u32) -> Result<Segments> {
+    pub(crate) async fn read(&self, inode: &Rc<Inode>, offset: u64, len: u32) -> Result<Segments> {
         match inode.kind() {
             Some(Kind::Regular) => {}
             Some(Kind::Directory) => return Err(Refusal::IsDirectory.into()),
@@ -117,7 +117,7 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// Writes `data` at `offset`; fewer bytes only if space ran out.
-    pub(crate) async fn write_file(&self, who: &Caller, inode: &Rc<Inode>, offset: u64, data: &[u8]) -> Result<u32> {
+    pub(crate) async fn write(&self, who: &Caller, inode: &Rc<Inode>, offset: u64, data: &[u8]) -> Result<u32> {
         if inode.kind() != Some(Kind::Regular) {
             return Err(if inode.is_dir() { Refusal::IsDirectory } else { Refusal::Invalid }.into());
         }

@@ -69,7 +69,7 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// Takes back lookups of a node; the upkeep frees a file without names and without lookups.
-    pub(crate) fn forget_node(&self, ino: Ino, lookups: u64) {
+    pub(crate) fn forget(&self, ino: Ino, lookups: u64) {
         if !self.table.forget(ino, lookups) {
             return;
         }

@@ -6,7 +6,7 @@ use ordo_vfs::{Name, NodeId, Refusal, Result};
 
 impl<L: Layout> Ufs<L> {
     /// Removes a name that is not a directory's.
-    pub(crate) async fn remove_name(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
+    pub(crate) async fn unlink(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
         let dir = self.directory(dir).await?;
         if name.is_dot_or_dotdot() {
             return Err(Refusal::IsDirectory.into());
@@ -31,7 +31,7 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// Removes an empty directory.
-    pub(crate) async fn remove_directory(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
+    pub(crate) async fn rmdir(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
         let dir = self.directory(dir).await?;
         match name.bytes() {
             b"." => return Err(Refusal::Invalid.into()),

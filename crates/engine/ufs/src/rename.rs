@@ -26,7 +26,7 @@ struct End<'a> {
 
 impl<L: Layout> Ufs<L> {
     /// Moves a name, or exchanges two.
-    pub(crate) async fn move_name(
+    pub(crate) async fn rename(
         &self,
         from: NodeId,
         name: Name<'_>,

@@ -17,7 +17,7 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// Allocates, zeroes or frees a range of a file.
-    pub(crate) async fn allocate(
+    pub(crate) async fn fallocate(
         &self,
         who: &Caller,
         inode: &Rc<Inode>,
@@ -156,7 +156,7 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// Copies a range block by block. A block of zeroes is not copied into a hole: it reads the same.
-    pub(crate) async fn copy(
+    pub(crate) async fn copy_range(
         &self,
         who: &Caller,
         source: &Rc<Inode>,
@@ -174,10 +174,10 @@ impl<L: Layout> Ufs<L> {
         while done < len {
             let here = at + done;
             let piece = (bsize - here % bsize).min(len - done);
-            let bytes = self.read_file(source, offset + done, piece as u32).await?.concat();
+            let bytes = self.read(source, offset + done, piece as u32).await?.concat();
             let zero = bytes.len() as u64 == bsize && bytes.iter().all(|&b| b == 0);
             if !(zero && self.is_hole(target, here).await?) {
-                match self.write_file(who, target, here, &bytes).await {
+                match self.write(who, target, here, &bytes).await {
                     Ok(_) => {}
                     Err(error) if done == 0 => return Err(error),
                     Err(_) => break,
@@ -188,7 +188,7 @@ impl<L: Layout> Ufs<L> {
         if at + done > target.size() {
             // The copy ends in zeroes that were not stored.
             let set = ordo_vfs::SetAttr { size: Some(at + done), ..ordo_vfs::SetAttr::default() };
-            self.set_attributes_of(target, &set).await?;
+            self.setattr(target, &set).await?;
         }
         Ok(done)
     }
@@ -202,7 +202,7 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// The next stored byte, or the next hole.
-    pub(crate) async fn seek_in(&self, inode: &Rc<Inode>, offset: u64, whence: Whence) -> Result<u64> {
+    pub(crate) async fn seek(&self, inode: &Rc<Inode>, offset: u64, whence: Whence) -> Result<u64> {
         let geometry = self.layout.geometry();
         let _shared = inode.lock.read().await;
         let size = inode.size();

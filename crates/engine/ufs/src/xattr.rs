@@ -59,7 +59,7 @@ impl<'a> Id<'a> {
 
 impl<L: Layout> Ufs<L> {
     /// The value of an attribute.
-    pub(crate) async fn attribute(&self, inode: &Rc<Inode>, name: &[u8]) -> Result<Bytes> {
+    pub(crate) async fn getxattr(&self, inode: &Rc<Inode>, name: &[u8]) -> Result<Bytes> {
         let id = Id::of_linux(name)?;
         if self.layout.geometry().format == Format::Ufs1 {
             return Err(Refusal::NotSupported.into());
@@ -97,7 +97,7 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// The names of all attributes.
-    pub(crate) async fn attribute_names(&self, inode: &Rc<Inode>) -> Result<Vec<Vec<u8>>> {
+    pub(crate) async fn listxattr(&self, inode: &Rc<Inode>) -> Result<Vec<Vec<u8>>> {
         if inode.dinode().extsize == 0 {
             return Ok(Vec::new());
         }
@@ -108,8 +108,24 @@ impl<L: Layout> Ufs<L> {
             .collect()
     }
 
-    /// Sets an attribute, or removes it (`value` is `None`).
-    pub(crate) async fn set_attribute(
+    /// Sets an attribute.
+    pub(crate) async fn setxattr(
+        &self,
+        who: &Caller,
+        inode: &Rc<Inode>,
+        name: &[u8],
+        value: &[u8],
+        mode: XattrMode,
+    ) -> Result<()> {
+        self.change_attribute(who, inode, name, Some(value), mode).await
+    }
+
+    /// Removes an attribute.
+    pub(crate) async fn removexattr(&self, inode: &Rc<Inode>, name: &[u8]) -> Result<()> {
+        self.change_attribute(&Caller::default(), inode, name, None, XattrMode::Replace).await
+    }
+
+    async fn change_attribute(
         &self,
         who: &Caller,
         inode: &Rc<Inode>,
