@@ -13,8 +13,12 @@ pub const SECTOR: usize = 512;
 #[repr(C, align(512))]
 struct Sector([u8; SECTOR]);
 
-/// Owned bytes: a whole number of sectors, at an address that is a multiple of 512, as direct I/O wants it.
-pub struct Block(Box<[Sector]>);
+/// Owned bytes at an address that is a multiple of 512, as direct I/O wants it. A block that is written or read is a
+/// whole number of sectors; a shorter one, such as a dinode by itself, is copied into one that is written.
+pub struct Block {
+    sectors: Box<[Sector]>,
+    len: usize,
+}
 
 /// Bytes that are being written, shared with their owner: a buffer that changes while its image is in flight is copied
 /// first (`Arc::make_mut`), and the image stays as it was.
@@ -24,15 +28,16 @@ impl Block {
     /// `len` zero bytes.
     ///
     /// # Panics
-    /// If `len` is not a multiple of [`SECTOR`], or memory is short, as with any allocation.
+    /// If memory is short, as with any allocation.
     pub fn zeroed(len: usize) -> Block {
-        assert!(len.is_multiple_of(SECTOR), "a block of {len} bytes is not a whole number of sectors");
-        if let Some(mut spare) = spare::take(len / SECTOR) {
-            spare.as_mut_bytes().fill(0);
-            return Block(spare);
+        let count = len.div_ceil(SECTOR);
+        if let Some(mut sectors) = spare::take(count) {
+            sectors.as_mut_bytes().fill(0);
+            return Block { sectors, len };
         }
         // OK to expect: Rust has no other answer to a lack of memory.
-        Block(<[Sector]>::new_box_zeroed_with_elems(len / SECTOR).expect("out of memory"))
+        let sectors = <[Sector]>::new_box_zeroed_with_elems(count).expect("out of memory");
+        Block { sectors, len }
     }
 
     /// `len` bytes with unspecified contents, for a caller that overwrites all of them before they are read.
@@ -40,8 +45,10 @@ impl Block {
     /// # Panics
     /// As [`Block::zeroed`].
     pub fn unspecified(len: usize) -> Block {
-        assert!(len.is_multiple_of(SECTOR), "a block of {len} bytes is not a whole number of sectors");
-        spare::take(len / SECTOR).map_or_else(|| Block::zeroed(len), Block)
+        match spare::take(len.div_ceil(SECTOR)) {
+            Some(sectors) => Block { sectors, len },
+            None => Block::zeroed(len),
+        }
     }
 
     /// A copy of `bytes`, with zeros up to the next sector.
@@ -60,13 +67,15 @@ impl Block {
 
 impl Clone for Block {
     fn clone(&self) -> Block {
-        Block::copy_of(self)
+        let mut copy = Block::unspecified(self.len);
+        copy.copy_from_slice(self);
+        copy
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
-        spare::keep(std::mem::take(&mut self.0));
+        spare::keep(std::mem::take(&mut self.sectors));
     }
 }
 
@@ -117,13 +126,13 @@ mod spare {
 impl Deref for Block {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        self.0.as_bytes()
+        &self.sectors.as_bytes()[..self.len]
     }
 }
 
 impl DerefMut for Block {
     fn deref_mut(&mut self) -> &mut [u8] {
-        self.0.as_mut_bytes()
+        &mut self.sectors.as_mut_bytes()[..self.len]
     }
 }
 
@@ -165,6 +174,13 @@ mod tests {
             assert!(block.iter().all(|&byte| byte == 0));
         }
         assert_eq!(Block::copy_of(&[7; 513]).len(), 1024);
+    }
+
+    #[test]
+    fn a_block_may_be_shorter_than_a_sector_and_its_copy_is_as_long() {
+        let mut short = Block::zeroed(128);
+        short.fill(7);
+        assert_eq!((short.len(), &short.clone()[..]), (128, &[7; 128][..]));
     }
 
     #[test]

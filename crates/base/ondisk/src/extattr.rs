@@ -8,7 +8,7 @@
 //! X2. The area is changed as a whole: a copy is edited and then written. Unused bytes are zeroed.
 
 use crate::num::{index, len64};
-use crate::{ByteOff, Corrupt, Endian, Geometry, Ino, Rule, Structure};
+use crate::{ByteOff, Corrupt, Encoding, Endian, Ino, Rule, Structure};
 
 /// The namespace of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,8 +42,8 @@ pub struct ExtAttr<'a> {
 }
 
 /// Largest size of the area on a volume, in bytes.
-pub fn area_max(g: &Geometry) -> usize {
-    index(g.bsize.saturating_mul(2))
+pub fn area_max(encoding: impl Into<Encoding>) -> usize {
+    index(encoding.into().bsize.saturating_mul(2))
 }
 
 /// Size of a record in bytes, or `None` if it exceeds the format's limits.
@@ -147,12 +147,13 @@ pub fn used(area: &[u8], endian: Endian, ino: Ino) -> Result<usize, Corrupt> {
 /// Damage in the old area. `Ok(None)` if the name, or the area with it, would be too long for the format.
 pub fn with(
     area: &[u8],
-    g: &Geometry,
+    encoding: impl Into<Encoding>,
     ino: Ino,
     namespace: Namespace,
     name: &[u8],
     value: Option<&[u8]>,
 ) -> Result<Option<Vec<u8>>, Corrupt> {
+    let g = encoding.into();
     let (old, end) = (find(area, g.endian, ino, namespace, name)?, used(area, g.endian, ino)?);
     let (from, to) = old.map_or((end, end), |a| (a.offset, a.offset.saturating_add(a.length)));
     let mut new = Vec::with_capacity(end);
@@ -191,6 +192,7 @@ fn append(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Geometry;
     use crate::superblock::newfs::NewfsParams;
 
     fn geometry(endian: Endian) -> Geometry {

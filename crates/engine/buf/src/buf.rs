@@ -15,6 +15,8 @@ pub enum Key {
     Device(FragNo),
     /// A block of a file: data or a directory; indirect and extended-attribute blocks have negative numbers.
     File(Ino, Lbn),
+    /// A dinode by itself, on a layout where dinodes move: no block is its home.
+    Inode(Ino),
 }
 
 /// Numbers the images of one buf in the order in which they were sent: 1, 2, and so on; 0 is what was read from the
@@ -149,7 +151,7 @@ impl Buf {
         self.image.borrow().len()
     }
 
-    /// Always `false`: a buf holds at least one sector.
+    /// Always `false`: a buf holds at least a dinode.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -235,6 +237,7 @@ impl std::fmt::Debug for Buf {
         match self.key {
             Key::Device(at) => write!(f, "{:?}@{}", self.kind.get(), at.0),
             Key::File(ino, lbn) => write!(f, "{:?}({}:{})", self.kind.get(), ino.0, lbn.0),
+            Key::Inode(ino) => write!(f, "{:?}({})", self.kind.get(), ino.0),
         }
     }
 }

@@ -113,6 +113,8 @@ pub struct Cache {
     pub(crate) copied: Cell<usize>,
     /// Held by the call that waits for room for copies.
     pub(crate) turn: ordo_rt::sync::Mutex<()>,
+    /// Held while the layout shapes a batch (`batch`, rule 1).
+    pub(crate) shaping: ordo_rt::sync::Mutex<()>,
     /// All images that were sent and are not durable yet, by buf, in the order of sending.
     pub(crate) sent: RefCell<BTreeMap<(Key, u64), BufRef>>,
     pub(crate) next_serial: Cell<u64>,
@@ -164,6 +166,7 @@ impl Cache {
             on_their_way: Cell::new(0),
             copied: Cell::new(0),
             turn: ordo_rt::sync::Mutex::new(()),
+            shaping: ordo_rt::sync::Mutex::new(()),
             sent: RefCell::default(),
             next_serial: Cell::new(0),
             flushing: Cell::new(false),
@@ -457,6 +460,17 @@ impl Cache {
         if buf.addr.replace(Some(addr)) != Some(addr) && buf.stored.get() == Stored::Here {
             buf.stored.set(Stored::Elsewhere);
         }
+    }
+
+    /// Where the buf lives; `None` if its layout gives it a place when it leaves, whatever place it had before.
+    pub fn place_of(&self, buf: &Buf) -> Option<DiskOff> {
+        self.home().place(buf)
+    }
+
+    /// Gives the buf the address at which a batch is about to write it ([`crate::Home::shape`]). No notice goes to the
+    /// scheme: it knows the buf without a place, and has let it leave.
+    pub fn place(&self, buf: &BufRef, addr: DiskOff) {
+        buf.addr.set(Some(addr));
     }
 
     /// Discards a buf: its contents were freed, and must not be written any more. An image in flight still lands; the

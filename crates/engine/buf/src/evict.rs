@@ -146,6 +146,11 @@ impl Cache {
     /// does not get it. `false` if none of them could be written.
     async fn write_and_forget_errors(self: &Rc<Self>, bufs: Vec<crate::BufRef>) -> bool {
         let sent = self.write_choosing(bufs, self.options.batch);
+        let unplaced: Vec<_> = sent.iter().filter(|buf| self.is_unplaced(buf)).cloned().collect();
+        if !unplaced.is_empty() {
+            // A failure stays with the bufs, which are dirty still.
+            let _ = self.gather(unplaced).await;
+        }
         let some = sent.iter().any(|buf| buf.leaving.get());
         self.complete(&sent).await;
         some

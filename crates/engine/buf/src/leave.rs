@@ -2,7 +2,7 @@
 
 use crate::buf::{ImageNo, State, Stored};
 use crate::{Boxed, BufRef, Cache, Key, Leave, Ready, Trouble};
-use ordo_disk::{DiskError, Image, Kind, Order, Tag, Written};
+use ordo_disk::{DiskError, DiskOff, Image, Kind, Order, Tag, Written};
 use ordo_vfs::{Error, Result};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,6 +26,8 @@ enum Attempt {
     Clean,
     /// The scheme forbids it until this future ends.
     Blocked(Boxed<'static, Result<()>>),
+    /// It has no place: it leaves in a batch that the layout shapes ([`Cache::gather`]).
+    Unplaced,
 }
 
 impl Cache {
@@ -39,6 +41,7 @@ impl Cache {
                 Attempt::Clean => return Ok(()),
                 Attempt::Leaving(written) => return self.settled(written.durable().await.map_err(Error::io)).await,
                 Attempt::Blocked(until) => until.await?,
+                Attempt::Unplaced => self.gather(vec![buf.clone()]).await?,
             }
         }
     }
@@ -64,6 +67,7 @@ impl Cache {
                     return self.write(buf).await;
                 }
                 Attempt::Blocked(until) => until.await?,
+                Attempt::Unplaced => self.gather(vec![buf.clone()]).await?,
             }
         }
     }
@@ -83,12 +87,19 @@ impl Cache {
     pub async fn write_all(self: &Rc<Self>, bufs: Vec<BufRef>) -> Result<()> {
         let (mut outcome, mut leaving, mut next) = (Ok(()), Vec::with_capacity(bufs.len()), bufs);
         while !next.is_empty() {
-            let mut blocked = Vec::new();
+            let (mut blocked, mut unplaced) = (Vec::new(), Vec::new());
             for buf in next.drain(..) {
                 match self.attempt(&buf) {
                     Attempt::Clean => {}
                     Attempt::Leaving(written) => leaving.push(written),
                     Attempt::Blocked(until) => blocked.push((buf, until)),
+                    Attempt::Unplaced => unplaced.push(buf),
+                }
+            }
+            if !unplaced.is_empty() {
+                match self.gather(unplaced.clone()).await {
+                    Ok(()) => next.append(&mut unplaced),
+                    Err(error) => outcome = outcome.and(Err(error)),
                 }
             }
             for written in &leaving {
@@ -114,12 +125,21 @@ impl Cache {
     /// # Errors
     /// The first failure; the others were still tried.
     pub async fn write_ready(self: &Rc<Self>, bufs: Vec<BufRef>) -> Result<()> {
-        let leave = |buf: &BufRef| match self.attempt(buf) {
+        let mut unplaced = Vec::new();
+        let mut leave = |buf: &BufRef| match self.attempt(buf) {
             Attempt::Clean => None,
             Attempt::Leaving(written) => Some(written),
             Attempt::Blocked(_) => buf.in_flight.borrow().clone(),
+            Attempt::Unplaced => {
+                unplaced.push(buf.clone());
+                None
+            }
         };
-        let leaving: Vec<Written> = bufs.iter().filter_map(leave).collect();
+        let mut leaving: Vec<Written> = bufs.iter().filter_map(&mut leave).collect();
+        if !unplaced.is_empty() {
+            self.gather(unplaced.clone()).await?;
+            leaving.extend(unplaced.iter().filter_map(|buf| buf.in_flight.borrow().clone()));
+        }
         let mut outcome = Ok(());
         for written in &leaving {
             outcome = outcome.and(written.durable().await.map_err(Error::io));
@@ -167,25 +187,34 @@ impl Cache {
     /// Starts to write these bufs and waits for nothing. For clusters and for the syncer's choice. What the scheme
     /// holds back stays dirty.
     pub fn write_soon(self: &Rc<Self>, bufs: &[BufRef]) {
-        drop(self.begin_to_write(bufs));
+        let (_, unplaced) = self.begin_to_write(bufs);
+        if !unplaced.is_empty() {
+            let cache = self.clone();
+            self.rt.spawn(async move {
+                // A failure stays with the bufs, which are dirty still: the next attempt reports it.
+                let _ = cache.gather(unplaced).await;
+            });
+        }
     }
 
-    /// The same. Returns the futures that the scheme wants to end before it allows the blocked bufs; those bufs are
-    /// tried again.
-    pub(crate) fn begin_to_write(self: &Rc<Self>, bufs: &[BufRef]) -> Vec<Boxed<'static, Result<()>>> {
-        let mut first = Vec::new();
+    /// The same. Returns the futures that the scheme wants to end before it allows the blocked bufs, which are tried
+    /// again, and the bufs without a place, which the caller gathers.
+    pub(crate) fn begin_to_write(self: &Rc<Self>, bufs: &[BufRef]) -> (Vec<Boxed<'static, Result<()>>>, Vec<BufRef>) {
+        let (mut first, mut unplaced) = (Vec::new(), Vec::new());
         for buf in bufs {
             // One image of a buf in flight at a time: a second one would only queue behind it for the same address.
             let wait = buf.leaving.get() && buf.is_dirty();
             let attempt = (!wait).then(|| self.attempt(buf));
-            if matches!(attempt, None | Some(Attempt::Blocked(_))) {
+            if matches!(attempt, None | Some(Attempt::Blocked(_) | Attempt::Unplaced)) {
                 self.inner.borrow_mut().dirty.put_back(buf, self.rt.now());
             }
-            if let Some(Attempt::Blocked(until)) = attempt {
-                first.push(until);
+            match attempt {
+                Some(Attempt::Blocked(until)) => first.push(until),
+                Some(Attempt::Unplaced) => unplaced.push(buf.clone()),
+                _ => {}
             }
         }
-        first
+        (first, unplaced)
     }
 
     /// Starts to write what [`Cache::choose`] selects from these bufs, which have expired or must make room.
@@ -243,22 +272,35 @@ impl Cache {
                 _ => Attempt::Clean,
             };
         }
+        let leave = self.scheme().clone().leaving(self, buf, buf.next_image());
+        match leave {
+            Leave::After(until) => Attempt::Blocked(until),
+            Leave::AfterBufs(first) => {
+                let cache = self.clone();
+                Attempt::Blocked(Box::pin(async move { cache.write_all(first).await }))
+            }
+            Leave::AsIs | Leave::Image(_) | Leave::Older(_) => match self.home().place(buf) {
+                Some(addr) => {
+                    let image = self.take(buf, leave);
+                    Attempt::Leaving(self.send(buf, addr, image))
+                }
+                None => Attempt::Unplaced,
+            },
+        }
+    }
+
+    /// Takes the image of a buf that the scheme lets leave: sealed, and the buf is clean unless something was rolled
+    /// back.
+    pub(crate) fn take(self: &Rc<Self>, buf: &BufRef, leave: Leave) -> Image {
         let number = buf.next_image();
-        let leave = self.scheme().clone().leaving(self, buf, number);
         let is_due = matches!(leave, Leave::Image(_)) && self.promised_age().is_some();
         let mut image = match leave {
-            Leave::AsIs => None,
             Leave::Image(block) | Leave::Older(block) => {
                 self.count(|s| s.rollbacks += 1);
                 Some(Arc::new(block))
             }
-            Leave::After(until) => return Attempt::Blocked(until),
-            Leave::AfterBufs(first) => {
-                let cache = self.clone();
-                return Attempt::Blocked(Box::pin(async move { cache.write_all(first).await }));
-            }
+            _ => None,
         };
-        let Some(addr) = self.home().place(buf) else { return Attempt::Clean };
         // With or without a rollback, times and check-hashes are put in last, over exactly the bytes that are written.
         let rolled_back = image.is_some();
         match &mut image {
@@ -279,29 +321,37 @@ impl Cache {
         }
         buf.rounds.set(0);
         buf.progress.sent.set(number);
-        Attempt::Leaving(self.send(buf, addr, image))
+        image
     }
 
-    fn send(self: &Rc<Self>, buf: &BufRef, addr: ordo_disk::DiskOff, image: Image) -> Written {
+    /// Sends the image of one buf to its place.
+    fn send(self: &Rc<Self>, buf: &BufRef, addr: DiskOff, image: Image) -> Written {
+        let sequence = self.scheme().sequence(buf);
+        let order = Order { flag: sequence.flag, after: &sequence.after };
+        // Only the queue holds the image, so that a change after the write has completed needs no copy.
+        let len = image.len();
+        let written = self.queue.write_in(order, addr, image, Tag { kind: buf.kind(), cause: buf.cause() });
+        self.follow(buf, addr, len, &written);
+        written
+    }
+
+    /// Follows an image of `buf` to the disk, `len` bytes at `addr`: what it means for buf and scheme when it is
+    /// completed, and when it has landed.
+    pub(crate) fn follow(self: &Rc<Self>, buf: &BufRef, addr: DiskOff, len: usize, written: &Written) {
         self.count(|s| s.writes += 1);
         buf.leaving.set(true);
         if buf.stored.get() == Stored::Nothing {
             buf.stored.set(Stored::Here);
         }
         buf.undurable.set(buf.undurable.get() + 1);
-        // Only the queue holds the image, so that a change after the write has completed needs no copy.
-        let len = image.len();
         self.undurable_bytes.set(self.undurable_bytes.get() + len);
-        let sequence = self.scheme().sequence(buf);
-        let order = Order { flag: sequence.flag, after: &sequence.after };
         self.on_their_way.set(self.on_their_way.get() + 1);
-        let written = self.queue.write_in(order, addr, image, Tag { kind: buf.kind(), cause: buf.cause() });
         *buf.in_flight.borrow_mut() = Some(written.clone());
         let number = buf.progress.sent.get();
         let serial = self.next_serial.get();
         self.next_serial.set(serial + 1);
         self.sent.borrow_mut().insert((buf.key(), serial), buf.clone());
-        let (cache, buf, result) = (self.clone(), buf.clone(), written.clone());
+        let (cache, buf, written) = (self.clone(), buf.clone(), written.clone());
         self.rt.spawn(async move {
             let completed = written.completed().await;
             buf.leaving.set(false);
@@ -330,7 +380,6 @@ impl Cache {
             buf.changed.notify_all();
             cache.progress.notify_all();
         });
-        result
     }
 
     /// Starts a flush once so many bytes are completed but not durable that writers would soon wait for a flush.

@@ -26,6 +26,7 @@
 
 #![forbid(unsafe_code)]
 
+mod batch;
 mod buf;
 mod cache;
 mod call;
@@ -45,6 +46,7 @@ mod wrapper;
 #[cfg(test)]
 mod tests;
 
+pub use batch::Batch;
 pub use buf::{Buf, BufRef, ImageNo, Key};
 pub use cache::{Cache, CacheOptions, CacheStats, Syncer, Want};
 pub use health::{Health, Trouble};

@@ -9,11 +9,11 @@
 //! S3. The engine never asks which scheme it runs under. A scheme never searches a directory, computes a block's
 //!     address, or knows the layout of a bitmap.
 
-use crate::{Boxed, Buf, BufRef, Cache, Held, ImageNo, Promises, Role, Ticket};
+use crate::{Batch, Boxed, Buf, BufRef, Cache, Held, ImageNo, Promises, Role, Ticket};
 use ordo_disk::{Block, DiskOff, Flag, Queue, Written};
 use ordo_ondisk::{FragNo, Ino, Lbn};
 use ordo_rt::Time;
-use ordo_vfs::Result;
+use ordo_vfs::{Error, Result};
 use std::rc::Rc;
 
 /// The kind of a call, for throttling, logical records and traces.
@@ -113,12 +113,12 @@ pub enum Step<'a> {
         /// The cylinder group's buf.
         cg: &'a BufRef,
     },
-    /// An inode's bit was taken in `cg`, and the dinode initialised (mode set, no name yet).
+    /// An inode's number was taken, and the dinode initialised (mode set, no name yet).
     InodeAllocated {
         /// The inode.
         ino: Ino,
-        /// The cylinder group's buf.
-        cg: &'a BufRef,
+        /// The buf of the map that gave the number, on a layout with maps: a cylinder group.
+        map: Option<&'a BufRef>,
         /// The buf that holds the dinode.
         inode: &'a BufRef,
         /// It is a directory.
@@ -183,12 +183,12 @@ pub enum Step<'a> {
         slot: Slot<'a>,
         /// What the pointer meant before (a shorter run of fragments, or nothing).
         old: Run,
-        /// What it means now.
+        /// What it means now; address 0 on a layout that gives the block a place when it leaves.
         new: Run,
         /// The buf with the contents.
         block: &'a BufRef,
-        /// The buf of the cylinder group whose map gave the fragments.
-        cg: &'a BufRef,
+        /// The buf of the map that gave the fragments, on a layout with maps: a cylinder group.
+        map: Option<&'a BufRef>,
         /// Size of the file before, in bytes, if it grew with this pointer. For a pointer to attributes, the size of
         /// the attributes before: all their pointers change at once.
         size_before: Option<u64>,
@@ -302,16 +302,16 @@ impl Step<'_> {
         match *self {
             Step::InodesReady { cg } | Step::FragmentsTaken { cg, .. } => tell(cg),
             Step::Links { .. } => {}
-            Step::InodeAllocated { cg, inode, .. } => {
-                tell(cg);
+            Step::InodeAllocated { map, inode, .. } => {
+                map.map(&mut tell);
                 tell(inode);
             }
             Step::InodeChanged { inode, .. } | Step::InodeReleased { inode, .. } => tell(inode),
             Step::SizeGrown { inode, .. } => tell(inode),
-            Step::BlockAllocated { slot, block, cg, .. } => {
+            Step::BlockAllocated { slot, block, map, .. } => {
                 tell(slot.buf());
                 tell(block);
-                tell(cg);
+                map.map(tell);
             }
             Step::BlockReady { block, .. }
             | Step::LinkAdded { block, .. }
@@ -611,8 +611,31 @@ pub trait Scheme {
 
 /// What the cache needs from a layout.
 pub trait Home {
-    /// Where `buf` lives, called when it is written. A layout that places early returns [`Buf::addr`].
+    /// Where `buf` lives, called when it is written. A layout that places early returns [`Buf::addr`]: its batch is one
+    /// buf at its place. `None`: the buf leaves in a batch, for which the layout has the three methods below.
     fn place(&self, buf: &Buf) -> Option<DiskOff>;
+
+    /// Reads what [`Home::shape`] changes for these bufs: the blocks of pointers and the dinodes that lead to them.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    fn prepare(&self, _wanted: &[BufRef]) -> Boxed<'static, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Shapes batches out of `wanted` and of what else should leave with them, only bufs for which `may_leave`: gives
+    /// each its address ([`Cache::place`]), and changes what leads to it. What leads to it and may not leave yet stays
+    /// dirty, for a later batch. Waits for nothing. What could not be shaped stays dirty and without a place.
+    ///
+    /// # Errors
+    /// `NoSpace`, where no segment is free.
+    fn shape(&self, wanted: &[BufRef], _may_leave: &dyn Fn(&BufRef) -> bool) -> Result<Vec<Batch>> {
+        let buf = wanted.first();
+        Err(Error::io(format_args!("a defect of OrdoFS: {buf:?} is dirty, and its layout gave it no place")))
+    }
+
+    /// Completes the bytes of a batch, which hold the images of its bufs: puts in the summary and the checksums.
+    fn seal_batch(&self, _batch: &Batch, _image: &mut [u8]) {}
 
     /// Fills in what belongs on the disk only (times, check-hashes) in an image about to be written.
     fn seal(&self, buf: &Buf, image: &mut [u8]);

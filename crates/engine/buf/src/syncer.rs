@@ -63,10 +63,14 @@ impl Cache {
             let is_last = due.is_empty();
             let most = due.len() + self.options.batch;
             let chosen = self.choose(due, most);
-            for first in self.begin_to_write(&chosen) {
+            let (blocked, unplaced) = self.begin_to_write(&chosen);
+            for first in blocked {
                 if first.await.is_err() {
                     return;
                 }
+            }
+            if !unplaced.is_empty() && self.gather(unplaced).await.is_err() {
+                return;
             }
             if self.undurable_bytes.get() > 0 {
                 self.complete(&chosen).await;

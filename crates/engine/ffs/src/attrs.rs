@@ -176,7 +176,8 @@ impl Ffs {
             let freed = (!runs.is_empty()).then(|| self.cache.ledger().issue(Freed::Blocks { ino, runs }));
             let (lbn, slot) = (Geometry::extattr_lbn(k), Slot::ExtAttr(&at, k as u8));
             let (old, new, cg, role) = (old[k].unwrap_or(none), taken.run, &taken.group, Role::ExtAttr);
-            let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, size_before, freed };
+            let step =
+                Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), size_before, freed };
             self.told(op, step).await?;
         }
         self.told(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await

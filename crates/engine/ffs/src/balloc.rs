@@ -295,7 +295,8 @@ impl Ffs {
         let slot = Slot::Inode(&at, i as u8);
         let (new, cg) = (taken.run, &taken.group);
         let grown = (size > size_before).then_some(size_before);
-        let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, size_before: grown, freed };
+        let step =
+            Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), size_before: grown, freed };
         self.told(w.op, step).await?;
         if grown.is_some() {
             let fields = size_field(w.inode);
@@ -399,7 +400,18 @@ impl Ffs {
         let _ = self.cache.modify(parent, |bytes| self.g.put_pointer(bytes, link.index, link.taken.run.at));
         let (ino, lbn, role, slot) = (w.inode.ino(), link.lbn, link.role, Slot::Indirect(parent, link.index));
         let (old, new, cg) = (NOTHING, link.taken.run, &link.taken.group);
-        let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, size_before: None, freed: None };
+        let step = Step::BlockAllocated {
+            ino,
+            lbn,
+            role,
+            slot,
+            old,
+            new,
+            block,
+            map: Some(cg),
+            size_before: None,
+            freed: None,
+        };
         self.told(w.op, step).await
     }
 
@@ -434,7 +446,8 @@ impl Ffs {
         let (lbn, role, slot) = (top.lbn, top.role, Slot::Inode(&at, 12 + i as u8));
         let (old, new, cg) = (NOTHING, top.taken.run, &top.taken.group);
         let size_before = grows.then_some(size_before);
-        let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, size_before, freed: None };
+        let step =
+            Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), size_before, freed: None };
         self.told(w.op, step).await?;
         if grows {
             self.told(w.op, Step::InodeChanged { ino, inode: &at, fields }).await?;

@@ -202,7 +202,8 @@ impl Ffs {
             let lbn = Lbn((row.first + i as u64) as i64);
             let freed = Some(self.cache.ledger().issue(Freed::Blocks { ino, runs: vec![(*old, frags)] }));
             let (old, new) = (Run { at: *old, frags }, Run { at: place(i), frags });
-            let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, cg, size_before: None, freed };
+            let step =
+                Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), size_before: None, freed };
             self.told(op, step).await?;
         }
         Ok(())

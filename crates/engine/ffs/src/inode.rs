@@ -132,7 +132,7 @@ impl Ffs {
         let mode = (kind as u16) << 12;
         self.told(op, Step::Links { ino, before: 0, after: 0, mode, dotdot }).await?;
         match self.next_generation(ino).await {
-            Ok(generation) => Ok(Some(NewInode { ino, generation, cg: group.buf })),
+            Ok(generation) => Ok(Some(NewInode { ino, generation, map: Some(group.buf) })),
             Err(error) => {
                 // Allocated for good if the dinode is in use: its owner must not lose it.
                 if matches!(error, Error::Io(_)) {

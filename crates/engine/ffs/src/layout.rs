@@ -3,7 +3,7 @@
 use crate::Ffs;
 use ordo_buf::{BufRef, Cache, Freed, Op};
 use ordo_ondisk::{Geometry, Ino, Lbn};
-use ordo_ufs::{Fill, Inode, Layout, Mapped, NewInode};
+use ordo_ufs::{Fill, Inode, Layout, Mapped, NewInode, Shape};
 use ordo_vfs::{Caller, Kind, Refusal, Result, StatFs};
 use std::rc::Rc;
 
@@ -30,6 +30,10 @@ impl Layout for Ffs {
         &self.cache
     }
 
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
     fn geometry(&self) -> &Geometry {
         &self.g
     }
@@ -53,6 +57,10 @@ impl Layout for Ffs {
     async fn unalloc_inode(&self, new: NewInode, kind: Kind) {
         // A failure has marked the group bad, and the number stays allocated until fsck.
         let _ = self.free_inode(new.ino, kind == Kind::Directory).await;
+    }
+
+    async fn read_ahead(&self, inode: &Inode, from: Lbn, to: Lbn) -> Result<()> {
+        self.read_ahead(inode, from, to).await
     }
 
     async fn map(&self, inode: &Inode, lbn: Lbn, count: u64) -> Result<Mapped> {

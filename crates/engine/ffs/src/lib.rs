@@ -50,6 +50,7 @@ use std::rc::Rc;
 pub struct Ffs {
     cache: Rc<Cache>,
     g: Rc<Geometry>,
+    shape: ordo_ufs::Shape,
     /// The superblock as it will be written next; the totals are filled in then.
     superblock: RefCell<Superblock>,
     /// Its buf, from the mount on.

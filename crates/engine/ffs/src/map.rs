@@ -7,7 +7,7 @@ use crate::Ffs;
 use ordo_buf::{BufRef, Key, Role, Run, Want};
 use ordo_disk::DiskOff;
 use ordo_ondisk::dinode::mode;
-use ordo_ondisk::{BlockPath, FragNo, Ino, Lbn, Root};
+use ordo_ondisk::{BlockPath, FragNo, Ino, Lbn, NDADDR, Root};
 use ordo_ufs::{Inode, Mapped};
 use ordo_vfs::{Error, Result};
 
@@ -109,12 +109,52 @@ impl Ffs {
     }
 
     pub(crate) async fn map(&self, inode: &Inode, lbn: Lbn, count: u64) -> Result<Mapped> {
+        let Placed { at, blocks } = self.run_at(inode, lbn, count).await?;
+        Ok(if at.is_hole() { Mapped::Hole { blocks } } else { Mapped::Stored { blocks } })
+    }
+
+    pub(crate) async fn read_ahead(&self, inode: &Inode, from: Lbn, to: Lbn) -> Result<()> {
+        let (mut lbn, end) = (from.0.max(0) as u64, to.0.max(0) as u64);
+        if inode.is_dir() {
+            // Direct blocks only, whose addresses are at hand. A larger directory's blocks are mostly contiguous.
+            for lbn in lbn..end.min(NDADDR as u64) {
+                let (at, size) = (inode.dinode().db[lbn as usize], inode.size());
+                if !at.is_hole() && self.g.is_data_range(at, self.g.blkfrags(size, lbn)) {
+                    self.start_read(inode, lbn, at, Role::Directory);
+                }
+            }
+            return Ok(());
+        }
+        while lbn < end {
+            if self.cache.find(Key::File(inode.ino(), Lbn(lbn as i64))).is_some() {
+                lbn += 1;
+                continue;
+            }
+            let Placed { at, blocks } = self.run_at(inode, Lbn(lbn as i64), end - lbn).await?;
+            for i in 0..if at.is_hole() { 0 } else { blocks } {
+                self.start_read(inode, lbn + i, FragNo(at.0 + i * u64::from(self.g.frag)), Role::Data);
+            }
+            lbn += blocks.max(1);
+        }
+        Ok(())
+    }
+
+    fn start_read(&self, inode: &Inode, lbn: u64, at: FragNo, role: Role) {
+        let len = self.g.blksize(inode.size(), lbn) as usize;
+        if len > 0 {
+            let key = Key::File(inode.ino(), Lbn(lbn as i64));
+            self.cache.read_ahead(Want { key, role, addr: self.addr(at), len });
+        }
+    }
+
+    /// Where `count` blocks of a file from `lbn` on lie: the first run of them.
+    async fn run_at(&self, inode: &Inode, lbn: Lbn, count: u64) -> Result<Placed> {
         let count = count.max(1);
         let stored_blocks = inode.size().div_ceil(self.g.bsize.into());
         let first = u64::try_from(lbn.0).unwrap_or(u64::MAX);
         let path = match self.g.path(lbn) {
             Some(path) if first < stored_blocks => path,
-            _ => return Ok(Mapped::Hole { blocks: count }),
+            _ => return Ok(Placed::hole(count)),
         };
         let count = count.min(stored_blocks - first);
         if let Root::Direct(i) = path.root {
@@ -131,17 +171,17 @@ impl Ffs {
                 .zip((0..depth).rev())
                 .skip(walk.count)
                 .fold(0, |sum, ((_, step), below)| sum + u64::from(step) * self.g.span(below));
-            return Ok(Mapped::Hole { blocks: count.min(span - before) });
+            return Ok(Placed::hole(count.min(span - before)));
         }
         let (Some(last), Some((_, step))) = (walk.last(), path.indirects().next_back()) else {
-            return Ok(Mapped::Hole { blocks: 1 });
+            return Ok(Placed::hole(1));
         };
         let pointer = |k: u32| self.pointer(last, step + k);
         self.run_of(inode, first, count.min(u64::from(self.g.nindir - step)), &pointer)
     }
 
     /// The run at the head of `count` pointers.
-    fn run_of(&self, inode: &Inode, first: u64, count: u64, pointer: &dyn Fn(u32) -> FragNo) -> Result<Mapped> {
+    fn run_of(&self, inode: &Inode, first: u64, count: u64, pointer: &dyn Fn(u32) -> FragNo) -> Result<Placed> {
         let at = pointer(0);
         let belongs = |k: u64| match at.is_hole() {
             true => pointer(k as u32).is_hole(),
@@ -149,13 +189,13 @@ impl Ffs {
         };
         let blocks = 1 + (1..count).take_while(|&k| belongs(k)).count() as u64;
         if at.is_hole() {
-            return Ok(Mapped::Hole { blocks });
+            return Ok(Placed::hole(blocks));
         }
         for k in 0..blocks {
             let frags = self.g.blkfrags(inode.size(), first + k).max(1);
             self.sane(inode.ino(), Lbn((first + k) as i64), pointer(k as u32), frags)?;
         }
-        Ok(Mapped::Stored { at, blocks })
+        Ok(Placed { at, blocks })
     }
 
     pub(crate) async fn block(&self, inode: &Inode, lbn: Lbn) -> Result<Option<BufRef>> {
@@ -181,6 +221,18 @@ impl Ffs {
         }
         self.sane(inode.ino(), lbn, at, frags)?;
         self.data_block(inode, n, Run { at, frags }).await.map(Some)
+    }
+}
+
+/// A run of a file's blocks: one after the other from fragment `at` on, or a hole.
+struct Placed {
+    at: FragNo,
+    blocks: u64,
+}
+
+impl Placed {
+    fn hole(blocks: u64) -> Placed {
+        Placed { at: FragNo::HOLE, blocks }
     }
 }
 

@@ -26,6 +26,7 @@ use ordo_ondisk::superblock::fields::flag;
 use ordo_ondisk::superblock::search::{Copy, Found};
 use ordo_ondisk::superblock::{Keeper, LogAt};
 use ordo_ondisk::{Cgx, Dialect, FragNo, Geometry, Refused, Superblock};
+use ordo_ufs::Shape;
 use ordo_vfs::Result;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -117,6 +118,19 @@ fn keeps_order(scheme: &dyn Scheme) -> bool {
     scheme.declares().mount_at_once && scheme.wants_log() != Some(LogKind::Redo)
 }
 
+/// What the calls need to know of a volume.
+fn shape(g: &Geometry) -> Shape {
+    Shape {
+        encoding: g.into(),
+        dir_format: g.dir_format(),
+        maxfilesize: g.maxfilesize,
+        inodes: g.inodes(),
+        maxcontig: g.maxcontig,
+        // FreeBSD 14: the depth decides where new directories are placed.
+        keeps_depth: g.dialect == Dialect::FreeBsd && g.inode_hash,
+    }
+}
+
 impl Ffs {
     /// Opens the volume behind `cache`, and attaches itself and the scheme to the cache. Unless the cache's health says
     /// that the volume is read-only, the superblock is durably marked as in use when this returns (V1).
@@ -160,6 +174,7 @@ impl Ffs {
             at_rest: Cell::new(AtRest { clean: false, softdep: false }),
             suspects,
             keeper: opening.keeper.clone(),
+            shape: shape(&g),
             g,
         };
         if writable {

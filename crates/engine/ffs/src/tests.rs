@@ -95,6 +95,7 @@ impl<'a> File<'a> {
         while lbn < end {
             match bench.rt.block_on(ffs.map(inode, Lbn(lbn as i64), end - lbn)).unwrap() {
                 Mapped::Hole { blocks } => lbn += blocks,
+                Mapped::Unplaced { .. } => panic!("FFS places each block at once"),
                 Mapped::Stored { blocks, .. } => {
                     mapped.extend(lbn..lbn + blocks);
                     lbn += blocks;
@@ -400,7 +401,7 @@ fn attributes_grow_in_place_then_move_and_go() {
         let area = |value: usize| {
             let user = ordo_ondisk::extattr::Namespace(1);
             let value = vec![5; value];
-            ordo_ondisk::extattr::with(&[], g, file.inode.ino(), user, b"name", Some(&value)).unwrap().unwrap()
+            ordo_ondisk::extattr::with(&[], &**g, file.inode.ino(), user, b"name", Some(&value)).unwrap().unwrap()
         };
         let set = |area: &[u8]| bench.rt.block_on(ffs.set_attributes(bench.op, &SOMEBODY, &file.inode, area));
         let get = || bench.rt.block_on(ffs.attributes(&file.inode)).unwrap();

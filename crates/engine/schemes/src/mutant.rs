@@ -151,7 +151,7 @@ impl Mutant {
         let whole = undurable(&bufs) + undurable(std::slice::from_ref(inode));
         let number = |buf: &BufRef| match buf.key() {
             Key::File(_, lbn) => lbn,
-            Key::Device(_) => Lbn(0),
+            Key::Device(_) | Key::Inode(_) => Lbn(0),
         };
         match deed {
             AtFsync::Nothing | AtFsync::WithoutData => bufs.clear(),

@@ -156,8 +156,10 @@ impl SoftUpdates {
         match *step {
             Step::InodesReady { cg } => deps.inodes_ready(cg),
             Step::BlockReady { block, .. } => deps.fresh_inodes = Some(Landing::of(block)),
-            Step::InodeAllocated { ino, cg, inode, .. } => deps.inode_allocated(ino, cg, inode),
-            Step::BlockAllocated { ino, role, slot, old, new, block, cg, size_before, freed: None, .. } => {
+            Step::InodeAllocated { ino, map: Some(cg), inode, .. } => deps.inode_allocated(ino, cg, inode),
+            Step::BlockAllocated {
+                ino, role, slot, old, new, block, map: Some(cg), size_before, freed: None, ..
+            } => {
                 let set = Allocated { ino, role, slot, old, new, block, cg, size_before };
                 if !deps.first_pointer_allocated(&set) {
                     deps.block_allocated(cache, &set, &mut None);
@@ -186,7 +188,9 @@ impl SoftUpdates {
     fn keep(&self, cache: &Rc<Cache>, step: Step<'_>) -> Option<Ticket> {
         let mut deps = self.deps.borrow_mut();
         match step {
-            Step::BlockAllocated { ino, role, slot, old, new, block, cg, size_before, mut freed, .. } => {
+            Step::BlockAllocated {
+                ino, role, slot, old, new, block, map: Some(cg), size_before, mut freed, ..
+            } => {
                 let set = Allocated { ino, role, slot, old, new, block, cg, size_before };
                 deps.block_allocated(cache, &set, &mut freed);
                 freed

@@ -101,7 +101,7 @@ impl World {
         let changed = |fields| Step::InodeChanged { ino, inode, fields };
         vec![
             ("inodes ready", CallKind::Create, Step::InodesReady { cg }),
-            ("inode allocated", CallKind::Create, Step::InodeAllocated { ino, cg, inode, directory: false }),
+            ("inode allocated", CallKind::Create, Step::InodeAllocated { ino, map: Some(cg), inode, directory: false }),
             ("links up", CallKind::Link, changed(Fields::LinksUp)),
             ("links down", CallKind::Unlink, changed(Fields::LinksDown)),
             ("size", CallKind::Write, changed(Fields::Size)),
@@ -127,7 +127,7 @@ impl World {
             old,
             new,
             block: data,
-            cg,
+            map: Some(cg),
             size_before: None,
             freed,
         };

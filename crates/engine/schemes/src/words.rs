@@ -12,6 +12,7 @@ impl Display for Name<'_> {
         match self.0.key() {
             Key::Device(at) => write!(f, "{what} @{}", at.0),
             Key::File(ino, lbn) => write!(f, "{what} {} of inode {}", lbn.0, ino.0),
+            Key::Inode(ino) => write!(f, "{what} of inode {}", ino.0),
         }
     }
 }
@@ -130,9 +131,11 @@ impl Display for Words<'_, '_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.0 {
             Step::InodesReady { cg } => write!(f, "inodes ready: one more block of them, in {}", Name(cg)),
-            Step::InodeAllocated { ino, cg, inode, directory } => {
+            Step::InodeAllocated { ino, map, inode, directory } => {
                 let kind = if *directory { "directory" } else { "file" };
-                write!(f, "inode allocated: {} for a {kind}, in {} and {}", ino.0, Name(cg), Name(inode))
+                write!(f, "inode allocated: {} for a {kind}, in ", ino.0)?;
+                map.map_or(Ok(()), |map| write!(f, "{} and ", Name(map)))?;
+                write!(f, "{}", Name(inode))
             }
             Step::Links { ino, before, after, .. } => write!(f, "links: of inode {}, {before} -> {after}", ino.0),
             Step::FragmentsTaken { ino, lbn, old, new, cg } => {

@@ -3,7 +3,7 @@
 use crate::{Atime, Inode, Layout, Ufs};
 use ordo_buf::{CallKind, Fields};
 use ordo_ondisk::dinode::linux_rdev;
-use ordo_ondisk::{Dinode, Format, Timestamp};
+use ordo_ondisk::{Dinode, Timestamp};
 use ordo_vfs::{Attr, Kind, Mode, Refusal, Result, SetAttr, SetTime, Stamp};
 use std::rc::Rc;
 
@@ -56,7 +56,7 @@ pub(crate) fn may_unlink(dir: &Inode, inode: &Inode) -> Result<()> {
 impl<L: Layout> Ufs<L> {
     /// The attributes of an inode.
     pub(crate) fn attr(&self, inode: &Inode) -> Result<Attr> {
-        let geometry = self.layout.geometry();
+        let shape = self.layout.shape();
         let kind = inode.kind().ok_or(Refusal::Stale)?;
         let dinode = inode.dinode();
         Ok(Attr {
@@ -67,15 +67,15 @@ impl<L: Layout> Ufs<L> {
             nlink: inode.links_seen(),
             uid: dinode.uid,
             gid: dinode.gid,
-            rdev: if kind.is_device() { linux_rdev(geometry, dinode.rdev()) } else { 0 },
+            rdev: if kind.is_device() { linux_rdev(shape.encoding, dinode.rdev()) } else { 0 },
             size: dinode.size,
             sectors: dinode.blocks,
-            block_size: geometry.bsize,
+            block_size: shape.bsize(),
             flags: dinode.flags,
             atime: stamp(dinode.atime),
             mtime: stamp(dinode.mtime),
             ctime: stamp(dinode.ctime),
-            birth: (geometry.format == Format::Ufs2).then(|| stamp(dinode.birth)),
+            birth: shape.has_birth().then(|| stamp(dinode.birth)),
         })
     }
 
@@ -105,7 +105,7 @@ impl<L: Layout> Ufs<L> {
                 Some(Kind::Directory) => return Err(Refusal::IsDirectory.into()),
                 _ => return Err(Refusal::Invalid.into()),
             }
-            if size > self.layout.geometry().maxfilesize {
+            if size > self.layout.shape().maxfilesize {
                 return Err(Refusal::TooBig.into());
             }
         }

@@ -1,10 +1,10 @@
 //! Calls that create: create, mkdir, symlink, tmpfile, link.
 
 use crate::directory::Target;
-use crate::{Inode, Layout, Ufs, attr};
+use crate::{Inode, Layout, Shape, Ufs, attr};
 use ordo_buf::{BufRef, CallKind, Fields, Op, Role, Step};
 use ordo_ondisk::dinode::volume_rdev;
-use ordo_ondisk::{Dialect, Geometry, Lbn, Timestamp, dirent};
+use ordo_ondisk::{Lbn, Timestamp, dirent};
 use ordo_vfs::{Caller, Entry, Kind, Mode, Name, NodeId, Refusal, Result, Stamp};
 use std::rc::Rc;
 
@@ -72,7 +72,7 @@ impl<L: Layout> Ufs<L> {
         }
         let make = match make {
             Make::Node { kind, rdev } if kind.is_device() => {
-                let rdev = volume_rdev(self.layout.geometry(), rdev).ok_or(Refusal::Invalid)?;
+                let rdev = volume_rdev(self.layout.shape().encoding, rdev).ok_or(Refusal::Invalid)?;
                 Make::Node { kind, rdev }
             }
             make => make,
@@ -143,7 +143,12 @@ impl<L: Layout> Ufs<L> {
             }
         };
         let inode = self.table.insert(inode);
-        let step = Step::InodeAllocated { ino: new.ino, cg: &new.cg, inode: &buf, directory: kind == Kind::Directory };
+        let step = Step::InodeAllocated {
+            ino: new.ino,
+            map: new.map.as_ref(),
+            inode: &buf,
+            directory: kind == Kind::Directory,
+        };
         let none = self.cache().step(op, step).await?;
         debug_assert!(none.is_none());
         if let Some(default) = default
@@ -164,7 +169,7 @@ impl<L: Layout> Ufs<L> {
         generation: u32,
         now: Stamp,
     ) -> ordo_ondisk::Dinode {
-        let geometry = self.layout.geometry();
+        let shape = self.layout.shape();
         let parent = dir.dinode();
         let kind = make.kind();
         let inherits_group = parent.mode & 0o2000 != 0;
@@ -188,8 +193,8 @@ impl<L: Layout> Ufs<L> {
         match make {
             Make::Node { kind, rdev } if kind.is_device() => dinode.set_rdev(*rdev),
             // A target that is too long for the inode is put into a block later.
-            Make::Symlink(target) => drop(dinode.set_short_link(geometry, target)),
-            Make::Directory if keeps_depth(geometry) => dinode.freelink = parent.freelink.saturating_add(1),
+            Make::Symlink(target) => drop(dinode.set_short_link(shape.encoding, target)),
+            Make::Directory if shape.keeps_depth => dinode.freelink = parent.freelink.saturating_add(1),
             _ => {}
         }
         dinode
@@ -208,7 +213,7 @@ impl<L: Layout> Ufs<L> {
     ) -> Result<()> {
         let first_block = match make {
             Make::Directory => Some(self.first_block(op, who, dir, inode).await?),
-            Make::Symlink(target) if !is_short(target, self.layout.geometry()) => {
+            Make::Symlink(target) if !is_short(target, self.layout.shape()) => {
                 let mut fill = |block: &mut [u8]| block[..target.len()].copy_from_slice(target);
                 self.layout.write_block(op, who, inode, Lbn(0), 0, target.len(), &mut fill).await?;
                 None
@@ -235,9 +240,9 @@ impl<L: Layout> Ufs<L> {
 
     /// The first block of a new directory, with `.` and `..`.
     async fn first_block(&self, op: Op, who: &Caller, dir: &Inode, inode: &Inode) -> Result<BufRef> {
-        let geometry = self.layout.geometry();
-        let chunk = geometry.dirblksiz as usize;
-        let dots = dirent::new_directory(geometry.dir_format(), inode.ino(), dir.ino());
+        let shape = self.layout.shape();
+        let chunk = shape.dir_format.block;
+        let dots = dirent::new_directory(shape.dir_format, inode.ino(), dir.ino());
         let mut fill = |block: &mut [u8]| block[..chunk].copy_from_slice(&dots);
         let block = self.layout.write_block(op, who, inode, Lbn(0), 0, chunk, &mut fill).await?;
         debug_assert_eq!(block.kind(), Role::Directory);
@@ -316,14 +321,9 @@ impl<L: Layout> Ufs<L> {
     }
 }
 
-/// Whether the volume's inodes carry the depth of directories, which decides where new ones are placed (FreeBSD 14).
-pub(crate) fn keeps_depth(geometry: &Geometry) -> bool {
-    geometry.dialect == Dialect::FreeBsd && geometry.inode_hash
-}
-
 /// The target fits into the inode.
-fn is_short(target: &[u8], geometry: &Geometry) -> bool {
-    target.len() < geometry.maxsymlinklen as usize
+fn is_short(target: &[u8], shape: &Shape) -> bool {
+    target.len() < shape.encoding.maxsymlinklen as usize
 }
 
 fn check_target(target: &[u8]) -> Result<()> {

@@ -33,7 +33,7 @@ pub(crate) struct Target<'a> {
 
 impl<L: Layout> Ufs<L> {
     fn format(&self) -> DirFormat {
-        self.layout.geometry().dir_format()
+        self.layout.shape().dir_format
     }
 
     /// Bytes of a directory block, called a chunk here: the contents of one sector, whose boundary no entry crosses.
@@ -43,9 +43,9 @@ impl<L: Layout> Ufs<L> {
 
     /// The block of a directory that holds the byte at `offset`, and the byte's offset in it.
     pub(crate) async fn dir_block(&self, dir: &Inode, offset: u64) -> Result<(BufRef, usize)> {
-        let geometry = self.layout.geometry();
-        let lbn = Lbn(geometry.lblkno(offset) as i64);
-        let within = geometry.blkoff(offset) as usize;
+        let shape = self.layout.shape();
+        let lbn = Lbn(shape.lblkno(offset) as i64);
+        let within = shape.blkoff(offset) as usize;
         let block = match self.cache().find(Key::File(dir.ino(), lbn)) {
             Some(block) => block,
             None => {
@@ -69,7 +69,7 @@ impl<L: Layout> Ufs<L> {
         let chunk = self.chunk_size();
         let mut offset = 0;
         while offset + chunk as u64 <= size {
-            self.read_ahead_dir(dir, offset, size);
+            self.read_ahead_dir(dir, offset, size).await?;
             let (block, mut within) = self.dir_block(dir, offset).await?;
             let bytes = block.bytes();
             while within + chunk <= bytes.len() && offset + chunk as u64 <= size {
@@ -162,7 +162,7 @@ impl<L: Layout> Ufs<L> {
             Some(chunk) => self.enter_in_gap(dir, chunk, name, &target).await?,
             None => self.enter_at_end(op, who, dir, name, &target).await?,
         };
-        let within = self.layout.geometry().blkoff(offset);
+        let within = self.layout.shape().blkoff(offset);
         if let Some(index) = dir.names.borrow_mut().as_mut() {
             index.insert(hash(name), offset);
             index.set_room((offset / self.chunk_size() as u64) as usize, self.gap_at(&block, within as usize));
@@ -217,14 +217,14 @@ impl<L: Layout> Ufs<L> {
         name: &[u8],
         target: &Target<'_>,
     ) -> Result<(BufRef, u64)> {
-        let geometry = self.layout.geometry();
+        let shape = self.layout.shape();
         let format = self.format();
         let size = format.block;
         let offset = dir.size();
         if offset + size as u64 > i32::MAX as u64 {
             return Err(Refusal::TooBig.into());
         }
-        let (lbn, within) = (Lbn(geometry.lblkno(offset) as i64), geometry.blkoff(offset) as usize);
+        let (lbn, within) = (Lbn(shape.lblkno(offset) as i64), shape.blkoff(offset) as usize);
         let mut fill = |block: &mut [u8]| {
             put(&mut block[within..within + size], 0, 0, size as u16, format, target, name);
         };
@@ -377,7 +377,7 @@ impl<L: Layout> Ufs<L> {
         let size = if dir.links_seen() == 0 { 0 } else { dir.size() };
         let mut offset = cookie - cookie % chunk as u64;
         while offset + chunk as u64 <= size {
-            self.read_ahead_dir(dir, offset, size);
+            self.read_ahead_dir(dir, offset, size).await?;
             let (block, within) = self.dir_block(dir, offset).await?;
             let bytes = block.bytes();
             for entry in dirent::entries(&bytes[within..within + chunk], self.format(), dir.ino(), offset) {

@@ -101,11 +101,11 @@ impl<L: Layout> Ufs<L> {
         if inode.kind() != Some(Kind::Symlink) {
             return Err(Refusal::Invalid.into());
         }
-        if let Some(link) = inode.dinode().short_link(self.layout.geometry()) {
+        if let Some(link) = inode.dinode().short_link(self.layout.shape().encoding) {
             return Ok(Bytes::copy_from_slice(link.bytes()));
         }
         let _shared = inode.lock.read().await;
-        let len = inode.size().min(u64::from(self.layout.geometry().bsize)) as u32;
+        let len = inode.size().min(u64::from(self.layout.shape().bsize())) as u32;
         let segments = self.read_locked(inode, 0, len).await?;
         Ok(segments.concat().into())
     }

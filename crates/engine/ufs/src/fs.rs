@@ -142,6 +142,8 @@ impl<L: Layout> Ufs<L> {
         }
         let work = async |op| {
             let _shared = if changes_links(kind) { Some(self.leaks.gate.read().await) } else { None };
+            self.layout.begin(op).await?;
+            let _ends = Ends { layout: &self.layout, op };
             work(op).await
         };
         self.cache().call(kind, work).await
@@ -210,6 +212,18 @@ const SYNCS: u32 = 64;
 /// caller than hanging.
 const EMPTY_ROUNDS: u32 = 1000;
 const EMPTY_NAP: std::time::Duration = std::time::Duration::from_millis(1);
+
+/// Ends a call for the layout, also one that is cancelled.
+struct Ends<'a, L: Layout> {
+    layout: &'a L,
+    op: Op,
+}
+
+impl<L: Layout> Drop for Ends<'_, L> {
+    fn drop(&mut self) {
+        self.layout.end(self.op);
+    }
+}
 
 /// Calls of this kind change names or link counts, or free inodes: links and names must not be compared meanwhile.
 fn changes_links(kind: CallKind) -> bool {

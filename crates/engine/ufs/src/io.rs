@@ -1,15 +1,16 @@
 //! Reading and writing the contents of files.
 
-use crate::{Inode, Layout, Mapped, Ufs, attr};
+use crate::{Inode, Layout, Ufs, attr};
 use bytes::Bytes;
-use ordo_buf::{CallKind, Fields, Key, Op, Role, Want};
-use ordo_disk::DiskOff;
-use ordo_ondisk::{FragNo, Lbn};
+use ordo_buf::{CallKind, Fields, Op};
+use ordo_ondisk::Lbn;
 use ordo_vfs::{Caller, Kind, Refusal, Result, Segments};
 use std::rc::Rc;
 
 /// The contents of a hole.
 static ZEROES: [u8; 65536] = [0; 65536];
+/// Blocks of a directory that are read ahead.
+const AHEAD_IN_DIRECTORY: u64 = 8;
 
 impl<L: Layout> Ufs<L> {
     /// Up to `len` bytes from `offset`.
@@ -29,18 +30,18 @@ impl<L: Layout> Ufs<L> {
 
     /// The same, under the inode's lock.
     pub(crate) async fn read_locked(&self, inode: &Inode, offset: u64, len: u32) -> Result<Segments> {
-        let geometry = self.layout.geometry();
+        let shape = self.layout.shape();
         let end = inode.size().min(offset.saturating_add(u64::from(len)));
         if offset >= end {
             return Ok(Segments::new());
         }
-        let (first, last) = (geometry.lblkno(offset), geometry.lblkno(end - 1));
+        let (first, last) = (shape.lblkno(offset), shape.lblkno(end - 1));
         self.prefetch(inode, first, last).await?;
         let mut segments = Segments::with_capacity((last - first + 1) as usize);
         let mut at = offset;
         for lbn in first..=last {
-            let from = geometry.blkoff(at) as usize;
-            let take = (geometry.bsize as usize - from).min((end - at) as usize);
+            let from = shape.blkoff(at) as usize;
+            let take = (shape.bsize() as usize - from).min((end - at) as usize);
             match self.layout.block(inode, Lbn(lbn as i64)).await? {
                 None => segments.push(Bytes::from_static(&ZEROES[..take])),
                 Some(block) => {
@@ -57,63 +58,30 @@ impl<L: Layout> Ufs<L> {
         Ok(segments)
     }
 
-    /// Prefetches blocks `first..=last`, and for a sequential reader the blocks behind them, as runs that the queue can
-    /// merge.
+    /// Prefetches blocks `first..=last`, and for a sequential reader the blocks behind them.
     async fn prefetch(&self, inode: &Inode, first: u64, last: u64) -> Result<()> {
-        let geometry = self.layout.geometry();
+        let shape = self.layout.shape();
         let (expected, ahead) = inode.read_cursor.get();
         let sequential = first == expected || first + 1 == expected;
-        let window = self.options.read_ahead / u64::from(geometry.bsize);
+        let window = self.options.read_ahead / u64::from(shape.bsize());
         let mut end = last + 1;
         // The next window is started when half of this one is used, so that a reader seldom waits for the disk.
         if sequential && ahead < end + window / 2 {
-            end = (end + window).min(geometry.lblkno(inode.size() - 1) + 1);
+            end = (end + window).min(shape.lblkno(inode.size() - 1) + 1);
         }
         inode.read_cursor.set((last + 1, if sequential { end.max(ahead) } else { end }));
-        let mut lbn = first;
-        while lbn < end {
-            if self.cache().find(Key::File(inode.ino(), Lbn(lbn as i64))).is_some() {
-                lbn += 1;
-                continue;
-            }
-            match self.layout.map(inode, Lbn(lbn as i64), end - lbn).await? {
-                Mapped::Hole { blocks } => lbn += blocks.max(1),
-                Mapped::Stored { at, blocks } => {
-                    for i in 0..blocks {
-                        self.start_read(inode, lbn + i, FragNo(at.0 + i * u64::from(geometry.frag)), Role::Data);
-                    }
-                    lbn += blocks.max(1);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn start_read(&self, inode: &Inode, lbn: u64, at: FragNo, role: Role) {
-        let geometry = self.layout.geometry();
-        let len = geometry.blksize(inode.size(), lbn) as usize;
-        if len > 0 {
-            let key = Key::File(inode.ino(), Lbn(lbn as i64));
-            self.cache().read_ahead(Want { key, role, addr: DiskOff(geometry.byte(at).0), len });
-        }
+        self.layout.read_ahead(inode, Lbn(first as i64), Lbn(end as i64)).await
     }
 
     /// Prefetches the next blocks of a directory that is read sequentially.
-    pub(crate) fn read_ahead_dir(&self, dir: &Inode, offset: u64, size: u64) {
-        let geometry = self.layout.geometry();
-        if geometry.blkoff(offset) != 0 {
-            return;
+    pub(crate) async fn read_ahead_dir(&self, dir: &Inode, offset: u64, size: u64) -> Result<()> {
+        let shape = self.layout.shape();
+        if shape.blkoff(offset) != 0 {
+            return Ok(());
         }
-        // Direct blocks only, whose addresses are at hand. A larger directory's blocks are mostly contiguous.
-        let dinode = dir.dinode();
-        let (from, to) = (geometry.lblkno(offset), geometry.lblkno(size.saturating_sub(1)));
-        for lbn in from..=to.min(from + 8).min(ordo_ondisk::NDADDR as u64 - 1) {
-            let at = dinode.db[lbn as usize];
-            let frags = geometry.blkfrags(size, lbn);
-            if !at.is_hole() && geometry.is_data_range(at, frags) {
-                self.start_read(dir, lbn, at, Role::Directory);
-            }
-        }
+        let (from, to) = (shape.lblkno(offset), shape.lblkno(size.saturating_sub(1)));
+        let to = to.min(from + AHEAD_IN_DIRECTORY);
+        self.layout.read_ahead(dir, Lbn(from as i64), Lbn(to as i64 + 1)).await
     }
 
     /// Writes `data` at `offset`; fewer bytes only if space ran out.
@@ -125,7 +93,7 @@ impl<L: Layout> Ufs<L> {
         if inode.dinode().flags & attr::flags::APPEND != 0 && offset != inode.size() {
             return Err(Refusal::NotPermitted.into());
         }
-        let limit = self.layout.geometry().maxfilesize;
+        let limit = self.layout.shape().maxfilesize;
         if offset >= limit && !data.is_empty() {
             return Err(Refusal::TooBig.into());
         }
@@ -152,12 +120,12 @@ impl<L: Layout> Ufs<L> {
         offset: u64,
         data: &[u8],
     ) -> (usize, Result<()>) {
-        let geometry = self.layout.geometry();
-        let bsize = geometry.bsize as usize;
+        let shape = self.layout.shape();
+        let bsize = shape.bsize() as usize;
         let mut done = 0;
         while done < data.len() {
             let at = offset + done as u64;
-            let (lbn, from) = (geometry.lblkno(at), geometry.blkoff(at) as usize);
+            let (lbn, from) = (shape.lblkno(at), shape.blkoff(at) as usize);
             let take = (bsize - from).min(data.len() - done);
             let piece = &data[done..done + take];
             let mut fill = |block: &mut [u8]| block[from..from + take].copy_from_slice(piece);
@@ -174,8 +142,8 @@ impl<L: Layout> Ufs<L> {
 
     /// A sequential writer has filled a cluster: it is written now, as one request, instead of with the next sweep.
     async fn cluster_full(&self, op: Op, inode: &Inode, lbn: u64) {
-        let geometry = self.layout.geometry();
-        let maxcontig = u64::from(geometry.maxcontig.max(self.options.cluster / geometry.bsize).max(1));
+        let shape = self.layout.shape();
+        let maxcontig = u64::from(shape.maxcontig.max(self.options.cluster / shape.bsize()).max(1));
         if self.options.cluster == 0 || !(lbn + 1).is_multiple_of(maxcontig) {
             return;
         }

@@ -1,7 +1,7 @@
 //! The interface of a layout, which decides where things are placed.
 
-use crate::Inode;
-use ordo_buf::{BufRef, Cache, Freed, Op};
+use crate::{Inode, Shape};
+use ordo_buf::{BufRef, Cache, Freed, Op, Promises, Scheme};
 use ordo_ondisk::{Geometry, Ino, Lbn};
 use ordo_vfs::{Caller, Kind, Result, StatFs};
 use std::rc::Rc;
@@ -12,23 +12,27 @@ pub struct NewInode {
     pub ino: Ino,
     /// Generation: never the one that this number had before.
     pub generation: u32,
-    /// The buf of the cylinder group whose map gave it.
-    pub cg: BufRef,
+    /// The buf of the map that gave it, on a layout with maps: a cylinder group.
+    pub map: Option<BufRef>,
 }
 
-/// A run of a file's blocks as they lie on the disk.
+/// What a file has at a run of its blocks. `blocks` counts them, the first included; it is at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mapped {
-    /// `blocks` blocks that are not stored, the first included.
+    /// Nothing: they read as zeroes.
     Hole {
-        /// How many, at least one.
+        /// How many.
         blocks: u64,
     },
-    /// `blocks` blocks that lie one after the other from fragment `at` on.
+    /// Contents, with a place on the disk.
     Stored {
-        /// The first block's address.
-        at: ordo_ondisk::FragNo,
-        /// How many, at least one.
+        /// How many.
+        blocks: u64,
+    },
+    /// Contents in the cache alone: the layout gives them a place when they leave. They are not a hole, or
+    /// `SEEK_DATA` and fallocate would lose them.
+    Unplaced {
+        /// How many.
         blocks: u64,
     },
 }
@@ -45,8 +49,33 @@ pub trait Layout: 'static {
     /// The buffer cache.
     fn cache(&self) -> &Rc<Cache>;
 
+    /// Sizes, limits and encodings, fixed for the life of the mount.
+    fn shape(&self) -> &Shape;
+
     /// Sizes and addresses, fixed for the life of the mount.
     fn geometry(&self) -> &Geometry;
+
+    /// A call that changes the volume begins: what it does up to [`Layout::end`] must survive a crash as a whole or
+    /// not at all, where the layout promises that (the directory operations of a log-structured layout). A layout that
+    /// leaves the order to the scheme has nothing to do. May wait, for example while a segment is being gathered.
+    ///
+    /// # Errors
+    /// `NoSpace`, where a layout reserves for the call.
+    async fn begin(&self, op: Op) -> Result<()> {
+        let _ = op;
+        Ok(())
+    }
+
+    /// The call has ended, also by an error or by being cancelled.
+    fn end(&self, op: Op) {
+        let _ = op;
+    }
+
+    /// What holds of this layout under `scheme`: a scheme declares for a layout that leaves all order to it, and a
+    /// layout that recovers by itself (roll-forward) knows better.
+    fn promises(&self, scheme: &dyn Scheme) -> Promises {
+        scheme.declares()
+    }
 
     /// Reads the dinode of an allocated inode from the disk. Checked: number in range, kind known, size within the
     /// format, check-hash where the volume has them.
@@ -77,6 +106,13 @@ pub trait Layout: 'static {
 
     /// Undoes [`Layout::alloc_inode`] for an inode that was never stored: cleanup after an error.
     async fn unalloc_inode(&self, new: NewInode, kind: Kind);
+
+    /// Starts to read those of a file's blocks `from..to` that are stored and not cached, as runs that the disk's queue
+    /// can merge. Waits for no contents, but may read indirect blocks; those of a directory are not read for this.
+    ///
+    /// # Errors
+    /// `Corrupt`; `Io` for an indirect block.
+    async fn read_ahead(&self, inode: &Inode, from: Lbn, to: Lbn) -> Result<()>;
 
     /// How `count` blocks of a file from `lbn` on are stored: the first run of them.
     async fn map(&self, inode: &Inode, lbn: Lbn, count: u64) -> Result<Mapped>;

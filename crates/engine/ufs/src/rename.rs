@@ -113,7 +113,7 @@ impl<L: Layout> Ufs<L> {
     /// `dir` is `above`, or lies below it. The walk ends: a chain of `..` longer than the number of inodes is damage.
     async fn is_within(&self, dir: &Rc<Inode>, above: Ino) -> Result<bool> {
         let mut dir = dir.clone();
-        for _ in 0..self.layout.geometry().inodes() {
+        for _ in 0..self.layout.shape().inodes {
             if dir.ino() == above {
                 return Ok(true);
             }
@@ -273,7 +273,7 @@ impl<L: Layout> Ufs<L> {
         let found = self.must_find(dir, b"..").await?;
         let buf = self.layout.block_of(to).await?;
         let old = self.inode(old_parent).await?;
-        if crate::create::keeps_depth(self.layout.geometry()) {
+        if self.layout.shape().keeps_depth {
             let depth = to.dinode().freelink.saturating_add(1);
             dir.dinode_mut().freelink = depth;
             self.changed(op, dir, Fields::Times).await?;

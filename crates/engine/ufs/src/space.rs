@@ -32,7 +32,7 @@ impl<L: Layout> Ufs<L> {
         if len == 0 {
             return Err(Refusal::Invalid.into());
         }
-        if end > self.layout.geometry().maxfilesize {
+        if end > self.layout.shape().maxfilesize {
             return Err(Refusal::TooBig.into());
         }
         attr::may_change(inode)?;
@@ -70,17 +70,17 @@ impl<L: Layout> Ufs<L> {
         end: u64,
         keep_size: bool,
     ) -> Result<()> {
-        let geometry = self.layout.geometry();
+        let shape = self.layout.shape();
         let end = if keep_size { end.min(inode.size()) } else { end };
         let before = inode.size();
         let mut filled: Vec<Range<u64>> = Vec::new();
         let mut at = offset;
         while at < end {
-            let lbn = geometry.lblkno(at);
-            let next = end.min((lbn + 1) * u64::from(geometry.bsize));
+            let lbn = shape.lblkno(at);
+            let next = end.min((lbn + 1) * u64::from(shape.bsize()));
             let hole = matches!(self.layout.map(inode, Lbn(lbn as i64), 1).await?, Mapped::Hole { .. });
             if hole || next > inode.size() {
-                let (from, to) = (geometry.blkoff(at) as usize, (next - lbn * u64::from(geometry.bsize)) as usize);
+                let (from, to) = (shape.blkoff(at) as usize, (next - lbn * u64::from(shape.bsize())) as usize);
                 if let Err(error) =
                     self.layout.write_block(op, who, inode, Lbn(lbn as i64), from, to, &mut |_| ()).await
                 {
@@ -114,11 +114,11 @@ impl<L: Layout> Ufs<L> {
         if offset >= end {
             return Ok(());
         }
-        let geometry = self.layout.geometry();
-        let bsize = u64::from(geometry.bsize);
+        let shape = self.layout.shape();
+        let bsize = u64::from(shape.bsize());
         let (first, last) = (offset.div_ceil(bsize), end / bsize);
         // The block of the last byte stays: the format knows no file that ends in a hole.
-        let last = last.min(geometry.lblkno(inode.size() - 1));
+        let last = last.min(shape.lblkno(inode.size() - 1));
         let edges =
             if first > last { [(offset, end), (end, end)] } else { [(offset, first * bsize), (last * bsize, end)] };
         for (from, to) in edges {
@@ -132,11 +132,11 @@ impl<L: Layout> Ufs<L> {
 
     /// Overwrites the stored part of a range with zeroes.
     async fn zero_bytes(&self, op: Op, who: &Caller, inode: &Rc<Inode>, from: u64, to: u64) -> Result<()> {
-        let geometry = self.layout.geometry();
+        let shape = self.layout.shape();
         let mut at = from;
         while at < to {
-            let lbn = geometry.lblkno(at);
-            let next = to.min((lbn + 1) * u64::from(geometry.bsize));
+            let lbn = shape.lblkno(at);
+            let next = to.min((lbn + 1) * u64::from(shape.bsize()));
             self.zero_within(op, who, inode, lbn, at, next).await?;
             at = next;
         }
@@ -147,7 +147,7 @@ impl<L: Layout> Ufs<L> {
         if matches!(self.layout.map(inode, Lbn(lbn as i64), 1).await?, Mapped::Hole { .. }) {
             return Ok(());
         }
-        let start = lbn * u64::from(self.layout.geometry().bsize);
+        let start = lbn * u64::from(self.layout.shape().bsize());
         let (from, to) = ((at - start) as usize, (next - start) as usize);
         self.layout
             .write_block(op, who, inode, Lbn(lbn as i64), from, to, &mut |block| block[from..to].fill(0))
@@ -165,7 +165,7 @@ impl<L: Layout> Ufs<L> {
         at: u64,
         len: u64,
     ) -> Result<u64> {
-        let bsize = u64::from(self.layout.geometry().bsize);
+        let bsize = u64::from(self.layout.shape().bsize());
         let len = len.min(source.size().saturating_sub(offset));
         if Rc::ptr_eq(source, target) && offset < at.saturating_add(len) && at < offset.saturating_add(len) {
             return Err(Refusal::Invalid.into());
@@ -195,7 +195,7 @@ impl<L: Layout> Ufs<L> {
 
     /// Nothing is stored in the block at this offset.
     async fn is_hole(&self, inode: &Inode, offset: u64) -> Result<bool> {
-        let lbn = self.layout.geometry().lblkno(offset);
+        let lbn = self.layout.shape().lblkno(offset);
         let _shared = inode.lock.read().await;
         let beyond = offset >= inode.size();
         Ok(beyond || matches!(self.layout.map(inode, Lbn(lbn as i64), 1).await?, Mapped::Hole { .. }))
@@ -203,21 +203,21 @@ impl<L: Layout> Ufs<L> {
 
     /// The next stored byte, or the next hole.
     pub(crate) async fn seek(&self, inode: &Rc<Inode>, offset: u64, whence: Whence) -> Result<u64> {
-        let geometry = self.layout.geometry();
+        let shape = self.layout.shape();
         let _shared = inode.lock.read().await;
         let size = inode.size();
         if offset >= size {
             return Err(Refusal::BeyondEnd.into());
         }
-        let end = geometry.lblkno(size - 1) + 1;
-        let mut lbn = geometry.lblkno(offset);
+        let end = shape.lblkno(size - 1) + 1;
+        let mut lbn = shape.lblkno(offset);
         while lbn < end {
             let (is_hole, blocks) = match self.layout.map(inode, Lbn(lbn as i64), end - lbn).await? {
                 Mapped::Hole { blocks } => (true, blocks),
-                Mapped::Stored { blocks, .. } => (false, blocks),
+                Mapped::Stored { blocks } | Mapped::Unplaced { blocks } => (false, blocks),
             };
             if is_hole == (whence == Whence::Hole) {
-                return Ok(offset.max(lbn * u64::from(geometry.bsize)));
+                return Ok(offset.max(lbn * u64::from(shape.bsize())));
             }
             lbn += blocks.max(1);
         }

@@ -11,7 +11,6 @@ use bytes::Bytes;
 use ordo_buf::{CallKind, Fields, Op};
 use ordo_ondisk::acl::{ACCESS, Acl, DEFAULT};
 use ordo_ondisk::extattr::{self, MAX_NAME, Namespace};
-use ordo_ondisk::{Dialect, Format};
 use ordo_vfs::{Caller, Error, Kind, Refusal, Result, XattrMode};
 use std::rc::Rc;
 
@@ -61,7 +60,7 @@ impl<L: Layout> Ufs<L> {
     /// The value of an attribute.
     pub(crate) async fn getxattr(&self, inode: &Rc<Inode>, name: &[u8]) -> Result<Bytes> {
         let id = Id::of_linux(name)?;
-        if self.layout.geometry().format == Format::Ufs1 {
+        if !self.layout.shape().has_attributes() {
             return Err(Refusal::NotSupported.into());
         }
         let value = {
@@ -71,17 +70,16 @@ impl<L: Layout> Ufs<L> {
         if !id.is_acl() {
             return Ok(value.into());
         }
-        let mut list = Acl::decode(&value, self.layout.geometry().endian).map_err(|error| damaged(inode, error))?;
+        let mut list =
+            Acl::decode(&value, self.layout.shape().encoding.endian).map_err(|error| damaged(inode, error))?;
         if id.name == ACCESS {
             list.set_mode_bits(inode.dinode().mode);
         }
         Ok(list.to_linux().into())
     }
 
-    /// UFS1 has no place for attributes. NetBSD's UFS2 has, but its own fsck may mishandle them there.
     fn may_set_attributes(&self) -> Result<()> {
-        let g = self.layout.geometry();
-        if g.format == Format::Ufs1 || g.dialect != Dialect::FreeBsd {
+        if !self.layout.shape().may_set_attributes() {
             return Err(Refusal::NotSupported.into());
         }
         Ok(())
@@ -92,7 +90,7 @@ impl<L: Layout> Ufs<L> {
             return Ok(None);
         }
         let area = self.layout.attributes(inode).await?;
-        let found = extattr::find(&area, self.layout.geometry().endian, inode.ino(), id.space, id.name);
+        let found = extattr::find(&area, self.layout.shape().encoding.endian, inode.ino(), id.space, id.name);
         Ok(found.map_err(Error::corrupt)?.map(|attribute| attribute.value.to_vec()))
     }
 
@@ -103,7 +101,7 @@ impl<L: Layout> Ufs<L> {
         }
         let _shared = inode.lock.read().await;
         let area = self.layout.attributes(inode).await?;
-        extattr::attributes(&area, self.layout.geometry().endian, inode.ino())
+        extattr::attributes(&area, self.layout.shape().encoding.endian, inode.ino())
             .map(|found| found.map(|a| Id::linux_name(a.namespace, a.name)).map_err(Error::corrupt))
             .collect()
     }
@@ -163,7 +161,7 @@ impl<L: Layout> Ufs<L> {
         }
         // What the mode already expresses need not be stored.
         let stored = list.filter(|list| id.name == DEFAULT || !list.is_minimal());
-        let value = stored.map(|list| list.encode(self.layout.geometry().endian));
+        let value = stored.map(|list| list.encode(self.layout.shape().encoding.endian));
         match self.replace_stored(op, who, inode, id, value.as_ref().map(|v| &v[..]), XattrMode::Set).await {
             Err(Error::Refused(Refusal::NoAttribute)) => self.changed_attributes(op, inode).await,
             outcome => outcome,
@@ -186,7 +184,7 @@ impl<L: Layout> Ufs<L> {
             _ => {}
         }
         let old = self.layout.attributes(inode).await?;
-        let new = extattr::with(&old, self.layout.geometry(), inode.ino(), id.space, id.name, value)
+        let new = extattr::with(&old, self.layout.shape().encoding, inode.ino(), id.space, id.name, value)
             .map_err(Error::corrupt)?
             .ok_or(Refusal::AttributeTooBig)?;
         self.layout.set_attributes(op, who, inode, &new).await?;
@@ -204,7 +202,8 @@ impl<L: Layout> Ufs<L> {
         match self.stored(dir, id).await? {
             None => Ok(None),
             Some(value) => {
-                let list = Acl::decode(&value, self.layout.geometry().endian).map_err(|error| damaged(dir, error))?;
+                let list =
+                    Acl::decode(&value, self.layout.shape().encoding.endian).map_err(|error| damaged(dir, error))?;
                 Ok(Some(list))
             }
         }
@@ -213,7 +212,7 @@ impl<L: Layout> Ufs<L> {
     /// Gives a new inode what the default list of its directory grants: a list of its own if its mode cannot express
     /// it, and for a directory the default list, too. (POSIX.1e draft 17, section 23.1.6: the umask plays no part.)
     pub(crate) async fn inherit_acl(&self, op: Op, who: &Caller, inode: &Inode, default: &Acl) -> Result<()> {
-        let g = self.layout.geometry();
+        let shape = self.layout.shape();
         let mut own = default.clone();
         own.set_mode_bits(inode.dinode().mode);
         let mut area = Vec::new();
@@ -221,8 +220,8 @@ impl<L: Layout> Ufs<L> {
             [(ACCESS, (!own.is_minimal()).then_some(&own)), (DEFAULT, inode.is_dir().then_some(default))]
         {
             let Some(list) = list else { continue };
-            let value = list.encode(g.endian);
-            area = extattr::with(&area, g, inode.ino(), Namespace::SYSTEM, name, Some(&value))
+            let value = list.encode(shape.encoding.endian);
+            area = extattr::with(&area, shape.encoding, inode.ino(), Namespace::SYSTEM, name, Some(&value))
                 .map_err(Error::corrupt)?
                 .ok_or(Refusal::AttributeTooBig)?;
         }

@@ -33,7 +33,7 @@ impl Scheme for Claims {
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
         let map = match &step {
-            Step::InodeAllocated { cg, .. } | Step::BlockAllocated { cg, .. } if self.maps_first => Some((*cg).clone()),
+            Step::InodeAllocated { map, .. } | Step::BlockAllocated { map, .. } if self.maps_first => map.cloned(),
             _ => None,
         };
         let Answer { must, ripe } = self.inner.step(cache, op, step);

@@ -15,7 +15,7 @@ pub use raw::{RawDinode1, RawDinode2};
 pub use rdev::{linux_rdev, volume_rdev};
 
 use crate::num::{index, signed32};
-use crate::{Corrupt, Format, FragNo, Geometry, Ino, Rule, Structure, hash};
+use crate::{Corrupt, Encoding, Format, FragNo, Geometry, Ino, Rule, Structure, hash};
 
 /// Bits of the mode for the kind of file.
 pub const IFMT: u16 = 0o170_000;
@@ -176,8 +176,8 @@ impl Dinode {
     }
 
     /// `true` for a symbolic link whose text is in the inode.
-    pub fn is_short_link(&self, g: &Geometry) -> bool {
-        self.kind() == mode::LNK && self.size < g.maxsymlinklen.into()
+    pub fn is_short_link(&self, encoding: impl Into<Encoding>) -> bool {
+        self.kind() == mode::LNK && self.size < encoding.into().maxsymlinklen.into()
     }
 
     /// `true` for a file whose pointers refer to blocks: a regular file, a directory, or a long symbolic link.
@@ -190,28 +190,30 @@ impl Dinode {
     }
 
     /// The text of a short symbolic link, with its length; `None` if the link is not short.
-    pub fn short_link(&self, g: &Geometry) -> Option<ShortLink> {
-        if !self.is_short_link(g) {
+    pub fn short_link(&self, encoding: impl Into<Encoding>) -> Option<ShortLink> {
+        let encoding = encoding.into();
+        if !self.is_short_link(encoding) {
             return None;
         }
         let mut link = ShortLink { bytes: [0; 120], len: usize::try_from(self.size).ok()? };
         for (i, p) in (0u32..).zip(self.db.iter().chain(&self.ib)) {
-            g.put_pointer(&mut link.bytes, i, *p)?;
+            encoding.put_pointer(&mut link.bytes, i, *p)?;
         }
         Some(link)
     }
 
     /// Stores the text of a short symbolic link in place of the pointers, and sets the size. `None`, without a change,
     /// if it is too long to be short.
-    pub fn set_short_link(&mut self, g: &Geometry, text: &[u8]) -> Option<()> {
-        if text.len() >= index(g.maxsymlinklen) {
+    pub fn set_short_link(&mut self, encoding: impl Into<Encoding>, text: &[u8]) -> Option<()> {
+        let encoding = encoding.into();
+        if text.len() >= index(encoding.maxsymlinklen) {
             return None;
         }
         let mut bytes = [0; 120];
         bytes.get_mut(..text.len())?.copy_from_slice(text);
         let pointers = self.db.iter_mut().chain(&mut self.ib);
         for (i, p) in (0u32..).zip(pointers) {
-            *p = g.pointer(&bytes, i)?;
+            *p = encoding.pointer(&bytes, i)?;
         }
         self.size = crate::num::len64(text.len());
         Some(())

@@ -4,10 +4,11 @@
 //! bit 40, the second byte of the minor at bit 32; its oldest form, 16 bits, is the same. NetBSD has 12 bits of major
 //! at bit 8 and 20 of minor around them.
 
-use crate::{Dialect, Format, Geometry};
+use crate::{Dialect, Encoding, Format};
 
 /// Linux's number for a stored device number.
-pub fn linux_rdev(g: &Geometry, stored: u64) -> u64 {
+pub fn linux_rdev(encoding: impl Into<Encoding>, stored: u64) -> u64 {
+    let g = encoding.into();
     let (major, minor) = match g.dialect {
         Dialect::FreeBsd if g.format == Format::Ufs2 => {
             ((stored >> 32 & 0xffff_ff00) | (stored >> 8 & 0xff), (stored >> 24 & 0xff00) | (stored & 0xffff_00ff))
@@ -19,7 +20,8 @@ pub fn linux_rdev(g: &Geometry, stored: u64) -> u64 {
 }
 
 /// The stored number for Linux's number; `None` if the volume cannot express it.
-pub fn volume_rdev(g: &Geometry, linux: u64) -> Option<u64> {
+pub fn volume_rdev(encoding: impl Into<Encoding>, linux: u64) -> Option<u64> {
+    let g = encoding.into();
     let major = (linux >> 8 & 0xfff) | (linux >> 32 & 0xffff_f000);
     let minor = (linux & 0xff) | (linux >> 12 & 0xffff_ff00);
     let stored = match g.dialect {
@@ -36,6 +38,7 @@ pub fn volume_rdev(g: &Geometry, linux: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Geometry;
     use crate::superblock::newfs::NewfsParams;
 
     fn geometry(format: Format, dialect: Dialect) -> Geometry {

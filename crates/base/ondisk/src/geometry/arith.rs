@@ -1,8 +1,8 @@
 //! Address arithmetic: the macros of the BSD sources as methods.
 
-use super::{Format, Geometry};
+use super::Geometry;
 use crate::num::{index, low32, roundup};
-use crate::{ByteOff, CgFrag, Cgx, FragNo, Ino};
+use crate::{ByteOff, CgFrag, Cgx, Encoding, FragNo, Ino};
 
 impl Geometry {
     /// First byte of a fragment.
@@ -198,36 +198,26 @@ impl Geometry {
 
     /// Bytes of a block pointer: 4 or 8.
     pub fn pointer_size(&self) -> usize {
-        match self.format {
-            Format::Ufs1 => 4,
-            Format::Ufs2 => 8,
-        }
+        Encoding::from(self).pointer_size()
     }
 
     /// Pointer `i` of an indirect block; `None` beyond the block's end.
     #[inline]
     pub fn pointer(&self, block: &[u8], i: u32) -> Option<FragNo> {
-        let at = index(i).checked_mul(self.pointer_size())?;
-        Some(FragNo(match self.format {
-            Format::Ufs1 => self.endian.get_u32(block, at)?.into(),
-            Format::Ufs2 => self.endian.get_u64(block, at)?,
-        }))
+        Encoding::from(self).pointer(block, i)
     }
 
     /// Stores pointer `i` of an indirect block; `None`, and nothing stored, if it is beyond the block's end.
     #[inline]
     pub fn put_pointer(&self, block: &mut [u8], i: u32, to: FragNo) -> Option<()> {
-        let at = index(i).checked_mul(self.pointer_size())?;
-        match self.format {
-            Format::Ufs1 => self.endian.put_u32(block, at, u32::try_from(to.0).ok()?),
-            Format::Ufs2 => self.endian.put_u64(block, at, to.0),
-        }
+        Encoding::from(self).put_pointer(block, i, to)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Format;
     use crate::superblock::newfs::NewfsParams;
 
     fn geometry(format: Format, bsize: u32, fsize: u32) -> Geometry {

@@ -6,6 +6,8 @@
 //!     written to the log (*pending*), and that of the running transaction. Only a stable one may be written home.
 //! M3. `low` is the first transaction with a change that the home lacks. The log must not drop it, even if the buf is
 //!     discarded, until the discard is durable in the log itself.
+//! M4. A buf without a place is not in the log: its layout, which gives it one when it leaves, recovers it by itself
+//!     (a batch has a summary). It may leave once the transaction is durable.
 
 use super::Txn;
 use ordo_buf::{BufRef, ImageNo};
@@ -168,17 +170,23 @@ impl Members {
     }
 
     /// Captures the changes of the running transaction, whose number is `txn`.
-    pub(super) fn capture(&mut self, txn: Txn) -> Vec<Captured> {
+    pub(super) fn capture(&mut self, txn: Txn, place_of: impl Fn(&BufRef) -> Option<DiskOff>) -> Vec<Captured> {
         let (mut captured, mut stay) = (Vec::with_capacity(self.running.len()), Vec::new());
         self.bytes = 0;
         for index in std::mem::take(&mut self.running) {
             let Some(member) = self.all.get_mut(index as usize).and_then(Option::as_mut) else { continue };
             let Some((before, was_at, new)) = member.running.take() else { continue };
-            let (now, placed) = (member.buf.image(), member.buf.addr().filter(|_| member.buf.is_dirty()));
-            let Some(at) = placed else {
+            let (now, at) = (member.buf.image(), place_of(&member.buf));
+            if !member.buf.is_dirty() {
                 // It has no pointer yet: it was filled, and setting the pointer will make it dirty.
                 member.running = Some((before, was_at, new));
                 stay.push(index);
+                continue;
+            }
+            let Some(at) = at else {
+                // M4.
+                member.pending = Some(State { txn, image: now, at: None });
+                self.pending.push(index);
                 continue;
             };
             let fresh = new || was_at != Some(at) || before.len() != now.len();

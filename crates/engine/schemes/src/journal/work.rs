@@ -123,7 +123,7 @@ impl<L: Log> Shared<L> {
             let txn = state.running;
             state.running = txn.next();
             (state.calls, state.since) = (0, None);
-            let blocks = state.members.capture(txn);
+            let blocks = state.members.capture(txn, |buf| cache.place_of(buf));
             let changed = state.outstanding.borrow().has_changed();
             let (waiting, nameless) = state.outstanding.borrow_mut().take();
             let past = std::mem::take(&mut state.past);

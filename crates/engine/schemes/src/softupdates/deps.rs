@@ -40,7 +40,7 @@ impl Page {
     pub(super) fn owner(&self) -> Ino {
         match self.buf.key() {
             Key::File(ino, _) => ino,
-            Key::Device(_) => Ino::NONE,
+            Key::Device(_) | Key::Inode(_) => Ino::NONE,
         }
     }
 }

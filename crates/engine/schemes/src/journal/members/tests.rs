@@ -30,14 +30,14 @@ fn a_transaction_has_what_differs_from_the_moment_in_which_a_buf_joined() {
     change(&world, &mut members, inodes, 1);
     // Joined, and then not changed.
     members.join(names);
-    let captured = members.capture(Txn(1));
+    let captured = members.capture(Txn(1), |buf| buf.addr());
     let places: Vec<_> = captured.iter().map(|captured| Some(captured.at)).collect();
     assert_eq!(places, [inodes.addr(), names.addr()], "both are new to the disk: all of them counts");
     members.stabilise(Txn(1));
 
     change(&world, &mut members, inodes, 2);
     members.join(names);
-    let captured = members.capture(Txn(2));
+    let captured = members.capture(Txn(2), |buf| buf.addr());
     let [one] = &captured[..] else { panic!("{} blocks", captured.len()) };
     assert_eq!((one.before.as_ref().map(|before| before[7]), one.now[7]), (Some(1), 2));
     assert!(!members.has_running() && members.running_bytes() == 0);
@@ -50,7 +50,7 @@ fn only_what_is_stable_leaves() {
     let (mut members, buf) = (Members::default(), world.buf(Role::InodeBlock));
     change(&world, &mut members, buf, 1);
     assert!(matches!(members.leaving(buf, ImageNo(1), Txn(1)), Going::After(Txn(1))), "it is only in memory");
-    members.capture(Txn(1));
+    members.capture(Txn(1), |buf| buf.addr());
     assert!(matches!(members.leaving(buf, ImageNo(1), Txn(2)), Going::After(Txn(1))), "it is on its way to the log");
     assert!(!members.is_stable(buf) && !members.has_sent());
 
@@ -62,7 +62,7 @@ fn only_what_is_stable_leaves() {
         "the last transaction's, not the running one's"
     );
     assert!(matches!(members.leaving(buf, ImageNo(2), Txn(2)), Going::After(Txn(2))), "that has left already");
-    members.capture(Txn(2));
+    members.capture(Txn(2), |buf| buf.addr());
     members.stabilise(Txn(2));
     assert!(members.is_stable(buf) && matches!(members.leaving(buf, ImageNo(2), Txn(3)), Going::AsIs));
     assert!(members.has_sent());
@@ -76,7 +76,7 @@ fn the_log_is_needed_until_the_last_image_is_at_home() {
     assert_eq!(members.low(), None);
     for (txn, byte) in [(Txn(1), 1), (Txn(2), 2)] {
         change(&world, &mut members, buf, byte);
-        members.capture(txn);
+        members.capture(txn, |buf| buf.addr());
         assert_eq!(members.low(), Some(Txn(1)), "pending, too");
         members.stabilise(txn);
     }
@@ -85,7 +85,7 @@ fn the_log_is_needed_until_the_last_image_is_at_home() {
     assert_eq!(seventh(&members.leaving(buf, ImageNo(1), Txn(3))), Some(2));
     members.landed(buf, ImageNo(1));
     assert_eq!((members.low(), members.has_sent()), (None, false), "its home has both");
-    members.capture(Txn(3));
+    members.capture(Txn(3), |buf| buf.addr());
     members.stabilise(Txn(3));
     assert_eq!(members.low(), Some(Txn(3)));
     // The failed write brought nothing home.
@@ -104,7 +104,7 @@ fn what_was_thrown_away_is_needed_until_that_is_durable() {
     let world = world();
     let (mut members, buf) = (Members::default(), world.buf(Role::Directory));
     change(&world, &mut members, buf, 1);
-    members.capture(Txn(1));
+    members.capture(Txn(1), |buf| buf.addr());
     members.stabilise(Txn(1));
     change(&world, &mut members, buf, 2);
     members.discarded(buf, Txn(2));
@@ -126,7 +126,7 @@ fn what_has_moved_goes_home_to_its_old_place() {
     let (mut members, buf) = (Members::default(), world.buf(Role::Directory));
     let old = buf.addr();
     change(&world, &mut members, buf, 1);
-    members.capture(Txn(1));
+    members.capture(Txn(1), |buf| buf.addr());
     members.stabilise(Txn(1));
     assert!(members.left_behind().is_empty(), "nothing is newer than what is stable");
     members.join(buf);
@@ -138,7 +138,7 @@ fn what_has_moved_goes_home_to_its_old_place() {
     assert_eq!((*txn, Some(*at), image[7]), (Txn(1), old, 1));
     members.came_home(buf, Txn(1));
     assert_eq!((members.low(), members.left_behind().len()), (None, 0));
-    let captured = members.capture(Txn(2));
+    let captured = members.capture(Txn(2), |buf| buf.addr());
     let [one] = &captured[..] else { panic!("{} blocks", captured.len()) };
     assert!(one.before.is_none() && one.at == DiskOff(4096 * 30), "all of it is new there");
 }
@@ -150,7 +150,7 @@ fn what_is_not_dirty_stays_for_the_next_transaction() {
     let (mut members, buf) = (Members::default(), world.buf(Role::Indirect));
     world.cache.discard(buf);
     members.join(buf);
-    assert!(!buf.is_dirty() && members.capture(Txn(1)).is_empty());
+    assert!(!buf.is_dirty() && members.capture(Txn(1), |buf| buf.addr()).is_empty());
     assert!(members.has_joined(buf) && members.has_running());
     assert_eq!(members.low(), None);
 }

@@ -1,0 +1,104 @@
+//! Batches: bufs that leave together, in one write that the layout shapes.
+//!
+//! A layout that places early knows the place of a buf before the buf is dirty, and each buf leaves alone
+//! ([`crate::Home::place`]). A log-structured layout knows it only when the buf leaves: it chooses what goes into a
+//! segment, gives addresses in the order of the log, changes the pointers that lead there, and writes a summary before
+//! it all (Seltzer and others 1995, section 2).
+//!
+//! 1. One batch is shaped at a time, and nothing waits between the choice of its bufs and the sending of its bytes.
+//!    Otherwise a buf could change, or be discarded, between its address and its image, and the summary would describe
+//!    other bytes than those behind it.
+//! 2. The scheme is asked about each buf before it is chosen. A batch never waits for a scheme: a journal that must
+//!    write contents before it commits would wait for the batch, and the batch for the journal.
+//! 3. A dirty buf without a place is never clean. If the layout gives it none, that is an error; otherwise fsync would
+//!    return success, and nothing would be on the disk.
+
+use crate::{BufRef, Cache, Leave, Ready};
+use ordo_disk::{Block, DiskOff, Kind, Order, Tag};
+use ordo_vfs::{Error, Result};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// One write, as a layout has shaped it.
+pub struct Batch {
+    /// Where it goes.
+    pub at: DiskOff,
+    /// Bytes of the write: whole sectors.
+    pub len: usize,
+    /// What most of it is, for the recorder and the statistics.
+    pub kind: Kind,
+    /// Its bufs, and where the image of each begins, in bytes from the start of the batch. What no image covers is the
+    /// layout's own, or zero.
+    pub bufs: Vec<(BufRef, usize)>,
+}
+
+impl Cache {
+    /// Writes these bufs, which have no place, in batches that the layout shapes. Returns when the batches are in
+    /// flight. What is clean by now, or what the scheme holds back, is left alone.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`; a buf for which the layout has no place (3).
+    pub(crate) async fn gather(self: &Rc<Self>, wanted: Vec<BufRef>) -> Result<()> {
+        let _one = self.shaping.lock().await;
+        let is_wanted = |buf: &BufRef| self.is_unplaced(buf) && self.may_leave(buf);
+        let mut wanted: Vec<BufRef> = wanted.into_iter().filter(is_wanted).collect();
+        // In the order of files and blocks; a buf that is in flight and dirty again was named twice.
+        wanted.sort_by_key(|buf| buf.key());
+        wanted.dedup_by_key(|buf| buf.key());
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        self.home().prepare(&wanted).await?;
+        // Other tasks have run: what is still wanted is determined again, and from here on nothing waits (1).
+        let wanted: Vec<BufRef> = wanted.into_iter().filter(is_wanted).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        for batch in self.home().shape(&wanted, &|buf| self.may_leave(buf))? {
+            self.send_batch(&batch)?;
+        }
+        match wanted.iter().find(|buf| self.is_unplaced(buf) && self.may_leave(buf)) {
+            Some(buf) => Err(Error::io(format_args!("a defect of OrdoFS: the layout left {buf:?} out of its batches"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Dirty, and the layout gives it a place only in a batch.
+    pub(crate) fn is_unplaced(&self, buf: &BufRef) -> bool {
+        buf.is_dirty() && self.home().place(buf).is_none()
+    }
+
+    fn may_leave(self: &Rc<Self>, buf: &BufRef) -> bool {
+        matches!(self.scheme().clone().ready(self, buf), Ready::Yes)
+    }
+
+    fn send_batch(self: &Rc<Self>, batch: &Batch) -> Result<()> {
+        let mut image = Block::zeroed(batch.len);
+        let (mut taken, mut flag, mut after) = (Vec::with_capacity(batch.bufs.len()), None, Vec::new());
+        for (buf, at) in &batch.bufs {
+            if !buf.is_dirty() {
+                // Its address would hold zeroes.
+                return Err(Error::io(format_args!("a defect of OrdoFS: {buf:?} is clean or twice in a batch")));
+            }
+            let leave = match self.scheme().clone().leaving(self, buf, buf.next_image()) {
+                leave @ (Leave::AsIs | Leave::Image(_) | Leave::Older(_)) => leave,
+                // 2: it was asked a moment ago.
+                _ => return Err(Error::io(format_args!("a defect of OrdoFS: {buf:?} was ready and may not leave"))),
+            };
+            let bytes = self.take(buf, leave);
+            image[*at..*at + bytes.len()].copy_from_slice(&bytes);
+            let sequence = self.scheme().sequence(buf);
+            flag = flag.or(sequence.flag);
+            after.extend(sequence.after);
+            taken.push((buf, *at, bytes.len()));
+        }
+        self.home().seal_batch(batch, &mut image);
+        let cause = batch.bufs.last().map_or(0, |(buf, _)| buf.cause());
+        let order = Order { flag, after: &after };
+        let written = self.queue.write_in(order, batch.at, Arc::new(image), Tag { kind: batch.kind, cause });
+        for (buf, at, len) in taken {
+            self.follow(buf, DiskOff(batch.at.0 + at as u64), len, &written);
+        }
+        Ok(())
+    }
+}
