@@ -21,7 +21,7 @@ mod timer;
 mod watch;
 
 pub use exec::{Rt, YieldNow};
-pub use rng::Rng;
+pub use rng::{Rng, splitmix64};
 pub use time::Time;
 pub use timer::Sleep;
 pub use watch::{Readable, Watch};

@@ -38,14 +38,19 @@ impl Rng {
         low + self.below(high.saturating_sub(low))
     }
 
+    /// A number from `low` to `high`, both included; `low` if `high` is below it.
+    pub fn within(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below(high.saturating_sub(low).saturating_add(1))
+    }
+
+    /// One of `items`, which must not be empty.
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len() as u64) as usize]
+    }
+
     /// True in `part` of `whole` cases.
     pub fn chance(&mut self, part: u64, whole: u64) -> bool {
         self.below(whole) < part
-    }
-
-    /// A number in `0.0..1.0`.
-    pub fn unit(&mut self) -> f64 {
-        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Random bytes.
@@ -69,7 +74,8 @@ impl Rng {
     }
 }
 
-fn splitmix64(state: &mut u64) -> u64 {
+/// The next number of splitmix64 (Steele, Lea and Flood, 2014), whose whole state is one number.
+pub fn splitmix64(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -105,5 +111,29 @@ mod tests {
         assert!(seen.iter().all(|&n| n > 100), "{seen:?}");
         assert_eq!(rng.below(0), 0);
         assert_eq!(rng.range(9, 9), 9);
+    }
+
+    #[test]
+    fn within_reaches_both_of_its_bounds() {
+        let mut rng = Rng::new(1);
+        let mut seen = [0u32; 8];
+        for _ in 0..8000 {
+            seen[rng.within(2, 9) as usize - 2] += 1;
+        }
+        assert!(seen.iter().all(|&count| (800..1200).contains(&count)), "{seen:?}");
+        assert_eq!(rng.within(5, 4), 5);
+    }
+
+    #[test]
+    fn a_shuffle_keeps_every_item_and_reaches_every_order() {
+        let mut rng = Rng::new(3);
+        let mut seen = std::collections::BTreeMap::new();
+        for _ in 0..6000 {
+            let mut items = [1, 2, 3];
+            rng.shuffle(&mut items);
+            *seen.entry(items).or_insert(0u32) += 1;
+        }
+        assert_eq!(seen.len(), 6, "{seen:?}");
+        assert!(seen.iter().all(|(items, &n)| items.iter().sum::<i32>() == 6 && n > 800), "{seen:?}");
     }
 }

@@ -201,7 +201,8 @@ fn mkfs(args: &Mkfs) -> Outcome {
     let rt = Rt::real_time();
     let place = place(&rt, &spec, false)?;
     let place = match args.size {
-        Some(size) => Place::part(place.queue(), Default::default(), size).map_err(|error| told(&spec, error))?,
+        Some(size) => Place::new(place.queue(), &[(Default::default(), size)])
+            .map_err(|error| told(&spec, ordo_wafs::Error::from(error)))?,
         None => place,
     };
     if !args.force && rt.block_on(Log::open(place.clone())).is_ok() {

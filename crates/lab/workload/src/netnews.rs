@@ -12,12 +12,13 @@
 //!
 //! N1. Everything is the paper's divided by `scale`; only the number of articles in a group stays the same.
 
+use crate::contents;
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{self, Held, Session};
 use crate::program::Program;
 use crate::registry::{Parameter, Values};
-use crate::rng::{self, Rng};
+use ordo_rt::Rng;
 use ordo_vfs::{FileSystem, Name};
 
 /// Its parameters; all counts are full size, before they are divided by `scale`.
@@ -67,10 +68,7 @@ impl Netnews {
     fn turns(&self, rng: &mut Rng, first: u64, count: u64) -> Vec<u64> {
         let mut turns: Vec<u64> = (first..first + count).collect();
         for round in turns.chunks_mut(self.groups() as usize) {
-            // Fisher and Yates.
-            for last in (1..round.len()).rev() {
-                round.swap(last, rng.within(0, last as u64) as usize);
-            }
+            rng.shuffle(round);
         }
         turns
     }
@@ -86,7 +84,7 @@ impl Netnews {
     }
 
     fn sizes(&self, rng: &mut Rng, count: u64, mean: u64) -> Vec<u64> {
-        rng::sizes(rng, count, mean, mean - SHORTEST)
+        contents::sizes(rng, count, mean, mean - SHORTEST)
     }
 }
 

@@ -4,7 +4,7 @@
 //! followed: programs and tests name their files directly.
 
 use crate::compute::Compute;
-use crate::rng;
+use crate::contents;
 use ordo_vfs::{Attr, Caller, Entry, FileSystem, Kind, Mode, Name, NodeId, Refusal, Result, SetAttr};
 use std::time::Duration;
 
@@ -258,7 +258,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
 /// `size` bytes to write; the same for the same seed.
 pub(crate) fn bytes(size: u64, seed: u64) -> Vec<u8> {
     let mut data = vec![0; size as usize];
-    rng::fill(&mut data, seed, 0);
+    contents::fill(&mut data, seed, 0);
     data
 }
 

@@ -10,7 +10,7 @@ use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{self, Held, Session};
 use crate::program::Program;
 use crate::registry::{Parameter, Values};
-use crate::rng::Rng;
+use ordo_rt::Rng;
 use ordo_vfs::{FileSystem, Name};
 
 /// Its parameters. The defaults are those of PostMark 1.5.

@@ -19,13 +19,14 @@
 //! 42.60 s on a 500 MHz Pentium III.
 
 use crate::compile::{At, Compile};
+use crate::contents;
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{self, Held, Session};
 use crate::program::Program;
 use crate::registry::{Parameter, Values};
-use crate::rng::{self, Rng};
 use crate::unix::{Costs, Unix};
+use ordo_rt::Rng;
 use ordo_vfs::{FileSystem, Name, SetAttr, SetTime};
 use std::time::Duration;
 
@@ -100,7 +101,7 @@ impl Ssh {
         let mut rng = Rng::new(self.seed);
         let mut files = Vec::new();
         for (suffix, count, mean) in KINDS {
-            let sizes = rng::sizes(&mut rng, count, mean, mean - mean / 8);
+            let sizes = contents::sizes(&mut rng, count, mean, mean - mean / 8);
             files.extend((0..).zip(sizes).map(|(no, size)| File {
                 dir: no % DIRS,
                 name: format!("f{no}{suffix}"),

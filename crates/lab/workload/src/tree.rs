@@ -5,10 +5,11 @@
 //! has two subdirectories. Sizes are uniform between zero and twice the mean, in pairs with a sum of two means, so that
 //! trees of different seeds differ in their files and not in their bytes.
 
+use crate::contents;
 use crate::error::{Result, WorkloadError, at};
 use crate::paths::{self, Session};
 use crate::registry::{Parameter, Values};
-use crate::rng::{self, Rng};
+use ordo_rt::Rng;
 use ordo_vfs::FileSystem;
 
 /// Its parameters.
@@ -65,7 +66,7 @@ impl Tree {
     /// # Errors
     /// Errors of the file system.
     pub(crate) async fn make<F: FileSystem>(&self, session: &Session<'_, F>, top: &str) -> Result<()> {
-        let sizes = rng::sizes(&mut Rng::new(self.seed), self.files, self.mean, self.mean);
+        let sizes = contents::sizes(&mut Rng::new(self.seed), self.files, self.mean, self.mean);
         let data = paths::bytes(2 * self.mean, self.seed);
         for dir_no in 0..self.dirs() {
             let path = dir_path(top, dir_no);

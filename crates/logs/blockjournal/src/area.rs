@@ -1,15 +1,15 @@
 //! The journal's blocks: an unbounded sequence of block numbers (the line), mapped onto a circular area.
 
+use crate::Error;
 use crate::blocks::Shape;
-use crate::place::is_bad_sector;
-use crate::superblock::{BLOCK_LEAST, BLOCK_MOST, BLOCKS_LEAST, BLOCKS_MOST, FIRST, SLOT, Superblock};
-use crate::{Error, Place};
-use ordo_disk::{DiskOff, Kind};
+use crate::superblock::{BLOCKS_MOST, Superblock};
+use ordo_disk::DiskOff;
+use ordo_ring::{Circle, FIRST, Place, UNIT_LEAST, UNIT_MOST, UNITS_LEAST, can_be_unit};
 
 /// The blocks: block `n` of the line lies at block `n` modulo their count.
 #[derive(Clone)]
 pub(crate) struct Area {
-    pub(crate) place: Place,
+    circle: Circle,
     /// Their count.
     pub(crate) size: u64,
     pub(crate) shape: Shape,
@@ -17,54 +17,37 @@ pub(crate) struct Area {
 
 impl Area {
     pub(crate) fn new(place: Place, superblock: &Superblock) -> Area {
-        let shape = Shape { block: superblock.block as usize, salt: superblock.salt };
-        Area { place, size: superblock.size, shape }
+        let (size, unit) = (superblock.size, superblock.block.into());
+        let circle = Circle { place, first: first(unit), size: size * unit, unit };
+        Area { circle, size, shape: Shape { block: superblock.block as usize, salt: superblock.salt } }
+    }
+
+    /// Where it lies.
+    pub(crate) fn place(&self) -> &Place {
+        &self.circle.place
     }
 
     /// The disk address of block `line`, and how many blocks follow it contiguously.
     pub(crate) fn run(&self, line: u64) -> (DiskOff, u64) {
-        let (block, number) = (self.shape.block as u64, line % self.size);
-        let (at, bytes) = self.place.run(first(block) + number * block);
-        (at, (bytes / block).min(self.size - number))
+        let (at, bytes) = self.circle.run(self.byte(line));
+        (at, bytes / self.circle.unit)
     }
 
     /// The most blocks of one request, up to 1 MiB.
     pub(crate) fn transfer_most(&self) -> u64 {
-        let most = u64::from(self.place.queue().info().max_transfer).min(1 << 20);
-        (most / self.shape.block as u64).max(1)
+        self.circle.transfer_most() / self.circle.unit
     }
 
     /// Reads `count` blocks from `line` on. Sectors that the disk reports as lost are returned as zeros, which are not
     /// a valid block of the journal.
-    pub(crate) async fn read(&self, mut line: u64, mut count: u64, into: &mut Vec<u8>) -> Result<(), Error> {
-        let mut pieces = Vec::new();
-        while count > 0 {
-            let (at, run) = self.run(line);
-            let now = run.min(count).min(self.transfer_most());
-            pieces.push((at, now as usize * self.shape.block));
-            (line, count) = (line + now, count - now);
-        }
-        let answers = self.place.queue().read_many(&pieces, Kind::Log.into());
-        for (answer, (at, len)) in answers.into_iter().zip(pieces) {
-            match answer.await {
-                Ok(block) => into.extend_from_slice(&block),
-                Err(error) if is_bad_sector(&error) => self.read_by_sector(at, len, into).await?,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
+    pub(crate) async fn read(&self, line: u64, count: u64, into: &mut Vec<u8>) -> Result<(), Error> {
+        let from = self.byte(line);
+        Ok(self.circle.read(from..from + count * self.circle.unit, into).await?)
     }
 
-    async fn read_by_sector(&self, at: DiskOff, len: usize, into: &mut Vec<u8>) -> Result<(), Error> {
-        let sector = self.place.queue().info().sector as usize;
-        for from in (0..len).step_by(sector) {
-            match self.place.queue().read(at + from as u64, sector, Kind::Log.into()).await {
-                Ok(block) => into.extend_from_slice(&block),
-                Err(error) if is_bad_sector(&error) => into.resize(into.len() + sector, 0),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
+    /// The byte of the circle at which block `line` begins.
+    fn byte(&self, line: u64) -> u64 {
+        line % self.size * self.circle.unit
     }
 }
 
@@ -76,14 +59,13 @@ fn first(block: u64) -> u64 {
 /// The number of blocks that a journal at `place` has.
 pub(crate) fn geometry(place: &Place, block: u32) -> Result<u64, Error> {
     let sector = place.queue().info().sector;
-    let possible = block.is_power_of_two() && (BLOCK_LEAST.max(sector)..=BLOCK_MOST).contains(&block);
-    if !possible || u64::from(sector) > SLOT || !place.holds_whole(block.into()) {
-        return Err(Error::BlockSize { size: block, least: BLOCK_LEAST.max(sector), most: BLOCK_MOST });
+    if !can_be_unit(block, sector) || !place.holds_whole(block.into()) {
+        return Err(Error::BlockSize { size: block, least: UNIT_LEAST.max(sector), most: UNIT_MOST });
     }
     let first = first(block.into());
     let size = place.len().saturating_sub(first) / u64::from(block);
-    match size < BLOCKS_LEAST {
-        true => Err(Error::TooSmall { len: place.len(), least: first + BLOCKS_LEAST * u64::from(block) }),
+    match size < UNITS_LEAST {
+        true => Err(Error::TooSmall { len: place.len(), least: first + UNITS_LEAST * u64::from(block) }),
         false => Ok(size.min(BLOCKS_MOST)),
     }
 }

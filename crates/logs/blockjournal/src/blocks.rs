@@ -4,9 +4,9 @@
 //! piece of the note, or, in a commit block, the time and the checksum that complete the transaction.
 
 use crate::Seq;
-#[cfg(feature = "planted")]
-use crate::planted::{Broken, has};
 use ordo_disk::DiskOff;
+#[cfg(feature = "planted")]
+use ordo_ring::planted::{Broken, has};
 use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -121,13 +121,13 @@ pub(crate) struct Header {
     pub(crate) line: u64,
     /// The newest superblock that was durable when the transaction began (K4).
     pub(crate) epoch: u64,
-    /// The newest transaction that was durable then (K8).
+    /// The newest transaction that was durable then (ring-4).
     pub(crate) sure: Seq,
 }
 
 impl Header {
     /// The header of the block at `line`, if it is valid, belongs to this journal, and was written for this place or,
-    /// for K8, for the same place in a later lap of `size` blocks.
+    /// for ring-4, for the same place in a later lap of `size` blocks.
     pub(crate) fn read(shape: Shape, bytes: &[u8], line: u64, size: u64) -> Option<Header> {
         let (raw, _) = RawHeader::ref_from_prefix(bytes).ok()?;
         if raw.magic != MAGIC || raw.checksum.get() != checksum(shape.salt, bytes) {

@@ -1,13 +1,14 @@
 //! Checkpoints: freeing room by moving the tail forward.
 //!
-//! Room may be overwritten only when a durable superblock says that reading starts after it (K6). One superblock is in
-//! flight at a time, in the slot of the older one (K7).
+//! Room may be overwritten only when a durable superblock says that reading starts after it (ring-2). One superblock
+//! is in flight at a time, in the slot of the older one (ring-1).
 
 use crate::journal::Inner;
-#[cfg(feature = "planted")]
-use crate::planted::{Broken, has};
 use crate::superblock::Superblock;
 use crate::{Error, Journal, Seq};
+use ordo_ring::Superblock as _;
+#[cfg(feature = "planted")]
+use ordo_ring::planted::{Broken, has};
 
 impl Journal {
     /// Declares that all blocks of the transactions up to `upto` are durable at their home locations: recovery will
@@ -36,7 +37,7 @@ impl Journal {
         #[cfg(feature = "planted")]
         if has(Broken::Reuse) {
             journal.state.borrow_mut().tail = next.tail;
-            journal.area.place.rt().yield_now().await;
+            journal.area.place().rt().yield_now().await;
         }
         journal.put(&mut known, next).await
     }
@@ -67,17 +68,14 @@ impl Journal {
 impl Inner {
     /// Writes `next`, and updates `known` when it is durable.
     async fn put(&self, known: &mut Superblock, next: Superblock) -> Result<(), Error> {
-        #[cfg(feature = "planted")]
-        let next = if has(Broken::Superblock) { next.next() } else { next };
-        if let Err(error) = self.area.place.write_superblock(&next).durable().await {
+        let gone = (next.tail_seq.0 - known.tail_seq.0) as usize;
+        if let Err(error) = self.area.place().supersede(known, next).await {
             return Err(self.fail(error));
         }
         let mut state = self.state.borrow_mut();
-        let gone = (next.tail_seq.0 - known.tail_seq.0) as usize;
         state.live.drain(..gone);
-        (state.tail, state.epoch) = (next.tail, next.sequence);
+        (state.tail, state.epoch) = (known.tail, known.sequence);
         state.counters.superblocks += 1;
-        *known = next;
         Ok(())
     }
 }

@@ -6,10 +6,10 @@
 use crate::area::Area;
 use crate::blocks::{Body, Ending, Header, Kind, Tag, put_revoked};
 use crate::journal::{Inner, State};
-#[cfg(feature = "planted")]
-use crate::planted::{Broken, has};
 use crate::{Commit, Error, Journal, Seq, Transaction};
 use ordo_disk::{Block, DiskError, DiskOff, Kind as Bytes, Written};
+#[cfg(feature = "planted")]
+use ordo_ring::planted::{Broken, has};
 use std::collections::VecDeque;
 
 /// Bytes in flight at a time.
@@ -169,9 +169,7 @@ impl<'a> Writer<'a> {
     /// Writes the commit block of a transaction of `cost` blocks. With `alone` it is a forced request of its own,
     /// durable on return.
     async fn commit_block(&mut self, cost: u64, alone: bool) -> Result<(), DiskError> {
-        let (secs, nanos) = self.area.place.rt().wall();
-        let time = (secs.max(0) as u64).saturating_mul(1_000_000_000).saturating_add(nanos.into());
-        let ending = Ending { time, body: self.body.sum() };
+        let ending = Ending { time: self.area.place().now(), body: self.body.sum() };
         if alone {
             (self.last, self.forced) = (self.line, true);
         }
@@ -205,7 +203,7 @@ impl<'a> Writer<'a> {
 
     fn ship(&mut self) {
         let Some((line, image, _)) = self.open.take() else { return };
-        let (queue, (at, _), tag) = (self.area.place.queue(), self.area.run(line), Bytes::Log.into());
+        let (queue, (at, _), tag) = (self.area.place().queue(), self.area.run(line), Bytes::Log.into());
         self.journal.state.borrow_mut().counters.bytes += image.len() as u64;
         let written = match self.forced {
             true => queue.write_fua(at, image.image(), tag),
@@ -252,10 +250,10 @@ impl<'a> Writer<'a> {
         if has(Broken::Barrier) {
             return Ok(());
         }
-        if self.area.place.queue().info().volatile_cache {
+        if self.area.place().queue().info().volatile_cache {
             self.journal.state.borrow_mut().counters.flushes += 1;
         }
-        self.area.place.queue().flush().await?;
+        self.area.place().queue().flush().await?;
         // The queue's record of durability counts, in case that flush did not cover these writes.
         for written in &self.written {
             written.durable().await?;

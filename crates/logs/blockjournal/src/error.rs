@@ -2,17 +2,7 @@
 
 use crate::Seq;
 use ordo_disk::{DiskError, DiskOff};
-
-/// Who must act on an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// The caller: a different call, or the same call later, can succeed.
-    Caller,
-    /// The disk: it could not read or write.
-    Disk,
-    /// The image: the disk does not hold a journal, or holds a damaged one.
-    Image,
-}
+use ordo_ring::ErrorKind;
 
 /// Errors of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -168,6 +158,18 @@ impl std::fmt::Display for Witness {
             Witness::Superblock => f.write_str("the superblock"),
             Witness::Block(seq) => write!(f, "a block of the transaction {seq} behind it"),
             Witness::LostSuperblock(seq) => write!(f, "a block of the transaction {seq}, whose superblock is lost,"),
+        }
+    }
+}
+
+impl From<ordo_ring::Error> for Error {
+    fn from(error: ordo_ring::Error) -> Error {
+        match error {
+            ordo_ring::Error::Extents { why } => Error::Extents { why },
+            ordo_ring::Error::Disk(error) => Error::Disk(error),
+            ordo_ring::Error::NoMagic => Error::NotAJournal,
+            ordo_ring::Error::Superblock { why } => Error::Superblock { why },
+            ordo_ring::Error::Version { version, known } => Error::Version { version, known },
         }
     }
 }

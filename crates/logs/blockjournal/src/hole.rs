@@ -1,16 +1,17 @@
-//! Distinguishing a hole from the end of the journal (K8): after a hole, some block names a later durable transaction.
+//! Distinguishing a hole from the end of the journal (ring-4): after a hole, some block names a later durable
+//! transaction.
 //!
 //! One commit is in flight at a time. Therefore no block after a torn tail calls the torn transaction durable, and the
 //! search can cover the whole rest of the circle.
 
 use crate::area::Area;
 use crate::blocks::Header;
-#[cfg(feature = "planted")]
-use crate::planted::{Broken, has};
 use crate::reader::Reader;
 use crate::recover::Walk;
 use crate::superblock::Superblock;
 use crate::{Damage, Error, Seq, Witness};
+#[cfg(feature = "planted")]
+use ordo_ring::planted::{Broken, has};
 
 /// Bytes that are searched after the tail of a journal that was closed.
 const AFTER_CLOSE: u64 = 1 << 20;
@@ -61,7 +62,7 @@ pub(crate) async fn lost_superblock(area: &Area, superblock: &Superblock) -> Res
 
 /// What a block outside the transactions that count proves.
 fn testimony(superblock: &Superblock, known: Seq, header: &Header) -> Option<Witness> {
-    // A block of a later lap is evidence too: its room was reused only after a newer superblock was durable (K6).
+    // A block of a later lap is evidence too: its room was reused only after a newer superblock was durable (ring-2).
     if header.epoch > superblock.sequence {
         return Some(Witness::LostSuperblock(header.seq));
     }

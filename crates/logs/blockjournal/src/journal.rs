@@ -2,12 +2,13 @@
 
 use crate::area::{Area, admit, geometry};
 use crate::hole::{hole, lost_superblock};
-#[cfg(feature = "planted")]
-use crate::planted::{Broken, has};
 use crate::recover::Walk;
-use crate::superblock::{SLOT, Superblock};
+use crate::superblock::Superblock;
 use crate::{Damage, Error, Place, Recovered, Seq};
 use ordo_disk::DiskError;
+#[cfg(feature = "planted")]
+use ordo_ring::planted::{Broken, has};
+use ordo_ring::{SLOT, Superblock as _};
 use ordo_rt::sync::Mutex;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -82,7 +83,7 @@ pub(crate) struct Inner {
     pub(crate) options: Options,
     id: u64,
     pub(crate) state: RefCell<State>,
-    /// The superblock on the disk; the lock serializes its writers (K7).
+    /// The superblock on the disk; the lock serializes its writers (ring-1).
     pub(crate) superblock: Mutex<Superblock>,
     /// Serializes commits.
     pub(crate) turn: Mutex<()>,
@@ -95,11 +96,11 @@ pub(crate) struct State {
     pub(crate) next: Seq,
     /// The first blocks of the transactions that are not checkpointed, oldest first.
     pub(crate) live: VecDeque<u64>,
-    /// Where reading starts according to the durable superblock: everything before may be overwritten (K6).
+    /// Where reading starts according to the durable superblock: everything before may be overwritten (ring-2).
     pub(crate) tail: u64,
     /// The sequence of that superblock (K4).
     pub(crate) epoch: u64,
-    /// A commit has begun and not ended (K11).
+    /// A commit has begun and not ended (ring-6).
     pub(crate) under_way: bool,
     pub(crate) closed: bool,
     pub(crate) failed: Option<DiskError>,
@@ -126,13 +127,11 @@ impl Journal {
     /// [`Error::BlockSize`], [`Error::TooSmall`], [`Error::Disk`].
     pub async fn make(place: &Place, block_size: u32, id: u64) -> Result<(), Error> {
         let size = geometry(place, block_size)?;
-        let before = place.superblock().await.map(|superblock| superblock.salt).unwrap_or_default();
-        let (secs, nanos) = place.rt().wall();
-        let made = (secs.max(0) as u64).saturating_mul(1_000_000_000).saturating_add(nanos.into());
+        let before = place.superblock().await.map(|superblock: Superblock| superblock.salt).unwrap_or_default();
+        let made = place.now();
         let superblock = Superblock {
             id,
-            // Blocks of an older journal in the same place must not pass as ours, even with the same random seed.
-            salt: before.rotate_left(17).wrapping_add(made) ^ place.rt().rng().next_u64(),
+            salt: place.salt(before, made),
             sequence: 0,
             size,
             block: block_size,
@@ -165,18 +164,10 @@ impl Journal {
         if let Some(damage) = damage {
             return Err(damage.into());
         }
-        // K9: the writes of a killed program may still be only in the operating system's memory.
-        #[cfg(feature = "planted")]
-        let flushed = has(Broken::Found);
-        #[cfg(not(feature = "planted"))]
-        let flushed = false;
-        if !flushed {
-            area.place.queue().flush().await?;
-        }
         let sequence = superblock.sequence + 1;
         let sure = next.before();
         let opened = Superblock { clean: false, sure, opened: sequence, opened_seq: next, ..superblock.next() };
-        area.place.write_superblock(&opened).durable().await?;
+        area.place().begin(&opened).await?;
         let state = State {
             end,
             next,
@@ -268,12 +259,12 @@ impl Journal {
 
     /// Where it lies.
     pub fn place(&self) -> &Place {
-        &self.0.area.place
+        self.0.area.place()
     }
 }
 
 impl Inner {
-    /// Refuses to continue after a failed or abandoned commit, or a close (K11).
+    /// Refuses to continue after a failed or abandoned commit, or a close (ring-6).
     pub(crate) fn usable(&self, state: &State) -> Result<(), Error> {
         #[cfg(feature = "planted")]
         if has(Broken::Failed) {

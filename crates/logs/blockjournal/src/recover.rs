@@ -1,16 +1,16 @@
 //! Recovery: finding the transactions, from the tail on.
 //!
 //! The journal ends before the first transaction that does not count. Whether that is its real end or a hole is decided
-//! by K8, in `hole`.
+//! by ring-4, in `hole`.
 
 use crate::area::Area;
 use crate::blocks::{Body, Ending, Header, Kind, Tag, carried, revoked};
-#[cfg(feature = "planted")]
-use crate::planted::{Broken, has};
 use crate::reader::Reader;
 use crate::superblock::Superblock;
 use crate::{Error, Found, Seq};
 use ordo_disk::Block;
+#[cfg(feature = "planted")]
+use ordo_ring::planted::{Broken, has};
 
 /// Iterates over the transactions of a journal.
 pub(crate) struct Walk {

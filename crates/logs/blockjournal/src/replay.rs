@@ -1,9 +1,9 @@
 //! What recovery has found, and which blocks of it are to be written in place.
 
 use crate::Seq;
-#[cfg(feature = "planted")]
-use crate::planted::{Broken, has};
 use ordo_disk::{Block, DiskOff};
+#[cfg(feature = "planted")]
+use ordo_ring::planted::{Broken, has};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A committed transaction, read back.
@@ -37,7 +37,7 @@ impl Recovered {
     }
 
     /// The blocks to be written in place, by ascending address: the newest copy of each, and none that is older than a
-    /// revoke of its place (K10). Replaying twice changes nothing.
+    /// revoke of its place (K6). Replaying twice changes nothing.
     pub fn replay(&self) -> Vec<(DiskOff, &Block)> {
         let (mut done, mut revoked, mut home) = (BTreeSet::new(), Ranges::default(), Vec::new());
         for found in self.transactions.iter().rev() {

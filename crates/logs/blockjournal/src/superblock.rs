@@ -1,25 +1,13 @@
 //! The superblock: what the journal is, and where reading starts.
 //!
-//! It is stored in two slots, written in turn (K7). The valid one with the higher sequence number is used.
+//! Its envelope and its two slots are those of `ring` (ring-1).
 
-use crate::{Error, Seq};
+use crate::Seq;
+use ordo_ring::{Envelope, SUPERBLOCK, UNIT_LEAST, UNIT_MOST, UNITS_LEAST};
 use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Bytes from one slot to the next.
-pub(crate) const SLOT: u64 = 4096;
-/// Bytes of both slots. The blocks begin after them.
-pub(crate) const FIRST: u64 = 2 * SLOT;
-/// Bytes of a superblock.
-pub(crate) const SUPERBLOCK: usize = 512;
-
-const MAGIC: [u8; 8] = *b"ORDOBJNL";
-const VERSION: u32 = 1;
-/// The smallest and the largest block in bytes.
-pub(crate) const BLOCK_LEAST: u32 = 512;
-pub(crate) const BLOCK_MOST: u32 = 65536;
-/// The fewest and the most blocks.
-pub(crate) const BLOCKS_LEAST: u64 = 8;
+/// The most blocks.
 pub(crate) const BLOCKS_MOST: u64 = 1 << 31;
 /// An upper bound for all numbers. A larger one was not written by this program.
 const NUMBER_MOST: u64 = 1 << 62;
@@ -28,9 +16,7 @@ const NUMBER_MOST: u64 = 1 << 62;
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct Raw {
-    magic: [u8; 8],
-    version: U32,
-    checksum: U32,
+    envelope: Envelope,
     id: U64,
     salt: U64,
     sequence: U64,
@@ -66,7 +52,7 @@ pub(crate) struct Superblock {
     pub(crate) tail: u64,
     /// The number of the transaction there, or of the next one.
     pub(crate) tail_seq: Seq,
-    /// The newest transaction that was durable (K8).
+    /// The newest transaction that was durable (ring-4).
     pub(crate) sure: Seq,
     /// The superblock with which the last opening for writing began (K4).
     pub(crate) opened: u64,
@@ -76,13 +62,21 @@ pub(crate) struct Superblock {
     pub(crate) made: u64,
 }
 
-impl Superblock {
-    /// The encoded bytes, with their checksum.
-    pub(crate) fn encode(&self) -> [u8; SUPERBLOCK] {
-        let mut raw = Raw {
-            magic: MAGIC,
-            version: VERSION.into(),
-            checksum: 0.into(),
+impl ordo_ring::Superblock for Superblock {
+    const MAGIC: [u8; 8] = *b"ORDOBJNL";
+    const VERSION: u32 = 1;
+
+    fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    fn next(&self) -> Superblock {
+        Superblock { sequence: self.sequence + 1, ..self.clone() }
+    }
+
+    fn to_bytes(&self) -> [u8; SUPERBLOCK] {
+        zerocopy::transmute!(Raw {
+            envelope: Envelope::default(),
             id: self.id.into(),
             salt: self.salt.into(),
             sequence: self.sequence.into(),
@@ -96,24 +90,11 @@ impl Superblock {
             opened_seq: self.opened_seq.0.into(),
             made: self.made.into(),
             zero: [0; 408],
-        };
-        raw.checksum = crc32c::crc32c(raw.as_bytes()).into();
-        zerocopy::transmute!(raw)
+        })
     }
 
-    /// Decodes and validates all fields (K12).
-    fn decode(bytes: &[u8]) -> Result<Superblock, Error> {
-        let Ok((mut raw, _)) = Raw::read_from_prefix(bytes) else { return Err(Error::NotAJournal) };
-        if raw.magic != MAGIC {
-            return Err(Error::NotAJournal);
-        }
-        let told = std::mem::take(&mut raw.checksum);
-        if crc32c::crc32c(raw.as_bytes()) != told.get() {
-            return Err(Error::Superblock { why: "the checksum is wrong" });
-        }
-        if raw.version.get() != VERSION {
-            return Err(Error::Version { version: raw.version.get(), known: VERSION });
-        }
+    fn from_bytes(bytes: &[u8; SUPERBLOCK]) -> Result<Superblock, &'static str> {
+        let raw: Raw = zerocopy::transmute!(*bytes);
         let superblock = Superblock {
             id: raw.id.get(),
             salt: raw.salt.get(),
@@ -128,19 +109,18 @@ impl Superblock {
             opened_seq: Seq(raw.opened_seq.get()),
             made: raw.made.get(),
         };
-        match superblock.nonsense() {
-            Some(why) => Err(Error::Superblock { why }),
-            None => Ok(superblock),
-        }
+        superblock.nonsense().map_or(Ok(superblock), Err)
     }
+}
 
+impl Superblock {
     /// Why the fields are inconsistent, if they are.
     fn nonsense(&self) -> Option<&'static str> {
         let last = self.tail_seq.before();
         let largest = [self.sequence, self.tail, self.tail_seq.0, self.sure.0].into_iter().max();
         let wrong = [
-            (!self.block.is_power_of_two() || !(BLOCK_LEAST..=BLOCK_MOST).contains(&self.block), "the block is none"),
-            (!(BLOCKS_LEAST..=BLOCKS_MOST).contains(&self.size), "the size cannot be"),
+            (!self.block.is_power_of_two() || !(UNIT_LEAST..=UNIT_MOST).contains(&self.block), "the block is none"),
+            (!(UNITS_LEAST..=BLOCKS_MOST).contains(&self.size), "the size cannot be"),
             (largest > Some(NUMBER_MOST), "a number cannot be"),
             (self.tail_seq == Seq::NONE || self.opened_seq == Seq::NONE, "no transaction has the number 0"),
             (self.sure < last, "it starts behind its last transaction"),
@@ -151,33 +131,12 @@ impl Superblock {
         ];
         wrong.iter().find(|(is, _)| *is).map(|(_, why)| *why)
     }
-
-    /// The superblock to use, from the bytes of both slots; or why neither slot is valid.
-    pub(crate) fn choose(slots: [&[u8]; 2]) -> Result<Superblock, Error> {
-        let [first, second] = slots.map(Superblock::decode);
-        match (first, second) {
-            (Ok(first), Ok(second)) => Ok(if first.sequence > second.sequence { first } else { second }),
-            // Even beside a valid superblock of our version: a newer program has used the journal since.
-            (Err(newer @ Error::Version { .. }), _) | (_, Err(newer @ Error::Version { .. })) => Err(newer),
-            (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
-            (Err(Error::NotAJournal), Err(error)) | (Err(error), Err(_)) => Err(error),
-        }
-    }
-
-    /// The offset of its slot in the place.
-    pub(crate) fn slot(&self) -> u64 {
-        self.sequence % 2 * SLOT
-    }
-
-    /// Its successor, in the other slot.
-    pub(crate) fn next(&self) -> Superblock {
-        Superblock { sequence: self.sequence + 1, ..self.clone() }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ordo_ring::{Error, Superblock as _};
     use std::mem::offset_of;
 
     fn one() -> Superblock {
@@ -204,16 +163,6 @@ mod tests {
     }
 
     #[test]
-    fn any_changed_byte_is_noticed() {
-        let good = one().encode();
-        for at in 0..SUPERBLOCK {
-            let mut bad = good;
-            bad[at] ^= 0x10;
-            assert!(Superblock::decode(&bad).is_err(), "byte {at}");
-        }
-    }
-
-    #[test]
     fn fields_that_cannot_be_are_refused_even_with_a_right_checksum() {
         let wrong = [
             Superblock { block: 500, ..one() },
@@ -236,25 +185,9 @@ mod tests {
     }
 
     #[test]
-    fn the_newer_one_counts_and_a_bad_one_never() {
-        let (old, new) = (one().encode(), one().next().encode());
-        assert_eq!(Superblock::choose([&old, &new]), Ok(one().next()));
-        assert_eq!(Superblock::choose([&new, &old]), Ok(one().next()));
-        assert_eq!(Superblock::choose([&old, &new[..100]]), Ok(one()));
-        assert_eq!(Superblock::choose([&[0; 512], &[0; 512]]), Err(Error::NotAJournal));
-        let mut torn = new;
-        torn[40] ^= 1;
-        assert_eq!(Superblock::choose([&old, &torn]), Ok(one()));
-        assert!(matches!(Superblock::choose([&[0; 512], &torn]), Err(Error::Superblock { .. })));
-    }
-
-    #[test]
     fn the_table_in_the_format_page_is_that_of_the_declaration() {
         let page = include_str!("../../../../docs/format/block-journal.md");
         let fields = [
-            ("magic", offset_of!(Raw, magic)),
-            ("version", offset_of!(Raw, version)),
-            ("checksum", offset_of!(Raw, checksum)),
             ("id", offset_of!(Raw, id)),
             ("salt", offset_of!(Raw, salt)),
             ("sequence", offset_of!(Raw, sequence)),

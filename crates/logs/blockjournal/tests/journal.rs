@@ -30,7 +30,7 @@ impl Bed {
     }
 
     fn place(&self) -> Place {
-        Place::whole(&self.rt, Rc::new(self.ram.clone())).unwrap()
+        Place::whole(&self.rt, Rc::new(self.ram.clone()))
     }
 
     fn open(&self) -> (Journal, Vec<Found>) {
@@ -210,7 +210,7 @@ fn it_lies_in_extents_and_nothing_else_is_touched() {
         assert!(is_ours || bytes.iter().all(|byte| *byte == 0xee), "block {i}");
     }
     assert!(matches!(rt.block_on(Journal::make(&place(), 2048, 0)), Err(Error::BlockSize { .. })));
-    let bad = |extents: &[(DiskOff, u64)]| Place::new(&queue, extents).err();
+    let bad = |extents: &[(DiskOff, u64)]| Place::new(&queue, extents).map_err(Error::from).err();
     assert!(matches!(bad(&[]), Some(Error::Extents { .. })));
     assert!(matches!(bad(&[(DiskOff(0), 1024), (DiskOff(512), 1024)]), Some(Error::Extents { .. })));
     assert!(matches!(bad(&[(DiskOff(100), 1024)]), Some(Error::Disk(_))));
@@ -303,7 +303,7 @@ fn any_byte_that_is_wrong_at_the_end_is_a_torn_tail_and_in_the_middle_damage() {
     let Err(Error::Damaged(damage)) = bed.try_open() else { panic!("opened") };
     assert_eq!((damage.seq, damage.sure, damage.witness), (Seq(4), Seq(4), Witness::Superblock));
     let _broken = plant(Broken::Witness);
-    assert_eq!(bed.open().1.len(), 3, "K8 is what convicts it");
+    assert_eq!(bed.open().1.len(), 3, "ring-4 is what convicts it");
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn an_older_journal_in_the_same_place_is_not_ours() {
         }
         // The same seed: the same clock and the same random numbers.
         let rt = Rt::virtual_time(1);
-        let place = Place::whole(&rt, Rc::new(bed.ram.clone())).unwrap();
+        let place = Place::whole(&rt, Rc::new(bed.ram.clone()));
         rt.block_on(Journal::make(&place, 512, 7)).unwrap();
     }
 }
@@ -417,12 +417,12 @@ fn a_revoke_is_kept_by_the_journal_and_by_the_replay() {
     let home = || recovered.replay().iter().map(|(at, block)| (at.0 / 512, block[0])).collect::<Vec<_>>();
     assert_eq!(home(), [(0, 20), (2, 12), (3, 13)]);
     let _broken = plant(Broken::Revoke);
-    assert_eq!(home(), [(0, 20), (1, 11), (2, 12), (3, 13)], "K10 is what keeps it away");
+    assert_eq!(home(), [(0, 20), (1, 11), (2, 12), (3, 13)], "K6 is what keeps it away");
 }
 
 #[test]
 fn after_a_failed_write_or_flush_nothing_is_committed() {
-    // The first write is the opening's superblock, the first flush that of K9.
+    // The first write is the opening's superblock, the first flush that of ring-5.
     for (commit, fault) in [
         (Commit::Together, Fault::error(DiskOp::Write, 2)),
         (Commit::Together, Fault::error(DiskOp::Flush, 2)),
@@ -433,7 +433,7 @@ fn after_a_failed_write_or_flush_nothing_is_committed() {
         // Requests of two blocks: a commit needs a flush.
         let ram = bed.ram.snapshot().with(|info| info.max_transfer = 1024);
         let faulty = Faulty::new(Rc::new(ram), FaultPlan::new(0).with(fault));
-        let place = Place::whole(&bed.rt, Rc::new(faulty)).unwrap();
+        let place = Place::whole(&bed.rt, Rc::new(faulty));
         bed.rt.block_on(async {
             let (journal, _) = Journal::open(place, Options { commit }).await.unwrap();
             let failed = journal.commit(bed.blocks(3, 1)).await.unwrap_err();
@@ -442,7 +442,7 @@ fn after_a_failed_write_or_flush_nothing_is_committed() {
             assert_eq!(journal.checkpoint(Seq::NONE).await, Err(failed.clone()));
             assert_eq!(journal.close().await, Err(failed));
             let _broken = plant(Broken::Failed);
-            assert!(journal.commit(bed.blocks(1, 1)).await.is_ok(), "K11 is what refuses it");
+            assert!(journal.commit(bed.blocks(1, 1)).await.is_ok(), "ring-6 is what refuses it");
         });
     }
 }
@@ -451,7 +451,7 @@ fn after_a_failed_write_or_flush_nothing_is_committed() {
 fn a_commit_that_is_dropped_half_way_is_the_last_one() {
     let bed = Bed::new(64);
     let slow = bed.ram.clone().with(|info| info.immediate = false);
-    let place = Place::whole(&bed.rt, Rc::new(slow)).unwrap();
+    let place = Place::whole(&bed.rt, Rc::new(slow));
     bed.rt.block_on(async {
         let (journal, _) = Journal::open(place, Options::default()).await.unwrap();
         let mut commit = Box::pin(journal.commit(bed.blocks(3, 1)));
@@ -467,7 +467,7 @@ fn a_commit_that_is_dropped_half_way_is_the_last_one() {
 fn commits_that_are_asked_for_together_go_one_after_the_other() {
     let bed = Bed::new(64);
     let slow = bed.ram.clone().with(|info| info.immediate = false);
-    let place = Place::whole(&bed.rt, Rc::new(slow)).unwrap();
+    let place = Place::whole(&bed.rt, Rc::new(slow));
     bed.rt.block_on(async {
         let (journal, _) = Journal::open(place, Options::default()).await.unwrap();
         let done = Rc::new(std::cell::RefCell::new(Vec::new()));
@@ -516,14 +516,13 @@ fn it_counts_and_a_commit_costs_one_forced_write_or_one_flush() {
 fn what_is_no_journal_is_refused_by_kind() {
     let rt = Rt::virtual_time(0);
     let open = |ram: &RamDisk| {
-        let place = Place::whole(&rt, Rc::new(ram.clone())).unwrap();
+        let place = Place::whole(&rt, Rc::new(ram.clone()));
         rt.block_on(Journal::open(place, Options::default())).map(|_| ()).unwrap_err()
     };
     assert_eq!(open(&RamDisk::new(1 << 16)), Error::NotAJournal);
     assert_eq!(open(&RamDisk::new(512)).kind(), ErrorKind::Image);
-    let make = |ram: RamDisk, block| {
-        rt.block_on(Journal::make(&Place::whole(&rt, Rc::new(ram)).unwrap(), block, 0)).unwrap_err()
-    };
+    let make =
+        |ram: RamDisk, block| rt.block_on(Journal::make(&Place::whole(&rt, Rc::new(ram)), block, 0)).unwrap_err();
     assert!(matches!(make(RamDisk::new(8192 + 7 * 512), 512), Error::TooSmall { least: 12288, .. }));
     for block in [0, 256, 1000, 1 << 17] {
         assert!(matches!(make(RamDisk::new(1 << 20), block), Error::BlockSize { .. }));
@@ -566,7 +565,7 @@ fn no_image_makes_it_panic_or_loop() {
             }
         }
         let (rt, ram) = (Rt::virtual_time(0), RamDisk::from_bytes(&bytes));
-        let place = || Place::whole(&rt, Rc::new(ram.clone())).unwrap();
+        let place = || Place::whole(&rt, Rc::new(ram.clone()));
         if let Ok(seen) = rt.block_on(Journal::inspect(place())) {
             inspected += 1;
             seen.recovered.replay();
@@ -587,7 +586,7 @@ fn a_bad_sector_is_a_block_that_is_not_there() {
         let at = DiskOff(FIRST + line * 512);
         let fault = Fault::error(DiskOp::Read, 1).within(at..at + 512).for_ever();
         let faulty = Faulty::new(Rc::new(bed.ram.clone()), FaultPlan::new(0).with(fault));
-        let seen = bed.rt.block_on(Journal::inspect(Place::whole(&bed.rt, Rc::new(faulty)).unwrap())).unwrap();
+        let seen = bed.rt.block_on(Journal::inspect(Place::whole(&bed.rt, Rc::new(faulty)))).unwrap();
         let found = seen.damage.is_none().then_some(seen.recovered.last().0);
         assert_eq!(found, expected, "block {line}");
     }
@@ -598,7 +597,7 @@ fn a_bad_sector_is_a_block_that_is_not_there() {
 fn a_large_journal_is_read_whole() {
     let rt = Rt::virtual_time(1);
     let ram = RamDisk::new(32 << 20);
-    let place = || Place::whole(&rt, Rc::new(ram.clone())).unwrap();
+    let place = || Place::whole(&rt, Rc::new(ram.clone()));
     rt.block_on(async {
         Journal::make(&place(), 4096, 0).await.unwrap();
         let (journal, _) = Journal::open(place(), Options::default()).await.unwrap();

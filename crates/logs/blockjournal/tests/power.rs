@@ -25,7 +25,7 @@ fn fresh(blocks: u64, block: u32) -> RamDisk {
 }
 
 fn place(rt: &Rt, ram: &RamDisk) -> Place {
-    Place::whole(rt, Rc::new(ram.clone())).unwrap()
+    Place::whole(rt, Rc::new(ram.clone()))
 }
 
 fn inspect(ram: &RamDisk) -> Result<Inspected, ordo_blockjournal::Error> {
@@ -53,7 +53,7 @@ fn half(ram: &RamDisk, before: &[Transaction], half: &Transaction, options: Opti
     let plan = FaultPlan::new(0).with(Fault::new(DiskOp::Flush, flushes, Effect::PowerCut));
     let faulty = Rc::new(Faulty::new(Rc::new(ram.clone()), plan));
     rt.block_on(async {
-        let (journal, _) = Journal::open(Place::whole(&rt, faulty).unwrap(), options).await.unwrap();
+        let (journal, _) = Journal::open(Place::whole(&rt, faulty), options).await.unwrap();
         for transaction in before {
             journal.commit(transaction.clone()).await.unwrap();
         }
@@ -132,7 +132,7 @@ fn what_a_crash_has_torn_does_not_come_back_to_life() {
     second.power_cut_keeping(|write, _| write == 2);
     assert_eq!(last(&second), Seq::NONE);
     let _broken = plant(Broken::Epoch);
-    assert_eq!(last(&second), Seq(1), "K4 is what keeps it away");
+    assert_eq!(last(&second), Seq(1), "ring-3 is what keeps it away");
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn live(ram: &RamDisk, known: &mut Known, rng: &mut Rng) -> Result<bool, String>
     let (checkpointed, asked) = (Rc::new(Cell::new(known.checkpointed)), Rc::new(Cell::new(known.asked)));
     let seen = inspect(ram).map_err(|error| error.to_string())?;
     let lived: Result<(), String> = rt.block_on(async {
-        let place = Place::whole(&rt, Rc::new(faulty.clone())).unwrap();
+        let place = Place::whole(&rt, Rc::new(faulty.clone()));
         let journal = match Journal::open(place, options).await {
             Ok((journal, recovered)) => {
                 known.judge(seen.tail, &recovered.transactions)?;

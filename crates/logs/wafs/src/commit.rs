@@ -5,10 +5,10 @@
 //! disk's latency.
 
 use crate::log::{Inner, Mode, State};
-#[cfg(feature = "planted")]
-use crate::planted::{Broken, has};
 use crate::{Error, Log, Lsn};
 use ordo_disk::{DiskError, Written};
+#[cfg(feature = "planted")]
+use ordo_ring::planted::{Broken, has};
 use ordo_rt::sync::Notify;
 use std::rc::{Rc, Weak};
 
@@ -188,7 +188,7 @@ impl Inner {
         if let Mode::Group { linger } = self.mode
             && !linger.is_zero()
         {
-            self.area.place.rt().sleep(linger).await;
+            self.circle.place.rt().sleep(linger).await;
         }
         let flights = self.take_off();
         match land(&flights).await {

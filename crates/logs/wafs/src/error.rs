@@ -2,22 +2,18 @@
 
 use crate::Lsn;
 use ordo_disk::DiskError;
-
-/// Who must act on an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// The caller: a different call, or the same call later, can succeed.
-    Caller,
-    /// The disk: it could not read or write.
-    Disk,
-    /// The image: the disk does not hold a log, or holds a damaged one.
-    Image,
-}
+use ordo_ring::ErrorKind;
 
 /// Errors of a log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A log cannot lie in these extents.
+    #[error("no log can lie in these extents: {why}")]
+    Extents {
+        /// What is wrong with them.
+        why: &'static str,
+    },
     /// The place is too small for a log.
     #[error("a log needs at least {least} bytes, and there are {len}; give it more room")]
     TooSmall {
@@ -97,7 +93,7 @@ pub enum Error {
     /// The log is longer than its place.
     #[error("the log has {size} bytes of records, and its place ends at {len} bytes; was it cut off?")]
     CutOff {
-        /// Bytes of the area of records.
+        /// Bytes for records.
         size: u64,
         /// Bytes of the place.
         len: u64,
@@ -146,11 +142,24 @@ impl std::fmt::Display for Witness {
     }
 }
 
+impl From<ordo_ring::Error> for Error {
+    fn from(error: ordo_ring::Error) -> Error {
+        match error {
+            ordo_ring::Error::Extents { why } => Error::Extents { why },
+            ordo_ring::Error::Disk(error) => Error::Disk(error),
+            ordo_ring::Error::NoMagic => Error::NotALog,
+            ordo_ring::Error::Superblock { why } => Error::Superblock { why },
+            ordo_ring::Error::Version { version, known } => Error::Version { version, known },
+        }
+    }
+}
+
 impl Error {
     /// Who must act on it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Error::TooSmall { .. }
+            Error::Extents { .. }
+            | Error::TooSmall { .. }
             | Error::Unit { .. }
             | Error::TooLong { .. }
             | Error::Full { .. }

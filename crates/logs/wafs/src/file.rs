@@ -1,9 +1,9 @@
 //! A log in a file or on a device, opened by path.
 
-use crate::area::geometry;
-use crate::superblock::UNIT_LEAST;
+use crate::geometry::geometry;
 use crate::{Error, Log, MakeOptions, MountOptions, Place};
 use ordo_disk::FileOptions;
+use ordo_ring::UNIT_LEAST;
 use ordo_rt::Rt;
 use std::fs::OpenOptions;
 use std::io;

@@ -3,16 +3,17 @@
 //! Records are packed into a chunk in memory. A full chunk is shipped to the disk's queue automatically. A partly
 //! filled one is *sealed*, padded to the unit and shipped, when a caller needs its records to be durable.
 
-use crate::area::{Area, Place};
 use crate::commit::Flight;
+use crate::geometry::{admit, circle, geometry, record_most, window, wipe};
 use crate::marks::Marks;
-#[cfg(feature = "planted")]
-use crate::planted::{Broken, has};
 use crate::record::{ALIGN, Header};
 use crate::recover::{Found, Recovery, recover};
 use crate::superblock::Superblock;
 use crate::{Error, Lsn};
 use ordo_disk::{Block, DiskError};
+#[cfg(feature = "planted")]
+use ordo_ring::planted::{Broken, has};
+use ordo_ring::{Circle, Place, Superblock as _};
 use ordo_rt::sync::{Mutex, Notify};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -82,7 +83,7 @@ pub struct Space {
 pub struct Log(pub(crate) Rc<Inner>);
 
 pub(crate) struct Inner {
-    pub(crate) area: Area,
+    pub(crate) circle: Circle,
     pub(crate) mode: Mode,
     pub(crate) read_only: bool,
     pub(crate) id: u64,
@@ -90,7 +91,7 @@ pub(crate) struct Inner {
     pub(crate) chunk: usize,
     pub(crate) recovery: Recovery,
     pub(crate) state: RefCell<State>,
-    /// The superblock on the disk; the lock serializes its writers (W6).
+    /// The superblock on the disk; the lock serializes its writers (ring-1).
     pub(crate) superblock: Mutex<Superblock>,
     /// Wakes the syncer when durability is requested.
     pub(crate) bell: Rc<Notify>,
@@ -128,7 +129,7 @@ pub(crate) struct State {
     pub(crate) start: u64,
     /// The earliest mount whose records may be there.
     pub(crate) start_epoch: u32,
-    /// Where reading starts according to the durable superblock: everything before may be overwritten (W5).
+    /// Where reading starts according to the durable superblock: everything before may be overwritten (ring-2).
     pub(crate) free_to: u64,
     pub(crate) failed: Option<DiskError>,
 }
@@ -151,18 +152,16 @@ impl Log {
         let superblock = Log::lay_out(&place, make, 1).await?;
         let told = Recovery { records: 0, bytes: 0, last: Lsn::NONE, damage: None };
         let found = Found { told, end: superblock.start, marks: Marks::new(superblock.size), gaps: Vec::new() };
-        Ok(Log::start(Area::new(place, &superblock), superblock, found, options.mode, false))
+        Ok(Log::start(circle(place, &superblock), superblock, found, options.mode, false))
     }
 
     /// Writes an empty log, of which `epoch` mounts are counted.
     async fn lay_out(place: &Place, options: MakeOptions, epoch: u32) -> Result<Superblock, Error> {
-        let (unit, size) = place.geometry(options.unit)?;
-        let before = place.superblock().await.map(|superblock| superblock.id).unwrap_or_default();
-        let made = now(place);
-        // Records of an older log in the same place must not pass as ours: the log's id is part of their checksums.
-        let id = before.rotate_left(17).wrapping_add(made) ^ place.rt().rng().next_u64();
+        let (unit, size) = geometry(options.unit, place.queue().info().sector, place.len())?;
+        let before = place.superblock().await.map(|superblock: Superblock| superblock.id).unwrap_or_default();
+        let made = place.now();
         let superblock = Superblock {
-            id,
+            id: place.salt(before, made),
             sequence: 0,
             size,
             unit,
@@ -176,7 +175,7 @@ impl Log {
         };
         place.wipe_superblock(superblock.next().slot()).durable().await?;
         if options.zero {
-            Area::new(place.clone(), &superblock).wipe().await?;
+            wipe(&circle(place.clone(), &superblock)).await?;
         }
         place.write_superblock(&superblock).durable().await?;
         Ok(superblock)
@@ -189,16 +188,14 @@ impl Log {
     /// [`Error::NotALog`], [`Error::Superblock`], [`Error::Version`], [`Error::CutOff`], [`Error::Unit`],
     /// [`Error::Disk`].
     pub async fn mount(place: Place, options: MountOptions) -> Result<Log, Error> {
-        let (area, superblock, found) = find(place).await?;
+        let (circle, superblock, found) = find(place).await?;
         if let Some(damage) = found.told.damage {
             return Err(damage.into());
         }
-        // W9: the writes of a killed program may still be only in the operating system's memory.
-        area.place.queue().flush().await?;
         let next =
             Superblock { epoch: superblock.epoch + 1, sure: found.told.last.max(superblock.sure), ..superblock.next() };
-        area.place.write_superblock(&next).durable().await?;
-        Ok(Log::start(area, next, found, options.mode, false))
+        circle.place.begin(&next).await?;
+        Ok(Log::start(circle, next, found, options.mode, false))
     }
 
     /// Opens a log for reading. Nothing is written; if it has a hole, it can be read up to there.
@@ -206,13 +203,13 @@ impl Log {
     /// # Errors
     /// As [`Log::mount`], except for the damage.
     pub async fn open(place: Place) -> Result<Log, Error> {
-        let (area, superblock, found) = find(place).await?;
-        Ok(Log::start(area, superblock, found, Mode::Async, true))
+        let (circle, superblock, found) = find(place).await?;
+        Ok(Log::start(circle, superblock, found, Mode::Async, true))
     }
 
-    fn start(area: Area, superblock: Superblock, found: Found, mode: Mode, read_only: bool) -> Log {
-        let end = if read_only { found.end } else { area.up(found.end) };
-        let open_at = area.up(found.end);
+    fn start(circle: Circle, superblock: Superblock, found: Found, mode: Mode, read_only: bool) -> Log {
+        let end = if read_only { found.end } else { circle.up(found.end) };
+        let open_at = circle.up(found.end);
         let Found { told: recovery, end: found_end, marks, mut gaps } = found;
         if end > found_end {
             gaps.push((found_end, end));
@@ -221,8 +218,8 @@ impl Log {
         let last = recovery.last.max(superblock.sure);
         // A chunk and the longest record together are smaller than the window, so that all else that is not durable is
         // in flight.
-        let chunk = area.down((CHUNK as u64).min(area.window() / 4)).max(area.unit) as usize;
-        let chunk = chunk.min(area.transfer_most());
+        let chunk = circle.down((CHUNK as u64).min(window(&circle) / 4)).max(circle.unit) as usize;
+        let chunk = chunk.min(circle.transfer_most() as usize);
         let state = State {
             end,
             last,
@@ -255,10 +252,10 @@ impl Log {
             progress: Notify::new(),
             turn: Mutex::new(()),
             checkpointing: Cell::new(false),
-            area,
+            circle,
         });
         if !read_only {
-            inner.area.place.rt().spawn(crate::commit::syncer(Rc::downgrade(&inner), inner.bell.clone()));
+            inner.circle.place.rt().spawn(crate::commit::syncer(Rc::downgrade(&inner), inner.bell.clone()));
         }
         Log(inner)
     }
@@ -274,21 +271,21 @@ impl Log {
         let log = &*self.0;
         let mut state = log.state.borrow_mut();
         log.writable(&state)?;
-        let most = log.area.record_most();
+        let most = record_most(&log.circle);
         if data.len() > most {
             return Err(Error::TooLong { len: data.len(), most });
         }
         let header = Header {
             lsn: Lsn(state.end),
             prev: state.last,
-            time: now(&log.area.place),
+            time: log.circle.place.now(),
             sure: state.sure,
             epoch: log.epoch,
             length: data.len() as u32,
         };
         let next = header.next();
         log.room(&state, next)?;
-        if next - state.durable > log.area.window() {
+        if next - state.durable > window(&log.circle) {
             return Err(Error::Behind { behind: state.end - state.durable });
         }
         log.put(&mut state, &header.encode(log.id, data));
@@ -317,15 +314,15 @@ impl Log {
     /// The space of the log. A caller that reclaims when half of it is used never gets [`Error::Full`].
     pub fn space(&self) -> Space {
         let state = self.0.state.borrow();
-        let (size, area) = (self.0.area.size, &self.0.area);
-        let free_from = |start: u64| (area.down(start) + size).saturating_sub(area.up(state.end));
+        let (size, circle) = (self.0.circle.size, &self.0.circle);
+        let free_from = |start: u64| (circle.down(start) + size).saturating_sub(circle.up(state.end));
         let free = free_from(state.free_to);
         Space { size, free, reclaimable: free_from(state.start) - free }
     }
 
     /// The longest record, in bytes.
     pub fn record_most(&self) -> usize {
-        self.0.area.record_most()
+        record_most(&self.0.circle)
     }
 
     /// The unique id of this log.
@@ -335,7 +332,7 @@ impl Log {
 
     /// The unit in bytes.
     pub fn unit(&self) -> u32 {
-        self.0.area.unit as u32
+        self.0.circle.unit as u32
     }
 
     /// The number of mounts for writing so far, including this one.
@@ -355,7 +352,7 @@ impl Log {
 
     /// The place, with its executor and queue.
     pub fn place(&self) -> &Place {
-        &self.0.area.place
+        &self.0.circle.place
     }
 }
 
@@ -373,8 +370,8 @@ impl Inner {
         let start = state.free_to;
         #[cfg(feature = "planted")]
         let start = if has(Broken::Reuse) { state.start } else { start };
-        let (from, to) = (self.area.up(state.end), self.area.down(start) + self.area.size);
-        match self.area.up(next) > to {
+        let (from, to) = (self.circle.up(state.end), self.circle.down(start) + self.circle.size);
+        match self.circle.up(next) > to {
             true => Err(Error::Full { wanted: next - state.end, free: to.saturating_sub(from) }),
             false => Ok(()),
         }
@@ -396,12 +393,12 @@ impl Inner {
         }
     }
 
-    /// Ships the contents of the open chunk, padded, and continues in the next unit (W7).
+    /// Ships the contents of the open chunk, padded, and continues in the next unit (W5).
     pub(crate) fn seal(&self, state: &mut State) {
         if state.used == 0 {
             return;
         }
-        let (used, unit) = (state.used, self.area.unit as usize);
+        let (used, unit) = (state.used, self.circle.unit as usize);
         let len = used.next_multiple_of(unit);
         state.open[used..len].fill(0);
         let image = Block::copy_of(&state.open[..len]);
@@ -420,12 +417,12 @@ impl Inner {
     /// Ships the contents, and continues in the same unit.
     #[cfg(feature = "planted")]
     fn seal_half(&self, state: &mut State, image: Block) {
-        let left = state.used % self.area.unit as usize;
+        let left = state.used % self.circle.unit as usize;
         let unit = state.used - left;
         let rest = image[unit..unit + left].to_vec();
         self.ship(state, image, false);
         if left > 0 {
-            state.open_at -= self.area.unit;
+            state.open_at -= self.circle.unit;
             state.open[..left].copy_from_slice(&rest);
             state.used = left;
         }
@@ -433,13 +430,13 @@ impl Inner {
 
     fn ship(&self, state: &mut State, image: Block, forced: bool) {
         let (at, len) = (state.open_at, image.len() as u64);
-        let written = self.area.write(at, image.image(), forced);
+        let written = self.circle.write(at, image.image(), forced);
         state.shipped = state.end;
         state.flights.push_back(Flight { covers: state.end, last: state.last, written });
         (state.open_at, state.used) = (at + len, 0);
         self.settle(state);
         // A caller may not request durability for a long time, but this must be durable before the window is full.
-        if state.shipped - state.durable > self.area.window() / 2 {
+        if state.shipped - state.durable > window(&self.circle) / 2 {
             self.want(state, state.shipped);
         }
     }
@@ -452,16 +449,9 @@ impl Inner {
     }
 }
 
-async fn find(place: Place) -> Result<(Area, Superblock, Found), Error> {
+async fn find(place: Place) -> Result<(Circle, Superblock, Found), Error> {
     let superblock = place.superblock().await?;
-    place.admit(&superblock)?;
-    let area = Area::new(place, &superblock);
-    let found = recover(&area, &superblock).await?;
-    Ok((area, superblock, found))
-}
-
-/// The machine's clock, in nanoseconds since 1970.
-fn now(place: &Place) -> u64 {
-    let (secs, nanos) = place.rt().wall();
-    (secs.max(0) as u64).saturating_mul(1_000_000_000).saturating_add(nanos.into())
+    let circle = admit(place, &superblock)?;
+    let found = recover(&circle, &superblock).await?;
+    Ok((circle, superblock, found))
 }

@@ -1,8 +1,8 @@
 //! Reading the log sequentially, a megabyte at a time.
 
 use crate::Error;
-use crate::area::Area;
 use crate::log::Inner;
+use ordo_ring::Circle;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ const AHEAD: u64 = 1 << 20;
 
 /// A read-ahead window on the line. On a mounted log it also includes what is still in memory.
 pub(crate) struct Reader {
-    area: Area,
+    circle: Circle,
     live: Option<Rc<Inner>>,
     /// The first byte of the window.
     at: u64,
@@ -20,13 +20,13 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Reads from the disk only.
-    pub(crate) fn new(area: Area) -> Reader {
-        Reader { area, live: None, at: 0, bytes: Vec::new() }
+    pub(crate) fn new(circle: Circle) -> Reader {
+        Reader { circle, live: None, at: 0, bytes: Vec::new() }
     }
 
     /// Reads a mounted log.
     pub(crate) fn live(log: Rc<Inner>) -> Reader {
-        Reader { area: log.area.clone(), live: Some(log), at: 0, bytes: Vec::new() }
+        Reader { circle: log.circle.clone(), live: Some(log), at: 0, bytes: Vec::new() }
     }
 
     /// Loads `range` into the window, with what follows it up to `limit`.
@@ -34,8 +34,8 @@ impl Reader {
         if self.has(&range) {
             return Ok(());
         }
-        let from = self.area.down(range.start);
-        let to = self.area.up(range.end.max(from.saturating_add(AHEAD).min(limit)));
+        let from = self.circle.down(range.start);
+        let to = self.circle.up(range.end.max(from.saturating_add(AHEAD).min(limit)));
         self.fill(from..to).await
     }
 
@@ -44,8 +44,8 @@ impl Reader {
         if self.has(&range) {
             return Ok(());
         }
-        let from = self.area.down(range.start.min(range.end.saturating_sub(AHEAD).max(floor)));
-        let to = self.area.up(range.end);
+        let from = self.circle.down(range.start.min(range.end.saturating_sub(AHEAD).max(floor)));
+        let to = self.circle.up(range.end);
         self.fill(from..to).await
     }
 
@@ -62,10 +62,10 @@ impl Reader {
     async fn fill(&mut self, range: Range<u64>) -> Result<(), Error> {
         self.at = range.start;
         self.bytes.clear();
-        let Some(log) = &self.live else { return self.area.read(range, &mut self.bytes).await };
+        let Some(log) = &self.live else { return Ok(self.circle.read(range, &mut self.bytes).await?) };
         // A chunk that is shipped during the read was in memory when the read began, so the copy is taken first.
         let (open_at, open) = log.open_bytes(range.clone());
-        self.area.read(range.start..range.end.min(open_at).max(range.start), &mut self.bytes).await?;
+        self.circle.read(range.start..range.end.min(open_at).max(range.start), &mut self.bytes).await?;
         self.bytes.extend_from_slice(&open);
         Ok(())
     }

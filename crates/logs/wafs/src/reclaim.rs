@@ -1,12 +1,11 @@
 //! Reclaiming room: the start of the log moves forward.
 //!
-//! Reclaimed room may be overwritten only when a durable superblock says that reading starts after it (W5). One
-//! superblock is in flight at a time, in the slot of the older one (W6).
+//! Reclaimed room may be overwritten only when a durable superblock says that reading starts after it (ring-2). One
+//! superblock is in flight at a time, in the slot of the older one (ring-1).
 
-#[cfg(feature = "planted")]
-use crate::planted::{Broken, has};
 use crate::superblock::Superblock;
 use crate::{Error, Log, Lsn};
+use ordo_ring::Superblock as _;
 
 /// A superblock is written automatically when it frees one part in this many of the log.
 const WORTHWHILE: u64 = 8;
@@ -36,7 +35,7 @@ impl Log {
             } else if let Some(mark) = state.marks.reach(kept) {
                 state.start = state.start.max(mark.0);
             }
-            state.start - state.free_to >= log.area.size / WORTHWHILE
+            state.start - state.free_to >= log.circle.size / WORTHWHILE
         };
         if worthwhile && !log.checkpointing.replace(true) {
             let log = self.clone();
@@ -59,22 +58,18 @@ impl Log {
         let next = {
             let state = log.state.borrow();
             log.writable(&state)?;
-            // Records that are not durable may be lost. Their numbers are then assigned again, and must not count as
-            // reclaimed.
+            // W6: records that are not durable may be lost.
             let low = state.low.min(Lsn(state.durable));
             Superblock { start: state.start, start_epoch: state.start_epoch, low, sure: state.sure, ..known.next() }
         };
         if (next.start, next.low) == (known.start, known.low) {
             return Ok(());
         }
-        #[cfg(feature = "planted")]
-        let next = if has(Broken::Superblock) { next.next() } else { next };
-        if let Err(error) = log.area.place.write_superblock(&next).durable().await {
+        if let Err(error) = log.circle.place.supersede(&mut *known, next).await {
             log.fail(error.clone());
             return Err(Error::Failed(error));
         }
-        log.state.borrow_mut().free_to = next.start;
-        *known = next;
+        log.state.borrow_mut().free_to = known.start;
         log.progress.notify_all();
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::Lsn;
 #[cfg(feature = "planted")]
-use crate::planted::{Broken, has};
+use ordo_ring::planted::{Broken, has};
 use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 

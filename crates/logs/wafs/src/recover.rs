@@ -1,16 +1,18 @@
 //! Recovery: finding the end of a log, from the last checkpoint on.
 //!
-//! The log ends with the last record that counts (`walk`). Whether that is its real end or a hole is decided by W8:
+//! The log ends with the last record that counts (`walk`). Whether that is its real end or a hole is decided by
+//! ring-4:
 //! after a hole, a record or a superblock names a durable record that was not found.
 
-use crate::area::Area;
 use crate::error::{Damage, Witness};
+use crate::geometry::window;
 use crate::marks::Marks;
 use crate::read::Reader;
 use crate::record::{ALIGN, HEADER, Header};
 use crate::superblock::Superblock;
 use crate::walk::Walk;
 use crate::{Error, Lsn};
+use ordo_ring::Circle;
 
 /// What recovery found when a log was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,11 +39,11 @@ pub(crate) struct Found {
 }
 
 /// Reads the log from its superblock's start to its end.
-pub(crate) async fn recover(area: &Area, superblock: &Superblock) -> Result<Found, Error> {
+pub(crate) async fn recover(circle: &Circle, superblock: &Superblock) -> Result<Found, Error> {
     let start = superblock.start;
     let epochs = superblock.start_epoch..=superblock.epoch;
-    let mut walk = Walk::new(Reader::new(area.clone()), area.clone(), superblock.id, epochs, start);
-    let (mut marks, mut gaps, mut records) = (Marks::new(area.size), Vec::new(), 0);
+    let mut walk = Walk::new(Reader::new(circle.clone()), circle.clone(), superblock.id, epochs, start);
+    let (mut marks, mut gaps, mut records) = (Marks::new(circle.size), Vec::new(), 0);
     loop {
         let (before, at) = (walk.last, walk.at());
         let Some(header) = walk.next().await? else { break };
@@ -52,21 +54,21 @@ pub(crate) async fn recover(area: &Area, superblock: &Superblock) -> Result<Foun
         records += 1;
     }
     let end = walk.at();
-    let damage = hole(area, superblock, &mut walk).await?;
+    let damage = hole(circle, superblock, &mut walk).await?;
     let told = Recovery { records, bytes: end - start, last: walk.last_lsn(), damage };
     Ok(Found { told, end, marks, gaps })
 }
 
 /// Searches after the end for evidence of later durable records.
-async fn hole(area: &Area, superblock: &Superblock, walk: &mut Walk) -> Result<Option<Damage>, Error> {
-    let (end, limit) = (walk.at(), superblock.start + area.size);
+async fn hole(circle: &Circle, superblock: &Superblock, walk: &mut Walk) -> Result<Option<Damage>, Error> {
+    let (end, limit) = (walk.at(), superblock.start + circle.size);
     // If there is no record, everything that was durable lies before the start.
     let known = walk.last.map_or(superblock.start.saturating_sub(1), |last| last.lsn.0);
     let damage = |sure, witness| Ok(Some(Damage { at: Lsn(end), sure, witness }));
-    if superblock.sure.0 > known || superblock.low.0 > area.up(end) {
+    if superblock.sure.0 > known || superblock.low.0 > circle.up(end) {
         return damage(superblock.sure, Witness::Superblock);
     }
-    let to = limit.min(end.saturating_add(2 * area.window()));
+    let to = limit.min(end.saturating_add(2 * window(circle)));
     let mut at = end;
     while at + HEADER as u64 <= to {
         walk.reader.load(at..at + HEADER as u64, to).await?;
@@ -80,8 +82,8 @@ async fn hole(area: &Area, superblock: &Superblock, walk: &mut Walk) -> Result<O
             continue;
         };
         at += from;
-        if lsn.0 > at && (lsn.0 - at).is_multiple_of(area.size) {
-            let mut later = Walk::new(Reader::new(area.clone()), area.clone(), superblock.id, 0..=u32::MAX, lsn.0);
+        if lsn.0 > at && (lsn.0 - at).is_multiple_of(circle.size) {
+            let mut later = Walk::new(Reader::new(circle.clone()), circle.clone(), superblock.id, 0..=u32::MAX, lsn.0);
             if later.record(lsn.0).await?.is_some() {
                 return damage(lsn, Witness::NewerMount(lsn));
             }

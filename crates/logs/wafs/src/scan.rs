@@ -1,13 +1,24 @@
 //! Reading an open log: by number, forward from a number, backward from a number.
 
-use crate::area::Record;
 use crate::error::{Damage, Witness};
+use crate::geometry::record_most;
 use crate::log::Inner;
 use crate::read::Reader;
 use crate::record::{HEADER, Header};
 use crate::walk::Walk;
 use crate::{Error, Log, Lsn};
 use std::rc::Rc;
+
+/// A record that was read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its number.
+    pub lsn: Lsn,
+    /// When it was appended, in nanoseconds since 1970, by the machine's clock.
+    pub time: u64,
+    /// The bytes that were appended.
+    pub data: Vec<u8>,
+}
 
 impl Log {
     /// Reads the record `lsn`.
@@ -58,7 +69,7 @@ impl Inner {
     }
 
     fn walk(self: &Rc<Inner>, start: u64) -> Walk {
-        let mut walk = Walk::new(Reader::live(self.clone()), self.area.clone(), self.id, 0..=self.epoch, start);
+        let mut walk = Walk::new(Reader::live(self.clone()), self.circle.clone(), self.id, 0..=self.epoch, start);
         walk.limit = self.state.borrow().end;
         walk
     }
@@ -101,7 +112,7 @@ impl Scan {
         }
         self.walk.limit = end;
         let at = Lsn(self.walk.at());
-        if at.0 < self.log.area.down(start) {
+        if at.0 < self.log.circle.down(start) {
             return Err(self.log.no_record(at));
         }
         match self.walk.next().await? {
@@ -130,10 +141,10 @@ impl ScanBack {
             return Ok(None);
         }
         self.log.holds(self.next)?;
-        let floor = self.log.area.down(low.0);
+        let floor = self.log.circle.down(low.0);
         self.reader.load_back(at..at + HEADER as u64, floor).await?;
         let header = Header::decode(self.reader.get(at..at + HEADER as u64), at);
-        let header = header.filter(|header| header.length as usize <= self.log.area.record_most());
+        let header = header.filter(|header| header.length as usize <= record_most(&self.log.circle));
         let Some(header) = header else { return Err(self.log.no_record(self.next)) };
         let range = at..at + header.size() as u64;
         self.reader.load_back(range.clone(), floor).await?;

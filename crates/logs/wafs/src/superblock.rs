@@ -1,25 +1,12 @@
 //! The superblock: what the log is, and where reading starts.
 //!
-//! It is stored in two slots, written in turn (W6). The valid one with the higher sequence number is used.
+//! Its envelope and its two slots are those of `ring` (ring-1).
 
-use crate::{Error, Lsn};
+use crate::Lsn;
+use ordo_ring::{Envelope, SUPERBLOCK, UNIT_LEAST, UNIT_MOST, UNITS_LEAST};
 use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Bytes from one slot to the next.
-pub(crate) const SLOT: u64 = 4096;
-/// The offset of the records: after both slots.
-pub(crate) const RECORDS_AT: u64 = 2 * SLOT;
-/// Bytes of a superblock.
-pub(crate) const SUPERBLOCK: usize = 512;
-
-const MAGIC: [u8; 8] = *b"ORDOWAFS";
-const VERSION: u32 = 1;
-/// The smallest and the largest unit in bytes.
-pub(crate) const UNIT_LEAST: u32 = 512;
-pub(crate) const UNIT_MOST: u32 = 65536;
-/// The fewest units of a log.
-pub(crate) const UNITS_LEAST: u64 = 8;
 /// An upper bound for sequence numbers: at 10 GB/s it takes 14 years. A larger one was not written by this program.
 const LSN_MOST: u64 = 1 << 62;
 
@@ -27,9 +14,7 @@ const LSN_MOST: u64 = 1 << 62;
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct Raw {
-    magic: [u8; 8],
-    version: U32,
-    checksum: U32,
+    envelope: Envelope,
     id: U64,
     sequence: U64,
     size: U64,
@@ -69,13 +54,21 @@ pub(crate) struct Superblock {
     pub(crate) start_epoch: u32,
 }
 
-impl Superblock {
-    /// The encoded bytes, with their checksum.
-    pub(crate) fn encode(&self) -> [u8; SUPERBLOCK] {
-        let mut raw = Raw {
-            magic: MAGIC,
-            version: VERSION.into(),
-            checksum: 0.into(),
+impl ordo_ring::Superblock for Superblock {
+    const MAGIC: [u8; 8] = *b"ORDOWAFS";
+    const VERSION: u32 = 1;
+
+    fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    fn next(&self) -> Superblock {
+        Superblock { sequence: self.sequence + 1, ..self.clone() }
+    }
+
+    fn to_bytes(&self) -> [u8; SUPERBLOCK] {
+        zerocopy::transmute!(Raw {
+            envelope: Envelope::default(),
             id: self.id.into(),
             sequence: self.sequence.into(),
             size: self.size.into(),
@@ -87,24 +80,11 @@ impl Superblock {
             made: self.made.into(),
             start_epoch: self.start_epoch.into(),
             zero: [0; 428],
-        };
-        raw.checksum = crc32c::crc32c(raw.as_bytes()).into();
-        zerocopy::transmute!(raw)
+        })
     }
 
-    /// Decodes and validates all fields.
-    fn decode(bytes: &[u8]) -> Result<Superblock, Error> {
-        let Ok((mut raw, _)) = Raw::read_from_prefix(bytes) else { return Err(Error::NotALog) };
-        if raw.magic != MAGIC {
-            return Err(Error::NotALog);
-        }
-        let told = std::mem::take(&mut raw.checksum);
-        if crc32c::crc32c(raw.as_bytes()) != told.get() {
-            return Err(Error::Superblock { why: "the checksum is wrong" });
-        }
-        if raw.version.get() != VERSION {
-            return Err(Error::Version { version: raw.version.get(), known: VERSION });
-        }
+    fn from_bytes(bytes: &[u8; SUPERBLOCK]) -> Result<Superblock, &'static str> {
+        let raw: Raw = zerocopy::transmute!(*bytes);
         let superblock = Superblock {
             id: raw.id.get(),
             sequence: raw.sequence.get(),
@@ -117,17 +97,16 @@ impl Superblock {
             made: raw.made.get(),
             start_epoch: raw.start_epoch.get(),
         };
-        match superblock.nonsense() {
-            Some(why) => Err(Error::Superblock { why }),
-            None => Ok(superblock),
-        }
+        superblock.nonsense().map_or(Ok(superblock), Err)
     }
+}
 
+impl Superblock {
     /// Why the fields are inconsistent, if they are.
     fn nonsense(&self) -> Option<&'static str> {
         let unit = u64::from(self.unit);
         let wrong = [
-            (!self.unit.is_power_of_two() || self.unit < UNIT_LEAST || self.unit > UNIT_MOST, "the unit is none"),
+            (!self.unit.is_power_of_two() || !(UNIT_LEAST..=UNIT_MOST).contains(&self.unit), "the unit is none"),
             (unit == 0 || !self.size.is_multiple_of(unit.max(1)), "the size is not a number of units"),
             (self.size < UNITS_LEAST * unit || self.size > LSN_MOST, "the size cannot be"),
             (!self.start.is_multiple_of(8) || self.start == 0, "the start is no place of a record"),
@@ -137,33 +116,12 @@ impl Superblock {
         ];
         wrong.iter().find(|(is, _)| *is).map(|(_, why)| *why)
     }
-
-    /// The superblock to use, from the bytes of both slots; or why neither slot is valid.
-    pub(crate) fn choose(slots: [&[u8]; 2]) -> Result<Superblock, Error> {
-        let [first, second] = slots.map(Superblock::decode);
-        match (first, second) {
-            (Ok(first), Ok(second)) => Ok(if first.sequence > second.sequence { first } else { second }),
-            // Even beside a valid superblock of our version: a newer program has used the log since.
-            (Err(newer @ Error::Version { .. }), _) | (_, Err(newer @ Error::Version { .. })) => Err(newer),
-            (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
-            (Err(Error::NotALog), Err(error)) | (Err(error), Err(_)) => Err(error),
-        }
-    }
-
-    /// The offset of its slot in the log's place.
-    pub(crate) fn slot(&self) -> u64 {
-        self.sequence % 2 * SLOT
-    }
-
-    /// Its successor, in the other slot.
-    pub(crate) fn next(&self) -> Superblock {
-        Superblock { sequence: self.sequence + 1, ..self.clone() }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ordo_ring::{Error, Superblock as _};
     use std::mem::offset_of;
 
     fn one() -> Superblock {
@@ -188,16 +146,6 @@ mod tests {
     }
 
     #[test]
-    fn any_changed_byte_is_noticed() {
-        let good = one().encode();
-        for at in 0..SUPERBLOCK {
-            let mut bad = good;
-            bad[at] ^= 0x10;
-            assert!(Superblock::decode(&bad).is_err(), "byte {at}");
-        }
-    }
-
-    #[test]
     fn fields_that_cannot_be_are_refused_even_with_a_right_checksum() {
         let wrong = [
             Superblock { unit: 500, ..one() },
@@ -216,25 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn the_newer_one_counts_and_a_bad_one_never() {
-        let (old, new) = (one().encode(), one().next().encode());
-        assert_eq!(Superblock::choose([&old, &new]), Ok(one().next()));
-        assert_eq!(Superblock::choose([&new, &old]), Ok(one().next()));
-        assert_eq!(Superblock::choose([&old, &new[..100]]), Ok(one()));
-        assert_eq!(Superblock::choose([&[0; 512], &[0; 512]]), Err(Error::NotALog));
-        let mut torn = new;
-        torn[40] ^= 1;
-        assert_eq!(Superblock::choose([&old, &torn]), Ok(one()));
-        assert!(matches!(Superblock::choose([&[0; 512], &torn]), Err(Error::Superblock { .. })));
-    }
-
-    #[test]
     fn the_table_in_the_format_page_is_that_of_the_declaration() {
         let page = include_str!("../../../../docs/format/wafs.md");
         let fields = [
-            ("magic", offset_of!(Raw, magic)),
-            ("version", offset_of!(Raw, version)),
-            ("checksum", offset_of!(Raw, checksum)),
             ("id", offset_of!(Raw, id)),
             ("sequence", offset_of!(Raw, sequence)),
             ("size", offset_of!(Raw, size)),

@@ -1,21 +1,22 @@
 //! Iterating forward over records: shared by recovery and scans.
 //!
 //! A record counts only at the place that follows from the one before it: directly after it, if both were written
-//! together, otherwise at the next unit (W7). It names that record as its predecessor (W3), and its mount is not older
+//! together, otherwise at the next unit (W5). It names that record as its predecessor (W3), and its mount is not older
 //! (W4).
 
-use crate::area::Area;
-#[cfg(feature = "planted")]
-use crate::planted::{Broken, has};
+use crate::geometry::record_most;
 use crate::read::Reader;
 use crate::record::{HEADER, Header};
 use crate::{Error, Lsn};
+use ordo_ring::Circle;
+#[cfg(feature = "planted")]
+use ordo_ring::planted::{Broken, has};
 use std::ops::RangeInclusive;
 
 /// Iterates over the records of a log.
 pub(crate) struct Walk {
     pub(crate) reader: Reader,
-    area: Area,
+    circle: Circle,
     id: u64,
     /// Only records of these mounts count.
     epochs: RangeInclusive<u32>,
@@ -27,9 +28,9 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    pub(crate) fn new(reader: Reader, area: Area, id: u64, epochs: RangeInclusive<u32>, start: u64) -> Walk {
-        let limit = start + area.size;
-        Walk { reader, area, id, epochs, limit, start, last: None }
+    pub(crate) fn new(reader: Reader, circle: Circle, id: u64, epochs: RangeInclusive<u32>, start: u64) -> Walk {
+        let limit = start + circle.size;
+        Walk { reader, circle, id, epochs, limit, start, last: None }
     }
 
     /// Where the next record would be, if it was written together with the last one.
@@ -43,7 +44,7 @@ impl Walk {
         if near >= self.limit {
             return Ok(None);
         }
-        let far = self.area.up(near);
+        let far = self.circle.up(near);
         let found =
             if near == far || self.last.is_none() { self.counts(near).await? } else { self.either(near, far).await? };
         self.last = found.or(self.last);
@@ -95,7 +96,7 @@ impl Walk {
         self.reader.load(at..at + HEADER as u64, self.limit).await?;
         let Some(header) = Header::decode(self.reader.get(at..at + HEADER as u64), at) else { return Ok(None) };
         let end = at.saturating_add(header.size() as u64);
-        if header.length as usize > self.area.record_most() || end > self.limit {
+        if header.length as usize > record_most(&self.circle) || end > self.limit {
             return Ok(None);
         }
         self.reader.load(at..end, self.limit).await?;

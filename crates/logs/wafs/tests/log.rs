@@ -281,7 +281,7 @@ fn a_part_of_a_disk_is_enough_and_nothing_else_is_touched() {
     let ram = RamDisk::new(1 << 20).with(|info| info.sector = 4096);
     ram.poke(0, &vec![0xee; 1 << 20]);
     let queue = Queue::new(&rt, Rc::new(ram.clone()), QueueOptions::default());
-    let place = Place::part(&queue, DiskOff(65536), 65536).unwrap();
+    let place = Place::new(&queue, &[(DiskOff(65536), 65536)]).unwrap();
     assert!(matches!(
         rt.block_on(Log::make(&place, MakeOptions { unit: Some(512), zero: false })),
         Err(Error::Unit { .. })
@@ -298,7 +298,7 @@ fn a_part_of_a_disk_is_enough_and_nothing_else_is_touched() {
     });
     let bytes = ram.to_vec();
     assert!(bytes[..65536].iter().chain(&bytes[131_072..]).all(|byte| *byte == 0xee));
-    assert!(matches!(Place::part(&queue, DiskOff(100), 65536), Err(Error::Disk(_))));
+    assert!(matches!(Place::new(&queue, &[(DiskOff(100), 65536)]).map_err(Error::from), Err(Error::Disk(_))));
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn requests(mode: Mode, clients: usize, each: usize) -> (u64, u64, Duration) {
     let slow = ordo_drive::Profile::named("nearline_sata_7200").unwrap();
     let (disk, requests) = Counted::count(Rc::new(ordo_disk::SimDisk::new(&rt, slow)));
     let queue = Queue::new(&rt, disk, QueueOptions::default());
-    let place = Place::part(&queue, DiskOff(0), 1 << 22).unwrap();
+    let place = Place::new(&queue, &[(DiskOff(0), 1 << 22)]).unwrap();
     rt.block_on(async {
         Log::make(&place, MakeOptions { unit: Some(512), zero: false }).await.unwrap();
         let log = Log::mount(place, MountOptions { mode }).await.unwrap();

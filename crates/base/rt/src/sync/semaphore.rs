@@ -67,12 +67,6 @@ impl Semaphore {
         OwnedPermit { semaphore: self, count: wants }
     }
 
-    /// As [`Semaphore::try_acquire`], but the permit owns a share of the semaphore.
-    pub fn try_acquire_owned(self: Rc<Self>, wants: u32) -> Option<OwnedPermit> {
-        let took = self.0.borrow_mut().take(wants);
-        took.then(|| OwnedPermit { semaphore: self, count: wants })
-    }
-
     /// Adds `count` new permits, or returns what [`Permit::keep`] kept.
     pub fn add(&self, count: u32) {
         self.0.borrow_mut().free += count;

@@ -26,8 +26,8 @@ pub(crate) struct Form {
     replay_writes: bool,
 }
 
-fn failed(error: ordo_blockjournal::Error) -> Error {
-    Error::io(error)
+fn failed(error: impl Into<ordo_blockjournal::Error>) -> Error {
+    Error::io(error.into())
 }
 
 impl Blocks {

@@ -38,8 +38,8 @@ impl Redo {
     }
 }
 
-fn failed(error: ordo_wafs::Error) -> Error {
-    Error::io(error)
+fn failed(error: impl Into<ordo_wafs::Error>) -> Error {
+    Error::io(error.into())
 }
 
 fn changed(captured: &Captured) -> Changed {
@@ -56,7 +56,7 @@ impl Log for Redo {
 
     fn begin(file: LogFile) -> Boxed<'static, Result<(Redo, u64)>> {
         Box::pin(async move {
-            let place = ordo_wafs::Place::parts(&file.on, &file.extents).map_err(failed)?;
+            let place = ordo_wafs::Place::new(&file.on, &file.extents).map_err(failed)?;
             let (make, mount) =
                 (ordo_wafs::MakeOptions::default(), ordo_wafs::MountOptions { mode: ordo_wafs::Mode::Async });
             let log = ordo_wafs::Log::begin(place, make, mount).await.map_err(failed)?;

@@ -103,7 +103,7 @@ impl Source {
             false => Err(NotReplayed::OtherLog { found: id, wanted: keeper.id }),
         };
         if keeper.scheme == OF_BLOCKS {
-            let place = ordo_blockjournal::Place::new(&queue, &extents)?;
+            let place = ordo_blockjournal::Place::new(&queue, &extents).map_err(ordo_blockjournal::Error::from)?;
             let found = ordo_blockjournal::Journal::inspect(place.clone()).await?;
             is_the_one(found.id)?;
             if let Some(damage) = &found.damage {
@@ -111,7 +111,7 @@ impl Source {
             }
             return Ok(Source::Blocks { place, found, last: Last { at: None, is_lists: false } });
         }
-        let place = ordo_wafs::Place::parts(&queue, &extents)?;
+        let place = ordo_wafs::Place::new(&queue, &extents).map_err(ordo_wafs::Error::from)?;
         let log = ordo_wafs::Log::open(place.clone()).await?;
         is_the_one(log.id())?;
         if let Some(damage) = &log.recovery().damage {

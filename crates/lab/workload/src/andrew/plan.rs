@@ -1,7 +1,8 @@
 //! The source that `andrew` copies and compiles: its directories, and its files with their sizes.
 
+use crate::contents;
 use crate::paths::join;
-use crate::rng::{self, Rng};
+use ordo_rt::Rng;
 
 const PARTS: usize = 5;
 
@@ -40,7 +41,7 @@ fn plan_of(
     dir: fn(usize) -> usize,
     name: fn(usize) -> String,
 ) -> Vec<Planned> {
-    let sizes = rng::sizes(rng, (PARTS * in_part) as u64, mean, mean / 2);
+    let sizes = contents::sizes(rng, (PARTS * in_part) as u64, mean, mean / 2);
     let plan = |(no, size): (usize, u64)| Planned {
         dir_no: no / in_part * DIRS.len() + dir(no % in_part),
         name: name(no % in_part),

@@ -2,7 +2,7 @@
 //! changes.
 
 use super::{Features, Op};
-use crate::rng::Rng;
+use ordo_rt::Rng;
 use ordo_vfs::{FallocMode, Kind, RenameMode, Whence, XattrMode};
 use std::collections::VecDeque;
 
@@ -150,9 +150,9 @@ impl Generator {
     /// The path of a directory, or of something else; often one that is likely to exist.
     fn path(&mut self, dir: bool) -> String {
         // Now and then the other kind, to test refusals.
-        let dir = dir != self.rng.chance(8);
+        let dir = dir != self.rng.chance(8, 100);
         let recent = if dir { &self.dirs } else { &self.files };
-        if recent.is_empty() || self.rng.chance(35) {
+        if recent.is_empty() || self.rng.chance(35, 100) {
             return self.new_path(dir);
         }
         recent[self.rng.below(recent.len() as u64) as usize].clone()
@@ -168,7 +168,7 @@ impl Generator {
             }
             _ => String::new(),
         };
-        if self.rng.chance(3) {
+        if self.rng.chance(3, 100) {
             path.push_str("../");
         }
         if path.matches('/').count() as u64 > self.shape.depth {
@@ -200,20 +200,20 @@ impl Generator {
     fn file(&mut self) -> String {
         match self.rng.below(10) {
             0 => format!("@{}", self.rng.below(OPEN_SLOTS)),
-            1 if self.features.tmpfile && self.rng.chance(50) => format!("@{TMPFILE_SLOT}"),
+            1 if self.features.tmpfile && self.rng.chance(50, 100) => format!("@{TMPFILE_SLOT}"),
             _ => self.path(false),
         }
     }
 
     /// Any path.
     fn any(&mut self) -> String {
-        if self.rng.chance(30) { self.path(true) } else { self.file() }
+        if self.rng.chance(30, 100) { self.path(true) } else { self.file() }
     }
 
     /// An offset, often at an edge: of a fragment or block, of the direct blocks, of an indirect level.
     fn offset(&mut self) -> u64 {
         let (block, frag) = (self.shape.block, self.shape.frag);
-        let pointers = block / if self.rng.chance(50) { 8 } else { 4 };
+        let pointers = block / if self.rng.chance(50, 100) { 8 } else { 4 };
         let edge = match self.rng.below(12) {
             0..3 => 0,
             3 => frag * self.rng.below(16),
@@ -229,7 +229,7 @@ impl Generator {
             1 => (block - 1).saturating_sub(self.rng.below(3)),
             _ => 0,
         };
-        let back = if self.rng.chance(20) { self.rng.below(frag + 1) } else { 0 };
+        let back = if self.rng.chance(20, 100) { self.rng.below(frag + 1) } else { 0 };
         edge.saturating_add(near).saturating_sub(back).min(self.shape.max_offset)
     }
 
@@ -249,7 +249,7 @@ impl Generator {
     }
 
     fn xattr_name(&mut self) -> String {
-        let trusted = self.features.trusted && self.rng.chance(20);
+        let trusted = self.features.trusted && self.rng.chance(20, 100);
         format!("{}.{}", if trusted { "trusted" } else { "user" }, self.rng.pick(&["x", "y", "longer-name"]))
     }
 
@@ -283,17 +283,18 @@ impl Generator {
             What::Rename => Some(self.build_rename()),
             What::Tmpfile if self.features.tmpfile => {
                 // Not in a held directory: it is unspecified whether a removed one still accepts such files.
-                let path = if self.rng.chance(50) { self.rng.pick(&self.shape.dirs).clone() } else { "/".to_owned() };
+                let path =
+                    if self.rng.chance(50, 100) { self.rng.pick(&self.shape.dirs).clone() } else { "/".to_owned() };
                 Some(Op::Tmpfile { slot: TMPFILE_SLOT, path, mode: self.mode() })
             }
             What::Tmpfile => None,
             What::Open => {
-                let mostly_dir = self.rng.chance(40);
+                let mostly_dir = self.rng.chance(40, 100);
                 Some(Op::Open { slot: self.rng.below(OPEN_SLOTS) as u8, path: self.path(mostly_dir) })
             }
             What::Close => Some(Op::Close { slot: self.rng.below(OPEN_SLOTS + 1) as u8 }),
             What::Readdir => {
-                let path = if self.rng.chance(20) { String::from("/") } else { self.path(true) };
+                let path = if self.rng.chance(20, 100) { String::from("/") } else { self.path(true) };
                 Some(Op::Readdir { path, batch: self.rng.within(1, 5) as u32 })
             }
             What::Readlink => Some(Op::Readlink { path: self.path(false) }),
@@ -321,7 +322,7 @@ impl Generator {
                 Op::Symlink { path, target: "t".repeat(len) }
             }
             What::Link => {
-                let kind = self.rng.chance(10);
+                let kind = self.rng.chance(10, 100);
                 Op::Link { path: self.path(kind), to: path }
             }
             What::LinkTmpfile if !self.features.tmpfile => return None,
@@ -331,7 +332,7 @@ impl Generator {
     }
 
     fn build_rename(&mut self) -> Op {
-        let as_dir = self.rng.chance(50);
+        let as_dir = self.rng.chance(50, 100);
         let modes: &[RenameMode] = &[
             RenameMode::Replace,
             RenameMode::Replace,
@@ -341,7 +342,7 @@ impl Generator {
         ];
         let mode = *self.rng.pick(if self.features.exchange { modes } else { &modes[..4] });
         let path = self.path(as_dir);
-        let to = if self.rng.chance(50) { self.new_path(as_dir) } else { self.path(as_dir) };
+        let to = if self.rng.chance(50, 100) { self.new_path(as_dir) } else { self.path(as_dir) };
         let path = self.gone(path);
         self.remember(&to, as_dir);
         Op::Rename { path, to, mode }
@@ -355,9 +356,9 @@ impl Generator {
             What::Read => Op::Read { path, offset, len: self.len() as u32 },
             What::Truncate => Op::Truncate { path, size: offset },
             What::Seek => Op::Seek { path, offset, whence: *self.rng.pick(&[Whence::Data, Whence::Hole]) },
-            What::Fsync => Op::Fsync { path, data_only: self.rng.chance(50) },
+            What::Fsync => Op::Fsync { path, data_only: self.rng.chance(50, 100) },
             _ => {
-                let keep_size = self.rng.chance(40);
+                let keep_size = self.rng.chance(40, 100);
                 let mode = match self.rng.below(4) {
                     0 | 1 if self.features.punch => FallocMode::PunchHole,
                     2 if self.features.zero_range => FallocMode::ZeroRange { keep_size },
@@ -373,7 +374,7 @@ impl Generator {
         let path = self.any();
         Some(match what {
             What::Chmod => {
-                let group_id = if self.rng.chance(30) { 0o2000 } else { 0 };
+                let group_id = if self.rng.chance(30, 100) { 0o2000 } else { 0 };
                 Op::Chmod { path, mode: self.mode() | 0o600 | group_id }
             }
             What::Chown if self.features.owners => {
@@ -386,7 +387,7 @@ impl Generator {
             What::SetFlags if self.features.flags != 0 => {
                 // Mostly cleared, or in the end no file could be changed any more.
                 let bits: Vec<u32> = (0..32).map(|bit| 1 << bit).filter(|bit| self.features.flags & bit != 0).collect();
-                let flags = if self.rng.chance(30) { *self.rng.pick(&bits) } else { 0 };
+                let flags = if self.rng.chance(30, 100) { *self.rng.pick(&bits) } else { 0 };
                 Op::SetFlags { path, flags }
             }
             _ => return None,
@@ -404,11 +405,11 @@ impl Generator {
             }
             What::SetAcl if acls => {
                 let user = self.rng.below(3) as u32 * 500;
-                Op::SetAcl { path, default: self.rng.chance(50), mode: self.mode(), user }
+                Op::SetAcl { path, default: self.rng.chance(50, 100), mode: self.mode(), user }
             }
             What::GetXattr if xattrs => Op::GetXattr { path, name: self.xattr_name() },
             What::ListXattr if xattrs => Op::ListXattr { path },
-            What::RemoveXattr if acls && self.rng.chance(30) => {
+            What::RemoveXattr if acls && self.rng.chance(30, 100) => {
                 let which = self.rng.pick(&["access", "default"]);
                 Op::RemoveXattr { path, name: format!("system.posix_acl_{which}") }
             }

@@ -2,8 +2,8 @@
 
 use super::Op;
 use super::compare::OWN_FILES;
+use crate::contents;
 use crate::paths::{self, Held, Session};
-use crate::rng;
 use ordo_vfs::{Attr, Caller, Error, FileSystem, Kind, Mode, Name, Refusal, SetAttr, SetTime, Stamp, Whence};
 use std::hash::Hasher;
 use std::rc::Rc;
@@ -220,7 +220,7 @@ impl<'a, F: FileSystem> Player<'a, F> {
         match op {
             Op::Write { offset, len, seed, .. } => {
                 let mut data = vec![0; *len as usize];
-                rng::fill(&mut data, *seed, *offset);
+                contents::fill(&mut data, *seed, *offset);
                 self.session.write_at(file, *offset, &data).await?;
                 Ok(Outcome::Done)
             }

@@ -40,7 +40,7 @@ pub use library::{all, bugs, find, ufs};
 pub use text::BadScript;
 
 use crate::random::Op;
-use crate::rng::Rng;
+use ordo_rt::Rng;
 use std::collections::BTreeSet;
 
 /// A named list of calls, and the set-up that they need.

@@ -37,8 +37,8 @@ use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::Session;
 use crate::program::Program;
 use crate::registry::{Parameter, Values};
-use crate::rng::Rng;
 use mix::{MIX, Subtask};
+use ordo_rt::Rng;
 use ordo_vfs::FileSystem;
 use user::User;
 
@@ -94,10 +94,7 @@ const DOCS: u64 = 6;
 /// The subtasks of a script in a new random order.
 fn script(rng: &mut Rng) -> Vec<&'static Subtask> {
     let mut subtasks: Vec<_> = MIX.iter().flat_map(|subtask| std::iter::repeat_n(subtask, subtask.times)).collect();
-    // Fisher and Yates.
-    for last in (1..subtasks.len()).rev() {
-        subtasks.swap(last, rng.within(0, last as u64) as usize);
-    }
+    rng.shuffle(&mut subtasks);
     subtasks
 }
 

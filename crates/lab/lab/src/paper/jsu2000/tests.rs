@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::claims::verdicts;
 use super::experiments::{Log, NEWS_SCALE, PhaseSample, Results, Sample, Step, Work, works_of};
 use super::systems::{NO_RULE, SYSTEMS};
-use ordo_workload::Rng;
+use ordofs::rt::Rng;
 
 /// The paper's numbers for a system: speed against FFS-async in unpack, config and build; in unbatch and expire; and
 /// made-up ones for PostMark, small and large, Sdet, and empty files.

@@ -5,8 +5,8 @@ use super::ground::Ground;
 use super::profile::{Profile, Ways, What};
 use crate::paths::{Session, join};
 use crate::random::Op;
-use crate::rng::Rng;
 use ordo_model::{MemFs, ready};
+use ordo_rt::Rng;
 use ordo_vfs::{FallocMode, Kind, Name, RenameMode, XattrMode};
 
 /// Number of short names: few, so that calls interact.
@@ -93,7 +93,7 @@ impl Author {
         let mut rng = Rng::new(seed ^ 0x6175_7468_6f72);
         let short = (0..NAMES).map(|i| char::from(b'a' + i as u8).to_string()).collect();
         let long = (0..LONG_NAMES).map(|i| long_name(i, &mut rng)).collect();
-        let small = rng.chance(60);
+        let small = rng.chance(60, 100);
         Author {
             rng,
             ground,
@@ -110,18 +110,18 @@ impl Author {
     /// How many calls in the set-up, and how many after it.
     pub(super) fn lengths(&mut self) -> (u64, u64) {
         let calls = *self.rng.pick(&self.ways.calls);
-        let setup = if self.rng.chance(25) { 0 } else { self.rng.within(self.ways.setup.0, self.ways.setup.1) };
+        let setup = if self.rng.chance(25, 100) { 0 } else { self.rng.within(self.ways.setup.0, self.ways.setup.1) };
         (setup, self.rng.within(calls.0, calls.1))
     }
 
     /// Whether to make something durable now.
     pub(super) fn is_durable_now(&mut self) -> bool {
-        self.rng.chance(self.ways.durable)
+        self.rng.chance(self.ways.durable, 100)
     }
 
     /// A pause, now and then.
     pub(super) fn pause(&mut self) -> Option<Op> {
-        self.rng.chance(self.ways.pauses).then(|| Op::Pause { millis: *self.rng.pick(&PAUSES) })
+        self.rng.chance(self.ways.pauses, 100).then(|| Op::Pause { millis: *self.rng.pick(&PAUSES) })
     }
 
     /// Reads the current tree.
@@ -134,7 +134,7 @@ impl Author {
 
     /// Calls that fill a new directory up to the edge of a fragment, of a block, or of its direct blocks; now and then.
     pub(super) fn fill(&mut self) -> Vec<Op> {
-        if self.ways.long_names == 0 || !self.rng.chance(self.ways.long_names / 6) {
+        if self.ways.long_names == 0 || !self.rng.chance(self.ways.long_names / 6, 100) {
             return Vec::new();
         }
         let edge = *self.rng.pick(&[self.ground.frag, self.ground.block, self.ground.block * DIRECT]);
@@ -170,7 +170,7 @@ impl Author {
 
     /// A call that makes the last change durable, or another one, or everything.
     pub(super) fn make_durable(&mut self, last: Option<String>) -> Op {
-        let data_only = self.rng.chance(30);
+        let data_only = self.rng.chance(30, 100);
         let path = match self.rng.below(10) {
             0..3 => last,
             3..5 => self.file().map(|(path, _)| path),
@@ -186,14 +186,14 @@ impl Author {
     }
 
     fn name(&mut self) -> String {
-        let long = self.rng.chance(self.ways.long_names);
+        let long = self.rng.chance(self.ways.long_names, 100);
         let names = if long { &self.long } else { &self.short };
         names[self.rng.below(names.len() as u64) as usize].clone()
     }
 
     /// A directory; the root is the empty path.
     fn dir(&mut self) -> String {
-        if self.rng.chance(30) {
+        if self.rng.chance(30, 100) {
             return String::new();
         }
         self.known.dirs[self.rng.below(self.known.dirs.len() as u64) as usize].clone()
@@ -244,7 +244,7 @@ impl Author {
             What::Link => Op::Link { path: self.file()?.0, to: self.place() },
             What::Unlink => {
                 let other = self.known.others.len() as u64;
-                if other > 0 && self.rng.chance(20) {
+                if other > 0 && self.rng.chance(20, 100) {
                     Op::Unlink { path: self.known.others[self.rng.below(other) as usize].clone() }
                 } else {
                     Op::Unlink { path: self.file()?.0 }
@@ -253,12 +253,12 @@ impl Author {
             What::Rmdir => Op::Rmdir { path: self.dir_path()? },
             What::Rename => {
                 let path = self.any()?;
-                let to = if self.rng.chance(60) { self.place() } else { self.any()? };
+                let to = if self.rng.chance(60, 100) { self.place() } else { self.any()? };
                 self.rename(path, to)
             }
             What::RenameDir => {
                 let path = self.dir_path()?;
-                let to = if self.rng.chance(80) { self.place() } else { self.dir_path()? };
+                let to = if self.rng.chance(80, 100) { self.place() } else { self.dir_path()? };
                 self.rename(path, to)
             }
             What::Exchange => {
@@ -267,13 +267,13 @@ impl Author {
             }
             What::OldName => {
                 let path = self.left.take()?;
-                if self.rng.chance(40) { Op::Mkdir { path, mode: 0o755 } } else { Op::Create { path, mode } }
+                if self.rng.chance(40, 100) { Op::Mkdir { path, mode: 0o755 } } else { Op::Create { path, mode } }
             }
             What::Tmpfile => Op::Tmpfile { slot: TMPFILE, path: self.dir_path().unwrap_or_else(|| "/".into()), mode },
             What::LinkTmpfile => Op::Link { path: format!("@{TMPFILE}"), to: self.place() },
             What::Open => {
                 let slot = self.rng.below(SLOTS) as u8;
-                Op::Open { slot, path: if self.rng.chance(70) { self.file()?.0 } else { self.dir_path()? } }
+                Op::Open { slot, path: if self.rng.chance(70, 100) { self.file()?.0 } else { self.dir_path()? } }
             }
             What::Close => Op::Close { slot: self.rng.below(SLOTS + 1) as u8 },
             What::Chmod => Op::Chmod { path: self.any()?, mode },
@@ -283,16 +283,16 @@ impl Author {
 
     fn rename(&mut self, path: String, to: String) -> Op {
         self.left = Some(path.clone());
-        let mode = if self.rng.chance(30) { RenameMode::NoReplace } else { RenameMode::Replace };
+        let mode = if self.rng.chance(30, 100) { RenameMode::NoReplace } else { RenameMode::Replace };
         Op::Rename { path, to, mode }
     }
 
     /// A file to change; sometimes an open one.
     fn contents_of(&mut self) -> Option<(String, u64)> {
-        if self.rng.chance(6) {
+        if self.rng.chance(6, 100) {
             return Some((format!("@{}", self.rng.below(SLOTS + 1)), 0));
         }
-        if self.rng.chance(65) {
+        if self.rng.chance(65, 100) {
             let known = self.known.files.iter().find(|(path, _)| Some(path) == self.focus.as_ref());
             if let Some(known) = known {
                 return Some(known.clone());
@@ -310,12 +310,12 @@ impl Author {
                 Op::Write { path, offset: size, len: small, seed: 0 }
             }
             What::Write => {
-                let offset = if self.rng.chance(30) { size } else { self.edge(size) };
+                let offset = if self.rng.chance(30, 100) { size } else { self.edge(size) };
                 Op::Write { path, offset, len: self.length() as u32, seed: 0 }
             }
             What::Truncate => Op::Truncate { path, size: self.edge(size) },
             _ => {
-                let keep_size = self.rng.chance(40);
+                let keep_size = self.rng.chance(40, 100);
                 let mode = match self.rng.below(4) {
                     0 | 1 => FallocMode::PunchHole,
                     2 => FallocMode::ZeroRange { keep_size },
@@ -378,7 +378,7 @@ impl Author {
         if self.ground.ufs1 {
             return None;
         }
-        let path = if self.rng.chance(20) { self.dir_path()? } else { self.file()?.0 };
+        let path = if self.rng.chance(20, 100) { self.dir_path()? } else { self.file()?.0 };
         let name = format!("user.{}", self.rng.pick(&ATTRIBUTES));
         if what == What::RemoveXattr {
             return Some(Op::RemoveXattr { path, name });

@@ -1,6 +1,6 @@
 //! The volume for which a random script is made: its geometry decides where the layout of a file changes.
 
-use crate::rng::Rng;
+use ordo_rt::Rng;
 
 /// Block sizes that the format allows.
 const BLOCKS: [u64; 5] = [4096, 8192, 16384, 32768, 65536];
@@ -35,8 +35,9 @@ impl Ground {
         let pairs: Vec<(u64, u64)> = pairs.filter(|(_, frag)| *frag >= least).collect();
         let eighths: Vec<(u64, u64)> =
             pairs.iter().copied().filter(|(block, frag)| block / frag == FRAGS_MAX).collect();
-        let (block, frag) = *if rng.chance(50) && !eighths.is_empty() { rng.pick(&eighths) } else { rng.pick(&pairs) };
-        Ground { ufs1: rng.chance(40), big_endian: rng.chance(30), size: SIZE, block, frag }
+        let (block, frag) =
+            *if rng.chance(50, 100) && !eighths.is_empty() { rng.pick(&eighths) } else { rng.pick(&pairs) };
+        Ground { ufs1: rng.chance(40, 100), big_endian: rng.chance(30, 100), size: SIZE, block, frag }
     }
 
     /// Pointers in an indirect block.

@@ -18,9 +18,9 @@ pub use vary::vary;
 
 use super::Script;
 use crate::random::{Features, Generator, Op, Outcome, Player, Shape};
-use crate::rng::Rng;
 use author::Author;
 use ordo_model::{MemFs, ready};
+use ordo_rt::Rng;
 use ordo_vfs::Caller;
 
 /// Calls of the set-up.
@@ -103,9 +103,9 @@ pub fn calls(seed: u64, count: usize, attributes: bool, written: &mut u64) -> Sc
         }
         let path = op.paths_mut().pop().cloned();
         calls.push(op);
-        if rng.chance(DURABLE) {
-            let one = path.filter(|_| rng.chance(75));
-            let data_only = rng.chance(30);
+        if rng.chance(DURABLE, 100) {
+            let one = path.filter(|_| rng.chance(75, 100));
+            let data_only = rng.chance(30, 100);
             calls.push(one.map_or(Op::Sync, |path| Op::Fsync { path, data_only }));
         }
     }
@@ -154,7 +154,7 @@ impl Writer<'_> {
             }
             if self.add(op) {
                 written += 1;
-                if self.rng.chance(durable) {
+                if self.rng.chance(durable, 100) {
                     self.make_durable();
                 }
             }
@@ -203,7 +203,7 @@ impl Writer<'_> {
     /// Makes the last change durable, or everything.
     fn make_durable(&mut self) {
         let path = self.calls.last_mut().and_then(|op| op.paths_mut().pop().cloned());
-        let (one, data_only) = (self.rng.chance(75), self.rng.chance(30));
+        let (one, data_only) = (self.rng.chance(75, 100), self.rng.chance(30, 100));
         let one = path.filter(|_| one).map(|path| Op::Fsync { path, data_only });
         if !one.is_some_and(|op| self.add(op)) {
             self.add(Op::Sync);

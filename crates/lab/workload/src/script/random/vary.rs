@@ -3,9 +3,9 @@
 use super::author::longest_attribute;
 use super::{Ground, Writer};
 use crate::random::{Op, Player};
-use crate::rng::Rng;
 use crate::script::Script;
 use ordo_model::MemFs;
+use ordo_rt::Rng;
 use ordo_vfs::Caller;
 
 /// Most changes.
@@ -82,8 +82,8 @@ fn change(calls: &mut Vec<Op>, other: &[Op], ground: Ground, rng: &mut Rng) {
         }
         6 => {
             let mut path = calls[here].clone().paths_mut().pop().cloned();
-            let path = path.take().filter(|_| rng.chance(70)).unwrap_or_else(|| "/".to_owned());
-            calls.insert(here + 1, Op::Fsync { path, data_only: rng.chance(30) });
+            let path = path.take().filter(|_| rng.chance(70, 100)).unwrap_or_else(|| "/".to_owned());
+            calls.insert(here + 1, Op::Fsync { path, data_only: rng.chance(30, 100) });
         }
         7 => {
             let mut from = calls[at(rng, calls.len())].clone();

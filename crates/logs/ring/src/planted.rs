@@ -1,39 +1,43 @@
 //! Rules that are broken on purpose, for tests only: the feature `planted`.
 //!
-//! The running journal behaves correctly with each of them. Only a power cut, or damage, shows the difference.
+//! The running log behaves correctly with each of them. Only a power cut, or damage, shows the difference.
 //!
 //! A rule is off only in the thread that has switched it off. A build of the whole workspace, in which cargo unifies
 //! features, may therefore enable the feature without effect.
 
 use std::cell::Cell;
 
-/// A rule of the crate's head that is not kept.
+/// A rule of the head of this crate, or of `wafs` (W1 to W7) or `blockjournal` (K1 to K6), that is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
-    /// K1: what the disk has completed counts as durable, without a flush.
+    /// ring-1: a superblock is written over the current one.
+    Superblock,
+    /// ring-2: room is used again before the superblock that frees it is durable.
+    Reuse,
+    /// ring-3: an entry is accepted whatever its epoch is.
+    Epoch,
+    /// ring-4: a hole is taken for the end (`blockjournal` only).
+    Witness,
+    /// ring-5: what recovery has found is not flushed.
+    Found,
+    /// ring-6: after a commit that failed, the next one proceeds (`blockjournal` only).
+    Failed,
+    /// W1, K1: what the disk has completed counts as durable, without a flush.
     Flush,
-    /// K2: a block is accepted whatever its checksum is.
+    /// W2, K2: a record or a block is accepted whatever its checksum is.
     Checksum,
+    /// W3: a record is accepted whatever record comes before it.
+    Chain,
+    /// W5: a write starts in the unit in which the one before it ended.
+    Unit,
     /// K2: the commit block does not wait for the flush that `Commit::AfterFlush` requires.
     Barrier,
     /// K3: a transaction is accepted whatever its number and place are.
     Number,
-    /// K4: a transaction is accepted whatever superblock it names.
-    Epoch,
     /// K5: a block that begins with the magic is stored as it is.
     Escape,
-    /// K6: checkpointed room is used before the superblock that frees it is durable.
-    Reuse,
-    /// K7: a superblock is written over the current one.
-    Superblock,
-    /// K8: a hole is taken for the end.
-    Witness,
-    /// K9: what recovery has found is not flushed.
-    Found,
-    /// K10: revokes are ignored.
+    /// K6: revokes are ignored.
     Revoke,
-    /// K11: after a commit that failed, the next one proceeds.
-    Failed,
 }
 
 thread_local! {
@@ -51,7 +55,8 @@ pub fn plant(rule: Broken) -> Planted {
     Planted(())
 }
 
-pub(crate) fn has(rule: Broken) -> bool {
+/// True if `rule` is broken in this thread.
+pub fn has(rule: Broken) -> bool {
     BROKEN.get() == Some(rule)
 }
 
