@@ -27,7 +27,12 @@ pub(crate) struct Form {
 }
 
 fn failed(error: ordo_blockjournal::Error) -> Error {
-    Error::io(error)
+    match &error {
+        ordo_blockjournal::Error::Disk(disk) | ordo_blockjournal::Error::Failed(disk) => {
+            Error::io(disk.clone()).told_as(error)
+        }
+        _ => Error::io(error),
+    }
 }
 
 impl Blocks {
