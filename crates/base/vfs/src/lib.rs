@@ -15,7 +15,7 @@ mod error;
 mod fs;
 
 pub use attr::{Attr, Kind, Mode, SetAttr, SetTime, Stamp, StatFs};
-pub use error::{Error, Refusal, Result};
+pub use error::{Error, Origin, Refusal, Result, Source};
 pub use fs::{
     Caller, DirEntry, Entry, FallocMode, FileSystem, MAX_NAME, Name, NodeId, RenameMode, Segments, Whence, XattrMode,
 };

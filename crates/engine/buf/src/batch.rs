@@ -58,7 +58,7 @@ impl Cache {
             self.send_batch(&batch)?;
         }
         match wanted.iter().find(|buf| self.is_unplaced(buf) && self.may_leave(buf)) {
-            Some(buf) => Err(Error::io(format_args!("a defect of OrdoFS: the layout left {buf:?} out of its batches"))),
+            Some(buf) => Err(Error::bug(format!("the layout left {buf:?} out of its batches"))),
             None => Ok(()),
         }
     }
@@ -78,12 +78,12 @@ impl Cache {
         for (buf, at) in &batch.bufs {
             if !buf.is_dirty() {
                 // Its address would hold zeroes.
-                return Err(Error::io(format_args!("a defect of OrdoFS: {buf:?} is clean or twice in a batch")));
+                return Err(Error::bug(format!("{buf:?} is clean or twice in a batch")));
             }
             let leave = match self.scheme().clone().leaving(self, buf, buf.next_image()) {
                 leave @ (Leave::AsIs | Leave::Image(_) | Leave::Older(_)) => leave,
                 // 2: it was asked a moment ago.
-                _ => return Err(Error::io(format_args!("a defect of OrdoFS: {buf:?} was ready and may not leave"))),
+                _ => return Err(Error::bug(format!("{buf:?} was ready and may not leave"))),
             };
             let bytes = self.take(buf, leave);
             image[*at..*at + bytes.len()].copy_from_slice(&bytes);

@@ -21,7 +21,8 @@ type Watch = Rc<dyn Fn(Trouble<'_>)>;
 #[derive(Default)]
 struct Inner {
     read_only: Cell<bool>,
-    reason: RefCell<Option<Arc<str>>>,
+    /// The failure that turned it read-only, and its text.
+    failure: RefCell<Option<(Error, Arc<str>)>>,
     watch: RefCell<Option<Watch>>,
 }
 
@@ -52,34 +53,34 @@ impl Health {
         }
     }
 
-    /// Latches. The first reason stays.
-    pub fn degrade(&self, reason: impl std::fmt::Display) {
-        if self.0.reason.borrow().is_none() {
-            let reason: Arc<str> = reason.to_string().into();
-            *self.0.reason.borrow_mut() = Some(reason.clone());
+    /// Latches. The first failure stays; its text is the reason.
+    pub fn degrade(&self, failure: Error) {
+        if self.0.failure.borrow().is_none() {
+            let reason: Arc<str> = failure.to_string().into();
+            *self.0.failure.borrow_mut() = Some((failure, reason.clone()));
             self.tell(Trouble::ReadOnly(&reason));
         }
     }
 
     /// The reason for which the volume turned read-only while it was mounted.
     pub fn reason(&self) -> Option<Arc<str>> {
-        self.0.reason.borrow().clone()
+        self.0.failure.borrow().as_ref().map(|(_, reason)| reason.clone())
     }
 
     /// Nothing can be changed, from the start or since a failure.
     pub fn is_read_only(&self) -> bool {
-        self.0.read_only.get() || self.0.reason.borrow().is_some()
+        self.0.read_only.get() || self.0.failure.borrow().is_some()
     }
 
     /// `Ok` when changes are allowed.
     ///
     /// # Errors
-    /// `ReadOnly` when the volume was opened so; `Io` with the reason after a failure.
+    /// `ReadOnly` when the volume was opened so, or turned so after a failure.
     pub fn writable(&self) -> Result<()> {
         if self.0.read_only.get() {
             return Err(Refusal::ReadOnly.into());
         }
-        match &*self.0.reason.borrow() {
+        match &*self.0.failure.borrow() {
             None => Ok(()),
             Some(_) => Err(Refusal::ReadOnly.into()),
         }
@@ -88,11 +89,11 @@ impl Health {
     /// `Ok` unless a failure made the volume read-only: the result of fsync and sync.
     ///
     /// # Errors
-    /// `Io` with the reason.
+    /// That failure, with its kind and its cause.
     pub fn sound(&self) -> Result<()> {
-        match &*self.0.reason.borrow() {
+        match &*self.0.failure.borrow() {
             None => Ok(()),
-            Some(reason) => Err(Error::Io(reason.clone())),
+            Some((failure, _)) => Err(failure.clone()),
         }
     }
 }

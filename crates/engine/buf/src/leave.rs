@@ -179,9 +179,9 @@ impl Cache {
     /// the next one proves nothing (B4).
     pub(crate) async fn flush(&self) -> Result<()> {
         let flushed = self.queue.flush().await;
-        flushed
-            .inspect_err(|error| self.health().degrade(format!("{error}; the volume is read-only now")))
-            .map_err(Error::io)
+        flushed.map_err(Error::io).inspect_err(|error| {
+            self.health().degrade(error.clone().told_as(format!("{error}; the volume is read-only now")))
+        })
     }
 
     /// Starts to write these bufs and waits for nothing. For clusters and for the syncer's choice. What the scheme
@@ -403,13 +403,15 @@ impl Cache {
     fn failed(self: &Rc<Self>, buf: &BufRef, error: &DiskError) {
         self.make_dirty(buf);
         self.scheme().failed(buf);
+        let failure = Error::io(error.clone());
         let metadata = !matches!((buf.key(), buf.kind()), (Key::File(..), Kind::Data));
         if metadata || error.op == ordo_disk::DiskOp::Flush {
-            self.health().degrade(format!("{error}, writing {buf:?}; the volume is read-only now"));
+            let why = format!("{error}, writing {buf:?}; the volume is read-only now");
+            self.health().degrade(failure.clone().told_as(why));
         }
-        *self.last_failure.borrow_mut() = Some(Error::io(error));
+        *self.last_failure.borrow_mut() = Some(failure.clone());
         if let Key::File(ino, _) = buf.key() {
-            let is_news = self.write_errors.borrow_mut().insert(ino, Error::io(error)).is_none();
+            let is_news = self.write_errors.borrow_mut().insert(ino, failure).is_none();
             if is_news && !metadata {
                 self.health().tell(Trouble::Write(&format!("{error}, writing {buf:?}")));
             }

@@ -631,7 +631,7 @@ pub trait Home {
     /// `NoSpace`, where no segment is free.
     fn shape(&self, wanted: &[BufRef], _may_leave: &dyn Fn(&BufRef) -> bool) -> Result<Vec<Batch>> {
         let buf = wanted.first();
-        Err(Error::io(format_args!("a defect of OrdoFS: {buf:?} is dirty, and its layout gave it no place")))
+        Err(Error::bug(format!("{buf:?} is dirty, and its layout gave it no place")))
     }
 
     /// Completes the bytes of a batch, which hold the images of its bufs: puts in the summary and the checksums.

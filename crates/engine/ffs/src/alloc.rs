@@ -303,7 +303,7 @@ impl Ffs {
 
 /// The group has room that must not be used: that is not the same as no space.
 pub(crate) fn left_alone(c: Cgx) -> Error {
-    Error::io(format_args!("cylinder group {} was damaged or could not be read, and is left alone until fsck", c.0))
+    Error::io(format!("cylinder group {} was damaged or could not be read, and is left alone until fsck", c.0))
 }
 
 struct Choice {

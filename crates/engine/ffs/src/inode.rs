@@ -10,7 +10,7 @@ use crate::cg::{damage, find_inode, mark_inode};
 use crate::group::Group;
 use crate::{Ffs, corrupt};
 use ordo_buf::{BufRef, Key, Op, Role, Step, Want};
-use ordo_ondisk::{Cgx, Dinode, Format, Ino, Lbn};
+use ordo_ondisk::{Cgx, Corrupt, Dinode, Format, Ino, Lbn, Rule, Structure};
 use ordo_ufs::{Inode, NewInode};
 use ordo_vfs::{Error, Kind, Refusal, Result};
 
@@ -50,7 +50,8 @@ impl Ffs {
     pub(crate) async fn load(&self, ino: Ino) -> Result<Inode> {
         if !self.g.is_valid_ino(ino) {
             let most = self.g.inodes() - 1;
-            return Err(Error::corrupt(format_args!("inode {} does not exist: the last one is {most}", ino.0)));
+            let damage = Corrupt::new(Structure::Inode(ino), "number", ino.0, Rule::AtMost(most.into()));
+            return Err(corrupt(damage).told_as(format!("inode {} does not exist: the last one is {most}", ino.0)));
         }
         let buf = self.inode_block(ino).await?;
         let at = self.g.inode_at(ino).1;

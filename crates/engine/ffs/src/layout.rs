@@ -4,7 +4,7 @@ use crate::Ffs;
 use ordo_buf::{BufRef, Cache, Freed, Op};
 use ordo_ondisk::{Geometry, Ino, Lbn};
 use ordo_ufs::{Fill, Inode, Layout, Mapped, NewInode, Shape};
-use ordo_vfs::{Caller, Kind, Refusal, Result, StatFs};
+use ordo_vfs::{Caller, Error, Kind, Result, StatFs};
 use std::rc::Rc;
 
 impl Ffs {
@@ -20,7 +20,7 @@ impl Ffs {
                 }
                 outcome
             }
-            Freed::DropLink { .. } => Err(Refusal::Invalid.into()),
+            Freed::DropLink { ino, .. } => Err(Error::bug(format!("a layout was to free a link of inode {}", ino.0))),
         }
     }
 }

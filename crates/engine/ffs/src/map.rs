@@ -3,11 +3,11 @@
 //! P1. A pointer is checked each time before it is used: it must lead to whole data fragments within the volume. A
 //!     damaged one would otherwise read, or overwrite, another file or the maps.
 
-use crate::Ffs;
+use crate::{Ffs, corrupt};
 use ordo_buf::{BufRef, Key, Role, Run, Want};
 use ordo_disk::DiskOff;
 use ordo_ondisk::dinode::mode;
-use ordo_ondisk::{BlockPath, FragNo, Ino, Lbn, NDADDR, Root};
+use ordo_ondisk::{BlockPath, Corrupt, FragNo, Geometry, Ino, Lbn, NDADDR, Root, Rule, Structure};
 use ordo_ufs::{Inode, Mapped};
 use ordo_vfs::{Error, Result};
 
@@ -29,8 +29,15 @@ impl Walk {
 }
 
 #[cold]
-fn wild(ino: Ino, lbn: Lbn, to: FragNo) -> Error {
-    Error::corrupt(format_args!(
+fn wild(g: &Geometry, ino: Ino, lbn: Lbn, to: FragNo) -> Error {
+    let (structure, field) = match lbn.0 {
+        0..12 => (Structure::Inode(ino), "di_db"),
+        _ if (0..2).any(|i| lbn == Geometry::extattr_lbn(i)) => (Structure::Inode(ino), "di_extb"),
+        _ if (0..3).any(|i| lbn == g.indirect_root(i)) => (Structure::Inode(ino), "di_ib"),
+        _ => (Structure::Indirect(ino), "pointer"),
+    };
+    let damage = Corrupt::new(structure, field, to.0, Rule::Words("which is no data block"));
+    corrupt(damage).told_as(format!(
         "inode {}: the pointer to block {} leads to fragment {}, which is no data block",
         ino.0, lbn.0, to.0
     ))
@@ -45,7 +52,7 @@ impl Ffs {
     /// Checks a pointer that is not a hole (P1).
     #[inline]
     pub(crate) fn sane(&self, ino: Ino, lbn: Lbn, to: FragNo, frags: u32) -> Result<FragNo> {
-        if self.g.is_data_range(to, frags) { Ok(to) } else { Err(wild(ino, lbn, to)) }
+        if self.g.is_data_range(to, frags) { Ok(to) } else { Err(wild(&self.g, ino, lbn, to)) }
     }
 
     /// The indirect block `name` of a file, which lies at `at`.

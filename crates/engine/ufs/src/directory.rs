@@ -8,7 +8,7 @@ use crate::leaks::Entry;
 use crate::{Inode, Layout, Ufs};
 use ordo_buf::{BufRef, Fields, Freed, Key, Op, Step, Ticket};
 use ordo_ondisk::dirent::{self, DirFormat};
-use ordo_ondisk::{Ino, Lbn};
+use ordo_ondisk::{ByteOff, Corrupt, Ino, Lbn, Rule, Structure};
 use ordo_vfs::{Caller, DirEntry, Error, Kind, Refusal, Result, Stamp};
 use std::rc::Rc;
 
@@ -48,13 +48,20 @@ impl<L: Layout> Ufs<L> {
         let within = shape.blkoff(offset) as usize;
         let block = match self.cache().find(Key::File(dir.ino(), lbn)) {
             Some(block) => block,
-            None => {
-                self.layout.block(dir, lbn).await?.ok_or_else(|| damaged(dir, offset, "the directory has a hole"))?
-            }
+            None => self
+                .layout
+                .block(dir, lbn)
+                .await?
+                .ok_or_else(|| damaged(dir, offset, ("pointer", 0), "the directory has a hole"))?,
         };
         let chunk = self.chunk_size();
         if block.len() < within - within % chunk + chunk {
-            return Err(damaged(dir, offset, "the directory's last fragment is shorter than its size"));
+            return Err(damaged(
+                dir,
+                offset,
+                ("di_size", dir.size()),
+                "the directory's last fragment is shorter than its size",
+            ));
         }
         Ok((block, within))
     }
@@ -200,7 +207,7 @@ impl<L: Layout> Ufs<L> {
                 .map(|entry| (entry.offset, usize::from(entry.reclen) - entry.free(), entry.reclen))
         };
         let Some((offset, keep, reclen)) = gap else {
-            return Err(damaged(dir, start, "the index promises room that is not there"));
+            return Err(damaged(dir, start, ("room", 0), "the index promises room that is not there"));
         };
         self.cache().modify(&block, |bytes| {
             let chunk = &mut bytes[within..within + size];
@@ -361,7 +368,7 @@ impl<L: Layout> Ufs<L> {
             dirent::entries(&bytes[..self.chunk_size()], self.format(), dir.ino(), 0).map_while(|e| e.ok());
         match entries.find(|entry| entry.is_name() && entry.name == b"..") {
             Some(entry) => Ok(entry.ino),
-            None => Err(damaged(dir, 0, "the directory has no `..`")),
+            None => Err(damaged(dir, 0, ("..", 0), "the directory has no `..`")),
         }
     }
 
@@ -429,6 +436,9 @@ fn put(chunk: &mut [u8], offset: usize, keep: usize, reclen: u16, format: DirFor
     }
 }
 
-fn damaged(dir: &Inode, offset: u64, what: impl std::fmt::Display) -> Error {
-    Error::corrupt(format!("directory inode {} at offset {offset}: {what}; `ordo fsck` repairs it", dir.ino().0))
+/// Damage at `offset` of a directory: a field, or what is counted there, with its value.
+fn damaged(dir: &Inode, offset: u64, (field, found): (&'static str, u64), what: &'static str) -> Error {
+    let damage = Corrupt::new(Structure::Directory(dir.ino()), field, found, Rule::Words(what)).at(ByteOff(offset));
+    let text = format!("directory inode {} at offset {offset}: {what}; `ordo fsck` repairs it", dir.ino().0);
+    Error::corrupt(damage).told_as(text)
 }

@@ -67,8 +67,8 @@ impl<L: Layout> Ufs<L> {
                 Until::RoundsAreOver => cache.has_ripe() && round < ROUNDS,
                 Until::NothingWaits if in_vain > FRUITLESS => {
                     let scheme = cache.scheme().name();
-                    return Err(ordo_vfs::Error::io(format!(
-                        "all is written, and {scheme} waits for something that never comes: a defect; check the volume"
+                    return Err(ordo_vfs::Error::bug(format!(
+                        "all is written, and {scheme} waits for something that never comes"
                     )));
                 }
                 Until::NothingWaits => cache.has_ripe() || cache.scheme().wants_flush(),

@@ -232,6 +232,7 @@ impl<L: Layout> Ufs<L> {
     }
 }
 
-fn damaged(inode: &Inode, what: impl std::fmt::Display) -> Error {
-    Error::corrupt(format!("extended attributes of inode {}: {what}", inode.ino().0))
+fn damaged(inode: &Inode, what: ordo_ondisk::Corrupt) -> Error {
+    let text = format!("extended attributes of inode {}: {what}", inode.ino().0);
+    Error::corrupt(what).told_as(text)
 }

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 pub(crate) fn errno(error: &Error) -> Errno {
     match error {
         Error::Refused(refusal) => refused(*refusal),
-        Error::Io(_) => Errno::IO,
+        Error::Io(_) | Error::Bug(_) => Errno::IO,
         // EUCLEAN, as Linux's own file systems return for corrupted metadata.
         Error::Corrupt(_) => Errno::UCLEAN,
         // A kind that was added after this was written: the call failed, nothing more is known.
@@ -83,5 +83,6 @@ mod tests {
         assert_eq!(errno(&NoInodes.into()), Errno::NOSPC);
         assert_eq!(errno(&Error::io("disk")), Errno::IO);
         assert_eq!(errno(&Error::corrupt("image")), Errno::UCLEAN);
+        assert_eq!(errno(&Error::bug("invariant")), Errno::IO);
     }
 }

@@ -1,5 +1,7 @@
 //! Why a volume could not be opened.
 
+use ordo_vfs::Origin;
+use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
 
 /// Why a volume could not be opened. Each text says what to do.
@@ -69,6 +71,48 @@ impl From<OpenError> for io::Error {
 }
 
 impl OpenError {
+    /// The error of type `T` that this one is or began as: [`DiskError`](ordo_disk::DiskError) has the failed request,
+    /// [`Corrupt`](ordo_ondisk::Corrupt) the damaged field. See [`ordo_vfs::Error::cause`].
+    pub fn cause<T: StdError + 'static>(&self) -> Option<&T> {
+        let mut error: &(dyn StdError + 'static) = match self {
+            OpenError::Mount(ordo_ffs::MountError::Volume(error)) | OpenError::Volume(error) => return error.cause(),
+            OpenError::Disk(error) => error,
+            OpenError::Request(error) => error,
+            OpenError::NotFound(error) => error,
+            OpenError::NoVolume(error) => error,
+            OpenError::Mount(error) => error,
+            OpenError::Shape(error) => error,
+            OpenError::NoRule(error) => error,
+            OpenError::Journal(error) => error,
+            OpenError::Contents(error) | OpenError::Create(_, error) => error,
+            _ => return None,
+        };
+        loop {
+            match error.downcast_ref() {
+                Some(found) => return Some(found),
+                None => error = error.source()?,
+            }
+        }
+    }
+
+    /// Who has to act.
+    pub fn origin(&self) -> Origin {
+        match self {
+            OpenError::Mount(ordo_ffs::MountError::Volume(error)) | OpenError::Volume(error) => error.origin(),
+            OpenError::Disk(ordo_disk::OpenError::Io { .. } | ordo_disk::OpenError::Nbd { .. })
+            | OpenError::Request(_)
+            | OpenError::Contents(_)
+            | OpenError::Create(..) => Origin::Disk,
+            OpenError::NotFound(_)
+            | OpenError::NoVolume(_)
+            | OpenError::Journal(_)
+            | OpenError::Mount(
+                ordo_ffs::MountError::Dirty | ordo_ffs::MountError::Backup | ordo_ffs::MountError::CutShort { .. },
+            ) => Origin::Image,
+            _ => Origin::Caller,
+        }
+    }
+
     /// The nearest kind of `std::io`.
     pub fn kind(&self) -> ErrorKind {
         match self {

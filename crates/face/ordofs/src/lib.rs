@@ -28,6 +28,56 @@
 //! | `hard_link`, `read_link`, `os::unix::fs::symlink`, `chown` | the same |
 //! | none | [`Volume::xattr`] and its kin, [`Volume::space`], [`Volume::sync`] |
 //!
+//! # Errors
+//!
+//! Calls return [`Error`], mounting returns [`OpenError`]. The text says what happened and where; a program asks:
+//!
+//! | who has to act: `origin()` | variant of [`Error`] | `cause` |
+//! | --- | --- | --- |
+//! | [`Origin::Caller`] | `Refused` | the [`Refusal`](vfs::Refusal), one for each error number of POSIX |
+//! | [`Origin::Disk`] | `Io` | [`DiskError`](disk::DiskError): which request, at which byte of the disk, why |
+//! | [`Origin::Image`] | `Corrupt` | [`Corrupt`](ondisk::Corrupt): structure, byte, field, value and the broken rule |
+//! | [`Origin::Defect`] | `Bug` | none: an invariant of OrdoFS is broken. Please report it |
+//!
+//! Some failures have only a text, and no cause: a group of cylinders that was damaged before and is left alone, for
+//! one. An [`std::io::Error`] that was converted from one of these keeps it behind `get_ref`.
+//!
+//! ```
+//! use ordofs::disk::DiskError;
+//! use ordofs::ondisk::{Corrupt, Structure};
+//! use ordofs::{Error, NewVolume, Volume};
+//!
+//! fn explain(error: &Error) -> String {
+//!     if let Some(Corrupt { structure: Structure::Directory(ino), at, field, found, .. }) = error.cause() {
+//!         return format!("directory {}, {at:?}: {field} is {found}", ino.0);
+//!     }
+//!     if let Some(DiskError { op, at, len, cause, .. }) = error.cause() {
+//!         return format!("the disk: {op} of {len} bytes at {at}: {cause}");
+//!     }
+//!     format!("{:?}: {error}", error.origin())
+//! }
+//! # let dir = tempfile::tempdir()?;
+//! # let image = dir.path().join("disk.img");
+//! # NewVolume::new(16 << 20).create(&image)?;
+//! # let volume = Volume::open(&image)?.mount()?;
+//! # volume.write("/motd", b"hello")?;
+//! # volume.unmount()?;
+//!
+//! // The name's entry is one byte too long.
+//! let mut bytes = std::fs::read(&image)?;
+//! let name = bytes.windows(5).position(|five| five == b"motd\0").ok_or("no name")?;
+//! bytes[name - 4] += 1;
+//! std::fs::write(&image, bytes)?;
+//!
+//! let volume = Volume::open(&image)?.read_only().mount()?;
+//! let error = volume.read("/motd").unwrap_err();
+//! assert!(explain(&error).starts_with("directory 2, Some(ByteOff("), "{error}");
+//! assert!(explain(&error).contains("d_reclen is "), "{error}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The async interface
+//!
 //! [`Mounted`] is the async interface: the file system behind [`ordo_vfs::FileSystem`], on the caller's executor. This
 //! is the only crate that knows both layouts and schemes. Nothing here is `Send`: a volume and its files stay on the
 //! thread that mounted it. Poll a call that changes the volume until it completes: a call that is cancelled (its future
@@ -68,3 +118,4 @@ pub use ordo_rt as rt;
 pub use ordo_schemes as schemes;
 pub use ordo_schemes::AllocInit;
 pub use ordo_vfs as vfs;
+pub use ordo_vfs::{Error, Origin};

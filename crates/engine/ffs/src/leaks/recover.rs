@@ -5,7 +5,7 @@ use crate::{Ffs, corrupt};
 use ordo_buf::{Key, Op, Role};
 use ordo_disk::{DiskOff, Tag};
 use ordo_ondisk::cg::map;
-use ordo_ondisk::{CgFrag, Cgx, Csum, Dinode, FragNo, Ino, Lbn};
+use ordo_ondisk::{CgFrag, Cgx, Corrupt, Csum, Dinode, FragNo, Ino, Lbn, Rule, Structure};
 use ordo_ufs::{Extent, Inode, Piece, Recover, UsedInodes};
 use ordo_vfs::{Error, Result};
 use std::ops::Range;
@@ -173,7 +173,10 @@ impl Ffs {
         let all = self.g.size.saturating_mul(u64::from(self.g.fsize / 512));
         match extent.sectors <= all {
             true => Ok(()),
-            false => Err(Error::corrupt(format_args!("inode {} has more blocks than the volume", ino.0))),
+            false => {
+                let damage = Corrupt::new(Structure::Inode(ino), "di_blocks", extent.sectors, Rule::AtMost(all.into()));
+                Err(corrupt(damage).told_as(format!("inode {} has more blocks than the volume", ino.0)))
+            }
         }
     }
 }

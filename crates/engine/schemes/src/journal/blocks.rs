@@ -27,7 +27,13 @@ pub(crate) struct Form {
 }
 
 fn failed(error: impl Into<ordo_blockjournal::Error>) -> Error {
-    Error::io(error.into())
+    let error = error.into();
+    match &error {
+        ordo_blockjournal::Error::Disk(disk) | ordo_blockjournal::Error::Failed(disk) => {
+            Error::io(disk.clone()).told_as(error)
+        }
+        _ => Error::io(error),
+    }
 }
 
 impl Blocks {

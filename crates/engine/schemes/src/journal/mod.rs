@@ -54,7 +54,7 @@ use ordo_buf::{
 use ordo_disk::Block;
 use ordo_rt::Time;
 use ordo_rt::sync::Notify;
-use ordo_vfs::Result;
+use ordo_vfs::{Error, Result};
 use outstanding::Outstanding;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -189,7 +189,7 @@ struct State {
     /// A task is capturing and writing.
     at_work: bool,
     checkpointing: bool,
-    failed: Option<String>,
+    failed: Option<Error>,
     counts: Counts,
 }
 
@@ -426,7 +426,7 @@ impl<L: Log> Scheme for Journal<L> {
         {
             let mut state = self.shared.state.borrow_mut();
             if state.gate.leave(op).is_some() {
-                state.failed.get_or_insert_with(|| "a call was given up before its end".to_owned());
+                state.failed.get_or_insert_with(|| Error::io("a call was given up before its end"));
             }
         }
         self.shared.changed.notify_all();

@@ -39,7 +39,11 @@ impl Redo {
 }
 
 fn failed(error: impl Into<ordo_wafs::Error>) -> Error {
-    Error::io(error.into())
+    let error = error.into();
+    match &error {
+        ordo_wafs::Error::Disk(disk) | ordo_wafs::Error::Failed(disk) => Error::io(disk.clone()).told_as(error),
+        _ => Error::io(error),
+    }
 }
 
 fn changed(captured: &Captured) -> Changed {

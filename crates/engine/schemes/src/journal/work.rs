@@ -43,7 +43,7 @@ impl<L: Log> Shared<L> {
 
     fn sound(&self) -> Result<()> {
         match &self.state.borrow().failed {
-            Some(why) => Err(Error::io(why)),
+            Some(failure) => Err(failure.clone()),
             None => Ok(()),
         }
     }
@@ -107,9 +107,12 @@ impl<L: Log> Shared<L> {
                 let why = format!(
                     "{error}, writing the log or what must be on the disk before it; the volume is read-only now"
                 );
-                cache.health().degrade(why);
+                let text = error.to_string();
+                // The calls that wait were not refused: to them, this is a failure of the volume.
+                let failure = error.told_as(text);
+                cache.health().degrade(failure.clone().told_as(why));
                 let mut state = shared.state.borrow_mut();
-                state.failed = Some(error.to_string());
+                state.failed = Some(failure);
                 state.gate.open();
             }
             shared.changed.notify_all();

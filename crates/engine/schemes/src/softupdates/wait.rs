@@ -2,7 +2,7 @@
 //!
 //! A1. A sync ends although other calls change the volume as fast as the disk takes it: it waits for what was held,
 //!     carried, or dirty at its beginning.
-//! A2. A wait without progress is a defect of this scheme. It is reported as an error, and does not hang.
+//! A2. A wait without progress is a defect of this scheme. It is reported as one (`Error::Bug`), and does not hang.
 
 use super::arena::Id;
 use super::deps::{AllocDep, Deps, DirAdd, InodeDep};
@@ -24,16 +24,15 @@ impl Patience {
     /// Called after a round of writing. `seen` differs from its last value if the round made progress.
     ///
     /// # Errors
-    /// `Io`: too many rounds without progress (A2).
+    /// `Bug`: too many rounds without progress (A2).
     pub(super) fn after_a_round(&mut self, seen: u64) -> Result<()> {
         self.rounds = if self.seen == seen { self.rounds + 1 } else { 0 };
         self.seen = seen;
         if self.rounds < FRUITLESS {
             return Ok(());
         }
-        Err(ordo_vfs::Error::io(format!(
-            "soft updates wrote {FRUITLESS} times, and what was waited for came no nearer: a defect of the scheme; unmount \
-             the volume, and check it"
+        Err(ordo_vfs::Error::bug(format!(
+            "soft updates wrote {FRUITLESS} times, and what was waited for came no nearer"
         )))
     }
 
@@ -72,5 +71,23 @@ impl Standing {
         self.names.retain(|id| !deps.is_settled(*id));
         let removals = deps.removals_until(self.removals);
         (self.bufs.len() + self.inodes.len() + self.pointers.len() + self.names.len() + removals) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ordo_vfs::Error;
+
+    #[test]
+    fn a_wait_without_progress_ends_as_a_defect_and_progress_begins_it_anew() {
+        let mut patience = Patience::default();
+        for seen in [7, 8] {
+            for _ in 0..FRUITLESS {
+                patience.after_a_round(seen).expect("the first round was progress");
+            }
+        }
+        let ended = patience.after_a_round(8);
+        assert!(matches!(ended, Err(Error::Bug(_))), "{ended:?}");
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Log {
     committing: bool,
     /// J4: no records are kept until the log begins anew.
     void: Void,
-    failed: Option<String>,
+    failed: Option<Error>,
     changed: Rc<Notify>,
     counts: Counts,
 }
@@ -120,8 +120,8 @@ impl Log {
         let (log, upto, changed) = (log.clone(), log.borrow().told, log.borrow().changed.clone());
         Box::pin(async move {
             loop {
-                if let Some(why) = &log.borrow().failed {
-                    return Err(Error::io(why));
+                if let Some(failure) = &log.borrow().failed {
+                    return Err(failure.clone());
                 }
                 if log.borrow().durable >= upto {
                     return Ok(());
@@ -167,8 +167,10 @@ impl Log {
                 }
             }
             Err(error) => {
-                cache.health().degrade(format!("{error}, writing the journal; the volume is read-only now"));
-                self.failed = Some(error.to_string());
+                let why = format!("{error}, writing the journal; the volume is read-only now");
+                let failure = Error::io(error);
+                cache.health().degrade(failure.clone().told_as(why));
+                self.failed = Some(failure);
             }
         }
         self.changed.notify_all();
@@ -194,7 +196,7 @@ impl Log {
         if self.void == Void::Soon {
             match self.voiding(sector) {
                 Some(segment) => segments.push(segment),
-                None => self.failed = Some("the journal has no place for a segment".into()),
+                None => self.failed = Some(Error::bug("the journal has no place for the segment that voids it")),
             }
         }
         segments

@@ -195,7 +195,7 @@ impl Leaks {
 /// Damage that stops the scan (R4).
 #[cold]
 fn damage(what: impl std::fmt::Display) -> Error {
-    Error::corrupt(format_args!("{what}, which no crash of soft updates leaves; `ordo fsck` repairs it"))
+    Error::corrupt(format!("{what}, which no crash of soft updates leaves; `ordo fsck` repairs it"))
 }
 
 impl<L: Recover> Ufs<L> {

@@ -1,6 +1,7 @@
 //! The blocking interface: a volume with the calls of `std::fs`.
 //!
-//! Calls return [`ordo_vfs::Result`], whose error gives the exact reason. In a function that returns
+//! Calls return [`ordo_vfs::Result`], whose error gives the exact reason: its variant says who has to act, its `cause`
+//! which request of the disk failed or which field is damaged. In a function that returns
 //! [`std::io::Error`], `?` converts it to one with the kind that `std::fs` would use.
 
 mod attributes;

@@ -32,7 +32,7 @@ pub(super) fn refusal(errno: Errno) -> Error {
         Errno::BUSY | Errno::TXTBSY => Refusal::Busy,
         Errno::XDEV => Refusal::CrossDevice,
         Errno::NOMEM => Refusal::NoMemory,
-        other => return Error::io(format_args!("the host says: {other}")),
+        other => return Error::io(format!("the host says: {other}")),
     };
     refusal.into()
 }
@@ -51,7 +51,7 @@ pub(super) fn stat(dir: &OwnedFd, path: &[u8], flags: AtFlags) -> Result<(FileKe
 
 fn attr(stat: &Statx) -> Result<Attr> {
     let kind = kind(FileType::from_raw_mode(stat.stx_mode.into()));
-    let kind = kind.ok_or_else(|| Error::io(format_args!("the host knows a mode {:o}", stat.stx_mode)))?;
+    let kind = kind.ok_or_else(|| Error::io(format!("the host knows a mode {:o}", stat.stx_mode)))?;
     let flag = |host, ours| if stat.stx_attributes.contains(host) { ours } else { 0 };
     Ok(Attr {
         ino: stat.stx_ino,
