@@ -16,33 +16,27 @@ mod chains;
 mod conventional;
 mod flags;
 mod journal;
-mod mutant;
 mod new_names;
 mod ordered;
 mod rules;
-mod scout;
 mod settings;
 mod softupdates;
 mod suj;
 mod sync;
-#[cfg(test)]
-mod testing;
-mod told;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod words;
 
 pub use async_::NoOrder;
 pub use chains::{Chains, Freeing};
 pub use conventional::Conventional;
 pub use flags::Flagged;
-pub use mutant::{Mutant, MutantSpec, mutants};
 pub use rules::{RuleNames, Rules};
-pub use scout::{Feature, Reached, Scout};
 pub use settings::{Checkpoint, DataMode, LogMode, Settings};
 pub use softupdates::SoftUpdates;
 pub use suj::Suj;
 pub use sync::Synchronous;
-pub use told::{Dependency, Heard, Piece, Teller, Told};
-pub use words::InWords;
+pub use words::{Fragments, Frees, InWords};
 
 use ordo_buf::Scheme;
 use std::rc::Rc;

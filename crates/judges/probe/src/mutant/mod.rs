@@ -1,10 +1,10 @@
 //! Seeded bugs: a wrapper that makes a scheme break a promise at one kind of step, or at fsync or sync. A crash
 //! explorer that does not detect them would detect nothing.
 //!
-//! X1. A mutant declares what it does not keep: name, promises and rules are those of the scheme behind it.
-//! X2. Only what would be waited for counts as an occurrence. A demand for a buf that is already durable is passed on:
-//!     omitting it changes nothing.
-//! X3. Every ticket is returned with the answer to its own step, so that a mutant frees too early and never twice.
+//! mutant-1. A mutant declares what it does not keep: name, promises and rules are those of the scheme behind it.
+//! mutant-2. Only what would be waited for counts as an occurrence. A demand for a buf that is already durable is passed
+//!     on: omitting it changes nothing.
+//! mutant-3. Every ticket is returned with the answer to its own step, so that a mutant frees too early and never twice.
 
 mod list;
 #[cfg(test)]
@@ -186,7 +186,7 @@ impl Mutant {
     }
 }
 
-/// Something is not durable yet (X2).
+/// Something is not durable yet (mutant-2).
 fn waits(must: &Must) -> bool {
     match must {
         Must::Nothing => false,
