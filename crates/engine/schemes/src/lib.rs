@@ -8,6 +8,19 @@
 //!
 //! The engine performs every call in an order that keeps them if each step is durable before the next (rule S0 of
 //! [`ordo_buf::Scheme`]). A scheme decides what to wait for, and what else keeps the order instead.
+//!
+//! Beside the core of that trait a scheme may have capabilities ([`ordo_buf::Capabilities`]). `Lock` is no trait but the
+//! setting `while_leaving`: a buf is locked while its image is in flight.
+//!
+//! | scheme | capabilities |
+//! | --- | --- |
+//! | `async` | |
+//! | `sync`, `conventional` | `Lock` |
+//! | `flag-*` | `OrdersQueue`; without `-cb` `Lock` |
+//! | `chains-*` | `OrdersQueue`, `TracksInodes`; without `-cb` `Lock` |
+//! | `softupdates` | `Defers`, `TracksBufs`, `TracksInodes`, `Explains` |
+//! | `suj` | `KeepsLog`, `Defers`, `TracksBufs`, `TracksInodes`, `Explains` |
+//! | `journal-file`, `wafs`, `block-journal` | `KeepsLog`, `SeesChanges`, `Defers`, `TracksBufs`, `Explains` |
 
 #![forbid(unsafe_code)]
 

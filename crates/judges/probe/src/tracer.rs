@@ -4,7 +4,9 @@
 //! tracer-1. A tracer changes nothing: it passes each call to the scheme behind it, and returns that scheme's answers.
 
 use crate::words::{Name, Words, call};
-use ordo_buf::{Answer, BufRef, Cache, Held, How, ImageNo, Key, Leave, Must, Op, Role, Scheme, Step, Wrapper};
+use ordo_buf::{
+    Answer, BufRef, Cache, Capabilities, Held, How, ImageNo, Key, Leave, Must, Op, Role, Scheme, Step, Wrapper,
+};
 use std::rc::Rc;
 
 /// One line of the record.
@@ -94,6 +96,8 @@ pub enum Traced {
 /// Wraps another scheme and reports what passes.
 pub struct Tracer {
     inner: Rc<dyn Scheme>,
+    /// What it has of `inner`: what that holds back.
+    can: Capabilities,
     listen: Box<dyn Fn(Traced)>,
 }
 
@@ -109,7 +113,8 @@ impl Tracer {
 
     /// The same, but `listen` also gets what is written and what lands.
     pub fn of_everything(inner: Rc<dyn Scheme>, listen: impl Fn(Traced) + 'static) -> Tracer {
-        Tracer { inner, listen: Box::new(listen) }
+        let can = inner.clone().capabilities();
+        Tracer { inner, can, listen: Box::new(listen) }
     }
 
     /// A call begins or ends.
@@ -121,7 +126,7 @@ impl Tracer {
 
     /// What is held back in these bufs.
     fn held(&self, cache: &Rc<Cache>, bufs: &[BufRef]) -> Vec<Dependency> {
-        let of = |buf: &BufRef| self.inner.explain(cache, buf).into_iter().map(|held| dependency(buf, held)).collect();
+        let of = |buf: &BufRef| self.can.explain(cache, buf).into_iter().map(|held| dependency(buf, held)).collect();
         bufs.iter().flat_map(|buf| -> Vec<Dependency> { of(buf) }).collect()
     }
 }
@@ -168,8 +173,8 @@ fn changed_by(step: &Step<'_>) -> Vec<BufRef> {
 impl Wrapper for Tracer {
     type Inner = dyn Scheme;
 
-    fn inner(&self) -> &Self::Inner {
-        &*self.inner
+    fn inner(&self) -> &Rc<dyn Scheme> {
+        &self.inner
     }
 
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {

@@ -9,8 +9,8 @@ use super::{Counts, Journal, Shared, State};
 use crate::rules::RuleNames;
 use crate::{DataMode, LogMode};
 use ordo_buf::{
-    Answer, Boxed, BufRef, Cache, CrashLeaves, Durable, Fields, ImageNo, Leave, LogFile, LogKind, Must, Op, Promises,
-    Ready, Role, Scheme, Step,
+    Answer, Boxed, BufRef, Cache, Capabilities, CrashLeaves, Defers, Durable, Explains, Fields, Held, ImageNo,
+    KeepsLog, Leave, LogFile, LogKind, Must, Op, Promises, Ready, Role, Scheme, SeesChanges, Step, TracksBufs,
 };
 use ordo_disk::Block;
 use ordo_rt::Time;
@@ -42,7 +42,7 @@ fn done_by(step: &Step<'_>) -> Done {
     }
 }
 
-impl<L: Log> Scheme for Journal<L> {
+impl<L: Log + 'static> Scheme for Journal<L> {
     fn name(&self) -> &'static str {
         self.shared.policy.name
     }
@@ -67,37 +67,14 @@ impl<L: Log> Scheme for Journal<L> {
         }
     }
 
-    fn wants_log(&self) -> Option<LogKind> {
-        Some(LogKind::Redo)
-    }
-
-    fn begin_log(&self, file: LogFile) -> Boxed<'static, Result<u64>> {
-        let shared = self.shared.clone();
-        Box::pin(async move {
-            let (log, id) = L::begin(file).await?;
-            *shared.log.borrow_mut() = Some(Rc::new(log));
-            Ok(id)
-        })
-    }
-
-    fn wants_changes(&self) -> bool {
-        true
-    }
-
-    fn will_change(&self, buf: &BufRef) {
-        if self.logs(buf.kind()) && self.has_log() {
-            let mut state = self.shared.state.borrow_mut();
-            if state.members.has_joined(buf) {
-                return;
-            }
-            let goes_past =
-                |state: &State| state.past.contains_key(&buf.key()) || self.is_too_much(&state.members, buf);
-            if buf.kind() == Role::Data && goes_past(&state) {
-                // A discarded buf may have the same key; the present one replaces it.
-                state.past.insert(buf.key(), buf.clone());
-            } else {
-                state.members.join(buf);
-            }
+    fn capabilities(self: Rc<Self>) -> Capabilities {
+        Capabilities {
+            log: Some(self.clone()),
+            changes: Some(self.clone()),
+            defers: Some(self.clone()),
+            bufs: Some(self.clone()),
+            explains: Some(self),
+            ..Capabilities::default()
         }
     }
 
@@ -136,7 +113,7 @@ impl<L: Log> Scheme for Journal<L> {
     }
 
     /// Its changes are in the running transaction, which is then never captured (Q1).
-    fn give_up(&self, _cache: &Rc<Cache>, op: Op) {
+    fn cancelled(&self, _cache: &Rc<Cache>, op: Op) {
         {
             let mut state = self.shared.state.borrow_mut();
             if state.gate.leave(op).is_some() {
@@ -188,23 +165,8 @@ impl<L: Log> Scheme for Journal<L> {
         }
     }
 
-    fn ready(&self, _cache: &Rc<Cache>, buf: &BufRef) -> Ready {
-        let stable = !self.has_log() || self.shared.state.borrow().members.is_stable(buf);
-        if stable { Ready::Yes } else { Ready::After(Vec::new()) }
-    }
-
     fn landed(&self, _cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
         self.shared.state.borrow_mut().members.landed(buf, image);
-    }
-
-    fn discarded(&self, _cache: &Rc<Cache>, buf: &BufRef) {
-        let mut state = self.shared.state.borrow_mut();
-        let running = state.running;
-        state.members.discarded(buf, running);
-    }
-
-    fn wants_flush(&self) -> bool {
-        self.shared.state.borrow().members.has_sent()
     }
 
     fn failed(&self, buf: &BufRef) {
@@ -262,6 +224,71 @@ impl<L: Log> Scheme for Journal<L> {
             // An error is kept for the next caller.
             let _ = shared.reclaim().await;
         });
+    }
+}
+
+impl<L: Log> KeepsLog for Journal<L> {
+    fn kind(&self) -> LogKind {
+        LogKind::Redo
+    }
+
+    fn begin_log(&self, file: LogFile) -> Boxed<'static, Result<u64>> {
+        let shared = self.shared.clone();
+        Box::pin(async move {
+            let (log, id) = L::begin(file).await?;
+            *shared.log.borrow_mut() = Some(Rc::new(log));
+            Ok(id)
+        })
+    }
+
+    /// It checkpoints by itself, and a call that finds no room waits in `begin` (Q6).
+    fn wants_sync(&self) -> bool {
+        false
+    }
+}
+
+impl<L: Log> SeesChanges for Journal<L> {
+    fn will_change(&self, buf: &BufRef) {
+        if self.logs(buf.kind()) && self.has_log() {
+            let mut state = self.shared.state.borrow_mut();
+            if state.members.has_joined(buf) {
+                return;
+            }
+            let goes_past =
+                |state: &State| state.past.contains_key(&buf.key()) || self.is_too_much(&state.members, buf);
+            if buf.kind() == Role::Data && goes_past(&state) {
+                // A discarded buf may have the same key; the present one replaces it.
+                state.past.insert(buf.key(), buf.clone());
+            } else {
+                state.members.join(buf);
+            }
+        }
+    }
+}
+
+impl<L: Log> Defers for Journal<L> {
+    fn ready(&self, _cache: &Rc<Cache>, buf: &BufRef) -> Ready {
+        let stable = !self.has_log() || self.shared.state.borrow().members.is_stable(buf);
+        if stable { Ready::Yes } else { Ready::After(Vec::new()) }
+    }
+}
+
+impl<L: Log> TracksBufs for Journal<L> {
+    fn wants_flush(&self) -> bool {
+        self.shared.state.borrow().members.has_sent()
+    }
+
+    fn discarded(&self, _cache: &Rc<Cache>, buf: &BufRef) {
+        let mut state = self.shared.state.borrow_mut();
+        let running = state.running;
+        state.members.discarded(buf, running);
+    }
+}
+
+impl<L: Log> Explains for Journal<L> {
+    /// It holds back no single change: a buf is written as it was in the last durable transaction, or waits.
+    fn explain(&self, _cache: &Rc<Cache>, _buf: &BufRef) -> Vec<Held> {
+        Vec::new()
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -52,7 +52,7 @@ impl Known {
 
     /// The kind of log for which its volumes must have a place.
     pub fn wants_log(&self) -> Option<ordo_buf::LogKind> {
-        (self.make)(&Settings::default()).wants_log()
+        (self.make)(&Settings::default()).capabilities().log_kind()
     }
 }
 

@@ -209,8 +209,8 @@ fn one_by_one(cache: &Rc<Cache>, musts: Vec<Must>) -> Must {
 impl Wrapper for Mutant {
     type Inner = dyn Scheme;
 
-    fn inner(&self) -> &Self::Inner {
-        &*self.inner
+    fn inner(&self) -> &Rc<dyn Scheme> {
+        &self.inner
     }
 
     fn end(&self, cache: &Rc<Cache>, op: Op) -> Must {
@@ -223,9 +223,9 @@ impl Wrapper for Mutant {
         one_by_one(cache, held)
     }
 
-    fn give_up(&self, cache: &Rc<Cache>, op: Op) {
+    fn cancelled(&self, cache: &Rc<Cache>, op: Op) {
         drop(self.take_held(op));
-        self.inner.give_up(cache, op);
+        self.inner.cancelled(cache, op);
     }
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {

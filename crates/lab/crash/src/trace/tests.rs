@@ -111,7 +111,7 @@ fn compare(script: &Script, seed: u64) -> (u64, u64) {
     let (count, name) = (seen.clone(), script.name.clone());
     let scheme = ordo_schemes::by_name("softupdates").unwrap().make(Settings::default()).unwrap();
     let shape = Shape::small(device);
-    let ram = fresh(&shape, Split::none(shape.size), &*scheme).unwrap().snapshot();
+    let ram = fresh(&shape, Split::none(shape.size), &scheme).unwrap().snapshot();
     let tracer = Tracer::of_everything(scheme, move |heard| {
         if let Traced::Leaves { buf, image, rolled_back, undone } = heard {
             assert_eq!(rolled_back, !undone.is_empty(), "{name}, {seed}: {} {image}: {undone:#?}", buf.name);
