@@ -14,15 +14,15 @@ pub enum Must {
     Durable(BufRef),
     /// These bufs must be durable, in this order: each is written only after the one before it is durable.
     InOrder(Vec<BufRef>),
-    /// This buf must be in flight, in the order that [`OrdersQueue::sequence`](crate::OrdersQueue::sequence) gives it. The call does not wait for the
-    /// write.
+    /// This buf must be in flight, in the order that [`OrdersQueue::sequence`](crate::OrdersQueue::sequence) gives it.
+    /// The call does not wait for the write.
     Sent(BufRef),
     /// This future must end. For what is no single buf: a log up to some record, or rounds of writing.
     Wait(Boxed<'static, Result<()>>),
 }
 
-/// A scheme's answer to a step. Until `must` has happened the call makes no further change, and its ticket frees nothing:
-/// otherwise a crash could find the freed space in use twice.
+/// A scheme's answer to a step. Until `must` has happened the call makes no further change, and its ticket frees
+/// nothing: otherwise a crash could find the freed space in use twice.
 pub struct Answer {
     /// What must happen first.
     pub must: Must,

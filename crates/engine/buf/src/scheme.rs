@@ -4,8 +4,8 @@
 //!     the next one began, and it awaits the scheme's answer after each step. A scheme answers one question at each
 //!     step: what must happen before the engine may go on?
 //! S1. A step is reported after its change is in memory, and before the next change is made.
-//! S2. The engine does not free what must not be freed yet: the step carries a [`Ticket`], and the scheme returns it
-//!     when freeing is safe, in its answer or later through [`crate::Cache::ripen`].
+//! S2. The engine does not free what must not be freed yet: the step carries a [`Ticket`](crate::Ticket), and the
+//!     scheme returns it when freeing is safe, in its answer or later through [`crate::Cache::ripen`].
 //! S3. The engine never asks which scheme it runs under. A scheme never searches a directory, computes a block's
 //!     address, or knows the layout of a bitmap.
 

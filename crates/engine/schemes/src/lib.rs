@@ -9,8 +9,8 @@
 //! The engine performs every call in an order that keeps them if each step is durable before the next (rule S0 of
 //! [`ordo_buf::Scheme`]). A scheme decides what to wait for, and what else keeps the order instead.
 //!
-//! Beside the core of that trait a scheme may have capabilities ([`ordo_buf::Capabilities`]). `Lock` is no trait but the
-//! setting `while_leaving`: a buf is locked while its image is in flight.
+//! Beside the core of that trait a scheme may have capabilities ([`ordo_buf::Capabilities`]). `Lock` is no trait but
+//! the setting `while_leaving`: a buf is locked while its image is in flight.
 //!
 //! | scheme | capabilities |
 //! | --- | --- |

@@ -1,8 +1,8 @@
 //! A scheme that records the features reached: for a search that prefers calls which lead to something new.
 //!
 //! scout-1. A scout changes nothing: it passes each call to the scheme behind it, and returns that scheme's answers.
-//! scout-2. A feature is small and independent of inode numbers, addresses and times: two scripts reach the same features
-//!     if they lead a scheme through the same places.
+//! scout-2. A feature is small and independent of inode numbers, addresses and times: two scripts reach the same
+//!     features if they lead a scheme through the same places.
 //!
 //! It sees what a scheme exposes: the steps, with the kind of call, the role of the buf, the shape of the pointer and
 //! the answer; which rule holds back what in a written image, and how; and the counters (rolled back, cancelled,

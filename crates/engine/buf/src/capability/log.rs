@@ -30,8 +30,8 @@ pub struct LogFile {
     pub endian: ordo_ondisk::Endian,
 }
 
-/// Keeps a log of its own. `suj` (intents), and `journal-file`, `wafs` and `block-journal` (redo): a mount after a crash
-/// replays it.
+/// Keeps a log of its own. `suj` (intents), and `journal-file`, `wafs` and `block-journal` (redo): a mount after a
+/// crash replays it.
 pub trait KeepsLog {
     /// The log it needs; the scheme cannot be mounted where there is no place for one.
     fn kind(&self) -> LogKind;

@@ -2,8 +2,8 @@
 //!
 //! capability-1. A scheme is asked for its capabilities once, when it is attached. They do not change afterwards.
 //! capability-2. No method of a capability has a default: a scheme, or a wrapper, that has a capability decides all of
-//!     it. A wrapper that forgot one would silence the scheme behind it. What is true of a scheme without the capability
-//!     is said here, and nowhere else.
+//!     it. A wrapper that forgot one would silence the scheme behind it. What is true of a scheme without the
+//!     capability is said here, and nowhere else.
 //! capability-3. A wrapper replaces whole capabilities, and hands on the others as they are: calls of these do not pass
 //!     it.
 

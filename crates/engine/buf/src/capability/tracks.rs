@@ -4,8 +4,8 @@ use crate::{BufRef, Cache};
 use ordo_ondisk::Ino;
 use std::rc::Rc;
 
-/// Keeps records of bufs until these have landed, each found by the buf's slot. `softupdates` (dependencies), `suj`, and
-/// the three journals (members of transactions).
+/// Keeps records of bufs until these have landed, each found by the buf's slot. `softupdates` (dependencies), `suj`,
+/// and the three journals (members of transactions).
 pub trait TracksBufs {
     /// Whether a change waits until sent writes are durable: the syncer then flushes once a second.
     fn wants_flush(&self) -> bool;

@@ -17,8 +17,8 @@
 //!     directory follows the directory's own name. Otherwise a durable change of one call could depend on unwritten
 //!     changes of another.
 //! C4. A directory that has moved to another one is not moved, replaced or removed until all writes of that move are
-//!     durable ([`TracksInodes::is_moving`]). Otherwise two moves, each in its order, could leave two directories inside each
-//!     other.
+//!     durable ([`TracksInodes::is_moving`]). Otherwise two moves, each in its order, could leave two directories
+//!     inside each other.
 //! C5. A name is durable after a sync, or an fsync of what it names, and not when its call returns.
 
 use crate::AllocInit;

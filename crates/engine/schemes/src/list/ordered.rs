@@ -1,4 +1,5 @@
-//! The part of the table with the schemes that leave the order to the disk's queue: `flag-*` and `chains-*`, in all variants.
+//! The part of the table with the schemes that leave the order to the disk's queue: `flag-*` and `chains-*`, in all
+//! variants.
 
 use super::Known;
 use crate::{Chains, Flagged, Freeing, Settings};

@@ -2,9 +2,10 @@
 //! explorer that does not detect them would detect nothing.
 //!
 //! mutant-1. A mutant declares what it does not keep: name, promises and rules are those of the scheme behind it.
-//! mutant-2. Only what would be waited for counts as an occurrence. A demand for a buf that is already durable is passed
-//!     on: omitting it changes nothing.
-//! mutant-3. Every ticket is returned with the answer to its own step, so that a mutant frees too early and never twice.
+//! mutant-2. Only what would be waited for counts as an occurrence. A demand for a buf that is already durable is
+//!     passed on: omitting it changes nothing.
+//! mutant-3. Every ticket is returned with the answer to its own step, so that a mutant frees too early and never
+//!     twice.
 
 mod list;
 #[cfg(test)]
