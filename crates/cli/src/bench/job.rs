@@ -110,7 +110,7 @@ impl Job {
                 rollbacks: cache.rollbacks,
                 waits: cache.waits,
                 flushes: disk.flushes,
-                scheme: mounted.scheme().counters().into_iter().collect(),
+                scheme: mounted.cache().capabilities().counters().into_iter().collect(),
             };
             reading(rt, counts)
         };

@@ -216,7 +216,7 @@ fn status_of(mounted: &Mounted) -> impl Fn() -> ordo_fuse::Status + use<> {
         if let Some(cache) = cache.upgrade() {
             let (stats, flushes) = (cache.stats(), cache.queue().stats().flushes);
             let seconds = cache.rt().now().since(began).as_secs_f64();
-            let counters: BTreeMap<_, _> = cache.scheme().counters().into_iter().collect();
+            let counters: BTreeMap<_, _> = cache.capabilities().counters().into_iter().collect();
             status["scheme"] = cache.scheme().name().into();
             status["scheme_counters"] = serde_json::json!(counters);
             status["since_mount"] = serde_json::json!({

@@ -69,7 +69,7 @@ impl Cache {
     }
 
     fn may_leave(self: &Rc<Self>, buf: &BufRef) -> bool {
-        matches!(self.scheme().clone().ready(self, buf), Ready::Yes)
+        matches!(self.capabilities().ready(self, buf), Ready::Yes)
     }
 
     fn send_batch(self: &Rc<Self>, batch: &Batch) -> Result<()> {
@@ -87,7 +87,7 @@ impl Cache {
             };
             let bytes = self.take(buf, leave);
             image[*at..*at + bytes.len()].copy_from_slice(&bytes);
-            let sequence = self.scheme().sequence(buf);
+            let sequence = self.capabilities().sequence(buf);
             flag = flag.or(sequence.flag);
             after.extend(sequence.after);
             taken.push((buf, *at, bytes.len()));

@@ -2,7 +2,7 @@
 
 use crate::buf::{State, Stored};
 use crate::dirty::DirtyBufs;
-use crate::{Buf, BufRef, Health, Home, Key, Ledger, Role, Scheme, Ticket, WhileLeaving};
+use crate::{Buf, BufRef, Capabilities, Health, Home, Key, Ledger, Role, Scheme, SeesChanges, Ticket, WhileLeaving};
 use ordo_disk::{Block, DiskOff, Queue, Tag};
 use ordo_ondisk::{Ino, Lbn};
 use ordo_rt::Rt;
@@ -129,6 +129,9 @@ pub struct Cache {
     pub(crate) health: Health,
     pub(crate) ledger: Ledger,
     scheme: OnceCell<Rc<dyn Scheme>>,
+    capabilities: OnceCell<Capabilities>,
+    /// One of these, apart: it is looked for at every change of a buf, and this costs one test of a pointer.
+    sees_changes: OnceCell<Rc<dyn SeesChanges>>,
     home: OnceCell<Rc<dyn Home>>,
     pub(crate) ripe: RefCell<VecDeque<Ticket>>,
     pub(crate) upkeep: Rc<ordo_rt::sync::Notify>,
@@ -137,8 +140,6 @@ pub struct Cache {
     pub(crate) next_op: Cell<u64>,
     /// The running call, as far as the cache knows; 0 for none (B7).
     pub(crate) running: Cell<u64>,
-    /// The scheme wants notice of changes before they are made.
-    tells_changes: Cell<bool>,
 }
 
 #[derive(Default)]
@@ -177,20 +178,23 @@ impl Cache {
             health,
             ledger: Ledger::default(),
             scheme: OnceCell::new(),
+            capabilities: OnceCell::new(),
+            sees_changes: OnceCell::new(),
             home: OnceCell::new(),
             ripe: RefCell::default(),
             upkeep: Rc::new(ordo_rt::sync::Notify::new()),
             stuck: RefCell::default(),
             next_op: Cell::new(1),
             running: Cell::new(0),
-            tells_changes: Cell::new(false),
         })
     }
 
     /// Attaches the scheme, which decides what may be written, and the layout, which knows where things live. Once.
     pub fn attach(&self, scheme: Rc<dyn Scheme>, home: Rc<dyn Home>) {
-        self.tells_changes.set(scheme.wants_changes());
+        let capabilities = scheme.clone().capabilities();
+        let seen = capabilities.changes.clone().is_none_or(|changes| self.sees_changes.set(changes).is_ok());
         let fresh = self.scheme.set(scheme).is_ok() && self.home.set(home).is_ok();
+        let fresh = fresh && seen && self.capabilities.set(capabilities).is_ok();
         assert!(fresh, "a cache has one scheme and one layout");
     }
 
@@ -198,6 +202,12 @@ impl Cache {
     pub fn scheme(&self) -> &Rc<dyn Scheme> {
         // OK to expect: a volume attaches both before it gives the cache to any caller.
         self.scheme.get().expect("a scheme is attached")
+    }
+
+    /// What the scheme can do beside [`Scheme`].
+    pub fn capabilities(&self) -> &Capabilities {
+        // OK to expect: as above.
+        self.capabilities.get().expect("a scheme is attached")
     }
 
     pub(crate) fn home(&self) -> &Rc<dyn Home> {
@@ -376,7 +386,7 @@ impl Cache {
 
     /// Its image is in flight, and it must not be changed (B8).
     fn is_locked(&self, buf: &Buf) -> bool {
-        buf.leaving.get() && self.scheme().while_leaving() == WhileLeaving::Lock
+        buf.leaving.get() && self.capabilities().while_leaving == WhileLeaving::Lock
     }
 
     /// Waits while other calls run, and restores the running call afterwards (B7).
@@ -409,8 +419,8 @@ impl Cache {
 
     #[inline]
     fn tell_change(&self, buf: &BufRef) {
-        if self.tells_changes.get() {
-            self.scheme().will_change(buf);
+        if let Some(changes) = self.sees_changes.get() {
+            changes.will_change(buf);
         }
     }
 
@@ -482,7 +492,7 @@ impl Cache {
         self.remove(buf);
         buf.state.set(State::Dead);
         if buf.slot() != 0 {
-            self.scheme().discarded(self, buf);
+            self.capabilities().discarded(self, buf);
         }
         buf.changed.notify_all();
     }

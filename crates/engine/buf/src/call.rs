@@ -183,7 +183,7 @@ impl Drop for Bracket<'_> {
                 cache.health.degrade(ordo_vfs::Error::io(reason));
                 cache.running.set(0);
                 cache.ledger().let_go();
-                cache.scheme().give_up(cache, *op);
+                cache.scheme().cancelled(cache, *op);
             }
             At::Through => {}
         }

@@ -13,7 +13,7 @@ impl Cache {
     /// Counts an image that was sent in its order and that no call waits for: it is a copy until the device has
     /// completed it.
     pub(crate) fn copy_sent(self: &Rc<Self>, buf: &BufRef, written: Written) {
-        if self.options.spare.is_none() || self.scheme().while_leaving() == WhileLeaving::Lock {
+        if self.options.spare.is_none() || self.capabilities().while_leaving == WhileLeaving::Lock {
             return;
         }
         let (cache, len) = (self.clone(), buf.len());

@@ -56,7 +56,7 @@ impl Cache {
             let fresh = buf.is_dirty();
             match self.attempt(buf) {
                 Attempt::Clean => return Ok(()),
-                Attempt::Leaving(written) if self.scheme().sent(buf, &written, fresh) => {
+                Attempt::Leaving(written) if self.capabilities().sent(buf, &written, fresh) => {
                     if fresh {
                         self.copy_sent(buf, written);
                     }
@@ -163,8 +163,7 @@ impl Cache {
     /// The first failure; the others were still tried.
     pub async fn write_in_order(self: &Rc<Self>) -> Result<bool> {
         let bufs = self.unsettled();
-        let scheme = self.scheme().clone();
-        let is_ready = |buf: &&BufRef| !buf.is_dirty() || matches!(scheme.ready(self, buf), Ready::Yes);
+        let is_ready = |buf: &&BufRef| !buf.is_dirty() || matches!(self.capabilities().ready(self, buf), Ready::Yes);
         let ready: Vec<BufRef> = bufs.iter().filter(is_ready).cloned().collect();
         let left = bufs.len() > ready.len();
         let outcome = self.write_all(if ready.is_empty() { bufs } else { ready }).await;
@@ -236,7 +235,7 @@ impl Cache {
             for buf in asked.drain(..).filter(|buf| buf.is_dirty()) {
                 // Contents have no dependencies.
                 let wanted = buf.kind() == Kind::Data || chosen.len() + first.len() < most;
-                let ready = wanted.then(|| self.scheme().clone().ready(self, &buf));
+                let ready = wanted.then(|| self.capabilities().ready(self, &buf));
                 let (round, soon) = match ready {
                     None => (0, false),
                     Some(Ready::After(others)) if depth > 0 || buf.rounds.get() < rounds => {
@@ -326,7 +325,7 @@ impl Cache {
 
     /// Sends the image of one buf to its place.
     fn send(self: &Rc<Self>, buf: &BufRef, addr: DiskOff, image: Image) -> Written {
-        let sequence = self.scheme().sequence(buf);
+        let sequence = self.capabilities().sequence(buf);
         let order = Order { flag: sequence.flag, after: &sequence.after };
         // Only the queue holds the image, so that a change after the write has completed needs no copy.
         let len = image.len();

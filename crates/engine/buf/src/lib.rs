@@ -26,39 +26,49 @@
 
 #![forbid(unsafe_code)]
 
+mod answer;
 mod batch;
 mod buf;
 mod cache;
 mod call;
+mod capability;
 mod copies;
 mod dirty;
 mod evict;
 mod health;
 mod held;
+mod home;
 mod landing;
 mod leave;
 mod promises;
 mod scheme;
+mod step;
 mod syncer;
 mod ticket;
+mod undo;
 mod wrapper;
 
 #[cfg(test)]
 mod tests;
 
+pub use answer::{Answer, Leave, Must};
 pub use batch::Batch;
 pub use buf::{Buf, BufRef, ImageNo, Key};
 pub use cache::{Cache, CacheOptions, CacheStats, Syncer, Want};
+pub use capability::{
+    Ahead, Capabilities, Defers, Explains, KeepsLog, LogFile, LogKind, OrdersQueue, Ready, SeesChanges, Sequence,
+    TracksBufs, TracksInodes, WhileLeaving,
+};
 pub use health::{Health, Trouble};
 pub use held::{Held, How};
+pub use home::Home;
 pub use landing::Landing;
 pub use ordo_disk::Kind as Role;
 pub use promises::{CrashLeaves, Durable, Promises};
-pub use scheme::{
-    Ahead, Answer, CallKind, Fields, Home, Leave, LogFile, LogKind, Must, Op, Pointers, Ready, Run, Scheme, Sequence,
-    Slot, Step, Undo, WhileLeaving,
-};
+pub use scheme::Scheme;
+pub use step::{CallKind, Fields, Op, Run, Slot, Step};
 pub use ticket::{Freed, Ledger, Ticket, Told, Watch};
+pub use undo::{Pointers, Undo};
 pub use wrapper::Wrapper;
 
 /// A boxed future of this thread.

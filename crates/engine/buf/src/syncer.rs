@@ -44,7 +44,7 @@ impl Cache {
         // These bufs can depend on everything that is dirty; without a limit, readers would wait behind it.
         let most = old.len() + self.options.batch;
         let sent = self.write_choosing(old, most);
-        if self.scheme().wants_flush() && (!sent.is_empty() || self.undurable_bytes.get() > 0) {
+        if self.capabilities().wants_flush() && (!sent.is_empty() || self.undurable_bytes.get() > 0) {
             self.complete(&sent).await;
             let _ = self.flush().await;
         }

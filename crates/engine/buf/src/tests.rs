@@ -6,8 +6,8 @@ mod given_up;
 mod leaving;
 
 use crate::{
-    Answer, Buf, BufRef, Cache, CacheOptions, Health, Home, ImageNo, Key, Must, Op, Promises, Ready, Scheme, Step,
-    Syncer, Want,
+    Answer, Buf, BufRef, Cache, CacheOptions, Capabilities, Defers, Health, Home, ImageNo, Key, Must, Op, Promises,
+    Ready, Scheme, Step, Syncer, Want,
 };
 use ordo_disk::{
     Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, Queue, QueueOptions,
@@ -40,15 +40,21 @@ impl Scheme for Plain {
         Answer { must: Must::Nothing, ripe: step.into_ticket() }
     }
 
+    fn capabilities(self: Rc<Self>) -> Capabilities {
+        Capabilities { defers: Some(self), ..Capabilities::default() }
+    }
+
+    fn landed(&self, _: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
+        self.landed.borrow_mut().push((buf.key(), image));
+    }
+}
+
+impl Defers for Plain {
     fn ready(&self, _: &Rc<Cache>, buf: &BufRef) -> Ready {
         match &*self.waits.borrow() {
             Some((key, first)) if *key == buf.key() => Ready::After(first.clone()),
             _ => Ready::Yes,
         }
-    }
-
-    fn landed(&self, _: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
-        self.landed.borrow_mut().push((buf.key(), image));
     }
 }
 

@@ -114,8 +114,8 @@ fn left_by_softdep(sb: &Superblock) -> bool {
 }
 
 /// It leaves a volume that every system may use at once, without reading a log of ours.
-fn keeps_order(scheme: &dyn Scheme) -> bool {
-    scheme.declares().mount_at_once && scheme.wants_log() != Some(LogKind::Redo)
+fn keeps_order(cache: &Cache) -> bool {
+    cache.scheme().declares().mount_at_once && cache.capabilities().log_kind() != Some(LogKind::Redo)
 }
 
 /// What the calls need to know of a volume.
@@ -158,7 +158,7 @@ impl Ffs {
         let optim = if sb.fields.optim == 1 { Optim::Space } else { Optim::Time };
         let cgrotor = Cgx(u32::try_from(sb.fields.cgrotor).unwrap_or(0).min(g.ncg - 1));
         let extattr = sb.features().extattr;
-        let keeps_order = keeps_order(&**cache.scheme());
+        let keeps_order = keeps_order(cache);
         let suspects = Suspects::new(writable && keeps_order && left_by_softdep(&sb) && !opening.force);
         let ffs = Ffs {
             cache: cache.clone(),
@@ -192,7 +192,7 @@ impl Ffs {
         if !clean || !agrees {
             self.recount().await;
         }
-        let keeps_order = keeps_order(&**self.cache.scheme());
+        let keeps_order = keeps_order(&self.cache);
         let softdep = self.superblock.borrow().fields.flags & flag::DOSOFTDEP != 0;
         if clean && keeps_order {
             self.set_softdep(true).await?;

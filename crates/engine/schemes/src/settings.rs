@@ -1,9 +1,33 @@
 //! The settings of a scheme, by the names of the mount options.
 
-use crate::AllocInit;
 use crate::rules::{RuleNames, Rules};
 use std::collections::BTreeSet;
 use std::time::Duration;
+
+/// Whether a block that was just allocated must be initialised on the disk before a pointer to it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AllocInit {
+    /// Only indirect blocks, whose garbage would be taken for pointers.
+    None,
+    /// Indirect blocks and directories: garbage is never taken for names. What the BSD systems do.
+    Directories,
+    /// File data, too: a file never shows another file's old contents. The default: if a new file shows pages of an
+    /// older journal after a crash, a database takes them for its own, and rolls back what it had acknowledged.
+    #[default]
+    All,
+}
+
+impl AllocInit {
+    /// By the name of the mount option `allocinit=`.
+    pub fn by_name(name: &str) -> Option<AllocInit> {
+        Some(match name {
+            "none" => AllocInit::None,
+            "dirs" => AllocInit::Directories,
+            "all" => AllocInit::All,
+            _ => return None,
+        })
+    }
+}
 
 /// When a call that changed names returns (`logmode=`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -20,9 +20,11 @@ impl Home for Still {
 }
 
 /// A cache with a dirty buf of each kind, and a scheme to test.
-pub(crate) struct World {
-    pub(crate) cache: Rc<Cache>,
-    pub(crate) scheme: Rc<dyn Scheme>,
+pub struct World {
+    /// The cache, to which the scheme is attached.
+    pub cache: Rc<Cache>,
+    /// The scheme.
+    pub scheme: Rc<dyn Scheme>,
     rt: Rt,
     recorder: Recorder,
     bufs: Vec<BufRef>,
@@ -33,10 +35,11 @@ const ROLES: [Role; 7] =
     [Role::CylinderGroup, Role::InodeBlock, Role::Directory, Role::Indirect, Role::Data, Role::ExtAttr, Role::Symlink];
 
 /// A step by name, and the kind of its call.
-pub(crate) type Told<'a> = (&'static str, CallKind, Step<'a>);
+pub type Told<'a> = (&'static str, CallKind, Step<'a>);
 
 impl World {
-    pub(crate) fn new(scheme: Rc<dyn Scheme>) -> World {
+    /// Attaches `scheme` to a new cache on a disk in memory.
+    pub fn new(scheme: Rc<dyn Scheme>) -> World {
         let rt = Rt::virtual_time(1);
         let recorder = Recorder::new(&rt, Rc::new(RamDisk::new(1 << 20)), true);
         let queue = Queue::new(&rt, Rc::new(recorder.clone()), QueueOptions::default());
@@ -56,7 +59,8 @@ impl World {
         World { cache, scheme, rt, recorder, bufs, moved }
     }
 
-    pub(crate) fn buf(&self, role: Role) -> &BufRef {
+    /// The buf of this kind.
+    pub fn buf(&self, role: Role) -> &BufRef {
         self.bufs.iter().find(|buf| buf.kind() == role).expect("one of each kind")
     }
 
@@ -65,7 +69,7 @@ impl World {
     }
 
     /// The demands on a call with this one step: at the step, and at the end of the call.
-    pub(crate) fn demands(&self, id: u64, (_, kind, step): Told<'_>) -> (String, String) {
+    pub fn demands(&self, id: u64, (_, kind, step): Told<'_>) -> (String, String) {
         let op = Op { id, kind };
         let had = matches!(self.scheme.begin(&self.cache, op), Must::Nothing);
         assert!(had, "no scheme here demands something at the beginning");
@@ -77,7 +81,7 @@ impl World {
     }
 
     /// Obeys these demands, and returns what was written to the disk then, in order.
-    pub(crate) fn obeyed(&self, musts: impl IntoIterator<Item = Must>) -> Vec<Role> {
+    pub fn obeyed(&self, musts: impl IntoIterator<Item = Must>) -> Vec<Role> {
         for must in musts {
             self.rt.block_on(self.cache.obey(must)).expect("the disk is well");
         }
@@ -89,7 +93,7 @@ impl World {
     }
 
     /// Every step.
-    pub(crate) fn steps(&self) -> Vec<Told<'_>> {
+    pub fn steps(&self) -> Vec<Told<'_>> {
         let mut steps = self.inode_steps();
         steps.extend(self.block_steps());
         steps.extend(self.name_steps());

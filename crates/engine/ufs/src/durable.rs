@@ -71,7 +71,7 @@ impl<L: Layout> Ufs<L> {
                         "all is written, and {scheme} waits for something that never comes"
                     )));
                 }
-                Until::NothingWaits => cache.has_ripe() || cache.scheme().wants_flush(),
+                Until::NothingWaits => cache.has_ripe() || cache.capabilities().wants_flush(),
             };
             if !goes_on {
                 break;

@@ -137,7 +137,7 @@ impl<L: Layout> Ufs<L> {
 
     /// Runs a call that changes the volume: begin, `work`, end.
     pub(crate) async fn call<T>(&self, kind: CallKind, work: impl AsyncFnOnce(Op) -> Result<T>) -> Result<T> {
-        if !matches!(kind, CallKind::Reclaim | CallKind::Upkeep) && self.cache().scheme().wants_sync() {
+        if !matches!(kind, CallKind::Reclaim | CallKind::Upkeep) && self.cache().capabilities().wants_sync() {
             self.empty_log().await?;
         }
         let work = async |op| {
@@ -177,7 +177,7 @@ impl<L: Layout> Ufs<L> {
 
     /// The directory has moved, and the disk may still have it at its old place.
     pub(crate) fn is_moving(&self, inode: &Inode) -> bool {
-        inode.is_dir() && self.cache().scheme().is_moving(inode.ino())
+        inode.is_dir() && self.cache().capabilities().is_moving(inode.ino())
     }
 
     /// Something waits to be freed.
@@ -191,13 +191,13 @@ impl<L: Layout> Ufs<L> {
     /// begins.
     async fn empty_log(&self) -> Result<()> {
         for _ in 0..EMPTY_ROUNDS {
-            if !self.cache().scheme().wants_sync() {
+            if !self.cache().capabilities().wants_sync() {
                 break;
             }
             self.cache().health().writable()?;
             // Boxed: a sync returns tickets, and each is a call.
             Box::pin(self.syncfs()).await?;
-            if self.cache().scheme().wants_sync() {
+            if self.cache().capabilities().wants_sync() {
                 self.cache().rt().sleep(EMPTY_NAP).await;
             }
         }

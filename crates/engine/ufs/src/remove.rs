@@ -15,9 +15,9 @@ impl<L: Layout> Ufs<L> {
             let _alone = dir.lock.write().await;
             let now = self.now();
             let found = self.must_find(&dir, name.bytes()).await?;
-            self.cache().scheme().look_ahead(found.ino, Ahead::Found);
+            self.cache().capabilities().look_ahead(found.ino, Ahead::Found);
             let inode = self.inode(found.ino).await?;
-            self.cache().scheme().look_ahead(found.ino, Ahead::Read);
+            self.cache().capabilities().look_ahead(found.ino, Ahead::Read);
             attr::may_unlink(&dir, &inode)?;
             if inode.is_dir() {
                 return Err(Refusal::IsDirectory.into());

@@ -5,8 +5,9 @@
 //!
 //! If directories move into each other, the order of single steps is not enough. Suppose `a/b` moves out of `a`, and
 //! then `a` into it: the disk may have the new name of `a` and no longer the old one, while it has `b` only below `a`.
-//! So a directory that has moved, and that the disk may still have at its old place ([`ordo_buf::Scheme::is_moving`]),
-//! is not moved again, replaced or removed, and no other directory moves below it, before a sync.
+//! So a directory that has moved, and that the disk may still have at its old place
+//! ([`ordo_buf::TracksInodes::is_moving`]), is not moved again, replaced or removed, and no other directory moves below
+//! it, before a sync.
 
 use crate::directory::{Found, Target};
 use crate::{Inode, Layout, Ufs, attr};

@@ -2,7 +2,7 @@
 
 use crate::image::{Located, located_again};
 use crate::{Notice, Notices, OpenError};
-use ordo_buf::{LogFile, LogKind, Scheme};
+use ordo_buf::{KeepsLog, LogFile, LogKind, Scheme};
 use ordo_disk::{DiskOff, Queue};
 use ordo_ffs::{MountError, Opening};
 use ordo_fsck::NotReplayed;
@@ -10,6 +10,7 @@ use ordo_ondisk::superblock::LogAt;
 use ordo_ondisk::superblock::search::Copy;
 use ordo_ondisk::{Dialect, Endian};
 use ordo_rt::Rt;
+use std::rc::Rc;
 
 /// Replays the log of a volume that crashed with one. The second value is why it was not replayed; the volume is then
 /// unchanged. Nothing is replayed if only a backup superblock, as written by newfs, describes the volume.
@@ -48,8 +49,9 @@ pub(crate) fn why(gate: &MountError, not_replayed: Option<NotReplayed>) -> Strin
     }
 }
 
-/// Where the log of this mount is to be.
+/// Where the log of this mount is to be, and the scheme that keeps it.
 pub(crate) struct PlaceForLog {
+    log: Rc<dyn KeepsLog>,
     at: LogAt,
     extents: Vec<(DiskOff, u64)>,
     block: u32,
@@ -64,21 +66,22 @@ pub(crate) struct PlaceForLog {
 pub(crate) async fn place_for_log(
     rt: &Rt,
     located: &Located,
-    scheme: &dyn Scheme,
+    scheme: &Rc<dyn Scheme>,
 ) -> Result<Option<PlaceForLog>, OpenError> {
     let sb = &located.found.superblock;
     let (block, frag, endian) = (sb.geometry().bsize, sb.geometry().fsize, sb.endian);
-    let place = |at, extents, stamp| Some(PlaceForLog { at, extents, block, frag, stamp, endian });
-    match scheme.wants_log() {
-        None => Ok(None),
-        Some(_) if sb.dialect != Dialect::FreeBsd => Err(OpenError::NoLogThere(scheme.name(), sb.dialect)),
-        Some(LogKind::Intents) if !sb.features().suj => Err(OpenError::NoJournal(scheme.name())),
-        Some(_) if !sb.is_clean() => Ok(None),
-        Some(LogKind::Intents) => {
+    let Some(log) = scheme.clone().capabilities().log else { return Ok(None) };
+    let kind = log.kind();
+    let place = |at, extents, stamp| Some(PlaceForLog { log, at, extents, block, frag, stamp, endian });
+    match kind {
+        _ if sb.dialect != Dialect::FreeBsd => Err(OpenError::NoLogThere(scheme.name(), sb.dialect)),
+        LogKind::Intents if !sb.features().suj => Err(OpenError::NoJournal(scheme.name())),
+        _ if !sb.is_clean() => Ok(None),
+        LogKind::Intents => {
             let session = ordo_fsck::begin_session(rt, located.disk.clone(), sb).await.map_err(OpenError::Journal)?;
             Ok(place(LogAt::Nowhere, session.extents, Some(session.stamp)))
         }
-        Some(LogKind::Redo) => {
+        LogKind::Redo => {
             if let Some(disk) = &located.log {
                 let info = disk.info();
                 let whole = info.size / u64::from(info.sector) * u64::from(info.sector);
@@ -92,15 +95,10 @@ pub(crate) async fn place_for_log(
 }
 
 /// Starts the log, and stores in `opening` what the superblock must record about it.
-pub(crate) async fn begin_log(
-    scheme: &dyn Scheme,
-    place: PlaceForLog,
-    on: Queue,
-    opening: &mut Opening,
-) -> Result<(), OpenError> {
-    let PlaceForLog { at, extents, block, frag, stamp, endian } = place;
+pub(crate) async fn begin_log(place: PlaceForLog, on: Queue, opening: &mut Opening) -> Result<(), OpenError> {
+    let PlaceForLog { log, at, extents, block, frag, stamp, endian } = place;
     (opening.stamp, opening.keeper.log) = (stamp, at);
     let file = LogFile { on, extents, block, frag, stamp: stamp.unwrap_or(0), endian };
-    opening.keeper.id = scheme.begin_log(file).await?;
+    opening.keeper.id = log.begin_log(file).await?;
     Ok(())
 }

@@ -134,14 +134,14 @@ impl Mounted {
             notices.tell(&Notice::LogUnread(log));
         }
         let place = match gate {
-            Ok(()) if !read_only => journal::place_for_log(rt, &located, &*scheme).await?,
+            Ok(()) if !read_only => journal::place_for_log(rt, &located, &scheme).await?,
             _ => None,
         };
         let queue = Queue::new(rt, located.disk, queue_options.clone());
         opening.keeper.scheme = scheme.name().into();
         if let Some(place) = place {
             let elsewhere = located.log.map(|disk| Queue::new(rt, disk, queue_options));
-            journal::begin_log(&*scheme, place, elsewhere.unwrap_or_else(|| queue.clone()), &mut opening).await?;
+            journal::begin_log(place, elsewhere.unwrap_or_else(|| queue.clone()), &mut opening).await?;
         }
         let health = if read_only || gate.is_err() { Health::read_only() } else { Health::default() };
         let to = notices.clone();

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{fresh, located, mount, mount_on};
-use ordo_buf::Wrapper;
+use ordo_buf::{BufRef, Cache, Capabilities, TracksBufs, Wrapper};
 use ordo_ondisk::{Corrupt, Endian, Format, Rule, Structure};
 use ordo_workload::Session;
 use ordofs::disk::{Cause, DiskError, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, RamDisk};
@@ -189,13 +189,22 @@ struct NeverContent(Rc<dyn ordo_buf::Scheme>);
 impl Wrapper for NeverContent {
     type Inner = dyn ordo_buf::Scheme;
 
-    fn inner(&self) -> &Self::Inner {
-        &*self.0
+    fn inner(&self) -> &Rc<Self::Inner> {
+        &self.0
     }
 
+    fn capabilities(self: Rc<Self>) -> Capabilities {
+        let behind = self.0.clone().capabilities();
+        Capabilities { bufs: Some(self), ..behind }
+    }
+}
+
+impl TracksBufs for NeverContent {
     fn wants_flush(&self) -> bool {
         true
     }
+
+    fn discarded(&self, _: &Rc<Cache>, _: &BufRef) {}
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn give_log(rt: &Rt, ram: &RamDisk, size: Option<u64>) {
 
 /// Transactions written since the mount.
 fn transactions(mounted: &Mounted) -> u64 {
-    let counters = mounted.scheme().counters();
+    let counters = mounted.cache().capabilities().counters();
     counters.iter().find(|(name, _)| *name == "log_transactions").expect("a journal counts them").1
 }
 
@@ -339,7 +339,7 @@ fn a_volume_that_is_full_again_and_again_goes_on() {
                 fs.syncfs().await.expect("the disk is well");
             }
         });
-        let counters = mounted.scheme().counters();
+        let counters = mounted.cache().capabilities().counters();
         let of = |what: &str| counters.iter().find(|(name, _)| *name == what).map_or(0, |(_, n)| *n);
         assert!(of("log_bytes_in_use") < 300_000, "{case:?}: the log fills up: {counters:?}");
         drop(fs);

@@ -5,9 +5,10 @@ mod common;
 
 use common::{fresh, located};
 use ordo_ondisk::{Endian, Format};
+use ordo_probe::{Mutant, MutantSpec, mutants};
 use ordo_workload::{Held, Session};
 use ordofs::rt::Rt;
-use ordofs::schemes::{Mutant, MutantSpec, Settings};
+use ordofs::schemes::Settings;
 use ordofs::vfs::{FileSystem, Mode, Name, RenameMode, Result, SetAttr, XattrMode};
 use ordofs::{Fs, MountOptions, Mounted};
 use std::rc::Rc;
@@ -38,7 +39,7 @@ fn changes(scheme: &str, spec: MutantSpec) -> u64 {
 #[test]
 fn each_bug_of_sync_and_async_changes_something_and_none_shows_without_a_power_cut() {
     for scheme in ["sync", "async"] {
-        let idle: Vec<_> = ordo_schemes::mutants(scheme)
+        let idle: Vec<_> = mutants(scheme)
             .into_iter()
             .map(|spec| (spec.name.clone(), changes(scheme, spec)))
             .filter(|(_, changes)| *changes == 0)

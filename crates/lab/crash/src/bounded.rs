@@ -20,11 +20,11 @@ const ROOM: u64 = 100;
 #[test]
 fn a_remove_of_many_files_holds_the_limit() {
     let (device, rt) = (Device::by_name("sata").unwrap(), Rt::virtual_time(9));
-    let scheme = Rc::new(SoftUpdates::new(AllocInit::All).with_limit(LIMIT));
+    let scheme: Rc<dyn ordo_buf::Scheme> = Rc::new(SoftUpdates::new(AllocInit::All).with_limit(LIMIT));
     let shape = Shape { size: 64 << 20, ..Shape::small(device) };
-    let ram = fresh(&shape, Split::none(shape.size), &*scheme).unwrap().snapshot();
+    let ram = fresh(&shape, Split::none(shape.size), &scheme).unwrap().snapshot();
     let mounted = mount(&rt, &ram, Disks::one(device.on(&rt, &ram, 9)), scheme.clone(), false).unwrap();
-    let count = |name| ordo_buf::Scheme::counters(&*scheme).iter().find(|(of, _)| *of == name).unwrap().1;
+    let count = |name| scheme.clone().capabilities().counters().iter().find(|(of, _)| *of == name).unwrap().1;
     let files: Vec<String> = (0..3000).map(|i| format!("d{}/f{i}", i % 20)).collect();
     let mut calls: Vec<String> = (0..20).map(|i| format!("mkdir d{i}")).collect();
     calls.extend(files.iter().flat_map(|file| [format!("create {file}"), format!("write {file} 0 700")]));
@@ -42,5 +42,5 @@ fn a_remove_of_many_files_holds_the_limit() {
     rt.drop_tasks();
     let most = count("dependencies_most");
     assert!((LIMIT as u64 / 2..=LIMIT as u64 + ROOM).contains(&most), "{most}");
-    assert!(count("slowed") > 5 && count("dependencies") == 0, "{:?}", ordo_buf::Scheme::counters(&*scheme));
+    assert!(count("slowed") > 5 && count("dependencies") == 0, "{:?}", scheme.clone().capabilities().counters());
 }

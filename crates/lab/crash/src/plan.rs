@@ -173,7 +173,7 @@ impl Plan {
     pub fn scheme(&self) -> Result<Rc<dyn Scheme>, Error> {
         let known = ordo_schemes::by_name(&self.scheme).ok_or_else(|| Error::NoScheme(self.scheme.clone()))?;
         let made = known.make(self.settings.clone())?;
-        if self.separate_log && made.wants_log() != Some(LogKind::Redo) {
+        if self.separate_log && made.clone().capabilities().log_kind() != Some(LogKind::Redo) {
             return Err(Error::NoLog(self.scheme.clone()));
         }
         Ok(match &self.mutilate {
@@ -189,7 +189,7 @@ impl Plan {
 
     /// The volume that the script begins with.
     pub(crate) fn fresh(&self) -> Result<RamDisk, Error> {
-        fresh(&self.shape, self.split(), &*self.scheme()?)
+        fresh(&self.shape, self.split(), &self.scheme()?)
     }
 
     /// The device as its driver sees it, over `ram`; two of them where the log has its own.

@@ -7,8 +7,8 @@
 //!     features.
 
 use crate::sweep::Case;
+use ordo_probe::{Feature, Reached, Scout};
 use ordo_rt::Rng;
-use ordo_schemes::{Feature, Reached, Scout};
 use ordo_workload::script::random::vary;
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;

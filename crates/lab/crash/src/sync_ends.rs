@@ -40,7 +40,7 @@ fn a_sync_ends_though_others_never_stop() {
         let (device, rt) = (Device::by_name("scsi94").unwrap(), Rt::virtual_time(5));
         let honest = |name| honest(name, &Settings::default()).unwrap();
         let shape = Shape::small(device);
-        let ram = fresh(&shape, Split::none(shape.size), &*honest(scheme)).unwrap().snapshot();
+        let ram = fresh(&shape, Split::none(shape.size), &honest(scheme)).unwrap().snapshot();
         let mounted = mount(&rt, &ram, Disks::one(device.on(&rt, &ram, 5)), honest(scheme), false).unwrap();
         let fs = mounted.fs().clone();
         let stop = Rc::new(Cell::new(false));

@@ -34,9 +34,11 @@ struct Needs {
 ///
 /// # Errors
 /// The shape is not possible.
-pub(crate) fn fresh(shape: &Shape, split: Split, scheme: &dyn Scheme) -> Result<RamDisk, Error> {
-    let needs =
-        Needs { mount_at_once: scheme.declares().mount_at_once, log: scheme.wants_log().filter(|_| !split.has_log()) };
+pub(crate) fn fresh(shape: &Shape, split: Split, scheme: &Rc<dyn Scheme>) -> Result<RamDisk, Error> {
+    let needs = Needs {
+        mount_at_once: scheme.declares().mount_at_once,
+        log: scheme.clone().capabilities().log_kind().filter(|_| !split.has_log()),
+    };
     let known = |last: &Option<(Shape, Split, Needs, RamDisk)>| {
         let last = last.as_ref().filter(|(of, on, had, _)| of == shape && *on == split && *had == needs);
         last.map(|(.., ram)| ram.snapshot())

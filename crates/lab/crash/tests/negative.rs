@@ -6,7 +6,7 @@
 mod common;
 
 use ordo_crash::{Counters, Device, Memory, Oracle, Plan, Report, explore, explore_with};
-use ordo_schemes::{Mutant, MutantSpec, mutants};
+use ordo_probe::{Mutant, MutantSpec, mutants};
 use ordo_workload::script::{self, Script};
 use std::sync::Arc;
 

@@ -141,7 +141,7 @@ impl Cpu {
     }
 
     fn records(&self) -> u64 {
-        let counters = self.mounted.scheme().counters();
+        let counters = self.mounted.cache().capabilities().counters();
         counters.iter().find(|(name, _)| *name == RECORDS).map_or(0, |(_, count)| *count)
     }
 

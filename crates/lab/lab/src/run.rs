@@ -366,6 +366,6 @@ fn counts(mounted: &Mounted, requests: Requests) -> Counts {
         rollbacks: cache.rollbacks,
         waits: cache.waits,
         flushes: requests.flushes,
-        scheme: mounted.scheme().counters().into_iter().collect(),
+        scheme: mounted.cache().capabilities().counters().into_iter().collect(),
     }
 }

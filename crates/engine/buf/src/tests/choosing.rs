@@ -21,7 +21,7 @@ async fn row(b: &Bench, len: i64) -> Vec<BufRef> {
 fn lbns(bufs: &[BufRef]) -> Vec<i64> {
     let lbn = |buf: &BufRef| match buf.key() {
         Key::File(_, Lbn(lbn)) => lbn,
-        Key::Device(_) => -1,
+        Key::Device(_) | Key::Inode(_) => -1,
     };
     bufs.iter().map(lbn).collect()
 }

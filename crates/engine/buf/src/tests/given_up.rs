@@ -40,7 +40,7 @@ impl Scheme for Doorkeeper {
         Must::Nothing
     }
 
-    fn give_up(&self, _: &Rc<Cache>, op: Op) {
+    fn cancelled(&self, _: &Rc<Cache>, op: Op) {
         self.given_up.borrow_mut().push(op.id);
     }
 

@@ -1,7 +1,7 @@
 //! Images in flight: locked, or copied when the buf is changed (B3, B8), and sent without waiting.
 
 use super::*;
-use crate::{CallKind, Sequence, WhileLeaving};
+use crate::{CallKind, Capabilities, OrdersQueue, Sequence, WhileLeaving};
 use ordo_disk::Written;
 
 /// Demands that every step's bufs are sent, each after the one before; may lock images in flight.
@@ -21,8 +21,8 @@ impl Scheme for Sends {
         unreachable!("nobody asks in these tests")
     }
 
-    fn while_leaving(&self) -> WhileLeaving {
-        self.leaving
+    fn capabilities(self: Rc<Self>) -> Capabilities {
+        Capabilities { while_leaving: self.leaving, order: Some(self), ..Capabilities::default() }
     }
 
     fn step(&self, _: &Rc<Cache>, _: Op, step: Step<'_>) -> Answer {
@@ -31,7 +31,9 @@ impl Scheme for Sends {
             _ => Must::Nothing.into(),
         }
     }
+}
 
+impl OrdersQueue for Sends {
     fn sequence(&self, _: &BufRef) -> Sequence {
         Sequence { flag: None, after: self.last.borrow().iter().cloned().collect() }
     }

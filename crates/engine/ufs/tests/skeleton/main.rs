@@ -34,11 +34,11 @@ fn scheme(name: &str) -> Rc<dyn Scheme> {
 /// Mounts what the log on `ram` says; a journal keeps its own log on another disk.
 async fn mount(rt: &Rt, ram: &RamDisk, log: Log, name: &str) -> Mount {
     let scheme = scheme(name);
-    if scheme.wants_log().is_some() {
+    if let Some(journal) = scheme.clone().capabilities().log {
         let on = Queue::new(rt, Rc::new(RamDisk::new(8 << 20)), QueueOptions::default());
         let (block, frag, endian) = (BLOCK as u32, 512, log.g.endian);
         let file = LogFile { on, extents: vec![(DiskOff(0), 8 << 20)], block, frag, stamp: 1, endian };
-        scheme.begin_log(file).await.expect("there is room for it");
+        journal.begin_log(file).await.expect("there is room for it");
     }
     let queue = Queue::new(rt, Rc::new(ram.clone()), QueueOptions::default());
     // So little memory that much is written and read again.

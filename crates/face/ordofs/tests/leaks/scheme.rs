@@ -1,9 +1,7 @@
 //! A scheme that orders writes by another scheme's rules, and promises what soft updates promise: that a crashed volume
 //! may be used at once. What a crash would leave is planted by hand.
 
-use ordo_buf::{Answer, BufRef, Cache, ImageNo, Leave, Must, Op, Promises, Ready, Scheme, Step, WhileLeaving};
-use ordo_ondisk::Ino;
-use ordo_rt::Time;
+use ordo_buf::{Answer, Cache, Must, Op, Promises, Scheme, Step, Wrapper};
 use std::rc::Rc;
 
 pub(crate) struct AtOnce(pub(crate) Rc<dyn Scheme>);
@@ -16,65 +14,19 @@ impl AtOnce {
     }
 }
 
-impl Scheme for AtOnce {
+impl Wrapper for AtOnce {
+    type Inner = dyn Scheme;
+
+    fn inner(&self) -> &Rc<dyn Scheme> {
+        &self.0
+    }
+
     fn name(&self) -> &'static str {
         "at-once"
     }
 
     fn declares(&self) -> Promises {
         Promises { mount_at_once: true, ..self.0.declares() }
-    }
-
-    fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
-        self.0.begin(cache, op)
-    }
-
-    fn end(&self, cache: &Rc<Cache>, op: Op) -> Must {
-        self.0.end(cache, op)
-    }
-
-    fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
-        self.0.step(cache, op, step)
-    }
-
-    fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
-        self.0.leaving(cache, buf, image)
-    }
-
-    fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {
-        self.0.ready(cache, buf)
-    }
-
-    fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
-        self.0.landed(cache, buf, image);
-    }
-
-    fn discarded(&self, cache: &Rc<Cache>, buf: &BufRef) {
-        self.0.discarded(cache, buf);
-    }
-
-    fn wants_flush(&self) -> bool {
-        self.0.wants_flush()
-    }
-
-    fn failed(&self, buf: &BufRef) {
-        self.0.failed(buf);
-    }
-
-    fn while_leaving(&self) -> WhileLeaving {
-        self.0.while_leaving()
-    }
-
-    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, data_only: bool) -> Must {
-        self.0.fsync(cache, ino, inode, data_only)
-    }
-
-    fn sync(&self, cache: &Rc<Cache>) -> Must {
-        self.0.sync(cache)
-    }
-
-    fn tick(&self, cache: &Rc<Cache>, now: Time) {
-        self.0.tick(cache, now);
     }
 }
 

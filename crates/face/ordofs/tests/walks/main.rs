@@ -9,10 +9,11 @@ mod list;
 use common::{fresh, located};
 use list::{Walk, walks};
 use ordo_ondisk::{Endian, Format};
+use ordo_probe::{Line, Tracer};
 use ordo_workload::Session;
 use ordofs::disk::{DiskOp, Event, Kind as Role, RamDisk, Recorder};
 use ordofs::rt::Rt;
-use ordofs::schemes::{Settings, Teller, Told};
+use ordofs::schemes::Settings;
 use ordofs::vfs::FileSystem;
 use ordofs::{MountOptions, Mounted};
 use std::cell::{Cell, RefCell};
@@ -49,15 +50,15 @@ struct Scribe {
 }
 
 impl Scribe {
-    fn hear(&self, told: Told) {
+    fn hear(&self, line: Line) {
         if !self.listening.get() {
             return;
         }
         self.look_at_the_disk();
-        let bracket = told.step.starts_with("begin ") || told.step.starts_with("end ");
-        self.say(format!("{}{}", if bracket { "" } else { "  " }, told.step));
-        if !told.answer.is_empty() {
-            self.say(format!("    -> {}", told.answer));
+        let bracket = line.step.starts_with("begin ") || line.step.starts_with("end ");
+        self.say(format!("{}{}", if bracket { "" } else { "  " }, line.step));
+        if !line.answer.is_empty() {
+            self.say(format!("    -> {}", line.answer));
         }
     }
 
@@ -117,9 +118,9 @@ impl Ready {
         let inner = ordo_schemes::by_name(scheme).expect("it is known").make(Settings::default());
         let inner = inner.expect("it breaks no rule");
         let listener = scribe.clone();
-        let teller = Rc::new(Teller::new(inner, move |told| listener.hear(told)));
+        let tracer = Rc::new(Tracer::new(inner, move |line| listener.hear(line)));
         let (located, options) = (located(&ram, Rc::new(recorder.clone())), MountOptions::default());
-        let mounted = rt.block_on(Mounted::mount_with(&rt, located, teller, &options)).expect("it can be mounted");
+        let mounted = rt.block_on(Mounted::mount_with(&rt, located, tracer, &options)).expect("it can be mounted");
         rt.block_on(async {
             (walk.before)(&Session::new(&**mounted.fs())).await.expect("there is room");
             mounted.fs().syncfs().await.expect("the disk is well");

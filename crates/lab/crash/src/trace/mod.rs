@@ -12,7 +12,7 @@ mod tests;
 pub use run::{Asked, size_of, trace};
 
 use ordo_buf::How;
-use ordo_schemes::{Dependency, Piece};
+use ordo_probe::{Dependency, Piece};
 use serde::Serialize;
 
 /// A call under a scheme, from its beginning until everything is durable.

@@ -3,8 +3,9 @@
 use super::{Event, What};
 use ordo_buf::{Key, Role};
 use ordo_disk::{DiskOp, Recorder};
+use ordo_probe::{Piece, Traced};
 use ordo_rt::{Rt, Time};
-use ordo_schemes::{Heard, InWords, Piece};
+use ordo_schemes::InWords;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
@@ -128,34 +129,34 @@ impl Scribe {
         self.say(What::Freed { what: InWords(freed).to_string() });
     }
 
-    pub(super) fn hear(&self, heard: Heard) {
+    pub(super) fn hear(&self, traced: Traced) {
         if self.began.get().is_none() {
             return;
         }
-        let what = match heard {
-            Heard::Step { told, .. } if told.step.starts_with("begin ") || told.step.starts_with("end ") => {
-                What::Call { says: told.step, answer: told.answer }
+        let what = match traced {
+            Traced::Step { line, .. } if line.step.starts_with("begin ") || line.step.starts_with("end ") => {
+                What::Call { says: line.step, answer: line.answer }
             }
-            Heard::Step { told, changed, made, waits_for, .. } => {
+            Traced::Step { line, changed, made, waits_for, .. } => {
                 self.steps.set(self.steps.get() + 1);
                 let made: Vec<_> = made.into_iter().inspect(|held| self.note(held)).map(super::Held::from).collect();
                 What::Step {
                     number: self.steps.get(),
-                    says: told.step,
+                    says: line.step,
                     bufs: self.names(&changed),
                     made,
-                    answer: told.answer,
+                    answer: line.answer,
                     waits_for: self.names(&waits_for),
                 }
             }
-            Heard::Leaves { buf, image, rolled_back, undone } => {
+            Traced::Leaves { buf, image, rolled_back, undone } => {
                 self.under_way.set(self.under_way.get() + 1);
                 let (buf, image) = self.lane(&buf, Some(image));
                 let undone = undone.into_iter().map(super::Held::from).collect();
                 What::Leaves { buf, image, rolled_back, undone }
             }
-            Heard::Waits { buf, until } => What::Waits { buf: self.lane(&buf, None).0, until: self.names(&until) },
-            Heard::Landed { buf, image } => {
+            Traced::Waits { buf, until } => What::Waits { buf: self.lane(&buf, None).0, until: self.names(&until) },
+            Traced::Landed { buf, image } => {
                 self.under_way.set(self.under_way.get().saturating_sub(1));
                 let (buf, image) = self.lane(&buf, Some(image));
                 What::Landed { buf, image }
@@ -165,7 +166,7 @@ impl Scribe {
     }
 
     /// Makes a lane for each buf that is waited for.
-    fn note(&self, held: &ordo_schemes::Dependency) {
+    fn note(&self, held: &ordo_probe::Dependency) {
         self.lane(&held.of, None);
         held.until.iter().for_each(|(piece, _)| drop(self.lane(piece, None)));
     }

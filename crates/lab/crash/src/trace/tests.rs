@@ -3,8 +3,9 @@ use crate::disks::{Disks, Split};
 use crate::record::mount;
 use crate::volume::fresh;
 use crate::{Device, Shape};
+use ordo_probe::{Traced, Tracer};
 use ordo_rt::{Rng, Rt};
-use ordo_schemes::{Heard, Settings, Teller};
+use ordo_schemes::Settings;
 use ordo_vfs::Caller;
 use ordo_workload::random::{Op, Player};
 use ordo_workload::script::{Script, all};
@@ -110,16 +111,16 @@ fn compare(script: &Script, seed: u64) -> (u64, u64) {
     let (count, name) = (seen.clone(), script.name.clone());
     let scheme = ordo_schemes::by_name("softupdates").unwrap().make(Settings::default()).unwrap();
     let shape = Shape::small(device);
-    let ram = fresh(&shape, Split::none(shape.size), &*scheme).unwrap().snapshot();
-    let teller = Teller::of_everything(scheme, move |heard| {
-        if let Heard::Leaves { buf, image, rolled_back, undone } = heard {
+    let ram = fresh(&shape, Split::none(shape.size), &scheme).unwrap().snapshot();
+    let tracer = Tracer::of_everything(scheme, move |heard| {
+        if let Traced::Leaves { buf, image, rolled_back, undone } = heard {
             assert_eq!(rolled_back, !undone.is_empty(), "{name}, {seed}: {} {image}: {undone:#?}", buf.name);
             assert!(undone.iter().all(|held| !held.until.is_empty()));
             let (images, rollbacks) = count.get();
             count.set((images + 1, rollbacks + u64::from(rolled_back)));
         }
     });
-    let mounted = mount(&rt, &ram, Disks::one(device.on(&rt, &ram, seed)), Rc::new(teller), false).unwrap();
+    let mounted = mount(&rt, &ram, Disks::one(device.on(&rt, &ram, seed)), Rc::new(tracer), false).unwrap();
     let mut player = Player::new(&**mounted.fs(), Caller { privileged: true, ..Caller::default() });
     let mut rng = Rng::new(seed);
     for (op, _) in script.steps() {

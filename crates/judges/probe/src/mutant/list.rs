@@ -174,7 +174,7 @@ impl Row {
 /// The bugs that can be seeded into the scheme of this name: each breaks a promise or a rule of it. For a scheme that
 /// demands nothing at its steps, only those of fsync and sync.
 pub fn mutants(scheme: &str) -> Vec<MutantSpec> {
-    if crate::by_name(scheme).is_none() {
+    if ordo_schemes::by_name(scheme).is_none() {
         return Vec::new();
     }
     let rows = if scheme == "sync" { SYNC } else { &[] };

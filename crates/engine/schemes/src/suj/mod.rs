@@ -28,8 +28,8 @@ mod tests;
 use crate::SoftUpdates;
 use log::Log;
 use ordo_buf::{
-    Answer, Boxed, BufRef, Cache, Held, How, ImageNo, Leave, LogFile, LogKind, Must, Op, Promises, Ready, Role, Scheme,
-    Step, Wrapper,
+    Answer, Boxed, BufRef, Cache, Capabilities, Defers, Explains, Held, How, ImageNo, KeepsLog, Leave, LogFile,
+    LogKind, Must, Op, Promises, Ready, Role, Scheme, Step, TracksBufs, Wrapper,
 };
 use ordo_ondisk::Ino;
 use records::Session;
@@ -156,8 +156,17 @@ async fn begin_anew(
 impl Wrapper for Suj {
     type Inner = SoftUpdates;
 
-    fn inner(&self) -> &Self::Inner {
+    fn inner(&self) -> &Rc<SoftUpdates> {
         &self.inner
+    }
+
+    fn capabilities(self: Rc<Self>) -> Capabilities {
+        Capabilities {
+            log: Some(self.clone()),
+            defers: Some(self.clone()),
+            explains: Some(self.clone()),
+            ..self.inner.clone().capabilities()
+        }
     }
 
     fn name(&self) -> &'static str {
@@ -168,20 +177,6 @@ impl Wrapper for Suj {
         let mut promises = self.inner.declares();
         promises.rules.push(RECORDS_FIRST);
         promises
-    }
-
-    fn wants_log(&self) -> Option<LogKind> {
-        Some(LogKind::Intents)
-    }
-
-    fn begin_log(&self, file: LogFile) -> Boxed<'static, ordo_vfs::Result<u64>> {
-        let id = file.stamp.unsigned_abs();
-        self.state.borrow_mut().log = Some(Rc::new(RefCell::new(Log::new(file))));
-        Box::pin(async move { Ok(id) })
-    }
-
-    fn wants_sync(&self) -> bool {
-        self.state.borrow().overdue || self.log().is_some_and(|log| log.borrow().is_full())
     }
 
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
@@ -202,13 +197,13 @@ impl Wrapper for Suj {
         self.inner.end(cache, op)
     }
 
-    fn give_up(&self, cache: &Rc<Cache>, op: Op) {
+    fn cancelled(&self, cache: &Rc<Cache>, op: Op) {
         {
             let mut state = self.state.borrow_mut();
             state.happens();
             state.running.remove(&op.id);
         }
-        self.inner.give_up(cache, op);
+        self.inner.cancelled(cache, op);
     }
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
@@ -220,27 +215,6 @@ impl Wrapper for Suj {
         match self.held_by_log(buf) {
             Some(log) => Leave::After(Log::commit(&log, cache)),
             None => self.inner.leaving(cache, buf, image),
-        }
-    }
-
-    fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {
-        match self.held_by_log(buf) {
-            Some(log) => {
-                self.state.borrow_mut().put_off.get_or_insert_with(|| cache.rt().now());
-                if cache.promised_age().is_some() {
-                    // The sweep waits for the records, and tries again.
-                    return Ready::Yes;
-                }
-                // The commit runs by itself; the buf is tried again later.
-                drop(Log::commit(&log, cache));
-                Ready::After(Vec::new())
-            }
-            None => {
-                if needs_records(buf) {
-                    self.state.borrow_mut().not_put_off();
-                }
-                self.inner.ready(cache, buf)
-            }
         }
     }
 
@@ -278,13 +252,48 @@ impl Wrapper for Suj {
         let patience = if cache.promised_age().is_some() { PROMISED } else { PATIENCE };
         state.overdue |= state.put_off.is_some_and(|since| since + patience <= now);
     }
+}
 
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        let mut counters = self.inner.counters();
-        counters.extend(self.log().into_iter().flat_map(|log| log.borrow().counters()));
-        counters
+impl KeepsLog for Suj {
+    fn kind(&self) -> LogKind {
+        LogKind::Intents
     }
 
+    fn begin_log(&self, file: LogFile) -> Boxed<'static, ordo_vfs::Result<u64>> {
+        let id = file.stamp.unsigned_abs();
+        self.state.borrow_mut().log = Some(Rc::new(RefCell::new(Log::new(file))));
+        Box::pin(async move { Ok(id) })
+    }
+
+    fn wants_sync(&self) -> bool {
+        self.state.borrow().overdue || self.log().is_some_and(|log| log.borrow().is_full())
+    }
+}
+
+impl Defers for Suj {
+    fn ready(&self, cache: &Rc<Cache>, buf: &BufRef) -> Ready {
+        match self.held_by_log(buf) {
+            Some(log) => {
+                self.state.borrow_mut().put_off.get_or_insert_with(|| cache.rt().now());
+                if cache.promised_age().is_some() {
+                    // The sweep waits for the records, and tries again.
+                    return Ready::Yes;
+                }
+                // The commit runs by itself; the buf is tried again later.
+                drop(Log::commit(&log, cache));
+                Ready::After(Vec::new())
+            }
+            None => {
+                if needs_records(buf) {
+                    self.state.borrow_mut().not_put_off();
+                }
+                self.inner.ready(cache, buf)
+            }
+        }
+    }
+}
+
+impl Explains for Suj {
     fn explain(&self, cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
         let mut held = self.inner.explain(cache, buf);
         if self.held_by_log(buf).is_some() {
@@ -295,5 +304,11 @@ impl Wrapper for Suj {
             });
         }
         held
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let mut counters = self.inner.counters();
+        counters.extend(self.log().into_iter().flat_map(|log| log.borrow().counters()));
+        counters
     }
 }

@@ -1,15 +1,15 @@
 //! The answers of a mutant.
 
 use super::{Deed, Mutant, When, mutants};
-use crate::Synchronous;
-use crate::testing::World;
 use ordo_buf::{CallKind, Must, Op};
+use ordo_schemes::testing::World;
+use ordo_schemes::{AllocInit, Synchronous};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 fn world(name: &str) -> (World, Rc<Mutant>) {
     let spec = mutants("sync").into_iter().find(|spec| spec.name == name).expect("it is listed");
-    let mutant = Mutant::new(Rc::new(Synchronous::new(crate::AllocInit::Directories)), spec);
+    let mutant = Mutant::new(Rc::new(Synchronous::new(AllocInit::Directories)), spec);
     (World::new(mutant.clone()), mutant)
 }
 
@@ -37,7 +37,7 @@ fn occurrences_are_counted_from_one() {
 #[test]
 fn a_forgotten_wait_is_left_out_and_all_others_stay() {
     let (world, mutant) = world("forget:name-unlinked:every");
-    let whole = World::new(Rc::new(Synchronous::new(crate::AllocInit::Directories)));
+    let whole = World::new(Rc::new(Synchronous::new(AllocInit::Directories)));
     for (id, (spoiled, told)) in (1..).zip(world.steps().into_iter().zip(whole.steps())) {
         let (step, before) = (told.0, mutant.changed());
         let (found, right) = (world.demands(id, spoiled), whole.demands(id, told));

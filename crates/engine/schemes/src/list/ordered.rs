@@ -1,9 +1,8 @@
-//! The list of the schemes that leave the order to the disk's queue: `flag-*` and `chains-*`, in all variants.
+//! The part of the table with the schemes that leave the order to the disk's queue: `flag-*` and `chains-*`, in all
+//! variants.
 
-#[cfg(test)]
-mod tests;
-
-use crate::{Chains, Flagged, Freeing, Known, Settings};
+use super::Known;
+use crate::{Chains, Flagged, Freeing, Settings};
 use ordo_buf::{Scheme, WhileLeaving};
 use ordo_disk::{Flag, Meaning};
 use std::rc::Rc;

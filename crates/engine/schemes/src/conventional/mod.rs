@@ -12,7 +12,7 @@ use crate::flags::{ordered, write_with_names};
 use crate::new_names::NewNames;
 use crate::rules::Rules;
 use crate::sync::{Rule, Synchronous};
-use ordo_buf::{Answer, BufRef, Cache, Must, Op, Promises, Scheme, Step, WhileLeaving};
+use ordo_buf::{Answer, BufRef, Cache, Capabilities, Must, Op, Promises, Scheme, Step, WhileLeaving};
 use ordo_ondisk::Ino;
 use ordo_rt::Time;
 use std::cell::RefCell;
@@ -40,8 +40,8 @@ impl Scheme for Conventional {
         ordered(&self.sync)
     }
 
-    fn while_leaving(&self) -> WhileLeaving {
-        self.sync.while_leaving()
+    fn capabilities(self: Rc<Self>) -> Capabilities {
+        Capabilities { while_leaving: WhileLeaving::Lock, ..Capabilities::default() }
     }
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {

@@ -1,10 +1,11 @@
 //! Seeded bugs: a wrapper that makes a scheme break a promise at one kind of step, or at fsync or sync. A crash
 //! explorer that does not detect them would detect nothing.
 //!
-//! X1. A mutant declares what it does not keep: name, promises and rules are those of the scheme behind it.
-//! X2. Only what would be waited for counts as an occurrence. A demand for a buf that is already durable is passed on:
-//!     omitting it changes nothing.
-//! X3. Every ticket is returned with the answer to its own step, so that a mutant frees too early and never twice.
+//! mutant-1. A mutant declares what it does not keep: name, promises and rules are those of the scheme behind it.
+//! mutant-2. Only what would be waited for counts as an occurrence. A demand for a buf that is already durable is
+//!     passed on: omitting it changes nothing.
+//! mutant-3. Every ticket is returned with the answer to its own step, so that a mutant frees too early and never
+//!     twice.
 
 mod list;
 #[cfg(test)]
@@ -186,7 +187,7 @@ impl Mutant {
     }
 }
 
-/// Something is not durable yet (X2).
+/// Something is not durable yet (mutant-2).
 fn waits(must: &Must) -> bool {
     match must {
         Must::Nothing => false,
@@ -209,8 +210,8 @@ fn one_by_one(cache: &Rc<Cache>, musts: Vec<Must>) -> Must {
 impl Wrapper for Mutant {
     type Inner = dyn Scheme;
 
-    fn inner(&self) -> &Self::Inner {
-        &*self.inner
+    fn inner(&self) -> &Rc<dyn Scheme> {
+        &self.inner
     }
 
     fn end(&self, cache: &Rc<Cache>, op: Op) -> Must {
@@ -223,9 +224,9 @@ impl Wrapper for Mutant {
         one_by_one(cache, held)
     }
 
-    fn give_up(&self, cache: &Rc<Cache>, op: Op) {
+    fn cancelled(&self, cache: &Rc<Cache>, op: Op) {
         drop(self.take_held(op));
-        self.inner.give_up(cache, op);
+        self.inner.cancelled(cache, op);
     }
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {

@@ -83,8 +83,8 @@ use crate::rules::Rules;
 use deps::Deps;
 use names::{Named, Place};
 use ordo_buf::{
-    Ahead, Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Held, ImageNo, Landing, Leave, Must, Op,
-    Promises, Ready, Role, Scheme, Step, Ticket,
+    Ahead, Answer, BufRef, Cache, CallKind, Capabilities, CrashLeaves, Defers, Durable, Explains, Fields, Held,
+    ImageNo, Landing, Leave, Must, Op, Promises, Ready, Role, Scheme, Step, Ticket, TracksBufs, TracksInodes,
 };
 use ordo_ondisk::Ino;
 use ordo_vfs::Result;
@@ -272,8 +272,14 @@ impl Scheme for SoftUpdates {
         }
     }
 
-    fn is_moving(&self, dir: Ino) -> bool {
-        self.deps.borrow().moved.contains_key(&dir)
+    fn capabilities(self: Rc<Self>) -> Capabilities {
+        Capabilities {
+            defers: Some(self.clone()),
+            bufs: Some(self.clone()),
+            inodes: Some(self.clone()),
+            explains: Some(self),
+            ..Capabilities::default()
+        }
     }
 
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
@@ -284,10 +290,6 @@ impl Scheme for SoftUpdates {
             }
             None => self.admit(cache, op),
         }
-    }
-
-    fn look_ahead(&self, ino: Ino, ahead: Ahead) {
-        self.deps.borrow().prefetch(ino, ahead);
     }
 
     fn step(&self, cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
@@ -302,20 +304,8 @@ impl Scheme for SoftUpdates {
         self.deps.borrow_mut().leaving(cache, buf, image)
     }
 
-    fn ready(&self, _cache: &Rc<Cache>, buf: &BufRef) -> Ready {
-        self.deps.borrow().ready(buf)
-    }
-
     fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
         self.deps.borrow_mut().landed(cache, buf, image);
-    }
-
-    fn discarded(&self, _cache: &Rc<Cache>, buf: &BufRef) {
-        self.deps.borrow_mut().discarded(buf);
-    }
-
-    fn wants_flush(&self) -> bool {
-        self.deps.borrow().is_busy()
     }
 
     fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, _data_only: bool) -> Must {
@@ -381,6 +371,38 @@ impl Scheme for SoftUpdates {
             deps.renamed.clear();
         }
     }
+}
+
+impl Defers for SoftUpdates {
+    fn ready(&self, _cache: &Rc<Cache>, buf: &BufRef) -> Ready {
+        self.deps.borrow().ready(buf)
+    }
+}
+
+impl TracksBufs for SoftUpdates {
+    fn wants_flush(&self) -> bool {
+        self.deps.borrow().is_busy()
+    }
+
+    fn discarded(&self, _cache: &Rc<Cache>, buf: &BufRef) {
+        self.deps.borrow_mut().discarded(buf);
+    }
+}
+
+impl TracksInodes for SoftUpdates {
+    fn is_moving(&self, dir: Ino) -> bool {
+        self.deps.borrow().moved.contains_key(&dir)
+    }
+
+    fn look_ahead(&self, ino: Ino, ahead: Ahead) {
+        self.deps.borrow().prefetch(ino, ahead);
+    }
+}
+
+impl Explains for SoftUpdates {
+    fn explain(&self, _cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
+        self.deps.borrow().explain(buf)
+    }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let deps = self.deps.borrow();
@@ -396,9 +418,5 @@ impl Scheme for SoftUpdates {
             ("deferred", counts.deferred),
             ("slowed", counts.slowed),
         ]
-    }
-
-    fn explain(&self, _cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
-        self.deps.borrow().explain(buf)
     }
 }

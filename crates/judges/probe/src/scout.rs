@@ -1,8 +1,8 @@
 //! A scheme that records the features reached: for a search that prefers calls which lead to something new.
 //!
-//! C1. A scout changes nothing: it passes each call to the scheme behind it, and returns that scheme's answers.
-//! C2. A feature is small and independent of inode numbers, addresses and times: two scripts reach the same features if
-//!     they lead a scheme through the same places.
+//! scout-1. A scout changes nothing: it passes each call to the scheme behind it, and returns that scheme's answers.
+//! scout-2. A feature is small and independent of inode numbers, addresses and times: two scripts reach the same
+//!     features if they lead a scheme through the same places.
 //!
 //! It sees what a scheme exposes: the steps, with the kind of call, the role of the buf, the shape of the pointer and
 //! the answer; which rule holds back what in a written image, and how; and the counters (rolled back, cancelled,
@@ -10,7 +10,8 @@
 //! and *durable* without access to the record. Two consecutive features form a feature, too.
 
 use ordo_buf::{
-    Answer, BufRef, Cache, CallKind, Fields, How, ImageNo, Leave, Must, Op, Role, Scheme, Slot, Step, Wrapper,
+    Answer, BufRef, Cache, CallKind, Capabilities, Fields, How, ImageNo, Leave, Must, Op, Role, Scheme, Slot, Step,
+    Wrapper,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
@@ -106,19 +107,22 @@ impl Reached {
 /// Wraps another scheme and records what passes.
 pub struct Scout {
     inner: Rc<dyn Scheme>,
+    /// What it has of `inner`: its counters, and what it holds back.
+    can: Capabilities,
     reached: Rc<RefCell<Reached>>,
 }
 
 impl Scout {
     /// Wraps `inner`.
     pub fn new(inner: Rc<dyn Scheme>, reached: Rc<RefCell<Reached>>) -> Scout {
-        Scout { inner, reached }
+        let can = inner.clone().capabilities();
+        Scout { inner, can, reached }
     }
 
     fn note(&self, feature: Feature) {
         let mut reached = self.reached.borrow_mut();
         reached.note(feature);
-        reached.count(self.inner.counters());
+        reached.count(self.can.counters());
     }
 }
 
@@ -187,8 +191,8 @@ fn fields_number(fields: Fields) -> u8 {
 impl Wrapper for Scout {
     type Inner = dyn Scheme;
 
-    fn inner(&self) -> &Self::Inner {
-        &*self.inner
+    fn inner(&self) -> &Rc<dyn Scheme> {
+        &self.inner
     }
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
@@ -201,7 +205,7 @@ impl Wrapper for Scout {
 
     fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
         let role = buf.kind();
-        for held in self.inner.explain(cache, buf) {
+        for held in self.can.explain(cache, buf) {
             let how = match held.how {
                 How::RolledBack => "rolled back",
                 How::Waits => "waits",

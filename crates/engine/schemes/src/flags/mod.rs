@@ -16,7 +16,10 @@ use crate::AllocInit;
 use crate::new_names::NewNames;
 use crate::rules::Rules;
 use crate::sync::{Rule, Synchronous};
-use ordo_buf::{Answer, BufRef, Cache, Durable, Key, Must, Op, Promises, Scheme, Sequence, Step, WhileLeaving};
+use ordo_buf::{
+    Answer, BufRef, Cache, Capabilities, Durable, Key, Must, Op, OrdersQueue, Promises, Scheme, Sequence, Step,
+    WhileLeaving,
+};
 use ordo_disk::{Flag, Meaning, Written};
 use ordo_ondisk::Ino;
 use ordo_rt::Time;
@@ -103,8 +106,8 @@ impl Scheme for Flagged {
         }
     }
 
-    fn while_leaving(&self) -> WhileLeaving {
-        self.leaving
+    fn capabilities(self: Rc<Self>) -> Capabilities {
+        Capabilities { while_leaving: self.leaving, order: Some(self), ..Capabilities::default() }
     }
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
@@ -120,6 +123,17 @@ impl Scheme for Flagged {
         Answer { must, ripe }
     }
 
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, _data_only: bool) -> Must {
+        write_with_names(cache, &self.names.borrow(), ino, inode, Vec::new())
+    }
+
+    fn tick(&self, _cache: &Rc<Cache>, _now: Time) {
+        self.flagged.borrow_mut().retain(|_, written| !written.is_durable());
+        self.names.borrow_mut().forget_durable();
+    }
+}
+
+impl OrdersQueue for Flagged {
     fn sequence(&self, buf: &BufRef) -> Sequence {
         let flag = (self.next.take() == Some(buf.key())).then_some(self.flag);
         Sequence { flag, ..Sequence::default() }
@@ -132,14 +146,5 @@ impl Scheme for Flagged {
             flagged.insert(buf.key(), written.clone());
         }
         flagged.get(&buf.key()).is_some_and(|last| last.number() == written.number())
-    }
-
-    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, _data_only: bool) -> Must {
-        write_with_names(cache, &self.names.borrow(), ino, inode, Vec::new())
-    }
-
-    fn tick(&self, _cache: &Rc<Cache>, _now: Time) {
-        self.flagged.borrow_mut().retain(|_, written| !written.is_durable());
-        self.names.borrow_mut().forget_durable();
     }
 }

@@ -21,8 +21,8 @@ pub(crate) use rule::Rule;
 use crate::AllocInit;
 use crate::rules::{RuleNames, Rules};
 use ordo_buf::{
-    Answer, BufRef, Cache, CallKind, CrashLeaves, Durable, Fields, Must, Op, Promises, Role, Scheme, Slot, Step,
-    Ticket, WhileLeaving,
+    Answer, BufRef, Cache, CallKind, Capabilities, CrashLeaves, Durable, Fields, Must, Op, Promises, Role, Scheme,
+    Slot, Step, Ticket, WhileLeaving,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -154,8 +154,8 @@ impl Scheme for Synchronous {
         }
     }
 
-    fn while_leaving(&self) -> WhileLeaving {
-        WhileLeaving::Lock
+    fn capabilities(self: Rc<Self>) -> Capabilities {
+        Capabilities { while_leaving: WhileLeaving::Lock, ..Capabilities::default() }
     }
 
     fn end(&self, _cache: &Rc<Cache>, op: Op) -> Must {

@@ -17,8 +17,8 @@
 //!     directory follows the directory's own name. Otherwise a durable change of one call could depend on unwritten
 //!     changes of another.
 //! C4. A directory that has moved to another one is not moved, replaced or removed until all writes of that move are
-//!     durable ([`Scheme::is_moving`]). Otherwise two moves, each in its order, could leave two directories inside each
-//!     other.
+//!     durable ([`TracksInodes::is_moving`]). Otherwise two moves, each in its order, could leave two directories
+//!     inside each other.
 //! C5. A name is durable after a sync, or an fsync of what it names, and not when its call returns.
 
 use crate::AllocInit;
@@ -27,7 +27,8 @@ use crate::new_names::NewNames;
 use crate::rules::Rules;
 use crate::sync::{Rule, Synchronous, leads_on};
 use ordo_buf::{
-    Answer, BufRef, Cache, CallKind, Fields, Freed, Key, Must, Op, Promises, Scheme, Sequence, Step, WhileLeaving,
+    Ahead, Answer, BufRef, Cache, CallKind, Capabilities, Fields, Freed, Key, Must, Op, OrdersQueue, Promises, Scheme,
+    Sequence, Step, TracksInodes, WhileLeaving,
 };
 use ordo_disk::{Flag, Meaning, Written};
 use ordo_ondisk::Ino;
@@ -219,13 +220,13 @@ impl Scheme for Chains {
         ordered(&self.sync)
     }
 
-    fn while_leaving(&self) -> WhileLeaving {
-        self.leaving
-    }
-
-    fn is_moving(&self, dir: Ino) -> bool {
-        let mut state = self.state.borrow_mut();
-        state.moved.get_mut(&dir).is_some_and(|(call, writes)| call.is_some() || writes.prune())
+    fn capabilities(self: Rc<Self>) -> Capabilities {
+        Capabilities {
+            while_leaving: self.leaving,
+            inodes: Some(self.clone()),
+            order: Some(self),
+            ..Capabilities::default()
+        }
     }
 
     fn end(&self, _cache: &Rc<Cache>, op: Op) -> Must {
@@ -258,6 +259,27 @@ impl Scheme for Chains {
         Answer { must: Must::Sent(buf), ripe }
     }
 
+    /// Also what other calls have just moved: a directory that the disk has in two places counts where it was.
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, _data_only: bool) -> Must {
+        let state = self.state.borrow();
+        let moves = state.moved.values().flat_map(|(_, writes)| writes.0.iter().map(|link| link.written.clone()));
+        write_with_names(cache, &state.names, ino, inode, moves.collect())
+    }
+
+    /// Drops what has become durable; a discarded buf is not looked up again.
+    fn tick(&self, _cache: &Rc<Cache>, _now: Time) {
+        let state = &mut *self.state.borrow_mut();
+        state.follows.retain(|_, links| links.prune());
+        state.named.retain(|_, links| links.prune());
+        state.taken.retain(|_, links| links.prune());
+        state.freed.retain(|_, (_, link)| !link.written.is_durable());
+        state.moved.retain(|_, (call, writes)| call.is_some() || writes.prune());
+        state.barriers.retain(|_, written| !written.is_durable());
+        state.names.forget_durable();
+    }
+}
+
+impl OrdersQueue for Chains {
     fn sequence(&self, buf: &BufRef) -> Sequence {
         let state = &mut *self.state.borrow_mut();
         let after = state.follows.get_mut(&buf.key()).map_or_else(Vec::new, |links| {
@@ -280,25 +302,16 @@ impl Scheme for Chains {
         state.sent(asked, written, fresh, self.freeing == Freeing::Specific);
         true
     }
+}
 
-    /// Also what other calls have just moved: a directory that the disk has in two places counts where it was.
-    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, _data_only: bool) -> Must {
-        let state = self.state.borrow();
-        let moves = state.moved.values().flat_map(|(_, writes)| writes.0.iter().map(|link| link.written.clone()));
-        write_with_names(cache, &state.names, ino, inode, moves.collect())
+impl TracksInodes for Chains {
+    fn is_moving(&self, dir: Ino) -> bool {
+        let mut state = self.state.borrow_mut();
+        state.moved.get_mut(&dir).is_some_and(|(call, writes)| call.is_some() || writes.prune())
     }
 
-    /// Drops what has become durable; a discarded buf is not looked up again.
-    fn tick(&self, _cache: &Rc<Cache>, _now: Time) {
-        let state = &mut *self.state.borrow_mut();
-        state.follows.retain(|_, links| links.prune());
-        state.named.retain(|_, links| links.prune());
-        state.taken.retain(|_, links| links.prune());
-        state.freed.retain(|_, (_, link)| !link.written.is_durable());
-        state.moved.retain(|_, (call, writes)| call.is_some() || writes.prune());
-        state.barriers.retain(|_, written| !written.is_durable());
-        state.names.forget_durable();
-    }
+    /// It has no records of the inode of a name.
+    fn look_ahead(&self, _ino: Ino, _ahead: Ahead) {}
 }
 
 #[cfg(test)]

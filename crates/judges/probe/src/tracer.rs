@@ -1,13 +1,17 @@
-//! A scheme that records its calls, for `ordo trace` and the documents: the steps of each call in order, another
-//! scheme's answers, and what it allows to be written.
+//! A recorder of steps, for `ordo trace` and the documents: it reports the steps of each call in order, the answers of
+//! the scheme behind it, and what that scheme allows to be written.
+//!
+//! tracer-1. A tracer changes nothing: it passes each call to the scheme behind it, and returns that scheme's answers.
 
 use crate::words::{Name, Words, call};
-use ordo_buf::{Answer, BufRef, Cache, Held, How, ImageNo, Key, Leave, Must, Op, Role, Scheme, Step, Wrapper};
+use ordo_buf::{
+    Answer, BufRef, Cache, Capabilities, Held, How, ImageNo, Key, Leave, Must, Op, Role, Scheme, Step, Wrapper,
+};
 use std::rc::Rc;
 
 /// One line of the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct Line {
     /// The running call: counts up from 1 in a mount.
     pub op: u64,
     /// The step, in words.
@@ -46,13 +50,13 @@ pub struct Dependency {
     pub until: Vec<(Piece, &'static str)>,
 }
 
-/// An event that a [`Teller`] reports.
+/// An event that a [`Tracer`] reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum Traced {
     /// A step, the beginning or the end of a call.
     Step {
         /// In words.
-        told: Told,
+        line: Line,
         /// The bufs that it changed.
         changed: Vec<Piece>,
         /// The dependencies that it made.
@@ -90,36 +94,39 @@ pub enum Heard {
 }
 
 /// Wraps another scheme and reports what passes.
-pub struct Teller {
+pub struct Tracer {
     inner: Rc<dyn Scheme>,
-    listen: Box<dyn Fn(Heard)>,
+    /// What it has of `inner`: what that holds back.
+    can: Capabilities,
+    listen: Box<dyn Fn(Traced)>,
 }
 
-impl Teller {
+impl Tracer {
     /// Wraps `inner`; `listen` gets each line when it happens, before the engine waits for what is demanded.
-    pub fn new(inner: Rc<dyn Scheme>, listen: impl Fn(Told) + 'static) -> Teller {
-        Teller::of_everything(inner, move |heard| {
-            if let Heard::Step { told, .. } = heard {
-                listen(told);
+    pub fn new(inner: Rc<dyn Scheme>, listen: impl Fn(Line) + 'static) -> Tracer {
+        Tracer::of_everything(inner, move |traced| {
+            if let Traced::Step { line, .. } = traced {
+                listen(line);
             }
         })
     }
 
     /// The same, but `listen` also gets what is written and what lands.
-    pub fn of_everything(inner: Rc<dyn Scheme>, listen: impl Fn(Heard) + 'static) -> Teller {
-        Teller { inner, listen: Box::new(listen) }
+    pub fn of_everything(inner: Rc<dyn Scheme>, listen: impl Fn(Traced) + 'static) -> Tracer {
+        let can = inner.clone().capabilities();
+        Tracer { inner, can, listen: Box::new(listen) }
     }
 
     /// A call begins or ends.
-    fn tell_bracket(&self, op: Op, step: String, must: &Must) {
-        let told = Told { op: op.id, step, answer: answer(must) };
+    fn bracket(&self, op: Op, step: String, must: &Must) {
+        let line = Line { op: op.id, step, answer: answer(must) };
         let waits_for = waits_for(must);
-        (self.listen)(Heard::Step { told, changed: Vec::new(), made: Vec::new(), waits_for, ripe: false });
+        (self.listen)(Traced::Step { line, changed: Vec::new(), made: Vec::new(), waits_for, ripe: false });
     }
 
     /// What is held back in these bufs.
     fn held(&self, cache: &Rc<Cache>, bufs: &[BufRef]) -> Vec<Dependency> {
-        let of = |buf: &BufRef| self.inner.explain(cache, buf).into_iter().map(|held| dependency(buf, held)).collect();
+        let of = |buf: &BufRef| self.can.explain(cache, buf).into_iter().map(|held| dependency(buf, held)).collect();
         bufs.iter().flat_map(|buf| -> Vec<Dependency> { of(buf) }).collect()
     }
 }
@@ -163,22 +170,22 @@ fn changed_by(step: &Step<'_>) -> Vec<BufRef> {
     bufs
 }
 
-impl Wrapper for Teller {
+impl Wrapper for Tracer {
     type Inner = dyn Scheme;
 
-    fn inner(&self) -> &Self::Inner {
-        &*self.inner
+    fn inner(&self) -> &Rc<dyn Scheme> {
+        &self.inner
     }
 
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
         let must = self.inner.begin(cache, op);
-        self.tell_bracket(op, format!("begin {}", call(op.kind)), &must);
+        self.bracket(op, format!("begin {}", call(op.kind)), &must);
         must
     }
 
     fn end(&self, cache: &Rc<Cache>, op: Op) -> Must {
         let must = self.inner.end(cache, op);
-        self.tell_bracket(op, format!("end {}", call(op.kind)), &must);
+        self.bracket(op, format!("end {}", call(op.kind)), &must);
         must
     }
 
@@ -188,9 +195,9 @@ impl Wrapper for Teller {
         let given = self.inner.step(cache, op, step);
         let mut made = self.held(cache, &changed);
         made.retain(|dependency| !before.contains(dependency));
-        let told = Told { op: op.id, step: words, answer: answer(&given.must) };
+        let line = Line { op: op.id, step: words, answer: answer(&given.must) };
         let (changed, ripe) = (changed.iter().map(Piece::of).collect(), given.ripe.is_some());
-        (self.listen)(Heard::Step { told, changed, made, waits_for: waits_for(&given.must), ripe });
+        (self.listen)(Traced::Step { line, changed, made, waits_for: waits_for(&given.must), ripe });
         given
     }
 
@@ -200,16 +207,16 @@ impl Wrapper for Teller {
         let leave = self.inner.leaving(cache, buf, image);
         let (buf, image) = (Piece::of(buf), image.0);
         (self.listen)(match &leave {
-            Leave::AsIs => Heard::Leaves { buf, image, rolled_back: false, undone },
-            Leave::Image(_) | Leave::Older(_) => Heard::Leaves { buf, image, rolled_back: true, undone },
-            Leave::AfterBufs(first) => Heard::Waits { buf, until: first.iter().map(Piece::of).collect() },
-            Leave::After(_) => Heard::Waits { buf, until: Vec::new() },
+            Leave::AsIs => Traced::Leaves { buf, image, rolled_back: false, undone },
+            Leave::Image(_) | Leave::Older(_) => Traced::Leaves { buf, image, rolled_back: true, undone },
+            Leave::AfterBufs(first) => Traced::Waits { buf, until: first.iter().map(Piece::of).collect() },
+            Leave::After(_) => Traced::Waits { buf, until: Vec::new() },
         });
         leave
     }
 
     fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) {
-        (self.listen)(Heard::Landed { buf: Piece::of(buf), image: image.0 });
+        (self.listen)(Traced::Landed { buf: Piece::of(buf), image: image.0 });
         self.inner.landed(cache, buf, image);
     }
 }

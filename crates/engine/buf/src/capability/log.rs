@@ -1,0 +1,46 @@
+//! Keeping a log.
+
+use crate::Boxed;
+use ordo_disk::{DiskOff, Queue};
+use ordo_vfs::Result;
+
+/// The kind of log that a scheme keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogKind {
+    /// FreeBSD's log of intents, in addition to the order of soft updates.
+    Intents,
+    /// A redo log. After a crash the volume is useless until the log has been replayed.
+    Redo,
+}
+
+/// Where a scheme keeps a log of its own: in a file of the volume, or on another disk.
+#[derive(Clone)]
+pub struct LogFile {
+    /// The queue of the disk that holds the log: the volume's own, or another one.
+    pub on: Queue,
+    /// Where it lies, in order: address and bytes.
+    pub extents: Vec<(DiskOff, u64)>,
+    /// Bytes of a block of the volume.
+    pub block: u32,
+    /// Bytes of a fragment of it.
+    pub frag: u32,
+    /// Distinguishes this mount from earlier ones: the `fs_mtime` that it sets.
+    pub stamp: i64,
+    /// The byte order of the volume.
+    pub endian: ordo_ondisk::Endian,
+}
+
+/// Keeps a log of its own. `suj` (intents), and `journal-file`, `wafs` and `block-journal` (redo): a mount after a
+/// crash replays it.
+pub trait KeepsLog {
+    /// The log it needs; the scheme cannot be mounted where there is no place for one.
+    fn kind(&self) -> LogKind;
+
+    /// Gives the scheme the place for the log of this mount. Called once, before the volume is in use, and not if the
+    /// volume cannot have a log. Returns a number that distinguishes this log from all others, once the log exists and
+    /// is empty.
+    fn begin_log(&self, file: LogFile) -> Boxed<'static, Result<u64>>;
+
+    /// Whether the log is so full that calls must wait until a sync has emptied it.
+    fn wants_sync(&self) -> bool;
+}

@@ -1,0 +1,145 @@
+//! The table of the schemes: what `ordo schemes` lists, and how each is made from its settings.
+
+mod ordered;
+#[cfg(test)]
+mod tests;
+
+use crate::{AllocInit, Conventional, NoOrder, Settings, SoftUpdates, Suj, Synchronous, journals};
+use ordo_buf::Scheme;
+use std::rc::Rc;
+
+/// A rule was to be dropped that the scheme does not have, or that is not in force with the other settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{scheme} has no rule {rule:?} to break; its rules are: {}", listed(.rules))]
+pub struct NoRule {
+    /// The scheme.
+    pub scheme: &'static str,
+    /// The rule that it does not have.
+    pub rule: String,
+    /// The rules that it has.
+    pub rules: Vec<&'static str>,
+}
+
+fn listed(rules: &[&str]) -> String {
+    if rules.is_empty() { "none".into() } else { rules.join(", ") }
+}
+
+/// A scheme as `ordo schemes` lists it.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// For comparison only, not for use.
+    pub for_study: bool,
+    make: fn(&Settings) -> Rc<dyn Scheme>,
+}
+
+impl Known {
+    /// Makes a scheme of this kind.
+    ///
+    /// # Errors
+    /// [`NoRule`] when a rule is to be dropped that does not exist.
+    pub fn make(&self, settings: Settings) -> Result<Rc<dyn Scheme>, NoRule> {
+        let scheme = (self.make)(&settings);
+        let rules: Vec<_> = scheme.declares().rules.into_iter().map(|(name, _)| name).collect();
+        match settings.without.iter().find(|rule| !rules.contains(&rule.as_str())) {
+            None => Ok(scheme),
+            Some(rule) => Err(NoRule { scheme: self.name, rule: rule.clone(), rules }),
+        }
+    }
+
+    /// The kind of log for which its volumes must have a place.
+    pub fn wants_log(&self) -> Option<ordo_buf::LogKind> {
+        (self.make)(&Settings::default()).capabilities().log_kind()
+    }
+}
+
+/// All schemes.
+pub const ALL: &[Known] = &[
+    Known {
+        name: "sync",
+        about: "metadata is written in order, and each call waits for it: the conventional FFS",
+        for_study: false,
+        make: |settings| Rc::new(Synchronous::without(settings.alloc_init.unwrap_or_default(), settings.dropped())),
+    },
+    Known {
+        name: "softupdates",
+        about: "writes are delayed and leave in order, rolled back where they must: a crash leaves leaks only",
+        for_study: false,
+        make: |settings| {
+            Rc::new(SoftUpdates::without(settings.alloc_init.unwrap_or(AllocInit::All), settings.dropped()))
+        },
+    },
+    Known {
+        name: "suj",
+        about: "soft updates with FreeBSD's journal: a mount after a crash replays it, and nothing is left",
+        for_study: false,
+        make: |settings| {
+            let init = settings.alloc_init.unwrap_or(AllocInit::All);
+            let records_first = !settings.without.iter().any(|rule| Suj::is_records_first(rule));
+            Rc::new(Suj::over(SoftUpdates::without(init, settings.dropped()), records_first))
+        },
+    },
+    Known {
+        name: "journal-file",
+        about: "what changes is logged in a file of the volume first; a mount after a crash replays it (LFFS-file)",
+        for_study: false,
+        make: journals::in_file,
+    },
+    Known {
+        name: "wafs",
+        about: "the same, in a log of its own here or on another disk, by choice durable on return (LFFS-wafs)",
+        for_study: false,
+        make: journals::in_wafs,
+    },
+    Known {
+        name: "block-journal",
+        about: "whole blocks are logged first, by choice file contents with them, as in ext3; replayed at a mount",
+        for_study: false,
+        make: journals::of_blocks,
+    },
+    Known {
+        name: "async",
+        about: "everything is written later, in no order: the fastest, and a crash may leave anything",
+        for_study: false,
+        make: |_| Rc::new(NoOrder),
+    },
+    Known {
+        name: "conventional",
+        about: "as sync, but a call does not wait for its new name: the FFS of UNIX SVR4",
+        for_study: true,
+        make: |settings| Rc::new(Conventional::without(settings.alloc_init.unwrap_or_default(), settings.dropped())),
+    },
+    ordered::FULL[0],
+    ordered::FULL[1],
+    ordered::FULL[2],
+    ordered::FULL[3],
+    ordered::BACK[0],
+    ordered::BACK[1],
+    ordered::BACK[2],
+    ordered::BACK[3],
+    ordered::PART[0],
+    ordered::PART[1],
+    ordered::PART[2],
+    ordered::PART[3],
+    ordered::IGNORE[0],
+    ordered::IGNORE[1],
+    ordered::IGNORE[2],
+    ordered::IGNORE[3],
+    ordered::SPECIFIC[0],
+    ordered::SPECIFIC[1],
+    ordered::BARRIER[0],
+    ordered::BARRIER[1],
+];
+
+/// Those for use.
+pub fn to_use() -> impl Iterator<Item = &'static Known> {
+    ALL.iter().filter(|known| !known.for_study)
+}
+
+/// The scheme with this name.
+pub fn by_name(name: &str) -> Option<&'static Known> {
+    ALL.iter().find(|known| known.name == name)
+}
