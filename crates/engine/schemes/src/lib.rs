@@ -19,6 +19,7 @@ mod journal;
 mod mutant;
 mod new_names;
 mod ordered;
+mod records;
 mod rules;
 mod scout;
 mod settings;

@@ -1,10 +1,10 @@
 //! The records of new names, and when a name can be found.
 
-use super::arena::Id;
 use super::deps::{AllocDep, Deps, DirAdd, Extra, Grown, InodeDep, PageDep, PageKind, PageNo, PointerSlot, page_in};
 use super::names::Place;
 use super::rule::Rule;
 use super::state::State;
+use crate::records::Id;
 use ordo_buf::{BufRef, Cache, Landing, Undo};
 use ordo_ondisk::Ino;
 

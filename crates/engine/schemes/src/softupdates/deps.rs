@@ -8,13 +8,11 @@
 //! D3. A record is at most 128 bytes. Rarely used fields are boxed.
 //! D4. The record of an inode exists as long as a pending pointer in it, or a pending name of it.
 
-use super::arena::{Arena, Id, place_size};
-use super::by_ino::ByIno;
 use super::gone::GoneNames;
-use super::row::Row;
 use super::rule::Rule;
 use super::state::State;
 use crate::AllocInit;
+use crate::records::{Arena, ByIno, Id, Row, place_size};
 use crate::rules::Rules;
 use ordo_buf::{BufRef, Cache, ImageNo, Key, Landing, Role, Run, Ticket};
 use ordo_ondisk::{FragNo, Ino};

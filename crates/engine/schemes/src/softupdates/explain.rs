@@ -3,10 +3,10 @@
 //! Nothing here decides anything. This file names exactly what `leave` rolls back in an image (except a `doomed` name);
 //! the tests of `ordo trace` compare the two.
 
-use super::arena::Id;
 use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot, RemId};
 use super::rule::Rule;
 use super::state::State;
+use crate::records::Id;
 use crate::rules::RuleNames;
 use crate::words::{Fragments, Frees};
 use ordo_buf::{BufRef, Held, How, Landing, Ticket};

@@ -1,9 +1,9 @@
 //! Inodes that are new, renamed or removed.
 
-use super::arena::Id;
 use super::deps::{Deps, InodeDep, PageKind};
 use super::rule::Rule;
 use super::state::{Deed, Event, State};
+use crate::records::Id;
 use ordo_buf::{Ahead, BufRef, Cache, ImageNo, Landing, Ticket};
 use ordo_ondisk::Ino;
 

@@ -8,9 +8,9 @@
 //! L4. In a directory's block, the bytes around a held removal are written as they were before the oldest such removal;
 //!     names added and removed in these bytes since then are written later.
 
-use super::arena::Id;
 use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageKind, PageNo, PointerSlot, RemId, page_in};
 use super::state::{Deed, Event, State};
+use crate::records::Id;
 use ordo_buf::{BufRef, Cache, Freed, ImageNo, Leave, Pointers, Ticket, Undo};
 use ordo_disk::Block;
 use ordo_ondisk::{FragNo, Ino};

@@ -58,8 +58,6 @@
 //! | `softdep_fsync` | `SoftUpdates::fsync`, `Deps::fsync_round` |
 
 mod adds;
-mod arena;
-mod by_ino;
 mod deps;
 mod explain;
 mod gone;
@@ -69,7 +67,6 @@ mod names;
 mod order;
 mod pointers;
 mod removals;
-mod row;
 mod rule;
 mod state;
 #[cfg(test)]

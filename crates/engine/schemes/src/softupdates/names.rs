@@ -19,10 +19,10 @@
 //!     its new name is written after the older one. With the new name alone, the directory would not be where its `..`
 //!     leads.
 
-use super::arena::Id;
 use super::deps::{AllocDep, Deps, DirAdd, Extra, InodeDep, PageKind, PointerSlot, RemId, page_in};
 use super::rule::Rule;
 use super::state::{Deed, Event, State};
+use crate::records::Id;
 use ordo_buf::{BufRef, Cache, Freed, Landing, Ticket, Undo};
 use ordo_ondisk::Ino;
 use std::borrow::Cow;

@@ -7,9 +7,9 @@
 //!     ones (W1 of `names`), or for changes that wait for nothing. fsync goes round by round until nothing is left to
 //!     write.
 
-use super::arena::Id;
 use super::deps::{AllocDep, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot, RemId};
 use super::state::State;
+use crate::records::Id;
 use ordo_buf::{BufRef, Key, Landing, Ready};
 use ordo_ondisk::Ino;
 

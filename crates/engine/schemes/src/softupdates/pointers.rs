@@ -1,10 +1,10 @@
 //! Pointers set and cleared: block allocation and de-allocation (Ganger and Patt 1994, section 4.2).
 
-use super::arena::Id;
 use super::deps::{AllocDep, Before, Deps, InodeDep, PageKind, PointerSlot};
 use super::rule::Rule;
 use super::state::{Deed, Event, State};
 use crate::AllocInit;
+use crate::records::Id;
 use ordo_buf::{BufRef, Cache, Freed, Landing, Role, Run, Slot, Ticket};
 use ordo_ondisk::{FragNo, Ino};
 

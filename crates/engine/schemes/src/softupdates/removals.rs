@@ -1,10 +1,10 @@
 //! The records of removed names, and which removals must precede others.
 
-use super::arena::Id;
 use super::deps::{Deps, DirAdd, DirRem, Page, PageKind, PageNo, RemId};
 use super::names::Place;
 use super::rule::Rule;
 use super::state::State;
+use crate::records::Id;
 use ordo_buf::{Cache, Freed, Key, Ticket};
 use ordo_ondisk::Ino;
 

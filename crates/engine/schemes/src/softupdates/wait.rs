@@ -4,9 +4,9 @@
 //!     carried, or dirty at its beginning.
 //! A2. A wait without progress is a defect of this scheme. It is reported as an error, and does not hang.
 
-use super::arena::Id;
 use super::deps::{AllocDep, Deps, DirAdd, InodeDep};
 use super::state::State;
+use crate::records::Id;
 use ordo_buf::{Cache, Landing};
 use ordo_vfs::Result;
 
