@@ -1,6 +1,8 @@
 //! The records of new names, and when a name can be found.
 
-use super::deps::{AllocDep, Deps, DirAdd, Extra, Grown, InodeDep, PageDep, PageKind, PageNo, PointerSlot, page_in};
+use super::deps::{
+    AllocDep, Deps, DirAdd, DirAddRare, Grown, InodeDep, PageDep, PageKind, PageNo, PointerSlot, page_in,
+};
 use super::names::Place;
 use super::rule::Rule;
 use super::state::State;
@@ -11,7 +13,7 @@ use ordo_ondisk::Ino;
 impl Deps {
     // The record is built in place, by both callers.
     #[inline(always)]
-    pub(super) fn hang_add(
+    pub(super) fn attach_add(
         &mut self,
         at: Place<'_>,
         ino: Ino,
@@ -19,7 +21,7 @@ impl Deps {
         inode: &BufRef,
         was: (Ino, u8),
         dotdot: bool,
-        mut extra: Option<Box<Extra>>,
+        mut rare: Option<Box<DirAddRare>>,
     ) -> Id<DirAdd> {
         let page = self.page_of(at.block);
         debug_assert_eq!(self.page(page).owner(), at.dir, "an entry is in a block of its directory");
@@ -27,8 +29,8 @@ impl Deps {
         let mut dep = self.inodes.get_mut(named);
         let next = dep.as_ref().and_then(|dep| dep.names);
         if was.0 != Ino::NONE || next.is_some() {
-            let extra = extra.get_or_insert_default();
-            (extra.was, extra.next) = (was, next);
+            let rare = rare.get_or_insert_default();
+            (rare.was, rare.next) = (was, next);
         }
         let add = DirAdd {
             ino,
@@ -41,13 +43,13 @@ impl Deps {
             dotdot,
             claim,
             seq,
-            extra,
+            rare,
         };
         let id = self.names.insert(add);
         if let Some(dep) = &mut dep {
             dep.names = Some(id);
         }
-        self.hang_on_directory(page, id);
+        self.attach_to_directory(page, id);
         id
     }
 
@@ -73,12 +75,12 @@ impl Deps {
         }
         let mut at = dep.names;
         while let Some(other) = at.and_then(|at| self.names.get_mut(at)) {
-            let Some(extra) = &mut other.extra else { break };
-            if extra.next == Some(id) {
-                extra.next = next;
+            let Some(rare) = &mut other.rare else { break };
+            if rare.next == Some(id) {
+                rare.next = next;
                 break;
             }
-            at = extra.next;
+            at = rare.next;
         }
     }
 
@@ -165,18 +167,18 @@ impl Deps {
     /// Everything that the name depends on is durable.
     pub(super) fn is_name_safe(&self, add: &DirAdd) -> bool {
         let inode = !self.has(Rule::LinkAddition) || self.is_inode_durable(add.named(), add.inode_image);
-        let Some(extra) = &add.extra else { return inode };
-        let parent = extra.parent.as_ref().is_none_or(|parent| match self.inode_of(self.directory_of(add)) {
+        let Some(rare) = &add.rare else { return inode };
+        let parent = rare.parent.as_ref().is_none_or(|parent| match self.inode_of(self.directory_of(add)) {
             Some(dep) => dep.state != State::Held && parent.is_done_after(dep.held_in),
             None => parent.is_done(),
         });
         inode
             && parent
-            && !extra.doomed
-            && extra.dotdot.and_then(|id| self.names.get(id)).is_none_or(|dotdot| self.is_entered(dotdot))
-            && extra.bodies.iter().all(|id| self.is_pointer_durable(*id))
-            && extra.awaits.iter().all(|id| self.is_settled(*id))
-            && extra.after.iter().all(|removal| self.is_gone(*removal))
+            && !rare.doomed
+            && rare.dotdot.and_then(|id| self.names.get(id)).is_none_or(|dotdot| self.is_entered(dotdot))
+            && rare.bodies.iter().all(|id| self.is_pointer_durable(*id))
+            && rare.awaits.iter().all(|id| self.is_settled(*id))
+            && rare.after.iter().all(|removal| self.is_gone(*removal))
     }
 
     /// The directory that the name is in.
@@ -198,18 +200,18 @@ impl Deps {
 
     /// Releases what the entry named before, if the disk has the entry.
     fn release_of(&mut self, cache: &Cache, id: Id<DirAdd>) {
-        let has_tickets = |add: &&DirAdd| add.extra.as_ref().is_some_and(|extra| !extra.tickets.is_empty());
+        let has_tickets = |add: &&DirAdd| add.rare.as_ref().is_some_and(|rare| !rare.tickets.is_empty());
         if !self.names.get(id).filter(has_tickets).is_some_and(|add| self.is_entered(add)) {
             return;
         }
-        let extra = self.names.get_mut(id).and_then(|add| add.extra.as_mut());
-        let tickets = extra.map(|extra| std::mem::take(&mut extra.tickets)).unwrap_or_default();
+        let rare = self.names.get_mut(id).and_then(|add| add.rare.as_mut());
+        let tickets = rare.map(|rare| std::mem::take(&mut rare.tickets)).unwrap_or_default();
         self.release(cache, tickets);
     }
 
     /// The directory on the disk leads to the entry's block.
     pub(super) fn is_claimed(&self, add: &DirAdd) -> bool {
-        let grown = add.extra.as_ref().and_then(|extra| extra.grown.as_ref());
+        let grown = add.rare.as_ref().and_then(|rare| rare.grown.as_ref());
         add.claim.is_none_or(|id| self.is_pointer_durable(id)) && grown.is_none_or(|grown| self.has_grown(grown))
     }
 
@@ -258,7 +260,7 @@ impl Deps {
     }
 }
 
-impl Extra {
+impl DirAddRare {
     pub(super) fn is_empty(&self) -> bool {
         self.was.0 == Ino::NONE
             && self.next.is_none()

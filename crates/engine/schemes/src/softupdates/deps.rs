@@ -168,7 +168,7 @@ pub(super) struct DirAdd {
     pub(super) claim: Option<Id<AllocDep>>,
     /// Its number in the sequence of added and removed names.
     pub(super) seq: u64,
-    pub(super) extra: Option<Box<Extra>>,
+    pub(super) rare: Option<Box<DirAddRare>>,
 }
 
 impl DirAdd {
@@ -181,19 +181,19 @@ impl DirAdd {
     /// What the entry named before, as far as the disk may have it, and its type.
     #[inline]
     pub(super) fn was(&self) -> (Ino, u8) {
-        self.extra.as_ref().map_or((Ino::NONE, 0), |extra| extra.was)
+        self.rare.as_ref().map_or((Ino::NONE, 0), |rare| rare.was)
     }
 
     /// The next older one of the same inode.
     #[inline]
     pub(super) fn next(&self) -> Option<Id<DirAdd>> {
-        self.extra.as_ref()?.next
+        self.rare.as_ref()?.next
     }
 }
 
 /// Rarely used fields of a name.
 #[derive(Default)]
-pub(super) struct Extra {
+pub(super) struct DirAddRare {
     /// What the entry named before, as far as the disk may have it, and its type.
     pub(super) was: (Ino, u8),
     /// The next older name of the same inode.
@@ -423,7 +423,7 @@ impl Deps {
 
     /// Attaches a name to the page of its directory's block.
     #[inline]
-    pub(super) fn hang_on_directory(&mut self, no: PageNo, id: Id<DirAdd>) {
+    pub(super) fn attach_to_directory(&mut self, no: PageNo, id: Id<DirAdd>) {
         if let Some(Page { kind: PageKind::Directory(names), .. }) = &mut self.pages[no.0 as usize] {
             names.adds.push(id, |id| self.names.get(id).is_some());
         }
@@ -431,7 +431,7 @@ impl Deps {
 
     /// Attaches an inode to the page of its block.
     #[inline]
-    pub(super) fn hang_on_inodes(&mut self, no: PageNo, id: Id<InodeDep>) {
+    pub(super) fn attach_to_inodes(&mut self, no: PageNo, id: Id<InodeDep>) {
         if let Some(Page { kind: PageKind::Inodes(row), .. }) = &mut self.pages[no.0 as usize] {
             row.push(id, |id| self.inodes.get(id).is_some());
         }

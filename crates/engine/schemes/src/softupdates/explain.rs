@@ -128,7 +128,7 @@ impl Deps {
     ) {
         let mut carried: Vec<u32> = Vec::new();
         for add in adds {
-            let tickets = add.extra.iter().flat_map(|extra| &extra.tickets);
+            let tickets = add.rare.iter().flat_map(|rare| &rare.tickets);
             held.extend(tickets.map(|ticket| kept(ticket, block, Rule::LinkRemoval)));
             let mut until = Until::new();
             if add.state == State::Held {
@@ -170,8 +170,8 @@ impl Deps {
         {
             until.push((self.page(dep.page).buf.clone(), Rule::LinkAddition.text().0));
         }
-        let Some(extra) = &add.extra else { return until };
-        if let Some(parent) = &extra.parent {
+        let Some(rare) = &add.rare else { return until };
+        if let Some(parent) = &rare.parent {
             match self.inode_of(self.directory_of(add)) {
                 Some(dep) if dep.state == State::Held || !parent.is_done_after(dep.held_in) => {
                     until.push((self.page(dep.page).buf.clone(), Rule::LinkAddition.text().0));
@@ -180,19 +180,19 @@ impl Deps {
                 None => landing(&mut until, Some(parent), Rule::LinkAddition),
             }
         }
-        for body in extra.bodies.iter().filter(|id| !self.is_pointer_durable(**id)) {
+        for body in rare.bodies.iter().filter(|id| !self.is_pointer_durable(**id)) {
             let holder = self.pointers.get(*body).and_then(|dep| match dep.slot {
                 PointerSlot::Indirect(page, _) => Some(page),
                 _ => self.inode_of(dep.ino).map(|inode| inode.page),
             });
             until.extend(holder.map(|page| (self.page(page).buf.clone(), Rule::LinkAddition.text().0)));
         }
-        for other in extra.awaits.iter().filter(|id| !self.is_settled(**id)).filter_map(|id| self.names.get(*id)) {
+        for other in rare.awaits.iter().filter(|id| !self.is_settled(**id)).filter_map(|id| self.names.get(*id)) {
             until.push((self.page(other.page).buf.clone(), Rule::LinkRemoval.text().0));
         }
-        let dotdot = extra.dotdot.and_then(|id| self.names.get(id)).filter(|dotdot| !self.is_entered(dotdot));
+        let dotdot = rare.dotdot.and_then(|id| self.names.get(id)).filter(|dotdot| !self.is_entered(dotdot));
         until.extend(dotdot.map(|dotdot| (self.page(dotdot.page).buf.clone(), Rule::LinkAddition.text().0)));
-        until.extend(self.until_gone(&extra.after));
+        until.extend(self.until_gone(&rare.after));
         until
     }
 }

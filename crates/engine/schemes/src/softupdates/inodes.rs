@@ -2,7 +2,7 @@
 
 use super::deps::{Deps, InodeDep, PageKind};
 use super::rule::Rule;
-use super::state::{Deed, Event, State};
+use super::state::{Action, Event, State};
 use crate::records::Id;
 use ordo_buf::{Ahead, BufRef, Cache, ImageNo, Landing, Ticket};
 use ordo_ondisk::Ino;
@@ -70,7 +70,7 @@ impl Deps {
             names: None,
         };
         let id = self.inodes.insert(ino, dep);
-        self.hang_on_inodes(page, id);
+        self.attach_to_inodes(page, id);
         id
     }
 
@@ -112,7 +112,7 @@ impl Deps {
     #[inline(never)]
     pub(super) fn inode_released(&mut self, cache: &Cache, ino: Ino, inode: &BufRef, ticket: Ticket) -> Option<Ticket> {
         let state = self.id_of(ino).map_or(State::Durable, |id| self.forget_inode(cache, id));
-        if state.next(Event::TakenBack).1 == Deed::Cancel || !self.has(Rule::BlockDeallocation) {
+        if state.next(Event::TakenBack).1 == Action::Cancel || !self.has(Rule::BlockDeallocation) {
             self.counters.cancelled += 1;
             return Some(ticket);
         }
@@ -126,7 +126,7 @@ impl Deps {
     fn forget_inode(&mut self, cache: &Cache, id: Id<InodeDep>) -> State {
         while let Some(name) = self.inodes.get(id).and_then(|dep| dep.names) {
             let add = self.remove_add(name);
-            Deps::ripen(cache, add.and_then(|add| add.extra).into_iter().flat_map(|extra| extra.tickets));
+            Deps::ripen(cache, add.and_then(|add| add.rare).into_iter().flat_map(|rare| rare.tickets));
         }
         while let Some(pointer) = self.inodes.get(id).and_then(|dep| dep.pointers) {
             Deps::ripen(cache, self.remove_pointer(pointer));

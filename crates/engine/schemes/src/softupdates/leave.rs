@@ -9,7 +9,7 @@
 //!     names added and removed in these bytes since then are written later.
 
 use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageKind, PageNo, PointerSlot, RemId, page_in};
-use super::state::{Deed, Event, State};
+use super::state::{Action, Event, State};
 use crate::records::Id;
 use ordo_buf::{BufRef, Cache, Freed, ImageNo, Leave, Pointers, Ticket, Undo};
 use ordo_disk::Block;
@@ -83,9 +83,9 @@ impl Deps {
         let Some(dep) = self.inodes.get_mut(id) else { return };
         let (ino, was) = (dep.ino, dep.state);
         let safe = dep.bit.as_ref().is_none_or(ordo_buf::Landing::is_done);
-        let (state, deed) = was.next(Event::Leaves { image, safe });
+        let (state, action) = was.next(Event::Leaves { image, safe });
         dep.state = state;
-        if deed == Deed::RollBack {
+        if action == Action::RollBack {
             dep.held_in = image;
             self.counters.inodes_held += 1;
             undone.undo(&Undo::Inode(ino));
@@ -135,17 +135,17 @@ impl Deps {
                 (PointerSlot::Size | PointerSlot::Indirect(..), _) => size == u64::MAX,
             };
             let Some(dep) = self.pointers.get_mut(id) else { continue };
-            let (state, deed) = dep.state.next(Event::Leaves { image, safe });
+            let (state, action) = dep.state.next(Event::Leaves { image, safe });
             dep.state = state;
-            self.counters.pointers_held += u64::from(deed == Deed::RollBack);
+            self.counters.pointers_held += u64::from(action == Action::RollBack);
         }
     }
 
     fn leave_indirect(&mut self, index: u32, id: Id<AllocDep>, image: ImageNo, undone: &mut Undone<'_>) {
         let Some(dep) = self.pointers.get(id) else { return };
         let safe = self.is_pointer_safe(dep);
-        let (state, deed) = dep.state.next(Event::Leaves { image, safe });
-        if deed == Deed::RollBack {
+        let (state, action) = dep.state.next(Event::Leaves { image, safe });
+        if action == Action::RollBack {
             self.counters.pointers_held += 1;
             undone.undo(&Undo::Pointer(index, dep.old.at));
         }
@@ -182,7 +182,7 @@ impl Deps {
             // image.
             if let Some(add) = rem.add.and_then(|id| self.names.get_mut(id)).filter(|add| add.state == State::Held) {
                 add.state = State::Carried(image);
-                rem.tickets.extend(add.extra.iter_mut().flat_map(|extra| std::mem::take(&mut extra.tickets)));
+                rem.tickets.extend(add.rare.iter_mut().flat_map(|rare| std::mem::take(&mut rare.tickets)));
             }
         }
         frozen
@@ -226,9 +226,9 @@ impl Deps {
             }
             let safe = !behind && self.is_name_safe(add);
             let Some(add) = self.names.get_mut(id) else { continue };
-            let (state, deed) = add.state.next(Event::Leaves { image, safe });
+            let (state, action) = add.state.next(Event::Leaves { image, safe });
             add.state = state;
-            if deed == Deed::RollBack {
+            if action == Action::RollBack {
                 self.counters.names_held += 1;
                 if !behind {
                     undone.undo(&Undo::Entry { offset, ino: was.0, kind: was.1 });
@@ -241,9 +241,9 @@ impl Deps {
 
     /// A name that no image had, under a newer one in this image: its tickets are released with the newer one.
     fn supersede(&mut self, id: Id<DirAdd>, newer: Id<DirAdd>) {
-        let Some(extra) = self.remove_add(id).and_then(|add| add.extra) else { return };
+        let Some(rare) = self.remove_add(id).and_then(|add| add.rare) else { return };
         if let Some(newer) = self.names.get_mut(newer) {
-            newer.extra.get_or_insert_default().tickets.extend(extra.tickets);
+            newer.rare.get_or_insert_default().tickets.extend(rare.tickets);
         }
     }
 
@@ -283,9 +283,9 @@ impl Deps {
     fn land_inode(&mut self, cache: &Cache, id: Id<super::deps::InodeDep>, image: ImageNo) {
         let Some(dep) = self.inodes.get_mut(id) else { return };
         let ino = dep.ino;
-        let (state, deed) = dep.state.next(Event::Landed(image));
+        let (state, action) = dep.state.next(Event::Landed(image));
         dep.state = state;
-        self.counters.released += u64::from(deed == Deed::Release);
+        self.counters.released += u64::from(action == Action::Release);
         if dep.pointers.is_some() {
             for pointer in self.pointers_of(ino).collect::<Vec<_>>() {
                 self.land_pointer(cache, pointer, image);
@@ -296,9 +296,9 @@ impl Deps {
 
     fn land_pointer(&mut self, cache: &Cache, id: Id<AllocDep>, image: ImageNo) {
         let Some(dep) = self.pointers.get_mut(id) else { return };
-        let (state, deed) = dep.state.next(Event::Landed(image));
+        let (state, action) = dep.state.next(Event::Landed(image));
         dep.state = state;
-        if deed == Deed::Release {
+        if action == Action::Release {
             self.counters.released += 1;
             Deps::ripen(cache, self.remove_pointer(id));
         }
@@ -308,18 +308,18 @@ impl Deps {
         let mut ripe = Vec::new();
         for id in adds {
             let Some(add) = self.names.get_mut(id) else { continue };
-            let (state, deed) = add.state.next(Event::Landed(image));
+            let (state, action) = add.state.next(Event::Landed(image));
             add.state = state;
-            if deed == Deed::Release {
+            if action == Action::Release {
                 self.counters.released += 1;
                 self.unreached.push(id);
             }
         }
         let mut left = Vec::with_capacity(rems.len());
         for mut rem in rems {
-            let (state, deed) = rem.state.next(Event::Landed(image));
+            let (state, action) = rem.state.next(Event::Landed(image));
             rem.state = state;
-            if deed == Deed::Release {
+            if action == Action::Release {
                 self.counters.released += 1;
                 if rem.claim.is_none_or(|id| self.is_pointer_durable(id)) {
                     self.removals -= 1;
@@ -362,7 +362,7 @@ impl Deps {
                 for id in names.adds.ids().to_vec() {
                     let Some(add) = self.remove_add(id) else { continue };
                     let named = add.named();
-                    late.extend(add.extra.into_iter().flat_map(|extra| extra.tickets));
+                    late.extend(add.rare.into_iter().flat_map(|rare| rare.tickets));
                     self.drop_inode_if_idle(named);
                 }
             }

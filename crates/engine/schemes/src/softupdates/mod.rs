@@ -34,10 +34,10 @@
 //! | `allocdirect`, `allocindir` | `deps::AllocDep`; its `PointerSlot` says which |
 //! | `newblk` | none: an `AllocDep` is made when the pointer is set |
 //! | `bmsafemap` | `PageKind::Group`; the landings `InodeDep::bit` and `AllocDep::bit` |
-//! | `diradd` | `deps::DirAdd`, with rare fields in `Extra` |
-//! | `newdirblk` | `DirAdd::claim`, `Extra::grown` |
-//! | `mkdir` (`MKDIR_BODY`, `MKDIR_PARENT`) | `Extra::bodies`, `Extra::parent` |
-//! | `dirrem` | `deps::DirRem`; for an entry that a rename redirects, the tickets in `Extra` |
+//! | `diradd` | `deps::DirAdd`, with rare fields in `DirAddRare` |
+//! | `newdirblk` | `DirAdd::claim`, `DirAddRare::grown` |
+//! | `mkdir` (`MKDIR_BODY`, `MKDIR_PARENT`) | `DirAddRare::bodies`, `DirAddRare::parent` |
+//! | `dirrem` | `deps::DirRem`; for an entry that a rename redirects, the tickets in `DirAddRare` |
 //! | `freefrag` | the ticket `AllocDep::freed` |
 //! | `freeblks`, `freefile` | tickets in `Page::waiting` |
 //! | `softdep_setup_inomapdep` | `Deps::inode_allocated` |

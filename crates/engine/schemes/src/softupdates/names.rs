@@ -19,9 +19,9 @@
 //!     its new name is written after the older one. With the new name alone, the directory would not be where its `..`
 //!     leads.
 
-use super::deps::{AllocDep, Deps, DirAdd, Extra, InodeDep, PageKind, PointerSlot, RemId, page_in};
+use super::deps::{AllocDep, Deps, DirAdd, DirAddRare, InodeDep, PageKind, PointerSlot, RemId, page_in};
 use super::rule::Rule;
-use super::state::{Deed, Event, State};
+use super::state::{Action, Event, State};
 use crate::records::Id;
 use ordo_buf::{BufRef, Cache, Freed, Landing, Ticket, Undo};
 use ordo_ondisk::Ino;
@@ -54,18 +54,18 @@ impl Deps {
         let Named { ino, inode, moves } = to;
         let parent = parent.filter(|_| self.has(Rule::LinkAddition)).map(|buf| Landing::of(buf));
         let named = self.inode_dep(ino, inode);
-        let mut extra = self.extra_of(at.dir);
+        let mut rare = self.rare_of(at.dir);
         if parent.is_some() {
-            extra.get_or_insert_default().parent = parent;
+            rare.get_or_insert_default().parent = parent;
         }
-        self.made_with(named, at.dir, &mut extra);
+        self.made_with(named, at.dir, &mut rare);
         if moves {
-            self.directory_renamed(ino, named, at.dir, &mut extra);
+            self.directory_renamed(ino, named, at.dir, &mut rare);
         }
         if let Some(older) = self.same_name_before(at) {
-            extra.get_or_insert_default().after.push(older);
+            rare.get_or_insert_default().after.push(older);
         }
-        self.hang_add(at, ino, named, inode, (Ino::NONE, 0), false, extra);
+        self.attach_add(at, ino, named, inode, (Ino::NONE, 0), false, rare);
     }
 
     /// An entry was redirected to another inode. Returns the ticket for the link of what it named before, if that name
@@ -84,48 +84,48 @@ impl Deps {
         let Named { ino, inode, moves } = to;
         let page = self.page_of(at.block);
         let named = self.inode_dep(ino, inode);
-        let mut extra = self.extra_of(at.dir);
-        self.made_with(named, at.dir, &mut extra);
-        let mut extra = extra.unwrap_or_default();
+        let mut rare = self.rare_of(at.dir);
+        self.made_with(named, at.dir, &mut rare);
+        let mut rare = rare.unwrap_or_default();
         let names_before = self.newest_name(was);
         let older = self.add_at(names_before, page, at.offset);
         let moves_unnamed = dotdot && self.is_movable(at.dir);
         if !moves_unnamed {
             let (who, names) = if dotdot { (at.dir, self.newest_name(at.dir)) } else { (was, names_before) };
-            extra.awaits = self.other_names(who, names, older);
+            rare.awaits = self.other_names(who, names, older);
         }
         if parent.is_some() {
-            extra.awaits.extend(self.moved_out_of(was));
-            extra.after = self.must_go_before(cache, was, at.dir);
+            rare.awaits.extend(self.moved_out_of(was));
+            rare.after = self.must_go_before(cache, was, at.dir);
         }
         let (mut meant, mut ripe) = ((was, kind_before), None);
         let was_gone = parent.is_some();
         let replaces = older.filter(|id| {
-            self.names.get(*id).is_some_and(|add| add.state == State::Held && (!add.awaited || extra.awaits.is_empty()))
+            self.names.get(*id).is_some_and(|add| add.state == State::Held && (!add.awaited || rare.awaits.is_empty()))
         });
         match replaces.and_then(|id| self.cancel_add(cache, id)) {
             // It was never on the disk (M2 of `state`).
             Some(add) => {
                 meant = add.was();
                 // The disk has there what the older change was to replace.
-                let older = add.extra.map(|extra| *extra).unwrap_or_default();
-                extra.tickets = older.tickets;
-                extra.awaits = if dotdot { extra.awaits } else { older.awaits };
-                extra.after = older.after;
+                let older = add.rare.map(|rare| *rare).unwrap_or_default();
+                rare.tickets = older.tickets;
+                rare.awaits = if dotdot { rare.awaits } else { older.awaits };
+                rare.after = older.after;
                 ripe = Some(ticket);
             }
             None if self.has(Rule::LinkRemoval) => {
-                self.not_before_below(older, &mut extra.awaits, &mut extra.after);
-                extra.tickets.push(ticket);
+                self.not_before_below(older, &mut rare.awaits, &mut rare.after);
+                rare.tickets.push(ticket);
             }
             None => ripe = Some(ticket),
         }
-        self.mark_awaited(&extra.awaits);
-        let mut extra = Some(extra).filter(|extra| !extra.is_empty());
+        self.mark_awaited(&rare.awaits);
+        let mut rare = Some(rare).filter(|rare| !rare.is_empty());
         if moves {
-            self.directory_renamed(ino, named, at.dir, &mut extra);
+            self.directory_renamed(ino, named, at.dir, &mut rare);
         }
-        let id = self.hang_add(at, ino, named, inode, meant, dotdot, extra);
+        let id = self.attach_add(at, ino, named, inode, meant, dotdot, rare);
         if dotdot {
             self.dotdots.insert(at.dir, id);
             if !moves_unnamed {
@@ -164,7 +164,7 @@ impl Deps {
         self.not_before_below(kept, &mut awaits, &mut after);
         if let (Some(id), None) = (add, kept) {
             let gone = if state == State::Held { self.cancel_add(cache, id) } else { self.remove_add(id) };
-            let cancelled = state.next(Event::TakenBack).1 == Deed::Cancel;
+            let cancelled = state.next(Event::TakenBack).1 == Action::Cancel;
             self.counters.cancelled += u64::from(cancelled);
             if cancelled && gone.as_ref().is_none_or(|add| add.was().0 == Ino::NONE) {
                 named.into_iter().for_each(|id| self.drop_inode_if_idle(id));
@@ -176,14 +176,14 @@ impl Deps {
                 let offset = at.offset - before.0;
                 cache.undo(bytes.to_mut(), &Undo::Entry { offset, ino: add.was().0, kind: add.was().1 });
             }
-            let below = gone.and_then(|add| add.extra).map(|extra| *extra).unwrap_or_default();
+            let below = gone.and_then(|add| add.rare).map(|rare| *rare).unwrap_or_default();
             if cancelled {
                 (awaits, after) = (below.awaits, below.after);
             }
             tickets.extend(below.tickets);
         }
         let ripe = match state.next(Event::TakenBack).1 {
-            Deed::Cancel if kept.is_none() => Some(ticket),
+            Action::Cancel if kept.is_none() => Some(ticket),
             _ if !self.has(Rule::LinkRemoval) => Some(ticket),
             _ => {
                 tickets.push(ticket);
@@ -193,7 +193,7 @@ impl Deps {
         named.into_iter().for_each(|id| self.drop_inode_if_idle(id));
         let moves = parent.is_none() && self.dotdots.contains_key(&ino);
         let sector = (before.0, before.1.len() as u32);
-        let removal = self.hang_rem(page, at, (awaits, after), (before.0, &bytes), kept, tickets);
+        let removal = self.attach_rem(page, at, (awaits, after), (before.0, &bytes), kept, tickets);
         self.name_goes(at, removal, sector);
         if moves {
             self.moved_from.entry(ino).or_default().push(removal);
@@ -214,7 +214,7 @@ impl Deps {
         let Some(add) = self.names.get(id) else { return false };
         let PageKind::Directory(names) = &mut page_in(&mut self.pages, page).kind else { return false };
         let alone = add.state == State::Held
-            && add.extra.is_none()
+            && add.rare.is_none()
             && (add.page, add.offset) == (page, at.offset)
             && names.rems.is_empty()
             && !self.dotdots.contains_key(&ino);
@@ -236,9 +236,9 @@ impl Deps {
     /// disk has in the entry what it named before both.
     fn not_before_below(&self, below: Option<Id<DirAdd>>, awaits: &mut Vec<Id<DirAdd>>, after: &mut Vec<RemId>) {
         let below = below.and_then(|id| self.names.get(id)).filter(|add| add.state == State::Held);
-        let Some(extra) = below.and_then(|add| add.extra.as_ref()) else { return };
-        awaits.extend(extra.awaits.iter().filter(|id| !self.is_settled(**id)));
-        after.extend(extra.after.iter().filter(|removal| !self.is_gone(**removal)));
+        let Some(rare) = below.and_then(|add| add.rare.as_ref()) else { return };
+        awaits.extend(rare.awaits.iter().filter(|id| !self.is_settled(**id)));
+        after.extend(rare.after.iter().filter(|removal| !self.is_gone(**removal)));
     }
 
     /// The directory is new, and no change waits for the name that it is about to lose.
@@ -256,11 +256,11 @@ impl Deps {
         let mut newest = true;
         for id in names {
             let Some(add) = self.names.get_mut(id).filter(|add| !add.dotdot) else { continue };
-            let extra = add.extra.get_or_insert_default();
+            let rare = add.rare.get_or_insert_default();
             if std::mem::take(&mut newest) {
-                extra.dotdot = Some(dotdot);
+                rare.dotdot = Some(dotdot);
             } else {
-                extra.doomed = true;
+                rare.doomed = true;
             }
         }
     }
@@ -292,7 +292,7 @@ impl Deps {
         while let Some(id) = marked.pop() {
             let Some(add) = self.names.get_mut(id) else { continue };
             let (page, was) = (add.page, std::mem::replace(&mut add.awaited, true));
-            if !was && let Some(dotdot) = add.extra.as_ref().and_then(|extra| extra.dotdot) {
+            if !was && let Some(dotdot) = add.rare.as_ref().and_then(|rare| rare.dotdot) {
                 marked.push(dotdot);
             }
             let dir = self.page(page).owner();
@@ -304,24 +304,24 @@ impl Deps {
 
     /// What every name in the directory needs in addition, if anything.
     #[inline]
-    fn extra_of(&self, dir: Ino) -> Option<Box<Extra>> {
-        self.indirect_claim(dir).map(|grown| Box::new(Extra { grown: Some(grown), ..Extra::default() }))
+    fn rare_of(&self, dir: Ino) -> Option<Box<DirAddRare>> {
+        self.indirect_claim(dir).map(|grown| Box::new(DirAddRare { grown: Some(grown), ..DirAddRare::default() }))
     }
 
     /// What a new inode was made with must be durable before any of its names: its first blocks; and for a directory
     /// renamed within its parent, what its first name there waits for (the parent's count, or its `..`).
     #[inline(always)]
-    fn made_with(&self, id: Id<InodeDep>, dir: Ino, extra: &mut Option<Box<Extra>>) {
+    fn made_with(&self, id: Id<InodeDep>, dir: Ino, rare: &mut Option<Box<DirAddRare>>) {
         let Some(dep) = self.inodes.get(id).filter(|dep| dep.pointers.is_some() || dep.names.is_some()) else { return };
         if dep.unnamed && self.has(Rule::LinkAddition) {
-            self.made_with_these(dep, dir, extra);
+            self.made_with_these(dep, dir, rare);
         }
     }
 
     /// A directory got another name, in `dir`. W5: that name waits for the older ones elsewhere. They are not marked as
     /// awaited: a cancelled one is not waited for.
     #[cold]
-    fn directory_renamed(&mut self, ino: Ino, id: Id<InodeDep>, dir: Ino, extra: &mut Option<Box<Extra>>) {
+    fn directory_renamed(&mut self, ino: Ino, id: Id<InodeDep>, dir: Ino, rare: &mut Option<Box<DirAddRare>>) {
         if self.has(Rule::RenamedAbove) {
             self.renamed.insert(ino, self.seq + 1);
         }
@@ -332,24 +332,24 @@ impl Deps {
         };
         let older: Vec<_> = self.names_from(names).filter(elsewhere).collect();
         if !older.is_empty() {
-            extra.get_or_insert_default().awaits.extend(older);
+            rare.get_or_insert_default().awaits.extend(older);
         }
     }
 
     #[inline(never)]
-    fn made_with_these(&self, dep: &InodeDep, dir: Ino, extra: &mut Option<Box<Extra>>) {
+    fn made_with_these(&self, dep: &InodeDep, dir: Ino, rare: &mut Option<Box<DirAddRare>>) {
         let is_body = |id: &Id<AllocDep>| {
             dep.has_body || self.pointers.get(*id).is_some_and(|dep| matches!(dep.slot, PointerSlot::ExtAttr(_)))
         };
         for body in self.pointers_from(dep.pointers).filter(is_body) {
-            extra.get_or_insert_default().bodies.push(body);
+            rare.get_or_insert_default().bodies.push(body);
         }
         let names = std::iter::successors(dep.names, |id| self.names.get(*id)?.next());
         let older = names.filter_map(|id| self.names.get(id)).find(|add| !add.dotdot && self.directory_of(add) == dir);
-        if let Some(older) = older.and_then(|add| add.extra.as_ref()) {
-            let extra = extra.get_or_insert_default();
-            extra.parent = extra.parent.take().or_else(|| older.parent.clone());
-            extra.dotdot = older.dotdot;
+        if let Some(older) = older.and_then(|add| add.rare.as_ref()) {
+            let rare = rare.get_or_insert_default();
+            rare.parent = rare.parent.take().or_else(|| older.parent.clone());
+            rare.dotdot = older.dotdot;
         }
     }
 }

@@ -109,25 +109,25 @@ impl<'a> Advance<'a> {
         if !self.deps.is_inode_durable(add.named(), add.inode_image) {
             self.inode(add.ino);
         }
-        let Some(extra) = &add.extra else { return true };
-        if extra.parent.as_ref().is_some_and(|parent| !parent.is_done()) {
-            self.landing(extra.parent.as_ref());
+        let Some(rare) = &add.rare else { return true };
+        if rare.parent.as_ref().is_some_and(|parent| !parent.is_done()) {
+            self.landing(rare.parent.as_ref());
         }
         let dir = self.deps.directory_of(add);
         if self.deps.was_never_there(dir) {
             self.inode(dir);
         }
-        for body in &extra.bodies {
+        for body in &rare.bodies {
             self.pointer(*body);
         }
-        for other in &extra.awaits {
+        for other in &rare.awaits {
             self.name(*other);
         }
-        for older in &extra.after {
+        for older in &rare.after {
             self.removal(*older);
         }
         if let Some(dotdot) =
-            extra.dotdot.and_then(|id| self.deps.names.get(id)).filter(|add| !self.deps.is_entered(add))
+            rare.dotdot.and_then(|id| self.deps.names.get(id)).filter(|add| !self.deps.is_entered(add))
             && !self.under_name(dotdot)
         {
             match dotdot.claim.filter(|_| dotdot.state == State::Durable) {
@@ -162,7 +162,7 @@ impl<'a> Advance<'a> {
         if let Some(claim) = add.claim {
             self.pointer(claim);
         }
-        if let Some(grown) = add.extra.as_ref().and_then(|extra| extra.grown.as_ref()) {
+        if let Some(grown) = add.rare.as_ref().and_then(|rare| rare.grown.as_ref()) {
             grown.pointers.iter().for_each(|id| self.pointer(*id));
             self.landing(grown.size.as_ref());
         }

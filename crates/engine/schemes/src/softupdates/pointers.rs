@@ -2,7 +2,7 @@
 
 use super::deps::{AllocDep, Before, Deps, InodeDep, PageKind, PointerSlot};
 use super::rule::Rule;
-use super::state::{Deed, Event, State};
+use super::state::{Action, Event, State};
 use crate::AllocInit;
 use crate::records::Id;
 use ordo_buf::{BufRef, Cache, Freed, Landing, Role, Run, Slot, Ticket};
@@ -315,7 +315,7 @@ impl Deps {
             return (0, None);
         }
         let end = dep.new.at.plus(dep.new.frags);
-        let cancels = dep.state.next(Event::TakenBack).1 == Deed::Cancel;
+        let cancels = dep.state.next(Event::TakenBack).1 == Action::Cancel;
         if runs.iter().any(|(at, n)| *at <= dep.new.at && dep.new.at < at.plus(*n)) {
             let is_root = matches!(dep.slot, PointerSlot::Inode(12..));
             let was = if dep.old.at == dep.new.at { dep.old.frags } else { 0 };

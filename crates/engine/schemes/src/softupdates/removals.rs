@@ -9,7 +9,7 @@ use ordo_buf::{Cache, Freed, Key, Ticket};
 use ordo_ondisk::Ino;
 
 impl Deps {
-    pub(super) fn hang_rem(
+    pub(super) fn attach_rem(
         &mut self,
         page: PageNo,
         at: Place<'_>,
@@ -52,9 +52,9 @@ impl Deps {
             rem.tickets.push(ticket);
             return None;
         }
-        let mut changes = self.names.records_mut().filter_map(|add| add.extra.as_mut());
-        if let Some(extra) = changes.find(|extra| extra.tickets.iter().any(is_its)) {
-            extra.tickets.push(ticket);
+        let mut changes = self.names.records_mut().filter_map(|add| add.rare.as_mut());
+        if let Some(rare) = changes.find(|rare| rare.tickets.iter().any(is_its)) {
+            rare.tickets.push(ticket);
             return None;
         }
         let mut waiting = self.pages.iter_mut().flatten().map(|page| &mut page.waiting);
@@ -134,8 +134,8 @@ impl Deps {
         }
         let of_them = |ticket: &Ticket| matches!(ticket.freed(), Freed::DropLink { ino, .. } if files.contains(ino));
         let replaces = |id: &Id<DirAdd>| {
-            let extra = self.names.get(*id).and_then(|add| add.extra.as_ref());
-            extra.is_some_and(|extra| extra.tickets.iter().any(of_them))
+            let rare = self.names.get(*id).and_then(|add| add.rare.as_ref());
+            rare.is_some_and(|rare| rare.tickets.iter().any(of_them))
         };
         self.names.ids().filter(replaces).collect()
     }
