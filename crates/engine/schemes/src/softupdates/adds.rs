@@ -7,7 +7,7 @@ use super::names::Place;
 use super::rule::Rule;
 use super::state::State;
 use crate::records::Id;
-use ordo_buf::{BufRef, Cache, Landing, Undo};
+use ordo_buf::{BufRef, Cache, Undo};
 use ordo_ondisk::Ino;
 
 impl Deps {
@@ -160,103 +160,10 @@ impl Deps {
         self.grown.get(&dir).filter(|grown| grown.beyond_direct).cloned()
     }
 
-    fn has_grown(&self, grown: &Grown) -> bool {
-        grown.pointers.iter().all(|id| self.is_pointer_durable(*id)) && grown.size.as_ref().is_none_or(Landing::is_done)
-    }
-
-    /// Everything that the name depends on is durable.
-    pub(super) fn is_name_safe(&self, add: &DirAdd) -> bool {
-        let inode = !self.has(Rule::LinkAddition) || self.is_inode_durable(add.named(), add.inode_image);
-        let Some(rare) = &add.rare else { return inode };
-        let parent = rare.parent.as_ref().is_none_or(|parent| match self.inode_of(self.directory_of(add)) {
-            Some(dep) => dep.state != State::Held && parent.is_done_after(dep.held_in),
-            None => parent.is_done(),
-        });
-        inode
-            && parent
-            && !rare.doomed
-            && rare.dotdot.and_then(|id| self.names.get(id)).is_none_or(|dotdot| self.is_entered(dotdot))
-            && rare.bodies.iter().all(|id| self.is_pointer_durable(*id))
-            && rare.awaits.iter().all(|id| self.is_settled(*id))
-            && rare.after.iter().all(|removal| self.is_gone(*removal))
-    }
-
     /// The directory that the name is in.
     #[inline]
     pub(super) fn directory_of(&self, add: &DirAdd) -> Ino {
         self.page(add.page).owner()
-    }
-
-    /// After a crash the name would be found, from the root down; or its record is gone.
-    pub(super) fn is_settled(&self, id: Id<DirAdd>) -> bool {
-        let Some(add) = self.names.get(id) else { return true };
-        self.is_entered(add) && self.is_reachable(self.directory_of(add))
-    }
-
-    /// The directory on the disk has the entry.
-    pub(super) fn is_entered(&self, add: &DirAdd) -> bool {
-        add.state == State::Durable && self.is_claimed(add)
-    }
-
-    /// Releases what the entry named before, if the disk has the entry.
-    fn release_of(&mut self, cache: &Cache, id: Id<DirAdd>) {
-        let has_tickets = |add: &&DirAdd| add.rare.as_ref().is_some_and(|rare| !rare.tickets.is_empty());
-        if !self.names.get(id).filter(has_tickets).is_some_and(|add| self.is_entered(add)) {
-            return;
-        }
-        let rare = self.names.get_mut(id).and_then(|add| add.rare.as_mut());
-        let tickets = rare.map(|rare| std::mem::take(&mut rare.tickets)).unwrap_or_default();
-        self.release(cache, tickets);
-    }
-
-    /// The directory on the disk leads to the entry's block.
-    pub(super) fn is_claimed(&self, add: &DirAdd) -> bool {
-        let grown = add.rare.as_ref().and_then(|rare| rare.grown.as_ref());
-        add.claim.is_none_or(|id| self.is_pointer_durable(id)) && grown.is_none_or(|grown| self.has_grown(grown))
-    }
-
-    /// Drops the names that can be reached now; their inodes then count as named. Releases what entries that are now on
-    /// the disk named before.
-    pub(super) fn settle(&mut self, cache: &Cache) {
-        self.settle_removals(cache);
-        loop {
-            let waiting = std::mem::take(&mut self.unreached);
-            let before = waiting.len();
-            for id in waiting {
-                self.release_of(cache, id);
-                if !self.is_settled(id) {
-                    self.unreached.push(id);
-                    continue;
-                }
-                let Some(add) = self.remove_add(id) else { continue };
-                if !add.dotdot
-                    && let Some(dep) = self.inodes.get_mut(add.named())
-                {
-                    dep.unnamed = false;
-                }
-                self.drop_inode_if_idle(add.named());
-                self.drop_page_if_idle(add.page);
-            }
-            if self.unreached.is_empty() || self.unreached.len() == before {
-                break;
-            }
-        }
-        let names = &self.names;
-        self.dotdots.retain(|_, id| names.get(*id).is_some());
-        self.moved_out.retain(|_, moved| {
-            moved.retain(|id| names.get(*id).is_some());
-            !moved.is_empty()
-        });
-        let mut grown = std::mem::take(&mut self.grown);
-        grown.retain(|_, grown| !self.has_grown(grown));
-        self.grows_beyond_direct = grown.values().any(|grown| grown.beyond_direct);
-        self.grown = grown;
-        let mut moved_from = std::mem::take(&mut self.moved_from);
-        moved_from.retain(|_, removals| {
-            removals.retain(|removal| !self.is_gone(*removal));
-            !removals.is_empty()
-        });
-        self.moved_from = moved_from;
     }
 }
 

@@ -252,6 +252,14 @@ pub(super) struct DirRem {
     pub(super) tickets: Vec<Ticket>,
 }
 
+impl DirRem {
+    /// The bytes that it keeps around its entry contain this offset.
+    pub(super) fn keeps(&self, offset: u32) -> bool {
+        let kept = self.before.as_ref().map(|(from, bytes)| *from..*from + bytes.len() as u32);
+        kept.is_some_and(|kept| kept.contains(&offset))
+    }
+}
+
 /// Counts since the mount.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counters {

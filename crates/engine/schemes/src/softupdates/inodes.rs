@@ -153,21 +153,4 @@ impl Deps {
             self.remove_inode(id);
         }
     }
-
-    /// The dinode, as it was in image `from` of its block, is durable.
-    #[inline]
-    pub(super) fn is_inode_durable(&self, id: Id<InodeDep>, from: ImageNo) -> bool {
-        let Some(dep) = self.inodes.get(id) else { return true };
-        dep.state != State::Held && self.page(dep.page).buf.durable_image() >= from.max(dep.held_in.next())
-    }
-
-    /// After a crash a path leads to the directory.
-    pub(super) fn is_reachable(&self, dir: Ino) -> bool {
-        self.inode_of(dir).is_none_or(|dep| !dep.unnamed)
-    }
-
-    /// No image has had this inode: the disk never led to anything through it.
-    pub(super) fn was_never_there(&self, ino: Ino) -> bool {
-        self.inode_of(ino).is_some_and(|dep| dep.state == State::Held)
-    }
 }

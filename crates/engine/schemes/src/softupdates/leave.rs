@@ -10,6 +10,7 @@
 
 use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageKind, PageNo, PointerSlot, RemId, page_in};
 use super::state::{Action, Event, State};
+use super::unmet::Change;
 use crate::records::Id;
 use ordo_buf::{BufRef, Cache, Freed, ImageNo, Leave, Pointers, Ticket, Undo};
 use ordo_disk::Block;
@@ -80,10 +81,10 @@ impl Deps {
     }
 
     fn leave_inode(&mut self, id: Id<super::deps::InodeDep>, image: ImageNo, undone: &mut Undone<'_>) {
+        let Some(safe) = self.inodes.get(id).map(|dep| self.is_safe(Change::Inode(dep))) else { return };
         let Some(dep) = self.inodes.get_mut(id) else { return };
-        let (ino, was) = (dep.ino, dep.state);
-        let safe = dep.bit.as_ref().is_none_or(ordo_buf::Landing::is_done);
-        let (state, action) = was.next(Event::Leaves { image, safe });
+        let ino = dep.ino;
+        let (state, action) = dep.state.next(Event::Leaves { image, safe });
         dep.state = state;
         if action == Action::RollBack {
             dep.held_in = image;
@@ -107,7 +108,7 @@ impl Deps {
             if let (PointerSlot::ExtAttr(0), Before::Area(before)) = (dep.slot, &dep.before) {
                 area = Some(**before);
             }
-            if self.is_pointer_safe(dep) {
+            if self.is_safe(Change::Pointer(dep)) {
                 continue;
             }
             match dep.slot {
@@ -131,7 +132,7 @@ impl Deps {
                 (PointerSlot::Inode(i), _) => gone & 1 << i == 0,
                 (PointerSlot::ExtAttr(_), _) => area.is_none(),
                 // The size rolls back to where a later growth began, if that is beyond where this one began.
-                (PointerSlot::Size, Before::Size(before)) => self.is_pointer_safe(dep) && *before < size,
+                (PointerSlot::Size, Before::Size(before)) => self.is_safe(Change::Pointer(dep)) && *before < size,
                 (PointerSlot::Size | PointerSlot::Indirect(..), _) => size == u64::MAX,
             };
             let Some(dep) = self.pointers.get_mut(id) else { continue };
@@ -143,7 +144,7 @@ impl Deps {
 
     fn leave_indirect(&mut self, index: u32, id: Id<AllocDep>, image: ImageNo, undone: &mut Undone<'_>) {
         let Some(dep) = self.pointers.get(id) else { return };
-        let safe = self.is_pointer_safe(dep);
+        let safe = self.is_safe(Change::Pointer(dep));
         let (state, action) = dep.state.next(Event::Leaves { image, safe });
         if action == Action::RollBack {
             self.counters.pointers_held += 1;
@@ -160,10 +161,7 @@ impl Deps {
         let mut held = 0;
         for (at, rem) in self.removals_in(page).iter().enumerate().filter(|(_, rem)| rem.state == State::Held) {
             let behind = frozen.iter().any(|frozen| is_in(frozen, rem.offset));
-            let safe = !behind
-                && rem.awaits.iter().all(|id| self.can_go_together(*id, page, rem))
-                && rem.after.iter().all(|removal| self.is_gone(*removal));
-            if safe {
+            if !behind && self.is_safe(Change::Removal(page, rem)) {
                 carried.push(at);
                 continue;
             }
@@ -188,20 +186,6 @@ impl Deps {
         frozen
     }
 
-    /// The name can be reached; or it is written in the same sector as the removal that waits for it, so that both are
-    /// written or neither.
-    pub(super) fn can_go_together(&self, id: Id<DirAdd>, page: PageNo, rem: &DirRem) -> bool {
-        let Some(add) = self.names.get(id) else { return true };
-        let chunk = rem.before.as_ref().map(|(from, bytes)| *from..*from + bytes.len() as u32);
-        let together = add.page == page
-            && add.state == State::Held
-            && chunk.is_some_and(|chunk| chunk.contains(&add.offset))
-            && self.is_reachable(self.directory_of(add))
-            && self.is_claimed(add)
-            && self.is_name_safe(add);
-        together || self.is_settled(id)
-    }
-
     fn leave_names(&mut self, page: PageNo, frozen: &[Frozen], image: ImageNo, undone: &mut Undone<'_>) {
         let PageKind::Directory(names) = &self.page(page).kind else { return };
         let adds = names.adds.ids().to_vec();
@@ -224,7 +208,7 @@ impl Deps {
                 self.supersede(id, *newer);
                 continue;
             }
-            let safe = !behind && self.is_name_safe(add);
+            let safe = !behind && self.is_safe(Change::Name(add));
             let Some(add) = self.names.get_mut(id) else { continue };
             let (state, action) = add.state.next(Event::Leaves { image, safe });
             add.state = state;
@@ -321,7 +305,7 @@ impl Deps {
             rem.state = state;
             if action == Action::Release {
                 self.counters.released += 1;
-                if rem.claim.is_none_or(|id| self.is_pointer_durable(id)) {
+                if self.is_removal_claimed(&rem) {
                     self.removals -= 1;
                     ripe.extend(rem.tickets);
                     continue;

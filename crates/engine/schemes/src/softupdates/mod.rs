@@ -59,19 +59,17 @@
 
 mod adds;
 mod deps;
-mod explain;
 mod gone;
 mod inodes;
 mod leave;
 mod names;
-mod order;
 mod pointers;
 mod removals;
 mod rule;
 mod state;
 #[cfg(test)]
 mod tests;
-mod wait;
+mod unmet;
 
 use rule::Rule;
 
@@ -89,7 +87,7 @@ use pointers::Allocated;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
-use wait::{Patience, Standing};
+use unmet::wait::{Patience, Standing};
 
 /// Records beyond which calls wait for the disk: about 32 MiB of them.
 const LIMIT: usize = 262_144;

@@ -240,16 +240,6 @@ impl Deps {
         Deps::ripen(cache, found.and_then(|id| self.remove_pointer(id)));
     }
 
-    /// Everything that the pointer depends on is durable.
-    pub(super) fn is_pointer_safe(&self, dep: &AllocDep) -> bool {
-        dep.bit.as_ref().is_none_or(Landing::is_done) && dep.contents.as_ref().is_none_or(Landing::is_done)
-    }
-
-    /// The disk has the pointer, or its record is gone.
-    pub(super) fn is_pointer_durable(&self, id: Id<AllocDep>) -> bool {
-        self.pointers.get(id).is_none_or(|dep| dep.state == State::Durable)
-    }
-
     /// Pointers in `at` were cleared. Returns the ticket if the disk never led to what it frees.
     #[inline(never)]
     pub(super) fn blocks_released(&mut self, cache: &Cache, ino: Ino, at: &BufRef, ticket: Ticket) -> Option<Ticket> {

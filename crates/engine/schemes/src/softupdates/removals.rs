@@ -150,27 +150,6 @@ impl Deps {
     pub(super) fn removals_in(&self, page: PageNo) -> &[DirRem] {
         rems_of(self.pages.get(page.0 as usize).and_then(Option::as_ref))
     }
-
-    /// Drops the removals in moved blocks that have taken effect on the disk.
-    pub(super) fn settle_removals(&mut self, cache: &Cache) {
-        for RemId(page, seq) in std::mem::take(&mut self.unclaimed) {
-            let Some(at) = self.removals_in(page).iter().position(|rem| rem.seq == seq) else { continue };
-            if self.removals_in(page)[at].claim.is_some_and(|id| !self.is_pointer_durable(id)) {
-                self.unclaimed.push(RemId(page, seq));
-                continue;
-            }
-            let PageKind::Directory(names) = &mut self.page_mut(page).kind else { continue };
-            let tickets = names.rems.remove(at).tickets;
-            self.removals -= 1;
-            self.release(cache, tickets);
-            self.drop_page_if_idle(page);
-        }
-    }
-
-    /// A removal is durable.
-    pub(super) fn is_gone(&self, removal: RemId) -> bool {
-        self.removals_to(removal).is_empty()
-    }
 }
 
 /// Oldest first.
