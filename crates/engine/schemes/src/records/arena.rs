@@ -204,6 +204,40 @@ impl<T> Arena<T> {
     }
 }
 
+/// A record that is in a list of its kind, newest first.
+pub(crate) trait Linked: Sized {
+    /// The next older record.
+    fn next(&self) -> Option<Id<Self>>;
+
+    /// Changes it. Called only for a record that has a next one.
+    fn set_next(&mut self, next: Option<Id<Self>>);
+}
+
+impl<T: Linked> Arena<T> {
+    /// A record and the older ones of its list, newest first.
+    pub(crate) fn list(&self, newest: Option<Id<T>>) -> impl Iterator<Item = Id<T>> + '_ {
+        std::iter::successors(newest, |id| self.get(*id)?.next())
+    }
+
+    /// Takes a record out of the list that begins at `newest`.
+    #[inline]
+    pub(crate) fn unlink(&mut self, newest: &mut Option<Id<T>>, id: Id<T>) {
+        let Some(next) = self.get(id).map(Linked::next) else { return };
+        if *newest == Some(id) {
+            *newest = next;
+            return;
+        }
+        let mut at = *newest;
+        while let Some(other) = at.and_then(|at| self.get_mut(at)) {
+            at = other.next();
+            if at == Some(id) {
+                other.set_next(next);
+                return;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

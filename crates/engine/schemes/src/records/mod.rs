@@ -10,6 +10,6 @@ mod arena;
 mod by_ino;
 mod row;
 
-pub(crate) use arena::{Arena, Id, place_size};
+pub(crate) use arena::{Arena, Id, Linked, place_size};
 pub(crate) use by_ino::ByIno;
 pub(crate) use row::Row;

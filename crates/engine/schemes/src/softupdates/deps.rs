@@ -8,11 +8,11 @@
 //! D3. A record is at most 128 bytes. Rarely used fields are boxed.
 //! D4. The record of an inode exists as long as a pending pointer in it, or a pending name of it.
 
-use super::gone::GoneNames;
+use super::renames::GoneNames;
 use super::rule::Rule;
 use super::state::State;
 use crate::AllocInit;
-use crate::records::{Arena, ByIno, Id, Row, place_size};
+use crate::records::{Arena, ByIno, Id, Linked, Row, place_size};
 use crate::rules::Rules;
 use ordo_buf::{BufRef, Cache, ImageNo, Key, Landing, Role, Run, Ticket};
 use ordo_ondisk::{FragNo, Ino};
@@ -109,6 +109,17 @@ pub(super) struct AllocDep {
     pub(super) next: Option<Id<AllocDep>>,
 }
 
+impl Linked for AllocDep {
+    #[inline]
+    fn next(&self) -> Option<Id<AllocDep>> {
+        self.next
+    }
+
+    fn set_next(&mut self, next: Option<Id<AllocDep>>) {
+        self.next = next;
+    }
+}
+
 /// Where the pointer lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PointerSlot {
@@ -183,11 +194,16 @@ impl DirAdd {
     pub(super) fn was(&self) -> (Ino, u8) {
         self.rare.as_ref().map_or((Ino::NONE, 0), |rare| rare.was)
     }
+}
 
-    /// The next older one of the same inode.
+impl Linked for DirAdd {
     #[inline]
-    pub(super) fn next(&self) -> Option<Id<DirAdd>> {
+    fn next(&self) -> Option<Id<DirAdd>> {
         self.rare.as_ref()?.next
+    }
+
+    fn set_next(&mut self, next: Option<Id<DirAdd>>) {
+        self.rare.get_or_insert_default().next = next;
     }
 }
 
@@ -207,7 +223,7 @@ pub(super) struct DirAddRare {
     /// Names that must be reachable first.
     pub(super) awaits: Vec<Id<DirAdd>>,
     /// Names that must be gone first: older names of what the entry named before, if that is a directory removed for
-    /// good (W4 of `names`); the same name elsewhere in the directory (G1 of `gone`).
+    /// good (W4 of `renames`); the same name elsewhere in the directory (G1 of `renames::same_name`).
     pub(super) after: Vec<RemId>,
     /// A `..` that must be durable first: that of a new directory that moved before it had a name.
     pub(super) dotdot: Option<Id<DirAdd>>,
@@ -215,6 +231,21 @@ pub(super) struct DirAddRare {
     pub(super) doomed: bool,
     /// Redeemed when the change is durable: they drop the link of what the entry named before.
     pub(super) tickets: Vec<Ticket>,
+}
+
+impl DirAddRare {
+    pub(super) fn is_empty(&self) -> bool {
+        self.was.0 == Ino::NONE
+            && self.next.is_none()
+            && self.bodies.is_empty()
+            && self.parent.is_none()
+            && self.grown.is_none()
+            && self.awaits.is_empty()
+            && self.after.is_empty()
+            && self.dotdot.is_none()
+            && !self.doomed
+            && self.tickets.is_empty()
+    }
 }
 
 /// How a directory grew: names in its last blocks are found only if all of this is durable.
@@ -239,7 +270,7 @@ pub(super) struct DirRem {
     pub(super) state: State,
     /// Names that must be reachable first.
     pub(super) awaits: Box<[Id<DirAdd>]>,
-    /// Older names of a directory removed for good: they must be gone first (W4 of `names`).
+    /// Older names of a directory removed for good: they must be gone first (W4 of `renames`).
     pub(super) after: Box<[RemId]>,
     /// The old bytes around the entry, and their offset: images have them while the removal is held.
     pub(super) before: Option<(u32, Box<[u8]>)>,

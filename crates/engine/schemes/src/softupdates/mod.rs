@@ -57,14 +57,13 @@
 //! | `handle_workitem_freefile`, `handle_workitem_remove` | the same |
 //! | `softdep_fsync` | `SoftUpdates::fsync`, `Deps::fsync_round` |
 
-mod adds;
+mod claims;
 mod deps;
-mod gone;
 mod inodes;
 mod leave;
 mod names;
 mod pointers;
-mod removals;
+mod renames;
 mod rule;
 mod state;
 #[cfg(test)]
@@ -82,12 +81,10 @@ use ordo_buf::{
     Promises, Ready, Role, Scheme, Step, Ticket,
 };
 use ordo_ondisk::Ino;
-use ordo_vfs::Result;
 use pointers::Allocated;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::Duration;
-use unmet::wait::{Patience, Standing};
+use unmet::wait::{Patience, Standing, drain};
 
 /// Records beyond which calls wait for the disk: about 32 MiB of them.
 const LIMIT: usize = 262_144;
@@ -136,7 +133,7 @@ impl SoftUpdates {
         let pending = deps.pending(cache);
         deps.counters.most = deps.counters.most.max(pending as u64);
         let Some(room) = self.limit.checked_sub(pending) else {
-            return Must::Wait(Box::pin(SoftUpdates::drain(self.deps.clone(), cache.clone(), self.limit / 2)));
+            return Must::Wait(Box::pin(drain(self.deps.clone(), cache.clone(), self.limit / 2)));
         };
         self.unasked.set((room / OF_A_CALL).min(UNASKED));
         Must::Nothing
@@ -199,31 +196,7 @@ impl SoftUpdates {
             step => step.into_ticket(),
         }
     }
-
-    /// Writes in an order that needs no rollback, and lets the upkeep work, until at most `enough` records are left.
-    async fn drain(deps: Rc<RefCell<Deps>>, cache: Rc<Cache>, enough: usize) -> Result<()> {
-        deps.borrow_mut().counters.slowed += 1;
-        for _ in 0..ROUNDS {
-            deps.borrow_mut().settle(&cache);
-            if deps.borrow().pending(&cache) <= enough {
-                break;
-            }
-            cache.health().writable()?;
-            cache.write_in_order().await?;
-            let mut naps = 0;
-            while cache.has_ripe() && naps < NAPS && cache.health().writable().is_ok() {
-                cache.rt().sleep(Duration::from_micros(100)).await;
-                naps += 1;
-            }
-        }
-        Ok(())
-    }
 }
-
-/// Rounds of writing in one wait, and sleeps while the upkeep works. More are needed only if no progress is possible;
-/// then going on is better for the caller than hanging.
-const ROUNDS: u32 = 64;
-const NAPS: u32 = 100_000;
 
 /// Rounds that a sync adds for changes made since, once everything it must wait for is durable. If no other call runs,
 /// nothing is left after one.

@@ -109,30 +109,6 @@ impl Deps {
         self.put_pointer(inode, made, &mut None);
     }
 
-    /// Records a pointer in an indirect block, if it belongs to a directory. The pointers above the directory's own
-    /// block are reported after the pointer to that block.
-    fn grown_beyond_direct(&mut self, ino: Ino, role: Role, id: Id<AllocDep>) {
-        let grown = match role {
-            Role::Directory => self.grown.entry(ino).or_default(),
-            _ => match self.grown.get_mut(&ino) {
-                Some(grown) => grown,
-                None => return,
-            },
-        };
-        grown.beyond_direct = true;
-        self.grows_beyond_direct = true;
-        grown.pointers.push(id);
-    }
-
-    /// A directory's size grew over names in a new block. The step for the pointer to that block comes before or after
-    /// this one.
-    #[inline(never)]
-    pub(super) fn directory_has_grown(&mut self, ino: Ino, inode: &BufRef) {
-        if self.has(Rule::BlockAllocation) {
-            self.grown.entry(ino).or_default().size = Some(Landing::of(inode));
-        }
-    }
-
     fn awaits_contents(&self, block: &BufRef, role: Role) -> bool {
         let by_choice = match role {
             Role::Directory => self.alloc_init != AllocInit::None,
@@ -201,35 +177,24 @@ impl Deps {
 
     /// A pending pointer and the older ones of the same inode, newest first.
     pub(super) fn pointers_from(&self, newest: Option<Id<AllocDep>>) -> impl Iterator<Item = Id<AllocDep>> + '_ {
-        std::iter::successors(newest, |id| self.pointers.get(*id)?.next)
+        self.pointers.list(newest)
     }
 
     /// Removes a pending pointer from its page or inode. Returns the ticket of what it replaced.
     #[inline]
     pub(super) fn remove_pointer(&mut self, id: Id<AllocDep>) -> Option<Ticket> {
         let dep = self.pointers.get_mut(id)?;
-        let (ino, slot, next, freed) = (dep.ino, dep.slot, dep.next, dep.freed.take());
-        self.pointers.discard(id);
+        let (ino, slot, freed) = (dep.ino, dep.slot, dep.freed.take());
         if let PointerSlot::Indirect(page, index) = slot {
             if let PageKind::Indirect(indirect) = &mut self.page_mut(page).kind
                 && indirect.pointers.get(&index) == Some(&id)
             {
                 indirect.pointers.remove(&index);
             }
-        } else if let Some(inode) = self.inode_of_mut(ino) {
-            if inode.pointers == Some(id) {
-                inode.pointers = next;
-            } else {
-                let mut at = inode.pointers;
-                while let Some(other) = at.and_then(|at| self.pointers.get_mut(at)) {
-                    if other.next == Some(id) {
-                        other.next = next;
-                        break;
-                    }
-                    at = other.next;
-                }
-            }
+        } else if let Some(inode) = self.inodes.of_mut(ino) {
+            self.pointers.unlink(&mut inode.pointers, id);
         }
+        self.pointers.discard(id);
         freed.map(|ticket| *ticket)
     }
 

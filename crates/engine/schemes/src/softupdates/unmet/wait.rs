@@ -5,16 +5,44 @@
 //! A2. A wait without progress is a defect of this scheme. It is reported as an error, and does not hang.
 //! A3. fsync goes round by round: each writes what its needs can do with now (O2 of `order`), until none is left.
 
-use super::super::deps::{AllocDep, Deps, DirAdd, InodeDep, PageKind, PageNo, RemId};
+use super::super::deps::{AllocDep, Deps, DirAdd, InodeDep, Page, PageKind, PageNo, RemId};
+use super::super::names::rems_of;
 use super::super::state::State;
 use super::order::Advance;
 use crate::records::Id;
-use ordo_buf::{BufRef, Cache, Landing, Ready};
+use ordo_buf::{BufRef, Cache, Freed, Landing, Ready, Ticket};
 use ordo_ondisk::Ino;
 use ordo_vfs::Result;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
 
 /// Rounds of writing without progress after which the wait ends. Bufs that nothing holds back take one or two.
 const FRUITLESS: u32 = 64;
+
+/// Rounds of writing in one wait, and sleeps while the upkeep works. More are needed only if no progress is possible;
+/// then going on is better for the caller than hanging.
+const ROUNDS: u32 = 64;
+const NAPS: u32 = 100_000;
+
+/// Writes in an order that needs no rollback, and lets the upkeep work, until at most `enough` records are left.
+pub(in crate::softupdates) async fn drain(deps: Rc<RefCell<Deps>>, cache: Rc<Cache>, enough: usize) -> Result<()> {
+    deps.borrow_mut().counters.slowed += 1;
+    for _ in 0..ROUNDS {
+        deps.borrow_mut().settle(&cache);
+        if deps.borrow().pending(&cache) <= enough {
+            break;
+        }
+        cache.health().writable()?;
+        cache.write_in_order().await?;
+        let mut naps = 0;
+        while cache.has_ripe() && naps < NAPS && cache.health().writable().is_ok() {
+            cache.rt().sleep(Duration::from_micros(100)).await;
+            naps += 1;
+        }
+    }
+    Ok(())
+}
 
 /// Counts the rounds of a wait.
 #[derive(Default)]
@@ -169,5 +197,36 @@ impl Deps {
         if pending {
             advance.inode(ino);
         }
+    }
+
+    /// Removals up to this sequence number that are not durable.
+    pub(in crate::softupdates) fn removals_until(&self, seq: u64) -> usize {
+        let removals = |page: &Page| rems_of(Some(page)).iter().take_while(|rem| rem.seq <= seq).count();
+        self.pages.iter().flatten().map(removals).sum()
+    }
+
+    /// The removals of names of these files that are not durable.
+    pub(in crate::softupdates) fn removals_of(&self, files: &[Ino]) -> Vec<RemId> {
+        if self.removals == 0 {
+            return Vec::new();
+        }
+        let of_them = |ticket: &Ticket| matches!(ticket.freed(), Freed::DropLink { ino, .. } if files.contains(ino));
+        let pages = (0..).map(PageNo).zip(&self.pages);
+        let rems = pages.flat_map(|(no, page)| rems_of(page.as_ref()).iter().map(move |rem| (no, rem)));
+        rems.filter(|(_, rem)| rem.tickets.iter().any(of_them)).map(|(no, rem)| RemId(no, rem.seq)).collect()
+    }
+
+    /// Names that replaced names of these files, for renamed directories. Until such a name is durable, the disk has
+    /// two names of that directory.
+    pub(in crate::softupdates) fn replacements_of(&self, files: &[Ino]) -> Vec<Id<DirAdd>> {
+        if self.renamed.is_empty() {
+            return Vec::new();
+        }
+        let of_them = |ticket: &Ticket| matches!(ticket.freed(), Freed::DropLink { ino, .. } if files.contains(ino));
+        let replaces = |id: &Id<DirAdd>| {
+            let rare = self.names.get(*id).and_then(|add| add.rare.as_ref());
+            rare.is_some_and(|rare| rare.tickets.iter().any(of_them))
+        };
+        self.names.ids().filter(replaces).collect()
     }
 }
