@@ -8,7 +8,7 @@
 //! D3. A record is at most 128 bytes. Rarely used fields are boxed.
 //! D4. The record of an inode exists as long as a pending pointer in it, or a pending name of it.
 
-use super::renames::GoneNames;
+use super::beyond::{Beyond, Grown};
 use super::rule::Rule;
 use super::state::State;
 use crate::AllocInit;
@@ -223,7 +223,7 @@ pub(super) struct DirAddRare {
     /// Names that must be reachable first.
     pub(super) awaits: Vec<Id<DirAdd>>,
     /// Names that must be gone first: older names of what the entry named before, if that is a directory removed for
-    /// good (W4 of `renames`); the same name elsewhere in the directory (G1 of `renames::same_name`).
+    /// good (W4 of `beyond::renames`); the same name elsewhere in the directory (G1 of `beyond::same_name`).
     pub(super) after: Vec<RemId>,
     /// A `..` that must be durable first: that of a new directory that moved before it had a name.
     pub(super) dotdot: Option<Id<DirAdd>>,
@@ -248,17 +248,6 @@ impl DirAddRare {
     }
 }
 
-/// How a directory grew: names in its last blocks are found only if all of this is durable.
-#[derive(Clone, Default)]
-pub(super) struct Grown {
-    /// Some block is reached through an indirect one. If none is, the pointer in the dinode carries the size.
-    pub(super) beyond_direct: bool,
-    /// The pointers in indirect blocks.
-    pub(super) pointers: Vec<Id<AllocDep>>,
-    /// The dinode with the size.
-    pub(super) size: Option<Landing>,
-}
-
 /// A removal: the page that it is attached to, and its number in the sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RemId(pub(super) PageNo, pub(super) u64);
@@ -270,7 +259,7 @@ pub(super) struct DirRem {
     pub(super) state: State,
     /// Names that must be reachable first.
     pub(super) awaits: Box<[Id<DirAdd>]>,
-    /// Older names of a directory removed for good: they must be gone first (W4 of `renames`).
+    /// Older names of a directory removed for good: they must be gone first (W4 of `beyond::renames`).
     pub(super) after: Box<[RemId]>,
     /// The old bytes around the entry, and their offset: images have them while the removal is held.
     pub(super) before: Option<(u32, Box<[u8]>)>,
@@ -322,23 +311,11 @@ pub(super) struct Deps {
     pub(super) unreached: Vec<Id<DirAdd>>,
     /// Removals that are durable in a block to whose new place the disk has no pointer yet.
     pub(super) unclaimed: Vec<RemId>,
-    /// Pending `..` entries, by their directory.
-    pub(super) dotdots: FxHashMap<Ino, Id<DirAdd>>,
-    /// By directory: the names that removals in it waited for. The directory's own name must not be removed before
-    /// these can be reached.
-    pub(super) moved_out: FxHashMap<Ino, Vec<Id<DirAdd>>>,
-    /// By directory: the removals of its names in other directories, which it was renamed out of.
-    pub(super) moved_from: FxHashMap<Ino, Vec<RemId>>,
-    /// Removed names, by directory and name.
-    pub(super) gone: GoneNames,
+    pub(super) beyond: Beyond,
     /// Directories that were renamed since everything was durable, and their sequence numbers.
     pub(super) renamed: FxHashMap<Ino, u64>,
     /// Directories that moved to another directory since everything was durable, and their sequence numbers.
     pub(super) moved: FxHashMap<Ino, u64>,
-    /// By directory: its growth, until that is durable.
-    pub(super) grown: FxHashMap<Ino, Grown>,
-    /// At least one of them grew beyond its direct blocks.
-    pub(super) grows_beyond_direct: bool,
     /// Tickets of discarded bufs, by inode, until a step reports where the pointers to them were cleared.
     pub(super) late: FxHashMap<Ino, Vec<Ticket>>,
     pub(super) seq: u64,
@@ -363,14 +340,9 @@ impl Deps {
             fresh_inodes: None,
             unreached: Vec::new(),
             unclaimed: Vec::new(),
-            dotdots: FxHashMap::default(),
-            moved_out: FxHashMap::default(),
-            moved_from: FxHashMap::default(),
-            gone: GoneNames::default(),
+            beyond: Beyond::default(),
             renamed: FxHashMap::default(),
             moved: FxHashMap::default(),
-            grown: FxHashMap::default(),
-            grows_beyond_direct: false,
             late: FxHashMap::default(),
             seq: 0,
             counters: Counters::default(),

@@ -8,6 +8,7 @@
 //! L4. In a directory's block, the bytes around a held removal are written as they were before the oldest such removal;
 //!     names added and removed in these bytes since then are written later.
 
+use super::beyond::Frozen;
 use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageKind, PageNo, PointerSlot, RemId, page_in};
 use super::state::{Action, Event, State};
 use super::unmet::Change;
@@ -32,19 +33,6 @@ impl Undone<'_> {
     fn leave(self) -> Leave {
         self.block.map_or(Leave::AsIs, Leave::Image)
     }
-}
-
-/// Bytes of a directory's block that are written with their old values.
-struct Frozen {
-    from: u32,
-    len: u32,
-    seq: u64,
-    /// The removal that keeps them.
-    rem: usize,
-}
-
-fn is_in(frozen: &Frozen, offset: u32) -> bool {
-    (frozen.from..frozen.from + frozen.len).contains(&offset)
 }
 
 impl Deps {
@@ -155,37 +143,6 @@ impl Deps {
         }
     }
 
-    /// Removals that are not held are in this image; held ones freeze the bytes around them (L4).
-    fn leave_removals(&mut self, page: PageNo, image: ImageNo) -> Vec<Frozen> {
-        let (mut frozen, mut carried): (Vec<Frozen>, Vec<usize>) = (Vec::new(), Vec::new());
-        let mut held = 0;
-        for (at, rem) in self.removals_in(page).iter().enumerate().filter(|(_, rem)| rem.state == State::Held) {
-            let behind = frozen.iter().any(|frozen| is_in(frozen, rem.offset));
-            if !behind && self.is_safe(Change::Removal(page, rem)) {
-                carried.push(at);
-                continue;
-            }
-            held += 1;
-            if let Some((from, bytes)) = rem.before.as_ref().filter(|_| !behind) {
-                frozen.push(Frozen { from: *from, len: bytes.len() as u32, seq: rem.seq, rem: at });
-            }
-        }
-        self.counters.removals_held += held;
-        let PageKind::Directory(names) = &mut page_in(&mut self.pages, page).kind else { return frozen };
-        for at in carried {
-            let rem = &mut names.rems[at];
-            rem.state = rem.state.next(Event::Leaves { image, safe: true }).0;
-            // The entry was added and removed, and no image had it (W2 of `renames`). A change that waits for it can go
-            // on when the file has its newer name, perhaps only in this image: so the name counts as carried with this
-            // image.
-            if let Some(add) = rem.add.and_then(|id| self.names.get_mut(id)).filter(|add| add.state == State::Held) {
-                add.state = State::Carried(image);
-                rem.tickets.extend(add.rare.iter_mut().flat_map(|rare| std::mem::take(&mut rare.tickets)));
-            }
-        }
-        frozen
-    }
-
     fn leave_names(&mut self, page: PageNo, frozen: &[Frozen], image: ImageNo, undone: &mut Undone<'_>) {
         let PageKind::Directory(names) = &self.page(page).kind else { return };
         let adds = names.adds.ids().to_vec();
@@ -202,7 +159,7 @@ impl Deps {
         for id in adds.into_iter().rev() {
             let Some(add) = self.names.get(id) else { continue };
             let (offset, was, seq, held) = (add.offset, add.was(), add.seq, add.state == State::Held);
-            let behind = frozen.iter().any(|frozen| is_in(frozen, offset) && frozen.seq < seq);
+            let behind = frozen.iter().any(|frozen| frozen.has(offset) && frozen.seq < seq);
             if held && let Some((_, newer)) = carried.iter().find(|(at, _)| *at == offset) {
                 // The image has a newer meaning of the entry, and no change needed to wait for this one.
                 self.supersede(id, *newer);

@@ -57,13 +57,12 @@
 //! | `handle_workitem_freefile`, `handle_workitem_remove` | the same |
 //! | `softdep_fsync` | `SoftUpdates::fsync`, `Deps::fsync_round` |
 
-mod claims;
+mod beyond;
 mod deps;
 mod inodes;
 mod leave;
 mod names;
 mod pointers;
-mod renames;
 mod rule;
 mod state;
 #[cfg(test)]

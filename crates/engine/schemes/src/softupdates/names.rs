@@ -4,10 +4,10 @@
 //! name defers what its removal frees. A name that no image had is cancelled by its removal. What renames add to this is
 //! in `renames`.
 
+use super::beyond::First;
 use super::deps::{
     AllocDep, Deps, DirAdd, DirAddRare, DirRem, InodeDep, Page, PageDep, PageKind, PageNo, PointerSlot, RemId, page_in,
 };
-use super::renames::First;
 use super::rule::Rule;
 use super::state::State;
 use crate::records::Id;
@@ -114,7 +114,7 @@ impl Deps {
     }
 
     /// Ends the older change of an entry that is changed again, if no image had it (M2 of `state`). Not if a removal
-    /// waits for it and this change waits for a name (W2 of `renames`).
+    /// waits for it and this change waits for a name (W2 of `beyond::renames`).
     fn cancel_replaced(&mut self, cache: &Cache, older: Option<Id<DirAdd>>, first: &First) -> Option<DirAdd> {
         let add = self.names.get(older?)?;
         let replaces = add.state == State::Held && (!add.awaited || first.awaits.is_empty());
@@ -161,12 +161,12 @@ impl Deps {
             tickets.extend(ripe.take());
         }
         named.into_iter().for_each(|id| self.drop_inode_if_idle(id));
-        let moves = parent.is_none() && self.dotdots.contains_key(&ino);
+        let moves = parent.is_none() && self.beyond.dotdots.contains_key(&ino);
         let sector = (before.0, before.1.len() as u32);
         let removal = self.attach_rem(page, at, first, (before.0, &bytes), kept, tickets);
         self.name_goes(at, removal, sector);
         if moves {
-            self.moved_from.entry(ino).or_default().push(removal);
+            self.beyond.moved_from.entry(ino).or_default().push(removal);
         }
         ripe.and_then(|ticket| self.with_its_name(ino, parent.is_some(), ticket))
     }
@@ -195,7 +195,7 @@ impl Deps {
             && add.rare.is_none()
             && (add.page, add.offset) == (page, at.offset)
             && names.rems.is_empty()
-            && !self.dotdots.contains_key(&ino);
+            && !self.beyond.dotdots.contains_key(&ino);
         if !alone {
             return false;
         }
@@ -355,7 +355,7 @@ impl Deps {
         let before = (!awaits.is_empty() || !after.is_empty()).then(|| (before.0, Box::from(before.1)));
         self.mark_awaited(&awaits);
         if !awaits.is_empty() {
-            self.moved_out.entry(at.dir).or_default().extend(awaits.iter().copied());
+            self.beyond.moved_out.entry(at.dir).or_default().extend(awaits.iter().copied());
         }
         self.counters.deferred += tickets.len() as u64;
         self.removals += 1;

@@ -7,7 +7,7 @@
 //! U1. Every condition of every rule that holds a change back is a [`Need`] with that rule. A reader that knows all
 //!     kinds of need so misses none.
 //! U2. Only a held change has needs: what one image had is never held back again (M1 of `state`).
-//! U3. A need is met by writing bufs, and needs of needs end: a change waits for older ones (W1 of `renames`), or for
+//! U3. A need is met by writing bufs, and needs of needs end: a change waits for older ones (W1 of `beyond::renames`), or for
 //!     changes that wait for nothing.
 
 mod explain;
@@ -17,7 +17,8 @@ mod settle;
 mod tests;
 pub(super) mod wait;
 
-use super::deps::{AllocDep, Deps, DirAdd, DirRem, Grown, InodeDep, PageNo, RemId};
+use super::beyond::Grown;
+use super::deps::{AllocDep, Deps, DirAdd, DirRem, InodeDep, PageNo, RemId};
 use super::rule::Rule;
 use super::state::State;
 use crate::records::Id;

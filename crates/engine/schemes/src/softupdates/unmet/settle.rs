@@ -33,21 +33,21 @@ impl Deps {
             }
         }
         let names = &self.names;
-        self.dotdots.retain(|_, id| names.get(*id).is_some());
-        self.moved_out.retain(|_, moved| {
+        self.beyond.dotdots.retain(|_, id| names.get(*id).is_some());
+        self.beyond.moved_out.retain(|_, moved| {
             moved.retain(|id| names.get(*id).is_some());
             !moved.is_empty()
         });
-        let mut grown = std::mem::take(&mut self.grown);
+        let mut grown = std::mem::take(&mut self.beyond.grown);
         grown.retain(|_, grown| !self.has_grown(grown));
-        self.grows_beyond_direct = grown.values().any(|grown| grown.beyond_direct);
-        self.grown = grown;
-        let mut moved_from = std::mem::take(&mut self.moved_from);
+        self.beyond.grows_beyond_direct = grown.values().any(|grown| grown.beyond_direct);
+        self.beyond.grown = grown;
+        let mut moved_from = std::mem::take(&mut self.beyond.moved_from);
         moved_from.retain(|_, removals| {
             removals.retain(|removal| !self.is_gone(*removal));
             !removals.is_empty()
         });
-        self.moved_from = moved_from;
+        self.beyond.moved_from = moved_from;
     }
 
     /// Releases what the entry named before, if the disk has the entry.

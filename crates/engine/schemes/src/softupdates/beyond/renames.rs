@@ -20,24 +20,20 @@
 //!     its new name is written after the older one. With the new name alone, the directory would not be where its `..`
 //!     leads.
 
-mod same_name;
-
-pub(super) use same_name::GoneNames;
-
-use super::deps::{Deps, DirAdd, DirAddRare, DirRem, InodeDep, RemId};
-use super::rule::Rule;
-use super::state::State;
+use super::super::deps::{Deps, DirAdd, DirAddRare, DirRem, InodeDep, RemId};
+use super::super::rule::Rule;
+use super::super::state::State;
 use crate::records::Id;
 use ordo_buf::{Cache, Freed, Key, Ticket};
 use ordo_ondisk::Ino;
 
 /// What must be on the disk before a name goes.
 #[derive(Default)]
-pub(super) struct First {
+pub(in crate::softupdates) struct First {
     /// Names that must be reachable.
-    pub(super) awaits: Vec<Id<DirAdd>>,
+    pub(in crate::softupdates) awaits: Vec<Id<DirAdd>>,
     /// Names that must be gone.
-    pub(super) after: Vec<RemId>,
+    pub(in crate::softupdates) after: Vec<RemId>,
 }
 
 impl Deps {
@@ -68,7 +64,7 @@ impl Deps {
         let waits_for = |id: &Id<DirAdd>| Some(*id) != this && !self.is_settled(*id);
         let names_it = |id: &Id<DirAdd>| self.names.get(*id).is_some_and(|add| !add.dotdot);
         let mut others: Vec<_> = self.names_from(newest).filter(names_it).filter(waits_for).collect();
-        others.extend(self.dotdots.get(&ino).copied().filter(waits_for));
+        others.extend(self.beyond.dotdots.get(&ino).copied().filter(waits_for));
         others
     }
 
@@ -99,7 +95,7 @@ impl Deps {
     }
 
     fn moved_out_of(&mut self, dir: Ino) -> Vec<Id<DirAdd>> {
-        let moved = self.moved_out.remove(&dir).unwrap_or_default();
+        let moved = self.beyond.moved_out.remove(&dir).unwrap_or_default();
         moved.into_iter().filter(|id| !self.is_settled(*id)).collect()
     }
 
@@ -111,7 +107,7 @@ impl Deps {
             !self.is_gone(*removal) && !in_dir()
         };
         let mut first: Vec<RemId> =
-            self.moved_from.get(&ino).into_iter().flatten().copied().filter(elsewhere).collect();
+            self.beyond.moved_from.get(&ino).into_iter().flatten().copied().filter(elsewhere).collect();
         for page in cache.unsettled_of(ino).iter().filter_map(|buf| self.find_page(buf)) {
             let waits = |rem: &&DirRem| rem.after.iter().any(|older| !self.is_gone(*older));
             first.extend(self.removals_in(page).iter().filter(waits).map(|rem| RemId(page, rem.seq)));
@@ -163,7 +159,7 @@ impl Deps {
 
     /// The `..` of a directory was redirected by this change. `unnamed`: the directory has no name yet.
     pub(in crate::softupdates) fn dotdot_changed(&mut self, dir: Ino, dotdot: Id<DirAdd>, unnamed: bool) {
-        self.dotdots.insert(dir, dotdot);
+        self.beyond.dotdots.insert(dir, dotdot);
         if unnamed {
             self.move_unnamed(dir, dotdot);
         } else {

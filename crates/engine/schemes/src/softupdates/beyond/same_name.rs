@@ -44,11 +44,11 @@ impl Deps {
         if !self.has(Rule::SameName) {
             return;
         }
-        self.gone.gone.insert(key(at.dir, at.name), Gone { removal, sector });
-        if self.gone.gone.len() > self.gone.limit.max(FEW) {
-            let mut gone = std::mem::take(&mut self.gone.gone);
+        self.beyond.gone.gone.insert(key(at.dir, at.name), Gone { removal, sector });
+        if self.beyond.gone.gone.len() > self.beyond.gone.limit.max(FEW) {
+            let mut gone = std::mem::take(&mut self.beyond.gone.gone);
             gone.retain(|_, gone| !self.is_gone(gone.removal));
-            self.gone = GoneNames { limit: gone.len() * 2, gone };
+            self.beyond.gone = GoneNames { limit: gone.len() * 2, gone };
         }
     }
 
@@ -58,7 +58,7 @@ impl Deps {
         if self.removals == 0 {
             return None;
         }
-        let Gone { removal, sector: (from, len) } = self.gone.gone.get(&key(at.dir, at.name))?;
+        let Gone { removal, sector: (from, len) } = self.beyond.gone.gone.get(&key(at.dir, at.name))?;
         let together = self.find_page(at.block) == Some(removal.0) && (*from..*from + *len).contains(&at.offset);
         (!together && !self.is_gone(*removal)).then_some(*removal)
     }
