@@ -14,10 +14,21 @@
 //! | a removed name | the file's newer names can be reached | the link |
 //! | a cleared pointer or inode | | blocks, inode numbers |
 //!
-//! The rules, each with the crash that it prevents, are in [`Rule`]. `state` is the state machine of all these changes;
-//! `deps` has the records; `pointers`, `names` (with `adds` and `removals`) and `inodes` make them; `leave` decides
-//! what is rolled back; `order` keeps rollbacks few. A crash leaves space and inodes that are marked used and are free,
-//! and link counts that are too high. The volume is mounted again at once, and they are reclaimed while it is in use.
+//! The files of this folder are the papers' room. The rules, each with the crash that it prevents, are in [`Rule`].
+//! `state` is the state machine of all these changes; `deps` has the records; `pointers`, `names` and `inodes` make
+//! them; `leave` writes images, rolls back what must wait, and releases what waited. Beside it are three more rooms:
+//!
+//! * `unmet` asks what a change still waits for, for `leave` and for its readers: `order` keeps rollbacks few, `wait`
+//!   says when fsync and sync return, `explain` says what is held back and why.
+//! * `beyond` has what the papers do not have: renames above all.
+//! * `crate::records` has the containers.
+//!
+//! A crash leaves space and inodes that are marked used and are free, and link counts that are too high. The volume is
+//! mounted again at once, and they are reclaimed while it is in use.
+//!
+//! Most steps take a short path: `first_pointer_allocated`, `came_and_went`, `were_never_reached` and `was_never_taken`
+//! do what `block_allocated`, `link_removed`, `blocks_released` and `inode_released` do, for the steps in which nothing
+//! else is pending, and do nothing for all others.
 //!
 //! Differences from the papers. An image is undone, not the buf, so that no caller waits for a write and nothing is
 //! redone. A buf that was rolled back stays dirty and in memory, so that no workitem has to bring it back after 15
@@ -35,7 +46,7 @@
 //! | `newblk` | none: an `AllocDep` is made when the pointer is set |
 //! | `bmsafemap` | `PageKind::Group`; the landings `InodeDep::bit` and `AllocDep::bit` |
 //! | `diradd` | `deps::DirAdd`, with rare fields in `DirAddRare` |
-//! | `newdirblk` | `DirAdd::claim`, `DirAddRare::grown` |
+//! | `newdirblk` | `DirAdd::claim`, `DirAddRare::grown` (`beyond::claims`) |
 //! | `mkdir` (`MKDIR_BODY`, `MKDIR_PARENT`) | `DirAddRare::bodies`, `DirAddRare::parent` |
 //! | `dirrem` | `deps::DirRem`; for an entry that a rename redirects, the tickets in `DirAddRare` |
 //! | `freefrag` | the ticket `AllocDep::freed` |
