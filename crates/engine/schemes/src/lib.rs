@@ -31,6 +31,7 @@ mod flags;
 mod journals;
 mod list;
 mod new_names;
+mod records;
 mod rules;
 mod settings;
 mod softupdates;

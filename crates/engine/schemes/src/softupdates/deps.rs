@@ -8,13 +8,11 @@
 //! D3. A record is at most 128 bytes. Rarely used fields are boxed.
 //! D4. The record of an inode exists as long as a pending pointer in it, or a pending name of it.
 
-use super::arena::{Arena, Id, place_size};
-use super::by_ino::ByIno;
-use super::gone::GoneNames;
-use super::row::Row;
+use super::beyond::{Beyond, Grown};
 use super::rule::Rule;
 use super::state::State;
 use crate::AllocInit;
+use crate::records::{Arena, ByIno, Id, Linked, Row, place_size};
 use crate::rules::Rules;
 use ordo_buf::{BufRef, Cache, ImageNo, Key, Landing, Role, Run, Ticket};
 use ordo_ondisk::{FragNo, Ino};
@@ -111,6 +109,17 @@ pub(super) struct AllocDep {
     pub(super) next: Option<Id<AllocDep>>,
 }
 
+impl Linked for AllocDep {
+    #[inline]
+    fn next(&self) -> Option<Id<AllocDep>> {
+        self.next
+    }
+
+    fn set_next(&mut self, next: Option<Id<AllocDep>>) {
+        self.next = next;
+    }
+}
+
 /// Where the pointer lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PointerSlot {
@@ -170,7 +179,7 @@ pub(super) struct DirAdd {
     pub(super) claim: Option<Id<AllocDep>>,
     /// Its number in the sequence of added and removed names.
     pub(super) seq: u64,
-    pub(super) extra: Option<Box<Extra>>,
+    pub(super) rare: Option<Box<DirAddRare>>,
 }
 
 impl DirAdd {
@@ -183,19 +192,24 @@ impl DirAdd {
     /// What the entry named before, as far as the disk may have it, and its type.
     #[inline]
     pub(super) fn was(&self) -> (Ino, u8) {
-        self.extra.as_ref().map_or((Ino::NONE, 0), |extra| extra.was)
+        self.rare.as_ref().map_or((Ino::NONE, 0), |rare| rare.was)
+    }
+}
+
+impl Linked for DirAdd {
+    #[inline]
+    fn next(&self) -> Option<Id<DirAdd>> {
+        self.rare.as_ref()?.next
     }
 
-    /// The next older one of the same inode.
-    #[inline]
-    pub(super) fn next(&self) -> Option<Id<DirAdd>> {
-        self.extra.as_ref()?.next
+    fn set_next(&mut self, next: Option<Id<DirAdd>>) {
+        self.rare.get_or_insert_default().next = next;
     }
 }
 
 /// Rarely used fields of a name.
 #[derive(Default)]
-pub(super) struct Extra {
+pub(super) struct DirAddRare {
     /// What the entry named before, as far as the disk may have it, and its type.
     pub(super) was: (Ino, u8),
     /// The next older name of the same inode.
@@ -209,7 +223,7 @@ pub(super) struct Extra {
     /// Names that must be reachable first.
     pub(super) awaits: Vec<Id<DirAdd>>,
     /// Names that must be gone first: older names of what the entry named before, if that is a directory removed for
-    /// good (W4 of `names`); the same name elsewhere in the directory (G1 of `gone`).
+    /// good (W4 of `beyond::renames`); the same name elsewhere in the directory (G1 of `beyond::same_name`).
     pub(super) after: Vec<RemId>,
     /// A `..` that must be durable first: that of a new directory that moved before it had a name.
     pub(super) dotdot: Option<Id<DirAdd>>,
@@ -219,15 +233,19 @@ pub(super) struct Extra {
     pub(super) tickets: Vec<Ticket>,
 }
 
-/// How a directory grew: names in its last blocks are found only if all of this is durable.
-#[derive(Clone, Default)]
-pub(super) struct Grown {
-    /// Some block is reached through an indirect one. If none is, the pointer in the dinode carries the size.
-    pub(super) beyond_direct: bool,
-    /// The pointers in indirect blocks.
-    pub(super) pointers: Vec<Id<AllocDep>>,
-    /// The dinode with the size.
-    pub(super) size: Option<Landing>,
+impl DirAddRare {
+    pub(super) fn is_empty(&self) -> bool {
+        self.was.0 == Ino::NONE
+            && self.next.is_none()
+            && self.bodies.is_empty()
+            && self.parent.is_none()
+            && self.grown.is_none()
+            && self.awaits.is_empty()
+            && self.after.is_empty()
+            && self.dotdot.is_none()
+            && !self.doomed
+            && self.tickets.is_empty()
+    }
 }
 
 /// A removal: the page that it is attached to, and its number in the sequence.
@@ -241,7 +259,7 @@ pub(super) struct DirRem {
     pub(super) state: State,
     /// Names that must be reachable first.
     pub(super) awaits: Box<[Id<DirAdd>]>,
-    /// Older names of a directory removed for good: they must be gone first (W4 of `names`).
+    /// Older names of a directory removed for good: they must be gone first (W4 of `beyond::renames`).
     pub(super) after: Box<[RemId]>,
     /// The old bytes around the entry, and their offset: images have them while the removal is held.
     pub(super) before: Option<(u32, Box<[u8]>)>,
@@ -252,6 +270,14 @@ pub(super) struct DirRem {
     pub(super) claim: Option<Id<AllocDep>>,
     /// Redeemed when the removal is durable.
     pub(super) tickets: Vec<Ticket>,
+}
+
+impl DirRem {
+    /// The bytes that it keeps around its entry contain this offset.
+    pub(super) fn keeps(&self, offset: u32) -> bool {
+        let kept = self.before.as_ref().map(|(from, bytes)| *from..*from + bytes.len() as u32);
+        kept.is_some_and(|kept| kept.contains(&offset))
+    }
 }
 
 /// Counts since the mount.
@@ -285,23 +311,11 @@ pub(super) struct Deps {
     pub(super) unreached: Vec<Id<DirAdd>>,
     /// Removals that are durable in a block to whose new place the disk has no pointer yet.
     pub(super) unclaimed: Vec<RemId>,
-    /// Pending `..` entries, by their directory.
-    pub(super) dotdots: FxHashMap<Ino, Id<DirAdd>>,
-    /// By directory: the names that removals in it waited for. The directory's own name must not be removed before
-    /// these can be reached.
-    pub(super) moved_out: FxHashMap<Ino, Vec<Id<DirAdd>>>,
-    /// By directory: the removals of its names in other directories, which it was renamed out of.
-    pub(super) moved_from: FxHashMap<Ino, Vec<RemId>>,
-    /// Removed names, by directory and name.
-    pub(super) gone: GoneNames,
+    pub(super) beyond: Beyond,
     /// Directories that were renamed since everything was durable, and their sequence numbers.
     pub(super) renamed: FxHashMap<Ino, u64>,
     /// Directories that moved to another directory since everything was durable, and their sequence numbers.
     pub(super) moved: FxHashMap<Ino, u64>,
-    /// By directory: its growth, until that is durable.
-    pub(super) grown: FxHashMap<Ino, Grown>,
-    /// At least one of them grew beyond its direct blocks.
-    pub(super) grows_beyond_direct: bool,
     /// Tickets of discarded bufs, by inode, until a step reports where the pointers to them were cleared.
     pub(super) late: FxHashMap<Ino, Vec<Ticket>>,
     pub(super) seq: u64,
@@ -326,14 +340,9 @@ impl Deps {
             fresh_inodes: None,
             unreached: Vec::new(),
             unclaimed: Vec::new(),
-            dotdots: FxHashMap::default(),
-            moved_out: FxHashMap::default(),
-            moved_from: FxHashMap::default(),
-            gone: GoneNames::default(),
+            beyond: Beyond::default(),
             renamed: FxHashMap::default(),
             moved: FxHashMap::default(),
-            grown: FxHashMap::default(),
-            grows_beyond_direct: false,
             late: FxHashMap::default(),
             seq: 0,
             counters: Counters::default(),
@@ -425,7 +434,7 @@ impl Deps {
 
     /// Attaches a name to the page of its directory's block.
     #[inline]
-    pub(super) fn hang_on_directory(&mut self, no: PageNo, id: Id<DirAdd>) {
+    pub(super) fn attach_to_directory(&mut self, no: PageNo, id: Id<DirAdd>) {
         if let Some(Page { kind: PageKind::Directory(names), .. }) = &mut self.pages[no.0 as usize] {
             names.adds.push(id, |id| self.names.get(id).is_some());
         }
@@ -433,7 +442,7 @@ impl Deps {
 
     /// Attaches an inode to the page of its block.
     #[inline]
-    pub(super) fn hang_on_inodes(&mut self, no: PageNo, id: Id<InodeDep>) {
+    pub(super) fn attach_to_inodes(&mut self, no: PageNo, id: Id<InodeDep>) {
         if let Some(Page { kind: PageKind::Inodes(row), .. }) = &mut self.pages[no.0 as usize] {
             row.push(id, |id| self.inodes.get(id).is_some());
         }

@@ -1,9 +1,9 @@
 //! Inodes that are new, renamed or removed.
 
-use super::arena::Id;
 use super::deps::{Deps, InodeDep, PageKind};
 use super::rule::Rule;
-use super::state::{Deed, Event, State};
+use super::state::{Action, Event, State};
+use crate::records::Id;
 use ordo_buf::{Ahead, BufRef, Cache, ImageNo, Landing, Ticket};
 use ordo_ondisk::Ino;
 
@@ -70,7 +70,7 @@ impl Deps {
             names: None,
         };
         let id = self.inodes.insert(ino, dep);
-        self.hang_on_inodes(page, id);
+        self.attach_to_inodes(page, id);
         id
     }
 
@@ -112,7 +112,7 @@ impl Deps {
     #[inline(never)]
     pub(super) fn inode_released(&mut self, cache: &Cache, ino: Ino, inode: &BufRef, ticket: Ticket) -> Option<Ticket> {
         let state = self.id_of(ino).map_or(State::Durable, |id| self.forget_inode(cache, id));
-        if state.next(Event::TakenBack).1 == Deed::Cancel || !self.has(Rule::BlockDeallocation) {
+        if state.next(Event::TakenBack).1 == Action::Cancel || !self.has(Rule::BlockDeallocation) {
             self.counters.cancelled += 1;
             return Some(ticket);
         }
@@ -126,7 +126,7 @@ impl Deps {
     fn forget_inode(&mut self, cache: &Cache, id: Id<InodeDep>) -> State {
         while let Some(name) = self.inodes.get(id).and_then(|dep| dep.names) {
             let add = self.remove_add(name);
-            Deps::ripen(cache, add.and_then(|add| add.extra).into_iter().flat_map(|extra| extra.tickets));
+            Deps::ripen(cache, add.and_then(|add| add.rare).into_iter().flat_map(|rare| rare.tickets));
         }
         while let Some(pointer) = self.inodes.get(id).and_then(|dep| dep.pointers) {
             Deps::ripen(cache, self.remove_pointer(pointer));
@@ -152,22 +152,5 @@ impl Deps {
         if idle {
             self.remove_inode(id);
         }
-    }
-
-    /// The dinode, as it was in image `from` of its block, is durable.
-    #[inline]
-    pub(super) fn is_inode_durable(&self, id: Id<InodeDep>, from: ImageNo) -> bool {
-        let Some(dep) = self.inodes.get(id) else { return true };
-        dep.state != State::Held && self.page(dep.page).buf.durable_image() >= from.max(dep.held_in.next())
-    }
-
-    /// After a crash a path leads to the directory.
-    pub(super) fn is_reachable(&self, dir: Ino) -> bool {
-        self.inode_of(dir).is_none_or(|dep| !dep.unnamed)
-    }
-
-    /// No image has had this inode: the disk never led to anything through it.
-    pub(super) fn was_never_there(&self, ino: Ino) -> bool {
-        self.inode_of(ino).is_some_and(|dep| dep.state == State::Held)
     }
 }

@@ -8,9 +8,11 @@
 //! L4. In a directory's block, the bytes around a held removal are written as they were before the oldest such removal;
 //!     names added and removed in these bytes since then are written later.
 
-use super::arena::Id;
+use super::beyond::Frozen;
 use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageKind, PageNo, PointerSlot, RemId, page_in};
-use super::state::{Deed, Event, State};
+use super::state::{Action, Event, State};
+use super::unmet::Change;
+use crate::records::Id;
 use ordo_buf::{BufRef, Cache, Freed, ImageNo, Leave, Pointers, Ticket, Undo};
 use ordo_disk::Block;
 use ordo_ondisk::{FragNo, Ino};
@@ -31,19 +33,6 @@ impl Undone<'_> {
     fn leave(self) -> Leave {
         self.block.map_or(Leave::AsIs, Leave::Image)
     }
-}
-
-/// Bytes of a directory's block that are written with their old values.
-struct Frozen {
-    from: u32,
-    len: u32,
-    seq: u64,
-    /// The removal that keeps them.
-    rem: usize,
-}
-
-fn is_in(frozen: &Frozen, offset: u32) -> bool {
-    (frozen.from..frozen.from + frozen.len).contains(&offset)
 }
 
 impl Deps {
@@ -80,12 +69,12 @@ impl Deps {
     }
 
     fn leave_inode(&mut self, id: Id<super::deps::InodeDep>, image: ImageNo, undone: &mut Undone<'_>) {
+        let Some(safe) = self.inodes.get(id).map(|dep| self.is_safe(Change::Inode(dep))) else { return };
         let Some(dep) = self.inodes.get_mut(id) else { return };
-        let (ino, was) = (dep.ino, dep.state);
-        let safe = dep.bit.as_ref().is_none_or(ordo_buf::Landing::is_done);
-        let (state, deed) = was.next(Event::Leaves { image, safe });
+        let ino = dep.ino;
+        let (state, action) = dep.state.next(Event::Leaves { image, safe });
         dep.state = state;
-        if deed == Deed::RollBack {
+        if action == Action::RollBack {
             dep.held_in = image;
             self.counters.inodes_held += 1;
             undone.undo(&Undo::Inode(ino));
@@ -107,7 +96,7 @@ impl Deps {
             if let (PointerSlot::ExtAttr(0), Before::Area(before)) = (dep.slot, &dep.before) {
                 area = Some(**before);
             }
-            if self.is_pointer_safe(dep) {
+            if self.is_safe(Change::Pointer(dep)) {
                 continue;
             }
             match dep.slot {
@@ -131,75 +120,27 @@ impl Deps {
                 (PointerSlot::Inode(i), _) => gone & 1 << i == 0,
                 (PointerSlot::ExtAttr(_), _) => area.is_none(),
                 // The size rolls back to where a later growth began, if that is beyond where this one began.
-                (PointerSlot::Size, Before::Size(before)) => self.is_pointer_safe(dep) && *before < size,
+                (PointerSlot::Size, Before::Size(before)) => self.is_safe(Change::Pointer(dep)) && *before < size,
                 (PointerSlot::Size | PointerSlot::Indirect(..), _) => size == u64::MAX,
             };
             let Some(dep) = self.pointers.get_mut(id) else { continue };
-            let (state, deed) = dep.state.next(Event::Leaves { image, safe });
+            let (state, action) = dep.state.next(Event::Leaves { image, safe });
             dep.state = state;
-            self.counters.pointers_held += u64::from(deed == Deed::RollBack);
+            self.counters.pointers_held += u64::from(action == Action::RollBack);
         }
     }
 
     fn leave_indirect(&mut self, index: u32, id: Id<AllocDep>, image: ImageNo, undone: &mut Undone<'_>) {
         let Some(dep) = self.pointers.get(id) else { return };
-        let safe = self.is_pointer_safe(dep);
-        let (state, deed) = dep.state.next(Event::Leaves { image, safe });
-        if deed == Deed::RollBack {
+        let safe = self.is_safe(Change::Pointer(dep));
+        let (state, action) = dep.state.next(Event::Leaves { image, safe });
+        if action == Action::RollBack {
             self.counters.pointers_held += 1;
             undone.undo(&Undo::Pointer(index, dep.old.at));
         }
         if let Some(dep) = self.pointers.get_mut(id) {
             dep.state = state;
         }
-    }
-
-    /// Removals that are not held are in this image; held ones freeze the bytes around them (L4).
-    fn leave_removals(&mut self, page: PageNo, image: ImageNo) -> Vec<Frozen> {
-        let (mut frozen, mut carried): (Vec<Frozen>, Vec<usize>) = (Vec::new(), Vec::new());
-        let mut held = 0;
-        for (at, rem) in self.removals_in(page).iter().enumerate().filter(|(_, rem)| rem.state == State::Held) {
-            let behind = frozen.iter().any(|frozen| is_in(frozen, rem.offset));
-            let safe = !behind
-                && rem.awaits.iter().all(|id| self.can_go_together(*id, page, rem))
-                && rem.after.iter().all(|removal| self.is_gone(*removal));
-            if safe {
-                carried.push(at);
-                continue;
-            }
-            held += 1;
-            if let Some((from, bytes)) = rem.before.as_ref().filter(|_| !behind) {
-                frozen.push(Frozen { from: *from, len: bytes.len() as u32, seq: rem.seq, rem: at });
-            }
-        }
-        self.counters.removals_held += held;
-        let PageKind::Directory(names) = &mut page_in(&mut self.pages, page).kind else { return frozen };
-        for at in carried {
-            let rem = &mut names.rems[at];
-            rem.state = rem.state.next(Event::Leaves { image, safe: true }).0;
-            // The entry was added and removed, and no image had it (W2 of `names`). A change that waits for it can go
-            // on when the file has its newer name, perhaps only in this image: so the name counts as carried with this
-            // image.
-            if let Some(add) = rem.add.and_then(|id| self.names.get_mut(id)).filter(|add| add.state == State::Held) {
-                add.state = State::Carried(image);
-                rem.tickets.extend(add.extra.iter_mut().flat_map(|extra| std::mem::take(&mut extra.tickets)));
-            }
-        }
-        frozen
-    }
-
-    /// The name can be reached; or it is written in the same sector as the removal that waits for it, so that both are
-    /// written or neither.
-    pub(super) fn can_go_together(&self, id: Id<DirAdd>, page: PageNo, rem: &DirRem) -> bool {
-        let Some(add) = self.names.get(id) else { return true };
-        let chunk = rem.before.as_ref().map(|(from, bytes)| *from..*from + bytes.len() as u32);
-        let together = add.page == page
-            && add.state == State::Held
-            && chunk.is_some_and(|chunk| chunk.contains(&add.offset))
-            && self.is_reachable(self.directory_of(add))
-            && self.is_claimed(add)
-            && self.is_name_safe(add);
-        together || self.is_settled(id)
     }
 
     fn leave_names(&mut self, page: PageNo, frozen: &[Frozen], image: ImageNo, undone: &mut Undone<'_>) {
@@ -218,17 +159,17 @@ impl Deps {
         for id in adds.into_iter().rev() {
             let Some(add) = self.names.get(id) else { continue };
             let (offset, was, seq, held) = (add.offset, add.was(), add.seq, add.state == State::Held);
-            let behind = frozen.iter().any(|frozen| is_in(frozen, offset) && frozen.seq < seq);
+            let behind = frozen.iter().any(|frozen| frozen.has(offset) && frozen.seq < seq);
             if held && let Some((_, newer)) = carried.iter().find(|(at, _)| *at == offset) {
                 // The image has a newer meaning of the entry, and no change needed to wait for this one.
                 self.supersede(id, *newer);
                 continue;
             }
-            let safe = !behind && self.is_name_safe(add);
+            let safe = !behind && self.is_safe(Change::Name(add));
             let Some(add) = self.names.get_mut(id) else { continue };
-            let (state, deed) = add.state.next(Event::Leaves { image, safe });
+            let (state, action) = add.state.next(Event::Leaves { image, safe });
             add.state = state;
-            if deed == Deed::RollBack {
+            if action == Action::RollBack {
                 self.counters.names_held += 1;
                 if !behind {
                     undone.undo(&Undo::Entry { offset, ino: was.0, kind: was.1 });
@@ -241,9 +182,9 @@ impl Deps {
 
     /// A name that no image had, under a newer one in this image: its tickets are released with the newer one.
     fn supersede(&mut self, id: Id<DirAdd>, newer: Id<DirAdd>) {
-        let Some(extra) = self.remove_add(id).and_then(|add| add.extra) else { return };
+        let Some(rare) = self.remove_add(id).and_then(|add| add.rare) else { return };
         if let Some(newer) = self.names.get_mut(newer) {
-            newer.extra.get_or_insert_default().tickets.extend(extra.tickets);
+            newer.rare.get_or_insert_default().tickets.extend(rare.tickets);
         }
     }
 
@@ -283,9 +224,9 @@ impl Deps {
     fn land_inode(&mut self, cache: &Cache, id: Id<super::deps::InodeDep>, image: ImageNo) {
         let Some(dep) = self.inodes.get_mut(id) else { return };
         let ino = dep.ino;
-        let (state, deed) = dep.state.next(Event::Landed(image));
+        let (state, action) = dep.state.next(Event::Landed(image));
         dep.state = state;
-        self.counters.released += u64::from(deed == Deed::Release);
+        self.counters.released += u64::from(action == Action::Release);
         if dep.pointers.is_some() {
             for pointer in self.pointers_of(ino).collect::<Vec<_>>() {
                 self.land_pointer(cache, pointer, image);
@@ -296,9 +237,9 @@ impl Deps {
 
     fn land_pointer(&mut self, cache: &Cache, id: Id<AllocDep>, image: ImageNo) {
         let Some(dep) = self.pointers.get_mut(id) else { return };
-        let (state, deed) = dep.state.next(Event::Landed(image));
+        let (state, action) = dep.state.next(Event::Landed(image));
         dep.state = state;
-        if deed == Deed::Release {
+        if action == Action::Release {
             self.counters.released += 1;
             Deps::ripen(cache, self.remove_pointer(id));
         }
@@ -308,20 +249,20 @@ impl Deps {
         let mut ripe = Vec::new();
         for id in adds {
             let Some(add) = self.names.get_mut(id) else { continue };
-            let (state, deed) = add.state.next(Event::Landed(image));
+            let (state, action) = add.state.next(Event::Landed(image));
             add.state = state;
-            if deed == Deed::Release {
+            if action == Action::Release {
                 self.counters.released += 1;
                 self.unreached.push(id);
             }
         }
         let mut left = Vec::with_capacity(rems.len());
         for mut rem in rems {
-            let (state, deed) = rem.state.next(Event::Landed(image));
+            let (state, action) = rem.state.next(Event::Landed(image));
             rem.state = state;
-            if deed == Deed::Release {
+            if action == Action::Release {
                 self.counters.released += 1;
-                if rem.claim.is_none_or(|id| self.is_pointer_durable(id)) {
+                if self.is_removal_claimed(&rem) {
                     self.removals -= 1;
                     ripe.extend(rem.tickets);
                     continue;
@@ -362,7 +303,7 @@ impl Deps {
                 for id in names.adds.ids().to_vec() {
                     let Some(add) = self.remove_add(id) else { continue };
                     let named = add.named();
-                    late.extend(add.extra.into_iter().flat_map(|extra| extra.tickets));
+                    late.extend(add.rare.into_iter().flat_map(|rare| rare.tickets));
                     self.drop_inode_if_idle(named);
                 }
             }

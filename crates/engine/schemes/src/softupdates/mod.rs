@@ -14,10 +14,21 @@
 //! | a removed name | the file's newer names can be reached | the link |
 //! | a cleared pointer or inode | | blocks, inode numbers |
 //!
-//! The rules, each with the crash that it prevents, are in [`Rule`]. `state` is the state machine of all these changes;
-//! `deps` has the records; `pointers`, `names` (with `adds` and `removals`) and `inodes` make them; `leave` decides
-//! what is rolled back; `order` keeps rollbacks few. A crash leaves space and inodes that are marked used and are free,
-//! and link counts that are too high. The volume is mounted again at once, and they are reclaimed while it is in use.
+//! The files of this folder are the papers' room. The rules, each with the crash that it prevents, are in [`Rule`].
+//! `state` is the state machine of all these changes; `deps` has the records; `pointers`, `names` and `inodes` make
+//! them; `leave` writes images, rolls back what must wait, and releases what waited. Beside it are three more rooms:
+//!
+//! * `unmet` asks what a change still waits for, for `leave` and for its readers: `order` keeps rollbacks few, `wait`
+//!   says when fsync and sync return, `explain` says what is held back and why.
+//! * `beyond` has what the papers do not have: renames above all.
+//! * `crate::records` has the containers.
+//!
+//! A crash leaves space and inodes that are marked used and are free, and link counts that are too high. The volume is
+//! mounted again at once, and they are reclaimed while it is in use.
+//!
+//! Most steps take a short path: `first_pointer_allocated`, `came_and_went`, `were_never_reached` and `was_never_taken`
+//! do what `block_allocated`, `link_removed`, `blocks_released` and `inode_released` do, for the steps in which nothing
+//! else is pending, and do nothing for all others.
 //!
 //! Differences from the papers. An image is undone, not the buf, so that no caller waits for a write and nothing is
 //! redone. A buf that was rolled back stays dirty and in memory, so that no workitem has to bring it back after 15
@@ -34,10 +45,10 @@
 //! | `allocdirect`, `allocindir` | `deps::AllocDep`; its `PointerSlot` says which |
 //! | `newblk` | none: an `AllocDep` is made when the pointer is set |
 //! | `bmsafemap` | `PageKind::Group`; the landings `InodeDep::bit` and `AllocDep::bit` |
-//! | `diradd` | `deps::DirAdd`, with rare fields in `Extra` |
-//! | `newdirblk` | `DirAdd::claim`, `Extra::grown` |
-//! | `mkdir` (`MKDIR_BODY`, `MKDIR_PARENT`) | `Extra::bodies`, `Extra::parent` |
-//! | `dirrem` | `deps::DirRem`; for an entry that a rename redirects, the tickets in `Extra` |
+//! | `diradd` | `deps::DirAdd`, with rare fields in `DirAddRare` |
+//! | `newdirblk` | `DirAdd::claim`, `DirAddRare::grown` (`beyond::claims`) |
+//! | `mkdir` (`MKDIR_BODY`, `MKDIR_PARENT`) | `DirAddRare::bodies`, `DirAddRare::parent` |
+//! | `dirrem` | `deps::DirRem`; for an entry that a rename redirects, the tickets in `DirAddRare` |
 //! | `freefrag` | the ticket `AllocDep::freed` |
 //! | `freeblks`, `freefile` | tickets in `Page::waiting` |
 //! | `softdep_setup_inomapdep` | `Deps::inode_allocated` |
@@ -57,24 +68,17 @@
 //! | `handle_workitem_freefile`, `handle_workitem_remove` | the same |
 //! | `softdep_fsync` | `SoftUpdates::fsync`, `Deps::fsync_round` |
 
-mod adds;
-mod arena;
-mod by_ino;
+mod beyond;
 mod deps;
-mod explain;
-mod gone;
 mod inodes;
 mod leave;
 mod names;
-mod order;
 mod pointers;
-mod removals;
-mod row;
 mod rule;
 mod state;
 #[cfg(test)]
 mod tests;
-mod wait;
+mod unmet;
 
 use rule::Rule;
 
@@ -87,12 +91,10 @@ use ordo_buf::{
     ImageNo, Landing, Leave, Must, Op, Promises, Ready, Role, Scheme, Step, Ticket, TracksBufs, TracksInodes,
 };
 use ordo_ondisk::Ino;
-use ordo_vfs::Result;
 use pointers::Allocated;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::Duration;
-use wait::{Patience, Standing};
+use unmet::wait::{Patience, Standing, drain};
 
 /// Records beyond which calls wait for the disk: about 32 MiB of them.
 const LIMIT: usize = 262_144;
@@ -141,7 +143,7 @@ impl SoftUpdates {
         let pending = deps.pending(cache);
         deps.counters.most = deps.counters.most.max(pending as u64);
         let Some(room) = self.limit.checked_sub(pending) else {
-            return Must::Wait(Box::pin(SoftUpdates::drain(self.deps.clone(), cache.clone(), self.limit / 2)));
+            return Must::Wait(Box::pin(drain(self.deps.clone(), cache.clone(), self.limit / 2)));
         };
         self.unasked.set((room / OF_A_CALL).min(UNASKED));
         Must::Nothing
@@ -208,31 +210,7 @@ impl SoftUpdates {
             step => step.into_ticket(),
         }
     }
-
-    /// Writes in an order that needs no rollback, and lets the upkeep work, until at most `enough` records are left.
-    async fn drain(deps: Rc<RefCell<Deps>>, cache: Rc<Cache>, enough: usize) -> Result<()> {
-        deps.borrow_mut().counters.slowed += 1;
-        for _ in 0..ROUNDS {
-            deps.borrow_mut().settle(&cache);
-            if deps.borrow().pending(&cache) <= enough {
-                break;
-            }
-            cache.health().writable()?;
-            cache.write_in_order().await?;
-            let mut naps = 0;
-            while cache.has_ripe() && naps < NAPS && cache.health().writable().is_ok() {
-                cache.rt().sleep(Duration::from_micros(100)).await;
-                naps += 1;
-            }
-        }
-        Ok(())
-    }
 }
-
-/// Rounds of writing in one wait, and sleeps while the upkeep works. More are needed only if no progress is possible;
-/// then going on is better for the caller than hanging.
-const ROUNDS: u32 = 64;
-const NAPS: u32 = 100_000;
 
 /// Rounds that a sync adds for changes made since, once everything it must wait for is durable. If no other call runs,
 /// nothing is left after one.

@@ -1,10 +1,10 @@
 //! Pointers set and cleared: block allocation and de-allocation (Ganger and Patt 1994, section 4.2).
 
-use super::arena::Id;
 use super::deps::{AllocDep, Before, Deps, InodeDep, PageKind, PointerSlot};
 use super::rule::Rule;
-use super::state::{Deed, Event, State};
+use super::state::{Action, Event, State};
 use crate::AllocInit;
+use crate::records::Id;
 use ordo_buf::{BufRef, Cache, Freed, Landing, Role, Run, Slot, Ticket};
 use ordo_ondisk::{FragNo, Ino};
 
@@ -109,30 +109,6 @@ impl Deps {
         self.put_pointer(inode, made, &mut None);
     }
 
-    /// Records a pointer in an indirect block, if it belongs to a directory. The pointers above the directory's own
-    /// block are reported after the pointer to that block.
-    fn grown_beyond_direct(&mut self, ino: Ino, role: Role, id: Id<AllocDep>) {
-        let grown = match role {
-            Role::Directory => self.grown.entry(ino).or_default(),
-            _ => match self.grown.get_mut(&ino) {
-                Some(grown) => grown,
-                None => return,
-            },
-        };
-        grown.beyond_direct = true;
-        self.grows_beyond_direct = true;
-        grown.pointers.push(id);
-    }
-
-    /// A directory's size grew over names in a new block. The step for the pointer to that block comes before or after
-    /// this one.
-    #[inline(never)]
-    pub(super) fn directory_has_grown(&mut self, ino: Ino, inode: &BufRef) {
-        if self.has(Rule::BlockAllocation) {
-            self.grown.entry(ino).or_default().size = Some(Landing::of(inode));
-        }
-    }
-
     fn awaits_contents(&self, block: &BufRef, role: Role) -> bool {
         let by_choice = match role {
             Role::Directory => self.alloc_init != AllocInit::None,
@@ -201,35 +177,24 @@ impl Deps {
 
     /// A pending pointer and the older ones of the same inode, newest first.
     pub(super) fn pointers_from(&self, newest: Option<Id<AllocDep>>) -> impl Iterator<Item = Id<AllocDep>> + '_ {
-        std::iter::successors(newest, |id| self.pointers.get(*id)?.next)
+        self.pointers.list(newest)
     }
 
     /// Removes a pending pointer from its page or inode. Returns the ticket of what it replaced.
     #[inline]
     pub(super) fn remove_pointer(&mut self, id: Id<AllocDep>) -> Option<Ticket> {
         let dep = self.pointers.get_mut(id)?;
-        let (ino, slot, next, freed) = (dep.ino, dep.slot, dep.next, dep.freed.take());
-        self.pointers.discard(id);
+        let (ino, slot, freed) = (dep.ino, dep.slot, dep.freed.take());
         if let PointerSlot::Indirect(page, index) = slot {
             if let PageKind::Indirect(indirect) = &mut self.page_mut(page).kind
                 && indirect.pointers.get(&index) == Some(&id)
             {
                 indirect.pointers.remove(&index);
             }
-        } else if let Some(inode) = self.inode_of_mut(ino) {
-            if inode.pointers == Some(id) {
-                inode.pointers = next;
-            } else {
-                let mut at = inode.pointers;
-                while let Some(other) = at.and_then(|at| self.pointers.get_mut(at)) {
-                    if other.next == Some(id) {
-                        other.next = next;
-                        break;
-                    }
-                    at = other.next;
-                }
-            }
+        } else if let Some(inode) = self.inodes.of_mut(ino) {
+            self.pointers.unlink(&mut inode.pointers, id);
         }
+        self.pointers.discard(id);
         freed.map(|ticket| *ticket)
     }
 
@@ -238,16 +203,6 @@ impl Deps {
             |id: &Id<AllocDep>| self.pointers.get(*id).is_some_and(|dep| dep.slot == slot && dep.state == State::Held);
         let found = self.pointers_of(ino).find(of_slot);
         Deps::ripen(cache, found.and_then(|id| self.remove_pointer(id)));
-    }
-
-    /// Everything that the pointer depends on is durable.
-    pub(super) fn is_pointer_safe(&self, dep: &AllocDep) -> bool {
-        dep.bit.as_ref().is_none_or(Landing::is_done) && dep.contents.as_ref().is_none_or(Landing::is_done)
-    }
-
-    /// The disk has the pointer, or its record is gone.
-    pub(super) fn is_pointer_durable(&self, id: Id<AllocDep>) -> bool {
-        self.pointers.get(id).is_none_or(|dep| dep.state == State::Durable)
     }
 
     /// Pointers in `at` were cleared. Returns the ticket if the disk never led to what it frees.
@@ -315,7 +270,7 @@ impl Deps {
             return (0, None);
         }
         let end = dep.new.at.plus(dep.new.frags);
-        let cancels = dep.state.next(Event::TakenBack).1 == Deed::Cancel;
+        let cancels = dep.state.next(Event::TakenBack).1 == Action::Cancel;
         if runs.iter().any(|(at, n)| *at <= dep.new.at && dep.new.at < at.plus(*n)) {
             let is_root = matches!(dep.slot, PointerSlot::Inode(12..));
             let was = if dep.old.at == dep.new.at { dep.old.frags } else { 0 };

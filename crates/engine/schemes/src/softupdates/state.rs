@@ -42,7 +42,7 @@ pub(super) enum Event {
 
 /// What to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum Action {
     /// Nothing.
     Nothing,
     /// Undo it in the image that is written.
@@ -58,17 +58,17 @@ pub(super) enum Deed {
 impl State {
     /// The next state after an event, and what to do.
     #[inline]
-    pub(super) fn next(self, event: Event) -> (State, Deed) {
+    pub(super) fn next(self, event: Event) -> (State, Action) {
         match (self, event) {
-            (State::Held, Event::Leaves { safe: false, .. }) => (State::Held, Deed::RollBack),
-            (State::Held, Event::Leaves { image, safe: true }) => (State::Carried(image), Deed::Nothing),
-            (State::Held, Event::Landed(_)) => (State::Held, Deed::Nothing),
-            (State::Held, Event::TakenBack) => (State::Held, Deed::Cancel),
-            (State::Carried(first), Event::Leaves { .. }) => (State::Carried(first), Deed::Nothing),
-            (State::Carried(first), Event::Landed(image)) if image >= first => (State::Durable, Deed::Release),
-            (State::Carried(first), Event::Landed(_)) => (State::Carried(first), Deed::Nothing),
-            (State::Durable, Event::Leaves { .. } | Event::Landed(_)) => (State::Durable, Deed::Nothing),
-            (State::Carried(_) | State::Durable, Event::TakenBack) => (self, Deed::Defer),
+            (State::Held, Event::Leaves { safe: false, .. }) => (State::Held, Action::RollBack),
+            (State::Held, Event::Leaves { image, safe: true }) => (State::Carried(image), Action::Nothing),
+            (State::Held, Event::Landed(_)) => (State::Held, Action::Nothing),
+            (State::Held, Event::TakenBack) => (State::Held, Action::Cancel),
+            (State::Carried(first), Event::Leaves { .. }) => (State::Carried(first), Action::Nothing),
+            (State::Carried(first), Event::Landed(image)) if image >= first => (State::Durable, Action::Release),
+            (State::Carried(first), Event::Landed(_)) => (State::Carried(first), Action::Nothing),
+            (State::Durable, Event::Leaves { .. } | Event::Landed(_)) => (State::Durable, Action::Nothing),
+            (State::Carried(_) | State::Durable, Event::TakenBack) => (self, Action::Defer),
         }
     }
 }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn each_state_answers_each_event() {
-        use {Deed::*, State::*};
+        use {Action::*, State::*};
         let third = Carried(ImageNo(3));
         let table = [
             (
@@ -119,22 +119,22 @@ mod tests {
         let mut walks = 0;
         while let Some((state, sent, landed, on_disk, depth)) = stack.pop() {
             walks += 1;
-            assert_eq!(state.next(Event::TakenBack).1 == Deed::Cancel, !on_disk);
+            assert_eq!(state.next(Event::TakenBack).1 == Action::Cancel, !on_disk);
             if depth == 6 {
                 continue;
             }
             for safe in [false, true] {
-                let (next, deed) = state.next(Event::Leaves { image: ImageNo(sent + 1), safe });
-                let carries = deed != Deed::RollBack;
+                let (next, action) = state.next(Event::Leaves { image: ImageNo(sent + 1), safe });
+                let carries = action != Action::RollBack;
                 assert!(carries || !on_disk, "M1");
                 assert!(carries || !safe, "only what is not safe is held back");
                 assert!(!carries || safe || on_disk, "nothing unsafe is carried for the first time");
                 stack.push((next, sent + 1, landed, on_disk || carries, depth + 1));
             }
             for image in landed + 1..=sent {
-                let (next, deed) = state.next(Event::Landed(ImageNo(image)));
+                let (next, action) = state.next(Event::Landed(ImageNo(image)));
                 let had_it = matches!(state, State::Carried(first) if first.0 <= image);
-                assert_eq!(deed == Deed::Release, had_it && state != State::Durable);
+                assert_eq!(action == Action::Release, had_it && state != State::Durable);
                 stack.push((next, sent, image, on_disk, depth + 1));
             }
         }

@@ -19,7 +19,7 @@ struct Leaf<T> {
 
 /// At most one record per inode. As in an arena, an id names nothing once its record is gone, even if the inode gets
 /// another record.
-pub(super) struct ByIno<T> {
+pub(crate) struct ByIno<T> {
     leaves: Vec<Option<Box<Leaf<T>>>>,
     /// The turn of the newest record. Leaves come and go, so they cannot count.
     turn: NonZeroU32,
@@ -51,26 +51,26 @@ impl<T> ByIno<T> {
 
     /// The id of the record that this inode had, or has, at a turn.
     #[inline]
-    pub(super) fn id(ino: Ino, turn: NonZeroU32) -> Id<T> {
+    pub(crate) fn id(ino: Ino, turn: NonZeroU32) -> Id<T> {
         Id::new(ino.0, turn)
     }
 
     /// The id of this inode's record.
     #[inline]
-    pub(super) fn id_of(&self, ino: Ino) -> Option<Id<T>> {
+    pub(crate) fn id_of(&self, ino: Ino) -> Option<Id<T>> {
         let place = self.place(ino.0).filter(|place| place.record.is_some())?;
         Some(Id::new(ino.0, place.turn))
     }
 
     /// This inode's record.
     #[inline]
-    pub(super) fn of(&self, ino: Ino) -> Option<&T> {
+    pub(crate) fn of(&self, ino: Ino) -> Option<&T> {
         self.place(ino.0)?.record.as_ref()
     }
 
     /// Prefetches this inode's record, which will soon be needed.
     #[inline]
-    pub(super) fn prefetch(&self, ino: Ino) {
+    pub(crate) fn prefetch(&self, ino: Ino) {
         let (leaf, at) = split(ino.0);
         if let Some(Some(leaf)) = self.leaves.get(leaf) {
             prefetch_index(&leaf.places, at);
@@ -79,25 +79,25 @@ impl<T> ByIno<T> {
 
     /// The same, mutable.
     #[inline]
-    pub(super) fn of_mut(&mut self, ino: Ino) -> Option<&mut T> {
+    pub(crate) fn of_mut(&mut self, ino: Ino) -> Option<&mut T> {
         self.place_mut(ino.0)?.record.as_mut()
     }
 
     /// The record, if it still exists.
     #[inline]
-    pub(super) fn get(&self, id: Id<T>) -> Option<&T> {
+    pub(crate) fn get(&self, id: Id<T>) -> Option<&T> {
         self.place(id.place()).filter(|place| place.turn == id.turn())?.record.as_ref()
     }
 
     /// The same, mutable.
     #[inline]
-    pub(super) fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
         self.place_mut(id.place()).filter(|place| place.turn == id.turn())?.record.as_mut()
     }
 
     /// Adds a record for an inode that has none.
     #[inline(always)]
-    pub(super) fn insert(&mut self, ino: Ino, record: T) -> Id<T> {
+    pub(crate) fn insert(&mut self, ino: Ino, record: T) -> Id<T> {
         let (leaf, at) = split(ino.0);
         self.turn = self.turn.checked_add(1).unwrap_or(NonZeroU32::MIN);
         let turn = self.turn;
@@ -114,7 +114,7 @@ impl<T> ByIno<T> {
 
     /// Drops the record; from then on `id` names nothing.
     #[inline]
-    pub(super) fn discard(&mut self, id: Id<T>) {
+    pub(crate) fn discard(&mut self, id: Id<T>) {
         let (leaf, at) = split(id.place());
         if let Some(Some(leaf)) = self.leaves.get_mut(leaf)
             && leaf.places[at].turn == id.turn()
@@ -127,19 +127,19 @@ impl<T> ByIno<T> {
     }
 
     /// The ids of all records, in the order of their inodes.
-    pub(super) fn ids(&self) -> impl Iterator<Item = Id<T>> {
+    pub(crate) fn ids(&self) -> impl Iterator<Item = Id<T>> {
         let leaves = (0..).step_by(LEAF).zip(&self.leaves);
         let places = leaves.filter_map(|(first, leaf)| Some((first..).zip(&leaf.as_ref()?.places))).flatten();
         places.filter(|(_, place)| place.record.is_some()).map(|(ino, place)| Id::new(ino, place.turn))
     }
 
     /// The number of records.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Frees the leaves without records.
-    pub(super) fn drop_idle_leaves(&mut self) {
+    pub(crate) fn drop_idle_leaves(&mut self) {
         self.leaves.iter_mut().for_each(|leaf| drop(leaf.take_if(|leaf| leaf.used == 0)));
         while self.leaves.pop_if(|leaf| leaf.is_none()).is_some() {}
     }

@@ -4,7 +4,7 @@ use super::arena::Id;
 
 /// Ids of records, oldest first. Removing a record costs nothing: its id stays in the row, and names nothing, until the
 /// row has more such ids than live ones.
-pub(super) struct Row<T> {
+pub(crate) struct Row<T> {
     ids: Vec<Id<T>>,
     gone: usize,
 }
@@ -21,7 +21,7 @@ const SHORT: usize = 16;
 impl<T> Row<T> {
     /// Adds a record. `is_there`: whether a record still exists.
     #[inline]
-    pub(super) fn push(&mut self, id: Id<T>, is_there: impl Fn(Id<T>) -> bool) {
+    pub(crate) fn push(&mut self, id: Id<T>, is_there: impl Fn(Id<T>) -> bool) {
         if self.gone > SHORT.max(self.ids.len() / 2) {
             self.sweep(is_there);
         }
@@ -31,7 +31,7 @@ impl<T> Row<T> {
     /// A record was removed. If it was the newest, as when a file is made and removed again and again, its id is
     /// removed at once.
     #[inline]
-    pub(super) fn forget(&mut self, id: Id<T>) {
+    pub(crate) fn forget(&mut self, id: Id<T>) {
         if self.ids.last() == Some(&id) {
             self.ids.pop();
         } else {
@@ -44,19 +44,19 @@ impl<T> Row<T> {
     }
 
     /// Removes the ids that name nothing.
-    pub(super) fn sweep(&mut self, is_there: impl Fn(Id<T>) -> bool) {
+    pub(crate) fn sweep(&mut self, is_there: impl Fn(Id<T>) -> bool) {
         self.ids.retain(|id| is_there(*id));
         self.gone = 0;
     }
 
     /// No record is attached.
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ids.len() == self.gone
     }
 
     /// The ids, some of which may name nothing.
-    pub(super) fn ids(&self) -> &[Id<T>] {
+    pub(crate) fn ids(&self) -> &[Id<T>] {
         &self.ids
     }
 }

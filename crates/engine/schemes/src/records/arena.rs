@@ -1,15 +1,11 @@
-//! Arenas: records in slabs, named by typed ids.
-//!
-//! An id is never used for another record: once the record is gone, the id names nothing, even if its place is used
-//! again. A change that waits for a record so finds out, without a notification, that there is nothing left to wait
-//! for.
+//! Arenas: records in slabs, named by typed ids (R1, R2 of `records`).
 
 use prefetch_index::prefetch_index;
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
 
 /// The id of a record in an [`Arena`].
-pub(super) struct Id<T> {
+pub(crate) struct Id<T> {
     place: u32,
     turn: NonZeroU32,
     of: PhantomData<fn() -> T>,
@@ -17,19 +13,19 @@ pub(super) struct Id<T> {
 
 impl<T> Id<T> {
     #[inline]
-    pub(super) fn new(place: u32, turn: NonZeroU32) -> Id<T> {
+    pub(crate) fn new(place: u32, turn: NonZeroU32) -> Id<T> {
         Id { place, turn, of: PhantomData }
     }
 
     /// The place of its record.
     #[inline]
-    pub(super) fn place(self) -> u32 {
+    pub(crate) fn place(self) -> u32 {
         self.place
     }
 
     /// Which of the records that were in this place.
     #[inline]
-    pub(super) fn turn(self) -> NonZeroU32 {
+    pub(crate) fn turn(self) -> NonZeroU32 {
         self.turn
     }
 }
@@ -57,7 +53,7 @@ impl<T> std::fmt::Debug for Id<T> {
 /// Records of one kind. The place freed last is used first, since it is probably still in the processor's cache.
 /// Records live in slabs, so that they are never moved and few slabs are searched: a busy volume has a hundred thousand
 /// records.
-pub(super) struct Arena<T> {
+pub(crate) struct Arena<T> {
     slabs: Vec<Vec<Chunk<T>>>,
     free: Vec<u32>,
     len: usize,
@@ -76,19 +72,19 @@ struct Chunk<T>([Place<T>; CHUNK]);
 /// A place for a record. A busy volume has more records than fit in the processor's cache, and a record across two
 /// cache lines is fetched twice. The turn comes first, beside the first fields of the record.
 #[repr(C, align(64))]
-pub(super) struct Place<T> {
-    pub(super) turn: NonZeroU32,
-    pub(super) record: Option<T>,
+pub(crate) struct Place<T> {
+    pub(crate) turn: NonZeroU32,
+    pub(crate) record: Option<T>,
 }
 
 impl<T> Place<T> {
-    pub(super) fn empty() -> Place<T> {
+    pub(crate) fn empty() -> Place<T> {
         Place { turn: NonZeroU32::MIN, record: None }
     }
 }
 
 /// Bytes that a record takes in its place.
-pub(super) const fn place_size<T>() -> usize {
+pub(crate) const fn place_size<T>() -> usize {
     size_of::<Place<T>>()
 }
 
@@ -119,7 +115,7 @@ impl<T> Arena<T> {
 
     /// A new record.
     #[inline(always)]
-    pub(super) fn insert(&mut self, record: T) -> Id<T> {
+    pub(crate) fn insert(&mut self, record: T) -> Id<T> {
         let at = match self.free.pop() {
             Some(at) => at,
             None => self.grow(),
@@ -147,13 +143,13 @@ impl<T> Arena<T> {
 
     /// The record, if it still exists.
     #[inline]
-    pub(super) fn get(&self, id: Id<T>) -> Option<&T> {
+    pub(crate) fn get(&self, id: Id<T>) -> Option<&T> {
         self.place(id.place).filter(|place| place.turn == id.turn)?.record.as_ref()
     }
 
     /// Prefetches a record that will soon be needed.
     #[inline]
-    pub(super) fn prefetch(&self, id: Id<T>) {
+    pub(crate) fn prefetch(&self, id: Id<T>) {
         let (slab, chunk, at) = split(id.place);
         if let Some(chunk) = self.slabs.get(slab).and_then(|slab| slab.get(chunk)) {
             prefetch_index(&chunk.0, at);
@@ -162,13 +158,13 @@ impl<T> Arena<T> {
 
     /// The same, mutable.
     #[inline]
-    pub(super) fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
         self.place_mut(id.place).filter(|place| place.turn == id.turn)?.record.as_mut()
     }
 
     /// Takes the record out; from then on `id` names nothing.
     #[inline]
-    pub(super) fn remove(&mut self, id: Id<T>) -> Option<T> {
+    pub(crate) fn remove(&mut self, id: Id<T>) -> Option<T> {
         let place = self.place_mut(id.place).filter(|place| place.turn == id.turn)?;
         let record = place.record.take()?;
         place.turn = place.turn.checked_add(1).unwrap_or(NonZeroU32::MIN);
@@ -179,7 +175,7 @@ impl<T> Arena<T> {
 
     /// Drops the record; from then on `id` names nothing.
     #[inline]
-    pub(super) fn discard(&mut self, id: Id<T>) {
+    pub(crate) fn discard(&mut self, id: Id<T>) {
         let Some(place) = self.place_mut(id.place).filter(|place| place.turn == id.turn && place.record.is_some())
         else {
             return;
@@ -191,20 +187,54 @@ impl<T> Arena<T> {
     }
 
     /// The ids of all records.
-    pub(super) fn ids(&self) -> impl Iterator<Item = Id<T>> {
+    pub(crate) fn ids(&self) -> impl Iterator<Item = Id<T>> {
         let places = (0..).zip(self.slabs.iter().flatten().flat_map(|chunk| &chunk.0));
         let taken = places.filter(|(_, place)| place.record.is_some());
         taken.map(|(at, place)| Id::new(at, place.turn))
     }
 
     /// All records.
-    pub(super) fn records_mut(&mut self) -> impl Iterator<Item = &mut T> {
+    pub(crate) fn records_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slabs.iter_mut().flatten().flat_map(|chunk| &mut chunk.0).filter_map(|place| place.record.as_mut())
     }
 
     /// The number of records.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
+    }
+}
+
+/// A record that is in a list of its kind, newest first.
+pub(crate) trait Linked: Sized {
+    /// The next older record.
+    fn next(&self) -> Option<Id<Self>>;
+
+    /// Changes it. Called only for a record that has a next one.
+    fn set_next(&mut self, next: Option<Id<Self>>);
+}
+
+impl<T: Linked> Arena<T> {
+    /// A record and the older ones of its list, newest first.
+    pub(crate) fn list(&self, newest: Option<Id<T>>) -> impl Iterator<Item = Id<T>> + '_ {
+        std::iter::successors(newest, |id| self.get(*id)?.next())
+    }
+
+    /// Takes a record out of the list that begins at `newest`.
+    #[inline]
+    pub(crate) fn unlink(&mut self, newest: &mut Option<Id<T>>, id: Id<T>) {
+        let Some(next) = self.get(id).map(Linked::next) else { return };
+        if *newest == Some(id) {
+            *newest = next;
+            return;
+        }
+        let mut at = *newest;
+        while let Some(other) = at.and_then(|at| self.get_mut(at)) {
+            at = other.next();
+            if at == Some(id) {
+                other.set_next(next);
+                return;
+            }
+        }
     }
 }
 

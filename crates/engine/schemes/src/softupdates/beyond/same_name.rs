@@ -5,9 +5,9 @@
 //!     second one cannot be reached.
 //! G2. An entry may be stale. Each lookup checks whether the removal is durable; durable ones are dropped in passing.
 
-use super::deps::{Deps, RemId};
-use super::names::Place;
-use super::rule::Rule;
+use super::super::deps::{Deps, RemId};
+use super::super::names::Place;
+use super::super::rule::Rule;
 use ordo_ondisk::Ino;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
@@ -24,7 +24,7 @@ struct Gone {
 
 /// The names, by directory and name.
 #[derive(Default)]
-pub(super) struct GoneNames {
+pub(in crate::softupdates) struct GoneNames {
     gone: FxHashMap<u64, Gone>,
     /// Number of entries at which stale ones are dropped.
     limit: usize,
@@ -40,25 +40,25 @@ fn key(dir: Ino, name: &[u8]) -> u64 {
 impl Deps {
     /// Records a removed name. `sector`: the bytes around it.
     #[inline]
-    pub(super) fn name_goes(&mut self, at: Place<'_>, removal: RemId, sector: (u32, u32)) {
+    pub(in crate::softupdates) fn name_goes(&mut self, at: Place<'_>, removal: RemId, sector: (u32, u32)) {
         if !self.has(Rule::SameName) {
             return;
         }
-        self.gone.gone.insert(key(at.dir, at.name), Gone { removal, sector });
-        if self.gone.gone.len() > self.gone.limit.max(FEW) {
-            let mut gone = std::mem::take(&mut self.gone.gone);
+        self.beyond.gone.gone.insert(key(at.dir, at.name), Gone { removal, sector });
+        if self.beyond.gone.gone.len() > self.beyond.gone.limit.max(FEW) {
+            let mut gone = std::mem::take(&mut self.beyond.gone.gone);
             gone.retain(|_, gone| !self.is_gone(gone.removal));
-            self.gone = GoneNames { limit: gone.len() * 2, gone };
+            self.beyond.gone = GoneNames { limit: gone.len() * 2, gone };
         }
     }
 
     /// The removal that a new name must wait for (G1).
     #[inline]
-    pub(super) fn same_name_before(&self, at: Place<'_>) -> Option<RemId> {
+    pub(in crate::softupdates) fn same_name_before(&self, at: Place<'_>) -> Option<RemId> {
         if self.removals == 0 {
             return None;
         }
-        let Gone { removal, sector: (from, len) } = self.gone.gone.get(&key(at.dir, at.name))?;
+        let Gone { removal, sector: (from, len) } = self.beyond.gone.gone.get(&key(at.dir, at.name))?;
         let together = self.find_page(at.block) == Some(removal.0) && (*from..*from + *len).contains(&at.offset);
         (!together && !self.is_gone(*removal)).then_some(*removal)
     }

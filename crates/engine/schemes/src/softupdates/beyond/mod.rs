@@ -1,0 +1,39 @@
+//! Beyond the papers: what soft updates need where the papers say nothing.
+//!
+//! * `renames`: a removal is held back while it would leave a file without a name, or a directory where its `..` does
+//!   not lead (W1 to W5). `kept` does so in an image.
+//! * `same_name`: a name that is added again elsewhere in its directory (G1, G2).
+//! * `claims`: blocks of a directory that are new or have moved (C1, C2).
+
+mod claims;
+mod kept;
+mod renames;
+mod same_name;
+
+pub(super) use claims::Grown;
+pub(super) use kept::Frozen;
+pub(super) use renames::First;
+
+use super::deps::{DirAdd, RemId};
+use crate::records::Id;
+use ordo_ondisk::Ino;
+use rustc_hash::FxHashMap;
+use same_name::GoneNames;
+
+/// What these changes need besides their records.
+#[derive(Default)]
+pub(super) struct Beyond {
+    /// Pending `..` entries, by their directory.
+    pub(in crate::softupdates) dotdots: FxHashMap<Ino, Id<DirAdd>>,
+    /// By directory: the names that removals in it waited for. The directory's own name must not be removed before
+    /// these can be reached.
+    pub(in crate::softupdates) moved_out: FxHashMap<Ino, Vec<Id<DirAdd>>>,
+    /// By directory: the removals of its names in other directories, which it was renamed out of.
+    pub(in crate::softupdates) moved_from: FxHashMap<Ino, Vec<RemId>>,
+    /// Removed names, by directory and name.
+    pub(in crate::softupdates) gone: GoneNames,
+    /// By directory: its growth, until that is durable.
+    pub(in crate::softupdates) grown: FxHashMap<Ino, Grown>,
+    /// At least one of them grew beyond its direct blocks.
+    pub(in crate::softupdates) grows_beyond_direct: bool,
+}
