@@ -132,7 +132,7 @@ pub(crate) async fn located_again(located: Located) -> Result<Located, OpenError
     let parts = disk.read(DiskOff(start), vec![part]).await?;
     let bytes: Vec<u8> =
         parts.iter().flat_map(|part| part.block.iter().copied()).skip((at.0 - start) as usize).collect();
-    let superblock = Superblock::decode(&bytes, at).map_err(|why| ordo_vfs::Error::corrupt(why))?;
+    let superblock = Superblock::decode(&bytes, at).map_err(ordo_vfs::Error::corrupt)?;
     Ok(Located { disk, found: Found { superblock, copy: Copy::Primary }, log })
 }
 

@@ -99,10 +99,12 @@ fn what_std_io_carries_can_be_asked_too() {
 fn a_failed_request_is_told_with_operation_and_place() {
     let rt = Rt::virtual_time(5);
     let spot = |at| DiskOff(at)..DiskOff(at + 1);
-    let fault = |op, at| FaultPlan::new(0).with(Fault::error(op, 1).of(&[Kind::Data]).within(spot(at)));
+    let fault = |op, at| Fault::error(op, 1).of(&[Kind::Data]).within(spot(at));
+    // For ever: a failed read-ahead is not reported, and the call reads again.
+    let unreadable = |at| FaultPlan::new(0).with(fault(DiskOp::Read, at).for_ever());
 
     // A read fails: in `read`, and in a `write` that changes a part of a block.
-    let (_, mounted, at) = with_file(&rt, "softupdates", |at| fault(DiskOp::Read, at));
+    let (_, mounted, at) = with_file(&rt, "softupdates", unreadable);
     rt.block_on(async {
         let fs = &**mounted.fs();
         let node = Session::new(fs).resolve("file").await.expect("it is there").node();
@@ -111,7 +113,7 @@ fn a_failed_request_is_told_with_operation_and_place() {
         assert!(read.op == DiskOp::Read && read.cause == EIO && covers(read, at), "{read:?}, {at}");
     });
     rt.drop_tasks();
-    let (_, mounted, at) = with_file(&rt, "softupdates", |at| fault(DiskOp::Read, at));
+    let (_, mounted, at) = with_file(&rt, "softupdates", unreadable);
     rt.block_on(async {
         let fs = &**mounted.fs();
         let node = Session::new(fs).resolve("file").await.expect("it is there").node();
@@ -123,7 +125,7 @@ fn a_failed_request_is_told_with_operation_and_place() {
     rt.drop_tasks();
 
     // A write fails, which fsync sends.
-    let (_, mounted, at) = with_file(&rt, "softupdates", |at| fault(DiskOp::Write, at));
+    let (_, mounted, at) = with_file(&rt, "softupdates", |at| FaultPlan::new(0).with(fault(DiskOp::Write, at)));
     rt.block_on(async {
         let fs = &**mounted.fs();
         let node = Session::new(fs).resolve("file").await.expect("it is there").node();
@@ -138,18 +140,19 @@ fn a_failed_request_is_told_with_operation_and_place() {
 }
 
 #[test]
-fn each_sync_after_a_failed_flush_returns_the_flush() {
+fn each_sync_after_a_failed_write_of_metadata_returns_that_failure() {
     let rt = Rt::virtual_time(6);
-    let (_, mounted, _) =
-        with_file(&rt, "softupdates", |_| FaultPlan::new(0).with(Fault::error(DiskOp::Flush, 1).for_ever()));
+    let (_, mounted, _) = with_file(&rt, "softupdates", |_| {
+        FaultPlan::new(0).with(Fault::error(DiskOp::Write, 1).of(&[Kind::InodeBlock]).for_ever())
+    });
     rt.block_on(async {
         let fs = &**mounted.fs();
         let session = Session::new(fs);
         session.write_file("more", &PATTERN).await.expect("it goes to memory");
         let node = session.resolve("more").await.expect("it is there").node();
-        fs.fsync(node, false).await.expect_err("the flush fails");
+        fs.fsync(node, false).await.expect_err("the inode cannot be written");
         for error in [fs.fsync(node, false).await, fs.syncfs().await].map(|later| later.expect_err("it has failed")) {
-            assert_eq!((failed(&error).op, &failed(&error).cause), (DiskOp::Flush, &EIO));
+            assert_eq!((failed(&error).op, &failed(&error).cause), (DiskOp::Write, &EIO));
             assert_eq!(Some(&*error.to_string()), mounted.degraded().as_deref());
         }
     });
