@@ -53,7 +53,7 @@ pub enum MountError {
     Helper(String),
     #[error("{0}: not mounted")]
     NotMounted(PathBuf),
-    #[error("{0}: {1} is mounted there, which is not ours; use umount(8)")]
+    #[error("{0}: {1} is mounted there, not an OrdoFS volume; use umount(8)")]
     NotOurs(PathBuf, String),
     #[error("{0}: in use; leave it and close its files (fuser -vm {0} lists them)")]
     InUse(PathBuf),
