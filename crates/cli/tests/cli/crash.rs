@@ -93,7 +93,7 @@ fn shards_merge_to_the_whole() {
         let merged = crash(1, &["--merge", &files[1], &files[0]]);
         assert_eq!(timeless(merged), timeless(crash(1, arguments)), "{arguments:?}");
         let said = fails(2, ordo(["crash", "--merge", &files[0], &files[0]]));
-        assert!(said.contains("1/2 is there twice"), "{said}");
+        assert!(said.contains("1/2 is given twice"), "{said}");
     }
 }
 
@@ -105,7 +105,7 @@ fn several_disks_are_one_report_and_the_liar_is_excused() {
     assert!(report["states"].as_u64() > one["states"].as_u64());
     let output = ordo(["crash", "--workload", "create", "--states", "300", "--disk", "liar", "--no-shrink"]);
     let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains("no fault of the scheme") && output.status.code() == Some(1), "{said}");
+    assert!(said.contains("not the scheme's fault") && output.status.code() == Some(1), "{said}");
 }
 
 #[test]

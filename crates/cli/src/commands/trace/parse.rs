@@ -59,7 +59,7 @@ fn exact(before: &[Op], line: &str) -> anyhow::Result<String> {
 }
 
 /// Converts to wrong usage what the user can correct.
-pub(super) fn told(error: Error) -> anyhow::Error {
+pub(super) fn trace_error(error: Error) -> anyhow::Error {
     match error {
         Error::NoScheme(_) | Error::NoLog(_) | Error::Settings(_) => usage(error.to_string()),
         Error::Run(why) if why.starts_with("set-up: ") => usage(why),
