@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fsck_is_given_by_its_callers_is_understood() {
+    fn options_of_fsck_8_callers_are_accepted() {
         for line in ["-a -C0 x", "-p x", "-n x", "-y x", "-V -T -l -t ordo -f -C 5 x", "-C-1 -p x"] {
             let arguments = words(&format!("fsck.ordo {line}"));
             assert!(Cli::try_parse_from(Role::of(arguments).1).is_ok(), "{line}");

@@ -64,7 +64,7 @@ fn a_crashed_volume_is_repaired_with_its_log_and_not_without() {
 }
 
 #[test]
-fn who_gives_the_log_up_gets_a_sound_volume() {
+fn fsck_that_discards_the_log_leaves_a_sound_volume() {
     let scratch = Scratch::new();
     let (image, _) = crashed(&scratch);
     assert!(matches!(ordo(["fsck", "-y", &image]).status.code(), Some(0 | 1)));

@@ -136,7 +136,7 @@ fn a_rule_that_is_switched_off_is_missed() {
 }
 
 #[test]
-fn what_is_not_there_is_wrong_usage_that_lists_what_is() {
+fn unknown_names_are_wrong_usage_and_the_known_ones_are_listed() {
     let scratch = Scratch::new();
     let bad = scratch.path("bad.txt");
     std::fs::write(&bad, "move a b\n").unwrap();

@@ -92,7 +92,7 @@ fn label_and_reserve_are_changed() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_nothing_is_written() {
+fn impossible_options_are_refused_and_nothing_is_written() {
     let scratch = Scratch::new();
     let image = scratch.volume();
     let before = std::fs::read(&image).unwrap();

@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_mounted_on_is_refused_with_the_reason() {
+    fn a_directory_that_cannot_be_a_mount_point_is_refused_with_the_reason() {
         assert!(matches!(check(Path::new("/no/such/dir")), Err(MountError::Missing(_))));
         assert!(matches!(check(Path::new("/etc/hostname")), Err(MountError::NotDirectory(_))));
         let text = check(Path::new("/no/such/dir")).unwrap_err().to_string();
