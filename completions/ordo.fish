@@ -27,29 +27,29 @@ end
 complete -c ordo -n "__fish_ordo_needs_command" -s h -l help -d 'Print help'
 complete -c ordo -n "__fish_ordo_needs_command" -s V -l version -d 'Print version'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "mkfs" -d 'Makes a volume'
-complete -c ordo -n "__fish_ordo_needs_command" -f -a "mount" -d 'Mounts a volume; returns when it can be used'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "mount" -d 'Mounts a volume; returns when the mount is usable'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "umount" -d 'Unmounts a volume: writes everything, marks it clean'
-complete -c ordo -n "__fish_ordo_needs_command" -f -a "sync" -d 'Makes all that was changed on a mounted volume durable'
-complete -c ordo -n "__fish_ordo_needs_command" -f -a "fsck" -d 'Checks a volume, and repairs it if asked to'
-complete -c ordo -n "__fish_ordo_needs_command" -f -a "tune" -d 'Changes what a volume carries'
-complete -c ordo -n "__fish_ordo_needs_command" -f -a "info" -d 'Shows what a volume is, how full and how healthy'
-complete -c ordo -n "__fish_ordo_needs_command" -f -a "ls" -d 'Lists what a directory of an image holds'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "sync" -d 'Makes all changes to a mounted volume durable'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "fsck" -d 'Checks a volume, and repairs it on request'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "tune" -d 'Changes settings of a volume: soft updates, journal, log, check hashes, label, reserve'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "info" -d 'Shows the type, the fill level and the health of a volume'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "ls" -d 'Lists a directory of an image'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "cat" -d 'Writes files of an image to standard output'
-complete -c ordo -n "__fish_ordo_needs_command" -f -a "stat" -d 'Shows what is known of files of an image'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "stat" -d 'Shows the attributes of files of an image'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "cp" -d 'Copies between the host and images, or between images'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "mv" -d 'Moves or renames files within an image'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "rm" -d 'Removes files of an image'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "mkdir" -d 'Makes directories in an image'
-complete -c ordo -n "__fish_ordo_needs_command" -f -a "ln" -d 'Gives a file of an image another name, or makes a symbolic link'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "ln" -d 'Makes a hard link or a symbolic link in an image'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "df" -d 'Shows the space of volumes'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "tree" -d 'Draws the tree below a directory of an image'
-complete -c ordo -n "__fish_ordo_needs_command" -f -a "schemes" -d 'Lists the ways to keep metadata in order'
-complete -c ordo -n "__fish_ordo_needs_command" -f -a "workloads" -d 'Lists the programs that measure a file system'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "schemes" -d 'Lists the schemes, which keep metadata consistent across crashes'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "workloads" -d 'Lists the workloads of ordo bench'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "disks" -d 'Lists the drives that can be modelled, and compares a model with its drive'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "wafs" -d 'The write-ahead file system by itself: a circular log of records'
-complete -c ordo -n "__fish_ordo_needs_command" -f -a "bench" -d 'Runs workloads under schemes and shows what each costs'
-complete -c ordo -n "__fish_ordo_needs_command" -f -a "paper" -d 'Runs the experiments of a paper again and shows ours beside theirs'
-complete -c ordo -n "__fish_ordo_needs_command" -f -a "crash" -d 'Cuts the power everywhere, recovers, and holds a scheme to what it promises'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "bench" -d 'Runs workloads under schemes and shows the cost of each'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "paper" -d 'Runs the experiments of a paper again and shows our results beside the paper\'s'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "crash" -d 'Cuts the power at every moment, recovers, and checks the result against the scheme\'s promises'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "trace" -d 'Shows what one call writes, when, and why'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "report" -d 'Makes one HTML page with pictures from results'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "demo" -d 'A tour of two minutes: real work on a volume, under each scheme'
@@ -62,35 +62,35 @@ ufs2\t''"
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s s -l size -d 'Bytes of the volume; the file is made with this size' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s b -l block-size -d 'Bytes of a block: 4k to 64k' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s f -l frag-size -d 'Bytes of a fragment: a block or a half, quarter or eighth of one [default: an eighth]' -r
-complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s i -l inode-density -d 'An inode for each so many bytes [default: two fragments]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s i -l inode-density -d 'Bytes of the volume for each inode [default: two fragments]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l endian -d 'Byte order' -r -f -a "little\t''
 big\t''"
-complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l for -d 'The system that is to write the volume, too' -r -f -a "freebsd\t''
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l for -d 'The other system that will write to the volume' -r -f -a "freebsd\t''
 netbsd\t''"
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s L -l label -d 'Name of the volume, at most 31 bytes' -r
-complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l maxcontig -d 'Most blocks in one transfer' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l maxcontig -d 'Maximum number of blocks in one transfer' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l rotdelay -d 'Milliseconds between two blocks on the disk (ufs1)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s m -l minfree -d 'Percent of the space that is kept free' -r
-complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l log-size -d 'Make a log of so many bytes in the volume, too, for wafs, journal-file and block-journal (ordo tune -o log=)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l force -d 'Overwrite what is there, whatever it is, and wipe its signatures'
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l log-size -d 'Also make a log of this many bytes in the volume, for wafs, journal-file and block-journal (ordo tune -o log=)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l force -d 'Overwrite whatever the disk holds, and wipe its signatures'
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s q -l quiet -d 'Print nothing'
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l json -d 'Show the new volume as one JSON document, as info does'
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand mount" -s o -l options -d 'Options, between commas; may be given several times' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mount" -l offset -d 'The volume starts at this byte of the image' -r
-complete -c ordo -n "__fish_ordo_using_subcommand mount" -s f -l foreground -d 'Stay in the foreground until it is unmounted'
-complete -c ordo -n "__fish_ordo_using_subcommand mount" -s s -l sloppy -d 'Unknown options are no error'
+complete -c ordo -n "__fish_ordo_using_subcommand mount" -s f -l foreground -d 'Stay in the foreground until the volume is unmounted'
+complete -c ordo -n "__fish_ordo_using_subcommand mount" -s s -l sloppy -d 'Ignore unknown options'
 complete -c ordo -n "__fish_ordo_using_subcommand mount" -l fake -d 'Do everything but the mount (mount -f)'
 complete -c ordo -n "__fish_ordo_using_subcommand mount" -s h -l help -d 'Print help'
-complete -c ordo -n "__fish_ordo_using_subcommand umount" -s l -l lazy -d 'Take it away now, even if it is in use; its server ends with its last user'
+complete -c ordo -n "__fish_ordo_using_subcommand umount" -s l -l lazy -d 'Detach the mount now, even if it is in use; the server ends when the last user is gone'
 complete -c ordo -n "__fish_ordo_using_subcommand umount" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand sync" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand fsck" -l offset -d 'The volume starts at this byte of the image' -r
-complete -c ordo -n "__fish_ordo_using_subcommand fsck" -l log -d 'The disk of the volume\'s log, where a mount with log=PATH had it (ordo info says so); without it nothing that waits there is replayed' -r -F
-complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s C -d 'Progress as numbers to this descriptor; 0 or less: a bar on the terminal' -r
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -l log -d 'The disk of the volume\'s log, if a mount with log=PATH put it on another disk (see ordo info); without this option such a log is not replayed' -r -F
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s C -d 'Write progress as numbers to this descriptor; 0 or less: show a bar on the terminal' -r
 complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s t -d 'Of fsck(8); no effect' -r
-complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s n -d 'Change nothing, only tell'
-complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s p -d 'Repair what a crash leaves; leave damage alone. A clean volume is not checked. Also -a'
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s n -d 'Change nothing, only report'
+complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s p -d 'Repair what a crash leaves, without questions; stop at real damage. A clean volume is not checked. Also -a'
 complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s y -d 'Repair everything'
 complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s f -d 'Check a clean volume, too'
 complete -c ordo -n "__fish_ordo_using_subcommand fsck" -l json -d 'One JSON document'
@@ -113,13 +113,13 @@ complete -c ordo -n "__fish_ordo_using_subcommand ls" -s h -l help -d 'Print hel
 complete -c ordo -n "__fish_ordo_using_subcommand cat" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand cat" -s h -l help -d 'Print help'
 complete -c ordo -n "__fish_ordo_using_subcommand stat" -l offset -d 'The volume starts at this byte of the image' -r
-complete -c ordo -n "__fish_ordo_using_subcommand stat" -s L -l dereference -d 'What a symbolic link leads to, not the link'
+complete -c ordo -n "__fish_ordo_using_subcommand stat" -s L -l dereference -d 'Show the target of a symbolic link, not the link'
 complete -c ordo -n "__fish_ordo_using_subcommand stat" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand stat" -s h -l help -d 'Print help'
 complete -c ordo -n "__fish_ordo_using_subcommand cp" -l offset -d 'The volume starts at this byte of the image' -r
-complete -c ordo -n "__fish_ordo_using_subcommand cp" -s r -l recursive -d 'Directories, too'
+complete -c ordo -n "__fish_ordo_using_subcommand cp" -s r -l recursive -d 'Copy directories and their contents'
 complete -c ordo -n "__fish_ordo_using_subcommand cp" -s p -l preserve -d 'Keep modes, owners, times, hard links and extended attributes'
-complete -c ordo -n "__fish_ordo_using_subcommand cp" -s a -l archive -d 'Both of these'
+complete -c ordo -n "__fish_ordo_using_subcommand cp" -s a -l archive -d 'Same as -r -p'
 complete -c ordo -n "__fish_ordo_using_subcommand cp" -l devices -d 'Make device files, also on the host'
 complete -c ordo -n "__fish_ordo_using_subcommand cp" -l setuid -d 'Keep set-user-id and set-group-id bits, also on the host (with -p)'
 complete -c ordo -n "__fish_ordo_using_subcommand cp" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -127,15 +127,15 @@ complete -c ordo -n "__fish_ordo_using_subcommand mv" -l offset -d 'The volume s
 complete -c ordo -n "__fish_ordo_using_subcommand mv" -s n -l no-clobber -d 'Refuse to replace a file'
 complete -c ordo -n "__fish_ordo_using_subcommand mv" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand rm" -l offset -d 'The volume starts at this byte of the image' -r
-complete -c ordo -n "__fish_ordo_using_subcommand rm" -s r -l recursive -d 'Directories, too, with all that they hold'
-complete -c ordo -n "__fish_ordo_using_subcommand rm" -s f -l force -d 'No error if there is nothing'
+complete -c ordo -n "__fish_ordo_using_subcommand rm" -s r -l recursive -d 'Remove directories and all their contents'
+complete -c ordo -n "__fish_ordo_using_subcommand rm" -s f -l force -d 'No error if the file does not exist'
 complete -c ordo -n "__fish_ordo_using_subcommand rm" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand mkdir" -s m -l mode -d 'Permissions, in octal' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkdir" -l offset -d 'The volume starts at this byte of the image' -r
-complete -c ordo -n "__fish_ordo_using_subcommand mkdir" -s p -l parents -d 'Those above it, too; no error if it is there'
+complete -c ordo -n "__fish_ordo_using_subcommand mkdir" -s p -l parents -d 'Make parent directories too; no error if the directory exists'
 complete -c ordo -n "__fish_ordo_using_subcommand mkdir" -s h -l help -d 'Print help'
 complete -c ordo -n "__fish_ordo_using_subcommand ln" -l offset -d 'The volume starts at this byte of the image' -r
-complete -c ordo -n "__fish_ordo_using_subcommand ln" -s s -l symbolic -d 'Make a symbolic link, which holds TARGET as it is written'
+complete -c ordo -n "__fish_ordo_using_subcommand ln" -s s -l symbolic -d 'Make a symbolic link to TARGET, taken literally'
 complete -c ordo -n "__fish_ordo_using_subcommand ln" -s h -l help -d 'Print help'
 complete -c ordo -n "__fish_ordo_using_subcommand df" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand df" -s H -l human -d 'Sizes with suffixes'
@@ -147,7 +147,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand tree" -l json -d 'One JSON lis
 complete -c ordo -n "__fish_ordo_using_subcommand tree" -s h -l help -d 'Print help'
 complete -c ordo -n "__fish_ordo_using_subcommand schemes" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand schemes" -s h -l help -d 'Print help'
-complete -c ordo -n "__fish_ordo_using_subcommand workloads" -s p -l parameters -d 'Also what can be set (ordo bench --param)'
+complete -c ordo -n "__fish_ordo_using_subcommand workloads" -s p -l parameters -d 'Also list the parameters (ordo bench --param)'
 complete -c ordo -n "__fish_ordo_using_subcommand workloads" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand workloads" -s h -l help -d 'Print help'
 complete -c ordo -n "__fish_ordo_using_subcommand disks; and not __fish_seen_subcommand_from list validate" -l json -d 'One JSON list'
@@ -156,7 +156,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand disks; and not __fish_seen_sub
 complete -c ordo -n "__fish_ordo_using_subcommand disks; and not __fish_seen_subcommand_from list validate" -f -a "validate" -d 'Replays a trace of the real drive on its model, and says how far apart they are'
 complete -c ordo -n "__fish_ordo_using_subcommand disks; and __fish_seen_subcommand_from list" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand disks; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
-complete -c ordo -n "__fish_ordo_using_subcommand disks; and __fish_seen_subcommand_from validate" -l trace -d 'What the real one did' -r -F
+complete -c ordo -n "__fish_ordo_using_subcommand disks; and __fish_seen_subcommand_from validate" -l trace -d 'Trace of the real drive' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand disks; and __fish_seen_subcommand_from validate" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand disks; and __fish_seen_subcommand_from validate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -164,8 +164,8 @@ complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subc
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "append" -d 'Appends standard input as one record, and prints its number when it is durable'
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "read" -d 'Writes one record to standard output'
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "scan" -d 'Lists the records: number, bytes, time'
-complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "info" -d 'Shows what a log is and how full'
-complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "reclaim" -d 'Gives back the room of all records below one'
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "info" -d 'Shows the format and the fill level of a log'
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "reclaim" -d 'Frees the space of all records below one'
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and not __fish_seen_subcommand_from mkfs append read scan info reclaim serve" -f -a "serve" -d 'Serves a log to many programs at once, through a Unix socket'
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from mkfs" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from mkfs" -s s -l size -d 'Bytes of the log; the file is made with this size' -r
@@ -189,19 +189,19 @@ complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcomma
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -l socket -d 'The socket; its file is made for this user alone' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -l mode -d 'When a commit is durable' -r -f -a "sync\t'On return; each record by itself'
-group\t'On return; one write serves all who wait'
+group\t'On return; one write for all waiting commits'
 async\t'Within a second'"
-complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -l linger -d 'How long a group waits for others to come, in microseconds' -r
+complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -l linger -d 'How long a group commit waits for more records, in microseconds' -r
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -l volatile-cache -d 'Whether a power cut empties the disk\'s cache; no for RAM that survives [default: as the disk says]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l scheme -d 'Schemes, between commas (ordo schemes); without effect on dir:PATH [default: all]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l workload -d 'Workloads, between commas (ordo workloads)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand bench" -l disk -d 'Where: ram, file:PATH (made and removed), sim:NAME (a modelled drive in virtual time; ordo disks), or dir:PATH (a directory of any file system, to compare with)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand bench" -l users -d 'Programs at work at a time' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l disk -d 'Where to run: ram, file:PATH (created and removed), sim:NAME (a modelled drive in virtual time; ordo disks), or dir:PATH (a directory on any mounted file system, for comparison)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l users -d 'Number of programs that run at the same time' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l runs -d 'Runs of each; the table shows medians' -r
-complete -c ordo -n "__fish_ordo_using_subcommand bench" -l machine -d 'The machine around a modelled drive [default: 1994 for hp_c2447, which that machine had; else today]' -r -f -a "1994\t'A 33 MHz 486 with 44 MB and UNIX SVR4'
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l machine -d 'The machine around a modelled drive [default: 1994 for hp_c2447, the drive of that machine; otherwise today]' -r -f -a "1994\t'A 33 MHz 486 with 44 MB and UNIX SVR4'
 today\t'One whose CPU costs next to nothing'"
-complete -c ordo -n "__fish_ordo_using_subcommand bench" -l set -d 'Options of the schemes, as mount -o has them: allocinit=, logmode=, data=, commit=; log=separate puts the log of a scheme that keeps one of transactions on a second disk of the same kind: in memory, a modelled drive, or beside file:PATH the file PATH.log, which is made and removed' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l set -d 'Options of the schemes, as for mount -o: allocinit=, logmode=, data=, commit=; log=separate: the transaction log is on a second disk of the same kind: in memory, a modelled drive, or for file:PATH the file PATH.log, which is created and removed' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l param -d 'Parameters of the workload (ordo workloads -p)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l size -d 'Bytes of the volume' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l json -d 'One JSON list'
@@ -209,36 +209,36 @@ complete -c ordo -n "__fish_ordo_using_subcommand bench" -s h -l help -d 'Print 
 complete -c ordo -n "__fish_ordo_using_subcommand paper" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand paper" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l scheme -d 'The scheme (ordo schemes)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l set -d 'allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk; the volume: size=, bsize=, fsize=, format=ufs1|ufs2, endian=little|big; profile=NAME, what random scripts are about, or all; steer=yes|no, every other random script is one that reached something new, with a few changes; pauses=yes|no, so that the syncer writes between calls; recovery=N, the recovery of one image in N is cut, too (0: none); exhaustive=N, every subset is tried of up to N undurable writes' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l set -d 'allocinit=, logmode=, data= and commit= as for mount -o; log=separate: the log is on a second disk; size=, bsize=, fsize=, format=ufs1|ufs2, endian=little|big: the volume; profile=NAME|all: the kind of random scripts; steer=yes|no: every other random script is varied from one that reached something new; pauses=yes|no: time passes between calls, so that the syncer writes; recovery=N: the recovery of one image in N is cut, too (0: none); exhaustive=N: every subset of up to N writes that are not durable is tried' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l workload -d 'Scripts between commas, or a set: hand, bugs, ufs, all of these, seq1 to seq3, moves1 to moves3, random' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l script -d 'A script of your own, in the form that --list-workloads --json shows' -r -F
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l sample -d 'Of a set of sequences or random scripts, so many by the seed [default: all; of seq3 2000, of random 100]' -r
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l disk -d 'The disk, honest for all but liar, or all (--list-disks)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l states -d 'States to try of each script, those of cut recoveries not counted [default: 5000; with --cuts 20, of each cut]' -r
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l seed -d 'Where luck begins' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l sample -d 'Run this many scripts of a set of sequences or random scripts, chosen by the seed [default: all; of seq3 2000, of random 100]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l disk -d 'The disk; honest: all disks that obey flushes; all: also liar, which ignores them (--list-disks)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l states -d 'States to try for each script, not counting those of cut recoveries [default: 5000; with --cuts: 20 for each cut]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l seed -d 'Seed of the random numbers' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l jobs -d 'Threads [default: as many as there are processors]' -r
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l shard -d 'Only this part of N, from 1; the parts can be merged' -r
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l without -d 'Switches a rule of the scheme off (--list-rules)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l replay -d 'Makes one state again and says what is wrong with it' -r
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l merge -d 'Merges the JSON reports of shards' -r -F
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l cuts -d 'Lets one volume work for hours and lose its power so many times, and live on with what is left of it' -r
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l hours -d 'How many virtual hours that takes' -r
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l no-shrink -d 'Does not look for the shortest way to a violation'
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l mutants -d 'Seeds bugs into the scheme, one after the other, and shows which the explorer finds with the scripts of hand and ufs'
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l faults -d 'Leaves the power on, and makes one request of each run fail, tear, get lost, go astray or rot'
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-rules -d 'Lists the rules of all schemes'
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-disks -d 'Lists the disks'
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-workloads -d 'Lists the scripts and sets'
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l shard -d 'Run only part I of N, counted from 1; the reports can be merged' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l without -d 'Switch off a rule of the scheme (--list-rules)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l replay -d 'Reconstruct one state and show what is wrong with it' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l merge -d 'Merge the JSON reports of shards' -r -F
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l cuts -d 'Let one volume work for hours and cut its power N times; after each cut it goes on with what is left' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l hours -d 'Virtual hours that --cuts takes' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l no-shrink -d 'Do not shrink a violation to its shortest script'
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l mutants -d 'Seed bugs into the scheme, one after the other, and show which of them the explorer finds with the scripts of hand and ufs'
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l faults -d 'Leave the power on; in each run one disk request fails, is torn, is lost, goes to a wrong place or rots later'
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-rules -d 'List the rules of all schemes'
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-disks -d 'List the disks'
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-workloads -d 'List the scripts and sets'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -l scheme -d 'The scheme (ordo schemes)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -l set -d 'allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk' -r
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -l disk -d 'The disk (ordo crash --list-disks)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l setup -d 'A call that is made, and made durable, before; several are made in their order' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l seed -d 'Where luck begins' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l svg -d 'Draws a picture, too' -r -F
+complete -c ordo -n "__fish_ordo_using_subcommand trace" -l setup -d 'A call to make before, which is then made durable; may be given several times, in order' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace" -l seed -d 'Seed of the random numbers' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace" -l svg -d 'Also draw a picture' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -l explain -d 'Explains one call'
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l at-once -d 'Everything leaves when the call has returned, in no chosen order, as if memory were short'
+complete -c ordo -n "__fish_ordo_using_subcommand trace" -l at-once -d 'When the call has returned, write every buf at once in arbitrary order, as if memory were short'
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand report" -s o -l output -d 'Where the page goes, as index.html' -r -F
@@ -251,29 +251,29 @@ complete -c ordo -n "__fish_ordo_using_subcommand demo" -s h -l help -d 'Print h
 complete -c ordo -n "__fish_ordo_using_subcommand man" -s h -l help -d 'Print help'
 complete -c ordo -n "__fish_ordo_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "mkfs" -d 'Makes a volume'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "mount" -d 'Mounts a volume; returns when it can be used'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "mount" -d 'Mounts a volume; returns when the mount is usable'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "umount" -d 'Unmounts a volume: writes everything, marks it clean'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "sync" -d 'Makes all that was changed on a mounted volume durable'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "fsck" -d 'Checks a volume, and repairs it if asked to'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "tune" -d 'Changes what a volume carries'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "info" -d 'Shows what a volume is, how full and how healthy'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "ls" -d 'Lists what a directory of an image holds'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "sync" -d 'Makes all changes to a mounted volume durable'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "fsck" -d 'Checks a volume, and repairs it on request'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "tune" -d 'Changes settings of a volume: soft updates, journal, log, check hashes, label, reserve'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "info" -d 'Shows the type, the fill level and the health of a volume'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "ls" -d 'Lists a directory of an image'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "cat" -d 'Writes files of an image to standard output'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "stat" -d 'Shows what is known of files of an image'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "stat" -d 'Shows the attributes of files of an image'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "cp" -d 'Copies between the host and images, or between images'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "mv" -d 'Moves or renames files within an image'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "rm" -d 'Removes files of an image'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "mkdir" -d 'Makes directories in an image'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "ln" -d 'Gives a file of an image another name, or makes a symbolic link'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "ln" -d 'Makes a hard link or a symbolic link in an image'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "df" -d 'Shows the space of volumes'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "tree" -d 'Draws the tree below a directory of an image'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "schemes" -d 'Lists the ways to keep metadata in order'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "workloads" -d 'Lists the programs that measure a file system'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "schemes" -d 'Lists the schemes, which keep metadata consistent across crashes'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "workloads" -d 'Lists the workloads of ordo bench'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "disks" -d 'Lists the drives that can be modelled, and compares a model with its drive'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "wafs" -d 'The write-ahead file system by itself: a circular log of records'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "bench" -d 'Runs workloads under schemes and shows what each costs'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "paper" -d 'Runs the experiments of a paper again and shows ours beside theirs'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "crash" -d 'Cuts the power everywhere, recovers, and holds a scheme to what it promises'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "bench" -d 'Runs workloads under schemes and shows the cost of each'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "paper" -d 'Runs the experiments of a paper again and shows our results beside the paper\'s'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "crash" -d 'Cuts the power at every moment, recovers, and checks the result against the scheme\'s promises'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "trace" -d 'Shows what one call writes, when, and why'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "report" -d 'Makes one HTML page with pictures from results'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help" -f -a "demo" -d 'A tour of two minutes: real work on a volume, under each scheme'
@@ -286,6 +286,6 @@ complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcomma
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "append" -d 'Appends standard input as one record, and prints its number when it is durable'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "read" -d 'Writes one record to standard output'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "scan" -d 'Lists the records: number, bytes, time'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "info" -d 'Shows what a log is and how full'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "reclaim" -d 'Gives back the room of all records below one'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "info" -d 'Shows the format and the fill level of a log'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "reclaim" -d 'Frees the space of all records below one'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "serve" -d 'Serves a log to many programs at once, through a Unix socket'

@@ -9,13 +9,13 @@ use std::path::Path;
 
 const AFTER: &str = "\
 IMAGE is a file, a block device, or the address of a network block device (nbd://HOST/EXPORT, nbd+unix:///?socket=PATH). A \
-partition in it is chosen with a suffix: disk.img@p2, disk.img@s1, disk.img@s1a, disk.img@gpt:LABEL; it is found by \
-itself if only one holds a volume. IMAGE:/path names a file inside; the last ':/' behind an existing image counts, so \
-a path of the host that looks so has to be written in another way (./x:/y as ./x:/./y does not help, but cd does).
+partition in it is chosen with a suffix: disk.img@p2, disk.img@s1, disk.img@s1a, disk.img@gpt:LABEL; it is found \
+automatically if only one holds a volume. IMAGE:/path names a file inside; the path begins after the last ':/' that follows an \
+existing image. To name a file of the host whose path looks like that, change into its directory and give its name.
 
 Sizes take suffixes: 512, 64k, 1G.
 
-Exit status: 0 done, 1 the answer is no, 2 wrong usage, 3 an error; fsck has that of fsck(8).";
+Exit status: 0 done, 1 the answer is no, 2 wrong usage, 3 an error; fsck uses that of fsck(8).";
 
 /// Makes, mounts, checks and measures Berkeley file systems
 #[derive(Debug, Parser)]
@@ -251,8 +251,8 @@ mod tests {
             ("suid,dev,dev,suid", "suid,dev"),
             ("dev,nosuid,dev", "dev,nosuid"),
         ] {
-            let asked = Role::of(words(&format!("ordo no.img / -o {given}"))).1;
-            assert_eq!(asked.last().unwrap(), left, "{given}");
+            let parsed = Role::of(words(&format!("ordo no.img / -o {given}"))).1;
+            assert_eq!(parsed.last().unwrap(), left, "{given}");
         }
         assert_eq!(role("mount.ordo x / -o rw,suid").1, "mount.ordo mount x / -o rw,suid");
         assert_eq!(role("ordo ls /"), (Role::Ordo, "ordo ls /".into()));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fsck_is_given_by_its_callers_is_understood() {
+    fn options_of_fsck_8_callers_are_accepted() {
         for line in ["-a -C0 x", "-p x", "-n x", "-y x", "-V -T -l -t ordo -f -C 5 x", "-C-1 -p x"] {
             let arguments = words(&format!("fsck.ordo {line}"));
             assert!(Cli::try_parse_from(Role::of(arguments).1).is_ok(), "{line}");

@@ -449,7 +449,7 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
 fn checked(name: &[u8]) -> Step<Name<'_>> {
     let name = Name::new(name)?;
     if name.is_dot_or_dotdot() {
-        return Err(Left::Out("a name that means another directory, left out".into()));
+        return Err(Left::Out("a name that leads to another directory; left out".into()));
     }
     Ok(name)
 }
@@ -567,10 +567,10 @@ mod tests {
             let mut complain = |path: &[u8], why: &str| panic!("{path:?}: {why}");
             let mut copier = Copier::new(Caller::default(), ALL, &mut complain);
             // Before `dir`, `a` and `b`, and then within `b`.
-            let asked = std::cell::Cell::new(0);
+            let calls = std::cell::Cell::new(0);
             copier.may_go_on = Box::new(move || {
-                asked.set(asked.get() + 1);
-                if asked.get() < 4 { Ok(()) } else { Err(Interrupted::by(2)) }
+                calls.set(calls.get() + 1);
+                if calls.get() < 4 { Ok(()) } else { Err(Interrupted::by(2)) }
             });
             let (source, target) = (Held::root(&from).await.unwrap(), Held::root(&to).await.unwrap());
             let error = copier.fill(source, b"", target).await.unwrap_err();

@@ -41,12 +41,12 @@ impl ImageArg {
 
 /// The place that `image` and `--offset` name.
 pub(crate) fn spec(image: &Path, start: Start) -> anyhow::Result<ImageSpec> {
-    let spec = ImageSpec::parse(image).map_err(|error| told(image, error))?;
+    let spec = ImageSpec::parse(image).map_err(|error| open_error(image, error))?;
     Ok(ImageSpec { offset: start.offset, ..spec })
 }
 
 /// An error of opening, with the image's name added if it is missing.
-pub(crate) fn told(image: &Path, error: OpenError) -> anyhow::Error {
+pub(crate) fn open_error(image: &Path, error: OpenError) -> anyhow::Error {
     match error {
         OpenError::Disk(error) => error.into(),
         OpenError::NoScheme(_) => crate::out::usage(error.to_string()),
@@ -69,7 +69,7 @@ impl Opened {
     pub(crate) fn to_read(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
         let notices = Messages::of(spec, false).listener_once();
         let options = MountOptions { read_only: true, cache: CACHE, notices, ..MountOptions::default() };
-        let mounted = Mounted::open(rt, spec, &options).map_err(|error| told(&spec.path, error))?;
+        let mounted = Mounted::open(rt, spec, &options).map_err(|error| open_error(&spec.path, error))?;
         Ok(Opened { rt: rt.clone(), mounted })
     }
 
@@ -80,7 +80,7 @@ impl Opened {
         let options = MountOptions { cache: CACHE, ..MountOptions::default() };
         // Before the volume is marked as in use: otherwise a signal in between would leave it so.
         interrupt::catch()?;
-        let mounted = Mounted::open(rt, spec, &options).map_err(|error| told(&spec.path, error))?;
+        let mounted = Mounted::open(rt, spec, &options).map_err(|error| open_error(&spec.path, error))?;
         if let Some(why) = mounted.why_read_only() {
             return Err(anyhow!("{why}").context(spec.to_string()));
         }
@@ -103,7 +103,7 @@ impl Opened {
         let closed =
             rt.block_on(mounted.unmount()).context("the volume could not be written back; run ordo fsck on it");
         let closed = match damaged {
-            Some(why) => closed.and(Err(anyhow!("{why}").context("what a crash has left cannot be taken back"))),
+            Some(why) => closed.and(Err(anyhow!("{why}").context("the leaks of a crash could not be reclaimed"))),
             None => closed,
         };
         if let (Err(first), Err(_)) = (&outcome, &closed) {

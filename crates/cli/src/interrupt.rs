@@ -87,7 +87,7 @@ impl Interrupted {
 impl std::fmt::Display for Interrupted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let name = signal_hook::low_level::signal_name(self.signal).unwrap_or("a signal");
-        write!(f, "interrupted by {name}: {}; the volume was closed in order", self.done)
+        write!(f, "interrupted by {name}: {}; the volume was closed cleanly", self.done)
     }
 }
 

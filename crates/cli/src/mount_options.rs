@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fstab_lines_hold_is_taken() {
+    fn options_of_fstab_lines_are_accepted() {
         let list = "defaults,nofail,_netdev,user,users,noauto,exec,nosuid,nodev,relatime,x-systemd.automount,\
             x-gvfs-name=a,comment=b,loop,loop=/dev/loop0,sizelimit=5,,rw";
         let wanted = parse(list).unwrap();

@@ -64,7 +64,7 @@ impl Out {
 
     /// Unmodified bytes: the contents of a file.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        self.to.write_all(bytes).map_err(told)
+        self.to.write_all(bytes).map_err(write_error)
     }
 
     /// Text and the end of a line.
@@ -86,11 +86,11 @@ impl Out {
 
     /// Writes what is still buffered.
     pub(crate) fn end(mut self) -> anyhow::Result<()> {
-        self.to.flush().map_err(told)
+        self.to.flush().map_err(write_error)
     }
 }
 
-fn told(error: io::Error) -> anyhow::Error {
+fn write_error(error: io::Error) -> anyhow::Error {
     match error.kind() {
         io::ErrorKind::BrokenPipe => ReaderGone.into(),
         _ => anyhow::Error::new(error).context("cannot write the output"),
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_is_gone_is_told_apart_from_a_full_disk() {
-        assert!(told(io::ErrorKind::BrokenPipe.into()).is::<ReaderGone>());
-        assert!(!told(io::ErrorKind::StorageFull.into()).is::<ReaderGone>());
+        assert!(write_error(io::ErrorKind::BrokenPipe.into()).is::<ReaderGone>());
+        assert!(!write_error(io::ErrorKind::StorageFull.into()).is::<ReaderGone>());
     }
 }

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused() {
+    fn a_text_that_is_not_a_size_is_refused() {
         for text in ["", "k", "-1", "1.5G", "1x", "1kk", "1 k", "99999999999G", "18446744073709551616"] {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -76,7 +76,7 @@ fn a_damaged_snapshot_is_noticed() {
 }
 
 #[test]
-fn what_was_acknowledged_survives_a_kill() {
+fn acknowledged_puts_survive_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let mut told: BTreeMap<String, u64> = BTreeMap::new();
     for lines in [50, 700, 3000, 400] {

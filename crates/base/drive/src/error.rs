@@ -46,13 +46,13 @@ impl ProfileError {
 #[non_exhaustive]
 pub enum RequestError {
     /// The request asks for no block.
-    #[error("a request at block {lbn} for no blocks; ask for at least one")]
+    #[error("a request at block {lbn} for no blocks; request at least one")]
     Empty {
         /// Where it began.
         lbn: Lbn,
     },
     /// The request ends beyond the disk.
-    #[error("blocks {lbn} to {} are asked for, but the drive has {capacity}", lbn.0.saturating_add(*blocks))]
+    #[error("blocks {lbn} to {} are requested, but the drive has {capacity}", lbn.0.saturating_add(*blocks))]
     Beyond {
         /// Where it began.
         lbn: Lbn,

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_refused() {
+    fn bytes_that_are_not_an_acl_are_refused() {
         let (u, g, o) = (entry(Tag::UserObj, 0, 7), entry(Tag::GroupObj, 0, 5), entry(Tag::Other, 0, 0));
         assert!(Acl::new(vec![u, g]).is_none());
         assert!(Acl::new(vec![u, g, o, o]).is_none());

@@ -32,8 +32,8 @@ impl FromStr for Bed {
             Some(("file", path)) if !path.is_empty() => Ok(Bed::File(path.into())),
             Some(("dir", path)) if !path.is_empty() => Ok(Bed::Dir(path.into())),
             Some(("sim", name)) if ordo_lab::drives().contains(&name) => Ok(Bed::Sim(name.into())),
-            Some(("sim", name)) => Err(format!("{name:?} is no drive; ordo disks lists them")),
-            _ => Err(format!("{text:?} is no disk; use ram, file:PATH, sim:NAME or dir:PATH")),
+            Some(("sim", name)) => Err(format!("{name:?} is not a drive; ordo disks lists them")),
+            _ => Err(format!("{text:?} is not a disk; use ram, file:PATH, sim:NAME or dir:PATH")),
         }
     }
 }
@@ -94,15 +94,15 @@ impl Fresh {
         size: u64,
         options: &MountOptions,
     ) -> anyhow::Result<Fresh> {
-        let told = |error| image::told(Path::new("the new volume"), error);
-        NewVolume::new(size).create_on(rt, disk.clone(), true).map_err(told)?;
+        let open_error = |error| image::open_error(Path::new("the new volume"), error);
+        NewVolume::new(size).create_on(rt, disk.clone(), true).map_err(open_error)?;
         if let Some(kind) = wants_log(options).filter(|_| log.is_none()) {
             Tuning::for_log(kind).apply_on(rt, disk.clone()).context("the new volume has no place for a journal")?;
         }
         let (disk, requests) = Counted::count(disk);
         let log = log.map(|log| Counted::beside(log, &requests));
-        let located = Located { log, ..locate_on(rt, disk).map_err(told)? };
-        let mounted = rt.block_on(Mounted::mount(rt, located, options)).map_err(told)?;
+        let located = Located { log, ..locate_on(rt, disk).map_err(open_error)? };
+        let mounted = rt.block_on(Mounted::mount(rt, located, options)).map_err(open_error)?;
         requests.set(Requests::default());
         Ok(Fresh { mounted, requests })
     }

@@ -140,25 +140,27 @@ impl Job {
     async fn work<F: FileSystem>(&self, fs: &F, base: &str, meter: Meter<'_>) -> anyhow::Result<Vec<PhaseResult>> {
         let session = Session::new(fs);
         if self.users == 1 {
-            return ordo_workload::run(&self.workload, &session, base, &self.params, meter).await.map_err(told);
+            return ordo_workload::run(&self.workload, &session, base, &self.params, meter)
+                .await
+                .map_err(workload_error);
         }
         let name = &self.workload;
-        let workload = ordo_workload::find(name).map_err(told)?;
+        let workload = ordo_workload::find(name).map_err(workload_error)?;
         let users = (0..self.users).map(|no| (format!("{base}/{no}"), self.params.for_user(&workload, no.into())));
         let users: Vec<_> = users.collect();
         for (base, params) in &users {
-            ordo_workload::prepare(name, &session, base, params).await.map_err(told)?;
+            ordo_workload::prepare(name, &session, base, params).await.map_err(workload_error)?;
         }
         let start = meter();
         let work = users.iter().map(|(base, params)| ordo_workload::work(name, &session, base, params, meter));
         let results = together(work).await;
         let end = meter();
         for (base, params) in &users {
-            ordo_workload::clean(name, &session, base, params).await.map_err(told)?;
+            ordo_workload::clean(name, &session, base, params).await.map_err(workload_error)?;
         }
         let mut all = Vec::new();
         for phases in results {
-            all.extend(phases.map_err(told)?);
+            all.extend(phases.map_err(workload_error)?);
         }
         Ok(vec![whole(&all, start, end)])
     }
@@ -166,13 +168,13 @@ impl Job {
 
 fn modelled(error: ordo_lab::LabError) -> anyhow::Error {
     match error {
-        ordo_lab::LabError::Workload(error) => told(error),
+        ordo_lab::LabError::Workload(error) => workload_error(error),
         other => other.into(),
     }
 }
 
 /// Converts to wrong usage what the user can correct.
-fn told(error: ordo_workload::WorkloadError) -> anyhow::Error {
+fn workload_error(error: ordo_workload::WorkloadError) -> anyhow::Error {
     match error {
         ordo_workload::WorkloadError::Call(_) => error.into(),
         other => usage(other.to_string()),

@@ -13,12 +13,12 @@ use ordofs::MountOptions;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Runs workloads under schemes and shows what each costs
+/// Runs workloads under schemes and shows the cost of each
 ///
-/// Each run begins with an empty volume. The table shows medians; with --json every run has rows of its own, with what
-/// the scheme itself has counted since the mount. With
-/// several users there is one row for each run, since phases of different users overlap. Where schemes are compared in
-/// memory each workload runs once before, unmeasured: the first run pays for memory that the others find.
+/// Each run begins with an empty volume. The table shows medians; with --json every run has rows of its own, with the
+/// scheme's counters since the mount. With several users each run has one row, because the phases of different users
+/// overlap. When several schemes are compared in memory, each workload first runs once unmeasured, so that the first
+/// scheme does not pay for allocating the memory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo bench --scheme sync,async --workload postmark --runs 5\n  \
     ordo bench --scheme sync --workload create-delete --disk file:/tmp/bench.img\n  \
@@ -32,22 +32,22 @@ pub(crate) struct Args {
     /// Workloads, between commas (ordo workloads)
     #[arg(long, value_delimiter = ',', value_name = "WORKLOAD,...", required = true)]
     workload: Vec<String>,
-    /// Where: ram, file:PATH (made and removed), sim:NAME (a modelled drive in virtual time; ordo disks), or dir:PATH
-    /// (a directory of any file system, to compare with)
+    /// Where to run: ram, file:PATH (created and removed), sim:NAME (a modelled drive in virtual time; ordo disks), or
+    /// dir:PATH (a directory on any mounted file system, for comparison)
     #[arg(long, default_value = "ram")]
     disk: Bed,
-    /// Programs at work at a time
+    /// Number of programs that run at the same time
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     users: u32,
     /// Runs of each; the table shows medians
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// The machine around a modelled drive [default: 1994 for hp_c2447, which that machine had; else today]
+    /// The machine around a modelled drive [default: 1994 for hp_c2447, the drive of that machine; otherwise today]
     #[arg(long, value_enum)]
     machine: Option<MachineOf>,
-    /// Options of the schemes, as mount -o has them: allocinit=, logmode=, data=, commit=; log=separate puts the log of
-    /// a scheme that keeps one of transactions on a second disk of the same kind: in memory, a modelled drive, or
-    /// beside file:PATH the file PATH.log, which is made and removed
+    /// Options of the schemes, as for mount -o: allocinit=, logmode=, data=, commit=; log=separate: the transaction log
+    /// is on a second disk of the same kind: in memory, a modelled drive, or for file:PATH the file PATH.log, which is
+    /// created and removed
     #[arg(long, value_name = "KEY=VALUE,...")]
     set: Vec<String>,
     /// Parameters of the workload (ordo workloads -p)

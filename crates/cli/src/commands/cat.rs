@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
             let shown = || place.shown();
             let file = resolve(fs, &place.path, true).await.with_context(shown)?;
             if file.attr().kind != ordo_vfs::Kind::Regular {
-                bail!("{}: not a file with contents, but a {}", shown(), crate::listing::kind_name(file.attr().kind));
+                bail!("{}: not a regular file, but a {}", shown(), crate::listing::kind_name(file.attr().kind));
             }
             let mut at = 0;
             loop {

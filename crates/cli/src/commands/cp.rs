@@ -21,29 +21,29 @@ use std::rc::Rc;
 
 /// Copies between the host and images, or between images
 ///
-/// Nothing needs to be mounted, and nobody needs to be root. Sparse files stay sparse. With a directory DIR/. or
-/// IMAGE:/ its contents are copied, not itself.
+/// No mount and no root rights are needed. Sparse files stay sparse. DIR/. and IMAGE:/ name the contents of a directory,
+/// not the directory itself.
 ///
-/// What comes out of an image is not trusted: no file is ever written outside the target, device files are left out and
-/// set-user-id bits are cleared. What goes into an image belongs to root there, or with -p to its owner.
+/// The contents of an image are not trusted: no file is ever written outside the target, device files are left out and
+/// set-user-id bits are cleared. Files copied into an image belong to root there, or with -p to their owner.
 ///
-/// An image is changed under the scheme that a mount would choose. Ctrl-C and SIGTERM end a copy into it after the file
-/// at work, or remove one that is long; the volume is left clean, and a line says how far the copy came. A second
-/// signal ends it at once. What that leaves, or a crash, the next command or mount repairs where the scheme allows it.
+/// An image is changed under the scheme that a mount would choose. Ctrl-C and SIGTERM end a copy into it after the
+/// current file (a long one is removed); the volume is left clean, and a line says how far the copy came. A second
+/// signal ends it at once, as a crash would; the next command or mount then repairs the volume if its scheme allows it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo cp rc.conf disk.img:/etc\n  ordo cp -r -p tree/. disk.img:/\n  \
     ordo cp -r old.img:/home new.img@s1a:/home\n  ordo cp disk.img:/var/log/messages .")]
 pub(crate) struct Args {
-    /// What to copy, as IMAGE:/path or a path of the host, and last where to
+    /// The sources, then the target; each as IMAGE:/path or a path of the host
     #[arg(value_name = "PATH", required = true, num_args = 2..)]
     places: Vec<OsString>,
-    /// Directories, too
+    /// Copy directories and their contents
     #[arg(short, long, short_alias = 'R')]
     recursive: bool,
     /// Keep modes, owners, times, hard links and extended attributes
     #[arg(short, long)]
     preserve: bool,
-    /// Both of these
+    /// Same as -r -p
     #[arg(short, long)]
     archive: bool,
     /// Make device files, also on the host

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 ///
 /// For each scheme it makes a volume, mounts it if it can, copies a tree of files in, compiles SQLite there, keeps a
 /// database with it, unmounts, checks the volume, compares the files with the originals, and shows what all that cost.
-/// What this machine cannot do is skipped, and said so. Everything happens in a scratch directory.
+/// What this machine cannot do is skipped, with a message. Everything happens in a scratch directory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo demo\n  ordo demo --scheme sync --dir /var/tmp\n  ordo demo --json")]
 pub(crate) struct Args {
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
             false => inside::leg(&scratch.0, scheme, &tree),
         };
         let leg = leg.with_context(|| format!("scheme {scheme}"))?;
-        tell(&told(&leg))?;
+        tell(&leg_line(&leg))?;
         legs.push(leg);
     }
     let sound = legs.iter().all(|leg| leg.findings == 0);
@@ -112,13 +112,13 @@ pub(crate) fn run(args: &Args) -> Outcome {
 fn can_mount(args: &Args, skipped: &mut Vec<String>) -> bool {
     let why = match (args.no_mount, Path::new("/dev/fuse").exists()) {
         (true, _) => "the mount, as --no-mount says",
-        (_, false) => "the mount, for there is no /dev/fuse",
+        (_, false) => "the mount, because there is no /dev/fuse",
         _ if !rustix::process::geteuid().is_root() && material::program("fusermount3").is_none() => {
-            "the mount, for this user is not root and fusermount3 is missing"
+            "the mount, because this user is not root and fusermount3 is missing"
         }
         _ => return true,
     };
-    skipped.push(format!("{why}; so nothing is compiled and no database kept, either"));
+    skipped.push(format!("{why}; compiling and the database are skipped, too"));
     false
 }
 
@@ -126,16 +126,16 @@ fn build(skipped: &mut Vec<String>) -> Option<Build> {
     let compiler = material::program("cc").or_else(|| material::program("gcc")).or_else(|| material::program("clang"));
     match (compiler, material::sqlite()) {
         (Some(compiler), Some(source)) => return Some(Build { compiler, source }),
-        (None, _) => skipped.push("compiling SQLite and the database, for there is no C compiler".to_owned()),
+        (None, _) => skipped.push("compiling SQLite and the database, because there is no C compiler".to_owned()),
         (_, None) => skipped.push(
-            "compiling SQLite and the database, for its source is not here (cargo fetches it with libsqlite3-sys)"
+            "compiling SQLite and the database, because its source is not here (cargo fetches it with libsqlite3-sys)"
                 .to_owned(),
         ),
     }
     None
 }
 
-fn told(leg: &Leg) -> String {
+fn leg_line(leg: &Leg) -> String {
     let built = match (leg.build, leg.transactions) {
         (Some(build), Some(rate)) => format!(", SQLite built in {build:.1} s, {rate:.0} transactions a second"),
         _ => String::new(),

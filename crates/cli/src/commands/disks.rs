@@ -50,7 +50,7 @@ enum Command {
 struct Validate {
     /// The drive (ordo disks)
     name: String,
-    /// What the real one did
+    /// Trace of the real drive
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
     /// One JSON document
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     match &args.command {
         None => list(args.json),
         Some(Command::List { json }) => list(*json),
-        Some(Command::Validate(asked)) => judge(asked),
+        Some(Command::Validate(args)) => judge(args),
     }
 }
 
@@ -119,20 +119,20 @@ struct Judged<'a> {
     demerit_percent: f64,
 }
 
-fn judge(asked: &Validate) -> Outcome {
-    let profile = Profile::named(&asked.name).map_err(|error| match error {
+fn judge(args: &Validate) -> Outcome {
+    let profile = Profile::named(&args.name).map_err(|error| match error {
         ProfileError::Unknown { name } => usage(format!("no drive is called {name:?}; ordo disks lists them")),
         error => error.into(),
     })?;
-    let path = asked.trace.display();
-    let text = read(&asked.trace).with_context(|| format!("{path}: cannot read the trace"))?;
+    let path = args.trace.display();
+    let text = read(&args.trace).with_context(|| format!("{path}: cannot read the trace"))?;
     let trace = parse_trace(&text).with_context(|| path.to_string())?;
-    let found = validate(profile, &trace).with_context(|| format!("{path}: is it a trace of {}?", asked.name))?;
+    let found = validate(profile, &trace).with_context(|| format!("{path}: is it a trace of {}?", args.name))?;
     let Demerit { requests, measured_mean, simulated_mean, ms, percent, .. } = found;
     print(|out| {
-        if asked.json {
+        if args.json {
             return out.json(&Judged {
-                drive: &asked.name,
+                drive: &args.name,
                 requests,
                 mean_ms: simulated_mean.0,
                 real_mean_ms: measured_mean.0,
@@ -143,7 +143,7 @@ fn judge(asked: &Validate) -> Outcome {
         let rows = [
             ["drive", "requests", "mean", "real mean", "demerit", ""].map(str::to_owned).to_vec(),
             vec![
-                asked.name.clone(),
+                args.name.clone(),
                 requests.to_string(),
                 format!("{:.3} ms", simulated_mean.0),
                 format!("{:.3} ms", measured_mean.0),

@@ -21,12 +21,12 @@ use std::sync::atomic::AtomicBool;
 /// fsck(8): the user cancelled it.
 const CANCELLED: i32 = 32;
 
-/// Checks a volume, and repairs it if asked to
+/// Checks a volume, and repairs it on request
 ///
 /// Exit status, added up: 0 nothing wrong, 1 errors corrected, 4 errors left, 8 the check failed, 16 wrong usage,
 /// 32 interrupted. An interruption leaves a volume that can be checked again.
 ///
-/// Without -n, -p or -y it asks before it repairs; where nobody can be asked it repairs nothing.
+/// Without -n, -p or -y it asks before it repairs, and repairs nothing if it does not run on a terminal.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo fsck -n disk.img   (only look)\n  ordo fsck -p disk.img   (after a crash)\n  \
@@ -36,23 +36,23 @@ const CANCELLED: i32 = 32;
 pub(crate) struct Args {
     #[command(flatten)]
     image: ImageArg,
-    /// Change nothing, only tell
+    /// Change nothing, only report
     #[arg(short, conflicts_with_all = ["preen", "yes"])]
     no: bool,
-    /// Repair what a crash leaves; leave damage alone. A clean volume is not checked. Also -a
+    /// Repair what a crash leaves, without questions; stop at real damage. A clean volume is not checked. Also -a
     #[arg(short, short_alias = 'a', conflicts_with = "yes")]
     preen: bool,
     /// Repair everything
     #[arg(short)]
     yes: bool,
-    /// The disk of the volume's log, where a mount with log=PATH had it (ordo info says so); without it nothing that
-    /// waits there is replayed
+    /// The disk of the volume's log, if a mount with log=PATH put it on another disk (see ordo info); without this
+    /// option such a log is not replayed
     #[arg(long, value_name = "PATH")]
     log: Option<PathBuf>,
     /// Check a clean volume, too
     #[arg(short)]
     force: bool,
-    /// Progress as numbers to this descriptor; 0 or less: a bar on the terminal
+    /// Write progress as numbers to this descriptor; 0 or less: show a bar on the terminal
     #[arg(short = 'C', value_name = "FD", allow_negative_numbers = true)]
     progress: Option<i32>,
     /// One JSON document
@@ -125,9 +125,9 @@ fn disk(rt: &Rt, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Rc<dyn Disk>> {
     match locate_damaged(rt, spec, options(mode)) {
         Ok(located) => Ok(located.disk),
         Err(OpenError::NotFound(_)) => {
-            ordofs::open(rt, spec, &options(mode)).map_err(|error| image::told(&spec.path, error))
+            ordofs::open(rt, spec, &options(mode)).map_err(|error| image::open_error(&spec.path, error))
         }
-        Err(error) => Err(image::told(&spec.path, error)),
+        Err(error) => Err(image::open_error(&spec.path, error)),
     }
 }
 
@@ -311,7 +311,7 @@ fn show(args: &Args, spec: &ImageSpec, mode: Mode, report: &Report) -> anyhow::R
 /// The line about the journal before the findings; a replay is reported in the summary itself.
 fn journal_text(journal: &Journal) -> Option<String> {
     match journal {
-        Journal::Waits => Some("the journal waits: fsck -p would replay it, and a full check finds".into()),
+        Journal::Waits => Some("the journal was not replayed (fsck -p does that); a full check finds".into()),
         Journal::NotReplayed(why) => Some(format!("the journal was not replayed: {why}; a full check")),
         Journal::PassedOver => Some("the journal is not used; a full check".into()),
         Journal::Replayed(_) => None,

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Shows what a volume is, how full and how healthy
+/// Shows the type, the fill level and the health of a volume
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo info disk.img\n  ordo info --json disk.img@s1a")]
 pub(crate) struct Args {
@@ -67,7 +67,7 @@ impl Log {
             Some(ino) => format!("in the volume's own file, inode {ino}"),
             None => "on another disk".to_owned(),
         };
-        let due = if self.waits { "; it waits to be replayed" } else { "" };
+        let due = if self.waits { "; not replayed yet" } else { "" };
         format!("{at}, id {}{due}", self.id)
     }
 }
@@ -146,9 +146,9 @@ impl Info {
     pub(crate) fn of(spec: &ImageSpec) -> anyhow::Result<Info> {
         let rt = Rt::real_time();
         let options = || FileOptions { read_only: true, ..FileOptions::default() };
-        let located = locate_damaged(&rt, spec, options()).map_err(|error| image::told(&spec.path, error))?;
+        let located = locate_damaged(&rt, spec, options()).map_err(|error| image::open_error(&spec.path, error))?;
         let whole = ImageSpec { part: None, offset: None, ..spec.clone() };
-        let disk = ordofs::open(&rt, &whole, &options()).map_err(|error| image::told(&spec.path, error))?;
+        let disk = ordofs::open(&rt, &whole, &options()).map_err(|error| image::open_error(&spec.path, error))?;
         // A volume that fills the whole disk may begin with boot code that looks like a partition table.
         let table = match located.disk.info().size == disk.info().size {
             true => Vec::new(),
@@ -336,8 +336,8 @@ impl InUse {
 
 /// Names and values in one line, without empty ones.
 fn facts_of(facts: &Map<String, Value>) -> String {
-    let told = facts.iter().filter(|(_, value)| !value.is_null());
-    told.map(|(name, value)| format!("{} {}", name.replace('_', " "), shown(value))).collect::<Vec<_>>().join(", ")
+    let known = facts.iter().filter(|(_, value)| !value.is_null());
+    known.map(|(name, value)| format!("{} {}", name.replace('_', " "), shown(value))).collect::<Vec<_>>().join(", ")
 }
 
 fn shown(value: &Value) -> String {

@@ -10,13 +10,13 @@ use ordofs::path::{Held, parent, resolve};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-/// Gives a file of an image another name, or makes a symbolic link
+/// Makes a hard link or a symbolic link in an image
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo ln disk.img:/a disk.img:/b\n  ordo ln -s ../lib/libc.so.7 disk.img:/usr/libc.so"
 )]
 pub(crate) struct Args {
-    /// Make a symbolic link, which holds TARGET as it is written
+    /// Make a symbolic link to TARGET, taken literally
     #[arg(short, long)]
     symbolic: bool,
     /// The file, as IMAGE:/path; with -s any text

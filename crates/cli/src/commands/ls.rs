@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::rc::Rc;
 
-/// Lists what a directory of an image holds
+/// Lists a directory of an image
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo ls disk.img:/etc\n  ordo ls -lR disk.img@s1a:/ | less\n  ordo ls -R --json disk.img"

@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// IMAGE:/path
     #[arg(value_name = "IMAGE:/PATH", required = true)]
     places: Vec<OsString>,
-    /// Those above it, too; no error if it is there
+    /// Make parent directories too; no error if the directory exists
     #[arg(short, long)]
     parents: bool,
     /// Permissions, in octal

@@ -28,18 +28,18 @@ const SECTORS_OF_A_TRACK: u32 = 32;
 
 /// Makes a volume
 ///
-/// With --size, IMAGE is a file, which is made. Without it, IMAGE is a device, a partition, or a file that has its size
-/// already.
+/// With --size, IMAGE is a file, which is created. Without it, IMAGE is a device, a partition, or a file that has its
+/// size already.
 ///
-/// What carries a volume, another file system, swap, a cipher, a RAID or LVM member, partitions or an image of another
-/// form, or is in use, is left alone, with a line that says what it is; so is a file, with --size, that holds anything
-/// but zeroes. --force overwrites it, and wipes the signatures of what was there. What this program has mounted is
-/// never overwritten.
+/// It refuses a disk that is in use, or that holds a volume, another file system, swap, an encrypted volume, a RAID or
+/// LVM member, partitions or an image of another format, and says what it found. With --size it also refuses a file
+/// that holds anything but zeroes. --force overwrites these, and wipes their signatures. A volume that is mounted with
+/// ordo is never overwritten.
 ///
-/// FreeBSD and NetBSD give the same bits different meanings: NetBSD takes FreeBSD's check hashes for quotas, and does
-/// not mount the volume for writing. --for netbsd makes one that NetBSD writes, and its fsck finds clean: without
-/// check hashes and .snap, and with nothing where NetBSD keeps its log and quotas. Files on it get no extended
-/// attributes, and a scheme that keeps a log of its own (suj, wafs, journal-file, block-journal) does not mount it.
+/// FreeBSD and NetBSD give the same bits different meanings: NetBSD takes the flag of FreeBSD's check hashes for that of
+/// quotas, and does not mount the volume read-write. --for netbsd makes a volume that NetBSD writes and its fsck finds
+/// clean: without check hashes and .snap, and with nothing where NetBSD keeps its log and quotas. Files on it get no
+/// extended attributes, and schemes that keep a log (suj, wafs, journal-file, block-journal) cannot mount it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo mkfs --size 1G disk.img\n  ordo mkfs --type ufs1 --endian big --block-size 8k \
@@ -61,19 +61,19 @@ pub(crate) struct Args {
     /// Bytes of a fragment: a block or a half, quarter or eighth of one [default: an eighth]
     #[arg(long, short, value_parser = size::parse_u32)]
     frag_size: Option<u32>,
-    /// An inode for each so many bytes [default: two fragments]
+    /// Bytes of the volume for each inode [default: two fragments]
     #[arg(long, short, value_parser = size::parse_u32, value_name = "BYTES")]
     inode_density: Option<u32>,
     /// Byte order
     #[arg(long, value_enum, default_value = "little")]
     endian: Order,
-    /// The system that is to write the volume, too
+    /// The other system that will write to the volume
     #[arg(long = "for", value_enum, default_value = "freebsd", value_name = "SYSTEM")]
     system: For,
     /// Name of the volume, at most 31 bytes
     #[arg(long, short = 'L', default_value = "")]
     label: String,
-    /// Most blocks in one transfer
+    /// Maximum number of blocks in one transfer
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     maxcontig: Option<u32>,
     /// Milliseconds between two blocks on the disk (ufs1)
@@ -82,10 +82,10 @@ pub(crate) struct Args {
     /// Percent of the space that is kept free
     #[arg(long, short, value_name = "PERCENT", default_value_t = 8)]
     minfree: u32,
-    /// Make a log of so many bytes in the volume, too, for wafs, journal-file and block-journal (ordo tune -o log=)
+    /// Also make a log of this many bytes in the volume, for wafs, journal-file and block-journal (ordo tune -o log=)
     #[arg(long, value_parser = size::parse, value_name = "SIZE")]
     log_size: Option<u64>,
-    /// Overwrite what is there, whatever it is, and wipe its signatures
+    /// Overwrite whatever the disk holds, and wipe its signatures
     #[arg(long)]
     force: bool,
     /// Print nothing
@@ -156,10 +156,10 @@ fn luck() -> u32 {
 /// Makes the volume and prints its properties.
 pub(crate) fn run(args: &Args) -> Outcome {
     if args.system == For::NetBsd && args.log_size.is_some() {
-        return Err(usage("a volume for NetBSD has no place that says that it has a log; leave out --log-size"));
+        return Err(usage("a volume for NetBSD cannot record that it has a log; leave out --log-size"));
     }
     let spec = args.image.spec()?;
-    let told = |error| image::told(&spec.path, error);
+    let open_error = |error| image::open_error(&spec.path, error);
     let plain = !spec.path.exists() || spec.path.is_file();
     if let Some(who) = used_by(&spec.path).filter(|_| !args.force) {
         bail!("{spec}: is in use: {who}; give --force to overwrite it all the same");
@@ -172,12 +172,12 @@ pub(crate) fn run(args: &Args) -> Outcome {
             if !args.force {
                 ask_of_file(&spec)?;
             }
-            new.create(&spec.path).map_err(told)?;
+            new.create(&spec.path).map_err(open_error)?;
         }
         (size, _) => {
             let rt = Rt::real_time();
             let options = FileOptions { even_if_used: args.force, ..FileOptions::default() };
-            let disk = ordofs::open(&rt, &spec, &options).map_err(told)?;
+            let disk = ordofs::open(&rt, &spec, &options).map_err(open_error)?;
             let found = carried(&rt, &spec, &disk)?;
             if !args.force {
                 ask(&rt, &spec, &disk, &found)?;
@@ -189,8 +189,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
             }
             new.params.superblock().map_err(|error| usage(format!("{spec}: {error}")))?;
             // Before the volume is made, because a signature may lie in the middle of it.
-            ordofs::wipe(&rt, &disk, &found).map_err(told)?;
-            new.create_on(&rt, disk, false).map_err(told)?;
+            ordofs::wipe(&rt, &disk, &found).map_err(open_error)?;
+            new.create_on(&rt, disk, false).map_err(open_error)?;
         }
     }
     if let Some(bytes) = args.log_size {
@@ -214,7 +214,7 @@ fn is_url(spec: &ImageSpec) -> bool {
 /// The signatures of the place itself. The disk label that lists a lettered partition may lie in that partition, but
 /// belongs to the disk: it is neither reported nor wiped.
 fn carried(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>) -> anyhow::Result<Vec<Signature>> {
-    let mut found = ordofs::contents(rt, disk).map_err(|error| image::told(&spec.path, error))?;
+    let mut found = ordofs::contents(rt, disk).map_err(|error| image::open_error(&spec.path, error))?;
     if matches!(spec.part, Some(Select::Lettered { .. })) {
         found.retain(|found| found.kind != ContentsKind::Table);
     }
@@ -250,7 +250,7 @@ fn ask_of_file(spec: &ImageSpec) -> anyhow::Result<()> {
         Ok(_) => {
             let rt = Rt::real_time();
             let options = FileOptions { read_only: true, ..FileOptions::default() };
-            let disk = ordofs::open(&rt, spec, &options).map_err(|error| image::told(&spec.path, error))?;
+            let disk = ordofs::open(&rt, spec, &options).map_err(|error| image::open_error(&spec.path, error))?;
             carried(&rt, spec, &disk)?.first().map(|found| format!(" ({})", found.name)).unwrap_or_default()
         }
     };

@@ -20,40 +20,46 @@ use std::rc::Rc;
 const HELP: &str = "\
 Options (-o), between commas:
   ro, rw                  read-only, or not (the default)
-  scheme=NAME             how metadata is kept in order: see ordo schemes
-  allocinit=none|dirs|all what is written before it is pointed to [all]
-  log=PATH                under wafs and journal-file: the log is on this disk, all of it [a file of the volume, which
-                          ordo tune -o log=on makes]
+  scheme=NAME             how metadata is kept consistent: see ordo schemes
+  allocinit=none|dirs|all which new blocks are initialised on disk before a pointer to them [all]
+  log=PATH                wafs and journal-file: the disk of the log, used whole
+                          [a file of the volume, made with ordo tune -o log=on]
   logmode=sync|async|group
-                          under wafs: a change of names is durable when it returns, each by itself; a second later;
-                          when it returns, one write for all who wait [group]
+                          wafs: a call that changes names returns when its log record is durable,
+                          with a write of its own (sync) or one for all waiting calls (group);
+                          or at once, and the log is written within a second (async) [group]
   data=journal|ordered|writeback
-                          contents of files go to the log, too; are durable before what points to them [ordered];
-                          neither, and a new file may show what another one held
-  commit=SECONDS          how old a change may become before it is on its way to be durable where nobody asks for it,
-                          under every scheme: 1 to 3600 [5; what the logs of wafs and journal-file have, 1]
+                          file contents are logged, too (journal), are durable before the metadata
+                          that points to them (ordered), or neither: after a crash a new file may
+                          show old contents of another file (writeback) [ordered]
+  commit=SECONDS          the age at which a change is written without fsync or sync, under every
+                          scheme: 1 to 3600 [5; for the logs of wafs and journal-file, 1]
   cache=SIZE              memory for the cache [256M; less under ulimit -v]
   volatile_cache=yes|no   whether a power cut empties the disk's cache [as the disk says]
-  direct                  bypass the system's page cache of the image
-  noatime                 do not keep times of access
+  direct                  bypass the system's page cache for the image
+  noatime                 do not update access times
   sync, dirsync           each write, or each change of a directory, is durable when it returns
   allow_other             other users may use the mount; permissions are always checked
-  uid=, gid=, umask=      show every file with this owner, group, without these permissions
-  suid, dev, noexec       believe set-user-id files, or devices (root only; default: neither); run nothing
+  uid=, gid=, umask=      show every file with this owner and group, and without these permissions
+  suid, dev               honour set-user-id files, or device files (root only; default: neither)
+  noexec                  programs on the volume cannot be run
   offset=BYTES            where the volume starts in the image
-  transport=classic|uring how requests come from the kernel; uring needs Linux 6.14 [classic]
-  force                   mount for writing although the volume needs a check
-What fstab(5) lines hold besides (defaults, nofail, x-systemd.*, ...) is taken and has no effect here.
+  transport=classic|uring how the kernel passes requests; uring needs Linux 6.14 [classic]
+  force                   mount read-write although the volume needs a check
+  acl                     use access control lists although the volume's flag for them is off
 
-A volume that was not unmounted in order is mounted read-only, with a line that says so; ordo fsck repairs it. So is
-one whose first superblock is damaged, from a copy of it, and an image or device that may only be read. What is in
-use, under whatever name (a loop device, a partition, a virtual machine's disk), is refused.
+Other options of fstab(5) lines (defaults, nofail, x-systemd.*, ...) are accepted and ignored.
 
-What goes wrong later is said on standard error with -f, else in the system's log.
+After a crash a volume is mounted read-write if the mount can recover it: it replays a log, or reclaims leaks in the \
+background. Otherwise it is mounted read-only, with a message; ordo fsck repairs it. A volume whose first superblock is \
+damaged (a copy is used) and an image or device that cannot be written are mounted read-only, too. A disk that is in use, \
+under any name (a loop device, a partition, the disk of a virtual machine), is refused.
 
-What was changed is durable after fsync of the file, after ordo sync DIR or fsync of DIR itself (all of it), and by
-itself at the age that commit= says and the time that the disk takes then. The kernel passes neither sync(1) nor
-syncfs(2) to the server behind a mount of this kind: they do nothing.
+Later errors are reported on standard error with -f, otherwise in the system's log.
+
+Changes become durable with fsync of the file, with ordo sync DIR or fsync of DIR itself (everything on the volume), and \
+without either of them soon after the age of commit=. sync(1) and syncfs(2) do nothing: the kernel does not pass them on \
+to a FUSE server.
 
 Examples:
   ordo mount disk.img /mnt
@@ -63,7 +69,7 @@ Examples:
     /srv/disk.img  /mnt  ordo  scheme=sync,nofail,x-systemd.requires-mounts-for=/srv  0  0
   by hand: mount -t ordo disk.img /mnt";
 
-/// Mounts a volume; returns when it can be used
+/// Mounts a volume; returns when the mount is usable
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
@@ -74,10 +80,10 @@ pub(crate) struct Args {
     /// Options, between commas; may be given several times
     #[arg(short, long = "options", value_name = "OPTION,...")]
     pub(crate) options: Vec<OsString>,
-    /// Stay in the foreground until it is unmounted
+    /// Stay in the foreground until the volume is unmounted
     #[arg(short, long)]
     pub(crate) foreground: bool,
-    /// Unknown options are no error
+    /// Ignore unknown options
     #[arg(short, long)]
     pub(crate) sloppy: bool,
     /// Do everything but the mount (mount -f)
@@ -145,7 +151,7 @@ fn serve(
     let dir = args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone());
     wanted.volume.mount_point = dir.to_string_lossy().into_owned();
     wanted.volume.notices = messages.listener();
-    let mounted = open(&rt, spec, &mut wanted, messages).map_err(|error| image::told(&spec.path, error))?;
+    let mounted = open(&rt, spec, &mut wanted, messages).map_err(|error| image::open_error(&spec.path, error))?;
     wanted.kernel.read_only |= mounted.fs().read_only();
     // Opening marked the volume as in use; it must not look as after a crash.
     let unused = |mounted: Mounted, why: anyhow::Error| {

@@ -15,7 +15,7 @@ use std::ffi::OsString;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo mv disk.img:/a disk.img:/b\n  ordo mv disk.img:/x disk.img:/y disk.img:/dir")]
 pub(crate) struct Args {
-    /// The files, and last the new name, or the directory to move them into
+    /// The files, then the new name or the directory to move them into
     #[arg(value_name = "IMAGE:/PATH", required = true, num_args = 2..)]
     places: Vec<OsString>,
     /// Refuse to replace a file
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 /// Moves them.
 pub(crate) fn run(args: &Args) -> Outcome {
     let Some((target, sources)) = args.places.split_last() else {
-        return Err(usage("mv: name a file and where it shall go"));
+        return Err(usage("mv: name a file and its target"));
     };
     let to = Inside::parse(target);
     let sources: Vec<_> = sources.iter().map(|source| Place::parse(source)).collect();

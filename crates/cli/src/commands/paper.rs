@@ -10,7 +10,7 @@ use ordo_lab::paper::document::{Figure, Story, Table, Verdict};
 use ordo_lab::paper::{Document, FEATURES, PAPERS, Paper, features_alone, judge_features, run as run_paper, systems};
 use std::io::IsTerminal;
 
-/// Runs the experiments of a paper again and shows ours beside theirs
+/// Runs the experiments of a paper again and shows our results beside the paper's
 ///
 /// Everything runs on a modelled machine in virtual time: the same numbers each time, on every machine. Each claim of
 /// the paper is judged: + it holds, - it does not, . nothing was measured for it. Exit status 1 if a claim that was

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// Makes one HTML page with pictures from results
 ///
-/// The files are what ordo bench, ordo paper, ordo crash and ordo trace --explain print with --json; each is known by
-/// its
-/// shape. The page needs no network and no other file, and the same files give the same page.
+/// The files are what ordo bench, ordo paper, ordo crash and ordo trace --explain print with --json; the kind of
+/// each is recognised. The page needs no network and no other file, and the same files give the same page.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo bench --workload postmark --json > bench.json; ordo report bench.json\n  \
     ordo report -o pages bench.json crash.json\n  \

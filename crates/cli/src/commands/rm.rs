@@ -21,10 +21,10 @@ pub(crate) struct Args {
     /// IMAGE:/path
     #[arg(value_name = "IMAGE:/PATH", required = true)]
     places: Vec<OsString>,
-    /// Directories, too, with all that they hold
+    /// Remove directories and all their contents
     #[arg(short, long, short_alias = 'R')]
     recursive: bool,
-    /// No error if there is nothing
+    /// No error if the file does not exist
     #[arg(short, long)]
     force: bool,
     #[command(flatten)]
@@ -81,7 +81,7 @@ async fn remove(fs: &Rc<Fs>, path: &[u8], recursive: bool, count: &mut u64) -> a
         *count += 1;
         return Ok(());
     }
-    anyhow::ensure!(recursive, "is a directory; give -r to remove it with all that it holds");
+    anyhow::ensure!(recursive, "is a directory; give -r to remove it with its contents");
     let mut stack = vec![Frame::new(file, name.bytes(), path.to_vec()).await?];
     while let Some(frame) = stack.last_mut() {
         interrupt::check()?;

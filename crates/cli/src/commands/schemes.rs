@@ -4,7 +4,7 @@ use crate::out::{Outcome, Status, print};
 use crate::text;
 use serde::Serialize;
 
-/// Lists the ways to keep metadata in order
+/// Lists the schemes, which keep metadata consistent across crashes
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo schemes\n  ordo schemes --json\n  ordo mount -o scheme=sync disk.img /mnt")]
 pub(crate) struct Args {

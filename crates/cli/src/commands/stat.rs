@@ -10,14 +10,14 @@ use ordo_vfs::{Attr, Stamp};
 use ordofs::path::resolve;
 use std::ffi::OsString;
 
-/// Shows what is known of files of an image
+/// Shows the attributes of files of an image
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo stat disk.img:/bin/sh\n  ordo stat -L --json disk.img:/etc/localtime")]
 pub(crate) struct Args {
     /// IMAGE:/path
     #[arg(value_name = "IMAGE:/PATH", required = true)]
     places: Vec<OsString>,
-    /// What a symbolic link leads to, not the link
+    /// Show the target of a symbolic link, not the link
     #[arg(short = 'L', long)]
     dereference: bool,
     /// One JSON list

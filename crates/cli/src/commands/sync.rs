@@ -4,20 +4,20 @@ use crate::out::{Outcome, Status};
 use std::path::PathBuf;
 
 const HELP: &str = "\
-The kernel passes neither sync(1) nor syncfs(2) to the server behind a FUSE mount, so they do nothing here. A program that
-cannot call this command does the same with fsync(2) of the mount's root directory.
+sync(1) and syncfs(2) do nothing on a FUSE mount: the kernel does not pass them on to the server. A program can call \
+fsync(2) on the mount's root directory instead of this command.
 
 Examples:
   ordo sync /mnt
   cp -r photos /mnt && ordo sync /mnt && echo the power may go";
 
-/// Makes all that was changed on a mounted volume durable
+/// Makes all changes to a mounted volume durable
 ///
-/// Returns when a power cut would lose nothing of it.
+/// When it returns, no earlier change can be lost in a power cut.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
-    /// Where it is mounted
+    /// The directory on which the volume is mounted
     dir: PathBuf,
 }
 

@@ -6,21 +6,21 @@ use crate::{size, text};
 use ordofs::{JournalChange, TuneError, Tuning};
 use serde::Serialize;
 
-/// Changes what a volume carries
+/// Changes settings of a volume: soft updates, journal, log, check hashes, label, reserve
 ///
-/// On a volume that is clean and not mounted. Options, joined by commas:
+/// The volume must be clean and not mounted. Options, joined by commas:
 ///
-/// softupdates=on|off: the flag by which FreeBSD mounts with soft updates.
+/// softupdates=on|off: the flag that makes FreeBSD mount the volume with soft updates.
 ///
 /// journal=on|off|SIZE: the journal of soft updates, in the file .sujournal, 4M to 32M; suj is the same. It switches
 /// soft updates on. FreeBSD repairs a crashed volume from it, and so does ordo fsck -p.
 ///
-/// log=on|off|SIZE: the file .ordofs-log, in which wafs, journal-file and block-journal keep their log of transactions
-/// where a mount names no other disk for it (log=PATH); from 256K on, without SIZE about one hundredth of the volume.
+/// log=on|off|SIZE: the file .ordofs-log, in which wafs, journal-file and block-journal keep their transaction log unless
+/// a mount names another disk for it (log=PATH); at least 256K; on: about one hundredth of the volume.
 ///
-/// check-hashes=on|off: the hashes by which FreeBSD tells that a UFS2's superblock, groups and inodes are as it wrote
-/// them. All are computed, or cleared. NetBSD takes their flag for that of quotas: without them it can write to the
-/// volume, too (ordo info says for which systems a volume is fit).
+/// check-hashes=on|off: the hashes by which FreeBSD detects damage in the superblock, groups and inodes of a UFS2. All
+/// are computed, or cleared. NetBSD takes their flag for that of quotas, and can write to the volume only without them
+/// (ordo info says which systems can write to a volume).
 ///
 /// label=NAME: at most 31 bytes. minfree=PERCENT: the space that only root may use.
 #[derive(Debug, clap::Args)]
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let tuning = parse(&args.options).map_err(usage)?;
     let spec = args.image.spec()?;
     let tuned = tuning.apply(&spec).map_err(|error| match error {
-        TuneError::Open(error) => image::told(&spec.path, error),
+        TuneError::Open(error) => image::open_error(&spec.path, error),
         wrong @ (TuneError::Label(_) | TuneError::Minfree(_) | TuneError::JournalSize { .. }) => {
             usage(wrong.to_string())
         }

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 ///
 /// Returns when the image can be moved. Exit status 1: it is unmounted, and not everything could be written.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ordo umount /mnt\n  ordo umount -l /mnt   (although somebody uses it)")]
+#[command(after_help = "Examples:\n  ordo umount /mnt\n  ordo umount -l /mnt   (even if it is in use)")]
 pub(crate) struct Args {
     /// Where it is mounted
     dir: PathBuf,
-    /// Take it away now, even if it is in use; its server ends with its last user
+    /// Detach the mount now, even if it is in use; the server ends when the last user is gone
     #[arg(short, long)]
     lazy: bool,
 }
@@ -23,24 +23,24 @@ pub(crate) fn run(args: &Args) -> Outcome {
     match ordo_fuse::unmount(&args.dir, args.lazy)? {
         Unmounted::Finished => {}
         Unmounted::Failed(why) => {
-            say(&format!("{dir}: unmounted, and not everything could be written: {why}"));
+            say(&format!("{dir}: unmounted, but not everything could be written: {why}"));
             return Ok(Status::NO);
         }
         Unmounted::Died => {
             say(&format!(
-                "{dir}: unmounted; its server had died before it was done, and what it had not written is lost; \
+                "{dir}: unmounted; the server had died before, and what it had not written is lost; \
                  run ordo fsck on the image"
             ));
             return Ok(Status::NO);
         }
         Unmounted::StillUsed if args.lazy => {}
         Unmounted::StillUsed => {
-            say(&format!("{dir}: unmounted here, and still used elsewhere; wait before the image is moved"));
+            say(&format!("{dir}: unmounted here, but still in use elsewhere; wait before you move the image"));
         }
         Unmounted::Unseen => {
             say(&format!(
-                "{dir}: unmounted; its server cannot be seen from here, and may still write: \
-                 wait before the image is moved"
+                "{dir}: unmounted; the server is not visible from here and may still write: \
+                 wait before you move the image"
             ));
         }
     }

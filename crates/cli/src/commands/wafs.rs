@@ -84,8 +84,8 @@ struct ReadOne {
 
 /// Lists the records: number, bytes, time
 ///
-/// A log that is damaged is listed up to the damage, and the exit status is 3. A torn record at the end is no damage:
-/// nobody was promised it.
+/// A log that is damaged is listed up to the damage, and the exit status is 3. A torn record at the end is not
+/// damage: its commit had not returned.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo wafs scan log.wafs\n  ordo wafs scan --from 8192 --json log.wafs\n  ordo wafs scan \
@@ -105,7 +105,7 @@ struct Scan {
     json: bool,
 }
 
-/// Shows what a log is and how full
+/// Shows the format and the fill level of a log
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo wafs info log.wafs\n  ordo wafs info --json log.wafs")]
 struct Info {
@@ -116,7 +116,7 @@ struct Info {
     json: bool,
 }
 
-/// Gives back the room of all records below one
+/// Frees the space of all records below one
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo wafs reclaim log.wafs 8192")]
 struct Reclaim {
@@ -128,8 +128,8 @@ struct Reclaim {
 
 /// Serves a log to many programs at once, through a Unix socket
 ///
-/// Each client has a stream of its own, with a name, and gives back what it no longer needs. The protocol is told in
-/// docs/format/wafs.md. A signal (SIGTERM, SIGINT) ends it; what is under way is done first. A log that is served is
+/// Each client has a stream of its own, with a name, and releases the records that it no longer needs. docs/format/wafs.md
+/// describes the protocol. SIGTERM and SIGINT end the server after the requests in progress. A log that is served can be
 /// used through the socket only.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -145,7 +145,7 @@ struct Serve {
     /// When a commit is durable
     #[arg(long, value_enum, default_value = "group")]
     mode: ModeName,
-    /// How long a group waits for others to come, in microseconds
+    /// How long a group commit waits for more records, in microseconds
     #[arg(long, value_name = "US", default_value_t = 0)]
     linger: u64,
     /// Whether a power cut empties the disk's cache; no for RAM that survives [default: as the disk says]
@@ -157,7 +157,7 @@ struct Serve {
 enum ModeName {
     /// On return; each record by itself
     Sync,
-    /// On return; one write serves all who wait
+    /// On return; one write for all waiting commits
     Group,
     /// Within a second
     Async,
@@ -174,13 +174,13 @@ fn yes_or_no(text: &str) -> Result<bool, String> {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Outcome {
     match &args.command {
-        Command::Mkfs(asked) => mkfs(asked),
-        Command::Append(asked) => append(asked),
-        Command::Read(asked) => read(asked),
-        Command::Scan(asked) => scan(asked),
-        Command::Info(asked) => info(asked),
-        Command::Reclaim(asked) => reclaim(asked),
-        Command::Serve(asked) => serve(asked),
+        Command::Mkfs(args) => mkfs(args),
+        Command::Append(args) => append(args),
+        Command::Read(args) => read(args),
+        Command::Scan(args) => scan(args),
+        Command::Info(args) => info(args),
+        Command::Reclaim(args) => reclaim(args),
+        Command::Serve(args) => serve(args),
     }
 }
 
@@ -191,24 +191,22 @@ fn mkfs(args: &Mkfs) -> Outcome {
     let plain = spec.part.is_none() && spec.offset.is_none() && file;
     if let (Some(size), true) = (args.size, plain) {
         if !args.force && spec.path.metadata().is_ok_and(|file| file.len() > 0) {
-            return Err(anyhow!(
-                "{spec}: is a file that holds something; name another one, or give --force to lose what it holds"
-            ));
+            return Err(anyhow!("{spec}: the file is not empty; name another one, or give --force to overwrite it"));
         }
-        Log::create(&spec.path, size, options).map_err(|error| told(&spec, error))?;
+        Log::create(&spec.path, size, options).map_err(|error| log_error(&spec, error))?;
         return Ok(Status::DONE);
     }
     let rt = Rt::real_time();
     let place = place(&rt, &spec, false)?;
     let place = match args.size {
         Some(size) => Place::new(place.queue(), &[(Default::default(), size)])
-            .map_err(|error| told(&spec, ordo_wafs::Error::from(error)))?,
+            .map_err(|error| log_error(&spec, ordo_wafs::Error::from(error)))?,
         None => place,
     };
     if !args.force && rt.block_on(Log::open(place.clone())).is_ok() {
         return Err(anyhow!("{spec}: holds a log already; look at it with ordo wafs info, or give --force"));
     }
-    rt.block_on(Log::make(&place, options)).map_err(|error| told(&spec, error))?;
+    rt.block_on(Log::make(&place, options)).map_err(|error| log_error(&spec, error))?;
     Ok(Status::DONE)
 }
 
@@ -241,8 +239,8 @@ fn serve(args: &Serve) -> Outcome {
     let (whole, volatile_cache) = (spec.clone(), args.volatile_cache);
     let log = SharedLog::start(move |rt| async move {
         let disk = ordofs::open(&rt, &whole, &FileOptions { volatile_cache, ..FileOptions::default() });
-        let disk = disk.map_err(|error| image::told(&whole.path, error))?;
-        Log::mount(Place::whole(&rt, disk), MountOptions { mode }).await.map_err(|error| told(&whole, error))
+        let disk = disk.map_err(|error| image::open_error(&whole.path, error))?;
+        Log::mount(Place::whole(&rt, disk), MountOptions { mode }).await.map_err(|error| log_error(&whole, error))
     })?;
     let streams = Streams::open(log).with_context(|| spec.to_string())?;
     let socket = || args.socket.display().to_string();
@@ -337,11 +335,11 @@ fn info(args: &Info) -> Outcome {
 
 fn place(rt: &Rt, spec: &ImageSpec, read_only: bool) -> anyhow::Result<Place> {
     let disk = ordofs::open(rt, spec, &FileOptions { read_only, ..FileOptions::default() });
-    Ok(Place::whole(rt, disk.map_err(|error| image::told(&spec.path, error))?))
+    Ok(Place::whole(rt, disk.map_err(|error| image::open_error(&spec.path, error))?))
 }
 
 /// An error with the log's name.
-fn told(spec: &ImageSpec, error: impl Into<FileError>) -> anyhow::Error {
+fn log_error(spec: &ImageSpec, error: impl Into<FileError>) -> anyhow::Error {
     match error.into() {
         FileError::Log(error) => anyhow::Error::new(error).context(spec.to_string()),
         error => error.into(),
@@ -351,7 +349,7 @@ fn told(spec: &ImageSpec, error: impl Into<FileError>) -> anyhow::Error {
 /// Runs `work` on a log that it only reads.
 fn look<T>(log: &ImageArg, work: impl AsyncFnOnce(&Log) -> anyhow::Result<T>) -> anyhow::Result<T> {
     let (rt, spec) = (Rt::real_time(), log.spec()?);
-    let log = rt.block_on(Log::open(place(&rt, &spec, true)?)).map_err(|error| told(&spec, error))?;
+    let log = rt.block_on(Log::open(place(&rt, &spec, true)?)).map_err(|error| log_error(&spec, error))?;
     rt.block_on(work(&log)).with_context(|| spec.to_string())
 }
 
@@ -365,5 +363,5 @@ fn change<T>(log: &ImageArg, work: impl AsyncFnOnce(&Log) -> Result<T, ordo_wafs
         log.unmount().await?;
         Ok(done)
     })
-    .map_err(|error: ordo_wafs::Error| told(&spec, error))
+    .map_err(|error: ordo_wafs::Error| log_error(&spec, error))
 }

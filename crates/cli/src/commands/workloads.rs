@@ -5,13 +5,11 @@ use crate::text;
 use ordo_workload::{Parameter, Workload, workloads};
 use serde::Serialize;
 
-/// Lists the programs that measure a file system
+/// Lists the workloads of ordo bench
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  ordo workloads\n  ordo workloads -p   (with what can be set)\n  ordo workloads --json"
-)]
+#[command(after_help = "Examples:\n  ordo workloads\n  ordo workloads -p   (with parameters)\n  ordo workloads --json")]
 pub(crate) struct Args {
-    /// Also what can be set (ordo bench --param)
+    /// Also list the parameters (ordo bench --param)
     #[arg(short, long)]
     parameters: bool,
     /// One JSON list

@@ -50,11 +50,11 @@ fn a_crashed_volume_is_repaired_with_its_log_and_not_without() {
 
     let (before, other) = (fs::read(&image).unwrap(), scratch.path("other.img"));
     fs::write(&other, vec![0; 1 << 20]).unwrap();
-    assert!(fails(4, ordo(["fsck", "-p", &image])).contains("--log"), "nobody named the disk");
+    assert!(fails(4, ordo(["fsck", "-p", &image])).contains("--log"), "the log's disk was not named");
     assert!(fails(4, ordo(["fsck", "-p", "--log", &other, &image])).contains("--log"), "another disk");
     assert!(fs::read(&image).unwrap() == before, "nothing was written");
     let found = String::from_utf8(ordo(["fsck", "-n", "--log", &log, &image]).stdout).unwrap();
-    assert!(found.contains("the journal waits"), "{found}");
+    assert!(found.contains("the journal was not replayed"), "{found}");
 
     let said = ok(ordo(["fsck", "-p", "--log", &log, &image]));
     assert!(said.contains("replayed"), "{said}");
@@ -64,7 +64,7 @@ fn a_crashed_volume_is_repaired_with_its_log_and_not_without() {
 }
 
 #[test]
-fn who_gives_the_log_up_gets_a_sound_volume() {
+fn fsck_that_discards_the_log_leaves_a_sound_volume() {
     let scratch = Scratch::new();
     let (image, _) = crashed(&scratch);
     assert!(matches!(ordo(["fsck", "-y", &image]).status.code(), Some(0 | 1)));

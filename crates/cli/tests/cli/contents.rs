@@ -61,7 +61,7 @@ fn is_asked_about(path: &str, named: &str) {
 }
 
 #[test]
-fn what_is_there_is_asked_about_and_wiped_with_force() {
+fn mkfs_refuses_a_disk_with_contents_and_force_wipes_it() {
     let scratch = Scratch::new();
     let path = &scratch.path("disk");
     let luks2: [(u64, &[u8]); 2] = [(0, b"LUKS\xba\xbe\0\x02"), (16384, b"SKUL\xba\xbe\0\x02")];
@@ -94,7 +94,7 @@ fn what_is_there_is_asked_about_and_wiped_with_force() {
 }
 
 #[test]
-fn nothing_is_not_asked_about() {
+fn mkfs_without_force_takes_an_empty_disk_or_file() {
     let scratch = Scratch::new();
     let path = &scratch.path("disk");
     fs::write(path, "").unwrap();
@@ -124,7 +124,7 @@ fn a_partition_is_asked_about_by_itself_and_wiped_by_itself() {
 }
 
 #[test]
-fn what_we_have_open_is_never_overwritten() {
+fn mkfs_never_overwrites_a_volume_that_ordo_has_open() {
     let scratch = Scratch::new();
     let image = scratch.volume();
     let before = fs::read(&image).unwrap();
@@ -138,7 +138,7 @@ fn what_we_have_open_is_never_overwritten() {
 }
 
 #[test]
-fn what_holds_no_volume_is_named_with_advice() {
+fn a_file_without_a_volume_is_named_with_advice() {
     let scratch = Scratch::new();
     let path = &scratch.path("thing");
     let cases: [(&[u8], &str, &str); 9] = [

@@ -93,7 +93,7 @@ fn shards_merge_to_the_whole() {
         let merged = crash(1, &["--merge", &files[1], &files[0]]);
         assert_eq!(timeless(merged), timeless(crash(1, arguments)), "{arguments:?}");
         let said = fails(2, ordo(["crash", "--merge", &files[0], &files[0]]));
-        assert!(said.contains("1/2 is there twice"), "{said}");
+        assert!(said.contains("1/2 is given twice"), "{said}");
     }
 }
 
@@ -105,7 +105,7 @@ fn several_disks_are_one_report_and_the_liar_is_excused() {
     assert!(report["states"].as_u64() > one["states"].as_u64());
     let output = ordo(["crash", "--workload", "create", "--states", "300", "--disk", "liar", "--no-shrink"]);
     let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains("no fault of the scheme") && output.status.code() == Some(1), "{said}");
+    assert!(said.contains("not the scheme's fault") && output.status.code() == Some(1), "{said}");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_rule_that_is_switched_off_is_missed() {
 }
 
 #[test]
-fn what_is_not_there_is_wrong_usage_that_lists_what_is() {
+fn unknown_names_are_wrong_usage_and_the_known_ones_are_listed() {
     let scratch = Scratch::new();
     let bad = scratch.path("bad.txt");
     std::fs::write(&bad, "move a b\n").unwrap();

@@ -53,7 +53,7 @@ fn a_trace_may_be_plain_text() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_one_line() {
+fn a_trace_that_cannot_be_compared_is_one_line_of_error() {
     let scratch = Scratch::new();
     let validate = |status, name: &str, path: &str| {
         let said = fails(status, ordo(["disks", "validate", name, "--trace", path]));

@@ -80,7 +80,7 @@ fn a_copy_that_is_interrupted_says_how_far_it_came_and_leaves_a_clean_volume() {
 }
 
 #[test]
-fn what_a_killed_command_leaves_the_next_one_takes_back() {
+fn the_next_command_reclaims_the_leaks_of_a_killed_one() {
     let scratch = Scratch::new();
     let tree = tree(&scratch);
     for journal in [false, true] {

@@ -63,7 +63,7 @@ fn repair(image: &str) -> Output {
 }
 
 #[test]
-fn what_a_killed_server_had_acknowledged_is_there() {
+fn acknowledged_writes_survive_a_kill_of_the_server() {
     if !can_mount() {
         return;
     }

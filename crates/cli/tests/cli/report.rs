@@ -44,7 +44,7 @@ fn one_page_shows_what_the_other_commands_print() {
 }
 
 #[test]
-fn what_is_no_result_is_refused_by_name_and_nothing_is_written() {
+fn a_file_that_is_not_a_result_is_refused_by_name_and_nothing_is_written() {
     let scratch = Scratch::new();
     let (path, dir) = (scratch.path("odd.json"), scratch.path("out"));
     for text in ["{\"a\": 1}", "not json", "[]"] {

@@ -71,7 +71,7 @@ fn journal_is_one_that_a_crashed_volume_is_repaired_from() {
     std::fs::write(&image, &bytes).unwrap();
 
     let said = String::from_utf8(ordo(["fsck", "-n", &image]).stdout).unwrap();
-    assert!(said.contains("the journal waits"), "{said}");
+    assert!(said.contains("the journal was not replayed"), "{said}");
     let said: serde_json::Value = serde_json::from_str(&ok(ordo(["fsck", "-p", "--json", &image]))).unwrap();
     assert_eq!((&said["journal"]["state"], &said["scanned"]), (&"replayed".into(), &false.into()), "{said}");
     assert_eq!(said["journal"]["records"], 0);
@@ -92,7 +92,7 @@ fn label_and_reserve_are_changed() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_nothing_is_written() {
+fn impossible_options_are_refused_and_nothing_is_written() {
     let scratch = Scratch::new();
     let image = scratch.volume();
     let before = std::fs::read(&image).unwrap();

@@ -21,7 +21,7 @@ pub enum OpenError {
     #[error(transparent)]
     NoVolume(#[from] crate::NoVolume),
     /// The contents of a disk cannot be read.
-    #[error("what it carries cannot be read: {0}")]
+    #[error("the contents cannot be examined: {0}")]
     Contents(io::Error),
     /// The volume cannot be mounted with these options.
     #[error(transparent)]
@@ -50,7 +50,7 @@ pub enum OpenError {
     )]
     NoLog(&'static str),
     /// Volumes of this system have no field that records a log.
-    #[error("the scheme {0} keeps a log, and a volume of {1} has no place that says so; take another scheme")]
+    #[error("the scheme {0} keeps a log, but a volume of {1} cannot record where it is; choose another scheme")]
     NoLogThere(&'static str, ordo_ondisk::Dialect),
     /// The journal of the volume cannot be used.
     #[error("the journal cannot be used: {0}; make it anew with `ordo tune -o journal=off` and `-o journal=on`")]

@@ -67,7 +67,7 @@ impl fmt::Display for Notice {
             ),
             Notice::LogUnread(log) => log.fmt(f),
             Notice::ReadOnly(why) => write!(f, "mounted read-only: {why}"),
-            Notice::Replayed(done) => write!(f, "the log that a crash had left was replayed: {} records", done.records),
+            Notice::Replayed(done) => write!(f, "the log left by a crash was replayed: {} records", done.records),
             Notice::TurnedReadOnly(why) => write!(f, "turned read-only: {why}"),
             Notice::WriteFailed(why) => write!(f, "a write failed, and will be tried again: {why}"),
             Notice::Reclaimed(done) => write!(
@@ -76,7 +76,7 @@ impl fmt::Display for Notice {
                  {} link counts lowered",
                 done.inodes_freed, done.frags_freed, done.links_lowered
             ),
-            Notice::NotReclaimed(why) => write!(f, "what a crash has left in use was not all reclaimed: {why}"),
+            Notice::NotReclaimed(why) => write!(f, "not all leaks of a crash were reclaimed: {why}"),
             Notice::Dropped(Ok(())) => f.write_str("dropped without an unmount; everything was written"),
             Notice::Dropped(Err(why)) => write!(f, "dropped without an unmount, and not all was written: {why}"),
         }

@@ -8,7 +8,7 @@ use ordo_ondisk::Superblock;
 #[non_exhaustive]
 pub enum UnreadLog {
     /// OrdoFS's transaction log: before the replay the metadata in place may be old or inconsistent.
-    #[error("its log was not replayed: what is shown may be old or broken; ordo fsck -p replays it")]
+    #[error("its log was not replayed: what is shown may be old or inconsistent; ordo fsck -p replays it")]
     Transactions,
     /// FreeBSD's journal of soft updates: even without it every name leads to a file.
     #[error(
@@ -18,8 +18,8 @@ pub enum UnreadLog {
     Intents,
     /// NetBSD's log, which this program does not read.
     #[error(
-        "its log of NetBSD (WAPBL) was not replayed: what is shown is what was there before the log, and may be old or \
-         broken; mount and unmount it on NetBSD, which replays it"
+        "NetBSD's log (WAPBL) was not replayed: what is shown is the state before the log, which may be old or \
+         inconsistent; mount and unmount the volume on NetBSD to replay it"
     )]
     Wapbl,
 }

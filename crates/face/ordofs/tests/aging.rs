@@ -124,7 +124,7 @@ fn quiet(scheme: &Known, commit: Option<u64>, early: Option<Duration>) {
 }
 
 #[test]
-fn what_was_done_is_durable_five_seconds_later_under_every_scheme() {
+fn changes_are_durable_five_seconds_later_under_every_scheme() {
     ordo_schemes::ALL.iter().for_each(|scheme| quiet(scheme, None, None));
 }
 

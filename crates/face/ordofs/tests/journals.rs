@@ -148,7 +148,7 @@ fn many_users_at_once_end_and_leave_a_sound_volume() {
 
 /// `mkdir -p` and overwritten files: no such call has to wait for the log, or fills a transaction.
 #[test]
-fn what_changes_no_name_forces_no_log() {
+fn a_call_that_changes_no_name_does_not_force_the_log() {
     for case in CASES {
         let rt = Rt::virtual_time(3);
         let ram = fresh(&rt, common::SHAPES[0], 64 << 20);
@@ -183,7 +183,7 @@ fn what_changes_no_name_forces_no_log() {
 
 /// The same power cut many times over: what fsync made durable is there, and after fsck -p nothing is left to find.
 #[test]
-fn what_fsync_promised_is_there_after_a_cut_in_the_middle_of_many_users() {
+fn fsynced_files_survive_a_cut_among_many_users() {
     for case in CASES {
         let rt = Rt::virtual_time(9);
         let ram = fresh(&rt, common::SHAPES[2], 64 << 20);

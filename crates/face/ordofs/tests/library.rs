@@ -353,7 +353,7 @@ fn a_volume_that_is_abandoned_is_one_after_a_crash() {
 }
 
 #[test]
-fn what_cannot_be_opened_says_why() {
+fn an_open_that_fails_says_why() {
     let image = Image::new();
     let dir = image.dir.path();
     let open = |name: &str, scheme: &str| -> Result<Volume, OpenError> {

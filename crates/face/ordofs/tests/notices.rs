@@ -113,7 +113,7 @@ fn without_its_first_superblock_a_volume_is_read_from_a_copy_and_not_written() {
 }
 
 #[test]
-fn what_is_no_volume_is_told_by_type() {
+fn a_file_without_a_volume_is_reported_by_type() {
     let image = Image::new();
     for contents in [vec![0; 16 << 20], b"short".to_vec(), b"no volume, ".repeat(1 << 16)] {
         std::fs::write(image.path(), contents).expect("files can be written");
@@ -124,7 +124,7 @@ fn what_is_no_volume_is_told_by_type() {
 }
 
 #[test]
-fn what_a_crash_has_left_is_told_when_it_is_taken_back_or_replayed() {
+fn reclaimed_leaks_and_a_replayed_log_are_reported() {
     let (image, heard) = (Image::new(), Heard::default());
     let volume = heard.listens_to(image.open());
     volume.sync().expect("the disk is well");

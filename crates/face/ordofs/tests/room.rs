@@ -92,7 +92,7 @@ async fn all_space(mounted: &Mounted) {
 }
 
 #[test]
-fn what_was_just_removed_can_be_used_again_at_once() {
+fn space_of_a_removed_file_can_be_used_again_at_once() {
     for scheme in ["softupdates", "suj", "async", "sync"] {
         let rt = Rt::virtual_time(1);
         let ram = fresh(&rt, SHAPES[0], 24 << 20);

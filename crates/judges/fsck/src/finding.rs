@@ -130,9 +130,9 @@ findings! {
     /// Another `.` or `..`.
     ExtraDot { ino: u32, at: u64 }, 27, Manual, "directory {ino}, byte {at}: one \".\" or \"..\" too many";
     /// An inode number beyond those of the volume.
-    EntryOutOfRange { dir: u32, name: String, ino: u32 }, 28, Manual, "directory {dir}: \"{name}\" names inode {ino}, which there is not";
+    EntryOutOfRange { dir: u32, name: String, ino: u32 }, 28, Manual, "directory {dir}: \"{name}\" names inode {ino}, which does not exist";
     /// An entry with inode 1 must have type 14, and vice versa.
-    Whiteout { dir: u32, name: String, ino: u32, kind: u8 }, 29, Manual, "directory {dir}: \"{name}\" with inode {ino} and type {kind} is half a whiteout";
+    Whiteout { dir: u32, name: String, ino: u32, kind: u8 }, 29, Manual, "directory {dir}: \"{name}\" with inode {ino} and type {kind} is an incomplete whiteout";
     /// A name of a free inode.
     EntryUnallocated { dir: u32, name: String, ino: u32 }, 30, Manual, "directory {dir}: \"{name}\" names inode {ino}, which is free";
     /// A name of a directory without contents.

@@ -64,7 +64,7 @@ fn a_block_that_must_be_initialised_is_written_twice_where_zeroes_go_first() {
 }
 
 #[test]
-fn what_users_leave_behind_is_counted() {
+fn work_left_to_the_background_is_counted() {
     let create = run("async", AllocInit::Directories, "create-files", "files=100", 2, 1);
     assert!(create.drained > create.elapsed);
     assert!(create.disk.writes >= 100, "{:?}", create.disk);

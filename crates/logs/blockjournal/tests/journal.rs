@@ -89,7 +89,7 @@ fn random(rng: &mut Rng, block: usize) -> Transaction {
 }
 
 #[test]
-fn what_is_committed_is_found_in_order_with_all_that_belongs_to_it() {
+fn committed_transactions_are_found_in_order_and_complete() {
     let bed = Bed::new(64);
     let (journal, found) = bed.open();
     assert_eq!((found.len(), journal.id(), journal.size(), journal.room()), (0, 7, 64, 64));
@@ -177,7 +177,7 @@ fn rounds(rt: &Rt, place: impl Fn() -> Place, block: usize, seed: u64, steps: u6
 }
 
 #[test]
-fn it_goes_round_and_round() {
+fn the_journal_wraps_around() {
     for (blocks, block) in [(24, 512), (37, 1024), (30, 4096), (25, 16384)] {
         let bed = Bed::with(blocks, block);
         rounds(&bed.rt, || bed.place(), block as usize, u64::from(block), 400);
@@ -195,7 +195,7 @@ fn a_place_that_has_grown_does_not_change_the_circle() {
 }
 
 #[test]
-fn it_lies_in_extents_and_nothing_else_is_touched() {
+fn the_journal_writes_only_inside_its_extents() {
     let (rt, ram) = (Rt::virtual_time(0), RamDisk::new(1 << 20).volatile(true));
     ram.poke(0, &vec![0xee; 1 << 20]);
     let queue = Queue::new(&rt, Rc::new(ram.clone()), QueueOptions::default());
@@ -244,7 +244,7 @@ fn a_full_journal_says_so_and_a_checkpoint_frees_what_it_names() {
 }
 
 #[test]
-fn what_is_not_made_of_whole_blocks_is_refused() {
+fn ranges_that_are_not_whole_blocks_are_refused() {
     let bed = Bed::with(16, 1024);
     let (journal, _) = bed.open();
     let image = |len: usize| Block::zeroed(len).image();
@@ -486,7 +486,7 @@ fn commits_that_are_asked_for_together_go_one_after_the_other() {
 }
 
 #[test]
-fn it_counts_and_a_commit_costs_one_forced_write_or_one_flush() {
+fn a_commit_costs_one_forced_write_or_one_flush_and_is_counted() {
     let run = |commit, blocks, transfer| {
         let (rt, ram) = (Rt::virtual_time(0), RamDisk::new(1 << 20).volatile(true));
         let ram = ram.with(|info| info.max_transfer = transfer);
@@ -513,7 +513,7 @@ fn it_counts_and_a_commit_costs_one_forced_write_or_one_flush() {
 }
 
 #[test]
-fn what_is_no_journal_is_refused_by_kind() {
+fn a_place_without_a_journal_is_refused_with_the_reason() {
     let rt = Rt::virtual_time(0);
     let open = |ram: &RamDisk| {
         let place = Place::whole(&rt, Rc::new(ram.clone()));

@@ -120,7 +120,7 @@ fn a_tail_that_is_torn_at_any_sector_is_an_end() {
 }
 
 #[test]
-fn what_a_crash_has_torn_does_not_come_back_to_life() {
+fn a_torn_transaction_is_never_replayed_later() {
     let torn = Transaction { blocks: filled(512, &[1, 2, 3]), ..Transaction::default() };
     let again = Transaction { blocks: filled(512, &[4, 2, 5]), ..Transaction::default() };
     // Descriptor, three images, commit block: the second image is lost, and written by the next run, whose other blocks

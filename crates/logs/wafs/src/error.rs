@@ -49,7 +49,7 @@ pub enum Error {
         free: u64,
     },
     /// Too many bytes are appended and not yet durable.
-    #[error("{behind} bytes of the log wait to be durable; wait for that")]
+    #[error("{behind} bytes of the log are not durable yet; wait until they are")]
     Behind {
         /// Bytes.
         behind: u64,

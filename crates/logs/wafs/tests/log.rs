@@ -75,7 +75,7 @@ fn data(records: &[Record]) -> Vec<&[u8]> {
 }
 
 #[test]
-fn what_is_appended_is_read_by_number_forward_and_backward_durable_or_not() {
+fn appended_records_are_read_by_number_forward_and_backward_durable_or_not() {
     let bed = Bed::new(64);
     let log = bed.mount();
     let first = bed.commit(&log, b"one");
@@ -128,7 +128,7 @@ fn the_next_mount_finds_what_was_forced_and_goes_on() {
 }
 
 #[test]
-fn it_goes_round_and_round_as_long_as_room_is_given_back() {
+fn the_log_wraps_around_as_long_as_room_is_reclaimed() {
     let bed = Bed::new(32);
     let mut log = bed.mount();
     let mut kept: Vec<(Lsn, Vec<u8>)> = Vec::new();
@@ -302,7 +302,7 @@ fn a_part_of_a_disk_is_enough_and_nothing_else_is_touched() {
 }
 
 #[test]
-fn what_is_no_log_is_refused_by_kind() {
+fn a_place_without_a_log_is_refused_with_the_reason() {
     let rt = Rt::virtual_time(0);
     let open = |ram: &RamDisk| rt.block_on(Log::open(Place::whole(&rt, Rc::new(ram.clone())))).err();
     assert_eq!(open(&RamDisk::new(1 << 16)), Some(Error::NotALog));

@@ -24,7 +24,7 @@ pub enum Unfit {
     #[error("a flag that says that the volume must be checked (ordo fsck -p)")]
     NeedsFsck,
     /// Flags that are unknown to the system, or have another meaning.
-    #[error("flags {0:#x}, which it does not know, or takes for others")]
+    #[error("flags {0:#x}, which it does not know or interprets differently")]
     Flags(u32),
     /// NetBSD's log is in a file without a name, and its place is stored where FreeBSD has other fields.
     #[error("NetBSD's log")]
@@ -42,7 +42,7 @@ pub enum Unfit {
     #[error("{0}, which it refuses")]
     Field(&'static str),
     /// A volume of another system, which gives the fields other meanings.
-    #[error("fields as {0} has them")]
+    #[error("fields in the form of {0}")]
     Dialect(Dialect),
 }
 

@@ -3,7 +3,7 @@
 use super::document::{Document, Split};
 use super::scripts::Work;
 use super::settings::Set;
-use super::{Args, bar, disks, shard, show, status, told};
+use super::{Args, bar, disks, explorer_error, shard, show, status};
 use crate::out::{Outcome, print};
 use ordo_crash::{Counters, Device, Error, Id, Report, Violation, explore_on, shrink, sweep};
 use ordo_workload::script::Script;
@@ -49,7 +49,7 @@ fn whole(args: &Args, work: &Work, devices: &[&Device], counters: &Counters) -> 
             Work::Many { count, nth } => {
                 let plan = args.plan(Script::default(), device)?;
                 let cases = |at| nth(at, device);
-                let swept = sweep(&plan, &cases, 0..*count, args.jobs(), counters).map_err(told)?;
+                let swept = sweep(&plan, &cases, 0..*count, args.jobs(), counters).map_err(explorer_error)?;
                 swept.unwrap_or_else(|| Report::nothing(&plan))
             }
         };
@@ -73,7 +73,7 @@ fn few(args: &Args, scripts: &[Script], device: &Device, counters: &Counters) ->
             error @ (Error::Shape(_) | Error::NoScheme(_) | Error::NoLog(_) | Error::Settings(_)) => error,
             error => Error::Script(script.name.clone(), error.into()),
         };
-        let mut report = explore_on(&plan, args.jobs(), counters).map_err(|error| told(named(error)))?;
+        let mut report = explore_on(&plan, args.jobs(), counters).map_err(|error| explorer_error(named(error)))?;
         report.violations.iter_mut().for_each(|violation| violation.script = number);
         counters.scripts.fetch_add(1, Ordering::Relaxed);
         whole = Some(match whole {
@@ -103,11 +103,11 @@ fn shrink_first(args: &Args, violations: &mut [Violation]) -> anyhow::Result<()>
 
 fn shrink_one(args: &Args, violation: &mut Violation) -> anyhow::Result<()> {
     // The plan of the id names the script and the disk of this violation.
-    let mut plan = violation.id.parse::<Id>().and_then(|id| id.plan()).map_err(told)?;
+    let mut plan = violation.id.parse::<Id>().and_then(|id| id.plan()).map_err(explorer_error)?;
     let shape = plan.shape.clone();
     Set::read(&args.set)?.apply(&mut plan);
     plan.shape = shape;
-    let shrunk = shrink(&plan, violation).map_err(told)?;
+    let shrunk = shrink(&plan, violation).map_err(explorer_error)?;
     violation.shrunk = Some(Box::new(Violation { script: violation.script, ..shrunk }));
     Ok(())
 }

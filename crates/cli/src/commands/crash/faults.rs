@@ -1,7 +1,7 @@
 //! `--faults`: no power cuts; one request of each run fails.
 
 use super::scripts::Work;
-use super::{Args, bar, disks, status, told};
+use super::{Args, bar, disks, explorer_error, status};
 use crate::out::{Outcome, print, usage};
 use ordo_crash::{Counters, Device, faults};
 use ordo_workload::script::Script;
@@ -24,7 +24,7 @@ fn whole(args: &Args, scripts: &[Script], devices: &[&Device], counters: &Counte
     for device in devices {
         for script in scripts {
             let plan = args.plan(script.clone(), device)?;
-            reports.push(faults::campaign(&plan, counters).map_err(told)?);
+            reports.push(faults::campaign(&plan, counters).map_err(explorer_error)?);
         }
     }
     // OK to expect: every name stands for at least one script or disk.

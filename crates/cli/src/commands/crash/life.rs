@@ -1,6 +1,6 @@
 //! `--cuts`: one volume that is used for hours, loses its power many times, and is used again after each recovery.
 
-use super::{Args, bar, disks, status, told};
+use super::{Args, bar, disks, explorer_error, status};
 use crate::out::{Out, Outcome, print, usage};
 use crate::text::{self, one_line};
 use ordo_crash::{Counters, Endurance, Endured, endure};
@@ -13,13 +13,13 @@ const STATES: u64 = 20;
 /// Runs it, and prints the result.
 pub(super) fn run(args: &Args, cuts: u32) -> Outcome {
     let devices = disks::find(&args.disk)?;
-    let [device] = devices[..] else { return Err(usage("a volume lives on one disk: --disk names one")) };
+    let [device] = devices[..] else { return Err(usage("--cuts needs one disk: name it with --disk")) };
     let mut plan = args.plan(Script::default(), device)?;
     plan.states = args.states.unwrap_or(STATES);
     let time = Duration::try_from_secs_f64(args.hours * 3600.0)
-        .map_err(|_| usage(format!("{} hours is no length of time", args.hours)))?;
+        .map_err(|_| usage(format!("--hours {}: out of range", args.hours)))?;
     let counters = Counters::default();
-    let lived = bar::during(&counters, || endure(&Endurance { plan, cuts, time }, &counters).map_err(told))?;
+    let lived = bar::during(&counters, || endure(&Endurance { plan, cuts, time }, &counters).map_err(explorer_error))?;
     print(|out| if args.json { out.json(&lived) } else { show(out, &lived) })?;
     Ok(status(lived.report.violations_total))
 }
@@ -51,9 +51,11 @@ fn show(out: &mut Out, lived: &Endured) -> anyhow::Result<()> {
     }
     let scheme = &report.scheme;
     out.line(match (report.violations_total, report.leaks_only) {
-        (0, true) if report.findings.is_empty() => format!("\n{scheme} keeps every promise, and leaves nothing."),
-        (0, true) => format!("\n{scheme} keeps every promise, and leaves nothing but leaks."),
+        (0, true) if report.findings.is_empty() => {
+            format!("\n{scheme} keeps every promise; nothing was left to repair.")
+        }
+        (0, true) => format!("\n{scheme} keeps every promise; only leaks were left."),
         (0, false) => format!("\n{scheme} keeps every promise."),
-        (violations, _) => format!("\n{scheme} is convicted at the last cut: {violations} violations."),
+        (violations, _) => format!("\n{scheme} breaks its promises at the last cut: {violations} violations."),
     })
 }

@@ -1,6 +1,6 @@
 //! Lists of the possible names: rules, disks, scripts.
 
-use super::{Args, scripts, settings, told};
+use super::{Args, explorer_error, scripts, settings};
 use crate::out::{Outcome, Status, print};
 use crate::text;
 use ordo_crash::{DEVICES, Device, Plan};
@@ -30,7 +30,7 @@ pub(super) fn rules(args: &Args) -> Outcome {
     for scheme in ordofs::schemes::ALL.iter().map(|known| known.name) {
         let mut plan = Plan::new(scheme, Script::default(), &DEVICES[0]);
         set.apply(&mut plan);
-        let declared = plan.promises().map_err(told)?.rules;
+        let declared = plan.promises().map_err(explorer_error)?.rules;
         let known = |rules: &[Rule], of: &(_, _)| rules.iter().any(|known| (known.rule, known.says) == *of);
         let own: Vec<_> = declared.into_iter().filter(|of| !known(&rules, of)).collect();
         rules.extend(own.into_iter().map(|(rule, says)| Rule { scheme, rule, says }));

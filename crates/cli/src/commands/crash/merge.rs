@@ -13,7 +13,7 @@ pub(super) fn run(args: &Args) -> Outcome {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
         let next: Document = serde_json::from_str(&text)
-            .map_err(|error| usage(format!("{name}: no report of ordo crash --json: {error}")))?;
+            .map_err(|error| usage(format!("{name}: not a report of ordo crash --json: {error}")))?;
         whole = Some(match whole {
             Some(whole) => merged(whole, next).map_err(|why| usage(format!("{name}: {why}")))?,
             None => next,
@@ -35,7 +35,7 @@ fn merged(a: Document, b: Document) -> Result<Document, String> {
         Split::Scripts => true,
     };
     if same(&a.report) != same(&b.report) || a.split != b.split || !alike {
-        return Err("a report of another exploration".into());
+        return Err("it belongs to another exploration".into());
     }
     let shards = shard::together(&[a.shards, b.shards].concat())?;
     let (report, scripts) = match a.split {

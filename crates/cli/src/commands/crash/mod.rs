@@ -24,15 +24,15 @@ use ordo_crash::{Error, Plan};
 use ordo_workload::script::Script;
 use std::path::PathBuf;
 
-/// Cuts the power everywhere, recovers, and holds a scheme to what it promises
+/// Cuts the power at every moment, recovers, and checks the result against the scheme's promises
 ///
-/// A script of calls runs on a scheme, on a disk that keeps a record. Then the power is cut at every moment of it,
-/// undurable writes are lost, kept and torn in the ways that the disk may do, the volume is recovered, and what is
-/// there is compared with what was promised. Everything but states_per_second is the same for the same arguments,
-/// whatever --jobs is.
+/// A script of calls runs under a scheme, on a disk that records all writes. Then the power is cut at every moment;
+/// writes that were not durable are lost, kept or torn in the ways that the disk allows; the volume is recovered, and
+/// its contents are compared with the promises. The same arguments give the same output, whatever --jobs is, except for
+/// states_per_second.
 ///
-/// Of one script, or of several by name, a shard takes the images whose fingerprint says so; of seq1 to seq3, moves1 to
-/// moves3 and random it takes some of the scripts. There, images are told apart within rows of 32 scripts.
+/// A shard of one script, or of several by name, is a part of the images, by their fingerprint. A shard of seq1 to seq3,
+/// moves1 to moves3 and random is a part of the scripts; there, distinct images are counted in groups of 32 scripts.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo crash --workload mixed\n  ordo crash --scheme async --workload rename,create\n  \
@@ -46,11 +46,11 @@ pub(crate) struct Args {
     /// The scheme (ordo schemes)
     #[arg(long, default_value = ordofs::DEFAULT_SCHEME)]
     scheme: String,
-    /// allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk; the
-    /// volume: size=, bsize=, fsize=, format=ufs1|ufs2, endian=little|big; profile=NAME, what random scripts are about,
-    /// or all; steer=yes|no, every other random script is one that reached something new, with a few changes;
-    /// pauses=yes|no, so that the syncer writes between calls; recovery=N, the recovery of one image in N is cut, too
-    /// (0: none); exhaustive=N, every subset is tried of up to N undurable writes
+    /// allocinit=, logmode=, data= and commit= as for mount -o; log=separate: the log is on a second disk; size=,
+    /// bsize=, fsize=, format=ufs1|ufs2, endian=little|big: the volume; profile=NAME|all: the kind of random scripts;
+    /// steer=yes|no: every other random script is varied from one that reached something new; pauses=yes|no: time
+    /// passes between calls, so that the syncer writes; recovery=N: the recovery of one image in N is cut, too (0:
+    /// none); exhaustive=N: every subset of up to N writes that are not durable is tried
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Scripts between commas, or a set: hand, bugs, ufs, all of these, seq1 to seq3, moves1 to moves3, random
@@ -59,57 +59,59 @@ pub(crate) struct Args {
     /// A script of your own, in the form that --list-workloads --json shows
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     script: Option<PathBuf>,
-    /// Of a set of sequences or random scripts, so many by the seed [default: all; of seq3 2000, of random 100]
+    /// Run this many scripts of a set of sequences or random scripts, chosen by the seed [default: all; of seq3 2000,
+    /// of random 100]
     #[arg(long, value_name = "N")]
     sample: Option<u64>,
-    /// The disk, honest for all but liar, or all (--list-disks)
+    /// The disk; honest: all disks that obey flushes; all: also liar, which ignores them (--list-disks)
     #[arg(long, default_value = ordo_crash::DEFAULT_DEVICE)]
     disk: String,
-    /// States to try of each script, those of cut recoveries not counted [default: 5000; with --cuts 20, of each cut]
+    /// States to try for each script, not counting those of cut recoveries [default: 5000; with --cuts: 20 for each
+    /// cut]
     #[arg(long, value_name = "N")]
     states: Option<u64>,
-    /// Where luck begins
+    /// Seed of the random numbers
     #[arg(long, value_name = "K", default_value_t = 0)]
     seed: u64,
     /// Threads [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1024))]
     jobs: Option<u32>,
-    /// Only this part of N, from 1; the parts can be merged
+    /// Run only part I of N, counted from 1; the reports can be merged
     #[arg(long, value_name = "I/N", value_parser = shard::parse, default_value = "1/1")]
     shard: ordo_crash::Shard,
-    /// Switches a rule of the scheme off (--list-rules)
+    /// Switch off a rule of the scheme (--list-rules)
     #[arg(long, value_name = "RULE")]
     without: Vec<String>,
-    /// Does not look for the shortest way to a violation
+    /// Do not shrink a violation to its shortest script
     #[arg(long)]
     no_shrink: bool,
-    /// Makes one state again and says what is wrong with it
+    /// Reconstruct one state and show what is wrong with it
     #[arg(long, value_name = "ID", group = "other")]
     replay: Option<String>,
-    /// Merges the JSON reports of shards
+    /// Merge the JSON reports of shards
     #[arg(long, value_name = "FILE", num_args = 1.., group = "other")]
     merge: Vec<PathBuf>,
-    /// Seeds bugs into the scheme, one after the other, and shows which the explorer finds with the scripts of hand and
-    /// ufs
+    /// Seed bugs into the scheme, one after the other, and show which of them the explorer finds with the scripts of
+    /// hand and ufs
     #[arg(long, group = "other", conflicts_with_all = ["workload", "script", "shard"])]
     mutants: bool,
-    /// Leaves the power on, and makes one request of each run fail, tear, get lost, go astray or rot
+    /// Leave the power on; in each run one disk request fails, is torn, is lost, goes to a wrong place or rots later
     #[arg(long, group = "other", conflicts_with_all = ["shard", "without"])]
     faults: bool,
-    /// Lets one volume work for hours and lose its power so many times, and live on with what is left of it
+    /// Let one volume work for hours and cut its power N times; after each cut it goes on with what is left
     #[arg(long, value_name = "N", group = "other", value_parser = value_parser!(u32).range(1..),
         conflicts_with_all = ["workload", "script", "shard"])]
     cuts: Option<u32>,
-    /// How many virtual hours that takes
+    /// Virtual hours that --cuts takes
     #[arg(long, value_name = "HOURS", default_value_t = 2.0, requires = "cuts")]
     hours: f64,
-    /// Lists the rules of all schemes
+    /// List the rules of all schemes
     #[arg(long, group = "other")]
     list_rules: bool,
-    /// Lists the disks
+    /// List the disks
     #[arg(long, group = "other")]
     list_disks: bool,
-    /// Lists the scripts and sets
+    /// List the scripts and sets
     #[arg(long, group = "other")]
     list_workloads: bool,
     /// One JSON document
@@ -132,7 +134,7 @@ impl Args {
         (plan.states, plan.seed, plan.shard) = (self.states.unwrap_or(STATES), self.seed, self.shard);
         plan.settings.without = self.without.iter().cloned().collect();
         settings::Set::read(&self.set)?.apply(&mut plan);
-        plan.promises().map_err(told)?;
+        plan.promises().map_err(explorer_error)?;
         Ok(plan)
     }
 }
@@ -166,7 +168,7 @@ fn status(violations: u64) -> Status {
 }
 
 /// Converts to wrong usage what the user can correct.
-fn told(error: Error) -> anyhow::Error {
+fn explorer_error(error: Error) -> anyhow::Error {
     match error {
         Error::NoScheme(name) => {
             let known: Vec<_> = ordofs::schemes::ALL.iter().map(|known| known.name).collect();

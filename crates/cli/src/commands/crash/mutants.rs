@@ -1,6 +1,6 @@
 //! `--mutants`: seeds bugs into a scheme, and counts those that the explorer detects.
 
-use super::{Args, bar, disks, told};
+use super::{Args, bar, disks, explorer_error};
 use crate::out::{Out, Outcome, Status, print, usage};
 use crate::text;
 use ordo_crash::{Counters, Device, Error, Plan, explore_on, explore_with};
@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     counters.scripts_expected.fetch_add(specs.len() as u64, Ordering::Relaxed);
     let seeded = bar::during(&counters, || {
         refuse_convicted(args, &plans, &counters)?;
-        all(args, &plans, &specs, &counters).map_err(told)
+        all(args, &plans, &specs, &counters).map_err(explorer_error)
     })?;
     let missed: Vec<String> =
         seeded.iter().filter(|seeded| seeded.oracle.is_none()).map(|seeded| seeded.name.clone()).collect();
@@ -69,9 +69,11 @@ fn plans(args: &Args, devices: &[&Device]) -> anyhow::Result<Vec<Plan>> {
 /// Refuses a scheme that already breaks a promise: it would do so with any bug.
 fn refuse_convicted(args: &Args, plans: &[Plan], counters: &Counters) -> anyhow::Result<()> {
     for plan in plans {
-        if explore_on(plan, args.jobs(), counters).map_err(told)?.violations_total > 0 {
+        if explore_on(plan, args.jobs(), counters).map_err(explorer_error)?.violations_total > 0 {
             let (scheme, script) = (&args.scheme, &plan.script.name);
-            return Err(usage(format!("{scheme} is convicted as it is, by {script}: a seeded bug would show nothing")));
+            return Err(usage(format!(
+                "{scheme} breaks its promises without a seeded bug, in {script}: a seeded bug would show nothing"
+            )));
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! `--replay`: reproduces one state.
 
-use super::{show, status, told};
+use super::{explorer_error, show, status};
 use crate::out::{Outcome, print};
 use ordo_crash::{Id, Violation, faults};
 use serde::Serialize;
@@ -16,8 +16,8 @@ pub(super) fn run(id: &str, json: bool) -> Outcome {
     if id.starts_with("fault:") {
         return fault(id, json);
     }
-    let parsed: Id = id.parse().map_err(told)?;
-    let violations: Vec<Violation> = parsed.replay().map_err(told)?.into_iter().collect();
+    let parsed: Id = id.parse().map_err(explorer_error)?;
+    let violations: Vec<Violation> = parsed.replay().map_err(explorer_error)?.into_iter().collect();
     let count = violations.len() as u64;
     print(|out| match &violations[..] {
         _ if json => out.json(&Replayed { id, violations: violations.clone() }),
@@ -36,7 +36,7 @@ struct Fault<'a> {
 
 /// The same for a run with a fault.
 fn fault(id: &str, json: bool) -> Outcome {
-    let (class, what) = faults::replay(id).map_err(told)?;
+    let (class, what) = faults::replay(id).map_err(explorer_error)?;
     let lie = u64::from(class == faults::Class::Lie);
     let fault = Fault { id, class, what };
     print(|out| match &fault.what {

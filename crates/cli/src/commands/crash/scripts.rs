@@ -27,9 +27,9 @@ pub(super) enum Work {
 
 /// Sets, with descriptions.
 pub(super) const SETS: [(&str, &str); 11] = [
-    ("hand", "the scripts that each stand for one kind of change, and one with a little of everything"),
-    ("bugs", "those of bugs that file systems had (Mohan et al., OSDI 2018)"),
-    ("ufs", "those of what only this format has"),
+    ("hand", "scripts written by hand, one for each kind of change, and one with all kinds"),
+    ("bugs", "scripts of bugs that file systems had (Mohan et al., OSDI 2018)"),
+    ("ufs", "scripts of features that only this format has"),
     ("all", "hand, bugs and ufs"),
     ("seq1", "all sequences of one call within ACE's bounds"),
     ("seq2", "of two calls"),
@@ -60,7 +60,10 @@ impl Work {
                 return Ok((name, Work::Few(vec![script])));
             }
             (None, []) => {
-                return Err(usage(format!("what shall run? --workload NAME or --script FILE; there are: {}", known())));
+                return Err(usage(format!(
+                    "name what to run: --workload NAME or --script FILE; workloads: {}",
+                    known()
+                )));
             }
             (None, [set]) => match sampled(set, args)? {
                 Some(work) => (work, true),
@@ -70,7 +73,7 @@ impl Work {
         };
         match args.sample {
             Some(_) if !by_sample => {
-                Err(usage("--sample is for seq1 to seq3, moves1 to moves3 and random, one of them alone"))
+                Err(usage("--sample needs exactly one of seq1 to seq3, moves1 to moves3 and random"))
             }
             _ => Ok((name, work)),
         }
@@ -110,7 +113,7 @@ fn one(name: &str, args: &Args) -> anyhow::Result<Script> {
         // On the volume that is explored: a sweep over random scripts has its own volume for each.
         Some((profile, seed)) => {
             let [device] = disks::find(&args.disk)?[..] else {
-                return Err(usage(format!("{name} is made for one disk: --disk names one")));
+                return Err(usage(format!("{name} needs one disk: name it with --disk")));
             };
             Some(random::on(args.plan(Script::default(), device)?.shape.ground(), profile, seed))
         }

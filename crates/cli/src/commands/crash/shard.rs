@@ -10,7 +10,7 @@ pub(super) fn parse(text: &str) -> Result<Shard, String> {
     let parts = text.split_once('/').and_then(|(part, of)| Some((part.parse::<u32>().ok()?, of.parse::<u32>().ok()?)));
     match parts {
         Some((part, of)) if (1..=of).contains(&part) && of <= MOST => Ok(Shard { index: part - 1, of }),
-        _ => Err(format!("{text:?} is no part; write 2/8 for the second of eight, {MOST} at most")),
+        _ => Err(format!("{text:?} is not a shard; write 2/8 for the second of eight ({MOST} at most)")),
     }
 }
 
@@ -27,10 +27,10 @@ pub(super) fn together(names: &[String]) -> Result<Vec<String>, String> {
     let mut shards: Vec<Shard> = names.iter().map(|name| parse(name)).collect::<Result<_, _>>()?;
     shards.sort_by_key(|shard| shard.index);
     if let Some(other) = shards.iter().find(|shard| shard.of != shards[0].of) {
-        return Err(format!("{} and {} are no shards of one exploration", name(shards[0]), name(*other)));
+        return Err(format!("{} and {} are not shards of one exploration", name(shards[0]), name(*other)));
     }
     if let Some(twice) = shards.windows(2).find(|two| two[0] == two[1]) {
-        return Err(format!("{} is there twice", name(twice[0])));
+        return Err(format!("shard {} is given twice", name(twice[0])));
     }
     let whole = shards.first().is_some_and(|first| first.of as usize == shards.len());
     Ok(if whole { vec![name(Shard::WHOLE)] } else { shards.into_iter().map(name).collect() })

@@ -65,18 +65,18 @@ fn verdict(document: &Document) -> Vec<String> {
     let oracles: BTreeSet<String> = report.violations.iter().map(|violation| violation.oracle.to_string()).collect();
     let oracles = oracles.into_iter().collect::<Vec<_>>().join(", ");
     lines.push(match violations_total {
-        0 if *states == 0 => format!("{scheme} was not tried: nothing falls to this shard."),
+        0 if *states == 0 => format!("{scheme} was not tried: this shard has no states."),
         0 => format!("{scheme} keeps every promise in {states} states."),
-        _ => format!("{scheme} is convicted: {violations_total} of {states} states are violations ({oracles})."),
+        _ => format!("{scheme} breaks its promises: {violations_total} of {states} states are violations ({oracles})."),
     });
     if report.violations.iter().any(|violation| !violation.promised) {
         lines.push(
-            "It declares nothing about its structure, and is held to the least that any file system must keep.".into(),
+            "The scheme declares nothing about its structure; it is checked against the minimum that any file system must keep.".into(),
         );
     }
     if report.disk == "all" || Device::by_name(&report.disk).is_some_and(|device| !device.honest) {
         lines.push(
-            "The liar answers flushes and ignores them: everything may fail there, and a violation is no fault of the scheme."
+            "The disk liar ignores flushes: anything may be lost there, and a violation is not the scheme's fault."
                 .into(),
         );
     }

@@ -48,9 +48,8 @@ pub(super) fn found(progress: &(dyn Fn(usize, usize) + Sync)) -> anyhow::Result<
     Ok(Features {
         title: "Features, found by power cuts".to_owned(),
         doubt: format!(
-            "A no has a state that shows it (ordo crash --replay ID), and no script after that one was played. A yes has \
-             none among those that were asked, on a disk of the kind {DEFAULT_DEVICE:?} and a volume of 8 MiB: that is \
-             no proof."
+            "A no has a state that shows it (ordo crash --replay ID); no later script was run. A yes means that no examined \
+             state, on a disk of the kind {DEFAULT_DEVICE:?} and a volume of 8 MiB, shows the contrary: that is no proof."
         ),
         asked,
         systems,
@@ -90,11 +89,11 @@ fn said(plan: &Plan) -> String {
 }
 
 fn answers_of(plan: &Plan) -> anyhow::Result<Vec<features::Answer>> {
-    let asked = ask_all(plan)?.into_iter().map(told);
+    let asked = ask_all(plan)?.into_iter().map(table_answer);
     Ok(asked.chain([by_the_maps(freed(plan)?)]).collect())
 }
 
-fn told(answer: Answer) -> features::Answer {
+fn table_answer(answer: Answer) -> features::Answer {
     let (yes, Answer { states, against, witness, .. }) = (answer.holds(), answer);
     let (witness, shows) = witness.map_or_else(Default::default, |found| (found.id, found.detail));
     features::Answer { yes, states, against, witness, shows }
@@ -120,7 +119,7 @@ pub(super) fn shown(features: &Features) -> String {
         rows.push([system.name.clone(), recovery].into_iter().chain(cells).collect());
     }
     let mut text =
-        format!("\n{title}: states that were asked, and how many of them said no\n{}", text::table(2, &rows));
+        format!("\n{title}: number of states examined, and how many of them say no\n{}", text::table(2, &rows));
     text.push_str(&format!("{doubt}\n"));
     for asked in asked {
         text.push_str(&format!("  {}: {}\n", asked.name, asked.says));

@@ -1,9 +1,9 @@
 //! `ordo trace`
 //!
-//! `asked` parses what to explain, `text` and `picture` show it; `columns` computes places in the picture.
+//! `parse` parses what to explain, `text` and `picture` show it; `columns` computes places in the picture.
 
-mod asked;
 mod columns;
+mod parse;
 mod picture;
 mod svg;
 mod text;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// Shows what one call writes, when, and why
 ///
 /// The call runs in virtual time on a modelled disk, so that the same arguments give the same answer. After it has
-/// returned the clock goes on until everything is durable. `append FILE BYTES` is written as the write that it is.
+/// returned the clock goes on until everything is durable. `append FILE BYTES` is a write at the end of the file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo trace --explain --scheme softupdates create /f\n  \
     ordo trace --explain --scheme softupdates --setup 'mkdir /a' --svg create.svg create /a/f\n  \
@@ -36,16 +36,16 @@ pub(crate) struct Args {
     /// The disk (ordo crash --list-disks)
     #[arg(long, default_value = ordo_crash::DEFAULT_DEVICE)]
     disk: String,
-    /// A call that is made, and made durable, before; several are made in their order
+    /// A call to make before, which is then made durable; may be given several times, in order
     #[arg(long, value_name = "CALL")]
     setup: Vec<String>,
-    /// Everything leaves when the call has returned, in no chosen order, as if memory were short
+    /// When the call has returned, write every buf at once in arbitrary order, as if memory were short
     #[arg(long)]
     at_once: bool,
-    /// Where luck begins
+    /// Seed of the random numbers
     #[arg(long, value_name = "K", default_value_t = 0)]
     seed: u64,
-    /// Draws a picture, too
+    /// Also draw a picture
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// One JSON document
@@ -59,7 +59,7 @@ pub(crate) struct Args {
 /// What a create in an existing directory makes durable under a scheme, on the disk of 1994: a picture, and a text.
 pub(crate) fn a_create(scheme: &str) -> anyhow::Result<(String, String)> {
     let owned = |text: &str| text.to_owned();
-    let asked = asked::read(&Args {
+    let request = parse::read(&Args {
         explain: true,
         scheme: owned(scheme),
         set: Vec::new(),
@@ -71,14 +71,14 @@ pub(crate) fn a_create(scheme: &str) -> anyhow::Result<(String, String)> {
         json: false,
         call: vec![owned("create"), owned("/a/f")],
     })?;
-    let trace = ordo_crash::trace::trace(&asked).map_err(asked::told)?;
+    let trace = ordo_crash::trace::trace(&request).map_err(parse::trace_error)?;
     Ok((picture::draw(&trace), text::of(&trace)))
 }
 
 /// Explains it.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let asked = asked::read(args)?;
-    let trace = ordo_crash::trace::trace(&asked).map_err(asked::told)?;
+    let request = parse::read(args)?;
+    let trace = ordo_crash::trace::trace(&request).map_err(parse::trace_error)?;
     if let Some(path) = &args.svg {
         std::fs::write(path, picture::draw(&trace)).with_context(|| format!("cannot write {}", path.display()))?;
     }

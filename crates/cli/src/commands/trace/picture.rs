@@ -204,7 +204,7 @@ impl Picture<'_> {
     /// The steps by their numbers, and what was rolled back. Returns the bottom of the picture.
     fn legend(&mut self) -> i32 {
         let mut y = self.y(self.flushes()) + LANE / 2 + 30;
-        let keys = "number: a step, in the bufs that it changed.  Box: an image on its way, until it is durable; hatched: \
+        let keys = "number: a step, in the bufs that it changed.  Box: an image in flight, until it is durable; hatched: \
             rolled back.  Arrow: waits for; dashed: made by a step, whole: an image without it leaves, thick: the call waits.";
         for line in wrap(keys, WRAP) {
             self.svg.text((20, y), 11, Anchor::Start, &line);

@@ -13,13 +13,13 @@ macro_rules! flags {
         [
             Known {
                 name: $name,
-                about: concat!($about, "; a block on its way is locked"),
+                about: concat!($about, "; a block in flight is locked"),
                 for_study: true,
                 make: |settings| flagged($name, Meaning::$meaning, false, WhileLeaving::Lock, settings),
             },
             Known {
                 name: concat!($name, "-nr"),
-                about: concat!($about, "; reads pass; a block on its way is locked"),
+                about: concat!($about, "; reads pass; a block in flight is locked"),
                 for_study: true,
                 make: |settings| flagged(concat!($name, "-nr"), Meaning::$meaning, true, WhileLeaving::Lock, settings),
             },
@@ -47,7 +47,7 @@ macro_rules! chains {
         [
             Known {
                 name: $name,
-                about: concat!($about, "; a block on its way is locked"),
+                about: concat!($about, "; a block in flight is locked"),
                 for_study: true,
                 make: |settings| chained($name, Freeing::$freeing, WhileLeaving::Lock, settings),
             },

@@ -53,7 +53,7 @@ pub enum MountError {
     Helper(String),
     #[error("{0}: not mounted")]
     NotMounted(PathBuf),
-    #[error("{0}: {1} is mounted there, which is not ours; use umount(8)")]
+    #[error("{0}: {1} is mounted there, not an OrdoFS volume; use umount(8)")]
     NotOurs(PathBuf, String),
     #[error("{0}: in use; leave it and close its files (fuser -vm {0} lists them)")]
     InUse(PathBuf),
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_mounted_on_is_refused_with_the_reason() {
+    fn a_directory_that_cannot_be_a_mount_point_is_refused_with_the_reason() {
         assert!(matches!(check(Path::new("/no/such/dir")), Err(MountError::Missing(_))));
         assert!(matches!(check(Path::new("/etc/hostname")), Err(MountError::NotDirectory(_))));
         let text = check(Path::new("/no/such/dir")).unwrap_err().to_string();

@@ -20,7 +20,7 @@ pub enum Malformed {
         left: usize,
     },
     /// A name without its NUL.
-    #[error("a name without end")]
+    #[error("a name without a terminating NUL")]
     Unterminated,
     /// The length in the header is not that of the message.
     #[error("the header says {said} bytes, {got} arrived")]

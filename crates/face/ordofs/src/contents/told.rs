@@ -55,7 +55,7 @@ fn known(found: &Signature, rt: &Rt, disk: &Rc<dyn Disk>, parts: &[Partition]) -
         Kind::Table => partitioned(name, rt, disk, parts),
         Kind::Crypt => NoVolume::new(format!("it holds {name}"), "open that first, and name the device below it"),
         Kind::Member => {
-            NoVolume::new(format!("it is a {name}"), "assemble what it is a part of, and name the device of that")
+            NoVolume::new(format!("it is a {name}"), "assemble the array or volume group, and name its device")
         }
         Kind::Log => NoVolume::new(format!("it is a {name}"), "name the volume that it belongs to"),
         Kind::Swap => NoVolume::new(format!("it holds {name}"), "ordo mkfs --force overwrites it"),
@@ -63,7 +63,7 @@ fn known(found: &Signature, rt: &Rt, disk: &Rc<dyn Disk>, parts: &[Partition]) -
         Kind::Ufs => NoVolume::new(format!("it holds what is left of a {name}"), "ordo fsck may find a backup"),
         Kind::FileSystem => NoVolume::new(
             format!("it holds {name}"),
-            "mount(8) takes that where the system knows it; ordo mkfs --force overwrites it",
+            "mount(8) mounts it if the system supports it; ordo mkfs --force overwrites it",
         ),
     }
 }

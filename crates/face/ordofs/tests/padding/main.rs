@@ -106,7 +106,7 @@ async fn work_beside<F: FileSystem>(fs: &F) -> Result<()> {
 }
 
 #[test]
-fn nothing_reaches_the_image_that_nobody_put_there() {
+fn no_byte_of_memory_reaches_the_image_unintended() {
     for (i, &(format, endian, bsize, fsize)) in SHAPES.iter().enumerate() {
         for scheme in ["sync", "async"] {
             let rt = Rt::virtual_time(3);

@@ -20,7 +20,7 @@ pub enum NotReplayed {
     #[error("the volume has no soft updates journal")]
     NoJournal,
     /// Damage was found before that the journal does not cover.
-    #[error("damage was found on the volume before")]
+    #[error("an earlier check found damage on the volume")]
     NeedsFsck,
     /// This program does not write to such volumes.
     #[error(transparent)]
@@ -42,7 +42,7 @@ pub enum NotReplayed {
         right: u64,
     },
     /// The journal belongs to another session.
-    #[error("the journal is not of the last mount: its time is {journal}, that of the superblock {volume}")]
+    #[error("the journal is not that of the last mount: its time is {journal}, that of the superblock {volume}")]
     Stale {
         /// `di_modrev` of the journal.
         journal: u64,
@@ -101,10 +101,10 @@ pub enum NotReplayed {
         frag: u64,
     },
     /// The volume has no log that counts.
-    #[error("the volume has no log that counts")]
+    #[error("the volume has no log to replay")]
     NoLog,
     /// The log is on another disk.
-    #[error("its log is on another disk, which nobody named")]
+    #[error("its log is on another disk; name it with --log")]
     LogElsewhere,
     /// The log belongs to another volume, or to another mount.
     #[error("the log is not the one of the last mount: it is {found:016x}, and that was {wanted:016x}")]

@@ -87,7 +87,7 @@ impl Reader<'_> {
 }
 
 #[test]
-fn what_could_be_read_can_be_read_after_a_repair() {
+fn readable_files_are_readable_after_a_repair() {
     for (name, superblock) in [("ufs-little", 65536), ("ufs-big", 65536), ("netbsd-ffs2-le", 65536)] {
         let Some(good) = common::image(name) else { continue };
         let pristine = RamDisk::from_bytes(&good);

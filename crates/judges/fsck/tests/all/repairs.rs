@@ -328,7 +328,7 @@ fn place_of_new_lost_found(v: &Volume) -> (u32, FragNo) {
 }
 
 #[test]
-fn what_a_repair_has_freed_is_not_taken_for_what_it_makes() {
+fn space_freed_by_a_repair_is_not_used_by_the_same_repair() {
     let (ino, frag) = place_of_new_lost_found(&volume());
     assert!(ino < FREE + 7, "what is freed below is freed before");
     let v = volume();

@@ -22,7 +22,7 @@ pub enum ClientError {
         text: String,
     },
     /// The server's answer does not follow the protocol.
-    #[error("the answer of the log's server makes no sense; is it one?")]
+    #[error("the answer cannot be parsed; is this the socket of ordo wafs serve?")]
     Nonsense,
 }
 

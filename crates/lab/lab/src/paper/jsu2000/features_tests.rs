@@ -67,7 +67,7 @@ fn a_feature_too_many_and_one_too_few_are_told_with_a_state_that_shows_it() {
 }
 
 #[test]
-fn who_was_not_asked_is_not_judged() {
+fn a_missing_system_is_not_judged() {
     let mut found = features();
     found.systems.retain(|system| system.name != "ffs");
     let ids: Vec<String> = document(found).claims.into_iter().map(|claim| claim.id).collect();

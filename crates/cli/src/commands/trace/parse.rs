@@ -59,7 +59,7 @@ fn exact(before: &[Op], line: &str) -> anyhow::Result<String> {
 }
 
 /// Converts to wrong usage what the user can correct.
-pub(super) fn told(error: Error) -> anyhow::Error {
+pub(super) fn trace_error(error: Error) -> anyhow::Error {
     match error {
         Error::NoScheme(_) | Error::NoLog(_) | Error::Settings(_) => usage(error.to_string()),
         Error::Run(why) if why.starts_with("set-up: ") => usage(why),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_call_is_wrong_usage() {
+    fn a_line_that_is_not_a_call_is_wrong_usage() {
         assert!(said(&[], "move /a /b").unwrap_err().contains("a call is one of"));
         assert!(said(&["rename /a"], "sync").unwrap_err().contains("rename FROM TO"));
         assert!(said(&[], "create /a{0..2}").unwrap_err().contains("must be one call"));
