@@ -383,5 +383,4 @@ impl Future for YieldNow {
 }
 
 #[cfg(test)]
-#[path = "exec_tests.rs"]
 mod tests;

@@ -31,8 +31,6 @@ mod mount;
 mod newfs;
 mod summary;
 #[cfg(test)]
-mod testing;
-#[cfg(test)]
 mod tests;
 mod truncate;
 mod undo;

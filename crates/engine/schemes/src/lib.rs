@@ -26,7 +26,7 @@ mod softupdates;
 mod suj;
 mod sync;
 #[cfg(test)]
-mod testing;
+mod tests;
 mod told;
 mod words;
 

@@ -8,8 +8,6 @@
 #![forbid(unsafe_code)]
 
 mod andrew;
-#[cfg(test)]
-mod calls;
 mod compile;
 mod compute;
 mod copy_tree;
@@ -31,6 +29,8 @@ mod sdet;
 mod sequential;
 mod small_files;
 mod ssh;
+#[cfg(test)]
+mod tests;
 mod throughput;
 mod tree;
 mod unix;

@@ -249,8 +249,8 @@ impl<'a, F: FileSystem> Unix<'_, 'a, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Calls;
     use crate::paths::bytes;
+    use crate::tests::Calls;
     use ordo_model::{MemFs, ready};
 
     fn unix<'s, 'a, F: FileSystem>(session: &'s Session<'a, F>) -> Unix<'s, 'a, F> {

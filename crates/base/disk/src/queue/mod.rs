@@ -427,6 +427,4 @@ impl Future for Transfer {
 }
 
 #[cfg(test)]
-mod order_tests;
-#[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use super::{Rule, Rules, Synchronous};
 use crate::RuleNames;
-use crate::testing::World;
+use crate::tests::World;
 use crate::{AllocInit, NoRule, Settings};
 use std::rc::Rc;
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Settings, by_name, testing::World};
+use crate::{Settings, by_name, tests::World};
 use ordo_buf::Role;
 
 /// Bufs of a cache whose scheme keeps no order; only the members below do.

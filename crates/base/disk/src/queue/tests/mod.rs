@@ -1,8 +1,10 @@
+mod order;
+
 use std::cell::Cell;
 use std::time::Duration;
 
 use super::*;
-use crate::slow::SlowDisk;
+use crate::tests::SlowDisk;
 use crate::{Kind, RamDisk};
 
 struct World {

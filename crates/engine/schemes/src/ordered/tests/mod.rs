@@ -1,7 +1,7 @@
 //! What these schemes send, compared with what `sync` waits for.
 
 use crate::sync::Rule;
-use crate::testing::World;
+use crate::tests::World;
 use crate::{ALL, AllocInit, Settings, Synchronous};
 use ordo_buf::{Durable, Scheme, WhileLeaving};
 use std::collections::BTreeSet;

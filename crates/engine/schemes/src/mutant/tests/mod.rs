@@ -2,7 +2,7 @@
 
 use super::{Deed, Mutant, When, mutants};
 use crate::Synchronous;
-use crate::testing::World;
+use crate::tests::World;
 use ordo_buf::{CallKind, Must, Op};
 use std::collections::BTreeSet;
 use std::rc::Rc;
