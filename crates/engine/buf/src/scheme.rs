@@ -559,7 +559,7 @@ pub trait Scheme {
         Ready::Yes
     }
 
-    /// `image` of `buf` is durable (B2). Must not wait; ripe tickets go to [`crate::Cache::ripen`].
+    /// `image` of `buf` is durable (buf-2). Must not wait; ripe tickets go to [`crate::Cache::ripen`].
     fn landed(&self, _cache: &Rc<Cache>, _buf: &BufRef, _image: ImageNo) {}
 
     /// `buf`, whose slot is not 0, was discarded: its contents were freed, and will not be written any more. The step

@@ -1,7 +1,7 @@
 //! Checkpoints: freeing room by moving the tail forward.
 //!
-//! Room may be overwritten only when a durable superblock says that reading starts after it (K6). One superblock is in
-//! flight at a time, in the slot of the older one (K7).
+//! Room may be overwritten only when a durable superblock says that reading starts after it (blockjournal-6). One
+//! superblock is in flight at a time, in the slot of the older one (blockjournal-7).
 
 use crate::journal::Inner;
 #[cfg(feature = "planted")]

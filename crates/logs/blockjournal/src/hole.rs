@@ -1,4 +1,5 @@
-//! Distinguishing a hole from the end of the journal (K8): after a hole, some block names a later durable transaction.
+//! Distinguishing a hole from the end of the journal (blockjournal-8): after a hole, some block names a later durable
+//! transaction.
 //!
 //! One commit is in flight at a time. Therefore no block after a torn tail calls the torn transaction durable, and the
 //! search can cover the whole rest of the circle.
@@ -61,7 +62,8 @@ pub(crate) async fn lost_superblock(area: &Area, superblock: &Superblock) -> Res
 
 /// What a block outside the transactions that count proves.
 fn testimony(superblock: &Superblock, known: Seq, header: &Header) -> Option<Witness> {
-    // A block of a later lap is evidence too: its room was reused only after a newer superblock was durable (K6).
+    // A block of a later lap is evidence too: its room was reused only after a newer superblock was durable
+    // (blockjournal-6).
     if header.epoch > superblock.sequence {
         return Some(Witness::LostSuperblock(header.seq));
     }

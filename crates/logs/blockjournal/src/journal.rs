@@ -82,7 +82,7 @@ pub(crate) struct Inner {
     pub(crate) options: Options,
     id: u64,
     pub(crate) state: RefCell<State>,
-    /// The superblock on the disk; the lock serializes its writers (K7).
+    /// The superblock on the disk; the lock serializes its writers (blockjournal-7).
     pub(crate) superblock: Mutex<Superblock>,
     /// Serializes commits.
     pub(crate) turn: Mutex<()>,
@@ -95,11 +95,11 @@ pub(crate) struct State {
     pub(crate) next: Seq,
     /// The first blocks of the transactions that are not checkpointed, oldest first.
     pub(crate) live: VecDeque<u64>,
-    /// Where reading starts according to the durable superblock: everything before may be overwritten (K6).
+    /// Where reading starts according to the durable superblock: everything before may be overwritten (blockjournal-6).
     pub(crate) tail: u64,
-    /// The sequence of that superblock (K4).
+    /// The sequence of that superblock (blockjournal-4).
     pub(crate) epoch: u64,
-    /// A commit has begun and not ended (K11).
+    /// A commit has begun and not ended (blockjournal-11).
     pub(crate) under_way: bool,
     pub(crate) closed: bool,
     pub(crate) failed: Option<DiskError>,
@@ -165,7 +165,7 @@ impl Journal {
         if let Some(damage) = damage {
             return Err(damage.into());
         }
-        // K9: the writes of a killed program may still be only in the operating system's memory.
+        // blockjournal-9: the writes of a killed program may still be only in the operating system's memory.
         #[cfg(feature = "planted")]
         let flushed = has(Broken::Found);
         #[cfg(not(feature = "planted"))]
@@ -273,7 +273,7 @@ impl Journal {
 }
 
 impl Inner {
-    /// Refuses to continue after a failed or abandoned commit, or a close (K11).
+    /// Refuses to continue after a failed or abandoned commit, or a close (blockjournal-11).
     pub(crate) fn usable(&self, state: &State) -> Result<(), Error> {
         #[cfg(feature = "planted")]
         if has(Broken::Failed) {

@@ -10,29 +10,29 @@ use std::cell::Cell;
 /// A rule of the crate's head that is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
-    /// K1: what the disk has completed counts as durable, without a flush.
+    /// blockjournal-1: what the disk has completed counts as durable, without a flush.
     Flush,
-    /// K2: a block is accepted whatever its checksum is.
+    /// blockjournal-2: a block is accepted whatever its checksum is.
     Checksum,
-    /// K2: the commit block does not wait for the flush that `Commit::AfterFlush` requires.
+    /// blockjournal-2: the commit block does not wait for the flush that `Commit::AfterFlush` requires.
     Barrier,
-    /// K3: a transaction is accepted whatever its number and place are.
+    /// blockjournal-3: a transaction is accepted whatever its number and place are.
     Number,
-    /// K4: a transaction is accepted whatever superblock it names.
+    /// blockjournal-4: a transaction is accepted whatever superblock it names.
     Epoch,
-    /// K5: a block that begins with the magic is stored as it is.
+    /// blockjournal-5: a block that begins with the magic is stored as it is.
     Escape,
-    /// K6: checkpointed room is used before the superblock that frees it is durable.
+    /// blockjournal-6: checkpointed room is used before the superblock that frees it is durable.
     Reuse,
-    /// K7: a superblock is written over the current one.
+    /// blockjournal-7: a superblock is written over the current one.
     Superblock,
-    /// K8: a hole is taken for the end.
+    /// blockjournal-8: a hole is taken for the end.
     Witness,
-    /// K9: what recovery has found is not flushed.
+    /// blockjournal-9: what recovery has found is not flushed.
     Found,
-    /// K10: revokes are ignored.
+    /// blockjournal-10: revokes are ignored.
     Revoke,
-    /// K11: after a commit that failed, the next one proceeds.
+    /// blockjournal-11: after a commit that failed, the next one proceeds.
     Failed,
 }
 

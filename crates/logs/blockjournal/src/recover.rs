@@ -1,7 +1,7 @@
 //! Recovery: finding the transactions, from the tail on.
 //!
 //! The journal ends before the first transaction that does not count. Whether that is its real end or a hole is decided
-//! by K8, in `hole`.
+//! by blockjournal-8, in `hole`.
 
 use crate::area::Area;
 use crate::blocks::{Body, Ending, Header, Kind, Tag, carried, revoked};
@@ -137,7 +137,7 @@ impl Walk {
         Ok(header)
     }
 
-    /// Rule K4.
+    /// Rule blockjournal-4.
     fn in_time(&self, header: &Header) -> bool {
         let since_opening = header.seq >= self.superblock.opened_seq;
         let of_opening = header.epoch >= self.superblock.opened;

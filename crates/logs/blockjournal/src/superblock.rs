@@ -1,6 +1,6 @@
 //! The superblock: what the journal is, and where reading starts.
 //!
-//! It is stored in two slots, written in turn (K7). The valid one with the higher sequence number is used.
+//! It is stored in two slots, written in turn (blockjournal-7). The valid one with the higher sequence number is used.
 
 use crate::{Error, Seq};
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -52,7 +52,7 @@ const _: () = assert!(size_of::<Raw>() == SUPERBLOCK);
 pub(crate) struct Superblock {
     /// The name that its maker gave the journal.
     pub(crate) id: u64,
-    /// Chosen at random when the journal was made; part of each checksum (K3).
+    /// Chosen at random when the journal was made; part of each checksum (blockjournal-3).
     pub(crate) salt: u64,
     /// Grows with each superblock; its lowest bit is the slot.
     pub(crate) sequence: u64,
@@ -66,9 +66,9 @@ pub(crate) struct Superblock {
     pub(crate) tail: u64,
     /// The number of the transaction there, or of the next one.
     pub(crate) tail_seq: Seq,
-    /// The newest transaction that was durable (K8).
+    /// The newest transaction that was durable (blockjournal-8).
     pub(crate) sure: Seq,
-    /// The superblock with which the last opening for writing began (K4).
+    /// The superblock with which the last opening for writing began (blockjournal-4).
     pub(crate) opened: u64,
     /// The first transaction since then.
     pub(crate) opened_seq: Seq,
@@ -101,7 +101,7 @@ impl Superblock {
         zerocopy::transmute!(raw)
     }
 
-    /// Decodes and validates all fields (K12).
+    /// Decodes and validates all fields (blockjournal-12).
     fn decode(bytes: &[u8]) -> Result<Superblock, Error> {
         let Ok((mut raw, _)) = Raw::read_from_prefix(bytes) else { return Err(Error::NotAJournal) };
         if raw.magic != MAGIC {

@@ -422,7 +422,7 @@ fn a_revoke_is_kept_by_the_journal_and_by_the_replay() {
 
 #[test]
 fn after_a_failed_write_or_flush_nothing_is_committed() {
-    // The first write is the opening's superblock, the first flush that of K9.
+    // The first write is the opening's superblock, the first flush that of blockjournal-9.
     for (commit, fault) in [
         (Commit::Together, Fault::error(DiskOp::Write, 2)),
         (Commit::Together, Fault::error(DiskOp::Flush, 2)),

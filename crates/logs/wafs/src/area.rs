@@ -180,7 +180,7 @@ impl Area {
     }
 
     /// The most bytes that may be appended and not durable. A record this far after another one therefore states that
-    /// the earlier one was durable (W8), and recovery searches no farther.
+    /// the earlier one was durable (wafs-8), and recovery searches no farther.
     pub(crate) fn window(&self) -> u64 {
         self.size.min(64 << 20)
     }

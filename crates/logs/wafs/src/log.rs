@@ -90,7 +90,7 @@ pub(crate) struct Inner {
     pub(crate) chunk: usize,
     pub(crate) recovery: Recovery,
     pub(crate) state: RefCell<State>,
-    /// The superblock on the disk; the lock serializes its writers (W6).
+    /// The superblock on the disk; the lock serializes its writers (wafs-6).
     pub(crate) superblock: Mutex<Superblock>,
     /// Wakes the syncer when durability is requested.
     pub(crate) bell: Rc<Notify>,
@@ -115,7 +115,7 @@ pub(crate) struct State {
     pub(crate) shipped: u64,
     /// Writes that are not known to be durable, oldest first.
     pub(crate) flights: VecDeque<Flight>,
-    /// Records before this one are durable (W1).
+    /// Records before this one are durable (wafs-1).
     pub(crate) durable: u64,
     /// The last of them.
     pub(crate) sure: Lsn,
@@ -128,7 +128,7 @@ pub(crate) struct State {
     pub(crate) start: u64,
     /// The earliest mount whose records may be there.
     pub(crate) start_epoch: u32,
-    /// Where reading starts according to the durable superblock: everything before may be overwritten (W5).
+    /// Where reading starts according to the durable superblock: everything before may be overwritten (wafs-5).
     pub(crate) free_to: u64,
     pub(crate) failed: Option<DiskError>,
 }
@@ -193,7 +193,7 @@ impl Log {
         if let Some(damage) = found.told.damage {
             return Err(damage.into());
         }
-        // W9: the writes of a killed program may still be only in the operating system's memory.
+        // wafs-9: the writes of a killed program may still be only in the operating system's memory.
         area.place.queue().flush().await?;
         let next =
             Superblock { epoch: superblock.epoch + 1, sure: found.told.last.max(superblock.sure), ..superblock.next() };
@@ -396,7 +396,7 @@ impl Inner {
         }
     }
 
-    /// Ships the contents of the open chunk, padded, and continues in the next unit (W7).
+    /// Ships the contents of the open chunk, padded, and continues in the next unit (wafs-7).
     pub(crate) fn seal(&self, state: &mut State) {
         if state.used == 0 {
             return;

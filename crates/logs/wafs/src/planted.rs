@@ -10,19 +10,19 @@ use std::cell::Cell;
 /// A rule of the crate's head that is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
-    /// W1: what the disk has completed counts as durable, without a flush.
+    /// wafs-1: what the disk has completed counts as durable, without a flush.
     Flush,
-    /// W2: a record is accepted whatever its checksum is.
+    /// wafs-2: a record is accepted whatever its checksum is.
     Checksum,
-    /// W3: a record is accepted whatever record comes before it.
+    /// wafs-3: a record is accepted whatever record comes before it.
     Chain,
-    /// W4: a record is accepted whatever mount wrote it.
+    /// wafs-4: a record is accepted whatever mount wrote it.
     Epoch,
-    /// W5: reclaimed space is used before the superblock that frees it is durable.
+    /// wafs-5: reclaimed space is used before the superblock that frees it is durable.
     Reuse,
-    /// W6: a superblock is written over the current one.
+    /// wafs-6: a superblock is written over the current one.
     Superblock,
-    /// W7: a write starts in the unit in which the one before it ended.
+    /// wafs-7: a write starts in the unit in which the one before it ended.
     Unit,
 }
 

@@ -1,7 +1,7 @@
 //! Reclaiming room: the start of the log moves forward.
 //!
-//! Reclaimed room may be overwritten only when a durable superblock says that reading starts after it (W5). One
-//! superblock is in flight at a time, in the slot of the older one (W6).
+//! Reclaimed room may be overwritten only when a durable superblock says that reading starts after it (wafs-5). One
+//! superblock is in flight at a time, in the slot of the older one (wafs-6).
 
 #[cfg(feature = "planted")]
 use crate::planted::{Broken, has};

@@ -1,6 +1,6 @@
 //! Recovery: finding the end of a log, from the last checkpoint on.
 //!
-//! The log ends with the last record that counts (`walk`). Whether that is its real end or a hole is decided by W8:
+//! The log ends with the last record that counts (`walk`). Whether that is its real end or a hole is decided by wafs-8:
 //! after a hole, a record or a superblock names a durable record that was not found.
 
 use crate::area::Area;

@@ -1,6 +1,6 @@
 //! The superblock: what the log is, and where reading starts.
 //!
-//! It is stored in two slots, written in turn (W6). The valid one with the higher sequence number is used.
+//! It is stored in two slots, written in turn (wafs-6). The valid one with the higher sequence number is used.
 
 use crate::{Error, Lsn};
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -65,7 +65,7 @@ pub(crate) struct Superblock {
     pub(crate) sure: Lsn,
     /// When the log was made, in nanoseconds since 1970.
     pub(crate) made: u64,
-    /// No record from `start` on is of an earlier mount (W4): in an empty log no other record could tell.
+    /// No record from `start` on is of an earlier mount (wafs-4): in an empty log no other record could tell.
     pub(crate) start_epoch: u32,
 }
 

@@ -197,7 +197,7 @@ impl Deps {
     }
 }
 
-/// L2 of `leave`: a group is not rolled back; it waits.
+/// leave-2: a group is not rolled back; it waits.
 fn explain_group(fresh: &[Landing]) -> Vec<Held> {
     let mut until = Until::new();
     fresh.iter().for_each(|block| landing(&mut until, Some(block), Rule::InodesInitialised));

@@ -177,7 +177,7 @@ impl Deps {
         for at in carried {
             let rem = &mut names.rems[at];
             rem.state = rem.state.next(Event::Leaves { image, safe: true }).0;
-            // The entry was added and removed, and no image had it (W2 of `names`). A change that waits for it can go
+            // The entry was added and removed, and no image had it (names-2). A change that waits for it can go
             // on when the file has its newer name, perhaps only in this image: so the name counts as carried with this
             // image.
             if let Some(add) = rem.add.and_then(|id| self.names.get_mut(id)).filter(|add| add.state == State::Held) {

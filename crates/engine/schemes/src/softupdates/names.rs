@@ -104,7 +104,7 @@ impl Deps {
             self.names.get(*id).is_some_and(|add| add.state == State::Held && (!add.awaited || extra.awaits.is_empty()))
         });
         match replaces.and_then(|id| self.cancel_add(cache, id)) {
-            // It was never on the disk (M2 of `state`).
+            // It was never on the disk (state-2).
             Some(add) => {
                 meant = add.was();
                 // The disk has there what the older change was to replace.
@@ -203,7 +203,7 @@ impl Deps {
 
     /// A name was removed. Cancels it in the simple case, which covers most files removed soon after they were made: it
     /// is the file's only pending name, so its removal waits for nothing; no image had it, so nothing waits for its
-    /// removal (M2 of `state`); the disk has nothing in the entry; and no other removal keeps the bytes around it.
+    /// removal (state-2); the disk has nothing in the entry; and no other removal keeps the bytes around it.
     /// `false` in other cases.
     #[inline(never)]
     pub(super) fn came_and_went(&mut self, at: Place<'_>, ticket: &Ticket) -> bool {

@@ -4,7 +4,7 @@
 //!     for names elsewhere. Writers with a choice follow that order; those without one (fsync, memory pressure) do not
 //!     need it for safety.
 //! O2. Whatever is wanted, some bufs can be written now to get closer to it ([`Advance`]): a change waits for older
-//!     ones (W1 of `names`), or for changes that wait for nothing. fsync goes round by round until nothing is left to
+//!     ones (names-1), or for changes that wait for nothing. fsync goes round by round until nothing is left to
 //!     write.
 
 use super::arena::Id;

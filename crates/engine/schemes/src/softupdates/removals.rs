@@ -42,7 +42,7 @@ impl Deps {
 
     /// The ticket of a directory removed for good, with its `.` and its parent's link. It must keep both while the disk
     /// may have an older name of it: then the ticket is added to those that wait for the removal of such a name, and is
-    /// checked again with them (W4 of `names`).
+    /// checked again with them (names-4).
     pub(super) fn after_its_names(&mut self, ino: Ino, ticket: Ticket) -> Option<Ticket> {
         if self.was_never_there(ino) || !self.has(Rule::LinkRemoval) {
             return Some(ticket);
@@ -85,8 +85,8 @@ impl Deps {
         moved.into_iter().filter(|id| !self.is_settled(*id)).collect()
     }
 
-    /// The removals, not durable yet, that must precede the removal of a directory's last name, which is in `dir` (W4):
-    /// of names that it had elsewhere, and of names in it that wait for others themselves.
+    /// The removals, not durable yet, that must precede the removal of a directory's last name, which is in `dir`
+    /// (names-4): of names that it had elsewhere, and of names in it that wait for others themselves.
     pub(super) fn must_go_before(&self, cache: &Cache, ino: Ino, dir: Ino) -> Vec<RemId> {
         let elsewhere = |removal: &RemId| {
             let in_dir = || matches!(self.page(removal.0).buf.key(), Key::File(ino, _) if ino == dir);

@@ -1,3 +1,5 @@
+//! Injected faults: each kind does what it says, once or for ever, and the same plan gives the same damage.
+
 use std::ops::Range;
 
 use ordo_rt::Rt;

@@ -1,3 +1,5 @@
+//! The queue on slow disks: what is durable when, which flush serves whom, and the order of overlapping requests.
+
 mod order;
 
 use std::cell::Cell;

@@ -1,4 +1,5 @@
-//! Random requests with flags and chains, on a recording disk, against the definitions of O1 and of each flag.
+//! Random requests with flags and chains, on a recording disk, against the definitions of queue-order-1 and of each
+//! flag.
 
 use super::super::*;
 use crate::tests::SlowDisk;
