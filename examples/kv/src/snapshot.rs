@@ -1,6 +1,6 @@
 //! The table in a file: magic, number of the first record that is not in it, count, entries, CRC-32C of all before.
 //!
-//! A new one is written beside the old one and takes its name when it is durable (K4).
+//! A new one is written beside the old one and takes its name when it is durable (kv-4).
 
 use crate::{Entry, KvError, Table};
 use ordo_wafs::Lsn;

@@ -22,9 +22,9 @@ mod ram;
 mod recorder;
 mod sim;
 mod slice;
-#[cfg(test)]
-mod slow;
 mod tags;
+#[cfg(test)]
+mod tests;
 
 pub use block::{Block, Image, SECTOR};
 pub use counted::{Counted, Requests};

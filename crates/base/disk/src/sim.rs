@@ -217,5 +217,4 @@ impl Disk for SimDisk {
 }
 
 #[cfg(test)]
-#[path = "sim_tests.rs"]
 mod tests;

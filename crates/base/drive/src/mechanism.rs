@@ -343,5 +343,4 @@ impl Motion {
 }
 
 #[cfg(test)]
-#[path = "mechanism_tests.rs"]
 mod tests;

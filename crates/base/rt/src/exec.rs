@@ -42,7 +42,7 @@ struct Inner {
     /// When the modelled CPU is free again.
     cpu_free: Cell<Time>,
     main: Arc<TaskWaker>,
-    /// The same as `main`, made once: a waker for each call would be an allocation (R3).
+    /// The same as `main`, made once: a waker for each call would be an allocation (rt-3).
     main_waker: Waker,
     running: Cell<bool>,
 }
@@ -383,5 +383,4 @@ impl Future for YieldNow {
 }
 
 #[cfg(test)]
-#[path = "exec_tests.rs"]
 mod tests;

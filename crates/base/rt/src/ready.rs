@@ -1,7 +1,7 @@
 //! The list of tasks that are ready to run, and the wakers that fill it.
 //!
 //! The list is the only part of the executor that other threads touch: a thread of the disk's pool wakes the task that
-//! waits for its request. The order of the list is the order of the wakes (R1).
+//! waits for its request. The order of the list is the order of the wakes (rt-1).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::{Rt, Time};
 
-/// Timers in the order in which they fire: by time, then by the order in which they were set (R1).
+/// Timers in the order in which they fire: by time, then by the order in which they were set (rt-1).
 #[derive(Default)]
 pub(crate) struct Timers {
     set: BTreeMap<(Time, u64), Waker>,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 /// Longest name in bytes.
 pub const MAX_NAME: usize = 255;
 
-/// A file, valid while it is looked up (V2). The root has a fixed one.
+/// A file, valid while it is looked up (vfs-2). The root has a fixed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u64);
 
@@ -53,7 +53,7 @@ pub struct Caller {
     pub privileged: bool,
 }
 
-/// A node that was looked up or made, with its attributes. Counts as one lookup (V2).
+/// A node that was looked up or made, with its attributes. Counts as one lookup (vfs-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// The node.

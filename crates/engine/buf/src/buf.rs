@@ -7,7 +7,7 @@ use std::cell::{Cell, Ref, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-/// What a buf is (B1).
+/// What a buf is (buf-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
     /// A piece of the volume's own metadata, by the address of its first fragment: superblock, cylinder groups,
@@ -41,7 +41,7 @@ pub(crate) struct Progress {
     pub(crate) durable: Cell<ImageNo>,
 }
 
-/// A reference to a buf, which pins it (B6).
+/// A reference to a buf, which pins it (buf-6).
 pub type BufRef = Rc<Buf>;
 
 /// A piece of the volume in memory. The bytes are read with [`Buf::bytes`] and changed only through the cache, which
@@ -64,7 +64,7 @@ pub struct Buf {
     pub(crate) dirty_since: Cell<Time>,
     /// Its `dirty_since` when a sweep last found it dirty.
     pub(crate) marked: Cell<Time>,
-    /// The call that changed it last (B7).
+    /// The call that changed it last (buf-7).
     pub(crate) cause: Cell<u64>,
     pub(crate) referenced: Cell<bool>,
     /// The newest image that was sent, until it is durable.
@@ -141,7 +141,7 @@ impl Buf {
         Ref::map(self.image.borrow(), |image| &image[..])
     }
 
-    /// The present contents as a shared image, which does not change any more (B3).
+    /// The present contents as a shared image, which does not change any more (buf-3).
     pub fn image(&self) -> Image {
         self.image.borrow().clone()
     }
@@ -205,7 +205,7 @@ impl Buf {
         self.stored.set(Stored::Here);
     }
 
-    /// The [`crate::Op::id`] of the call that changed it last; 0 for none (B7).
+    /// The [`crate::Op::id`] of the call that changed it last; 0 for none (buf-7).
     pub fn cause(&self) -> u64 {
         self.cause.get()
     }
@@ -225,7 +225,7 @@ impl Buf {
         Arc::strong_count(&self.image.borrow()) > 1
     }
 
-    /// Changes the bytes. Makes a private copy first if the present image is in flight (B3).
+    /// Changes the bytes. Makes a private copy first if the present image is in flight (buf-3).
     pub(crate) fn change<R>(&self, f: impl FnOnce(&mut [u8]) -> R) -> R {
         let mut image = self.image.borrow_mut();
         f(&mut Arc::make_mut(&mut image)[..])

@@ -91,7 +91,7 @@ pub struct CacheStats {
     pub waits: u64,
     /// Times a change waited because the buf was locked while its image was in flight ([`crate::WhileLeaving`]).
     pub lock_waits: u64,
-    /// Times a buf was copied because it was changed while its image was in flight (B3).
+    /// Times a buf was copied because it was changed while its image was in flight (buf-3).
     pub copies: u64,
     /// Bytes in the cache now.
     pub bytes: usize,
@@ -138,7 +138,7 @@ pub struct Cache {
     /// Tickets whose order broke because a write failed: what they would free stays allocated until fsck repairs it.
     pub(crate) stuck: RefCell<Vec<Ticket>>,
     pub(crate) next_op: Cell<u64>,
-    /// The running call, as far as the cache knows; 0 for none (B7).
+    /// The running call, as far as the cache knows; 0 for none (buf-7).
     pub(crate) running: Cell<u64>,
 }
 
@@ -384,12 +384,12 @@ impl Cache {
         }
     }
 
-    /// Its image is in flight, and it must not be changed (B8).
+    /// Its image is in flight, and it must not be changed (buf-8).
     fn is_locked(&self, buf: &Buf) -> bool {
         buf.leaving.get() && self.capabilities().while_leaving == WhileLeaving::Lock
     }
 
-    /// Waits while other calls run, and restores the running call afterwards (B7).
+    /// Waits while other calls run, and restores the running call afterwards (buf-7).
     async fn aside<T>(&self, wait: impl Future<Output = T>) -> T {
         let op = self.running.replace(0);
         let outcome = wait.await;

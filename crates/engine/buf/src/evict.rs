@@ -1,4 +1,4 @@
-//! Eviction (B5): the clock algorithm.
+//! Eviction (buf-5): the clock algorithm.
 //!
 //! A hand goes round all bufs. A buf that was used since the hand last passed is kept for another round.
 
@@ -107,7 +107,7 @@ impl Cache {
         });
     }
 
-    /// Waits while more bytes are dirty than the limit allows (B5).
+    /// Waits while more bytes are dirty than the limit allows (buf-5).
     ///
     /// # Errors
     /// `Io` when the volume failed, so that nothing will become clean any more, or when the disk fails all writes.

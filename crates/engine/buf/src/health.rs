@@ -26,8 +26,8 @@ struct Inner {
     watch: RefCell<Option<Watch>>,
 }
 
-/// Latches read-only when a metadata write or a flush failed (B4): the order that the scheme promised can no longer be
-/// kept, and later calls must not pretend that it was.
+/// Latches read-only when a metadata write or a flush failed (buf-4): the order that the scheme promised can no longer
+/// be kept, and later calls must not pretend that it was.
 #[derive(Clone, Default)]
 pub struct Health(Rc<Inner>);
 

@@ -175,7 +175,7 @@ impl Cache {
     ///
     /// # Errors
     /// `Io`. The volume is read-only then, even if every write was durable before: after a failed flush, the success of
-    /// the next one proves nothing (B4).
+    /// the next one proves nothing (buf-4).
     pub(crate) async fn flush(&self) -> Result<()> {
         let flushed = self.queue.flush().await;
         flushed.map_err(Error::io).inspect_err(|error| {
@@ -398,7 +398,7 @@ impl Cache {
         self.scheme().landed(self, buf, image);
     }
 
-    /// The buf is dirty again, with all its contents (B4).
+    /// The buf is dirty again, with all its contents (buf-4).
     fn failed(self: &Rc<Self>, buf: &BufRef, error: &DiskError) {
         self.make_dirty(buf);
         self.scheme().failed(buf);

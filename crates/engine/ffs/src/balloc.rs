@@ -2,7 +2,7 @@
 //!
 //! W1. Everything that the block needs is allocated first. If something cannot be allocated, the rest is returned, and
 //!     nothing has changed.
-//! W2. Then contents, then pointers from the block up to the inode (rule S0 of [`ordo_buf::Scheme`]). A pointer in the
+//! W2. Then contents, then pointers from the block up to the inode (seam-0). A pointer in the
 //!     inode changes together with size and count of sectors: a pointer beyond the size would make fsck clear the file.
 //!     A pointer in an existing indirect block is set after the size has grown: fsck repairs a size beyond the last
 //!     block by itself, but not a block beyond the size.

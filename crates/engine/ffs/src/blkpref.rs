@@ -97,7 +97,7 @@ impl Ffs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Bench;
+    use crate::tests::testing::Bench;
 
     fn place<'a>(lbn: u64, index: u32, pointers: Pointers<'a>) -> Place<'a> {
         Place { ino: Ino(5), directory: false, lbn, index, pointers, first_indirect: FragNo::HOLE }

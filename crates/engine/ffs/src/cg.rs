@@ -165,7 +165,7 @@ pub(crate) fn plus(a: Csum, b: Csum) -> Csum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::geometries;
+    use crate::tests::testing::geometries;
     use ordo_ondisk::{CgLayout, Geometry};
 
     fn check_recount(cg: &Cg<'_>) {

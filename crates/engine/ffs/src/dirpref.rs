@@ -125,7 +125,7 @@ fn family_offset(here: u32, ncg: u32, depth: u32, nth: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Bench;
+    use crate::tests::testing::Bench;
 
     #[test]
     fn children_halve_the_range_around_their_parent() {

@@ -1,7 +1,7 @@
 //! The layout of the fast file system: cylinder groups, fragments, clusters, and how a volume is made.
 //!
 //! This is the `ufs/ffs` of the BSD kernels. It decides where things are placed, and performs the steps for that in the
-//! order of rule S0 (see [`ordo_buf::Scheme`]); the scheme decides when anything becomes durable.
+//! order of rule seam-0 (see [`ordo_buf::Scheme`]); the scheme decides when anything becomes durable.
 //!
 //! L1. The maps of a group, its counts, the summary array in memory and the totals agree at every await.
 //! L2. A call that fails for lack of space has changed no map, no pointer and no size.
@@ -30,8 +30,6 @@ mod map;
 mod mount;
 mod newfs;
 mod summary;
-#[cfg(test)]
-mod testing;
 #[cfg(test)]
 mod tests;
 mod truncate;
@@ -68,7 +66,7 @@ pub struct Ffs {
     at_rest: Cell<mount::AtRest>,
     /// What a crash may have leaked.
     suspects: leaks::Suspects,
-    /// The scheme that keeps it (V5 of `mount`).
+    /// The scheme that keeps it (ffs-mount-5).
     keeper: ordo_ondisk::superblock::Keeper,
 }
 

@@ -317,7 +317,7 @@ impl Maker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::shapes;
+    use crate::tests::testing::shapes;
     use ordo_disk::RamDisk;
     use ordo_ondisk::superblock::newfs::System;
     use ordo_ondisk::superblock::search;

@@ -162,7 +162,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::geometries;
+    use crate::tests::testing::geometries;
 
     #[test]
     fn totals_follow_the_entries_and_the_array_reads_back() {

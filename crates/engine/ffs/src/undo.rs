@@ -75,7 +75,7 @@ fn undo_pointers(g: &Geometry, dinode: &mut Dinode, back: &Pointers<'_>) -> u32 
     gone
 }
 
-/// A file that was truncated into a hole ends in a block that was allocated there (`truncate`, Z1). Without that block
+/// A file that was truncated into a hole ends in a block that was allocated there (truncate-1). Without that block
 /// it ends before the hole, which holds only zeroes.
 fn end_in_data(g: &Geometry, dinode: &mut Dinode) {
     let blocks = dinode.size.div_ceil(g.bsize.into());

@@ -6,7 +6,7 @@
 //! 2. Never reuse a resource before all earlier pointers to it are cleared on the disk.
 //! 3. Never clear the last pointer to a live resource before a new one has been set on the disk.
 //!
-//! The engine performs every call in an order that keeps them if each step is durable before the next (rule S0 of
+//! The engine performs every call in an order that keeps them if each step is durable before the next (rule seam-0 of
 //! [`ordo_buf::Scheme`]). A scheme decides what to wait for, and what else keeps the order instead.
 //!
 //! Beside the core of that trait a scheme may have capabilities ([`ordo_buf::Capabilities`]). `Lock` is no trait but

@@ -90,7 +90,7 @@ impl<L: Layout> Ufs<L> {
             let inode = self.new_inode(op, who, &dir, mode, &make, now).await?;
             let entered = self.name_it(op, who, &dir, name, &inode, &make, now).await;
             if let Err(error) = entered {
-                // U4: the inode has no name; everything allocated for it is freed.
+                // ufs-4: the inode has no name; everything allocated for it is freed.
                 self.abandon(op, &inode).await?;
                 return Err(error);
             }
@@ -220,7 +220,7 @@ impl<L: Layout> Ufs<L> {
             }
             _ => None,
         };
-        // The last change has stored it (rule I1); the news for the scheme is that a name will point to it.
+        // The last change has stored it (rule ufs-inode-1); the news for the scheme is that a name will point to it.
         let buf = self.layout.block_of(inode).await?;
         self.tell_changed(op, inode, &buf, Fields::LinksUp).await?;
         let Some(block) = first_block else {
@@ -310,7 +310,7 @@ impl<L: Layout> Ufs<L> {
         .await
     }
 
-    /// Raises a link count before the name that it counts is entered (U1).
+    /// Raises a link count before the name that it counts is entered (ufs-1).
     pub(crate) async fn add_link(&self, op: Op, inode: &Inode, now: Stamp) -> Result<BufRef> {
         {
             let mut dinode = inode.dinode_mut();

@@ -43,7 +43,7 @@ impl Default for Options {
 pub struct Ufs<L> {
     pub(crate) layout: L,
     pub(crate) table: Table,
-    /// Held while a name moves between directories, so that no other move changes the tree meanwhile (U3).
+    /// Held while a name moves between directories, so that no other move changes the tree meanwhile (ufs-3).
     pub(crate) moves: Mutex<()>,
     pub(crate) options: Options,
     /// Files without names whose last user has gone.

@@ -40,8 +40,8 @@ pub enum Mapped {
 /// Puts bytes into a block; gets the whole block.
 pub type Fill<'a> = &'a mut dyn FnMut(&mut [u8]);
 
-/// Where things are placed. Every method that changes the volume performs its steps in the order of rule S0 and awaits
-/// the scheme after each. A method that fails for lack of space has changed nothing (V1).
+/// Where things are placed. Every method that changes the volume performs its steps in the order of rule seam-0 and
+/// awaits the scheme after each. A method that fails for lack of space has changed nothing (vfs-1).
 ///
 /// The caller holds the inode's lock: exclusively if something changes.
 #[allow(async_fn_in_trait)]

@@ -1,7 +1,8 @@
 //! What the layouts of the Berkeley file systems share: names, directories, inodes, file data, attributes.
 //!
-//! This is the `ufs/ufs` of the BSD kernels: it implements the calls, and performs their steps in the order of rule S0
-//! (see [`ordo_buf::Scheme`]). The [`Layout`] decides where things are placed, the scheme when they become durable.
+//! This is the `ufs/ufs` of the BSD kernels: it implements the calls, and performs their steps in the order of rule
+//! seam-0 (see [`ordo_buf::Scheme`]). The [`Layout`] decides where things are placed, the scheme when they become
+//! durable.
 //!
 //! U1. An inode is durable before a name points to it (`LinksUp` before `LinkAdded`), and a name is gone before its
 //!     link count goes down (a ticket in `LinkRemoved`). At every moment a link count on the disk is at least the

@@ -10,7 +10,7 @@ use std::cell::Cell;
 /// A planted bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// Rename clears the old name before it enters the new one (against U2).
+    /// Rename clears the old name before it enters the new one (against ufs-2).
     OldNameFirst,
     /// The old place of a moved fragment is free before the step for the pointer to the new place.
     FragmentFreeAtOnce,

@@ -1,7 +1,7 @@
 //! Rename: replacing a name or not, within a directory or between two; and the exchange of two names.
 //!
-//! The order keeps rule 3 of the schemes (U2): raise the link count, set the new name, then clear the old one and drop
-//! the raised link. A directory that moves gets its new parent's link before its `..` names it.
+//! The order keeps rule 3 of the schemes (ufs-2): raise the link count, set the new name, then clear the old one and
+//! drop the raised link. A directory that moves gets its new parent's link before its `..` names it.
 //!
 //! If directories move into each other, the order of single steps is not enough. Suppose `a/b` moves out of `a`, and
 //! then `a` into it: the disk may have the new name of `a` and no longer the old one, while it has `b` only below `a`.
@@ -96,7 +96,7 @@ impl<L: Layout> Ufs<L> {
         .await
     }
 
-    /// Locks two directories so that no other call can wait for them in the opposite order (U3).
+    /// Locks two directories so that no other call can wait for them in the opposite order (ufs-3).
     async fn lock_both<'a>(
         &self,
         a: &'a Rc<Inode>,
@@ -215,7 +215,7 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// Both names exist and are exchanged. The inode of `a` has a third name meanwhile: two entries cannot change at
-    /// once, and a crash between the two changes must leave each a name (U2).
+    /// once, and a crash between the two changes must leave each a name (ufs-2).
     async fn exchange(&self, op: Op, a: End<'_>, b: End<'_>) -> Result<()> {
         let now = self.now();
         attr::may_unlink(b.dir, &b.inode)?;
@@ -287,7 +287,7 @@ impl<L: Layout> Ufs<L> {
 
     /// Clears the old name, and drops the link that was raised for the new one.
     async fn leave_old_name(&self, op: Op, source: End<'_>, now: Stamp) -> Result<()> {
-        // The new name may have gone into the old one's chunk; the old entry has not moved (D2 of `dirhash`).
+        // The new name may have gone into the old one's chunk; the old entry has not moved (dirhash-2).
         let ticket = self.leaving(op, &source.inode).await?;
         let ripe = self.clear(op, source.dir, source.name, source.found, ticket, now).await?;
         self.redeem(op, ripe, now).await

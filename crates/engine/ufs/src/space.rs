@@ -98,7 +98,7 @@ impl<L: Layout> Ufs<L> {
         Ok(())
     }
 
-    /// U4: frees the blocks that grew the file, and those that filled holes.
+    /// ufs-4: frees the blocks that grew the file, and those that filled holes.
     async fn unfill(&self, op: Op, who: &Caller, inode: &Rc<Inode>, before: u64, filled: &[Range<u64>]) -> Result<()> {
         if inode.size() > before {
             self.layout.truncate(op, who, inode, before).await?;

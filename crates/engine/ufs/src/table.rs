@@ -12,8 +12,8 @@ const IDLE: usize = 8192;
 /// Memory for the indexes of all directories together, in bytes. One directory in use may exceed it alone.
 const INDEXES: usize = 64 << 20;
 
-/// The inodes in memory. An unused one can be dropped at any time, since its buf holds the same (rule I1). Lookups are
-/// counted apart, so that a kernel that knows a million names does not keep a million inodes here.
+/// The inodes in memory. An unused one can be dropped at any time, since its buf holds the same (rule ufs-inode-1).
+/// Lookups are counted apart, so that a kernel that knows a million names does not keep a million inodes here.
 #[derive(Default)]
 pub(crate) struct Table(RefCell<Inner>);
 

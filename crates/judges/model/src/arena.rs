@@ -32,7 +32,7 @@ pub(crate) type Xattrs = BTreeMap<Vec<u8>, Bytes>;
 pub(crate) struct Node {
     pub(crate) attr: Attr,
     pub(crate) lookups: u64,
-    /// Made by `tmpfile` and not linked yet (M4).
+    /// Made by `tmpfile` and not linked yet (model-4).
     pub(crate) linkable: bool,
     pub(crate) body: Body,
     /// `None` in most files: one word instead of a map.

@@ -22,7 +22,7 @@ const FIRST_COOKIE: u64 = 3;
 #[derive(Debug)]
 pub(crate) struct Dir {
     pub(crate) parent: Ino,
-    /// Removed (M5).
+    /// Removed (model-5).
     pub(crate) dead: bool,
     by_name: FxHashMap<Rc<[u8]>, Entry>,
     /// Ascending by cookie; `None` where the entry was removed.

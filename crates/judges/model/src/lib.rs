@@ -5,7 +5,7 @@
 //! not have (file flags), FreeBSD.
 //!
 //! M1. Every entry of a directory names a live node; a node is freed when its last name and its last lookup are gone.
-//! M2. A refused call has changed nothing (V1 of `vfs`): all checks come before the first change.
+//! M2. A refused call has changed nothing (vfs-1): all checks come before the first change.
 //! M3. No call waits. A future of this file system is ready at its first poll, so [`ready()`] can run it.
 //! M4. A file that lost its last name gets no new one; only a file made by `tmpfile` may, once. Otherwise a file that
 //!     is being freed could come back.

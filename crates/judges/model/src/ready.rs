@@ -3,7 +3,8 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// The result of a future that is ready at once, like every call of [`crate::MemFs`] and every program over it (M3).
+/// The result of a future that is ready at once, like every call of [`crate::MemFs`] and every program over it
+/// (model-3).
 ///
 /// # Panics
 /// If the future waits: this function cannot drive what it awaits.

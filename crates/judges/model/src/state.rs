@@ -56,7 +56,7 @@ impl State {
         Ok(self.arena.at_mut(ino))
     }
 
-    /// Frees a node that has become unreachable (M1).
+    /// Frees a node that has become unreachable (model-1).
     pub(crate) fn release(&mut self, ino: Ino) {
         let node = self.arena.at(ino);
         if node.attr.nlink > 0 || node.lookups > 0 {

@@ -33,8 +33,6 @@
 //!     part.
 #![forbid(unsafe_code)]
 
-#[cfg(test)]
-mod bounded;
 mod cut;
 mod device;
 mod disks;
@@ -46,8 +44,6 @@ pub mod faults;
 pub mod features;
 mod fingerprint;
 mod id;
-#[cfg(test)]
-mod log_by_itself;
 mod one_cut;
 mod oracle;
 mod plan;
@@ -57,15 +53,13 @@ mod record;
 mod recover;
 mod recovery;
 mod report;
-#[cfg(test)]
-mod separate;
 mod shrink;
 mod steer;
 mod story;
 mod structure;
 mod sweep;
 #[cfg(test)]
-mod sync_ends;
+mod tests;
 pub mod trace;
 mod tree;
 mod verdict;

@@ -328,7 +328,7 @@ impl Judge<'_> {
         for (from, piece) in file.contents.iter() {
             for (i, bytes) in piece.chunks(SECTOR).enumerate() {
                 let offset = from + (i * SECTOR) as u64;
-                // The bytes of a large file are known only in part (T2 of `tree`).
+                // The bytes of a large file are known only in part (tree-2).
                 let known: Option<Vec<Bytes>> = may.iter().map(|was| was.bytes(offset, bytes.len())).collect();
                 let Some(mut allowed) = known else { continue };
                 if new {

@@ -77,5 +77,4 @@ fn leaks(finding: &Finding) -> bool {
 }
 
 #[cfg(test)]
-#[path = "structure_tests.rs"]
 mod tests;

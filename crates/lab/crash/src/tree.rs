@@ -348,5 +348,4 @@ async fn contents<F: FileSystem>(fs: &F, node: NodeId, size: u64) -> Result<Vec<
 }
 
 #[cfg(test)]
-#[path = "tree_tests.rs"]
 mod tests;

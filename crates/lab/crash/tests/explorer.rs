@@ -1,4 +1,4 @@
-//! Tests X2 and X4 of the head of the crate.
+//! Tests crash-2 and crash-4.
 
 use ordo_crash::{
     Counters, DEVICES, Device, Id, Oracle, Plan, Report, Shard, Torn, Violation, explore, explore_on, shrink, sweep,

@@ -1,4 +1,4 @@
-//! Seeded bugs (C8): an explorer that does not detect them cannot be trusted.
+//! Seeded bugs: an explorer that does not detect them cannot be trusted.
 //!
 //! Every mutant of `sync` runs through the ready-made scripts until one detects it. If none does, the mutant is not a
 //! bug and does not belong in the list, or it shows a blind spot of the explorer.

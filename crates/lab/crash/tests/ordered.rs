@@ -55,7 +55,7 @@ fn they_keep_what_they_declare() {
     must_be_silent(reports.into_iter().flatten());
 }
 
-/// Calls on one directory rely on the writes that calls on another one have sent (C3 and C4 of `ordo_schemes::Chains`).
+/// Calls on one directory rely on the writes that calls on another one have sent (chains-3, chains-4).
 #[test]
 fn calls_on_directories_lean_on_one_another() {
     let space = Space::new(2);

@@ -1,5 +1,5 @@
 //! `sync` keeps what it declares: every ready-made script and every sequence of one operation, on every honest device,
-//! with the power cut everywhere (C1 to C6, the part of every commit).
+//! with the power cut everywhere (the part of every commit).
 //!
 //! All subsets of up to ten undurable writes are tried where a script's budget of states allows, torn writes, and
 //! interrupted recoveries: all of them on the known bugs of other file systems.

@@ -7,8 +7,8 @@ use std::time::Duration;
 /// Performs a program's own computing: a modelled processor in virtual time, shared among users.
 ///
 /// A program only declares how much it computes ([`Session::compute`](crate::Session::compute)); it neither sleeps nor
-/// spins (W1). On a real machine the declaration is ignored, so a program measures only the file system's part: a real
-/// `cc` would add its own time, and does not run.
+/// spins (workload-1). On a real machine the declaration is ignored, so a program measures only the file system's part:
+/// a real `cc` would add its own time, and does not run.
 pub trait Compute {
     /// Computes for as long as `work` takes on an idle processor; longer if others compute too.
     fn compute(&self, work: Duration) -> Pin<Box<dyn Future<Output = ()> + '_>>;

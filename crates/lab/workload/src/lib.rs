@@ -4,12 +4,10 @@
 //!     The same parameters make the same calls, in the same order, on any file system.
 //! W2. Every lookup is forgotten again. A program leaves no node held, whether it succeeds or fails.
 //! W3. A program works under the base directory it is given, which no one else uses, and removes what it made
-//!     (`program`, G1 and G2).
+//!     (program-1 and program-2).
 #![forbid(unsafe_code)]
 
 mod andrew;
-#[cfg(test)]
-mod calls;
 mod compile;
 mod compute;
 mod contents;
@@ -31,6 +29,8 @@ mod sdet;
 mod sequential;
 mod small_files;
 mod ssh;
+#[cfg(test)]
+mod tests;
 mod throughput;
 mod tree;
 mod unix;

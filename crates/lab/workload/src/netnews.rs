@@ -222,8 +222,8 @@ impl Program for Netnews {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Calls;
     use crate::meter::Reading;
+    use crate::tests::Calls;
     use ordo_model::{MemFs, ready};
     use ordo_vfs::Kind;
 

@@ -1,7 +1,7 @@
 //! Paths on a trait that has only nodes and names.
 //!
-//! A node that is looked up is a [`Held`], which forgets its lookup when it is dropped (W2). Symbolic links are not
-//! followed: programs and tests name their files directly.
+//! A node that is looked up is a [`Held`], which forgets its lookup when it is dropped (workload-2). Symbolic links are
+//! not followed: programs and tests name their files directly.
 
 use crate::compute::Compute;
 use crate::contents;

@@ -217,8 +217,8 @@ async fn dispatch<F: FileSystem>(name: &str, params: &Params, errand: Errand<'_,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Calls;
     use crate::meter::Reading;
+    use crate::tests::Calls;
     use ordo_model::{MemFs, ready};
     use std::cell::Cell;
     use std::time::Duration;

@@ -67,8 +67,8 @@ impl Program for RemoveTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Calls;
     use crate::meter::Reading;
+    use crate::tests::Calls;
     use ordo_model::{MemFs, ready};
 
     #[test]

@@ -184,8 +184,8 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Calls;
     use crate::meter::Reading;
+    use crate::tests::Calls;
     use ordo_model::{MemFs, ready};
 
     #[test]

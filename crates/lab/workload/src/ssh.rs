@@ -322,9 +322,9 @@ impl Program for Ssh {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Calls;
     use crate::compute::tests::Sum;
     use crate::meter::Reading;
+    use crate::tests::Calls;
     use ordo_model::{MemFs, ready};
     use std::cell::RefCell;
 

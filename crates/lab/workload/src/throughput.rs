@@ -214,8 +214,8 @@ impl Program for CreateRemove {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Calls;
     use crate::meter::Reading;
+    use crate::tests::Calls;
     use ordo_model::{MemFs, ready};
 
     /// Creates, writes and unlinks of the preparation and of the work.

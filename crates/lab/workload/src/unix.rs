@@ -3,7 +3,7 @@
 //! C1. A command holds the directories that it works in. A path is not walked again for each call: a kernel's name
 //!     cache would satisfy that.
 //! C2. The names of a directory are processed in sorted order, not in the directory's own, so that every file system
-//!     gets the same calls (W1).
+//!     gets the same calls (workload-1).
 //! C3. A file is read until a read returns nothing, like in a loop over read(2): n bytes take n / transfer reads,
 //!     rounded up, and one more.
 //! C4. A command computes for each process that it starts, each file whose attributes it examines, and each byte that
@@ -249,8 +249,8 @@ impl<'a, F: FileSystem> Unix<'_, 'a, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Calls;
     use crate::paths::bytes;
+    use crate::tests::Calls;
     use ordo_model::{MemFs, ready};
 
     fn unix<'s, 'a, F: FileSystem>(session: &'s Session<'a, F>) -> Unix<'s, 'a, F> {

@@ -15,7 +15,7 @@ pub(crate) const HEADER: usize = 48;
 /// Bytes of an entry of a descriptor or revoke block.
 pub(crate) const TAG: usize = 16;
 
-/// Each of the journal's own blocks begins with it; no other block in the journal does (K5).
+/// Each of the journal's own blocks begins with it; no other block in the journal does (blockjournal-5).
 pub(crate) const MAGIC: [u8; 4] = *b"oBJb";
 
 /// The block began with the magic, which is replaced by zeros in the journal.
@@ -117,9 +117,9 @@ pub(crate) struct Header {
     pub(crate) count: u32,
     /// The transaction.
     pub(crate) seq: Seq,
-    /// Its own place (K3).
+    /// Its own place (blockjournal-3).
     pub(crate) line: u64,
-    /// The newest superblock that was durable when the transaction began (K4).
+    /// The newest superblock that was durable when the transaction began (blockjournal-4).
     pub(crate) epoch: u64,
     /// The newest transaction that was durable then (ring-4).
     pub(crate) sure: Seq,
@@ -282,8 +282,8 @@ impl Ending {
     }
 }
 
-/// The checksum over a transaction (K2): CRC-32C of the checksums of its descriptor, revoke and note blocks, in order.
-/// The checksums of descriptor blocks cover those of the caller's blocks.
+/// The checksum over a transaction (blockjournal-2): CRC-32C of the checksums of its descriptor, revoke and note
+/// blocks, in order. The checksums of descriptor blocks cover those of the caller's blocks.
 #[derive(Default)]
 pub(crate) struct Body(u32);
 

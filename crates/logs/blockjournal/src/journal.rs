@@ -98,7 +98,7 @@ pub(crate) struct State {
     pub(crate) live: VecDeque<u64>,
     /// Where reading starts according to the durable superblock: everything before may be overwritten (ring-2).
     pub(crate) tail: u64,
-    /// The sequence of that superblock (K4).
+    /// The sequence of that superblock (blockjournal-4).
     pub(crate) epoch: u64,
     /// A commit has begun and not ended (ring-6).
     pub(crate) under_way: bool,

@@ -137,7 +137,7 @@ impl Walk {
         Ok(header)
     }
 
-    /// Rule K4.
+    /// Rule blockjournal-4.
     fn in_time(&self, header: &Header) -> bool {
         let since_opening = header.seq >= self.superblock.opened_seq;
         let of_opening = header.epoch >= self.superblock.opened;

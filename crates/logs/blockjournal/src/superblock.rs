@@ -38,7 +38,7 @@ const _: () = assert!(size_of::<Raw>() == SUPERBLOCK);
 pub(crate) struct Superblock {
     /// The name that its maker gave the journal.
     pub(crate) id: u64,
-    /// Chosen at random when the journal was made; part of each checksum (K3).
+    /// Chosen at random when the journal was made; part of each checksum (blockjournal-3).
     pub(crate) salt: u64,
     /// Grows with each superblock; its lowest bit is the slot.
     pub(crate) sequence: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Superblock {
     pub(crate) tail_seq: Seq,
     /// The newest transaction that was durable (ring-4).
     pub(crate) sure: Seq,
-    /// The superblock with which the last opening for writing began (K4).
+    /// The superblock with which the last opening for writing began (blockjournal-4).
     pub(crate) opened: u64,
     /// The first transaction since then.
     pub(crate) opened_seq: Seq,

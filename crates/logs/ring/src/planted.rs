@@ -32,7 +32,7 @@ pub enum Broken {
     Unit,
     /// K2: the commit block does not wait for the flush that `Commit::AfterFlush` requires.
     Barrier,
-    /// K3: a transaction is accepted whatever its number and place are.
+    /// blockjournal-3: a transaction is accepted whatever its number and place are.
     Number,
     /// K5: a block that begins with the magic is stored as it is.
     Escape,

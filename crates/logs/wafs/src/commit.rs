@@ -168,7 +168,7 @@ impl Inner {
         }
     }
 
-    /// Records which chunks have become durable, in order: a record after a hole does not count (W1).
+    /// Records which chunks have become durable, in order: a record after a hole does not count (wafs-1).
     pub(crate) fn settle(&self, state: &mut State) {
         let before = state.durable;
         while let Some(flight) = state.flights.front().filter(|flight| flight.is_durable()) {

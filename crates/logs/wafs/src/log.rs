@@ -116,7 +116,7 @@ pub(crate) struct State {
     pub(crate) shipped: u64,
     /// Writes that are not known to be durable, oldest first.
     pub(crate) flights: VecDeque<Flight>,
-    /// Records before this one are durable (W1).
+    /// Records before this one are durable (wafs-1).
     pub(crate) durable: u64,
     /// The last of them.
     pub(crate) sure: Lsn,

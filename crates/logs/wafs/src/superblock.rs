@@ -50,7 +50,7 @@ pub(crate) struct Superblock {
     pub(crate) sure: Lsn,
     /// When the log was made, in nanoseconds since 1970.
     pub(crate) made: u64,
-    /// No record from `start` on is of an earlier mount (W4): in an empty log no other record could tell.
+    /// No record from `start` on is of an earlier mount (wafs-4): in an empty log no other record could tell.
     pub(crate) start_epoch: u32,
 }
 

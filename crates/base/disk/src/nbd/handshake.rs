@@ -24,7 +24,7 @@ const REP_ERR_UNSUP: u32 = REP_ERROR + 1;
 const INFO_EXPORT: u16 = 0;
 const INFO_BLOCK_SIZE: u16 = 3;
 
-/// The longest option reply that is read (N2); no reply that we request is longer.
+/// The longest option reply that is read (nbd-2); no reply that we request is longer.
 const REPLY_MAX: u32 = 64 * 1024;
 
 /// What the server exports.

@@ -57,7 +57,7 @@ struct Table {
     /// Sent or about to be sent, and not answered.
     under_way: FxHashMap<u64, Work>,
     done: Vec<(u64, Done)>,
-    /// The connection is lost (N1).
+    /// The connection is lost (nbd-1).
     lost: bool,
 }
 

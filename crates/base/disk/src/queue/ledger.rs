@@ -1,7 +1,7 @@
 //! The ledger of completed and durable writes.
 //!
 //! Completions are numbered. A flush, when it begins, records the last number. If it succeeds, everything up to that
-//! number is durable; if it fails, everything up to it that was not durable before never will be (Q2, Q3).
+//! number is durable; if it fails, everything up to it that was not durable before never will be (queue-2, queue-3).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

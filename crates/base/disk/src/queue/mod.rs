@@ -12,7 +12,7 @@
 //! Q5. A merged request that fails with an I/O error is tried again piece by piece, so that one bad sector fails only
 //!     the buffer that it belongs to.
 //!
-//! Q6. Ordered writes carry an [`Order`]; its rules are O1 to O3 in `order`.
+//! Q6. Ordered writes carry an [`Order`]; its rules are queue-order-1 to queue-order-3.
 //!
 //! Requests made in one turn of the executor are held back to its end. They are then sent in the order of the scheduler
 //! ([`Scheduler`]), with neighbours merged. On a disk that answers at once (`DiskInfo::immediate`) they are sent at
@@ -367,7 +367,7 @@ impl Inner {
         self.wake_for_flush();
     }
 
-    /// A write waits for another one to be durable (O1).
+    /// A write waits for another one to be durable (queue-order-1).
     fn wake_for_flush(&self) {
         if self.state.borrow().ledger.wants_flush() {
             self.pump.notify_one();
@@ -426,7 +426,5 @@ impl Future for Transfer {
     }
 }
 
-#[cfg(test)]
-mod order_tests;
 #[cfg(test)]
 mod tests;

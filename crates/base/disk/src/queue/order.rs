@@ -1,6 +1,6 @@
 //! Which writes must be durable before which: flags and chains (Ganger and Patt 1994, section 3).
 //!
-//! O1. A write that must follow another goes to the disk only when that one is *durable* (Q2), not when it has
+//! O1. A write that must follow another goes to the disk only when that one is *durable* (queue-2), not when it has
 //!     completed: a volatile cache may write the second and lose the first. So on such a cache an edge costs a flush,
 //!     which all waiting writes share.
 //! O2. Edges lead from requests to younger ones. So there is no cycle.
@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use super::{Id, Written};
 use crate::DiskError;
 
-/// Which writes a write must follow, and which must follow it; by default only those that share its bytes (Q1).
+/// Which writes a write must follow, and which must follow it; by default only those that share its bytes (queue-1).
 #[derive(Clone, Copy, Default)]
 pub struct Order<'a> {
     /// It is a barrier: section 3.1.

@@ -33,15 +33,15 @@ struct Request {
     len: u64,
     tag: Tag,
     issued: Time,
-    /// Edges from the requests that this one waits for (Q1, O1).
+    /// Edges from the requests that this one waits for (queue-1, queue-order-1).
     edges: Edges,
-    /// Requests that wait for this one to complete (Q1).
+    /// Requests that wait for this one to complete (queue-1).
     followers: Vec<Id>,
-    /// Nodes that wait for this one to be durable (O1).
+    /// Nodes that wait for this one to be durable (queue-order-1).
     heirs: Vec<Node>,
-    /// A write that it must follow has failed (O3).
+    /// A write that it must follow has failed (queue-order-3).
     broken: Option<DiskError>,
-    /// Not to be merged again (Q5).
+    /// Not to be merged again (queue-5).
     alone: bool,
     job: Job,
 }
@@ -102,7 +102,7 @@ impl State {
         self.requests.len()
     }
 
-    /// Adds a request, and finds the requests that it must wait for (Q1, O1).
+    /// Adds a request, and finds the requests that it must wait for (queue-1, queue-order-1).
     pub(super) fn issue(&mut self, now: Time, at: DiskOff, len: u64, tag: Tag, job: Job, order: Order<'_>) -> Id {
         self.issued += 1;
         let id = self.issued;
@@ -226,7 +226,8 @@ impl State {
         }
     }
 
-    /// Removes one edge from this node. If it was the last, a gate opens, or a request may be sent, or fails (O3).
+    /// Removes one edge from this node. If it was the last, a gate opens, or a request may be sent, or fails
+    /// (queue-order-3).
     fn free_one(&mut self, freed: Freed) -> Vec<Freed> {
         let node = freed.node;
         let next = match node {
@@ -402,7 +403,7 @@ impl State {
     }
 }
 
-/// The request that these waited for is finished, with or without success (Q1).
+/// The request that these waited for is finished, with or without success (queue-1).
 fn done(followers: Vec<Id>) -> Vec<Freed> {
     followers.into_iter().map(|follower| Freed::well(Node::Request(follower))).collect()
 }

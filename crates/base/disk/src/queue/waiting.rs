@@ -1,7 +1,7 @@
 //! The schedulers: which of the waiting requests is sent next.
 //!
 //! They are those of Worthington, Ganger and Patt (SIGMETRICS 1994, section 3) and the two of Linux that use time. Each
-//! picks among requests that may be sent; requests that must wait for another one are not here (O1).
+//! picks among requests that may be sent; requests that must wait for another one are not here (queue-order-1).
 //!
 //! S1. A scheduler only chooses. Whatever it picks or delays, it breaks no order between requests.
 //! S2. No request waits forever while others keep coming, except under [`Scheduler::Sstf`] and [`Scheduler::Sptf`],

@@ -1,7 +1,7 @@
 //! A mechanical drive that serves one request at a time.
 //!
 //! D1. The mechanism is occupied by one motion at a time: a read with its prefetch, or a write with its write-back. It
-//!     is advanced when a request arrives, up to that moment, and not before (M2).
+//!     is advanced when a request arrives, up to that moment, and not before (mechanism-2).
 //! D2. Nothing that a later request could still prevent is done between requests. What has been reported, a completion
 //!     or a block on the medium, never changes.
 //! D3. A write-back is never interrupted. So the moment at which each of its blocks becomes durable is known as soon as

@@ -298,5 +298,4 @@ impl Zone {
 }
 
 #[cfg(test)]
-#[path = "zone_tests.rs"]
 mod tests;

@@ -88,7 +88,7 @@ impl CgLayout {
         if g.contigsumsize > 0 {
             l.contigsumsize = g.contigsumsize;
             l.nclusterblks = l.ndblk.checked_div(l.frag).unwrap_or(0);
-            // Element 0 overlaps the end of the map before it (C2).
+            // Element 0 overlaps the end of the map before it (ondisk-cg-2).
             l.clustersumoff = low32(roundup(l.nextfreeoff.into(), 4)).saturating_sub(4);
             l.clusteroff = l.clustersumoff.saturating_add(l.contigsumsize.saturating_add(1).saturating_mul(4));
             let blocks = l.fpg.checked_div(l.frag).unwrap_or(0);

@@ -5,8 +5,8 @@
 use super::{DirFormat, HEADER, MAX_NAME, entries, min_reclen};
 use crate::Ino;
 
-/// Writes an entry of `reclen` bytes at byte `at`: header, name, and zeros up to the next multiple of 4 (D2). The bytes
-/// after that, up to `reclen`, are not changed.
+/// Writes an entry of `reclen` bytes at byte `at`: header, name, and zeros up to the next multiple of 4 (dirent-2). The
+/// bytes after that, up to `reclen`, are not changed.
 pub fn write(
     bytes: &mut [u8],
     at: usize,
@@ -71,7 +71,7 @@ pub fn kind_at(bytes: &[u8], at: usize, format: DirFormat) -> u8 {
 }
 
 /// Removes the entry at `at`. `before` is the entry before it in the same directory block, if there is one, and absorbs
-/// its bytes; otherwise it stays as an unused entry (D3). Name, type and inode are zeroed.
+/// its bytes; otherwise it stays as an unused entry (dirent-3). Name, type and inode are zeroed.
 pub fn clear(bytes: &mut [u8], at: usize, before: Option<usize>, format: DirFormat) -> Option<()> {
     let e = format.endian;
     let reclen = e.get_u16(bytes, at.checked_add(4)?)?;

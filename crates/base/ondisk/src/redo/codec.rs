@@ -10,7 +10,7 @@ const BLOCKS: u64 = 0;
 const INODE: u64 = 1;
 const DIRECTORY: u64 = 2;
 
-/// A record that is not a transaction (X4).
+/// A record that is not a transaction (ondisk-redo-4).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at} of a transaction in the log: {what}")]
 pub struct Undecodable {

@@ -96,13 +96,13 @@ impl<'a> Found<'a> {
 }
 
 /// The segments of session `time` in an extent of the journal, in order of place. `sector` is the disk's sector size.
-/// Incomplete segments are skipped (J2).
+/// Incomplete segments are skipped (ondisk-suj-2).
 pub fn segments(extent: &[u8], sector: usize, time: i64, endian: Endian) -> Segments<'_> {
     Segments { extent, sector: sector.max(RECORD), time, endian, next: 0 }
 }
 
 /// Whether these whole sectors may contain a part of a segment of session `time`, whatever the disk's sector size: each
-/// sector of a segment identifies its session (J2).
+/// sector of a segment identifies its session (ondisk-suj-2).
 pub fn may_hold_segments(bytes: &[u8], time: i64, endian: Endian) -> bool {
     bytes.chunks(SECTOR_MIN).any(|sector| RawSegment::load(sector, endian).is_some_and(|head| head.time == time))
 }

@@ -104,7 +104,7 @@ impl Drop for Notified<'_> {
         match state.queue.binary_search_by_key(&number, |(n, _)| *n) {
             Ok(place) => drop(state.queue.remove(place)),
             Err(_) if state.rounds == self.round => {
-                // Notified by `notify_one` and dropped before it was polled: the next one is notified instead (S2).
+                // Notified by `notify_one` and dropped before it was polled: the next one is notified instead (sync-2).
                 drop(state);
                 self.notify.notify_one();
             }

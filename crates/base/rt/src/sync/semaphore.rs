@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Permits that tasks take and return; the queue is served strictly in order (S1).
+/// Permits that tasks take and return; the queue is served strictly in order (sync-1).
 ///
 /// As a lock without contents: [`Semaphore::lock`], of which a reader takes one permit and a writer
 /// [`Semaphore::ALL`].
@@ -149,7 +149,7 @@ impl Drop for Acquire<'_> {
         let mut state = self.semaphore.0.borrow_mut();
         match state.place(number) {
             Some(place) => drop(state.queue.remove(place)),
-            // The permits were granted, but the task was dropped before it was polled (S2).
+            // The permits were granted, but the task was dropped before it was polled (sync-2).
             None => state.free += self.wants,
         }
         drop(state);

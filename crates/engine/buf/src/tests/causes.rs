@@ -1,4 +1,4 @@
-//! B7: every write names the call that changed its buf last.
+//! buf-7: every write names the call that changed its buf last.
 
 use super::{Early, Plain, data};
 use crate::{BufRef, Cache, CacheOptions, CallKind, Fields, Health, Key, Step, Want};

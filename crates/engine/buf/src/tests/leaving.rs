@@ -1,4 +1,4 @@
-//! Images in flight: locked, or copied when the buf is changed (B3, B8), and sent without waiting.
+//! Images in flight: locked, or copied when the buf is changed (buf-3, buf-8), and sent without waiting.
 
 use super::*;
 use crate::{CallKind, Capabilities, OrdersQueue, Sequence, WhileLeaving};

@@ -54,7 +54,7 @@ impl Ffs {
         }
     }
 
-    /// Checks a group's block in the cache, and repairs one that a crash may have torn (K4).
+    /// Checks a group's block in the cache, and repairs one that a crash may have torn (ffs-leaks-4).
     pub(crate) fn accept_group(&self, c: Cgx, buf: &ordo_buf::BufRef) -> Result<CgLayout> {
         let checked = cg::check(&buf.bytes(), &self.g, c);
         if !self.suspects.at_work() {

@@ -92,7 +92,7 @@ impl Deps {
         self.add_inode(ino, inode, State::Held, bit, true);
     }
 
-    /// A dinode was cleared. If no image had it, drops the record: its number is free at once (M2 of `state`). `false`
+    /// A dinode was cleared. If no image had it, drops the record: its number is free at once (state-2). `false`
     /// if an image had it.
     #[inline(never)]
     pub(super) fn was_never_taken(&mut self, cache: &Cache, ino: Ino) -> bool {

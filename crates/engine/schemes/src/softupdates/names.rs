@@ -181,7 +181,7 @@ impl Deps {
 
     /// A name was removed. Cancels it in the simple case, which covers most files removed soon after they were made: it
     /// is the file's only pending name, so its removal waits for nothing; no image had it, so nothing waits for its
-    /// removal (M2 of `state`); the disk has nothing in the entry; and no other removal keeps the bytes around it.
+    /// removal (state-2); the disk has nothing in the entry; and no other removal keeps the bytes around it.
     /// `false` in other cases.
     #[inline(never)]
     pub(super) fn came_and_went(&mut self, at: Place<'_>, ticket: &Ticket) -> bool {

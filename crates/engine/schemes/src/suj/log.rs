@@ -21,10 +21,10 @@ pub(super) struct Log {
     /// Records so far, and how many of these are durable.
     told: u64,
     durable: u64,
-    /// The count of records after which what was valid before the turn is not needed (O2 of `ring`).
+    /// The count of records after which what was valid before the turn is not needed (ring-2).
     turned: Option<u64>,
     committing: bool,
-    /// J4: no records are kept until the log begins anew.
+    /// schemes-suj-4: no records are kept until the log begins anew.
     void: Void,
     failed: Option<Error>,
     changed: Rc<Notify>,
@@ -79,7 +79,7 @@ impl Log {
         }
     }
 
-    /// Makes the log void (J4).
+    /// Makes the log void (schemes-suj-4).
     pub(super) fn give_out(&mut self) {
         if self.void == Void::No {
             self.void = Void::Soon;
@@ -98,7 +98,7 @@ impl Log {
         self.failed.is_none() && (self.ring.is_full() || self.void != Void::No)
     }
 
-    /// J3: whether a new session begins. Not if the old one is empty or in flight.
+    /// schemes-suj-3: whether a new session begins. Not if the old one is empty or in flight.
     pub(super) fn begin_anew(&mut self) -> bool {
         let at_rest = self.is_durable() && !self.committing && self.turned.is_none() && self.failed.is_none();
         if !at_rest || (self.next <= self.oldest + 1 && self.void == Void::No) {
@@ -206,7 +206,7 @@ impl Log {
         Segment { seq: self.next, oldest, time: self.file.stamp }
     }
 
-    /// J4: the voiding segment. It is all that is needed of the log until it begins anew.
+    /// schemes-suj-4: the voiding segment. It is all that is needed of the log until it begins anew.
     fn voiding(&mut self, sector: usize) -> Option<(DiskOff, Vec<u8>)> {
         (self.void, self.turned) = (Void::Yes, None);
         self.waiting.clear();

@@ -9,10 +9,10 @@
 //!     was allocated since the mount is not a suspect, and what was freed since is not one any more.
 //! R2. The counted names are at any time exactly the entries in the scanned part of the tree: a call that enters,
 //!     redirects or clears a name notifies the scan while it holds the directory exclusively. The scan reads a block of
-//!     a directory while it holds that directory shared. An entry never moves (`dirhash`, D2), so the scanned part of a
+//!     a directory while it holds that directory shared. An entry never moves (dirhash-2), so the scanned part of a
 //!     directory ends at a byte.
 //! R3. A count is compared with names, links that wait to be dropped included, while no call that changes names runs
-//!     (`Leaks::gate`). Within such a call a count is ahead of its names (U1), and would be lowered below them.
+//!     (`Leaks::gate`). Within such a call a count is ahead of its names (ufs-1), and would be lowered below them.
 //! R4. A count is lowered, never raised; the surplus are names that the crash lost. Soft updates never leaves a count
 //!     that is too low, a name that leads nowhere, or a wild pointer. If the scan finds one, it stops, frees nothing
 //!     more, and the volume needs fsck. It looks for them before it frees anything.

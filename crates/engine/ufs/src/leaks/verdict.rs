@@ -110,7 +110,7 @@ impl<L: Recover> Ufs<L> {
         Ok(())
     }
 
-    /// R5: in waves, first those that no other one names any more.
+    /// ufs-leaks-5: in waves, first those that no other one names any more.
     async fn settle_directories(&self) -> Result<()> {
         let mut left = self.leaks.scan(|scan| std::mem::take(&mut scan.nameless)).unwrap_or_default();
         while !left.is_empty() {
@@ -166,7 +166,7 @@ impl<L: Recover> Ufs<L> {
         Ok(named)
     }
 
-    /// R3. Returns the inodes without a name: their counts are 0 now, so no call can give them a name either.
+    /// ufs-leaks-3. Returns the inodes without a name: their counts are 0 now, so no call can give them a name either.
     async fn judge(&self, op: ordo_buf::Op, inodes: &[Ino]) -> Result<Vec<Rc<Inode>>> {
         let _alone = self.leaks.gate.write().await;
         let mut nameless = Vec::new();

@@ -1,4 +1,4 @@
-//! The second pass: the tree from the root on, one block of a directory at a time (R2).
+//! The second pass: the tree from the root on, one block of a directory at a time (ufs-leaks-2).
 
 use super::{Next, Phase, damage};
 use crate::{Inode, Recover, Ufs};
@@ -30,7 +30,7 @@ impl<L: Recover> Ufs<L> {
         Ok(())
     }
 
-    /// All names are counted. Looks for counts that are too low now, before anything is freed (R4).
+    /// All names are counted. Looks for counts that are too low now, before anything is freed (ufs-leaks-4).
     fn names_counted(&self) -> Result<()> {
         if let Some(ino) = self.leaks.scan(|scan| scan.names.too_low()).flatten() {
             return Err(damage(format_args!("inode {}: the link count is lower than its names are many", ino.0)));

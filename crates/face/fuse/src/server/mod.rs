@@ -298,5 +298,4 @@ impl<F: FileSystem + 'static, T: Transport + 'static> Server<F, T> {
 }
 
 #[cfg(test)]
-#[path = "server_tests.rs"]
 mod tests;

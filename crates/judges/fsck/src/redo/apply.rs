@@ -7,8 +7,7 @@ use ordo_ondisk::redo::{Changed, Transaction, Waiting};
 use ordo_ondisk::{ByteOff, Cgx, FragNo, Geometry};
 use std::collections::BTreeMap;
 
-/// Runs of fragments that were freed, and the transaction since which they have no contents (X3 of
-/// [`ordo_ondisk::redo`]).
+/// Runs of fragments that were freed, and the transaction since which they have no contents (ondisk-redo-3).
 #[derive(Default)]
 struct Void(BTreeMap<u64, (u64, usize)>);
 
@@ -122,7 +121,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Frees what the last transaction lists (X2).
+    /// Frees what the last transaction lists (ondisk-redo-2).
     pub(super) async fn free_what_waits(&mut self, transactions: &[Transaction]) -> Result<(), NotReplayed> {
         let Some(last) = transactions.last() else { return Ok(()) };
         for waiting in &last.waiting {

@@ -7,7 +7,7 @@ use ordo_ondisk::redo::Transaction;
 use ordo_ondisk::{Dinode, Ino};
 
 impl Replay {
-    /// Frees them, after the log holds only the lists (P3).
+    /// Frees them, after the log holds only the lists (fsck-redo-3).
     pub(super) async fn free_the_nameless(
         &mut self,
         transactions: &[Transaction],

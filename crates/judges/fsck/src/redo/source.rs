@@ -88,7 +88,7 @@ pub(super) struct Held {
 const OF_BLOCKS: &str = "block-journal";
 
 impl Source {
-    /// Opens the log that the superblock names, and no other (P1).
+    /// Opens the log that the superblock names, and no other (fsck-redo-1).
     pub(super) async fn open(rt: &Rt, place: Where, keeper: &Keeper) -> Result<Source, NotReplayed> {
         let (queue, extents) = match place {
             Where::Within(disk, extents) => (Queue::new(rt, disk, QueueOptions::default()), extents),
@@ -120,7 +120,7 @@ impl Source {
         Ok(Source::Records { place, log, last: Last { at: None, is_lists: false } })
     }
 
-    /// Everything that is complete in it (P2).
+    /// Everything that is complete in it (fsck-redo-2).
     pub(super) async fn held(&mut self) -> Result<Held, NotReplayed> {
         let mut held = Held { transactions: Vec::new(), blocks: Vec::new() };
         match self {
@@ -150,7 +150,7 @@ impl Source {
     }
 
     /// Opens the log for writing. It then ends with only the lists of its last transaction, `of`: if that contains
-    /// more, another transaction is appended (P3). After a crash from now on, recovery finds the same lists.
+    /// more, another transaction is appended (fsck-redo-3). After a crash from now on, recovery finds the same lists.
     pub(super) async fn keep_lists(self, of: &Transaction) -> Result<Kept, NotReplayed> {
         let (waiting, nameless) = (of.waiting.clone(), of.nameless.clone());
         let lists = Transaction { waiting, nameless, ..Transaction::default() }.encode();

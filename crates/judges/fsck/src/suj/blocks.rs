@@ -2,7 +2,7 @@
 //!
 //! First every surviving file is repaired: truncated if that was in progress, without pointers beyond its end, its
 //! blocks counted. Then the blocks that its records name are looked up in it, and those that no file owns are free
-//! (R2).
+//! (fsck-suj-2).
 
 use super::groups::Kind;
 use super::{NotReplayed, Replay, files};

@@ -16,7 +16,7 @@ pub(super) fn name(pointer: &Pointer) -> Lbn {
 }
 
 impl Replay {
-    /// An inode with valid sizes (R7). One that was never written is free, whatever its bytes are.
+    /// An inode with valid sizes (fsck-suj-7). One that was never written is free, whatever its bytes are.
     pub(crate) async fn dinode(&mut self, ino: u32) -> Result<Dinode, NotReplayed> {
         if !self.is_initialised(ino).await? {
             return Ok(Dinode::default());
@@ -156,7 +156,7 @@ impl Replay {
     }
 
     /// Passes the names of a directory, each with its offset, to `look` until it returns a value. Iterates over the
-    /// existing blocks, not up to the size (R7).
+    /// existing blocks, not up to the size (fsck-suj-7).
     pub(super) async fn look_at_names<T>(
         &mut self,
         ino: u32,

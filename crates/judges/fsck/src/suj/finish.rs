@@ -1,9 +1,9 @@
 //! Step 10: everything that was decided is written.
 //!
 //! In this order, with a flush of the disk after each: the groups, except for pointer blocks that no file owns; these,
-//! nearest to data first (R4); inodes that gain a link; directories and indirect blocks; all inodes; the superblock
-//! without the list of nameless inodes (R5); the links of that list; the mark that the volume is clean; the time that
-//! invalidates the journal (R6).
+//! nearest to data first (fsck-suj-4); inodes that gain a link; directories and indirect blocks; all inodes; the
+//! superblock without the list of nameless inodes (fsck-suj-5); the links of that list; the mark that the volume is
+//! clean; the time that invalidates the journal (fsck-suj-6).
 
 use super::{NotReplayed, Replay};
 use crate::dirty::Order;
@@ -32,7 +32,7 @@ impl Replay {
         self.write_superblock().await?;
         self.image.flush_superblock().await?;
         // Separately from the mark: in a torn write the time alone could reach the disk, and the journal would be lost
-        // (R6).
+        // (fsck-suj-6).
         let f = &mut self.sb.fields;
         f.mtime = crate::run::later(f.mtime, self.now);
         self.write_superblock().await?;

@@ -1,4 +1,4 @@
-//! Links: which of the inodes that the records name survive, and with how many links (R1).
+//! Links: which of the inodes that the records name survive, and with how many links (fsck-suj-1).
 //!
 //! A place is a byte of a directory. Every link of an inode is either at a place that no record of the inode touches,
 //! and was there before the first of them; or at a place that a record touches, and then the disk shows whether it is

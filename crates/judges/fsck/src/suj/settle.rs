@@ -149,7 +149,7 @@ impl Replay {
         };
         self.inode_bits.insert(ino, (false, kind));
         self.reclaimed.insert(ino);
-        // The list of inodes without a name must stay whole until the end (R5).
+        // The list of inodes without a name must stay whole until the end (fsck-suj-5).
         let freelink = if self.unlinked.contains(&ino) { dinode.freelink } else { 0 };
         self.put_dinode(ino, &Dinode { gen_: dinode.gen_, freelink, ..Dinode::default() }).await
     }

@@ -5,7 +5,7 @@ use ordo_ondisk::Ino;
 use std::collections::BTreeSet;
 
 impl Replay {
-    /// Reads the list. It is changed only at the end (R5).
+    /// Reads the list. It is changed only at the end (fsck-suj-5).
     pub(super) async fn read_unlinked(&mut self) -> Result<(), NotReplayed> {
         let mut seen = BTreeSet::new();
         let mut next = self.sb.fields.sujfree.cast_unsigned();

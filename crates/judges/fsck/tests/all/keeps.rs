@@ -1,4 +1,4 @@
-//! K4: what could be read of a damaged volume can be read after its repair, and is the same.
+//! fsck-4: what could be read of a damaged volume can be read after its repair, and is the same.
 //!
 //! A small reader walks the tree before and after: it skips everything that breaks a rule. Volumes where a file ends in
 //! a hole are excluded: the zeros that were read there are cut off (rule 17).

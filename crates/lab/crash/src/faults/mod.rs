@@ -8,7 +8,7 @@
 //! 2005).
 //!
 //! N1. A run is a function of its id: script, scheme, device, shape, seed, effect and number.
-//! N2. A lie is either excused by the format (`effect`, E1) or a violation. Both are counted and reported.
+//! N2. A lie is either excused by the format (effect-1) or a violation. Both are counted and reported.
 //! N3. A fault that the disk reports excuses nothing: after `eio`, `short` and `torn` all that was promised before is
 //!     there after `fsck -y`.
 

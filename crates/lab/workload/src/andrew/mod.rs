@@ -309,9 +309,9 @@ impl<'a, F: FileSystem> Run<'_, 'a, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Calls;
     use crate::compute::tests::Sum;
     use crate::meter::Reading;
+    use crate::tests::Calls;
     use ordo_model::{MemFs, ready};
     use std::cell::RefCell;
 

@@ -1,7 +1,7 @@
 //! Maps node ids to files of the host.
 //!
 //! H1. A node has a place (its parent's node and a name there) or an open descriptor, or both. Before a name is
-//!     removed, a descriptor is opened for the node with that place, so V2 holds for files without names.
+//!     removed, a descriptor is opened for the node with that place, so vfs-2 holds for files without names.
 //! H2. At most [`MAX_OPEN`] descriptors are open that could be reopened by place.
 //! H3. One file of the host is one node, by whichever name it was found.
 

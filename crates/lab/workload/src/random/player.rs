@@ -8,7 +8,7 @@ use ordo_vfs::{Attr, Caller, Error, FileSystem, Kind, Mode, Name, Refusal, SetAt
 use std::hash::Hasher;
 use std::rc::Rc;
 
-/// Attributes that every correct file system agrees on (N1).
+/// Attributes that every correct file system agrees on (workload-random-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Seen {
@@ -45,7 +45,7 @@ impl Seen {
 pub enum Outcome {
     /// It succeeded, and there is nothing to compare.
     Done,
-    /// It did not apply here (N2).
+    /// It did not apply here (workload-random-2).
     Skipped,
     /// It was refused.
     Refused(Refusal),
@@ -64,7 +64,7 @@ pub enum Outcome {
 /// Why an operation stopped without an outcome.
 enum Stop {
     Call(Error),
-    /// N2.
+    /// workload-random-2.
     Skip,
     Wrong(String),
 }
@@ -247,7 +247,7 @@ impl<'a, F: FileSystem> Player<'a, F> {
         }
     }
 
-    /// The position of holes depends on the format; that they read as zeroes does not (N1).
+    /// The position of holes depends on the format; that they read as zeroes does not (workload-random-1).
     async fn seek(&self, file: &Held<'_, F>, offset: u64, whence: Whence) -> Step<Outcome> {
         let fs = self.session.fs;
         let size = fs.getattr(file.node()).await?.size;

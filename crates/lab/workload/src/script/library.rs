@@ -87,7 +87,7 @@ mod tests {
         script.steps().map(|(op, _)| ready(player.apply(op))).collect()
     }
 
-    /// S3, on an endless file system and on one of 6 MiB.
+    /// script-3, on an endless file system and on one of 6 MiB.
     #[test]
     fn no_call_is_skipped_or_fails_and_none_is_refused_without_a_mark() {
         let small = || MemFs::new(Options { blocks: 1500, inodes: 8000, ..Options::default() }, Stamp::default);
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(bugs.iter().filter(|name| name.starts_with("n08-")).count(), 24);
     }
 
-    /// S2.
+    /// script-2.
     #[test]
     fn no_two_writes_have_the_same_bytes() {
         for script in every() {

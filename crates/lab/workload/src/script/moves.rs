@@ -6,7 +6,7 @@
 //!
 //! M1. Five directories, `d`, `e` and `g`, `d/f` and `e/f`. The first two exist; the others exist or not, in all eight
 //!     combinations.
-//! M2. Every call does something (S3): sequences with a call that is refused or changes nothing are left out.
+//! M2. Every call does something (script-3): sequences with a call that is refused or changes nothing are left out.
 //! M3. A number means the same sequence for as long as the calls below are the same.
 //!
 //! ```

@@ -172,9 +172,9 @@ impl Program for Sdet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Calls;
     use crate::compute::tests::Sum;
     use crate::meter::Reading;
+    use crate::tests::Calls;
     use ordo_model::{MemFs, ready};
     use std::collections::BTreeSet;
     use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Many streams in one log: names, reclaim points, and where the log may start (V1 to V5).
+//! Many streams in one log: names, reclaim points, and where the log may start (service-1 to service-5).
 //!
 //! A record begins with the number of its stream in 4 bytes. Stream 0 is the table: the number of streams, and for each
 //! its number, low and name.
@@ -15,8 +15,8 @@ pub const NAME_MOST: usize = 255;
 const TABLE: u32 = 0;
 /// Bytes before the client's bytes.
 const PREFIX: usize = 4;
-/// One part in this many of the log is kept free for the table (V5). The table is rewritten when the log's start could
-/// move forward by as much.
+/// One part in this many of the log is kept free for the table (service-5). The table is rewritten when the log's start
+/// could move forward by as much.
 const RESERVE: u64 = 8;
 
 /// Errors of a stream.
@@ -70,7 +70,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// The first number that must be kept for the stream (V1); `None` if it is empty (V2).
+    /// The first number that must be kept for the stream (service-1); `None` if it is empty (service-2).
     fn needs(&self) -> Option<Lsn> {
         match self.last >= self.low {
             true => Some(self.low),
@@ -204,8 +204,8 @@ impl Streams {
     }
 }
 
-/// A client's own records in the log. Dropping it releases the stream. Methods that change it need `&mut self`: V1
-/// tracks only one append at a time.
+/// A client's own records in the log. Dropping it releases the stream. Methods that change it need `&mut self`:
+/// service-1 tracks only one append at a time.
 pub struct Stream {
     streams: Arc<Streams>,
     id: u32,

@@ -1,4 +1,5 @@
-//! Volumes that wait for a replay, with damage in what the replay trusts: the replay ends, and so does `fsck -p` (R7).
+//! Volumes that wait for a replay, with damage in what the replay trusts: the replay ends, and so does `fsck -p`
+//! (fsck-suj-7).
 //!
 //! The cost of a replay is counted in disk reads, none of which is needed twice.
 

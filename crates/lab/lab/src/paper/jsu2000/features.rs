@@ -126,5 +126,4 @@ fn judged(claim: &Claim, features: &Features) -> Option<Judged> {
 }
 
 #[cfg(test)]
-#[path = "features_tests.rs"]
 mod tests;

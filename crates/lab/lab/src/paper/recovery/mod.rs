@@ -3,7 +3,7 @@
 //! 5.3) say that the replay of a log takes time in proportion to what lies between checkpoints, and a scan in
 //! proportion to the volume.
 //!
-//! The machine is that of 2000 ([`Machine::of_2000`]), and its CPU is not modelled ([`mod@case`], V1).
+//! The machine is that of 2000 ([`Machine::of_2000`]), and its CPU is not modelled (case-1).
 
 mod case;
 #[cfg(test)]

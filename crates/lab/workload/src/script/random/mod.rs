@@ -1,8 +1,8 @@
 //! Random scripts from a seed, for combinations of calls that no author thought of.
 //!
 //! Each call is tried on the model first, and only calls that succeed there are kept: a script has no refused and no
-//! skipped calls (S3). Now and then something is made durable, since promises begin there. A script has a [`Profile`],
-//! the kind of changes that it concentrates on, and a [`Ground`], the volume that it is made for; those of
+//! skipped calls (script-3). Now and then something is made durable, since promises begin there. A script has a
+//! [`Profile`], the kind of changes that it concentrates on, and a [`Ground`], the volume that it is made for; those of
 //! [`Profile::Any`] are made for any volume, from calls of the [`Generator`] that change something.
 //!
 //! A1. A profile, a seed and a ground name one script. If no ground is given, the seed decides it.
@@ -91,7 +91,7 @@ pub fn by_turns(at: u64) -> Profile {
 }
 
 /// `count` calls for a volume with unknown contents: some will be refused. `written` counts the writes of earlier
-/// calls, so that no two contents are alike (S2).
+/// calls, so that no two contents are alike (script-2).
 pub fn calls(seed: u64, count: usize, attributes: bool, written: &mut u64) -> Script {
     let mut rng = Rng::new(seed ^ 0x0063_616c_6c73);
     let mut generator = Generator::new(seed, shape(), features(attributes));
@@ -140,7 +140,7 @@ struct Writer<'a> {
     player: Player<'a, MemFs>,
     rng: Rng,
     calls: Vec<Op>,
-    /// The last seed that was used (S2).
+    /// The last seed that was used (script-2).
     seeds: u64,
 }
 
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// S2, S3.
+    /// script-2, script-3.
     #[test]
     fn every_call_does_something_and_no_two_writes_are_alike() {
         for seed in 0..700 {

@@ -14,7 +14,7 @@ const CHANGES: u64 = 3;
 const CALLS: usize = 90;
 
 /// `script` with calls left out, doubled, swapped, changed in size or name, or taken from `other`. Only calls that
-/// succeed are kept (S3), and each write has a seed of its own (S2). The set-up stays, except what
+/// succeed are kept (script-3), and each write has a seed of its own (script-2). The set-up stays, except what
 /// this volume cannot have.
 pub fn vary(script: &Script, other: &Script, ground: Ground, seed: u64) -> Script {
     let mut rng = Rng::new(seed ^ 0x7661_7279);
@@ -121,7 +121,7 @@ mod tests {
     use ordo_model::ready;
     use std::collections::BTreeSet;
 
-    /// S2, S3.
+    /// script-2, script-3.
     #[test]
     fn what_is_varied_is_a_script_still_and_mostly_another_one() {
         let mut others = 0;

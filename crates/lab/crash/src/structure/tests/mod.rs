@@ -1,3 +1,5 @@
+//! Every finding of fsck has a class, and none is forgotten.
+
 use super::*;
 use Class::{Behind, Damage, Leak};
 use Severity::{Manual, Preen};

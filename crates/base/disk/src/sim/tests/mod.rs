@@ -1,3 +1,5 @@
+//! A modelled drive as a disk: its times, its schedulers, and what its volatile cache loses.
+
 use std::time::Duration;
 
 use super::*;

@@ -1,12 +1,14 @@
 //! Files against a simple model in memory: what is written is read back, what is truncated is gone, and at the end the
 //! maps are as they were.
 
-use crate::testing::{Bench, NOBODY, SOMEBODY, shapes};
+pub(crate) mod testing;
+
 use ordo_buf::Key;
 use ordo_ondisk::superblock::newfs::NewfsParams;
 use ordo_ondisk::{FragNo, Ino, Lbn};
 use ordo_ufs::{Inode, Layout, Mapped};
 use ordo_vfs::{Error, Kind, Refusal};
+use testing::{Bench, NOBODY, SOMEBODY, shapes};
 
 /// A file, and its expected contents: the stored blocks by number.
 struct Expected {
@@ -127,7 +129,7 @@ impl<'a> File<'a> {
 /// Writes everything out and mounts the volume again.
 fn remount(bench: &Bench) -> Bench {
     bench.rt.block_on(bench.ffs.unmount()).unwrap();
-    let scheme = std::rc::Rc::new(crate::testing::Plain::default());
+    let scheme = std::rc::Rc::new(crate::tests::testing::Plain::default());
     Bench::mount(ordo_rt::Rt::virtual_time(2), bench.disk.snapshot(), scheme, &crate::Opening::default())
 }
 
@@ -567,7 +569,7 @@ fn counts_of_a_dirty_volume_come_from_its_groups() {
     // The groups reach the disk, the summary does not: a crash.
     bench.rt.block_on(bench.ffs.cache.write_everything()).unwrap();
     let opening = crate::Opening { force: true, ..Default::default() };
-    let scheme = std::rc::Rc::new(crate::testing::Plain::default());
+    let scheme = std::rc::Rc::new(crate::tests::testing::Plain::default());
     let again = Bench::mount(ordo_rt::Rt::virtual_time(2), bench.disk.snapshot(), scheme, &opening);
     assert_eq!(again.ffs.summary.total(), bench.ffs.summary.total());
     again.check_counts();

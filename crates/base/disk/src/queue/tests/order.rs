@@ -1,7 +1,8 @@
-//! Random requests with flags and chains, on a recording disk, against the definitions of O1 and of each flag.
+//! Random requests with flags and chains, on a recording disk, against the definitions of queue-order-1 and of each
+//! flag.
 
-use super::*;
-use crate::slow::SlowDisk;
+use super::super::*;
+use crate::tests::SlowDisk;
 use crate::{Kind, RamDisk, WritePart};
 use std::cell::Cell;
 use std::time::Duration;

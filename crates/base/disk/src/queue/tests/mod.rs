@@ -1,8 +1,12 @@
+//! The queue on slow disks: what is durable when, which flush serves whom, and the order of overlapping requests.
+
+mod order;
+
 use std::cell::Cell;
 use std::time::Duration;
 
 use super::*;
-use crate::slow::SlowDisk;
+use crate::tests::SlowDisk;
 use crate::{Kind, RamDisk};
 
 struct World {

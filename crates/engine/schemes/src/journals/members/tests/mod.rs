@@ -1,3 +1,5 @@
+//! Which bufs belong to a transaction, what of them may leave, and how long the log is needed.
+
 use super::*;
 use crate::{Settings, by_name, testing::World};
 use ordo_buf::Role;
@@ -22,7 +24,7 @@ fn seventh(going: &Going) -> Option<u8> {
     }
 }
 
-/// M1.
+/// members-1.
 #[test]
 fn a_transaction_has_what_differs_from_the_moment_in_which_a_buf_joined() {
     let world = world();
@@ -43,7 +45,7 @@ fn a_transaction_has_what_differs_from_the_moment_in_which_a_buf_joined() {
     assert!(!members.has_running() && members.running_bytes() == 0);
 }
 
-/// M2.
+/// members-2.
 #[test]
 fn only_what_is_stable_leaves() {
     let world = world();
@@ -68,7 +70,7 @@ fn only_what_is_stable_leaves() {
     assert!(members.has_sent());
 }
 
-/// M3.
+/// members-3.
 #[test]
 fn the_log_is_needed_until_the_last_image_is_at_home() {
     let world = world();
@@ -98,7 +100,7 @@ fn the_log_is_needed_until_the_last_image_is_at_home() {
     assert_eq!((members.low(), buf.slot()), (None, 0), "it is nobody's member any more");
 }
 
-/// M3: a crash before the transaction that frees it brings it back.
+/// members-3: a crash before the transaction that frees it brings it back.
 #[test]
 fn what_was_thrown_away_is_needed_until_that_is_durable() {
     let world = world();
@@ -119,7 +121,7 @@ fn what_was_thrown_away_is_needed_until_that_is_durable() {
     assert_eq!(members.low(), None);
 }
 
-/// M2, M3: its stable state goes to its old place, which no other file uses yet.
+/// members-2, members-3: its stable state goes to its old place, which no other file uses yet.
 #[test]
 fn what_has_moved_goes_home_to_its_old_place() {
     let world = world();

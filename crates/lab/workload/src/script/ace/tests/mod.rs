@@ -1,10 +1,12 @@
+//! The sequences of ACE: how many there are, that they play on the model, and that numbers and names stay valid.
+
 use super::*;
 use crate::random::{Outcome, Player};
 use ordo_model::{MemFs, ready};
 use ordo_vfs::Caller;
 use std::collections::BTreeSet;
 
-/// Plays a script on the model; S3.
+/// Plays a script on the model; script-3.
 fn assert_plays(script: &Script) {
     let fs = MemFs::timeless();
     let mut player = Player::new(&fs, Caller::default());
@@ -28,7 +30,7 @@ fn has(bounds: &Bounds, setup: &str, wanted: &str) -> bool {
     sequences(bounds).any(|script| script.setup == wanted.setup && script.calls == wanted.calls)
 }
 
-/// E1.
+/// ace-1.
 #[test]
 fn there_are_as_many_as_aces_generator_makes() {
     assert_eq!(Space::new(&Bounds::length(1)).filled(), 76);
@@ -72,7 +74,7 @@ fn scripts_read_back_from_their_texts_and_are_found_by_their_names() {
     }
 }
 
-/// E3, and that a sample is one.
+/// ace-3, and that a sample is one.
 #[test]
 fn a_sample_is_the_same_for_a_seed_and_has_nothing_twice() {
     let names = |seed| sample(&Bounds::length(3), seed, 1000).map(|script| script.name).collect::<Vec<_>>();

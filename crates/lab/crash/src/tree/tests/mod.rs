@@ -1,3 +1,5 @@
+//! What a repair may change in a tree: it removes what leaked, and nothing else.
+
 use super::*;
 
 fn file(kind: Kind, contents: &[u8], names: &[(&[u8], FileId)]) -> File {

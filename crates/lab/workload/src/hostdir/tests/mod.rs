@@ -1,3 +1,5 @@
+//! A directory of the host as a file system: nodes outlive their names, and descriptors are few.
+
 use super::*;
 use crate::paths::Session;
 use ordo_model::ready;

@@ -1,3 +1,5 @@
+//! The executor in virtual and in real time: the order of tasks and timers, deadlocks, wakes from other threads.
+
 use super::*;
 
 type Trace = Rc<RefCell<Vec<(u64, u64)>>>;

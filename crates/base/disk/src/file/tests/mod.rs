@@ -1,3 +1,5 @@
+//! File disks: each engine against a disk in memory, locks between programs, windows, shrunk files, direct I/O.
+
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 

@@ -1,3 +1,5 @@
+//! Traces of single calls: what a scheme demands, what it holds back, and that it explains what it does.
+
 use super::*;
 use crate::disks::{Disks, Split};
 use crate::record::mount;

@@ -1,0 +1,6 @@
+//! Tests of the explorer on disks of their own, and of what the schemes do while they are recorded.
+
+mod bounded;
+mod log_by_itself;
+mod separate;
+mod sync_ends;
