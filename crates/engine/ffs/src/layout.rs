@@ -1,7 +1,7 @@
 //! The fast file system as a [`Layout`].
 
 use crate::Ffs;
-use ordo_buf::{BufRef, Cache, Freed, Op};
+use ordo_buf::{BufRef, Cache, Freed, Op, Places};
 use ordo_ondisk::{Geometry, Ino, Lbn};
 use ordo_ufs::{Fill, Inode, Layout, Mapped, NewInode, Shape};
 use ordo_vfs::{Caller, Error, Kind, Result, StatFs};
@@ -26,6 +26,9 @@ impl Ffs {
 }
 
 impl Layout for Ffs {
+    const NAME: &'static str = "FFS";
+    const PLACES: Places = Places::Fixed;
+
     fn cache(&self) -> &Rc<Cache> {
         &self.cache
     }

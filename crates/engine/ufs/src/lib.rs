@@ -38,6 +38,6 @@ mod xattr;
 
 pub use fs::{Atime, Options, Ufs};
 pub use inode::Inode;
-pub use layout::{Fill, Layout, Mapped, NewInode};
+pub use layout::{Fill, Layout, Mapped, NewInode, Unfit, check_fit};
 pub use leaks::{Extent, Piece, Recover, UsedInodes};
 pub use shape::Shape;

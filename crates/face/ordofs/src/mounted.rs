@@ -101,6 +101,7 @@ impl Mounted {
         scheme: Rc<dyn Scheme>,
         options: &MountOptions,
     ) -> std::result::Result<Mounted, OpenError> {
+        ordo_ufs::check_fit::<Ffs>(&scheme)?;
         let engine = &options.engine;
         let queue_options = QueueOptions {
             volatile_cache: options.volatile_cache,
