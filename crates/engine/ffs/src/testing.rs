@@ -10,7 +10,7 @@ use ordo_ondisk::superblock::newfs::NewfsParams;
 use ordo_ondisk::superblock::search;
 use ordo_ondisk::{Cgx, Dinode, Endian, Format, Geometry, Ino};
 use ordo_rt::Rt;
-use ordo_ufs::{Inode, Layout, NewInode};
+use ordo_ufs::{Inode, NewInode};
 use ordo_vfs::{Caller, Kind};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;

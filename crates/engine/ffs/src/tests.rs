@@ -440,7 +440,7 @@ fn scattered_dirty_blocks_are_brought_together() {
             one.write(i * bsize, bsize as usize, 1).unwrap();
             two.write(i * bsize, bsize as usize, 2).unwrap();
         }
-        bench.rt.block_on(bench.ffs.gather_cluster(bench.op, &one.inode, Lbn(0), Lbn(20)));
+        bench.rt.block_on(bench.ffs.gather_cluster(bench.op, &one.inode, Lbn(0), Lbn(20))).unwrap();
         for from in [0, 12, 16] {
             let mapped = bench.rt.block_on(bench.ffs.map(&one.inode, Lbn(from), 4)).unwrap();
             assert!(matches!(mapped, Mapped::Stored { blocks: 4, .. }), "{mapped:?}");
