@@ -24,7 +24,7 @@ mod fs;
 mod inode;
 mod io;
 mod layout;
-pub mod leaks;
+mod observer;
 #[cfg(feature = "planted")]
 pub mod planted;
 mod reclaim;
@@ -32,9 +32,11 @@ mod remove;
 mod rename;
 mod space;
 mod table;
+mod worker;
 mod xattr;
 
 pub use fs::{Atime, Options, Ufs};
 pub use inode::Inode;
 pub use layout::{Fill, Layout, Mapped, NewInode};
-pub use leaks::{Extent, Piece, Recover, UsedInodes};
+pub use observer::{EntryAt, Observer};
+pub use worker::{Access, Then, Worker, Working};
