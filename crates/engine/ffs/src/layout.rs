@@ -2,7 +2,7 @@
 
 use crate::Ffs;
 use ordo_buf::{BufRef, Cache, Freed, Op, Places};
-use ordo_ondisk::{Geometry, Ino, Lbn};
+use ordo_ondisk::{Ino, Lbn};
 use ordo_ufs::{Fill, Inode, Layout, Mapped, NewInode, Shape};
 use ordo_vfs::{Caller, Error, Kind, Result, StatFs};
 use std::rc::Rc;
@@ -35,10 +35,6 @@ impl Layout for Ffs {
 
     fn shape(&self) -> &Shape {
         &self.shape
-    }
-
-    fn geometry(&self) -> &Geometry {
-        &self.g
     }
 
     async fn load(&self, ino: Ino) -> Result<Inode> {

@@ -2,7 +2,7 @@
 
 use crate::{Inode, Shape};
 use ordo_buf::{BufRef, Cache, Freed, Op, Places, Promises, Scheme};
-use ordo_ondisk::{Geometry, Ino, Lbn};
+use ordo_ondisk::{Ino, Lbn};
 use ordo_vfs::{Caller, Kind, Result, StatFs};
 use std::rc::Rc;
 
@@ -78,9 +78,6 @@ pub trait Layout: 'static {
 
     /// Sizes, limits and encodings, fixed for the life of the mount.
     fn shape(&self) -> &Shape;
-
-    /// Sizes and addresses, fixed for the life of the mount.
-    fn geometry(&self) -> &Geometry;
 
     /// A call that changes the volume begins: what it does up to [`Layout::end`] must survive a crash as a whole or
     /// not at all, where the layout promises that (the directory operations of a log-structured layout). A layout that

@@ -8,8 +8,9 @@ use ordo_buf::{Cache, CacheOptions, Health, Scheme, Trouble};
 use ordo_disk::{FileOptions, Queue, QueueOptions};
 use ordo_ffs::Ffs;
 use ordo_ondisk::superblock::search::Copy;
+use ordo_reclaim::Reclaimer;
+pub use ordo_reclaim::{Phase as LeaksPhase, Progress as LeaksProgress};
 use ordo_rt::Rt;
-pub use ordo_ufs::leaks::{Phase as LeaksPhase, Progress as LeaksProgress};
 use ordo_ufs::{Atime, Layout, Ufs};
 use ordo_vfs::Result;
 use std::rc::{Rc, Weak};
@@ -59,6 +60,8 @@ pub struct Mounted {
     why_read_only: Option<String>,
     unread_log: Option<UnreadLog>,
     acls: bool,
+    /// If a crash of soft updates had left the volume when it was mounted.
+    reclaimer: Option<Rc<Reclaimer>>,
 }
 
 impl Mounted {
@@ -169,11 +172,11 @@ impl Mounted {
         ));
         rt.spawn(Cache::run_syncer(Rc::downgrade(&cache)));
         rt.spawn(Ufs::run_upkeep(Rc::downgrade(&fs)));
-        Ufs::begin_leaks(&fs);
-        if !fs.leaks_progress().phase.is_over() {
-            rt.spawn(reclaim(Rc::downgrade(&fs), notices.clone()));
+        let reclaimer = Reclaimer::attach(&fs);
+        if let Some(reclaimer) = &reclaimer {
+            rt.spawn(reclaim(Rc::downgrade(&fs), Rc::downgrade(reclaimer), notices.clone()));
         }
-        Ok(Mounted { fs, cache, scheme, why_read_only, unread_log, acls })
+        Ok(Mounted { fs, cache, scheme, why_read_only, unread_log, acls, reclaimer })
     }
 
     /// The file system.
@@ -224,12 +227,21 @@ impl Mounted {
 
     /// The progress of reclaiming what a crash has leaked.
     pub fn leaks(&self) -> LeaksProgress {
-        self.fs.leaks_progress()
+        self.leaks_watch()()
+    }
+
+    /// The same at any later moment, without keeping the file system in memory; the default once it is gone.
+    pub fn leaks_watch(&self) -> impl Fn() -> LeaksProgress + use<> {
+        let reclaimer = self.reclaimer.as_ref().map(Rc::downgrade).unwrap_or_default();
+        move || reclaimer.upgrade().map(|reclaimer| reclaimer.progress()).unwrap_or_default()
     }
 
     /// Waits until that reclaim has ended. It runs in the background, beside other calls.
     pub async fn leaks_ended(&self) -> LeaksProgress {
-        self.fs.leaks_ended().await
+        match &self.reclaimer {
+            Some(reclaimer) => reclaimer.ended().await,
+            None => LeaksProgress::default(),
+        }
     }
 
     /// Writes everything, marks the volume clean, and closes the disk.
@@ -242,9 +254,9 @@ impl Mounted {
 }
 
 /// Reclaims what a crash has leaked, and sends a notice of the result; an unmount before the end sends none.
-async fn reclaim(fs: Weak<Fs>, notices: Notices) {
-    Ufs::run_leaks(fs.clone()).await;
-    let Some(done) = fs.upgrade().map(|fs| fs.leaks_progress()) else { return };
+async fn reclaim(fs: Weak<Fs>, reclaimer: Weak<Reclaimer>, notices: Notices) {
+    Ufs::run_worker(fs).await;
+    let Some(done) = reclaimer.upgrade().map(|reclaimer| reclaimer.progress()) else { return };
     match (done.phase, done.failure.clone()) {
         (LeaksPhase::Done, _) => notices.tell(&Notice::Reclaimed(done)),
         (LeaksPhase::Failed, Some(why)) => notices.tell(&Notice::NotReclaimed(why)),

@@ -181,10 +181,6 @@ impl Layout for Append {
         &self.shape
     }
 
-    fn geometry(&self) -> &ordo_ondisk::Geometry {
-        &self.log.g
-    }
-
     async fn begin(&self, _: Op) -> Result<()> {
         self.log.running.set(self.log.running.get() + 1);
         Ok(())
