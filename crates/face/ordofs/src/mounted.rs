@@ -3,7 +3,7 @@
 use crate::image::{ImageSpec, Located, locate_damaged};
 use crate::journal;
 use crate::options::default_scheme;
-use crate::{MountOptions, Notice, Notices, OpenError, UnreadLog};
+use crate::{Fs, MountOptions, Notice, Notices, OpenError, UnreadLog};
 use ordo_buf::{Cache, CacheOptions, Health, Scheme, Trouble};
 use ordo_disk::{FileOptions, Queue, QueueOptions};
 use ordo_ffs::Ffs;
@@ -11,13 +11,10 @@ use ordo_ondisk::superblock::search::Copy;
 use ordo_reclaim::Reclaimer;
 pub use ordo_reclaim::{Phase as LeaksPhase, Progress as LeaksProgress};
 use ordo_rt::Rt;
-use ordo_ufs::{Atime, Layout, Ufs};
+use ordo_ufs::{Atime, Ufs};
 use ordo_vfs::Result;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-
-/// The file system of a mounted volume. Today there is one layout.
-pub type Fs = Ufs<Ffs>;
 
 /// A mounted volume, for programs that have more than one call in progress.
 ///
@@ -176,6 +173,7 @@ impl Mounted {
         if let Some(reclaimer) = &reclaimer {
             rt.spawn(reclaim(Rc::downgrade(&fs), Rc::downgrade(reclaimer), notices.clone()));
         }
+        let fs = Rc::new(Fs::Ffs(fs));
         Ok(Mounted { fs, cache, scheme, why_read_only, unread_log, acls, reclaimer })
     }
 
@@ -191,12 +189,12 @@ impl Mounted {
 
     /// The current space of the volume. Space that is waiting to be freed counts as free.
     pub fn space(&self) -> ordo_vfs::StatFs {
-        self.fs.layout().statfs()
+        self.fs.space()
     }
 
     /// Whether the format supports extended attributes.
     pub fn has_xattrs(&self) -> bool {
-        self.fs.layout().geometry().format == ordo_ondisk::Format::Ufs2
+        self.fs.has_attributes()
     }
 
     /// Whether the volume's files may have access control lists (a flag of its superblock).
@@ -254,7 +252,7 @@ impl Mounted {
 }
 
 /// Reclaims what a crash has leaked, and sends a notice of the result; an unmount before the end sends none.
-async fn reclaim(fs: Weak<Fs>, reclaimer: Weak<Reclaimer>, notices: Notices) {
+async fn reclaim(fs: Weak<Ufs<Ffs>>, reclaimer: Weak<Reclaimer>, notices: Notices) {
     Ufs::run_worker(fs).await;
     let Some(done) = reclaimer.upgrade().map(|reclaimer| reclaimer.progress()) else { return };
     match (done.phase, done.failure.clone()) {

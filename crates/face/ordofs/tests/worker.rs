@@ -79,7 +79,7 @@ fn observer_is_notified_of_every_change_of_an_entry_once_and_in_order() {
     let (rt, ram, mounted) = volume();
     let notes = Rc::new(Notes::default());
     rt.block_on(async {
-        let (fs, root) = (mounted.fs(), mounted.fs().root());
+        let (fs, root) = (&**ffs(&mounted), mounted.fs().root());
         mkdir(fs, root, "unobserved").await;
         fs.watch_names(Some(notes.clone()));
         let (a, b) = (mkdir(fs, root, "a").await, mkdir(fs, root, "b").await);
@@ -137,7 +137,7 @@ impl Lone {
         let zero = Cell::default;
         let (rt, alone) = (rt.clone(), Cell::default());
         let lone = Rc::new(Lone { rt, turns: 20, steps, alone, begun: zero(), ended: zero(), stopped: zero() });
-        mounted.fs().attach_worker(lone.clone());
+        ffs(&mounted).attach_worker(lone.clone());
         lone
     }
 }
@@ -184,11 +184,11 @@ impl Observer for Lone {
 fn no_name_changes_while_the_worker_is_alone_and_writes_go_on() {
     let (rt, ram, mounted) = volume();
     let lone = Lone::attached(&rt, &mounted, 50);
-    mounted.fs().watch_names(Some(lone.clone()));
-    rt.spawn(Ufs::run_worker(Rc::downgrade(mounted.fs())));
+    ffs(&mounted).watch_names(Some(lone.clone()));
+    rt.spawn(Ufs::run_worker(Rc::downgrade(ffs(&mounted))));
     let writes = Rc::new(Cell::new(0));
     rt.block_on(async {
-        let (fs, root) = (mounted.fs(), mounted.fs().root());
+        let (fs, root) = (ffs(&mounted), mounted.fs().root());
         let file = create(fs, root, "file").await;
         let (writer, count, beside) = (fs.clone(), writes.clone(), lone.clone());
         rt.spawn(async move {
@@ -220,7 +220,7 @@ fn unmount_lets_the_step_end_and_no_other_begin() {
     for turns in [0, 1, 5, 30] {
         let (rt, ram, mounted) = volume();
         let lone = Lone::attached(&rt, &mounted, u32::MAX);
-        rt.spawn(Ufs::run_worker(Rc::downgrade(mounted.fs())));
+        rt.spawn(Ufs::run_worker(Rc::downgrade(ffs(&mounted))));
         rt.block_on(async {
             for _ in 0..turns {
                 rt.yield_now().await;
@@ -236,4 +236,10 @@ fn unmount_lets_the_step_end_and_no_other_begin() {
         });
         assert_clean(&rt, &ram, "a stopped worker");
     }
+}
+
+/// The file system with its layout: observers and workers are below the choice of one.
+fn ffs(mounted: &Mounted) -> &Rc<Ufs<Ffs>> {
+    let ordofs::Fs::Ffs(fs) = &**mounted.fs();
+    fs
 }
