@@ -1,11 +1,12 @@
 //! Errors by kind: the caller's, the disk's, the image's, and the program's own.
 //!
-//! E1. An error of a lower crate keeps its type on the way up: [`Error::cause`] finds it, so that a caller can ask which
-//!     request failed, and where, or which field of which structure is damaged. This crate knows none of these types.
-//! E2. A broken invariant of the program is [`Error::Bug`], and not a failure of the disk: whoever reads the error would
-//!     otherwise replace a sound disk.
-//! E3. An error has at most 16 bytes and is cheap to clone: every call returns a `Result`, and the failure that turned a
-//!     volume read-only is returned again by each later sync.
+//! E1. An error of a lower crate keeps its type on the way up: [`Error::cause`] finds it, so that a caller can ask
+//!     which request failed, and where, or which field of which structure is damaged. This crate knows none of these
+//!     types.
+//! E2. A broken invariant of the program is [`Error::Bug`], and not a failure of the disk: whoever reads the error
+//!     would otherwise replace a sound disk.
+//! E3. An error has at most 16 bytes and is cheap to clone: every call returns a `Result`, and the failure that turned
+//!     a volume read-only is returned again by each later sync.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -17,7 +18,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a call failed.
 ///
-/// `source()` skips what the text already has, as that of [`io::Error`] does: the typed error is behind [`Error::cause`].
+/// `source()` skips what the text already has, as that of [`io::Error`] does: the typed error is behind
+/// [`Error::cause`].
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -36,10 +36,10 @@ const SECTORS_OF_A_TRACK: u32 = 32;
 /// that holds anything but zeroes. --force overwrites these, and wipes their signatures. A volume that is mounted with
 /// ordo is never overwritten.
 ///
-/// FreeBSD and NetBSD give the same bits different meanings: NetBSD takes the flag of FreeBSD's check hashes for that of
-/// quotas, and does not mount the volume read-write. --for netbsd makes a volume that NetBSD writes and its fsck finds
-/// clean: without check hashes and .snap, and with nothing where NetBSD keeps its log and quotas. Files on it get no
-/// extended attributes, and schemes that keep a log (suj, wafs, journal-file, block-journal) cannot mount it.
+/// FreeBSD and NetBSD give the same bits different meanings: NetBSD takes the flag of FreeBSD's check hashes for that
+/// of quotas, and does not mount the volume read-write. --for netbsd makes a volume that NetBSD writes and its fsck
+/// finds clean: without check hashes and .snap, and with nothing where NetBSD keeps its log and quotas. Files on it get
+/// no extended attributes, and schemes that keep a log (suj, wafs, journal-file, block-journal) cannot mount it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo mkfs --size 1G disk.img\n  ordo mkfs --type ufs1 --endian big --block-size 8k \

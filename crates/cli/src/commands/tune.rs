@@ -15,8 +15,8 @@ use serde::Serialize;
 /// journal=on|off|SIZE: the journal of soft updates, in the file .sujournal, 4M to 32M; suj is the same. It switches
 /// soft updates on. FreeBSD repairs a crashed volume from it, and so does ordo fsck -p.
 ///
-/// log=on|off|SIZE: the file .ordofs-log, in which wafs, journal-file and block-journal keep their transaction log unless
-/// a mount names another disk for it (log=PATH); at least 256K; on: about one hundredth of the volume.
+/// log=on|off|SIZE: the file .ordofs-log, in which wafs, journal-file and block-journal keep their transaction log
+/// unless a mount names another disk for it (log=PATH); at least 256K; on: about one hundredth of the volume.
 ///
 /// check-hashes=on|off: the hashes by which FreeBSD detects damage in the superblock, groups and inodes of a UFS2. All
 /// are computed, or cleared. NetBSD takes their flag for that of quotas, and can write to the volume only without them

@@ -128,9 +128,9 @@ struct Reclaim {
 
 /// Serves a log to many programs at once, through a Unix socket
 ///
-/// Each client has a stream of its own, with a name, and releases the records that it no longer needs. docs/format/wafs.md
-/// describes the protocol. SIGTERM and SIGINT end the server after the requests in progress. A log that is served can be
-/// used through the socket only.
+/// Each client has a stream of its own, with a name, and releases the records that it no longer needs.
+/// docs/format/wafs.md describes the protocol. SIGTERM and SIGINT end the server after the requests in progress. A log
+/// that is served can be used through the socket only.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo wafs serve log.wafs --socket log.socket\n  ordo wafs serve --mode async log.wafs \

@@ -19,8 +19,8 @@ pub trait Home {
     }
 
     /// Shapes batches out of `wanted` and of what else should leave with them, only bufs for which `may_leave`: gives
-    /// each its address ([`crate::Cache::place`]), and changes what leads to it. What leads to it and may not leave yet stays
-    /// dirty, for a later batch. Waits for nothing. What could not be shaped stays dirty and without a place.
+    /// each its address ([`crate::Cache::place`]), and changes what leads to it. What leads to it and may not leave yet
+    /// stays dirty, for a later batch. Waits for nothing. What could not be shaped stays dirty and without a place.
     ///
     /// # Errors
     /// `NoSpace`, where no segment is free.

@@ -51,7 +51,7 @@ pub trait Scheme {
         Leave::AsIs
     }
 
-    /// `image` of `buf` is durable (B2). Must not wait; ripe tickets go to [`crate::Cache::ripen`].
+    /// `image` of `buf` is durable (buf-2). Must not wait; ripe tickets go to [`crate::Cache::ripen`].
     fn landed(&self, _cache: &Rc<Cache>, _buf: &BufRef, _image: ImageNo) {}
 
     /// A write of `buf` failed; it stays dirty.

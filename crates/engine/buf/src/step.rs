@@ -91,7 +91,7 @@ pub enum Fields {
     Times,
 }
 
-/// One step of a call (S1). Each variant says what has just changed in memory.
+/// One step of a call (seam-1). Each variant says what has just changed in memory.
 #[derive(Debug)]
 pub enum Step<'a> {
     /// A cylinder group now counts one more block of its inodes as initialised (UFS2 initialises them on demand). That

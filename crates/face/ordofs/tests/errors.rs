@@ -64,7 +64,8 @@ fn a_damaged_field_is_told_with_structure_place_and_value() {
         let dir_ino = volume.metadata("/etc").expect("it is there").attr().ino;
         volume.unmount().expect("the disk is well");
 
-        // The entry of `motd` begins after those of `.` and `..`, and its length is three bytes: it ends within its head.
+        // The entry of `motd` begins after those of `.` and `..`, and its length is three bytes: it ends within its
+        // head.
         let mut bytes = std::fs::read(&image).expect("it is there");
         let name = bytes.windows(5).position(|five| five == b"motd\0").expect("the entry is there");
         let short = if endian == Endian::Little { 3_u16.to_le_bytes() } else { 3_u16.to_be_bytes() };

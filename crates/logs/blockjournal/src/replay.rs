@@ -37,7 +37,7 @@ impl Recovered {
     }
 
     /// The blocks to be written in place, by ascending address: the newest copy of each, and none that is older than a
-    /// revoke of its place (K6). Replaying twice changes nothing.
+    /// revoke of its place (blockjournal-6). Replaying twice changes nothing.
     pub fn replay(&self) -> Vec<(DiskOff, &Block)> {
         let (mut done, mut revoked, mut home) = (BTreeSet::new(), Ranges::default(), Vec::new());
         for found in self.transactions.iter().rev() {

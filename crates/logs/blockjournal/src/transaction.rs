@@ -11,7 +11,7 @@ pub struct Transaction {
     /// the same place the later one counts.
     pub blocks: Vec<(DiskOff, Image)>,
     /// Places, with their lengths in whole blocks, whose copies in earlier transactions must no longer be replayed
-    /// (K6). Images of this transaction are not affected.
+    /// (blockjournal-6). Images of this transaction are not affected.
     pub revoked: Vec<(DiskOff, u64)>,
     /// Bytes of the caller, returned unchanged by recovery.
     pub note: Vec<u8>,

@@ -7,7 +7,8 @@
 
 use std::cell::Cell;
 
-/// A rule of the head of this crate, or of `wafs` (W1 to W7) or `blockjournal` (K1 to K6), that is not kept.
+/// A rule of the head of this crate, of `wafs` (wafs-1 to wafs-7) or of `blockjournal` (blockjournal-1 to
+/// blockjournal-6), that is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
     /// ring-1: a superblock is written over the current one.
@@ -22,21 +23,21 @@ pub enum Broken {
     Found,
     /// ring-6: after a commit that failed, the next one proceeds (`blockjournal` only).
     Failed,
-    /// W1, K1: what the disk has completed counts as durable, without a flush.
+    /// wafs-1, blockjournal-1: what the disk has completed counts as durable, without a flush.
     Flush,
-    /// W2, K2: a record or a block is accepted whatever its checksum is.
+    /// wafs-2, blockjournal-2: a record or a block is accepted whatever its checksum is.
     Checksum,
-    /// W3: a record is accepted whatever record comes before it.
+    /// wafs-3: a record is accepted whatever record comes before it.
     Chain,
-    /// W5: a write starts in the unit in which the one before it ended.
+    /// wafs-5: a write starts in the unit in which the one before it ended.
     Unit,
-    /// K2: the commit block does not wait for the flush that `Commit::AfterFlush` requires.
+    /// blockjournal-2: the commit block does not wait for the flush that `Commit::AfterFlush` requires.
     Barrier,
     /// blockjournal-3: a transaction is accepted whatever its number and place are.
     Number,
-    /// K5: a block that begins with the magic is stored as it is.
+    /// blockjournal-5: a block that begins with the magic is stored as it is.
     Escape,
-    /// K6: revokes are ignored.
+    /// blockjournal-6: revokes are ignored.
     Revoke,
 }
 

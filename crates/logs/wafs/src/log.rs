@@ -393,7 +393,7 @@ impl Inner {
         }
     }
 
-    /// Ships the contents of the open chunk, padded, and continues in the next unit (W5).
+    /// Ships the contents of the open chunk, padded, and continues in the next unit (wafs-5).
     pub(crate) fn seal(&self, state: &mut State) {
         if state.used == 0 {
             return;

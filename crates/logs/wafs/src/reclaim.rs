@@ -58,7 +58,7 @@ impl Log {
         let next = {
             let state = log.state.borrow();
             log.writable(&state)?;
-            // W6: records that are not durable may be lost.
+            // wafs-6: records that are not durable may be lost.
             let low = state.low.min(Lsn(state.durable));
             Superblock { start: state.start, start_epoch: state.start_epoch, low, sure: state.sure, ..known.next() }
         };

@@ -1,8 +1,8 @@
 //! Iterating forward over records: shared by recovery and scans.
 //!
 //! A record counts only at the place that follows from the one before it: directly after it, if both were written
-//! together, otherwise at the next unit (W5). It names that record as its predecessor (W3), and its mount is not older
-//! (W4).
+//! together, otherwise at the next unit (wafs-5). It names that record as its predecessor (wafs-3), and its mount is
+//! not older (wafs-4).
 
 use crate::geometry::record_most;
 use crate::read::Reader;

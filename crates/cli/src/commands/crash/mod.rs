@@ -31,8 +31,9 @@ use std::path::PathBuf;
 /// its contents are compared with the promises. The same arguments give the same output, whatever --jobs is, except for
 /// states_per_second.
 ///
-/// A shard of one script, or of several by name, is a part of the images, by their fingerprint. A shard of seq1 to seq3,
-/// moves1 to moves3 and random is a part of the scripts; there, distinct images are counted in groups of 32 scripts.
+/// A shard of one script, or of several by name, is a part of the images, by their fingerprint. A shard of seq1 to
+/// seq3, moves1 to moves3 and random is a part of the scripts; there, distinct images are counted in groups of 32
+/// scripts.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo crash --workload mixed\n  ordo crash --scheme async --workload rename,create\n  \

@@ -20,7 +20,7 @@ pub(crate) struct Blocks {
     marks: Marks<Seq>,
 }
 
-/// A transaction; and whether a replay would write another one, with its lists alone (journal-8).
+/// A transaction; and whether a replay would write another one, with its lists alone (journals-8).
 pub(crate) struct Form {
     whole: Transaction,
     replay_writes: bool,

@@ -12,7 +12,7 @@ pub(crate) struct Capture {
     pub(crate) txn: Txn,
     pub(crate) blocks: Vec<Captured>,
     pub(crate) waiting: Vec<Waiting>,
-    /// Inodes of files without a name. If there are any, a replay writes a transaction of its own (journal-8).
+    /// Inodes of files without a name. If there are any, a replay writes a transaction of its own (journals-8).
     pub(crate) nameless: Vec<Ino>,
     /// Contents written in place without the log: older copies of them in the log are void.
     pub(crate) void: Vec<(DiskOff, u64)>,
@@ -29,7 +29,7 @@ pub(crate) trait Log: Sized + 'static {
     /// Encodes a transaction for this log.
     fn form(&self, capture: &Capture) -> Self::Form;
 
-    /// There is room for it, and after it for what a replay would write (journal-8).
+    /// There is room for it, and after it for what a replay would write (journals-8).
     fn has_room_for(&self, form: &Self::Form) -> bool;
 
     /// There is not that much room, or hardly more, before [`Log::reclaim`] makes some.

@@ -1,5 +1,5 @@
-//! What waits to be freed, and the inodes without a name: the part of a volume's state that no block holds (journal-3,
-//! journal-4).
+//! What waits to be freed, and the inodes without a name: the part of a volume's state that no block holds (journals-3,
+//! journals-4).
 
 use ordo_buf::{Freed, Told};
 use ordo_ondisk::redo::Waiting;

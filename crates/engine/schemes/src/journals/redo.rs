@@ -17,7 +17,7 @@ pub(crate) struct Redo {
     bytes: Cell<u64>,
 }
 
-/// The bytes of a transaction; and the length of one with only its lists, if a replay would write that (journal-8).
+/// The bytes of a transaction; and the length of one with only its lists, if a replay would write that (journals-8).
 pub(crate) struct Form {
     bytes: Vec<u8>,
     lists: Option<usize>,
@@ -31,7 +31,7 @@ impl Redo {
         bytes as u64 + (records + 1) * 128 + 2 * u64::from(self.log.unit())
     }
 
-    /// Bytes that must be free for it (journal-8).
+    /// Bytes that must be free for it (journals-8).
     fn room_with_lists(&self, form: &Form) -> u64 {
         let lists = form.lists.map_or(0, |lists| self.room_for(lists) + u64::from(self.log.unit()));
         self.room_for(form.bytes.len()) + lists

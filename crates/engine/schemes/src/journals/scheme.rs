@@ -112,7 +112,7 @@ impl<L: Log + 'static> Scheme for Journal<L> {
         Must::Nothing
     }
 
-    /// Its changes are in the running transaction, which is then never captured (Q1).
+    /// Its changes are in the running transaction, which is then never captured (journals-1).
     fn cancelled(&self, _cache: &Rc<Cache>, op: Op) {
         {
             let mut state = self.shared.state.borrow_mut();
@@ -241,7 +241,7 @@ impl<L: Log> KeepsLog for Journal<L> {
         })
     }
 
-    /// It checkpoints by itself, and a call that finds no room waits in `begin` (Q6).
+    /// It checkpoints by itself, and a call that finds no room waits in `begin` (journals-6).
     fn wants_sync(&self) -> bool {
         false
     }

@@ -88,7 +88,7 @@ impl<L: Log> Shared<L> {
                     state.at_work = false;
                     return;
                 }
-                // journal-1.
+                // journals-1.
                 state.gate.close();
             }
             loop {
@@ -182,7 +182,7 @@ impl<L: Log> Shared<L> {
         if log.is_full_for(&form) {
             self.repeat_lists(&log).await?;
         }
-        // journal-8: better none than one that could not be replayed.
+        // journals-8: better none than one that could not be replayed.
         if !log.has_room_for(&form) {
             let why =
                 "one call changes more than the log holds; unmount, and give it a larger one: ordo tune -o log=SIZE";
@@ -223,7 +223,7 @@ impl<L: Log> Shared<L> {
         self.reclaim_now(all).await
     }
 
-    /// journal-5: the log drops transactions whose changes are all in place.
+    /// journals-5: the log drops transactions whose changes are all in place.
     pub(super) async fn reclaim(&self) -> Result<()> {
         self.reclaim_now(self.policy.restless).await
     }

@@ -1,4 +1,4 @@
-//! Arenas: records in slabs, named by typed ids (R1, R2 of `records`).
+//! Arenas: records in slabs, named by typed ids (schemes-records-1 and schemes-records-2).
 
 use prefetch_index::prefetch_index;
 use std::marker::PhantomData;

@@ -223,7 +223,7 @@ pub(super) struct DirAddRare {
     /// Names that must be reachable first.
     pub(super) awaits: Vec<Id<DirAdd>>,
     /// Names that must be gone first: older names of what the entry named before, if that is a directory removed for
-    /// good (W4 of `beyond::renames`); the same name elsewhere in the directory (G1 of `beyond::same_name`).
+    /// good (renames-4); the same name elsewhere in the directory (same_name-1).
     pub(super) after: Vec<RemId>,
     /// A `..` that must be durable first: that of a new directory that moved before it had a name.
     pub(super) dotdot: Option<Id<DirAdd>>,
@@ -259,7 +259,7 @@ pub(super) struct DirRem {
     pub(super) state: State,
     /// Names that must be reachable first.
     pub(super) awaits: Box<[Id<DirAdd>]>,
-    /// Older names of a directory removed for good: they must be gone first (W4 of `beyond::renames`).
+    /// Older names of a directory removed for good: they must be gone first (renames-4).
     pub(super) after: Box<[RemId]>,
     /// The old bytes around the entry, and their offset: images have them while the removal is held.
     pub(super) before: Option<(u32, Box<[u8]>)>,

@@ -1,8 +1,8 @@
 //! Names added and removed: link addition and link removal (Ganger and Patt 1994, section 4.2).
 //!
 //! An added name is held back (its entry is written with what it named before) until its inode is durable. A removed
-//! name defers what its removal frees. A name that no image had is cancelled by its removal. What renames add to this is
-//! in `renames`.
+//! name defers what its removal frees. A name that no image had is cancelled by its removal. What renames add to this
+//! is in `renames`.
 
 use super::beyond::First;
 use super::deps::{
@@ -113,8 +113,8 @@ impl Deps {
         ripe.and_then(|ticket| self.with_its_name(was, parent.is_some(), ticket))
     }
 
-    /// Ends the older change of an entry that is changed again, if no image had it (M2 of `state`). Not if a removal
-    /// waits for it and this change waits for a name (W2 of `beyond::renames`).
+    /// Ends the older change of an entry that is changed again, if no image had it (state-2). Not if a removal
+    /// waits for it and this change waits for a name (renames-2).
     fn cancel_replaced(&mut self, cache: &Cache, older: Option<Id<DirAdd>>, first: &First) -> Option<DirAdd> {
         let add = self.names.get(older?)?;
         let replaces = add.state == State::Held && (!add.awaited || first.awaits.is_empty());

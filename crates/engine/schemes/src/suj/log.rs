@@ -1,6 +1,6 @@
 //! The log: waiting records, segments in flight, and what is durable.
 
-use super::ring::Ring;
+use super::segments::Ring;
 use ordo_buf::{Boxed, Cache, LogFile, Role};
 use ordo_disk::{Block, DiskOff, Tag};
 use ordo_ondisk::suj::{Record, Segment, lay_out, records_per_sector};
@@ -21,7 +21,7 @@ pub(super) struct Log {
     /// Records so far, and how many of these are durable.
     told: u64,
     durable: u64,
-    /// The count of records after which what was valid before the turn is not needed (ring-2).
+    /// The count of records after which what was valid before the turn is not needed (segments-2).
     turned: Option<u64>,
     committing: bool,
     /// schemes-suj-4: no records are kept until the log begins anew.

@@ -17,11 +17,11 @@
 //! J5. While other calls change metadata without a pause, there is always a record that is not durable, and J1 would
 //!     delay expired bufs forever. After [`PATIENCE`] or [`PROMISED`] of that, calls wait for a sync.
 //!
-//! `records` makes records of steps, `log` makes them durable, `ring` places them.
+//! `records` makes records of steps, `log` makes them durable, `segments` places them.
 
 mod log;
 mod records;
-mod ring;
+mod segments;
 #[cfg(test)]
 mod tests;
 

@@ -31,9 +31,9 @@ const HEAD: &str = "\
 # Walks
 
 The steps of a call that the engine reports to a scheme, what the scheme demands before the engine goes on, and the
-requests that the disk gets meanwhile. Made from a live run by `crates/face/ordofs/tests/walks/main.rs`; `ORDO_BLESS=1
-cargo test -p ordofs --test walks` rewrites it. By rule seam-0 (`crates/engine/buf/src/scheme.rs`) the order of the
-steps is one that would be safe if each were durable before the next began.
+requests that the disk gets meanwhile. Made from a live run by `crates/face/ordofs/tests/walks/main.rs`;
+`ORDO_BLESS=1 cargo test -p ordofs --test walks` rewrites it. By rule seam-0 (`crates/engine/buf/src/scheme.rs`) the
+order of the steps is one that would be safe if each were durable before the next began.
 
 The volume: UFS2, blocks of 4096 bytes and fragments of 512, on a disk with a volatile cache. `@n+m` means m fragments
 from fragment n on. Before each walk everything is durable. `-> ` is what the scheme demands, `disk: ` a request to the

@@ -14,7 +14,7 @@
 //!     freed.
 //! P4. The log counts until the volume is marked clean; the mark is written last and separately.
 //! P5. A replay needs no more of the log than that transaction takes, and the log's writer keeps that much free after
-//!     each transaction that needs it (journal-8). Otherwise a log that was full at a crash could not be
+//!     each transaction that needs it (journals-8). Otherwise a log that was full at a crash could not be
 //!     replayed.
 
 mod apply;

@@ -1,9 +1,9 @@
-//! The way to a directory's entry: what must be on the disk of the directory itself before an entry in one of its blocks
-//! can be found (`newdirblk`).
+//! The way to a directory's entry: what must be on the disk of the directory itself before an entry in one of its
+//! blocks can be found (`newdirblk`).
 //!
 //! C1. An entry in a new block, or over a size that grew, is found once the pointer to the block and the size are
-//!     durable. The newest pointer or size stands for all older ones: a dinode does not carry it before them (L3 of
-//!     `leave`). Beyond the direct blocks that is not so, and all of a directory's growth counts.
+//!     durable. The newest pointer or size stands for all older ones: a dinode does not carry it before them (leave-3).
+//!     Beyond the direct blocks that is not so, and all of a directory's growth counts.
 //! C2. A block that moved is found in its new place once the pointer to that is durable. Until then the disk has the
 //!     old block, with the names that were removed and without those that were added.
 

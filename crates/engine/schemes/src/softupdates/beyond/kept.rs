@@ -1,4 +1,4 @@
-//! Removals that are held back in an image, with the bytes around them (L4 of `leave`).
+//! Removals that are held back in an image, with the bytes around them (leave-4).
 
 use super::super::deps::{Deps, PageKind, PageNo, page_in};
 use super::super::state::{Event, State};
@@ -21,7 +21,7 @@ impl Frozen {
 }
 
 impl Deps {
-    /// Removals that are not held are in this image; held ones freeze the bytes around them (L4).
+    /// Removals that are not held are in this image; held ones freeze the bytes around them (leave-4).
     pub(in crate::softupdates) fn leave_removals(&mut self, page: PageNo, image: ImageNo) -> Vec<Frozen> {
         let (mut frozen, mut carried): (Vec<Frozen>, Vec<usize>) = (Vec::new(), Vec::new());
         let mut held = 0;
@@ -41,7 +41,7 @@ impl Deps {
         for at in carried {
             let rem = &mut names.rems[at];
             rem.state = rem.state.next(Event::Leaves { image, safe: true }).0;
-            // The entry was added and removed, and no image had it (W2 of `renames`). A change that waits for it can go
+            // The entry was added and removed, and no image had it (renames-2). A change that waits for it can go
             // on when the file has its newer name, perhaps only in this image: so the name counts as carried with this
             // image.
             if let Some(add) = rem.add.and_then(|id| self.names.get_mut(id)).filter(|add| add.state == State::Held) {

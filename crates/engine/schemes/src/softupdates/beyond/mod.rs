@@ -1,9 +1,9 @@
 //! Beyond the papers: what soft updates need where the papers say nothing.
 //!
 //! * `renames`: a removal is held back while it would leave a file without a name, or a directory where its `..` does
-//!   not lead (W1 to W5). `kept` does so in an image.
-//! * `same_name`: a name that is added again elsewhere in its directory (G1, G2).
-//! * `claims`: blocks of a directory that are new or have moved (C1, C2).
+//!   not lead (renames-1 to renames-5). `kept` does so in an image.
+//! * `same_name`: a name that is added again elsewhere in its directory (same_name-1, same_name-2).
+//! * `claims`: blocks of a directory that are new or have moved (beyond-claims-1, beyond-claims-2).
 
 mod claims;
 mod kept;

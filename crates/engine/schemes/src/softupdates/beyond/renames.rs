@@ -2,8 +2,7 @@
 //! crash may leave it without a name, or a directory where its `..` does not lead.
 //!
 //! A removed name then does more than defer what its removal frees: if the file has just got other names, the removal
-//! itself is held back until those can be reached, and the bytes around the entry are written as they were (L4 of
-//! `leave`).
+//! itself is held back until those can be reached, and the bytes around the entry are written as they were (leave-4).
 //!
 //! W1. Each held removal waits for names added before it, never for later ones. The oldest of all held removals so
 //!     waits only for inodes and pointers, which never wait for names: no change waits forever.

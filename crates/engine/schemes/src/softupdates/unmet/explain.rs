@@ -1,7 +1,7 @@
 //! What is held back in a buf and why, in words.
 //!
 //! Nothing here decides anything: what a change waits for is what `unmet` answers, and the bytes around a held removal
-//! freeze as in `leave` (L4 there). The tests of `ordo trace` compare what is said with what is rolled back.
+//! freeze as in `leave` (leave-4). The tests of `ordo trace` compare what is said with what is rolled back.
 
 use super::super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot};
 use super::super::rule::Rule;
@@ -34,7 +34,7 @@ impl Deps {
         let page = self.page(no);
         let mut held = Vec::new();
         match &page.kind {
-            // L2 of `leave`: a group is not rolled back.
+            // leave-2: a group is not rolled back.
             PageKind::Group(fresh) => held.extend(self.until(Change::Group(fresh)).map(|until| {
                 let what = "the map, and the count of initialised inodes".to_owned();
                 Held { what, how: How::Waits, until }

@@ -3,8 +3,7 @@
 //! O1. Contents and maps wait for nothing, dinodes and indirect blocks for those, directories for dinodes, and removals
 //!     for names elsewhere. Writers with a choice follow that order; those without one (fsync, memory pressure) do not
 //!     need it for safety.
-//! O2. Whatever is wanted, some bufs can be written now to get closer to it ([`Advance`]), since needs end (U3 of
-//!     `unmet`).
+//! O2. Whatever is wanted, some bufs can be written now to get closer to it ([`Advance`]), since needs end (unmet-3).
 
 use super::super::deps::{AllocDep, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot, RemId};
 use super::super::state::State;
@@ -57,7 +56,8 @@ impl<'a> Advance<'a> {
             }
             Continue(())
         });
-        // A path leads to the name only through its directory, so that one's dinode is written with what the name needs.
+        // A path leads to the name only through its directory, so that one's dinode is written with what the name
+        // needs.
         if held
             && let Change::Name(add) = change
             && add.rare.is_some()

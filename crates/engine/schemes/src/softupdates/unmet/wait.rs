@@ -3,7 +3,7 @@
 //! A1. A sync ends although other calls change the volume as fast as the disk takes it: it waits for what was held,
 //!     carried, or dirty at its beginning.
 //! A2. A wait without progress is a defect of this scheme. It is reported as one (`Error::Bug`), and does not hang.
-//! A3. fsync goes round by round: each writes what its needs can do with now (O2 of `order`), until none is left.
+//! A3. fsync goes round by round: each writes what its needs can do with now (unmet-order-2), until none is left.
 //! A4. A call that begins while too many records are pending waits until half of them are gone ([`drain`]).
 
 use super::super::deps::{AllocDep, Deps, DirAdd, InodeDep, Page, PageKind, PageNo, RemId};
