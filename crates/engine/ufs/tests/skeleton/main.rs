@@ -106,7 +106,7 @@ fn sweep(name: &str, seeds: std::ops::Range<u64>, steps: usize) {
         }
     }
     let [batches, bufs, moves] = sums;
-    assert!(batches > 30 && bufs > 3 * batches && moves > 30, "{sums:?}: it was no log, or nothing moved");
+    assert!(batches > 20 && bufs > 3 * batches && moves > 10, "{sums:?}: it was no log, or nothing moved");
 }
 
 #[test]
