@@ -1,17 +1,27 @@
 //! Beyond the papers: what soft updates need where the papers say nothing.
 //!
+//! For correctness:
+//!
 //! * `renames`: a removal is held back while it would leave a file without a name, or a directory where its `..` does
 //!   not lead (W1 to W5). `kept` does so in an image.
 //! * `same_name`: a name that is added again elsewhere in its directory (G1, G2).
 //! * `claims`: blocks of a directory that are new or have moved (C1, C2).
+//!
+//! For speed and memory:
+//!
+//! * `short`: what the long paths do, for the steps in which nothing else is pending (F1).
+//! * `limit`: calls wait when there are too many records (K1, K2).
 
 mod claims;
 mod kept;
+mod limit;
 mod renames;
 mod same_name;
+mod short;
 
 pub(super) use claims::Grown;
 pub(super) use kept::Frozen;
+pub(super) use limit::Limit;
 pub(super) use renames::First;
 
 use super::deps::{DirAdd, RemId};
