@@ -203,10 +203,10 @@ fn serve(
 
 /// The answer to `ordo info`. The closure must not keep the file system or the cache alive.
 fn status_of(mounted: &Mounted) -> impl Fn() -> ordo_fuse::Status + use<> {
-    let (fs, cache) = (Rc::downgrade(mounted.fs()), Rc::downgrade(mounted.cache()));
+    let (leaks, cache) = (mounted.leaks_watch(), Rc::downgrade(mounted.cache()));
     let began = mounted.cache().rt().now();
     move || {
-        let leaks = fs.upgrade().map(|fs| fs.leaks_progress()).unwrap_or_default();
+        let leaks = leaks();
         let mut status = serde_json::json!({ "reclaim": {
             "phase": leaks.phase.name(),
             "inodes": leaks.inodes,

@@ -12,6 +12,8 @@
 //!    write contents before it commits would wait for the batch, and the batch for the journal.
 //! 3. A dirty buf without a place is never clean. If the layout gives it none, that is an error; otherwise fsync would
 //!    return success, and nothing would be on the disk.
+//! 4. A batch takes its bufs as they are. An older state, or an image with a rollback, would go to the new place while
+//!    the summary and the pointers describe the present one; such a buf waits.
 
 use crate::{BufRef, Cache, Leave, Ready};
 use ordo_disk::{Block, DiskOff, Kind, Order, Tag};
@@ -81,7 +83,7 @@ impl Cache {
                 return Err(Error::bug(format!("{buf:?} is clean or twice in a batch")));
             }
             let leave = match self.scheme().clone().leaving(self, buf, buf.next_image()) {
-                leave @ (Leave::AsIs | Leave::Image(_) | Leave::Older(_)) => leave,
+                Leave::AsIs => Leave::AsIs,
                 // 2: it was asked a moment ago.
                 _ => return Err(Error::bug(format!("{buf:?} was ready and may not leave"))),
             };

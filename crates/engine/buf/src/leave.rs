@@ -14,6 +14,8 @@ const ROUNDS: u8 = 2;
 /// The same under a promised age. There a round is one stage of a sweep, not a sweep: a moved directory can be written
 /// after five stages, and a rollback in it would wait for the next sweep.
 const STAGES: u8 = 4;
+/// How long a buf without a place waits whose scheme would write an older state of it.
+const NAP: Duration = Duration::from_millis(10);
 /// How many levels of dependencies are followed: a directory waits for an inode, which waits for a group, which waits
 /// for a block of inodes.
 const DEPTH: usize = 4;
@@ -283,7 +285,15 @@ impl Cache {
                     let image = self.take(buf, leave);
                     Attempt::Leaving(self.send(buf, addr, image))
                 }
-                None => Attempt::Unplaced,
+                None if matches!(leave, Leave::AsIs) => Attempt::Unplaced,
+                // batch-4: the newer changes are let go later, and nothing says when.
+                None => {
+                    let rt = self.rt.clone();
+                    Attempt::Blocked(Box::pin(async move {
+                        rt.sleep(NAP).await;
+                        Ok(())
+                    }))
+                }
             },
         }
     }

@@ -1,8 +1,8 @@
 //! The fast file system as a [`Layout`].
 
 use crate::Ffs;
-use ordo_buf::{BufRef, Cache, Freed, Op};
-use ordo_ondisk::{Geometry, Ino, Lbn};
+use ordo_buf::{BufRef, Cache, Freed, Op, Places};
+use ordo_ondisk::{Ino, Lbn};
 use ordo_ufs::{Fill, Inode, Layout, Mapped, NewInode, Shape};
 use ordo_vfs::{Caller, Error, Kind, Result, StatFs};
 use std::rc::Rc;
@@ -26,16 +26,15 @@ impl Ffs {
 }
 
 impl Layout for Ffs {
+    const NAME: &'static str = "FFS";
+    const PLACES: Places = Places::Fixed;
+
     fn cache(&self) -> &Rc<Cache> {
         &self.cache
     }
 
     fn shape(&self) -> &Shape {
         &self.shape
-    }
-
-    fn geometry(&self) -> &Geometry {
-        &self.g
     }
 
     async fn load(&self, ino: Ino) -> Result<Inode> {

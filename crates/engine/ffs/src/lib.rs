@@ -36,6 +36,7 @@ mod truncate;
 mod undo;
 
 pub use dirpref::Spread;
+pub use leaks::{Extent, Piece, UsedInodes};
 pub use mount::{MountError, Opening, may_write};
 pub use newfs::{NewfsError, newfs};
 
@@ -71,6 +72,11 @@ pub struct Ffs {
 }
 
 impl Ffs {
+    /// Sizes and addresses, fixed for the life of the mount.
+    pub fn geometry(&self) -> &Geometry {
+        &self.g
+    }
+
     /// Sectors of 512 bytes in `frags` fragments.
     fn sectors(&self, frags: u32) -> u64 {
         u64::from(frags) * u64::from(self.g.fsize / 512)

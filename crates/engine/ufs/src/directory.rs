@@ -4,7 +4,7 @@
 //! built on first use. It may be dropped at any await, so each step makes sure that there is one.
 
 use crate::dirhash::{DirHash, hash};
-use crate::leaks::Entry;
+use crate::observer::EntryAt;
 use crate::{Inode, Layout, Ufs};
 use ordo_buf::{BufRef, Fields, Freed, Key, Op, Step, Ticket};
 use ordo_ondisk::dirent::{self, DirFormat};
@@ -175,9 +175,9 @@ impl<L: Layout> Ufs<L> {
             index.set_room((offset / self.chunk_size() as u64) as usize, self.gap_at(&block, within as usize));
         }
         let Target { ino, kind, inode, mkdir } = target;
-        let entry = Entry { dir: dir.ino(), offset, ino };
+        let entry = EntryAt { dir: dir.ino(), offset, ino };
         let directory = kind == Kind::Directory;
-        self.leaks.entered(entry, directory, mkdir.is_some());
+        self.observed.tell(|observer| observer.entered(entry, directory, mkdir.is_some()));
         let (ino_of_dir, block) = (dir.ino(), &block);
         let step = Step::LinkAdded { dir: ino_of_dir, name, block, offset: within, ino, inode, directory, mkdir };
         let none = self.cache().step(op, step).await?;
@@ -263,9 +263,9 @@ impl<L: Layout> Ufs<L> {
             dirent::set_inode(bytes, within, self.format(), target.ino, target.kind as u8);
         });
         let (Target { ino, kind, inode, .. }, offset) = (target, within as u32);
-        let entry = Entry { dir: dir.ino(), offset: found.offset, ino };
+        let entry = EntryAt { dir: dir.ino(), offset: found.offset, ino };
         let directory = kind == Kind::Directory;
-        self.leaks.redirected(found.ino, entry, directory, ticket.freed());
+        self.observed.tell(|observer| observer.redirected(found.ino, entry, directory, ticket.freed()));
         let (dir_ino, block) = (dir.ino(), &block);
         let step =
             Step::LinkChanged { dir: dir_ino, block, offset, ino, inode, directory, kind_before, dotdot, ticket };
@@ -306,8 +306,8 @@ impl<L: Layout> Ufs<L> {
             index.remove(hash(name), found.offset);
             index.set_room((start / size as u64) as usize, self.gap_at(&block, within));
         }
-        let entry = Entry { dir: dir.ino(), offset: found.offset, ino: found.ino };
-        self.leaks.cleared(entry, ticket.freed());
+        let entry = EntryAt { dir: dir.ino(), offset: found.offset, ino: found.ino };
+        self.observed.tell(|observer| observer.cleared(entry, ticket.freed()));
         let (offset, before) = ((within + offset) as u32, (within as u32, &before[..]));
         let step = Step::LinkRemoved { dir: dir.ino(), name, block: &block, offset, before, ticket };
         let ripe = self.cache().step(op, step).await?;

@@ -88,8 +88,7 @@ impl<L: Layout> Ufs<L> {
         if self.cache().health().is_read_only() && self.cache().health().sound().is_ok() {
             return Ok(());
         }
-        self.leaks.stop().await;
-        self.cache().ledger().watch(None);
+        self.stop_worker().await;
         let orphans = self.table.close();
         self.orphans.borrow_mut().extend(orphans);
         let synced = self.sync_until(Until::NothingWaits).await;

@@ -1,13 +1,14 @@
 //! The file system: a layout, the inodes in memory, and helpers of all calls.
 
-use crate::leaks::Leaks;
+use crate::observer::Observed;
 use crate::table::Table;
+use crate::worker::Attached;
 use crate::{Inode, Layout};
 use ordo_buf::{BufRef, Cache, CallKind, Fields, Op, Step};
 use ordo_ondisk::Ino;
 use ordo_rt::sync::Mutex;
 use ordo_vfs::{Error, NodeId, Refusal, Result, Stamp};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -48,15 +49,17 @@ pub struct Ufs<L> {
     pub(crate) options: Options,
     /// Files without names whose last user has gone.
     pub(crate) orphans: RefCell<VecDeque<Ino>>,
-    /// The search for space and inodes leaked by a crash.
-    pub(crate) leaks: Leaks,
+    /// The observer of names.
+    pub(crate) observed: Observed,
+    /// The worker in the background.
+    pub(crate) worker: OnceCell<Attached<L>>,
 }
 
 impl<L: Layout> Ufs<L> {
     /// On a mounted layout.
     pub fn new(layout: L, options: Options) -> Ufs<L> {
-        let (table, orphans, leaks) = (Table::default(), RefCell::default(), Leaks::default());
-        Ufs { layout, table, moves: Mutex::new(()), options, orphans, leaks }
+        let (table, orphans, observed) = (Table::default(), RefCell::default(), Observed::default());
+        Ufs { layout, table, moves: Mutex::new(()), options, orphans, observed, worker: OnceCell::new() }
     }
 
     /// The layout.
@@ -141,7 +144,10 @@ impl<L: Layout> Ufs<L> {
             self.empty_log().await?;
         }
         let work = async |op| {
-            let _shared = if changes_links(kind) { Some(self.leaks.gate.read().await) } else { None };
+            let _shared = match self.worker.get().and_then(Attached::gate) {
+                Some(gate) if changes_links(kind) => Some(gate.read().await),
+                _ => None,
+            };
             self.layout.begin(op).await?;
             let _ends = Ends { layout: &self.layout, op };
             work(op).await
@@ -225,7 +231,8 @@ impl<L: Layout> Drop for Ends<'_, L> {
     }
 }
 
-/// Calls of this kind change names or link counts, or free inodes: links and names must not be compared meanwhile.
+/// Calls of this kind change names or link counts, or free inodes: a worker must not compare links and names meanwhile
+/// (W1 of `worker`).
 fn changes_links(kind: CallKind) -> bool {
     use CallKind::{Create, Link, Mkdir, Reclaim, Rename, Rmdir, Symlink, Tmpfile, Unlink};
     matches!(kind, Create | Mkdir | Symlink | Tmpfile | Link | Unlink | Rmdir | Rename | Reclaim)

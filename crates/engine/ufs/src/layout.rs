@@ -1,8 +1,8 @@
 //! The interface of a layout, which decides where things are placed.
 
 use crate::{Inode, Shape};
-use ordo_buf::{BufRef, Cache, Freed, Op, Promises, Scheme};
-use ordo_ondisk::{Geometry, Ino, Lbn};
+use ordo_buf::{BufRef, Cache, Freed, Op, Places, Promises, Scheme};
+use ordo_ondisk::{Ino, Lbn};
 use ordo_vfs::{Caller, Kind, Result, StatFs};
 use std::rc::Rc;
 
@@ -37,6 +37,27 @@ pub enum Mapped {
     },
 }
 
+/// A scheme that does not go with a layout.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the scheme {scheme} needs blocks that keep their places, and those of {layout} move; choose async")]
+pub struct Unfit {
+    /// The scheme.
+    pub scheme: &'static str,
+    /// The layout.
+    pub layout: &'static str,
+}
+
+/// Whether `scheme` goes with layout `L`; to be checked before anything of the volume is changed.
+///
+/// # Errors
+/// [`Unfit`].
+pub fn check_fit<L: Layout>(scheme: &Rc<dyn Scheme>) -> std::result::Result<(), Unfit> {
+    match (L::PLACES, scheme.clone().capabilities().places) {
+        (Places::Fixed, _) | (Places::Moving, Places::Moving) => Ok(()),
+        (Places::Moving, Places::Fixed) => Err(Unfit { scheme: scheme.name(), layout: L::NAME }),
+    }
+}
+
 /// Puts bytes into a block; gets the whole block.
 pub type Fill<'a> = &'a mut dyn FnMut(&mut [u8]);
 
@@ -46,14 +67,17 @@ pub type Fill<'a> = &'a mut dyn FnMut(&mut [u8]);
 /// The caller holds the inode's lock: exclusively if something changes.
 #[allow(async_fn_in_trait)]
 pub trait Layout: 'static {
+    /// Its name, for messages.
+    const NAME: &'static str;
+
+    /// Whether its blocks keep their places.
+    const PLACES: Places;
+
     /// The buffer cache.
     fn cache(&self) -> &Rc<Cache>;
 
     /// Sizes, limits and encodings, fixed for the life of the mount.
     fn shape(&self) -> &Shape;
-
-    /// Sizes and addresses, fixed for the life of the mount.
-    fn geometry(&self) -> &Geometry;
 
     /// A call that changes the volume begins: what it does up to [`Layout::end`] must survive a crash as a whole or
     /// not at all, where the layout promises that (the directory operations of a log-structured layout). A layout that
@@ -73,7 +97,7 @@ pub trait Layout: 'static {
 
     /// What holds of this layout under `scheme`: a scheme declares for a layout that leaves all order to it, and a
     /// layout that recovers by itself (roll-forward) knows better.
-    fn promises(&self, scheme: &dyn Scheme) -> Promises {
+    fn promises(scheme: &dyn Scheme) -> Promises {
         scheme.declares()
     }
 

@@ -25,7 +25,7 @@ mod fs;
 mod inode;
 mod io;
 mod layout;
-pub mod leaks;
+mod observer;
 #[cfg(feature = "planted")]
 pub mod planted;
 mod reclaim;
@@ -34,10 +34,12 @@ mod rename;
 mod shape;
 mod space;
 mod table;
+mod worker;
 mod xattr;
 
 pub use fs::{Atime, Options, Ufs};
 pub use inode::Inode;
-pub use layout::{Fill, Layout, Mapped, NewInode};
-pub use leaks::{Extent, Piece, Recover, UsedInodes};
+pub use layout::{Fill, Layout, Mapped, NewInode, Unfit, check_fit};
+pub use observer::{EntryAt, Observer};
 pub use shape::Shape;
+pub use worker::{Access, Then, Worker, Working};

@@ -26,6 +26,9 @@ pub enum OpenError {
     /// The volume cannot be mounted with these options.
     #[error(transparent)]
     Mount(#[from] ordo_ffs::MountError),
+    /// The scheme does not go with the volume's layout.
+    #[error(transparent)]
+    Unfit(#[from] ordo_ufs::Unfit),
     /// A new volume cannot have this shape.
     #[error(transparent)]
     Shape(#[from] ordo_ffs::NewfsError),

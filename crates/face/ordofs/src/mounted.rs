@@ -3,20 +3,18 @@
 use crate::image::{ImageSpec, Located, locate_damaged};
 use crate::journal;
 use crate::options::default_scheme;
-use crate::{MountOptions, Notice, Notices, OpenError, UnreadLog};
+use crate::{Fs, MountOptions, Notice, Notices, OpenError, UnreadLog};
 use ordo_buf::{Cache, CacheOptions, Health, Scheme, Trouble};
 use ordo_disk::{FileOptions, Queue, QueueOptions};
 use ordo_ffs::Ffs;
 use ordo_ondisk::superblock::search::Copy;
+use ordo_reclaim::Reclaimer;
+pub use ordo_reclaim::{Phase as LeaksPhase, Progress as LeaksProgress};
 use ordo_rt::Rt;
-pub use ordo_ufs::leaks::{Phase as LeaksPhase, Progress as LeaksProgress};
-use ordo_ufs::{Atime, Layout, Ufs};
+use ordo_ufs::{Atime, Ufs};
 use ordo_vfs::Result;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-
-/// The file system of a mounted volume. Today there is one layout.
-pub type Fs = Ufs<Ffs>;
 
 /// A mounted volume, for programs that have more than one call in progress.
 ///
@@ -59,6 +57,8 @@ pub struct Mounted {
     why_read_only: Option<String>,
     unread_log: Option<UnreadLog>,
     acls: bool,
+    /// If a crash of soft updates had left the volume when it was mounted.
+    reclaimer: Option<Rc<Reclaimer>>,
 }
 
 impl Mounted {
@@ -101,6 +101,7 @@ impl Mounted {
         scheme: Rc<dyn Scheme>,
         options: &MountOptions,
     ) -> std::result::Result<Mounted, OpenError> {
+        ordo_ufs::check_fit::<Ffs>(&scheme)?;
         let engine = &options.engine;
         let queue_options = QueueOptions {
             volatile_cache: options.volatile_cache,
@@ -168,11 +169,12 @@ impl Mounted {
         ));
         rt.spawn(Cache::run_syncer(Rc::downgrade(&cache)));
         rt.spawn(Ufs::run_upkeep(Rc::downgrade(&fs)));
-        Ufs::begin_leaks(&fs);
-        if !fs.leaks_progress().phase.is_over() {
-            rt.spawn(reclaim(Rc::downgrade(&fs), notices.clone()));
+        let reclaimer = Reclaimer::attach(&fs);
+        if let Some(reclaimer) = &reclaimer {
+            rt.spawn(reclaim(Rc::downgrade(&fs), Rc::downgrade(reclaimer), notices.clone()));
         }
-        Ok(Mounted { fs, cache, scheme, why_read_only, unread_log, acls })
+        let fs = Rc::new(Fs::Ffs(fs));
+        Ok(Mounted { fs, cache, scheme, why_read_only, unread_log, acls, reclaimer })
     }
 
     /// The file system.
@@ -187,12 +189,12 @@ impl Mounted {
 
     /// The current space of the volume. Space that is waiting to be freed counts as free.
     pub fn space(&self) -> ordo_vfs::StatFs {
-        self.fs.layout().statfs()
+        self.fs.space()
     }
 
     /// Whether the format supports extended attributes.
     pub fn has_xattrs(&self) -> bool {
-        self.fs.layout().geometry().format == ordo_ondisk::Format::Ufs2
+        self.fs.has_attributes()
     }
 
     /// Whether the volume's files may have access control lists (a flag of its superblock).
@@ -223,12 +225,21 @@ impl Mounted {
 
     /// The progress of reclaiming what a crash has leaked.
     pub fn leaks(&self) -> LeaksProgress {
-        self.fs.leaks_progress()
+        self.leaks_watch()()
+    }
+
+    /// The same at any later moment, without keeping the file system in memory; the default once it is gone.
+    pub fn leaks_watch(&self) -> impl Fn() -> LeaksProgress + use<> {
+        let reclaimer = self.reclaimer.as_ref().map(Rc::downgrade).unwrap_or_default();
+        move || reclaimer.upgrade().map(|reclaimer| reclaimer.progress()).unwrap_or_default()
     }
 
     /// Waits until that reclaim has ended. It runs in the background, beside other calls.
     pub async fn leaks_ended(&self) -> LeaksProgress {
-        self.fs.leaks_ended().await
+        match &self.reclaimer {
+            Some(reclaimer) => reclaimer.ended().await,
+            None => LeaksProgress::default(),
+        }
     }
 
     /// Writes everything, marks the volume clean, and closes the disk.
@@ -241,9 +252,9 @@ impl Mounted {
 }
 
 /// Reclaims what a crash has leaked, and sends a notice of the result; an unmount before the end sends none.
-async fn reclaim(fs: Weak<Fs>, notices: Notices) {
-    Ufs::run_leaks(fs.clone()).await;
-    let Some(done) = fs.upgrade().map(|fs| fs.leaks_progress()) else { return };
+async fn reclaim(fs: Weak<Ufs<Ffs>>, reclaimer: Weak<Reclaimer>, notices: Notices) {
+    Ufs::run_worker(fs).await;
+    let Some(done) = reclaimer.upgrade().map(|reclaimer| reclaimer.progress()) else { return };
     match (done.phase, done.failure.clone()) {
         (LeaksPhase::Done, _) => notices.tell(&Notice::Reclaimed(done)),
         (LeaksPhase::Failed, Some(why)) => notices.tell(&Notice::NotReclaimed(why)),

@@ -69,6 +69,9 @@ impl Inner {
     }
 
     async fn write(&self, line: u64, cost: u64, header: Header, transaction: &Transaction) -> Result<(), DiskError> {
+        if let Some(placer) = self.placer.get() {
+            placer.place(&self.area.runs(line, cost));
+        }
         let mut writer = Writer::new(self, line, header);
         writer.body(transaction, line + cost - 1).await?;
         match self.options.commit {

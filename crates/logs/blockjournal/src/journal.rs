@@ -5,12 +5,12 @@ use crate::hole::{hole, lost_superblock};
 use crate::recover::Walk;
 use crate::superblock::Superblock;
 use crate::{Damage, Error, Place, Recovered, Seq};
-use ordo_disk::DiskError;
+use ordo_disk::{DiskError, DiskOff};
 #[cfg(feature = "planted")]
 use ordo_ring::planted::{Broken, has};
 use ordo_ring::{SLOT, Superblock as _};
 use ordo_rt::sync::Mutex;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -30,6 +30,14 @@ pub enum Commit {
 pub struct Options {
     /// When the commit block is written.
     pub commit: Commit,
+}
+
+/// Decides where a transaction goes: for a disk below the journal that maps the journal's room to other places, such as
+/// the free space nearest to the head.
+pub trait Placer {
+    /// A transaction is about to be written to these bytes of the disk, in order: address and length. No write to them
+    /// was issued yet for this transaction, and no other commit is in flight.
+    fn place(&self, runs: &[(DiskOff, u64)]);
 }
 
 /// Counters since the journal was opened.
@@ -87,6 +95,8 @@ pub(crate) struct Inner {
     pub(crate) superblock: Mutex<Superblock>,
     /// Serializes commits.
     pub(crate) turn: Mutex<()>,
+    /// What decides where a transaction goes, if not the journal's own place.
+    pub(crate) placer: OnceCell<Rc<dyn Placer>>,
 }
 
 pub(crate) struct State {
@@ -186,6 +196,7 @@ impl Journal {
             state: RefCell::new(state),
             superblock: Mutex::new(opened),
             turn: Mutex::new(()),
+            placer: OnceCell::new(),
         };
         Ok((Journal(Rc::new(inner)), recovered))
     }
@@ -208,6 +219,11 @@ impl Journal {
             recovered,
             damage,
         })
+    }
+
+    /// Asks `placer` before each commit from now on. Once; a second placer is not accepted, and `false` is returned.
+    pub fn ask(&self, placer: Rc<dyn Placer>) -> bool {
+        self.0.placer.set(placer).is_ok()
     }
 
     /// The name that its maker gave it.

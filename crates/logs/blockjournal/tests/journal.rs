@@ -614,3 +614,47 @@ fn a_large_journal_is_read_whole() {
         assert_eq!(recovered.replay().len(), 8 << 8);
     });
 }
+
+/// Notes what it is asked, with what the disk had there.
+struct Notes {
+    ram: RamDisk,
+    asked: std::cell::RefCell<Vec<Vec<(DiskOff, u64)>>>,
+}
+
+impl ordo_blockjournal::Placer for Notes {
+    fn place(&self, runs: &[(DiskOff, u64)]) {
+        for &(at, len) in runs {
+            let mut before = vec![0; len as usize];
+            self.ram.peek(at.0, &mut before);
+            assert!(before.iter().all(|&byte| byte == 0), "it is asked before the first write");
+        }
+        self.asked.borrow_mut().push(runs.to_vec());
+    }
+}
+
+#[test]
+fn a_placer_is_asked_before_each_commit_for_exactly_the_bytes_that_are_written() {
+    let bed = Bed::new(40);
+    let (journal, _) = bed.open();
+    let recorder = ordo_disk::Recorder::new(&bed.rt, Rc::new(bed.ram.clone()), true);
+    let place = Place::whole(&bed.rt, Rc::new(recorder.clone()));
+    drop(journal);
+    let (journal, _) = bed.rt.block_on(Journal::open(place, Options::default())).unwrap();
+    let notes = Rc::new(Notes { ram: bed.ram.clone(), asked: Default::default() });
+    assert!(journal.ask(notes.clone()));
+    assert!(!journal.ask(notes.clone()), "there is one placer");
+    let _ = recorder.take();
+    for count in [1, 5, 9] {
+        bed.commit(&journal, &bed.blocks(count, 1));
+    }
+    let events = recorder.take();
+    let written = events.iter().filter_map(|event| match event {
+        ordo_disk::Event::Begin { op: DiskOp::Write, at, parts, .. } => {
+            Some((*at, parts.iter().map(|part| part.len).sum()))
+        }
+        _ => None,
+    });
+    let bytes = |runs: Vec<(DiskOff, u64)>| runs.iter().flat_map(|(at, len)| at.0..at.0 + len).collect::<Vec<u64>>();
+    assert_eq!(notes.asked.borrow().len(), 3);
+    assert_eq!(bytes(notes.asked.borrow().concat()), bytes(written.collect()));
+}

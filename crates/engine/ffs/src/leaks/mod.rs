@@ -1,4 +1,4 @@
-//! What a crash has leaked: the maps behind [`ordo_ufs::leaks`].
+//! What a crash has leaked: the maps behind the reclaim, which is a crate of its own (`ordo_reclaim`).
 //!
 //! A fragment has leaked if it was marked in use at the mount and nothing has pointed to it since. The list of suspects
 //! begins with all bits set at that moment. What an inode points to is removed from it, and so is what a ticket names,
@@ -21,9 +21,35 @@ mod recover;
 
 use crate::Ffs;
 use ordo_ondisk::cg::{self, Cg, map};
-use ordo_ondisk::{Cgx, FragNo, Geometry};
-use ordo_ufs::UsedInodes;
+use ordo_ondisk::{Cgx, Dinode, FragNo, Geometry, Ino};
 use std::cell::{Cell, RefCell};
+
+/// The inodes of one group that were in use at the mount.
+#[derive(Debug, Clone, Default)]
+pub struct UsedInodes {
+    /// One bit per inode of the group, up to the last one in use.
+    pub map: Vec<u8>,
+    /// The group's count of directories.
+    pub directories: i32,
+}
+
+/// A bounded piece of a group's inodes.
+#[derive(Debug, Default)]
+pub struct Piece {
+    /// Inodes that were in use at the mount, with their present contents.
+    pub inodes: Vec<(Ino, Dinode)>,
+    /// Index within the group at which the next piece begins; `None` for the last one.
+    pub next: Option<u32>,
+}
+
+/// What an inode points to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Its sectors of 512 bytes, including indirect blocks and attributes.
+    pub sectors: u64,
+    /// The block after its last stored one.
+    pub end: u64,
+}
 
 /// The list of suspects, while there is one.
 #[derive(Default)]

@@ -1,12 +1,13 @@
-//! [`ordo_ufs::Recover`] for the fast file system.
+//! What the reclaim asks of the layout: inodes as they are, what they point to, and freeing what is left.
 
+use super::{Extent, Piece, UsedInodes};
 use crate::cut::Why;
 use crate::{Ffs, corrupt};
 use ordo_buf::{Key, Op, Role};
 use ordo_disk::{DiskOff, Tag};
 use ordo_ondisk::cg::map;
 use ordo_ondisk::{CgFrag, Cgx, Corrupt, Csum, Dinode, FragNo, Ino, Lbn, Rule, Structure};
-use ordo_ufs::{Extent, Inode, Piece, Recover, UsedInodes};
+use ordo_ufs::Inode;
 use ordo_vfs::{Error, Result};
 use std::ops::Range;
 
@@ -15,12 +16,20 @@ const BLOCKS: u32 = 16;
 /// Runs freed in one step.
 const RUNS: usize = 128;
 
-impl Recover for Ffs {
-    fn take_used_inodes(&self) -> Option<Vec<Option<UsedInodes>>> {
+/// For the reclaim of what a crash of soft updates has leaked (`ordo_reclaim`).
+impl Ffs {
+    /// The inodes in use at the mount, by group; `None` unless a soft-updates volume crashed and must be scanned.
+    /// Returned once.
+    pub fn take_used_inodes(&self) -> Option<Vec<Option<UsedInodes>>> {
         self.suspects.inodes.borrow_mut().take()
     }
 
-    async fn inodes(&self, c: Cgx, used: &[u8], from: u32) -> Result<Piece> {
+    /// The next piece of a group's inodes, of those in `used`, from index `from` on. Inodes that are not in memory are
+    /// read past the cache.
+    ///
+    /// # Errors
+    /// `Io`; `Corrupt` for a dinode that no crash leaves.
+    pub async fn inodes(&self, c: Cgx, used: &[u8], from: u32) -> Result<Piece> {
         let (inopb, end) = (self.g.inopb, used.len() as u32 * 8);
         let Some(first) = map::first_set(used, from, end) else { return Ok(Piece::default()) };
         let blocks = first / inopb..(first / inopb + BLOCKS).min(end.div_ceil(inopb));
@@ -37,7 +46,11 @@ impl Recover for Ffs {
         Ok(piece)
     }
 
-    async fn refer(&self, inode: &Inode) -> Result<Extent> {
+    /// Removes what the inode points to from the list of suspects.
+    ///
+    /// # Errors
+    /// `Io`; `Corrupt` for a pointer that no crash leaves.
+    pub async fn refer(&self, inode: &Inode) -> Result<Extent> {
         let mut extent = Extent::default();
         for k in 0..2 {
             if let Some(run) = self.area_run(inode, k)? {
@@ -62,13 +75,19 @@ impl Recover for Ffs {
         Ok(extent)
     }
 
-    fn released(&self, runs: &[(FragNo, u32)]) {
+    /// Removes what was released from the list of suspects: its ticket will free it.
+    pub fn released(&self, runs: &[(FragNo, u32)]) {
         for &(at, frags) in runs {
             self.suspects.strike(&self.g, at, frags);
         }
     }
 
-    async fn free_leaked(&self, c: Cgx) -> Result<(u64, bool)> {
+    /// Frees a bounded number of the fragments of a group that are still on the list. Returns how many, and whether the
+    /// group may have more.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub async fn free_leaked(&self, c: Cgx) -> Result<(u64, bool)> {
         let runs = self.suspects.take(c, self.g.frag, RUNS);
         let mut freed = 0;
         for &(first, frags) in &runs {
@@ -78,11 +97,19 @@ impl Recover for Ffs {
         Ok((freed, !runs.is_empty()))
     }
 
-    async fn free_bare(&self, ino: Ino) -> Result<()> {
+    /// Frees an inode of which only the bit in the map is in use.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub async fn free_bare(&self, ino: Ino) -> Result<()> {
         self.free_inode(ino, false).await
     }
 
-    async fn cut_beyond(&self, op: Op, inode: &Inode) -> Result<()> {
+    /// Frees the blocks of a file beyond its size.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub async fn cut_beyond(&self, op: Op, inode: &Inode) -> Result<()> {
         let size = inode.size();
         let (keep, mut to) = (size.div_ceil(self.g.bsize.into()).max(12), u64::MAX);
         while let Some(lowest) = self.cut_piece(op, inode, keep, to, Why::Shrink(size)).await? {
@@ -91,7 +118,11 @@ impl Recover for Ffs {
         Ok(())
     }
 
-    async fn mend_directories(&self, c: Cgx, more: i32) -> Result<()> {
+    /// The group's count of directories is `more` too high: corrects it.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub async fn mend_directories(&self, c: Cgx, more: i32) -> Result<()> {
         let group = self.group(c).await?;
         let change = Csum { ndir: -more, ..Csum::default() };
         group.change(self, |cg| {
@@ -102,12 +133,14 @@ impl Recover for Ffs {
         Ok(())
     }
 
-    fn recovered(&self) {
+    /// Everything that had leaked is free: a clean unmount marks the volume clean.
+    pub fn recovered(&self) {
         self.suspects.end();
         self.deserves_clean();
     }
 
-    fn damaged(&self) {
+    /// Something was found that a crash of soft updates never leaves: the volume needs fsck.
+    pub fn damaged(&self) {
         self.suspects.end();
         self.summary.set_damaged();
     }

@@ -15,20 +15,18 @@
 //! | a cleared pointer or inode | | blocks, inode numbers |
 //!
 //! The files of this folder are the papers' room. The rules, each with the crash that it prevents, are in [`Rule`].
-//! `state` is the state machine of all these changes; `deps` has the records; `pointers`, `names` and `inodes` make
-//! them; `leave` writes images, rolls back what must wait, and releases what waited. Beside it are three more rooms:
+//! `state` is the state machine of all these changes; `pointers`, `names` and `inodes` record them, step by step; `leave`
+//! writes images, rolls back what must wait, and releases what waited. Beside it are four more rooms:
 //!
+//! * `deps` has the records of changes: what each contains, which page it is attached to, how it is found.
 //! * `unmet` asks what a change still waits for, for `leave` and for its readers: `order` keeps rollbacks few, `wait`
-//!   says when fsync and sync return, `explain` says what is held back and why.
-//! * `beyond` has what the papers do not have: renames above all.
+//!   runs fsync and sync until they may return, `explain` says what is held back and why.
+//! * `beyond` has what the papers do not have: renames above all; the short paths, which most steps take (`short`); the
+//!   limit of records, beyond which calls wait (`limit`).
 //! * `crate::records` has the containers.
 //!
 //! A crash leaves space and inodes that are marked used and are free, and link counts that are too high. The volume is
 //! mounted again at once, and they are reclaimed while it is in use.
-//!
-//! Most steps take a short path: `first_pointer_allocated`, `came_and_went`, `were_never_reached` and `was_never_taken`
-//! do what `block_allocated`, `link_removed`, `blocks_released` and `inode_released` do, for the steps in which nothing
-//! else is pending, and do nothing for all others.
 //!
 //! Differences from the papers. An image is undone, not the buf, so that no caller waits for a write and nothing is
 //! redone. A buf that was rolled back stays dirty and in memory, so that no workitem has to bring it back after 15
@@ -44,13 +42,13 @@
 //! | `indirdep` | `deps::IndirDep`, on the page of an indirect block |
 //! | `allocdirect`, `allocindir` | `deps::AllocDep`; its `PointerSlot` says which |
 //! | `newblk` | none: an `AllocDep` is made when the pointer is set |
-//! | `bmsafemap` | `PageKind::Group`; the landings `InodeDep::bit` and `AllocDep::bit` |
-//! | `diradd` | `deps::DirAdd`, with rare fields in `DirAddRare` |
+//! | `bmsafemap` | `deps::PageKind::Group`; the landings `InodeDep::bit` and `AllocDep::bit` |
+//! | `diradd` | `deps::DirAdd`, with rare fields in `deps::DirAddRare` |
 //! | `newdirblk` | `DirAdd::claim`, `DirAddRare::grown` (`beyond::claims`) |
 //! | `mkdir` (`MKDIR_BODY`, `MKDIR_PARENT`) | `DirAddRare::bodies`, `DirAddRare::parent` |
 //! | `dirrem` | `deps::DirRem`; for an entry that a rename redirects, the tickets in `DirAddRare` |
 //! | `freefrag` | the ticket `AllocDep::freed` |
-//! | `freeblks`, `freefile` | tickets in `Page::waiting` |
+//! | `freeblks`, `freefile` | tickets in `deps::Page::waiting` |
 //! | `softdep_setup_inomapdep` | `Deps::inode_allocated` |
 //! | `softdep_setup_allocdirect`, `softdep_setup_allocindir_page` | `Deps::block_allocated` |
 //! | `softdep_setup_directory_add` | `Deps::link_added` |
@@ -66,7 +64,7 @@
 //! | `handle_written_filepage` | `Deps::land_names` |
 //! | `handle_workitem_freeblocks`, `handle_workitem_freefrag` | the volume's upkeep, on ripe tickets (`Deps::ripen`) |
 //! | `handle_workitem_freefile`, `handle_workitem_remove` | the same |
-//! | `softdep_fsync` | `SoftUpdates::fsync`, `Deps::fsync_round` |
+//! | `softdep_fsync` | `unmet::wait::fsync`, `Deps::fsync_round` |
 
 mod beyond;
 mod deps;
@@ -84,32 +82,23 @@ use rule::Rule;
 
 use crate::AllocInit;
 use crate::rules::Rules;
+use beyond::Limit;
 use deps::Deps;
 use names::{Named, Place};
 use ordo_buf::{
-    Ahead, Answer, BufRef, Cache, CallKind, Capabilities, CrashLeaves, Defers, Durable, Explains, Fields, Held,
-    ImageNo, Landing, Leave, Must, Op, Promises, Ready, Role, Scheme, Step, Ticket, TracksBufs, TracksInodes,
+    Ahead, Answer, BufRef, Cache, Capabilities, CrashLeaves, Defers, Durable, Explains, Fields, Held, ImageNo, Landing,
+    Leave, Must, Op, Promises, Ready, Role, Scheme, Step, Ticket, TracksBufs, TracksInodes,
 };
 use ordo_ondisk::Ino;
 use pointers::Allocated;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
-use unmet::wait::{Patience, Standing, drain};
-
-/// Records beyond which calls wait for the disk: about 32 MiB of them.
-const LIMIT: usize = 262_144;
-
-/// Budget per call, in records; and how many calls may start between two checks of the limit. Few calls need as many
-/// records, and the limit may be exceeded slightly.
-const OF_A_CALL: usize = 64;
-const UNASKED: usize = 15;
+use unmet::wait::{self, Wanted};
 
 /// The scheme `softupdates`.
 pub struct SoftUpdates {
     alloc_init: AllocInit,
-    limit: usize,
-    /// Calls that may begin before the limit is checked again.
-    unasked: Cell<usize>,
+    limit: Limit,
     deps: Rc<RefCell<Deps>>,
 }
 
@@ -119,7 +108,7 @@ impl SoftUpdates {
     pub fn without(alloc_init: AllocInit, dropped: Rules<Rule>) -> SoftUpdates {
         let follows = Rules::in_force(alloc_init).without(dropped);
         let deps = Rc::new(RefCell::new(Deps::new(alloc_init, follows)));
-        SoftUpdates { alloc_init, limit: LIMIT, unasked: Cell::new(0), deps }
+        SoftUpdates { alloc_init, limit: Limit::default(), deps }
     }
 
     /// With this allocation initialisation.
@@ -129,24 +118,7 @@ impl SoftUpdates {
 
     /// The same, but calls wait beyond `limit` records.
     pub fn with_limit(self, limit: usize) -> SoftUpdates {
-        SoftUpdates { limit, ..self }
-    }
-
-    /// Admits a call if there are few enough records, and admits the next ones without a check if there is room for
-    /// theirs, too.
-    #[inline(never)]
-    fn admit(&self, cache: &Rc<Cache>, op: Op) -> Must {
-        if matches!(op.kind, CallKind::Reclaim | CallKind::Upkeep) {
-            return Must::Nothing;
-        }
-        let mut deps = self.deps.borrow_mut();
-        let pending = deps.pending(cache);
-        deps.counters.most = deps.counters.most.max(pending as u64);
-        let Some(room) = self.limit.checked_sub(pending) else {
-            return Must::Wait(Box::pin(drain(self.deps.clone(), cache.clone(), self.limit / 2)));
-        };
-        self.unasked.set((room / OF_A_CALL).min(UNASKED));
-        Must::Nothing
+        SoftUpdates { limit: Limit::of(limit), ..self }
     }
 
     /// Records the dependencies of a step whose ticket, if it has one, is ripe at once. `false`: the ticket is not
@@ -212,10 +184,6 @@ impl SoftUpdates {
     }
 }
 
-/// Rounds that a sync adds for changes made since, once everything it must wait for is durable. If no other call runs,
-/// nothing is left after one.
-const MORE: u32 = 16;
-
 /// Steps that create no dependency; about half of all.
 #[inline(always)]
 fn is_no_news(step: &Step<'_>) -> bool {
@@ -261,13 +229,7 @@ impl Scheme for SoftUpdates {
     }
 
     fn begin(&self, cache: &Rc<Cache>, op: Op) -> Must {
-        match self.unasked.get().checked_sub(1) {
-            Some(left) => {
-                self.unasked.set(left);
-                Must::Nothing
-            }
-            None => self.admit(cache, op),
-        }
+        if self.limit.admitted_ahead() { Must::Nothing } else { self.limit.admit(&self.deps, cache, op) }
     }
 
     fn step(&self, cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {
@@ -287,57 +249,12 @@ impl Scheme for SoftUpdates {
     }
 
     fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, _data_only: bool) -> Must {
-        let (cache, deps) = (cache.clone(), self.deps.clone());
-        let inode = Landing::of(inode);
-        let since: Vec<Landing> = cache.unsettled_of(ino).iter().map(|buf| Landing::of(buf)).collect();
-        let (above, began) = (deps.borrow().above(ino), deps.borrow().seq);
-        let gone = deps.borrow().removals_of(&above);
-        let replaced = deps.borrow().replacements_of(&above);
-        Must::Wait(Box::pin(async move {
-            let mut patience = Patience::default();
-            loop {
-                deps.borrow_mut().settle(&cache);
-                let round = deps.borrow().fsync_round(ino, &since, &inode, &above, (&gone, &replaced));
-                if round.is_empty() {
-                    deps.borrow_mut().renamed_until(began);
-                    return Ok(());
-                }
-                cache.write_all(round).await?;
-                patience.after_a_round(deps.borrow().counters.released)?;
-            }
-        }))
+        let wanted = Wanted::of(&self.deps.borrow(), cache, ino, inode);
+        Must::Wait(Box::pin(wait::fsync(self.deps.clone(), cache.clone(), wanted)))
     }
 
     fn sync(&self, cache: &Rc<Cache>) -> Must {
-        let (cache, deps) = (cache.clone(), self.deps.clone());
-        Must::Wait(Box::pin(async move {
-            let began = deps.borrow().seq;
-            let mut standing = Standing::of(&deps.borrow(), &cache);
-            let mut patience = Patience::default();
-            let mut more = MORE;
-            loop {
-                // A buf that other calls keep changing always needs a rollback; after a fruitless round it is written
-                // with one.
-                let left = if patience.is_tried() {
-                    cache.write_everything().await?;
-                    true
-                } else {
-                    cache.write_in_order().await?
-                };
-                deps.borrow_mut().settle(&cache);
-                let standing = standing.left(&deps.borrow());
-                more -= u32::from(standing == 0);
-                if standing == 0 {
-                    deps.borrow_mut().moved_until(began);
-                }
-                if !left || more == 0 {
-                    return Ok(());
-                }
-                if standing > 0 {
-                    patience.after_a_round(standing)?;
-                }
-            }
-        }))
+        Must::Wait(Box::pin(wait::sync(self.deps.clone(), cache.clone())))
     }
 
     fn tick(&self, cache: &Rc<Cache>, _now: ordo_rt::Time) {
@@ -384,17 +301,6 @@ impl Explains for SoftUpdates {
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let deps = self.deps.borrow();
-        let counts = deps.counters;
-        vec![
-            ("dependencies", deps.len() as u64),
-            ("dependencies_most", counts.most.max(deps.len() as u64)),
-            ("inodes_rolled_back", counts.inodes_held),
-            ("pointers_rolled_back", counts.pointers_held),
-            ("names_rolled_back", counts.names_held),
-            ("removals_rolled_back", counts.removals_held),
-            ("cancelled", counts.cancelled),
-            ("deferred", counts.deferred),
-            ("slowed", counts.slowed),
-        ]
+        deps.counters.list(deps.len())
     }
 }

@@ -5,9 +5,7 @@
 //! is in `renames`.
 
 use super::beyond::First;
-use super::deps::{
-    AllocDep, Deps, DirAdd, DirAddRare, DirRem, InodeDep, Page, PageDep, PageKind, PageNo, PointerSlot, RemId, page_in,
-};
+use super::deps::{AllocDep, Deps, DirAdd, DirAddRare, InodeDep, PageDep, PageKind, PointerSlot};
 use super::rule::Rule;
 use super::state::State;
 use crate::records::Id;
@@ -179,37 +177,6 @@ impl Deps {
         ended.and_then(|add| add.rare).map(|rare| *rare).unwrap_or_default()
     }
 
-    /// A name was removed. Cancels it in the simple case, which covers most files removed soon after they were made: it
-    /// is the file's only pending name, so its removal waits for nothing; no image had it, so nothing waits for its
-    /// removal (state-2); the disk has nothing in the entry; and no other removal keeps the bytes around it.
-    /// `false` in other cases.
-    #[inline(never)]
-    pub(super) fn came_and_went(&mut self, at: Place<'_>, ticket: &Ticket) -> bool {
-        let Freed::DropLink { ino, parent: None, .. } = *ticket.freed() else { return false };
-        let Some(page) = self.find_page(at.block) else { return false };
-        let Some(dep) = self.inodes.of_mut(ino) else { return false };
-        let Some(id) = dep.names else { return false };
-        let Some(add) = self.names.get(id) else { return false };
-        let PageKind::Directory(names) = &mut page_in(&mut self.pages, page).kind else { return false };
-        let alone = add.state == State::Held
-            && add.rare.is_none()
-            && (add.page, add.offset) == (page, at.offset)
-            && names.rems.is_empty()
-            && !self.beyond.dotdots.contains_key(&ino);
-        if !alone {
-            return false;
-        }
-        dep.names = None;
-        let was_there = dep.state == State::Durable;
-        names.adds.forget(id);
-        self.names.discard(id);
-        self.counters.cancelled += 1;
-        if was_there {
-            self.id_of(ino).into_iter().for_each(|id| self.drop_inode_if_idle(id));
-        }
-        true
-    }
-
     /// What every name in the directory needs in addition, if anything.
     #[inline]
     fn rare_of(&self, dir: Ino) -> Option<Box<DirAddRare>> {
@@ -245,62 +212,6 @@ impl Deps {
         }
     }
 
-    // The record is built in place, by both callers.
-    #[inline(always)]
-    pub(super) fn attach_add(
-        &mut self,
-        at: Place<'_>,
-        ino: Ino,
-        named: Id<InodeDep>,
-        inode: &BufRef,
-        was: (Ino, u8),
-        dotdot: bool,
-        mut rare: Option<Box<DirAddRare>>,
-    ) -> Id<DirAdd> {
-        let page = self.page_of(at.block);
-        debug_assert_eq!(self.page(page).owner(), at.dir, "an entry is in a block of its directory");
-        let (seq, claim) = (self.tick(), self.newest_claim(at.dir));
-        let mut dep = self.inodes.get_mut(named);
-        let next = dep.as_ref().and_then(|dep| dep.names);
-        if was.0 != Ino::NONE || next.is_some() {
-            let rare = rare.get_or_insert_default();
-            (rare.was, rare.next) = (was, next);
-        }
-        let add = DirAdd {
-            ino,
-            turn: named.turn(),
-            page,
-            offset: at.offset,
-            state: State::Held,
-            inode_image: inode.current_image(),
-            awaited: false,
-            dotdot,
-            claim,
-            seq,
-            rare,
-        };
-        let id = self.names.insert(add);
-        if let Some(dep) = &mut dep {
-            dep.names = Some(id);
-        }
-        self.attach_to_directory(page, id);
-        id
-    }
-
-    /// Removes a pending name from its page and its inode.
-    #[inline]
-    pub(super) fn remove_add(&mut self, id: Id<DirAdd>) -> Option<DirAdd> {
-        let named = self.names.get(id)?.named();
-        if let Some(dep) = self.inodes.get_mut(named) {
-            self.names.unlink(&mut dep.names, id);
-        }
-        let add = self.names.remove(id)?;
-        if let PageKind::Directory(names) = &mut self.page_mut(add.page).kind {
-            names.adds.forget(id);
-        }
-        Some(add)
-    }
-
     /// The same for a name that no image had: the bytes kept around another entry must not contain it either.
     #[inline]
     pub(super) fn cancel_add(&mut self, cache: &Cache, id: Id<DirAdd>) -> Option<DirAdd> {
@@ -315,84 +226,5 @@ impl Deps {
             }
         }
         Some(add)
-    }
-
-    /// The pending name in this entry, the newest if there are two. `newest` is the newest of all names of the inode.
-    pub(super) fn add_at(&self, newest: Option<Id<DirAdd>>, page: PageNo, offset: u32) -> Option<Id<DirAdd>> {
-        let is_here = |id: &Id<DirAdd>| self.names.get(*id).is_some_and(|add| add.page == page && add.offset == offset);
-        self.names_from(newest).find(is_here)
-    }
-
-    pub(super) fn newest_name(&self, ino: Ino) -> Option<Id<DirAdd>> {
-        self.inode_of(ino)?.names
-    }
-
-    /// A pending name and the older ones of the same inode, newest first.
-    pub(super) fn names_from(&self, newest: Option<Id<DirAdd>>) -> impl Iterator<Item = Id<DirAdd>> + '_ {
-        self.names.list(newest)
-    }
-
-    /// Pending names of an inode, newest first.
-    pub(super) fn names_of(&self, ino: Ino) -> impl Iterator<Item = Id<DirAdd>> + '_ {
-        self.names_from(self.newest_name(ino))
-    }
-
-    /// The directory that the name is in.
-    #[inline]
-    pub(super) fn directory_of(&self, add: &DirAdd) -> Ino {
-        self.page(add.page).owner()
-    }
-
-    pub(super) fn attach_rem(
-        &mut self,
-        page: PageNo,
-        at: Place<'_>,
-        First { awaits, after }: First,
-        before: (u32, &[u8]),
-        add: Option<Id<DirAdd>>,
-        tickets: Vec<Ticket>,
-    ) -> RemId {
-        let before = (!awaits.is_empty() || !after.is_empty()).then(|| (before.0, Box::from(before.1)));
-        self.mark_awaited(&awaits);
-        if !awaits.is_empty() {
-            self.beyond.moved_out.entry(at.dir).or_default().extend(awaits.iter().copied());
-        }
-        self.counters.deferred += tickets.len() as u64;
-        self.removals += 1;
-        let seq = self.tick();
-        let claim = self.newest_move(at.dir);
-        let (awaits, after) = (awaits.into(), after.into());
-        let rem = DirRem { offset: at.offset, seq, state: State::Held, awaits, after, before, add, claim, tickets };
-        if let PageKind::Directory(names) = &mut self.page_mut(page).kind {
-            names.rems.push(rem);
-        }
-        RemId(page, seq)
-    }
-
-    /// All removals that are not durable.
-    pub(super) fn removals(&mut self) -> impl Iterator<Item = &mut DirRem> {
-        self.pages.iter_mut().flatten().flat_map(|page| match &mut page.kind {
-            PageKind::Directory(names) => names.rems.iter_mut(),
-            _ => [].iter_mut(),
-        })
-    }
-
-    /// The removals in a page up to this sequence number, if that one is not durable yet.
-    pub(super) fn removals_to(&self, RemId(no, seq): RemId) -> &[DirRem] {
-        let rems = self.removals_in(no);
-        rems.iter().position(|rem| rem.seq == seq).map_or(&[], |at| &rems[..=at])
-    }
-
-    /// The removals in a page that are not durable, oldest first.
-    pub(super) fn removals_in(&self, page: PageNo) -> &[DirRem] {
-        rems_of(self.pages.get(page.0 as usize).and_then(Option::as_ref))
-    }
-}
-
-/// Oldest first.
-pub(super) fn rems_of(page: Option<&Page>) -> &[DirRem] {
-    match page.map(|page| &page.kind) {
-        Some(PageKind::Directory(names)) => &names.rems,
-        _ => &[],
     }
 }

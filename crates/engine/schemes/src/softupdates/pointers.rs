@@ -37,32 +37,6 @@ struct Made {
 }
 
 impl Deps {
-    /// A pointer was set where the disk has none, in a dinode without other pending pointers: there is nothing that it
-    /// could replace. This is the common case of a small file. `false` in other cases.
-    #[inline(never)]
-    pub(super) fn first_pointer_allocated(&mut self, set: &Allocated<'_>) -> bool {
-        let Slot::Inode(_, slot) = set.slot else { return false };
-        let (follows, awaits_contents) = (self.has(Rule::BlockAllocation), self.awaits_contents(set.block, set.role));
-        let Some(inode) = self.inodes.of_mut(set.ino).filter(|inode| inode.pointers.is_none()) else { return false };
-        if set.old.frags > 0 {
-            return false;
-        }
-        inode.has_body |= matches!(set.role, Role::Directory | Role::Symlink);
-        inode.pointers = Some(self.pointers.insert(AllocDep {
-            ino: set.ino,
-            slot: PointerSlot::Inode(slot),
-            old: set.old,
-            new: set.new,
-            contents: awaits_contents.then(|| Landing::of(set.block)),
-            bit: follows.then(|| Landing::of(set.cg)),
-            state: State::Held,
-            before: set.size_before.map_or(Before::Same, Before::Size),
-            freed: None,
-            next: None,
-        }));
-        true
-    }
-
     /// A pointer was set. `freed`, the ticket for the old run, is taken unless the run is free at once.
     #[inline(never)]
     pub(super) fn block_allocated(&mut self, cache: &Cache, set: &Allocated<'_>, freed: &mut Option<Ticket>) {
@@ -109,7 +83,7 @@ impl Deps {
         self.put_pointer(inode, made, &mut None);
     }
 
-    fn awaits_contents(&self, block: &BufRef, role: Role) -> bool {
+    pub(super) fn awaits_contents(&self, block: &BufRef, role: Role) -> bool {
         let by_choice = match role {
             Role::Directory => self.alloc_init != AllocInit::None,
             Role::Indirect | Role::Symlink | Role::ExtAttr => true,
@@ -170,34 +144,6 @@ impl Deps {
         self.pointers_from(self.inodes.get(inode?)?.pointers).find(is_held)
     }
 
-    /// The pending pointers in an inode, newest first.
-    pub(super) fn pointers_of(&self, ino: Ino) -> impl Iterator<Item = Id<AllocDep>> + '_ {
-        self.pointers_from(self.inode_of(ino).and_then(|dep| dep.pointers))
-    }
-
-    /// A pending pointer and the older ones of the same inode, newest first.
-    pub(super) fn pointers_from(&self, newest: Option<Id<AllocDep>>) -> impl Iterator<Item = Id<AllocDep>> + '_ {
-        self.pointers.list(newest)
-    }
-
-    /// Removes a pending pointer from its page or inode. Returns the ticket of what it replaced.
-    #[inline]
-    pub(super) fn remove_pointer(&mut self, id: Id<AllocDep>) -> Option<Ticket> {
-        let dep = self.pointers.get_mut(id)?;
-        let (ino, slot, freed) = (dep.ino, dep.slot, dep.freed.take());
-        if let PointerSlot::Indirect(page, index) = slot {
-            if let PageKind::Indirect(indirect) = &mut self.page_mut(page).kind
-                && indirect.pointers.get(&index) == Some(&id)
-            {
-                indirect.pointers.remove(&index);
-            }
-        } else if let Some(inode) = self.inodes.of_mut(ino) {
-            self.pointers.unlink(&mut inode.pointers, id);
-        }
-        self.pointers.discard(id);
-        freed.map(|ticket| *ticket)
-    }
-
     fn take_pointer(&mut self, cache: &Cache, ino: Ino, slot: PointerSlot) {
         let of_slot =
             |id: &Id<AllocDep>| self.pointers.get(*id).is_some_and(|dep| dep.slot == slot && dep.state == State::Held);
@@ -239,31 +185,9 @@ impl Deps {
         None
     }
 
-    /// Pointers in `at` were cleared. Drops their records if the disk never led to their blocks, because no image had
-    /// the dinode. Not for pointers in an indirect block, which stays in place: an image written before would become
-    /// reachable through the new inode, and lead to blocks that another file owns by then.
-    #[inline(never)]
-    pub(super) fn were_never_reached(&mut self, cache: &Cache, ino: Ino, at: &BufRef, ticket: &Ticket) -> bool {
-        let Freed::Blocks { runs, .. } = ticket.freed() else { return false };
-        let Some(dep) = self.inode_of(ino) else { return false };
-        if dep.state != State::Held || self.find_page(at) != Some(dep.page) {
-            return false;
-        }
-        let mut pointer = dep.pointers;
-        if let Some(late) = self.late.remove(&ino) {
-            Deps::ripen(cache, late);
-        }
-        while let Some(id) = pointer {
-            pointer = self.pointers.get(id).and_then(|dep| dep.next);
-            Deps::ripen(cache, self.cut_pointer(id, runs).1);
-        }
-        self.counters.cancelled += 1;
-        true
-    }
-
     /// Drops a pending pointer that led to one of these runs, or shortens it to what is left. Returns how many of the
     /// fragments the disk has never pointed to (all, for the root of a tree), and the ticket of what it replaced.
-    fn cut_pointer(&mut self, id: Id<AllocDep>, runs: &[(FragNo, u32)]) -> (u64, Option<Ticket>) {
+    pub(super) fn cut_pointer(&mut self, id: Id<AllocDep>, runs: &[(FragNo, u32)]) -> (u64, Option<Ticket>) {
         let follows_cuts = self.has(Rule::CutRun);
         let Some(dep) = self.pointers.get_mut(id) else { return (0, None) };
         if dep.slot == PointerSlot::Size {

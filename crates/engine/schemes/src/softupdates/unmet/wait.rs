@@ -4,10 +4,8 @@
 //!     carried, or dirty at its beginning.
 //! A2. A wait without progress is a defect of this scheme. It is reported as one (`Error::Bug`), and does not hang.
 //! A3. fsync goes round by round: each writes what its needs can do with now (unmet-order-2), until none is left.
-//! A4. A call that begins while too many records are pending waits until half of them are gone ([`drain`]).
 
-use super::super::deps::{AllocDep, Deps, DirAdd, InodeDep, Page, PageKind, PageNo, RemId};
-use super::super::names::rems_of;
+use super::super::deps::{AllocDep, Deps, DirAdd, InodeDep, Page, PageKind, PageNo, RemId, rems_of};
 use super::super::state::State;
 use super::order::Advance;
 use crate::records::Id;
@@ -16,38 +14,17 @@ use ordo_ondisk::Ino;
 use ordo_vfs::Result;
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Duration;
 
 /// Rounds of writing without progress after which the wait ends. Bufs that nothing holds back take one or two.
 const FRUITLESS: u32 = 64;
 
-/// Rounds of writing in one wait, and sleeps while the upkeep works. More are needed only if no progress is possible;
-/// then going on is better for the caller than hanging.
-const ROUNDS: u32 = 64;
-const NAPS: u32 = 100_000;
-
-/// Writes in an order that needs no rollback, and lets the upkeep work, until at most `enough` records are left.
-pub(in crate::softupdates) async fn drain(deps: Rc<RefCell<Deps>>, cache: Rc<Cache>, enough: usize) -> Result<()> {
-    deps.borrow_mut().counters.slowed += 1;
-    for _ in 0..ROUNDS {
-        deps.borrow_mut().settle(&cache);
-        if deps.borrow().pending(&cache) <= enough {
-            break;
-        }
-        cache.health().writable()?;
-        cache.write_in_order().await?;
-        let mut naps = 0;
-        while cache.has_ripe() && naps < NAPS && cache.health().writable().is_ok() {
-            cache.rt().sleep(Duration::from_micros(100)).await;
-            naps += 1;
-        }
-    }
-    Ok(())
-}
+/// Rounds that a sync adds for changes made since, once everything it must wait for is durable. If no other call runs,
+/// nothing is left after one.
+const MORE: u32 = 16;
 
 /// Counts the rounds of a wait.
 #[derive(Default)]
-pub(in crate::softupdates) struct Patience {
+struct Patience {
     seen: u64,
     rounds: u32,
 }
@@ -57,7 +34,7 @@ impl Patience {
     ///
     /// # Errors
     /// `Bug`: too many rounds without progress (A2).
-    pub(in crate::softupdates) fn after_a_round(&mut self, seen: u64) -> Result<()> {
+    fn after_a_round(&mut self, seen: u64) -> Result<()> {
         self.rounds = if self.seen == seen { self.rounds + 1 } else { 0 };
         self.seen = seen;
         if self.rounds < FRUITLESS {
@@ -69,13 +46,13 @@ impl Patience {
     }
 
     /// The last round made no progress.
-    pub(in crate::softupdates) fn is_tried(&self) -> bool {
+    fn is_tried(&self) -> bool {
         self.rounds > 0
     }
 }
 
 /// What was not durable at some moment (A1).
-pub(in crate::softupdates) struct Standing {
+struct Standing {
     bufs: Vec<Landing>,
     inodes: Vec<Id<InodeDep>>,
     pointers: Vec<Id<AllocDep>>,
@@ -85,7 +62,7 @@ pub(in crate::softupdates) struct Standing {
 }
 
 impl Standing {
-    pub(in crate::softupdates) fn of(deps: &Deps, cache: &Cache) -> Standing {
+    fn of(deps: &Deps, cache: &Cache) -> Standing {
         Standing {
             bufs: cache.unsettled().iter().map(|buf| Landing::of(buf)).collect(),
             inodes: deps.inodes.ids().collect(),
@@ -96,7 +73,7 @@ impl Standing {
     }
 
     /// How much of it is not durable yet.
-    pub(in crate::softupdates) fn left(&mut self, deps: &Deps) -> u64 {
+    fn left(&mut self, deps: &Deps) -> u64 {
         self.bufs.retain(|landing| !landing.is_done() && landing.buf().is_some());
         self.inodes.retain(|id| deps.inodes.get(*id).is_some_and(|dep| dep.state != State::Durable));
         self.pointers.retain(|id| !deps.is_pointer_durable(*id));
@@ -106,11 +83,81 @@ impl Standing {
     }
 }
 
+/// What an fsync of a file makes durable, as it was when fsync began.
+pub(in crate::softupdates) struct Wanted {
+    ino: Ino,
+    /// What the file's bufs held.
+    since: Vec<Landing>,
+    /// The same for the block of its inode.
+    inode: Landing,
+    /// The inodes whose names must be found.
+    above: Vec<Ino>,
+    /// Their older names that must not be found, and those that other names replaced. Otherwise a crash could leave a
+    /// directory with two names, and its repair might remove the new one.
+    gone: Vec<RemId>,
+    replaced: Vec<Id<DirAdd>>,
+    /// The sequence number of the newest change of a name.
+    began: u64,
+}
+
+impl Wanted {
+    pub(in crate::softupdates) fn of(deps: &Deps, cache: &Cache, ino: Ino, inode: &BufRef) -> Wanted {
+        let since = cache.unsettled_of(ino).iter().map(|buf| Landing::of(buf)).collect();
+        let above = deps.above(ino);
+        let (gone, replaced) = (deps.removals_of(&above), deps.replacements_of(&above));
+        Wanted { ino, since, inode: Landing::of(inode), above, gone, replaced, began: deps.seq }
+    }
+}
+
+/// Writes, round by round, until all that is wanted is durable (A3).
+pub(in crate::softupdates) async fn fsync(deps: Rc<RefCell<Deps>>, cache: Rc<Cache>, wanted: Wanted) -> Result<()> {
+    let mut patience = Patience::default();
+    loop {
+        deps.borrow_mut().settle(&cache);
+        let round = deps.borrow().fsync_round(&wanted);
+        if round.is_empty() {
+            deps.borrow_mut().renamed_until(wanted.began);
+            return Ok(());
+        }
+        cache.write_all(round).await?;
+        patience.after_a_round(deps.borrow().counters.released)?;
+    }
+}
+
+/// Writes until all that was not durable at the beginning is (A1).
+pub(in crate::softupdates) async fn sync(deps: Rc<RefCell<Deps>>, cache: Rc<Cache>) -> Result<()> {
+    let began = deps.borrow().seq;
+    let mut standing = Standing::of(&deps.borrow(), &cache);
+    let mut patience = Patience::default();
+    let mut more = MORE;
+    loop {
+        // A buf that other calls keep changing always needs a rollback; after a fruitless round it is written with one.
+        let left = if patience.is_tried() {
+            cache.write_everything().await?;
+            true
+        } else {
+            cache.write_in_order().await?
+        };
+        deps.borrow_mut().settle(&cache);
+        let standing = standing.left(&deps.borrow());
+        more -= u32::from(standing == 0);
+        if standing == 0 {
+            deps.borrow_mut().moved_until(began);
+        }
+        if !left || more == 0 {
+            return Ok(());
+        }
+        if standing > 0 {
+            patience.after_a_round(standing)?;
+        }
+    }
+}
+
 impl Deps {
     /// A file with pending names, and the directories above it, as far up as they have pending names themselves; also
     /// all renamed directories, since one of them may be above the file where those between have their names on the
     /// disk.
-    pub(in crate::softupdates) fn above(&self, ino: Ino) -> Vec<Ino> {
+    fn above(&self, ino: Ino) -> Vec<Ino> {
         let (mut above, mut at) = (vec![ino], 0);
         above.extend(self.renamed.keys().filter(|renamed| **renamed != ino));
         while let Some(ino) = above.get(at).copied() {
@@ -125,30 +172,20 @@ impl Deps {
         above
     }
 
-    /// The next round of an fsync of `ino`: the bufs to write now. `since`: what the file's bufs held when fsync began;
-    /// `inode`: the same for the block of its inode; `above`: the inodes whose names must be found; `gone`: their older
-    /// names that must not be found, with those that other names replaced. Otherwise a crash could leave a directory
-    /// with two names, and its repair might remove the new one.
-    pub(in crate::softupdates) fn fsync_round(
-        &self,
-        ino: Ino,
-        since: &[Landing],
-        inode: &Landing,
-        above: &[Ino],
-        (gone, replaced): (&[RemId], &[Id<DirAdd>]),
-    ) -> Vec<BufRef> {
+    /// The next round of an fsync: the bufs to write now.
+    fn fsync_round(&self, wanted: &Wanted) -> Vec<BufRef> {
         let mut advance = Advance::new(self);
-        self.contents_round(&mut advance, ino, since);
+        self.contents_round(&mut advance, wanted.ino, &wanted.since);
         if advance.is_empty() {
-            self.inode_round(&mut advance, ino, inode);
+            self.inode_round(&mut advance, wanted.ino, &wanted.inode);
         }
         if advance.is_empty() {
-            let names = above.iter().flat_map(|ino| self.names_of(*ino));
+            let names = wanted.above.iter().flat_map(|ino| self.names_of(*ino));
             names.for_each(|id| advance.name(id));
         }
         if advance.is_empty() {
-            gone.iter().for_each(|at| advance.removal(*at));
-            replaced.iter().for_each(|id| advance.name(*id));
+            wanted.gone.iter().for_each(|at| advance.removal(*at));
+            wanted.replaced.iter().for_each(|id| advance.name(*id));
         }
         advance.bufs()
     }
@@ -200,13 +237,13 @@ impl Deps {
     }
 
     /// Removals up to this sequence number that are not durable.
-    pub(in crate::softupdates) fn removals_until(&self, seq: u64) -> usize {
+    fn removals_until(&self, seq: u64) -> usize {
         let removals = |page: &Page| rems_of(Some(page)).iter().take_while(|rem| rem.seq <= seq).count();
         self.pages.iter().flatten().map(removals).sum()
     }
 
     /// The removals of names of these files that are not durable.
-    pub(in crate::softupdates) fn removals_of(&self, files: &[Ino]) -> Vec<RemId> {
+    fn removals_of(&self, files: &[Ino]) -> Vec<RemId> {
         if self.removals == 0 {
             return Vec::new();
         }
@@ -218,7 +255,7 @@ impl Deps {
 
     /// Names that replaced names of these files, for renamed directories. Until such a name is durable, the disk has
     /// two names of that directory.
-    pub(in crate::softupdates) fn replacements_of(&self, files: &[Ino]) -> Vec<Id<DirAdd>> {
+    fn replacements_of(&self, files: &[Ino]) -> Vec<Id<DirAdd>> {
         if self.renamed.is_empty() {
             return Vec::new();
         }

@@ -1,6 +1,6 @@
 //! Link counts and names of the inodes that were in use at the mount.
 
-use crate::UsedInodes;
+use ordo_ffs::UsedInodes;
 use ordo_ondisk::cg::map;
 use ordo_ondisk::{Cgx, Ino};
 

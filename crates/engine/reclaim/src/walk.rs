@@ -1,8 +1,9 @@
-//! The second pass: the tree from the root on, one block of a directory at a time (ufs-leaks-2).
+//! The second pass: the tree from the root on, one block of a directory at a time (reclaim-2).
 
-use super::{Next, Phase, damage};
-use crate::{Inode, Recover, Ufs};
+use crate::Phase;
+use crate::reclaimer::{Next, Pass, damage};
 use ordo_ondisk::{Ino, dirent};
+use ordo_ufs::Inode;
 use ordo_vfs::{Error, Result};
 use std::rc::Rc;
 
@@ -17,10 +18,10 @@ struct Read {
     dot: bool,
 }
 
-impl<L: Recover> Ufs<L> {
-    pub(super) async fn walk_step(&self) -> Result<()> {
+impl Pass<'_> {
+    pub(crate) async fn walk_step(self) -> Result<()> {
         for _ in 0..BLOCKS {
-            let at = self.leaks.scan(|scan| scan.cursor).flatten();
+            let at = self.reclaimer.scan(|scan| scan.cursor).flatten();
             match at {
                 Some((dir, from)) => self.walk_block(dir, from).await?,
                 None if self.next_directory().await? => {}
@@ -30,18 +31,18 @@ impl<L: Recover> Ufs<L> {
         Ok(())
     }
 
-    /// All names are counted. Looks for counts that are too low now, before anything is freed (ufs-leaks-4).
-    fn names_counted(&self) -> Result<()> {
-        if let Some(ino) = self.leaks.scan(|scan| scan.names.too_low()).flatten() {
+    /// All names are counted. Looks for counts that are too low now, before anything is freed (reclaim-4).
+    fn names_counted(self) -> Result<()> {
+        if let Some(ino) = self.reclaimer.scan(|scan| scan.names.too_low()).flatten() {
             return Err(damage(format_args!("inode {}: the link count is lower than its names are many", ino.0)));
         }
-        self.leaks.phase(Phase::FreeInodes, Next::SecondNames);
+        self.reclaimer.phase(Phase::FreeInodes, Next::SecondNames);
         Ok(())
     }
 
     /// Begins with the next directory that was named. `false` if there is none.
-    async fn next_directory(&self) -> Result<bool> {
-        let next = self.leaks.scan(|scan| {
+    async fn next_directory(self) -> Result<bool> {
+        let next = self.reclaimer.scan(|scan| {
             while let Some(dir) = scan.waiting.pop() {
                 if scan.walked.insert(dir) {
                     scan.cursor = Some((dir, 0));
@@ -51,15 +52,15 @@ impl<L: Recover> Ufs<L> {
             false
         });
         if next == Some(true) {
-            self.leaks.count(|progress| progress.directories += 1);
+            self.reclaimer.count(|progress| progress.directories += 1);
         }
         Ok(next == Some(true))
     }
 
-    async fn walk_block(&self, dir: Ino, from: u64) -> Result<()> {
+    async fn walk_block(self, dir: Ino, from: u64) -> Result<()> {
         let Some(inode) = self.suspect(dir).await? else { return self.leave_directory(dir) };
         let _shared = inode.lock.read().await;
-        let still = self.leaks.scan(|scan| scan.cursor) == Some(Some((dir, from)));
+        let still = self.reclaimer.scan(|scan| scan.cursor) == Some(Some((dir, from)));
         if !still {
             return Ok(());
         }
@@ -69,7 +70,7 @@ impl<L: Recover> Ufs<L> {
         }
         let (entries, next) = self.read_entries(&inode, from).await?;
         let mut strangers = Vec::new();
-        self.leaks.scan(|scan| {
+        self.reclaimer.scan(|scan| {
             for entry in &entries {
                 scan.names.add(entry.ino);
                 match scan.names.is_dir(entry.ino) {
@@ -88,14 +89,14 @@ impl<L: Recover> Ufs<L> {
                 return Err(damage(format_args!("directory {}: a name leads to the free inode {}", dir.0, ino.0)));
             };
             if stranger.is_dir() {
-                self.leaks.scan(|scan| scan.waiting.push(ino));
+                self.reclaimer.scan(|scan| scan.waiting.push(ino));
             }
         }
         Ok(())
     }
 
-    fn leave_directory(&self, dir: Ino) -> Result<()> {
-        self.leaks.scan(|scan| {
+    fn leave_directory(self, dir: Ino) -> Result<()> {
+        self.reclaimer.scan(|scan| {
             if scan.cursor.is_some_and(|(at, _)| at == dir) {
                 scan.cursor = None;
             }
@@ -104,9 +105,9 @@ impl<L: Recover> Ufs<L> {
     }
 
     /// The entries of the block at `from`, and where the next one begins.
-    async fn read_entries(&self, dir: &Rc<Inode>, from: u64) -> Result<(Vec<Read>, u64)> {
-        let (format, size) = (self.layout.geometry().dir_format(), dir.size());
-        let (block, mut within) = self.dir_block(dir, from).await?;
+    async fn read_entries(self, dir: &Rc<Inode>, from: u64) -> Result<(Vec<Read>, u64)> {
+        let (format, size) = (self.layout().geometry().dir_format(), dir.size());
+        let (block, mut within) = self.fs.dir_block(dir, from).await?;
         let (bytes, mut at, mut entries) = (block.bytes(), from, Vec::new());
         while within + format.block <= bytes.len() && at < size {
             for entry in dirent::entries(&bytes[within..within + format.block], format, dir.ino(), at) {

@@ -1,0 +1,101 @@
+//! The file system of a mounted volume: one of the layouts, chosen when the volume is mounted.
+//!
+//! A layout is a type below this file, and a value above it. A new one is a variant here, and a line in [`each`].
+
+use ordo_ffs::Ffs;
+use ordo_ufs::{Layout, Ufs};
+use ordo_vfs::{
+    Attr, Caller, DirEntry, Entry, FallocMode, FileSystem, Kind, Mode, Name, NodeId, RenameMode, Result, Segments,
+    SetAttr, StatFs, Whence, XattrMode,
+};
+use std::rc::Rc;
+
+/// The file system of a mounted volume.
+pub enum Fs {
+    /// The fast file system: UFS1 and UFS2.
+    Ffs(Rc<Ufs<Ffs>>),
+}
+
+/// `$run` with the file system of whatever layout.
+macro_rules! each {
+    ($of:expr, $fs:ident => $run:expr) => {
+        match $of {
+            Fs::Ffs($fs) => $run,
+        }
+    };
+}
+
+impl Fs {
+    /// The current space of the volume, which the layout alone knows. Space that is waiting to be freed counts as free.
+    pub(crate) fn space(&self) -> StatFs {
+        each!(self, fs => fs.layout().statfs())
+    }
+
+    /// Whether the format supports extended attributes.
+    pub(crate) fn has_attributes(&self) -> bool {
+        each!(self, fs => fs.layout().shape().has_attributes())
+    }
+
+    /// Frees files without names, writes everything, and marks the volume clean.
+    ///
+    /// # Errors
+    /// `Io` when something could not be written: the volume then keeps the mark that it needs a check.
+    pub(crate) async fn unmount(&self) -> Result<()> {
+        each!(self, fs => fs.unmount().await)
+    }
+}
+
+macro_rules! forward {
+    ($(async fn $name:ident(&self $(, $arg:ident: $ty:ty)*) -> $ret:ty;)*) => {
+        impl FileSystem for Fs {
+            fn root(&self) -> NodeId {
+                each!(self, fs => FileSystem::root(&**fs))
+            }
+
+            fn read_only(&self) -> bool {
+                each!(self, fs => FileSystem::read_only(&**fs))
+            }
+
+            fn forget(&self, node: NodeId, lookups: u64) {
+                each!(self, fs => FileSystem::forget(&**fs, node, lookups))
+            }
+
+            $(#[inline]
+            async fn $name(&self $(, $arg: $ty)*) -> $ret {
+                each!(self, fs => FileSystem::$name(&**fs $(, $arg)*).await)
+            })*
+        }
+    };
+}
+
+forward! {
+    async fn lookup(&self, dir: NodeId, name: Name<'_>) -> Result<Entry>;
+    async fn getattr(&self, node: NodeId) -> Result<Attr>;
+    async fn setattr(&self, node: NodeId, set: &SetAttr) -> Result<Attr>;
+    async fn readlink(&self, node: NodeId) -> Result<bytes::Bytes>;
+    async fn mknod(
+        &self, who: &Caller, dir: NodeId, name: Name<'_>, kind: Kind, mode: Mode, rdev: u64
+    ) -> Result<Entry>;
+    async fn mkdir(&self, who: &Caller, dir: NodeId, name: Name<'_>, mode: Mode) -> Result<Entry>;
+    async fn symlink(&self, who: &Caller, dir: NodeId, name: Name<'_>, target: &[u8]) -> Result<Entry>;
+    async fn tmpfile(&self, who: &Caller, dir: NodeId, mode: Mode) -> Result<Entry>;
+    async fn link(&self, node: NodeId, dir: NodeId, name: Name<'_>) -> Result<Entry>;
+    async fn unlink(&self, dir: NodeId, name: Name<'_>) -> Result<()>;
+    async fn rmdir(&self, dir: NodeId, name: Name<'_>) -> Result<()>;
+    async fn rename(
+        &self, dir: NodeId, name: Name<'_>, to_dir: NodeId, to_name: Name<'_>, mode: RenameMode
+    ) -> Result<()>;
+    async fn read(&self, node: NodeId, offset: u64, len: u32) -> Result<Segments>;
+    async fn write(&self, who: &Caller, node: NodeId, offset: u64, data: &[u8]) -> Result<u32>;
+    async fn fallocate(&self, who: &Caller, node: NodeId, offset: u64, len: u64, mode: FallocMode) -> Result<()>;
+    async fn copy_range(&self, who: &Caller, from: NodeId, offset: u64, to: NodeId, at: u64, len: u64) -> Result<u64>;
+    async fn seek(&self, node: NodeId, offset: u64, whence: Whence) -> Result<u64>;
+    async fn readdir(&self, node: NodeId, cookie: u64, take: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()>;
+    async fn fsync(&self, node: NodeId, data_only: bool) -> Result<()>;
+    async fn syncfs(&self) -> Result<()>;
+    async fn statfs(&self) -> Result<StatFs>;
+    async fn getxattr(&self, node: NodeId, name: &[u8]) -> Result<bytes::Bytes>;
+    async fn setxattr(&self, who: &Caller, node: NodeId, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()>;
+    async fn listxattr(&self, node: NodeId) -> Result<Vec<Vec<u8>>>;
+    async fn removexattr(&self, node: NodeId, name: &[u8]) -> Result<()>;
+}
