@@ -9,14 +9,14 @@
 //! scan goes through the inodes (what do they point to, which link counts do they have?), then through the tree (how
 //! many names has each?), then it frees what was not referred to, inodes first.
 //!
-//! R1. A live change makes nothing look leaked. For blocks that is the layout's rule (K1 of `ordo_ffs`). For inodes:
+//! R1. A live change makes nothing look leaked. For blocks that is the layout's rule (ffs-leaks-1). For inodes:
 //!     what was allocated since the mount is not a suspect, and what was freed since is not one any more.
 //! R2. The counted names are at any time exactly the entries in the scanned part of the tree: a call that enters,
 //!     redirects or clears a name notifies the scan while it holds the directory exclusively. The scan reads a block of
-//!     a directory while it holds that directory shared. An entry never moves (`dirhash`, D2), so the scanned part of a
+//!     a directory while it holds that directory shared. An entry never moves (dirhash-2), so the scanned part of a
 //!     directory ends at a byte.
 //! R3. A count is compared with names, links that wait to be dropped included, while no call that changes names runs
-//!     ([`ordo_ufs::Access::call_alone`]). Within such a call a count is ahead of its names (U1 of `ordo_ufs`), and
+//!     ([`ordo_ufs::Access::call_alone`]). Within such a call a count is ahead of its names (engine-ufs-1), and
 //!     would be lowered below them.
 //! R4. A count is lowered, never raised; the surplus are names that the crash lost. Soft updates never leaves a count
 //!     that is too low, a name that leads nowhere, or a wild pointer. If the scan finds one, it stops, frees nothing

@@ -174,7 +174,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Damage that stops the scan (R4).
+/// Damage that stops the scan (reclaim-4).
 #[cold]
 pub(crate) fn damage(what: impl std::fmt::Display) -> Error {
     Error::corrupt(format!("{what}, which no crash of soft updates leaves; `ordo fsck` repairs it"))

@@ -149,8 +149,8 @@ impl Pass<'_> {
         Ok(named)
     }
 
-    /// To be called while no call changes links (reclaim-3). Returns the inodes without a name: their counts are 0 now, so no
-    /// call can give them a name either.
+    /// To be called while no call changes links (reclaim-3). Returns the inodes without a name: their counts are 0 now,
+    /// so no call can give them a name either.
     async fn judge(self, op: Op, inodes: &[Ino]) -> Result<Vec<Rc<Inode>>> {
         let mut nameless = Vec::new();
         for &ino in inodes {

@@ -232,7 +232,7 @@ impl<L: Layout> Drop for Ends<'_, L> {
 }
 
 /// Calls of this kind change names or link counts, or free inodes: a worker must not compare links and names meanwhile
-/// (W1 of `worker`).
+/// (worker-1).
 fn changes_links(kind: CallKind) -> bool {
     use CallKind::{Create, Link, Mkdir, Reclaim, Rename, Rmdir, Symlink, Tmpfile, Unlink};
     matches!(kind, Create | Mkdir | Symlink | Tmpfile | Link | Unlink | Rmdir | Rename | Reclaim)

@@ -8,12 +8,12 @@
 //! W1. A worker is attached before the first call, at most once. From then on, until the worker is over, every call
 //!     that changes links holds the gate shared, from before its first lock to its end. So what runs in
 //!     [`Access::call_alone`] sees link counts and names that belong together: within a call a count is ahead of its
-//!     names (U1). A file system without a worker does not pay for the gate.
+//!     names (engine-ufs-1). A file system without a worker does not pay for the gate.
 //! W2. A step is bounded, and calls run between two steps.
 //! W3. An unmount stops the worker after its present step, before it writes anything: what the worker changes is
 //!     written with the rest, and it changes nothing after the volume was marked clean.
-//! W4. The gate comes before the locks of inodes, for a worker as for a call, and those in the order of U3. So a worker
-//!     and a call never wait for each other.
+//! W4. The gate comes before the locks of inodes, for a worker as for a call, and those in the order of engine-ufs-3.
+//!     So a worker and a call never wait for each other.
 
 use crate::directory::Found;
 use crate::{Inode, Layout, Ufs};

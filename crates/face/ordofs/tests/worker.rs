@@ -88,7 +88,7 @@ fn observer_is_notified_of_every_change_of_an_entry_once_and_in_order() {
         let made = Note::Entered { dir: ino(a), ino: ino(file), directory: false, new: false };
         assert_eq!(notes.take(), [new(a, true), new(b, true), made]);
 
-        // A directory that moves (O2).
+        // A directory that moves (observer-2).
         fs.rename(root, name("a"), b, name("a"), RenameMode::Replace).await.expect("it can move");
         let moved = [
             Note::Entered { dir: ino(b), ino: ino(a), directory: true, new: false },
