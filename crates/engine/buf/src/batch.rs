@@ -5,15 +5,15 @@
 //! segment, gives addresses in the order of the log, changes the pointers that lead there, and writes a summary before
 //! it all (Seltzer and others 1995, section 2).
 //!
-//! 1. One batch is shaped at a time, and nothing waits between the choice of its bufs and the sending of its bytes.
-//!    Otherwise a buf could change, or be discarded, between its address and its image, and the summary would describe
-//!    other bytes than those behind it.
-//! 2. The scheme is asked about each buf before it is chosen. A batch never waits for a scheme: a journal that must
-//!    write contents before it commits would wait for the batch, and the batch for the journal.
-//! 3. A dirty buf without a place is never clean. If the layout gives it none, that is an error; otherwise fsync would
-//!    return success, and nothing would be on the disk.
-//! 4. A batch takes its bufs as they are. An older state, or an image with a rollback, would go to the new place while
-//!    the summary and the pointers describe the present one; such a buf waits.
+//! B1. One batch is shaped at a time, and nothing waits between the choice of its bufs and the sending of its bytes.
+//!     Otherwise a buf could change, or be discarded, between its address and its image, and the summary would describe
+//!     other bytes than those behind it.
+//! B2. The scheme is asked about each buf before it is chosen. A batch never waits for a scheme: a journal that must
+//!     write contents before it commits would wait for the batch, and the batch for the journal.
+//! B3. A dirty buf without a place is never clean. If the layout gives it none, that is an error; otherwise fsync would
+//!     return success, and nothing would be on the disk.
+//! B4. A batch takes its bufs as they are. An older state, or an image with a rollback, would go to the new place while
+//!     the summary and the pointers describe the present one; such a buf waits.
 
 use crate::{BufRef, Cache, Leave, Ready};
 use ordo_disk::{Block, DiskOff, Kind, Order, Tag};

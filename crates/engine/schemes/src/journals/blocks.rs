@@ -1,4 +1,4 @@
-//! The log of `block-journal`: whole blocks, in a journal of [`blockjournal`].
+//! The log of `block-journal`: whole blocks, in a journal of [`ordo_blockjournal`].
 
 use super::Txn;
 use super::log::{Capture, Log};

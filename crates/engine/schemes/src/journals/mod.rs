@@ -93,8 +93,8 @@ struct State {
     watched: bool,
     /// The running transaction.
     running: Txn,
-    /// Calls of it that have ended and did more than [`Done::Little`]. Little changes are bounded by their bytes and
-    /// age.
+    /// Calls of it that have ended and did more than [`gate::Done::Little`]. Little changes are bounded by their bytes
+    /// and age.
     calls: u32,
     /// Since when it has changes.
     since: Option<Time>,
@@ -129,7 +129,7 @@ struct Lists {
 
 #[derive(Default, Clone, Copy)]
 struct Counts {
-    /// See [`changes_of`].
+    /// As `changes_of` in `scheme` counts them.
     changes: u64,
     transactions: u64,
     blocks: u64,

@@ -1,4 +1,4 @@
-//! The log of `wafs` and `journal-file`: records of the bytes that changed, in a log of [`wafs`].
+//! The log of `wafs` and `journal-file`: records of the bytes that changed, in a log of [`ordo_wafs`].
 
 use super::log::{Capture, Log};
 use super::marks::Marks;
