@@ -9,6 +9,9 @@ use std::path::Path;
 const LONGEST: usize = 95;
 /// Columns of a comment or of prose: `max_width` of rustfmt.toml, which does not wrap these.
 const WIDTH: usize = 120;
+/// What the papers have of soft updates stays readable in one sitting: its folder, without the rooms in it. In lines of
+/// production, comments included; it may only go down.
+const PAPERS: (&str, usize) = ("crates/engine/schemes/src/softupdates/", 1500);
 /// A crate imports from its own folder of `crates/` or from an earlier one.
 const FOLDERS: [&str; 7] = ["base", "logs", "engine", "judges", "face", "lab", "cli"];
 
@@ -195,6 +198,21 @@ fn functions_and_files_are_short() {
     let (p90, median) = (functions[functions.len() * 9 / 10], sizes[sizes.len() / 2]);
     if p90 > 30 || median > 300 {
         wrong.push(format!("90 % of the functions have {p90} lines (30), the median file {median} (300): split some"));
+    }
+    check(&wrong);
+}
+
+#[test]
+fn the_room_of_the_papers_on_soft_updates_stays_small() {
+    let (files, (room, most)) = (tree(), PAPERS);
+    let is_here = |file: &&File| file.path.strip_prefix(room).is_some_and(|name| !name.contains('/'));
+    let here: Vec<_> = files.iter().filter(is_here).filter(|file| file.is_production()).collect();
+    assert!(here.iter().any(|file| file.path.ends_with("/leave.rs")), "{room} is not where this test looks for it");
+    let lines: usize = here.iter().map(|file| file.production().len()).sum();
+    let mut wrong = Vec::new();
+    if lines > most {
+        let wanted = "move records to `deps`, questions to `unmet`, and what the papers do not have to `beyond`";
+        wrong.push(format!("{room}: {lines} lines in {} files, more than {most}: {wanted}", here.len()));
     }
     check(&wrong);
 }

@@ -2,7 +2,7 @@
 //!
 //! K1. A call that begins while too many records are pending waits until half of them are gone. Otherwise calls that
 //!     are faster than the disk would fill the memory.
-//! K2. The calls that free something do not wait: the others wait for them.
+//! K2. Reclaim and upkeep never wait here: they free what the other calls wait for.
 
 use super::super::deps::Deps;
 use ordo_buf::{Cache, CallKind, Must, Op};

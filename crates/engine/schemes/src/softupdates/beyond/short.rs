@@ -72,9 +72,10 @@ impl Deps {
     }
 
     /// Pointers in `at` were cleared. Equals `blocks_released` where the disk never led to their blocks, because no
-    /// image had the dinode (state-2): their records are dropped, and what they kept allocated is free at once, not
-    /// with the next image of `at`. Not for pointers in an indirect block, which stays in place: an image written
-    /// before would become reachable through the new inode, and lead to blocks that another file owns by then.
+    /// image had the dinode (state-2): their records are dropped, and the blocks are free at once. One difference: so
+    /// is what the pointers replaced, which the long path frees with the next image of `at`. Not for pointers in an
+    /// indirect block, which stays in place: an image written before would become reachable through the new inode, and
+    /// lead to blocks that another file owns by then.
     #[inline(never)]
     pub(in crate::softupdates) fn were_never_reached(
         &mut self,

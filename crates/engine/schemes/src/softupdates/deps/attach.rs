@@ -1,5 +1,5 @@
-//! Attaches records to their inodes and pages, and takes them off again. What a step means, and so what a record says,
-//! is for `names`, `inodes` and `pointers`.
+//! Attaches records to their inodes and pages, and takes them off again (deps-1, deps-4). What a step means, and so
+//! what a record says, is for `names`, `inodes` and `pointers`.
 
 use super::super::beyond::First;
 use super::super::names::Place;
