@@ -1,6 +1,6 @@
 //! The file system of a mounted volume: one of the layouts, chosen when the volume is mounted.
 //!
-//! A layout is a type below this file, and a value above it. A new one is a variant here, and a line in [`each`].
+//! A layout is a type below this file, and a value above it. A new one is a variant here, and a line in `each`.
 
 use ordo_ffs::Ffs;
 use ordo_ufs::{Layout, Ufs};

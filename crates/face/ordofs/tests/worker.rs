@@ -137,7 +137,7 @@ impl Lone {
         let zero = Cell::default;
         let (rt, alone) = (rt.clone(), Cell::default());
         let lone = Rc::new(Lone { rt, turns: 20, steps, alone, begun: zero(), ended: zero(), stopped: zero() });
-        ffs(&mounted).attach_worker(lone.clone());
+        ffs(mounted).attach_worker(lone.clone());
         lone
     }
 }
