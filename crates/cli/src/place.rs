@@ -13,26 +13,26 @@ const URLS: [&[u8]; 2] = [b"nbd://", b"nbd+unix://"];
 
 /// The place of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     /// On the host.
     Host(PathBuf),
     /// In an image, at a path from its root, which begins with a slash.
     Inside { image: PathBuf, path: Vec<u8> },
 }
 
-impl Place {
+impl Location {
     /// Parses an argument.
-    pub(crate) fn parse(argument: &OsStr) -> Place {
-        Place::parse_with(argument, |path| path.exists() && !path.is_dir(), |path| path.symlink_metadata().is_ok())
+    pub(crate) fn parse(argument: &OsStr) -> Location {
+        Location::parse_with(argument, |path| path.exists() && !path.is_dir(), |path| path.symlink_metadata().is_ok())
     }
 
-    fn parse_with(argument: &OsStr, is_image: impl Fn(&Path) -> bool, is_there: impl Fn(&Path) -> bool) -> Place {
+    fn parse_with(argument: &OsStr, is_image: impl Fn(&Path) -> bool, is_there: impl Fn(&Path) -> bool) -> Location {
         let bytes = argument.as_bytes();
         let scheme = URLS.into_iter().find(|scheme| bytes.starts_with(scheme)).map_or(0, <[u8]>::len);
         let colons: Vec<usize> = (scheme.max(1)..bytes.len()).filter(|&at| bytes[at..].starts_with(b":/")).collect();
         let split = |at: usize| {
             let image = PathBuf::from(OsStr::from_bytes(&bytes[..at]));
-            Place::Inside { image, path: bytes[at + 1..].to_vec() }
+            Location::Inside { image, path: bytes[at + 1..].to_vec() }
         };
         let image = |&at: &usize| {
             let left = &bytes[..at];
@@ -44,8 +44,8 @@ impl Place {
         };
         match colons.iter().rev().copied().find(|at| image(at)) {
             Some(at) => split(at),
-            None if scheme > 0 || is_there(Path::new(argument)) => Place::Host(argument.into()),
-            None => colons.first().map_or_else(|| Place::Host(argument.into()), |&at| split(at)),
+            None if scheme > 0 || is_there(Path::new(argument)) => Location::Host(argument.into()),
+            None => colons.first().map_or_else(|| Location::Host(argument.into()), |&at| split(at)),
         }
     }
 }
@@ -60,9 +60,9 @@ pub(crate) struct Inside {
 impl Inside {
     /// Parses an argument; never fails, because without a `:/` all of it is the image.
     pub(crate) fn parse(argument: &OsStr) -> Inside {
-        match Place::parse(argument) {
-            Place::Inside { image, path } => Inside { image, path },
-            Place::Host(image) => Inside { image, path: b"/".to_vec() },
+        match Location::parse(argument) {
+            Location::Inside { image, path } => Inside { image, path },
+            Location::Host(image) => Inside { image, path: b"/".to_vec() },
         }
     }
 
@@ -96,9 +96,9 @@ mod tests {
 
     fn parse(argument: &str, images: &[&str], there: &[&str]) -> (String, String) {
         let of = |list: &[&str], path: &Path| list.iter().any(|known| Path::new(known) == path);
-        match Place::parse_with(OsStr::new(argument), |path| of(images, path), |path| of(there, path)) {
-            Place::Host(path) => ("host".into(), path.display().to_string()),
-            Place::Inside { image, path } => (image.display().to_string(), String::from_utf8(path).unwrap()),
+        match Location::parse_with(OsStr::new(argument), |path| of(images, path), |path| of(there, path)) {
+            Location::Host(path) => ("host".into(), path.display().to_string()),
+            Location::Inside { image, path } => (image.display().to_string(), String::from_utf8(path).unwrap()),
         }
     }
 

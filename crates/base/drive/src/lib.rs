@@ -38,7 +38,7 @@ pub mod validate;
 
 pub use drive::{Drive, Written};
 pub use error::{ProfileError, RequestError, TraceError, ValidateError};
-pub use geometry::{Geometry, Place};
+pub use geometry::{Geometry, Location};
 pub use profile::{DiskProfile, Kind, Profile, SsdProfile, names};
 pub use request::{Completion, Op, Options, Phases, Request};
 pub use seek::SeekCurve;

@@ -8,7 +8,7 @@
 //! M3. Before each block, at the start of its sector, the drive checks the buffer: room for a read, data for a write. A
 //!     block that fails waits until it comes round again.
 
-use crate::geometry::{Geometry, Place};
+use crate::geometry::{Geometry, Location};
 use crate::seek::{Arm, SeekCurve};
 
 /// Angles that differ by less are equal, in revolutions. DiskSim counts in units of 2^-32 revolution and loses up to
@@ -229,7 +229,7 @@ impl Motion {
         self.origin_at = self.seek_end + mechanism.wait(place.angle, self.seek_end);
     }
 
-    fn place(&mut self, mechanism: &Mechanism, place: &Place) {
+    fn place(&mut self, mechanism: &Mechanism, place: &Location) {
         self.origin = self.next;
         self.width = mechanism.revolution / f64::from(place.sectors);
         self.stretch_last = place.stretch_last;

@@ -1,6 +1,6 @@
 //! Seek times.
 
-use crate::geometry::Place;
+use crate::geometry::Location;
 
 /// The parts of a movement, in milliseconds.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl SeekCurve {
     }
 
     /// Milliseconds from the position of the arm to the track of `place`.
-    pub(crate) fn to(&self, arm: Arm, place: &Place, write: bool) -> f64 {
+    pub(crate) fn to(&self, arm: Arm, place: &Location, write: bool) -> f64 {
         self.time(arm.cylinder.abs_diff(place.cylinder), arm.head != place.head, write)
     }
 }
@@ -80,7 +80,7 @@ pub(crate) struct Arm {
 }
 
 impl Arm {
-    pub(crate) fn on(place: &Place) -> Arm {
+    pub(crate) fn on(place: &Location) -> Arm {
         Arm { cylinder: place.cylinder, head: place.head }
     }
 }

@@ -4,7 +4,7 @@ use crate::copy::{Copier, Rules};
 use crate::image::{self, Opened, Start};
 use crate::interrupt;
 use crate::out::{Outcome, Status, say, usage};
-use crate::place::{Inside, Place, last_name};
+use crate::place::{Inside, Location, last_name};
 use crate::{size, text};
 use anyhow::Context;
 use ordo_vfs::{Caller, FileSystem, Refusal};
@@ -61,12 +61,12 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let Some((target, sources)) = args.places.split_last() else {
         return Err(usage("cp: name what to copy and where to"));
     };
-    let sources: Vec<_> = sources.iter().map(|source| Place::parse(source)).collect();
+    let sources: Vec<_> = sources.iter().map(|source| Location::parse(source)).collect();
     let rt = Rt::real_time();
     let copy = Copy { args, rt: &rt, many: sources.len() > 1, copied: Cell::default() };
-    let skipped = match Place::parse(target) {
-        Place::Inside { image, path } => copy.to_image(&sources, &Inside { image, path })?,
-        Place::Host(path) => copy.to_host(&sources, &path)?,
+    let skipped = match Location::parse(target) {
+        Location::Inside { image, path } => copy.to_image(&sources, &Inside { image, path })?,
+        Location::Host(path) => copy.to_host(&sources, &path)?,
     };
     Ok(if skipped == 0 { Status::DONE } else { Status(3) })
 }
@@ -107,7 +107,7 @@ impl Copy<'_> {
     }
 
     /// Copies into an image. Returns how many files were left out.
-    fn to_image(&self, sources: &[Place], to: &Inside) -> anyhow::Result<u64> {
+    fn to_image(&self, sources: &[Location], to: &Inside) -> anyhow::Result<u64> {
         let spec = image::spec(&to.image, self.args.start)?;
         let opened = Opened::to_change(self.rt, &spec)?;
         // An interrupted copy also leaves a clean volume, with what was copied so far.
@@ -124,16 +124,16 @@ impl Copy<'_> {
         })
     }
 
-    fn one_inside(&self, source: &Place, opened: &Opened, spec: &ImageSpec, to: &Inside) -> anyhow::Result<u64> {
+    fn one_inside(&self, source: &Location, opened: &Opened, spec: &ImageSpec, to: &Inside) -> anyhow::Result<u64> {
         let target = async || self.target_inside(opened.fs(), to).await.with_context(|| to.shown());
         let (image, path) = match source {
-            Place::Host(path) => {
+            Location::Host(path) => {
                 return self.rt.block_on(async {
                     let source = self.host_source(path).await?;
                     self.one(source, &target().await?, self.rules()).await
                 });
             }
-            Place::Inside { image, path } => (image, path),
+            Location::Inside { image, path } => (image, path),
         };
         let from = image::spec(image, self.args.start)?;
         let rules = Rules { from_image: true, one_volume: is_same(&from, spec), ..self.rules() };
@@ -145,10 +145,10 @@ impl Copy<'_> {
         })
     }
 
-    fn to_host(&self, sources: &[Place], to: &Path) -> anyhow::Result<u64> {
+    fn to_host(&self, sources: &[Location], to: &Path) -> anyhow::Result<u64> {
         let mut skipped = 0;
         for source in sources {
-            let Place::Inside { image, path } = source else {
+            let Location::Inside { image, path } = source else {
                 return Err(usage("cp: neither side is inside an image; use cp(1), or write IMAGE:/path"));
             };
             let from = Opened::to_read(self.rt, &image::spec(image, self.args.start)?)?;

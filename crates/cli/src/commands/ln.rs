@@ -3,7 +3,7 @@
 use crate::image::{self, Start};
 use crate::interrupt;
 use crate::out::{Outcome, Status, usage};
-use crate::place::{Inside, Place};
+use crate::place::{Inside, Location};
 use anyhow::Context;
 use ordo_vfs::FileSystem;
 use ordofs::path::{Held, parent, resolve};
@@ -32,9 +32,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Outcome {
     let new = Inside::parse(&args.name);
     let spec = image::spec(&new.image, args.start)?;
-    let old = match (args.symbolic, Place::parse(&args.target)) {
+    let old = match (args.symbolic, Location::parse(&args.target)) {
         (true, _) => None,
-        (false, Place::Inside { image, path }) if image == new.image => Some(path),
+        (false, Location::Inside { image, path }) if image == new.image => Some(path),
         _ => return Err(usage("ln: both names must be in the same image; give -s for a symbolic link")),
     };
     image::change(&spec, async |fs| {

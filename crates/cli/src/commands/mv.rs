@@ -3,7 +3,7 @@
 use crate::image::{self, Start};
 use crate::interrupt;
 use crate::out::{Outcome, Status, usage};
-use crate::place::{Inside, Place, join, last_name};
+use crate::place::{Inside, Location, join, last_name};
 use anyhow::Context;
 use ordo_vfs::{FileSystem, Refusal, RenameMode};
 use ordofs::path::{parent, resolve};
@@ -31,9 +31,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
         return Err(usage("mv: name a file and its target"));
     };
     let to = Inside::parse(target);
-    let sources: Vec<_> = sources.iter().map(|source| Place::parse(source)).collect();
+    let sources: Vec<_> = sources.iter().map(|source| Location::parse(source)).collect();
     let paths = sources.into_iter().map(|source| match source {
-        Place::Inside { image, path } if image == to.image => Ok(path),
+        Location::Inside { image, path } if image == to.image => Ok(path),
         _ => Err(usage("mv: all files must be in the same image; use ordo cp -r -p, and then ordo rm -r")),
     });
     let paths = paths.collect::<anyhow::Result<Vec<_>>>()?;

@@ -38,7 +38,7 @@ pub enum Freed {
 
 /// An event in the life of a ticket, for watchers of the ledger.
 #[derive(Debug, Clone, Copy)]
-pub enum Told<'a> {
+pub enum TicketEvent<'a> {
     /// It was issued: no pointer leads any more to what it frees.
     Issued(&'a Freed),
     /// It was returned: what it frees is being freed from now on.
@@ -46,7 +46,7 @@ pub enum Told<'a> {
 }
 
 /// A watcher of a ledger.
-pub type Watch = Rc<dyn Fn(Told<'_>)>;
+pub type Watch = Rc<dyn Fn(TicketEvent<'_>)>;
 
 #[derive(Default)]
 struct Sums {
@@ -66,7 +66,7 @@ pub struct Ledger(Rc<Sums>);
 impl Ledger {
     /// Issues a ticket.
     pub fn issue(&self, freed: Freed) -> Ticket {
-        self.tell(Told::Issued(&freed));
+        self.tell(TicketEvent::Issued(&freed));
         let sums = &self.0;
         sums.outstanding.set(sums.outstanding.get() + 1);
         let (frags, inodes) = weight(&freed);
@@ -111,7 +111,7 @@ impl Ledger {
         *self.0.account.borrow_mut() = Some(account);
     }
 
-    fn tell(&self, told: Told<'_>) {
+    fn tell(&self, told: TicketEvent<'_>) {
         for who in [&self.0.account, &self.0.watch] {
             let who = who.borrow().clone();
             if let Some(who) = who {
@@ -121,7 +121,7 @@ impl Ledger {
     }
 
     fn settle(&self, freed: &Freed) {
-        self.tell(Told::Settled(freed));
+        self.tell(TicketEvent::Settled(freed));
         let sums = &self.0;
         let (frags, inodes) = weight(freed);
         sums.outstanding.set(sums.outstanding.get() - 1);

@@ -111,9 +111,9 @@ impl Ffs {
         let at = self.store(inode).await?;
         if gone.frags > 0 {
             let ticket = self.cache.ledger().issue(Freed::Blocks { ino, runs: gone.runs });
-            self.told(op, Step::BlocksReleased { ino, at: &at, blocks: &gone.blocks, ticket }).await?;
+            self.report(op, Step::BlocksReleased { ino, at: &at, blocks: &gone.blocks, ticket }).await?;
         }
-        self.told(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await
+        self.report(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await
     }
 
     async fn rewrite_area(&self, op: Op, inode: &Inode, old: &[Option<Run>; BLOCKS], area: &[u8]) -> Result<()> {
@@ -124,7 +124,7 @@ impl Ffs {
             self.cache.before_change(&block).await;
             self.cache.modify(&block, |bytes| put_area(bytes, area, k * self.g.bsize as usize));
             let lbn = Geometry::extattr_lbn(k);
-            self.told(op, Step::DataWritten { ino, lbn, block: &block }).await?;
+            self.report(op, Step::DataWritten { ino, lbn, block: &block }).await?;
         }
         Ok(())
     }
@@ -178,9 +178,9 @@ impl Ffs {
             let (old, new, cg, role) = (old[k].unwrap_or(none), taken.run, &taken.group, Role::ExtAttr);
             let step =
                 Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), size_before, freed };
-            self.told(op, step).await?;
+            self.report(op, step).await?;
         }
-        self.told(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await
+        self.report(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await
     }
 
     async fn take_area(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8], taken: &mut Vec<Taken>) -> Result<()> {
@@ -194,7 +194,7 @@ impl Ffs {
             let (old, new, cg) = (Run { at: FragNo::HOLE, frags: 0 }, one.run, one.group.clone());
             taken.push(one);
             let lbn = Geometry::extattr_lbn(k);
-            self.told(op, Step::FragmentsTaken { ino: inode.ino(), lbn, old, new, cg: &cg }).await?;
+            self.report(op, Step::FragmentsTaken { ino: inode.ino(), lbn, old, new, cg: &cg }).await?;
         }
         Ok(())
     }
@@ -213,7 +213,7 @@ impl Ffs {
             let block = self.cache.fresh(Key::File(ino, lbn), Role::ExtAttr, Some(self.addr(one.run.at)), len).await?;
             self.cache.modify(&block, |bytes| put_area(bytes, area, k * self.g.bsize as usize));
             blocks.push(block.clone());
-            self.told(op, Step::BlockReady { ino, lbn, block: &block, role: Role::ExtAttr }).await?;
+            self.report(op, Step::BlockReady { ino, lbn, block: &block, role: Role::ExtAttr }).await?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@
 
 use crate::Ffs;
 use crate::alloc::Taken;
-use crate::blkpref::Place;
+use crate::blkpref::ToPlace;
 use crate::map::{Walk, role};
 use ordo_buf::{BufRef, Fields, Freed, Key, Op, Role, Run, Slot, Step};
 use ordo_disk::DiskOff;
@@ -155,7 +155,7 @@ impl Ffs {
 
     async fn tell_taken(&self, w: &Write<'_>, lbn: i64, old: Run, taken: &Taken) -> Result<()> {
         let (ino, new, cg) = (w.inode.ino(), taken.run, &taken.group);
-        self.told(w.op, Step::FragmentsTaken { ino, lbn: Lbn(lbn), old, new, cg }).await
+        self.report(w.op, Step::FragmentsTaken { ino, lbn: Lbn(lbn), old, new, cg }).await
     }
 
     /// Gives a buf the address and length of its new run.
@@ -185,7 +185,7 @@ impl Ffs {
 
     fn data_pref(&self, w: &Write<'_>, index: u32, pointers: &dyn Fn(u32) -> FragNo, first_indirect: FragNo) -> FragNo {
         let (ino, directory) = (w.inode.ino(), w.inode.is_dir());
-        self.blkpref(&Place { ino, directory, lbn: w.lbn, index, pointers, first_indirect })
+        self.blkpref(&ToPlace { ino, directory, lbn: w.lbn, index, pointers, first_indirect })
     }
 
     /// Writes into a stored block that is long enough.
@@ -204,7 +204,7 @@ impl Ffs {
         self.cache.before_change(&block).await;
         self.put_contents(w, &block, fill);
         let lbn = Lbn(w.lbn as i64);
-        self.told(w.op, Step::DataWritten { ino: w.inode.ino(), lbn, block: &block }).await?;
+        self.report(w.op, Step::DataWritten { ino: w.inode.ino(), lbn, block: &block }).await?;
         self.grow_size(w, &block, w.size).await?;
         Ok(block)
     }
@@ -218,7 +218,7 @@ impl Ffs {
         w.inode.dinode_mut().size = size;
         let at = self.store(w.inode).await?;
         let (ino, directory) = (w.inode.ino(), w.inode.is_dir());
-        self.told(w.op, Step::SizeGrown { ino, inode: &at, directory, block, size_before }).await
+        self.report(w.op, Step::SizeGrown { ino, inode: &at, directory, block, size_before }).await
     }
 
     /// Allocates what makes the file's last block whole, if it is a fragment and the file grows past it (W3).
@@ -273,7 +273,7 @@ impl Ffs {
         reserved: &mut Reserved,
     ) -> Result<()> {
         let (ino, lbn, role) = (w.inode.ino(), Lbn(i as i64), role(w.inode));
-        self.told(w.op, Step::BlockReady { ino, lbn, block, role }).await?;
+        self.report(w.op, Step::BlockReady { ino, lbn, block, role }).await?;
         let size_before = w.inode.size();
         {
             let mut dinode = w.inode.dinode_mut();
@@ -297,10 +297,10 @@ impl Ffs {
         let grown = (size > size_before).then_some(size_before);
         let step =
             Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), size_before: grown, freed };
-        self.told(w.op, step).await?;
+        self.report(w.op, step).await?;
         if grown.is_some() {
             let fields = size_field(w.inode);
-            self.told(w.op, Step::InodeChanged { ino, inode: &at, fields }).await?;
+            self.report(w.op, Step::InodeChanged { ino, inode: &at, fields }).await?;
         }
         Ok(())
     }
@@ -331,7 +331,7 @@ impl Ffs {
             }
             link.block = Some(block.clone());
             let (ino, lbn, role) = (w.inode.ino(), link.lbn, link.role);
-            self.told(w.op, Step::BlockReady { ino, lbn, block: &block, role }).await?;
+            self.report(w.op, Step::BlockReady { ino, lbn, block: &block, role }).await?;
         }
         // Pointers within the new blocks, from the bottom up. None of these blocks can be reached yet.
         for pair in links.windows(2).rev() {
@@ -412,7 +412,7 @@ impl Ffs {
             size_before: None,
             freed: None,
         };
-        self.told(w.op, step).await
+        self.report(w.op, step).await
     }
 
     /// Sets the pointer to the topmost new block (W2).
@@ -439,7 +439,7 @@ impl Ffs {
         reserved.settle();
         let fields = if grows { size_field(w.inode) } else { Fields::Times };
         if let Some(parent) = walk.last() {
-            self.told(w.op, Step::InodeChanged { ino, inode: &at, fields }).await?;
+            self.report(w.op, Step::InodeChanged { ino, inode: &at, fields }).await?;
             return self.set_indirect(w, parent, top).await;
         }
         let (Root::Indirect(i), Some(block)) = (path.root, &top.block) else { return Ok(()) };
@@ -448,9 +448,9 @@ impl Ffs {
         let size_before = grows.then_some(size_before);
         let step =
             Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), size_before, freed: None };
-        self.told(w.op, step).await?;
+        self.report(w.op, step).await?;
         if grows {
-            self.told(w.op, Step::InodeChanged { ino, inode: &at, fields }).await?;
+            self.report(w.op, Step::InodeChanged { ino, inode: &at, fields }).await?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use ordo_ondisk::{Cgx, FragNo, Ino};
 pub(crate) type Pointers<'a> = &'a dyn Fn(u32) -> FragNo;
 
 /// The block to be placed.
-pub(crate) struct Place<'a> {
+pub(crate) struct ToPlace<'a> {
     pub(crate) ino: Ino,
     pub(crate) directory: bool,
     /// Block of the file.
@@ -26,7 +26,7 @@ pub(crate) struct Place<'a> {
 
 impl Ffs {
     /// For a data block.
-    pub(crate) fn blkpref(&self, place: &Place<'_>) -> FragNo {
+    pub(crate) fn blkpref(&self, place: &ToPlace<'_>) -> FragNo {
         let g = &self.g;
         let home = g.ino_to_cg(place.ino);
         let behind_indirect = place.first_indirect.plus(g.frag);
@@ -65,7 +65,7 @@ impl Ffs {
 
     /// Directly behind the block before. On a volume made for a disk that needs a pause between transfers, after every
     /// `maxcontig` blocks as much further as passes under the head during the pause.
-    fn next_block(&self, place: &Place<'_>, before: FragNo) -> FragNo {
+    fn next_block(&self, place: &ToPlace<'_>, before: FragNo) -> FragNo {
         let g = &self.g;
         let next = before.plus(g.frag);
         if g.rotdelay == 0 || g.nspf == 0 {
@@ -99,8 +99,8 @@ mod tests {
     use super::*;
     use crate::tests::testing::Bench;
 
-    fn place<'a>(lbn: u64, index: u32, pointers: Pointers<'a>) -> Place<'a> {
-        Place { ino: Ino(5), directory: false, lbn, index, pointers, first_indirect: FragNo::HOLE }
+    fn place<'a>(lbn: u64, index: u32, pointers: Pointers<'a>) -> ToPlace<'a> {
+        ToPlace { ino: Ino(5), directory: false, lbn, index, pointers, first_indirect: FragNo::HOLE }
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
         let home = Cgx(0);
         let none = |_| FragNo::HOLE;
         assert_eq!(ffs.blkpref(&place(0, 0, &none)), g.cgdata(home));
-        assert_eq!(ffs.blkpref(&Place { directory: true, ..place(0, 0, &none) }), g.cgdmin(home));
+        assert_eq!(ffs.blkpref(&ToPlace { directory: true, ..place(0, 0, &none) }), g.cgdmin(home));
         let before = |i| FragNo(800 + u64::from(i) * 8);
         assert_eq!(ffs.blkpref(&place(4, 4, &before)), FragNo(832));
         // A section ends after maxbpg blocks, although the block before exists.
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(ffs.indirect_pref(Ino(5), far, FragNo(900)), g.cgdmin(Cgx(0)));
         let none = |_| FragNo::HOLE;
         let at = g.cgdata(Cgx(0)).plus(16);
-        assert_eq!(ffs.blkpref(&Place { first_indirect: at, ..place(12, 0, &none) }), at.plus(g.frag));
+        assert_eq!(ffs.blkpref(&ToPlace { first_indirect: at, ..place(12, 0, &none) }), at.plus(g.frag));
     }
 
     #[test]

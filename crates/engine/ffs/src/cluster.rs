@@ -4,7 +4,7 @@
 
 use crate::Ffs;
 use crate::alloc::Rehash;
-use crate::blkpref::Place;
+use crate::blkpref::ToPlace;
 use crate::cg::{find_cluster, mark};
 use crate::map::role;
 use ordo_buf::{BufRef, Freed, Key, Op, Run, Slot, Step};
@@ -56,7 +56,7 @@ impl Ffs {
         let ino = inode.ino();
         for (i, lbn) in (0..row.blocks.len()).zip(row.first..) {
             let (old, new) = (Run { at: FragNo::HOLE, frags: 0 }, Run { at: place(i), frags: self.g.frag });
-            self.told(op, Step::FragmentsTaken { ino, lbn: Lbn(lbn as i64), old, new, cg: &group }).await?;
+            self.report(op, Step::FragmentsTaken { ino, lbn: Lbn(lbn as i64), old, new, cg: &group }).await?;
         }
         self.block_of(inode).await?;
         let ready = self.move_row(op, inode, row, &place).await;
@@ -110,7 +110,7 @@ impl Ffs {
             Some(parent) => self.pointer(parent, i),
             None => dinode.db[i as usize],
         };
-        self.blkpref(&Place {
+        self.blkpref(&ToPlace {
             ino: inode.ino(),
             directory: dinode.is_dir(),
             lbn: row.first,
@@ -163,7 +163,7 @@ impl Ffs {
             // A block written meanwhile is on the disk only at its old place.
             self.cache.mark_dirty(block);
             let lbn = Lbn((row.first + i as u64) as i64);
-            self.told(op, Step::BlockReady { ino, lbn, block, role }).await?;
+            self.report(op, Step::BlockReady { ino, lbn, block, role }).await?;
         }
         Ok(())
     }
@@ -204,7 +204,7 @@ impl Ffs {
             let (old, new) = (Run { at: *old, frags }, Run { at: place(i), frags });
             let step =
                 Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), size_before: None, freed };
-            self.told(op, step).await?;
+            self.report(op, step).await?;
         }
         Ok(())
     }

@@ -102,7 +102,7 @@ impl Ffs {
         }
         let ino = inode.ino();
         let ticket = self.cache.ledger().issue(Freed::Blocks { ino, runs: gone.runs });
-        self.told(op, Step::BlocksReleased { ino, at: &at, blocks: &gone.blocks, ticket }).await?;
+        self.report(op, Step::BlocksReleased { ino, at: &at, blocks: &gone.blocks, ticket }).await?;
         // A pointer in an indirect block is cleared before the size shrinks: after a crash fsck repairs a size beyond
         // the last block by itself, but not a block beyond the size.
         let inode_buf = match cut {
@@ -110,7 +110,7 @@ impl Ffs {
             _ => self.shrink_dinode(inode, sectors, shrunk).await?,
         };
         let fields = if why == Why::Punch { Fields::Times } else { size_field(inode) };
-        self.told(op, Step::InodeChanged { ino, inode: &inode_buf, fields }).await?;
+        self.report(op, Step::InodeChanged { ino, inode: &inode_buf, fields }).await?;
         Ok(Some(lowest))
     }
 

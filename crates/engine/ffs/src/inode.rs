@@ -128,10 +128,10 @@ impl Ffs {
         if directory {
             let (links, mode) = (parent.dinode().nlink, parent.dinode().mode);
             let step = Step::Links { ino: parent.ino(), before: links, after: links, mode, dotdot: None };
-            self.told(op, step).await?;
+            self.report(op, step).await?;
         }
         let mode = (kind as u16) << 12;
-        self.told(op, Step::Links { ino, before: 0, after: 0, mode, dotdot }).await?;
+        self.report(op, Step::Links { ino, before: 0, after: 0, mode, dotdot }).await?;
         match self.next_generation(ino).await {
             Ok(generation) => Ok(Some(NewInode { ino, generation, map: Some(group.buf) })),
             Err(error) => {
@@ -220,7 +220,7 @@ impl Ffs {
     }
 
     /// Reports a step, and frees what its ticket names if it is ripe.
-    pub(crate) async fn told(&self, op: Op, step: Step<'_>) -> Result<()> {
+    pub(crate) async fn report(&self, op: Op, step: Step<'_>) -> Result<()> {
         match self.cache.step(op, step).await? {
             Some(ticket) => self.free(ticket.redeem()).await,
             None => Ok(()),

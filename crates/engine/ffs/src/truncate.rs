@@ -73,7 +73,7 @@ impl Ffs {
         }
         self.cache.before_change(&block).await;
         self.cache.modify(&block, |bytes| bytes[end..].fill(0));
-        self.told(op, Step::DataWritten { ino: inode.ino(), lbn, block: &block }).await
+        self.report(op, Step::DataWritten { ino: inode.ino(), lbn, block: &block }).await
     }
 
     /// Cuts the direct blocks to `size`, the last one to the fragments that it needs, and sets the size.
@@ -97,7 +97,7 @@ impl Ffs {
         inode.dinode_mut().size = size;
         self.tell_released(op, inode, gone).await?;
         let inode_buf = self.block_of(inode).await?;
-        self.told(op, Step::InodeChanged { ino, inode: &inode_buf, fields: size_field(inode) }).await
+        self.report(op, Step::InodeChanged { ino, inode: &inode_buf, fields: size_field(inode) }).await
     }
 
     /// Clears direct pointers, adds what they led to to `gone`, and discards the bufs. Nothing has changed after an
@@ -133,7 +133,7 @@ impl Ffs {
             return Ok(());
         }
         let ticket = self.cache.ledger().issue(Freed::Blocks { ino, runs: gone.runs });
-        self.told(op, Step::BlocksReleased { ino, at: &at, blocks: &gone.blocks, ticket }).await
+        self.report(op, Step::BlocksReleased { ino, at: &at, blocks: &gone.blocks, ticket }).await
     }
 
     pub(crate) async fn punch(&self, op: Op, inode: &Inode, from: Lbn, to: Lbn) -> Result<()> {
@@ -151,7 +151,7 @@ impl Ffs {
             if let Some(block) = self.block(inode, lbn).await? {
                 self.cache.before_change(&block).await;
                 self.cache.modify(&block, |bytes| bytes.fill(0));
-                self.told(op, Step::DataWritten { ino: inode.ino(), lbn, block: &block }).await?;
+                self.report(op, Step::DataWritten { ino: inode.ino(), lbn, block: &block }).await?;
             }
         }
         let mut end = to;
@@ -166,7 +166,7 @@ impl Ffs {
         }
         self.tell_released(op, inode, gone).await?;
         let (ino, at) = (inode.ino(), self.block_of(inode).await?);
-        self.told(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Times }).await
+        self.report(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Times }).await
     }
 
     pub(crate) async fn release(&self, op: Op, inode: &Inode) -> Result<()> {
@@ -198,7 +198,7 @@ impl Ffs {
         // Whether or not freeing the blocks failed, the dinode is cleared, and its number is freed.
         let at = self.block_of(inode).await?;
         let ticket = self.cache.ledger().issue(Freed::Inode { ino, directory });
-        let freed_inode = self.told(op, Step::InodeReleased { ino, inode: &at, ticket }).await;
+        let freed_inode = self.report(op, Step::InodeReleased { ino, inode: &at, ticket }).await;
         freed_blocks.and(freed_inode)
     }
 }

@@ -3,7 +3,7 @@
 use crate::names::Names;
 use crate::scan::Scan;
 use crate::{Phase, Progress};
-use ordo_buf::{CallKind, Freed, Told};
+use ordo_buf::{CallKind, Freed, TicketEvent};
 use ordo_ffs::Ffs;
 use ordo_ondisk::{Cgx, Ino};
 use ordo_rt::sync::Notify;
@@ -46,11 +46,11 @@ impl Reclaimer {
         });
         fs.watch_names(Some(reclaimer.clone()));
         // Weak: the file system has the ledger.
-        let (weak, told_too) = (Rc::downgrade(fs), Rc::downgrade(&reclaimer));
-        let watch = move |told: Told<'_>| {
-            let (Some(fs), Some(reclaimer)) = (weak.upgrade(), told_too.upgrade()) else { return };
-            reclaimer.scan(|scan| scan.ticket(told));
-            if let Told::Issued(Freed::Blocks { runs, .. }) = told {
+        let (weak, notified) = (Rc::downgrade(fs), Rc::downgrade(&reclaimer));
+        let watch = move |event: TicketEvent<'_>| {
+            let (Some(fs), Some(reclaimer)) = (weak.upgrade(), notified.upgrade()) else { return };
+            reclaimer.scan(|scan| scan.ticket(event));
+            if let TicketEvent::Issued(Freed::Blocks { runs, .. }) = event {
                 fs.layout().released(runs);
             }
         };

@@ -1,7 +1,7 @@
 //! The state of the scan, and what notifications change in it: names entered and cleared, tickets issued and returned.
 
 use crate::names::Names;
-use ordo_buf::{Freed, Told};
+use ordo_buf::{Freed, TicketEvent};
 use ordo_ondisk::Ino;
 use ordo_ufs::{EntryAt, Inode};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// A directory, and the byte of it at which an entry begins.
-pub(crate) type Place = (Ino, u64);
+pub(crate) type DirOffset = (Ino, u64);
 
 /// A directory without a name, and the inodes that its entries name.
 pub(crate) struct Nameless {
@@ -27,9 +27,9 @@ pub(crate) struct Scan {
     /// Directories that were named and are to be scanned.
     pub(crate) waiting: Vec<Ino>,
     /// The first name found of each directory.
-    named: FxHashMap<Ino, Place>,
+    named: FxHashMap<Ino, DirOffset>,
     /// Directories with two names, and the places of both.
-    pub(crate) second_names: Vec<(Place, Place, Ino)>,
+    pub(crate) second_names: Vec<(DirOffset, DirOffset, Ino)>,
     /// Directories without a name.
     pub(crate) nameless: Vec<Nameless>,
     /// Links that wait to be dropped.
@@ -62,7 +62,7 @@ impl Scan {
     }
 
     /// A directory with several names, and their places.
-    pub(crate) fn take_names_of_one(&mut self) -> Option<(Ino, Vec<Place>)> {
+    pub(crate) fn take_names_of_one(&mut self) -> Option<(Ino, Vec<DirOffset>)> {
         let (first, second, ino) = self.second_names.pop()?;
         let mut places = vec![first, second];
         places.extend(self.second_names.extract_if(.., |pair| pair.2 == ino).map(|pair| pair.1));
@@ -132,10 +132,10 @@ impl Scan {
     }
 
     /// A ticket was issued or returned.
-    pub(crate) fn ticket(&mut self, told: Told<'_>) {
-        let (freed, issued) = match told {
-            Told::Issued(freed) => (freed, true),
-            Told::Settled(freed) => (freed, false),
+    pub(crate) fn ticket(&mut self, event: TicketEvent<'_>) {
+        let (freed, issued) = match event {
+            TicketEvent::Issued(freed) => (freed, true),
+            TicketEvent::Settled(freed) => (freed, false),
         };
         match *freed {
             Freed::DropLink { ino, parent: None, .. } => self.link_pends(ino, issued),

@@ -2,7 +2,7 @@
 
 use crate::Phase;
 use crate::reclaimer::{Next, Pass, damage};
-use crate::scan::{Nameless, Place, Scan};
+use crate::scan::{DirOffset, Nameless, Scan};
 use ordo_buf::{CallKind, Fields, Op};
 use ordo_ondisk::{Cgx, Ino, dirent};
 use ordo_ufs::{Inode, Layout};
@@ -31,7 +31,7 @@ impl Pass<'_> {
         self.fs.call_alone(CallKind::Reclaim, async |op| self.keep_one_name(op, ino, places).await).await
     }
 
-    async fn keep_one_name(self, op: Op, ino: Ino, places: Vec<Place>) -> Result<()> {
+    async fn keep_one_name(self, op: Op, ino: Ino, places: Vec<DirOffset>) -> Result<()> {
         let mut names = Vec::with_capacity(places.len());
         for place in places {
             names.extend(self.name_at(place, ino).await?.map(|name| (place, name)));
@@ -51,7 +51,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    async fn remove_second_name(self, op: Op, inode: &Rc<Inode>, (dir, offset): Place, name: &[u8]) -> Result<()> {
+    async fn remove_second_name(self, op: Op, inode: &Rc<Inode>, (dir, offset): DirOffset, name: &[u8]) -> Result<()> {
         let Some(dir) = self.suspect(dir).await? else { return Ok(()) };
         self.fs.remove_name(op, &dir, offset, name, inode).await?;
         self.reclaimer.count(|progress| progress.names_removed += 1);
@@ -59,7 +59,7 @@ impl Pass<'_> {
     }
 
     /// The name at this place, if it still means `ino`.
-    async fn name_at(self, (dir, offset): Place, ino: Ino) -> Result<Option<Vec<u8>>> {
+    async fn name_at(self, (dir, offset): DirOffset, ino: Ino) -> Result<Option<Vec<u8>>> {
         let Some(dir) = self.suspect(dir).await? else { return Ok(None) };
         let _shared = dir.lock.read().await;
         if !dir.is_dir() || dir.links_seen() == 0 || offset >= dir.size() {

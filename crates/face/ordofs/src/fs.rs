@@ -2,6 +2,7 @@
 //!
 //! A layout is a type below this file, and a value above it. A new one is a variant here, and a line in `each`.
 
+use ordo_buf::{Promises, Scheme};
 use ordo_ffs::Ffs;
 use ordo_ufs::{Layout, Ufs};
 use ordo_vfs::{
@@ -14,6 +15,25 @@ use std::rc::Rc;
 pub enum Fs {
     /// The fast file system: UFS1 and UFS2.
     Ffs(Rc<Ufs<Ffs>>),
+}
+
+/// A layout by name, for what is asked before a volume is mounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum LayoutName {
+    /// The fast file system.
+    #[default]
+    Ffs,
+}
+
+impl LayoutName {
+    /// What holds on a volume of this layout under `scheme`. A layout that leaves all order to the scheme promises what
+    /// that declares.
+    pub fn promises(self, scheme: &dyn Scheme) -> Promises {
+        match self {
+            LayoutName::Ffs => <Ffs as Layout>::promises(scheme),
+        }
+    }
 }
 
 /// `$run` with the file system of whatever layout.

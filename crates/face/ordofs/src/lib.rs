@@ -102,7 +102,7 @@ mod unread;
 pub use blocking::{DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, Volume};
 pub use contents::{Kind as ContentsKind, NoVolume, Signature, contents, wipe};
 pub use error::OpenError;
-pub use fs::Fs;
+pub use fs::{Fs, LayoutName};
 pub use image::{ImageSpec, Located, locate, locate_damaged, locate_on, open, partitions};
 pub use make::NewVolume;
 pub use mounted::{LeaksPhase, LeaksProgress, Mounted};

@@ -12,7 +12,7 @@ use ordo_vfs::{Kind, Name, NodeId, Refusal, RenameMode, Result, Stamp};
 
 /// One end of a rename.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct Side<'a> {
     dir: Ino,
     name: Name<'a>,
 }
@@ -28,8 +28,8 @@ impl State {
         if from.1.is_dot_or_dotdot() || to.1.is_dot_or_dotdot() {
             return Err(Refusal::Invalid.into());
         }
-        let from = Place { dir: self.live_dir(from.0)?, name: from.1 };
-        let to = Place { dir: self.live_dir(to.0)?, name: to.1 };
+        let from = Side { dir: self.live_dir(from.0)?, name: from.1 };
+        let to = Side { dir: self.live_dir(to.0)?, name: to.1 };
         let source = self.entry(from.dir, from.name)?;
         let target = self.entry(to.dir, to.name).ok();
         match (mode, target) {
@@ -58,7 +58,7 @@ impl State {
         }
     }
 
-    fn replace(&mut self, from: (Place, Entry), to: (Place, Option<Entry>), now: Stamp) -> Result<()> {
+    fn replace(&mut self, from: (Side, Entry), to: (Side, Option<Entry>), now: Stamp) -> Result<()> {
         let ((from, source), (to, target)) = (from, to);
         let moves_dir = is_dir(source);
         if let Some(target) = target {
@@ -87,7 +87,7 @@ impl State {
         Ok(())
     }
 
-    fn exchange(&mut self, from: (Place, Entry), to: (Place, Entry), now: Stamp) -> Result<()> {
+    fn exchange(&mut self, from: (Side, Entry), to: (Side, Entry), now: Stamp) -> Result<()> {
         let ((from, source), (to, target)) = (from, to);
         match (is_dir(source), is_dir(target)) {
             (true, false) => self.may_take_dir(from.dir, to.dir)?,

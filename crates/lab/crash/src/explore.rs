@@ -68,7 +68,7 @@ pub(crate) fn counted(memory: &mut Memory, explore: impl FnOnce(&mut Memory) -> 
 
 /// A place to cut the power: after how many moments, and the last of them that changed what the disk may hold.
 #[derive(Clone, Copy)]
-struct Place {
+struct CutAt {
     moments: usize,
     /// Seeds the random choice of futures: cuts between which the disk does not change try the same futures.
     epoch: usize,
@@ -98,16 +98,16 @@ impl<'a> Exploration<'a> {
         Exploration { plan, recording, promises, memory, counters, report, right: FxHashSet::default() }
     }
 
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<CutAt> {
         let (mut cuts, mut promised) =
             (Cuts::new(self.recording, &self.plan.device), Promised::new(self.recording, self.promises));
         promised.go_on(0);
-        let mut places = vec![Place { moments: 0, epoch: 0 }];
+        let mut places = vec![CutAt { moments: 0, epoch: 0 }];
         for moments in 1..=self.recording.moments.len() {
             let (disk, floors) = (cuts.step(), promised.go_on(moments));
             let epoch = if disk { moments } else { places[places.len() - 1].epoch };
             if disk || floors {
-                places.push(Place { moments, epoch });
+                places.push(CutAt { moments, epoch });
             }
         }
         places

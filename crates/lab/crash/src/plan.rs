@@ -13,7 +13,7 @@ use ordo_rt::Rt;
 use ordo_schemes::Settings;
 use ordo_workload::script::Script;
 use ordo_workload::script::random::Ground;
-use ordofs::NewVolume;
+use ordofs::{LayoutName, NewVolume};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -203,7 +203,7 @@ impl Plan {
     /// # Errors
     /// Those of [`Plan::scheme`].
     pub fn promises(&self) -> Result<Promises, Error> {
-        let declared = self.scheme()?.declares();
+        let declared = LayoutName::Ffs.promises(&*self.scheme()?);
         Ok(self.question.map_or_else(|| declared.clone(), |question| question.promises(&declared)))
     }
 

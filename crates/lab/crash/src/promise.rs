@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// A name: its directory, and its entry there.
-pub(crate) type Place = (FileId, Vec<u8>);
+pub(crate) type NameAt = (FileId, Vec<u8>);
 
 /// The floors at one moment.
 #[derive(Debug, Clone, Default)]
@@ -24,8 +24,8 @@ pub(crate) struct Floors {
     /// The last call that had begun: the effects of later calls cannot be seen.
     pub(crate) top: usize,
     /// Names that a rename may lose, and the file that may be lost with it: see [`Promised::endangered`].
-    pub(crate) endangered: Vec<(Place, Option<FileId>)>,
-    names: FxHashMap<Place, usize>,
+    pub(crate) endangered: Vec<(NameAt, Option<FileId>)>,
+    names: FxHashMap<NameAt, usize>,
     directories: FxHashMap<FileId, usize>,
     data: FxHashMap<FileId, usize>,
     attributes: FxHashMap<FileId, usize>,
@@ -67,7 +67,7 @@ impl Floors {
 
     /// Raises the floor of `place` and of all names on the path to it, up to a directory of which `found` says that it
     /// has a durable name already.
-    fn raise_name(&mut self, tree: &Tree, place: Place, floor: usize, found: impl Fn(&Floors, FileId) -> bool) {
+    fn raise_name(&mut self, tree: &Tree, place: NameAt, floor: usize, found: impl Fn(&Floors, FileId) -> bool) {
         let mut dir = place.0;
         // The target of a symbolic link becomes durable with its name: no call can sync it separately.
         let link = tree.entry(dir, &place.1).filter(|id| tree.files[id].kind.0 == Kind::Symlink);
@@ -125,7 +125,7 @@ impl<'a> Promised<'a> {
     /// (`Promises::rename_never_loses`). A directory that replaces an empty one, or is exchanged, has two names for a
     /// while. No directory may have two, so the repair leaves it the old one. The empty directory is then lost; an
     /// exchanged one keeps its third name.
-    fn endangered(&self) -> Vec<(Place, Option<FileId>)> {
+    fn endangered(&self) -> Vec<(NameAt, Option<FileId>)> {
         if self.promises.names_of_a_moment {
             return Vec::new();
         }
@@ -134,7 +134,7 @@ impl<'a> Promised<'a> {
         (first..self.floors.top).flat_map(|call| self.endangered_by(call).unwrap_or_default()).collect()
     }
 
-    fn endangered_by(&self, call: usize) -> Option<Vec<(Place, Option<FileId>)>> {
+    fn endangered_by(&self, call: usize) -> Option<Vec<(NameAt, Option<FileId>)>> {
         let Some(Op::Rename { path, to, mode }) = &self.recording.calls.get(call)?.op else { return None };
         let tree = &self.recording.trees[call];
         let place = |path: &str| {
@@ -233,7 +233,7 @@ impl<'a> Promised<'a> {
             let came = (0..now).rev().take_while(was_there).last().unwrap_or(now);
             let by_itself = a_directory_left(recording, came, now);
             let named = |floors: &Floors, id| {
-                let at = |((dir, name), floor): (&Place, &usize)| trees[*floor].entry(*dir, name) == Some(id);
+                let at = |((dir, name), floor): (&NameAt, &usize)| trees[*floor].entry(*dir, name) == Some(id);
                 let known = durable.files.contains_key(&id) || floors.names.iter().any(at);
                 known || by_itself && was_renamed(trees, id, now)
             };

@@ -8,7 +8,7 @@ use ordo_disk::RamDisk;
 use ordo_rt::{Rng, Rt};
 use ordo_schemes::Settings;
 use ordo_vfs::{FileSystem, Name};
-use ordofs::Tuning;
+use ordofs::{LayoutName, Tuning};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -36,7 +36,7 @@ struct Needs {
 /// The shape is not possible.
 pub(crate) fn fresh(shape: &Shape, split: Split, scheme: &Rc<dyn Scheme>) -> Result<RamDisk, Error> {
     let needs = Needs {
-        mount_at_once: scheme.declares().mount_at_once,
+        mount_at_once: LayoutName::Ffs.promises(&**scheme).mount_at_once,
         log: scheme.clone().capabilities().log_kind().filter(|_| !split.has_log()),
     };
     let known = |last: &Option<(Shape, Split, Needs, RamDisk)>| {

@@ -11,12 +11,12 @@ const PORT: u16 = 10809;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Url {
-    pub(super) place: Place,
+    pub(super) place: Endpoint,
     pub(super) export: String,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Endpoint {
     Tcp(String, u16),
     Unix(PathBuf),
 }
@@ -25,7 +25,7 @@ impl Url {
     pub(super) fn parse(url: &str) -> Option<Url> {
         if let Some(rest) = url.strip_prefix("nbd+unix://") {
             let (export, socket) = rest.split_once("?socket=")?;
-            let place = Place::Unix(decode(socket)?.into());
+            let place = Endpoint::Unix(decode(socket)?.into());
             return Some(Url { place, export: decode(export.strip_prefix('/').unwrap_or(export))? });
         }
         let (place, export) = url.strip_prefix("nbd://")?.split_once('/').unwrap_or((url.strip_prefix("nbd://")?, ""));
@@ -37,7 +37,7 @@ impl Url {
         };
         let port = port.map_or(Some(PORT), |port| port.parse().ok())?;
         (!host.is_empty()).then_some(())?;
-        Some(Url { place: Place::Tcp(host.into(), port), export: decode(export)? })
+        Some(Url { place: Endpoint::Tcp(host.into(), port), export: decode(export)? })
     }
 }
 
@@ -64,15 +64,15 @@ pub(super) enum Stream {
 }
 
 impl Stream {
-    pub(super) fn connect(place: &Place) -> io::Result<Stream> {
+    pub(super) fn connect(place: &Endpoint) -> io::Result<Stream> {
         match place {
-            Place::Tcp(host, port) => {
+            Endpoint::Tcp(host, port) => {
                 let stream = TcpStream::connect((host.as_str(), *port))?;
                 // A request held back until more data comes would be held forever: we wait for its reply.
                 stream.set_nodelay(true)?;
                 Ok(Stream::Tcp(stream))
             }
-            Place::Unix(path) => Ok(Stream::Unix(UnixStream::connect(path)?)),
+            Endpoint::Unix(path) => Ok(Stream::Unix(UnixStream::connect(path)?)),
         }
     }
 
@@ -127,12 +127,13 @@ mod tests {
 
     #[test]
     fn addresses_are_taken_apart() {
-        let tcp =
-            |host: &str, port, export: &str| Some(Url { place: Place::Tcp(host.into(), port), export: export.into() });
+        let tcp = |host: &str, port, export: &str| {
+            Some(Url { place: Endpoint::Tcp(host.into(), port), export: export.into() })
+        };
         assert_eq!(Url::parse("nbd://host/disk"), tcp("host", PORT, "disk"));
         assert_eq!(Url::parse("nbd://host:99"), tcp("host", 99, ""));
         assert_eq!(Url::parse("nbd://[::1]:99/a%20b/c"), tcp("::1", 99, "a b/c"));
-        let unix = Url { place: Place::Unix("/run/nbd sock".into()), export: "x".into() };
+        let unix = Url { place: Endpoint::Unix("/run/nbd sock".into()), export: "x".into() };
         assert_eq!(Url::parse("nbd+unix:///x?socket=/run/nbd%20sock"), Some(unix));
         for bad in ["nbd://", "nbd://:99/x", "nbd://h:port/", "nbd+unix:///x", "nbd://h/%zz", "http://h/"] {
             assert_eq!(Url::parse(bad), None, "{bad}");

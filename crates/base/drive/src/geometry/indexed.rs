@@ -3,7 +3,7 @@
 //! A node is a list of entries; an entry says that from some block on the same child is repeated several times, each
 //! time shifted by so many blocks, cylinders and revolutions. The leaves are tracks.
 
-use super::Place;
+use super::Location;
 
 /// What an entry repeats.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ pub(crate) struct Indexed {
     pub(crate) patterns: Vec<Pattern>,
     /// One more than the highest cylinder.
     pub(crate) cylinders: u32,
-    /// Place and length of each slip, ascending, in block numbers that count slipped blocks.
+    /// Location and length of each slip, ascending, in block numbers that count slipped blocks.
     pub(crate) slips: Vec<(u64, u64)>,
     /// The sum of the lengths up to and including each slip.
     pub(crate) sums: Vec<u64>,
@@ -76,7 +76,7 @@ impl Indexed {
         number - whole - length.min(number - at)
     }
 
-    pub(crate) fn locate(&self, lbn: u64) -> Place {
+    pub(crate) fn locate(&self, lbn: u64) -> Location {
         let passed = self.from.partition_point(|from| *from <= lbn);
         let slipped = if passed == 0 { 0 } else { self.sums[passed - 1] };
         let number = lbn + slipped;
@@ -102,7 +102,7 @@ impl Indexed {
                     let last = self.without_slips(end).min(lbn + (end - number)) - 1;
                     let stretch = self.from.get(passed).map_or(last, |next| last.min(next - 1));
                     let turns = angle + rest as f64 / f64::from(pattern.sectors);
-                    return Place {
+                    return Location {
                         cylinder: cylinder as u32,
                         head,
                         sector: pattern.low + rest as u32,

@@ -14,7 +14,7 @@ pub(crate) use zone::{Sparing, Zone, ZoneData};
 
 /// Where a block is. Sectors and block numbers count from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Place {
+pub struct Location {
     /// The cylinder.
     pub cylinder: u32,
     /// The head.
@@ -77,14 +77,14 @@ impl Geometry {
     /// # Panics
     ///
     /// If the drive has no such block.
-    pub fn locate(&self, lbn: u64) -> Place {
+    pub fn locate(&self, lbn: u64) -> Location {
         assert!(lbn < self.blocks, "block {lbn} of {}", self.blocks);
         match &self.map {
             Map::Zones(firsts, zones) => zones[firsts.partition_point(|first| *first <= lbn) - 1].locate(lbn),
             Map::Indexed(indexed) => {
                 let place = indexed.locate(lbn);
                 let last = self.blocks - 1;
-                Place { track_last: place.track_last.min(last), stretch_last: place.stretch_last.min(last), ..place }
+                Location { track_last: place.track_last.min(last), stretch_last: place.stretch_last.min(last), ..place }
             }
         }
     }

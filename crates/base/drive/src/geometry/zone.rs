@@ -8,7 +8,7 @@
 //! Z1. Positions ascend with blocks.
 //! Z2. A run ends at a slip or where the spares of a group (track, cylinder, range) begin.
 
-use super::Place;
+use super::Location;
 
 /// Where the spare sectors of a zone are, and what a slip displaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) struct ZoneData {
     pub(crate) cylinder_skew: u64,
     pub(crate) spares: u64,
     pub(crate) slips: Vec<u64>,
-    /// Place and replacement.
+    /// Location and replacement.
     pub(crate) defects: Vec<(u64, u64)>,
     pub(crate) first_lbn: u64,
     pub(crate) count: u64,
@@ -214,7 +214,7 @@ impl Zone {
         low
     }
 
-    pub(crate) fn locate(&self, lbn: u64) -> Place {
+    pub(crate) fn locate(&self, lbn: u64) -> Location {
         let data = &self.data;
         let block = lbn - data.first_lbn + data.reserved;
         let (mut position, low, high) = self.run(block);
@@ -252,7 +252,7 @@ impl Zone {
             + sector;
         let head = if data.serpentine && cylinder % 2 == 1 { self.surfaces - 1 - ordinal } else { ordinal };
         let to_lbn = data.first_lbn.wrapping_sub(data.reserved);
-        Place {
+        Location {
             cylinder: data.first_cylinder + cylinder as u32,
             head: head as u32,
             sector: sector as u32,

@@ -237,6 +237,6 @@ impl<L: Log> Journal<L> {
             return;
         }
         let outstanding = state.outstanding.clone();
-        cache.ledger().keep_account(Rc::new(move |told| outstanding.borrow_mut().told(told)));
+        cache.ledger().keep_account(Rc::new(move |event| outstanding.borrow_mut().note(event)));
     }
 }

@@ -1,7 +1,7 @@
 //! What waits to be freed, and the inodes without a name: the part of a volume's state that no block holds (journals-3,
 //! journals-4).
 
-use ordo_buf::{Freed, Told};
+use ordo_buf::{Freed, TicketEvent};
 use ordo_ondisk::redo::Waiting;
 use ordo_ondisk::{FragNo, Ino};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,23 +17,23 @@ pub(super) struct Outstanding {
 
 impl Outstanding {
     /// A ticket was issued or returned.
-    pub(super) fn told(&mut self, told: Told<'_>) {
-        match told {
-            Told::Issued(Freed::Blocks { runs, .. }) => {
+    pub(super) fn note(&mut self, event: TicketEvent<'_>) {
+        match event {
+            TicketEvent::Issued(Freed::Blocks { runs, .. }) => {
                 let Some((first, _)) = runs.first() else { return };
                 self.blocks.insert(*first, runs.clone());
             }
-            Told::Settled(Freed::Blocks { runs, .. }) => {
+            TicketEvent::Settled(Freed::Blocks { runs, .. }) => {
                 let Some((first, _)) = runs.first() else { return };
                 self.blocks.remove(first);
             }
-            Told::Issued(Freed::Inode { ino, directory }) => {
+            TicketEvent::Issued(Freed::Inode { ino, directory }) => {
                 self.inodes.insert(*ino, *directory);
             }
-            Told::Settled(Freed::Inode { ino, .. }) => {
+            TicketEvent::Settled(Freed::Inode { ino, .. }) => {
                 self.inodes.remove(ino);
             }
-            Told::Issued(Freed::DropLink { .. }) | Told::Settled(Freed::DropLink { .. }) => return,
+            TicketEvent::Issued(Freed::DropLink { .. }) | TicketEvent::Settled(Freed::DropLink { .. }) => return,
         }
         self.changed = true;
     }

@@ -67,25 +67,25 @@ const SLAB: usize = 64;
 
 /// Cache lines are fetched in pairs; a record of 128 bytes fills such a pair.
 #[repr(align(128))]
-struct Chunk<T>([Place<T>; CHUNK]);
+struct Chunk<T>([Cell<T>; CHUNK]);
 
 /// A place for a record. A busy volume has more records than fit in the processor's cache, and a record across two
 /// cache lines is fetched twice. The turn comes first, beside the first fields of the record.
 #[repr(C, align(64))]
-pub(crate) struct Place<T> {
+pub(crate) struct Cell<T> {
     pub(crate) turn: NonZeroU32,
     pub(crate) record: Option<T>,
 }
 
-impl<T> Place<T> {
-    pub(crate) fn empty() -> Place<T> {
-        Place { turn: NonZeroU32::MIN, record: None }
+impl<T> Cell<T> {
+    pub(crate) fn empty() -> Cell<T> {
+        Cell { turn: NonZeroU32::MIN, record: None }
     }
 }
 
 /// Bytes that a record takes in its place.
 pub(crate) const fn place_size<T>() -> usize {
-    size_of::<Place<T>>()
+    size_of::<Cell<T>>()
 }
 
 /// The slab, the chunk in it, and the place in the chunk.
@@ -102,13 +102,13 @@ impl<T> Default for Arena<T> {
 
 impl<T> Arena<T> {
     #[inline]
-    fn place(&self, place: u32) -> Option<&Place<T>> {
+    fn place(&self, place: u32) -> Option<&Cell<T>> {
         let (slab, chunk, at) = split(place);
         Some(&self.slabs.get(slab)?.get(chunk)?.0[at])
     }
 
     #[inline]
-    fn place_mut(&mut self, place: u32) -> Option<&mut Place<T>> {
+    fn place_mut(&mut self, place: u32) -> Option<&mut Cell<T>> {
         let (slab, chunk, at) = split(place);
         Some(&mut self.slabs.get_mut(slab)?.get_mut(chunk)?.0[at])
     }
@@ -136,7 +136,7 @@ impl<T> Arena<T> {
         let slabs = self.slabs.len() - 1;
         let slab = &mut self.slabs[slabs];
         let first = ((slabs * SLAB + slab.len()) * CHUNK) as u32;
-        slab.push(Chunk(std::array::from_fn(|_| Place::empty())));
+        slab.push(Chunk(std::array::from_fn(|_| Cell::empty())));
         self.free.extend((first + 1..first + CHUNK as u32).rev());
         first
     }

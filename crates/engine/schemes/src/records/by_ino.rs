@@ -3,7 +3,7 @@
 //! Files made and removed one after the other have adjacent inodes, and so adjacent records here: finding one reads no
 //! index, and the next one is beside it.
 
-use super::arena::{Id, Place};
+use super::arena::{Cell, Id};
 use ordo_ondisk::Ino;
 use prefetch_index::prefetch_index;
 use std::num::NonZeroU32;
@@ -14,7 +14,7 @@ const LEAF: usize = 128;
 struct Leaf<T> {
     /// Records in it.
     used: usize,
-    places: [Place<T>; LEAF],
+    places: [Cell<T>; LEAF],
 }
 
 /// At most one record per inode. As in an arena, an id names nothing once its record is gone, even if the inode gets
@@ -38,13 +38,13 @@ fn split(ino: u32) -> (usize, usize) {
 
 impl<T> ByIno<T> {
     #[inline]
-    fn place(&self, ino: u32) -> Option<&Place<T>> {
+    fn place(&self, ino: u32) -> Option<&Cell<T>> {
         let (leaf, at) = split(ino);
         Some(&self.leaves.get(leaf)?.as_ref()?.places[at])
     }
 
     #[inline]
-    fn place_mut(&mut self, ino: u32) -> Option<&mut Place<T>> {
+    fn place_mut(&mut self, ino: u32) -> Option<&mut Cell<T>> {
         let (leaf, at) = split(ino);
         Some(&mut self.leaves.get_mut(leaf)?.as_mut()?.places[at])
     }
@@ -107,7 +107,7 @@ impl<T> ByIno<T> {
         let leaf = self.leaves[leaf].get_or_insert_with(new_leaf);
         debug_assert!(leaf.places[at].record.is_none(), "an inode has one record");
         leaf.used += 1;
-        leaf.places[at] = Place { turn, record: Some(record) };
+        leaf.places[at] = Cell { turn, record: Some(record) };
         self.len += 1;
         Id::new(ino.0, turn)
     }
@@ -147,7 +147,7 @@ impl<T> ByIno<T> {
 
 #[cold]
 fn new_leaf<T>() -> Box<Leaf<T>> {
-    Box::new(Leaf { used: 0, places: std::array::from_fn(|_| Place::empty()) })
+    Box::new(Leaf { used: 0, places: std::array::from_fn(|_| Cell::empty()) })
 }
 
 #[cfg(test)]

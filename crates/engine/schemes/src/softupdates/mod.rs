@@ -84,7 +84,7 @@ use crate::AllocInit;
 use crate::rules::Rules;
 use beyond::Limit;
 use deps::Deps;
-use names::{Named, Place};
+use names::{EntryPlace, Named};
 use ordo_buf::{
     Ahead, Answer, BufRef, Cache, Capabilities, CrashLeaves, Defers, Durable, Explains, Fields, Held, ImageNo, Landing,
     Leave, Must, Op, Promises, Ready, Role, Scheme, Step, Ticket, TracksBufs, TracksInodes,
@@ -145,10 +145,10 @@ impl SoftUpdates {
             Step::InodeChanged { ino, inode, .. } => deps.directory_has_grown(ino, inode),
             Step::LinkAdded { dir, name, block, offset, ino, inode, directory, mkdir } => {
                 let named = Named { ino, inode, moves: directory && mkdir.is_none() };
-                deps.link_added(Place { dir, name, block, offset }, named, mkdir.map(|(_, parent)| parent));
+                deps.link_added(EntryPlace { dir, name, block, offset }, named, mkdir.map(|(_, parent)| parent));
             }
             Step::LinkRemoved { dir, name, block, offset, ref ticket, .. } => {
-                return deps.came_and_went(Place { dir, name, block, offset }, ticket);
+                return deps.came_and_went(EntryPlace { dir, name, block, offset }, ticket);
             }
             Step::BlocksReleased { ino, at, ref ticket, .. } => return deps.were_never_reached(cache, ino, at, ticket),
             Step::InodeReleased { ino, .. } => return deps.was_never_taken(cache, ino),
@@ -170,12 +170,12 @@ impl SoftUpdates {
                 freed
             }
             Step::LinkChanged { dir, block, offset, ino, inode, directory, kind_before, dotdot, ticket } => {
-                let at = Place { dir, name: &[], block, offset };
+                let at = EntryPlace { dir, name: &[], block, offset };
                 let named = Named { ino, inode, moves: directory && !dotdot };
                 deps.link_changed(cache, at, named, kind_before, dotdot, ticket)
             }
             Step::LinkRemoved { dir, name, block, offset, before, ticket } => {
-                deps.link_removed(cache, Place { dir, name, block, offset }, before, ticket)
+                deps.link_removed(cache, EntryPlace { dir, name, block, offset }, before, ticket)
             }
             Step::BlocksReleased { ino, at, ticket, .. } => deps.blocks_released(cache, ino, at, ticket),
             Step::InodeReleased { ino, inode, ticket } => deps.inode_released(cache, ino, inode, ticket),

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 /// An entry: its directory, block, and offset.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct EntryPlace<'a> {
     pub(super) dir: Ino,
     /// The name, if it is added or removed.
     pub(super) name: &'a [u8],
@@ -36,7 +36,7 @@ pub(super) struct Named<'a> {
 impl Deps {
     /// A name was added.
     #[inline(never)]
-    pub(super) fn link_added(&mut self, at: Place<'_>, to: Named<'_>, parent: Option<&BufRef>) {
+    pub(super) fn link_added(&mut self, at: EntryPlace<'_>, to: Named<'_>, parent: Option<&BufRef>) {
         let Named { ino, inode, moves } = to;
         let parent = parent.filter(|_| self.has(Rule::LinkAddition)).map(|buf| Landing::of(buf));
         let named = self.inode_dep(ino, inode);
@@ -60,7 +60,7 @@ impl Deps {
     pub(super) fn link_changed(
         &mut self,
         cache: &Cache,
-        at: Place<'_>,
+        at: EntryPlace<'_>,
         to: Named<'_>,
         kind_before: u8,
         dotdot: bool,
@@ -124,7 +124,7 @@ impl Deps {
     pub(super) fn link_removed(
         &mut self,
         cache: &Cache,
-        at: Place<'_>,
+        at: EntryPlace<'_>,
         before: (u32, &[u8]),
         ticket: Ticket,
     ) -> Option<Ticket> {

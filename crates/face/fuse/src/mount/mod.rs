@@ -65,7 +65,7 @@ pub enum MountError {
 
 /// The place of a mount, and who may end it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct MountPoint {
     dir: PathBuf,
     by: By,
     /// The device number of the mount. A mount with another number is not unmounted.
@@ -97,7 +97,7 @@ pub struct Session {
 
 /// Unmounts when it is dropped, if the mount still exists.
 #[derive(Debug)]
-pub(crate) struct Guard(Place);
+pub(crate) struct Guard(MountPoint);
 
 impl Drop for Guard {
     fn drop(&mut self) {
@@ -111,7 +111,7 @@ impl Session {
         &self.mounted.0.dir
     }
 
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> MountPoint {
         self.mounted.0.clone()
     }
 
@@ -139,7 +139,7 @@ pub fn mount(dir: &Path, opts: &MountOptions) -> Result<Session, MountError> {
         let _ = std::fs::write(format!("/sys/class/bdi/{}/read_ahead_kb", mounted.device), READ_AHEAD_KIB.to_string());
     }
     let device = mounted.map(|mounted| mounted.device);
-    Ok(Session { fd, mounted: Guard(Place { dir, by, device }), lease })
+    Ok(Session { fd, mounted: Guard(MountPoint { dir, by, device }), lease })
 }
 
 /// The OrdoFS mount at `dir`.

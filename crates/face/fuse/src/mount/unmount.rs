@@ -1,7 +1,7 @@
 //! Unmounting, and waiting until the server has closed the image.
 
 use super::lease::{LastWrites, Waiter};
-use super::{By, MountError, Place, helper, our_mount, table};
+use super::{By, MountError, MountPoint, helper, our_mount, table};
 use ordo_rt::Rt;
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
@@ -79,7 +79,7 @@ fn once(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {
 }
 
 /// Ends the server's own mount, if it still exists: at once if it is not in use, otherwise for every new user.
-pub(crate) fn detach(place: &Place) {
+pub(crate) fn detach(place: &MountPoint) {
     let here = table::mounted_at(&place.dir).ok().flatten().map(|mounted| mounted.device);
     if here.is_none() || here != place.device {
         return;

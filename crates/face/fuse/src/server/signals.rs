@@ -4,7 +4,7 @@
 //! finished. The second one ends the service at once. Both arrive as bytes through a socket, so that the loop which
 //! waits for the kernel also waits for them.
 
-use crate::mount::{Place, unmount};
+use crate::mount::{MountPoint, unmount};
 use ordo_rt::{Rt, Watch};
 use rustix::io::read;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -17,14 +17,14 @@ use std::rc::Rc;
 pub(super) struct Signals {
     bytes: Rc<UnixStream>,
     watch: Watch,
-    place: Place,
+    place: MountPoint,
     seen: Cell<usize>,
 }
 
 impl Signals {
     /// Catches both signals from now until the end of the process: a signal that comes while the volume is being closed
     /// must not stop that.
-    pub(super) fn watch(rt: &Rt, place: Place) -> io::Result<Signals> {
+    pub(super) fn watch(rt: &Rt, place: MountPoint) -> io::Result<Signals> {
         let (bytes, sender) = UnixStream::pair()?;
         bytes.set_nonblocking(true)?;
         for signal in [SIGTERM, SIGINT] {

@@ -8,19 +8,19 @@ use super::bytes::Bytes;
 
 /// Where a signature lies.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum SignatureAt {
     /// At this byte.
     At(u64),
     /// This many bytes before the end, rounded down to a multiple of `align`, plus `plus`.
     End { back: u64, align: u64, plus: u64 },
 }
 
-impl Place {
+impl SignatureAt {
     /// The offset on a disk of `size` bytes; `None` if the disk is too small.
     pub(super) fn on(self, size: u64) -> Option<u64> {
         match self {
-            Place::At(at) => Some(at),
-            Place::End { back, align, plus } => size.checked_sub(back).map(|at| at - at % align + plus),
+            SignatureAt::At(at) => Some(at),
+            SignatureAt::End { back, align, plus } => size.checked_sub(back).map(|at| at - at % align + plus),
         }
     }
 }
@@ -29,7 +29,7 @@ impl Place {
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    pub(super) places: &'static [Place],
+    pub(super) places: &'static [SignatureAt],
     pub(super) magic: &'static [u8],
     /// What else must hold; called with the offset of the signature.
     pub(super) also: Option<fn(&mut Bytes<'_>, u64) -> bool>,
@@ -39,7 +39,7 @@ pub(super) struct Row {
     pub(super) copies: Option<fn(&mut Bytes<'_>, u64) -> Vec<u64>>,
 }
 
-const fn row(name: &'static str, kind: Kind, places: &'static [Place], magic: &'static [u8]) -> Row {
+const fn row(name: &'static str, kind: Kind, places: &'static [SignatureAt], magic: &'static [u8]) -> Row {
     Row { name, kind, places, magic, also: None, wipe: None, copies: None }
 }
 
@@ -58,18 +58,18 @@ impl Row {
 }
 
 use Kind::{Archive, Bsd, Crypt, FileSystem, Image, Log, Member, Packed, Swap, Table, Ufs};
-use Place::At;
+use SignatureAt::At;
 
-const fn last(back: u64, plus: u64) -> Place {
-    Place::End { back, align: 1, plus }
+const fn last(back: u64, plus: u64) -> SignatureAt {
+    SignatureAt::End { back, align: 1, plus }
 }
 
-const START: &[Place] = &[At(0)];
+const START: &[SignatureAt] = &[At(0)];
 /// In the superblocks of UFS: `fs_magic`.
-const UFS: &[Place] = &[At(65536 + 1372), At(8192 + 1372), At(1372), At(262_144 + 1372)];
+const UFS: &[SignatureAt] = &[At(65536 + 1372), At(8192 + 1372), At(1372), At(262_144 + 1372)];
 /// The last ten bytes of a page, of all sizes of pages.
-const PAGE_ENDS: &[Place] = &[At(4086), At(8182), At(16374), At(32758), At(65526)];
-const LUKS2_SECOND: &[Place] = &[
+const PAGE_ENDS: &[SignatureAt] = &[At(4086), At(8182), At(16374), At(32758), At(65526)];
+const LUKS2_SECOND: &[SignatureAt] = &[
     At(0x4000),
     At(0x8000),
     At(0x1_0000),
@@ -80,31 +80,31 @@ const LUKS2_SECOND: &[Place] = &[
     At(0x20_0000),
     At(0x40_0000),
 ];
-const BTRFS: &[Place] = &[At(65536 + 64), At((64 << 20) + 64), At((256 << 30) + 64)];
-const LVM: &[Place] = &[At(0), At(512), At(1024), At(1536)];
+const BTRFS: &[SignatureAt] = &[At(65536 + 64), At((64 << 20) + 64), At((256 << 30) + 64)];
+const LVM: &[SignatureAt] = &[At(0), At(512), At(1024), At(1536)];
 /// Version 1.2, 1.1, and 1.0 at the end.
-const MD1: &[Place] = &[At(4096), At(0), Place::End { back: 8192, align: 4096, plus: 0 }];
-const MD0: &[Place] = &[Place::End { back: 65536, align: 65536, plus: 0 }];
+const MD1: &[SignatureAt] = &[At(4096), At(0), SignatureAt::End { back: 8192, align: 4096, plus: 0 }];
+const MD0: &[SignatureAt] = &[SignatureAt::End { back: 65536, align: 65536, plus: 0 }];
 const ZFS_LABEL: u64 = 256 << 10;
 /// The name-value list after the boot header of each of the four labels.
-const ZFS: &[Place] = &[
+const ZFS: &[SignatureAt] = &[
     At(16384),
     At(ZFS_LABEL + 16384),
-    Place::End { back: 2 * ZFS_LABEL, align: ZFS_LABEL, plus: 16384 },
-    Place::End { back: 2 * ZFS_LABEL, align: ZFS_LABEL, plus: ZFS_LABEL + 16384 },
+    SignatureAt::End { back: 2 * ZFS_LABEL, align: ZFS_LABEL, plus: 16384 },
+    SignatureAt::End { back: 2 * ZFS_LABEL, align: ZFS_LABEL, plus: ZFS_LABEL + 16384 },
 ];
-const GPT: &[Place] = &[At(512), At(4096), last(512, 0), last(4096, 0)];
-const LABELS: &[Place] = &[At(512), At(0), At(64), At(128)];
+const GPT: &[SignatureAt] = &[At(512), At(4096), last(512, 0), last(4096, 0)];
+const LABELS: &[SignatureAt] = &[At(512), At(0), At(64), At(128)];
 /// The volume structure of ISO 9660 and UDF, by sectors of 2 KiB.
-const ISO: &[Place] = &[At(32769), At(34817), At(36865), At(38913), At(40961), At(43009)];
+const ISO: &[SignatureAt] = &[At(32769), At(34817), At(36865), At(38913), At(40961), At(43009)];
 /// FAT32 and exFAT have a copy of the boot sector after it.
-const FAT32: &[Place] = &[At(82), At(6 * 512 + 82)];
-const EXFAT: &[Place] = &[At(3), At(12 * 512 + 3)];
-const NTFS: &[Place] = &[At(3), last(512, 3)];
+const FAT32: &[SignatureAt] = &[At(82), At(6 * 512 + 82)];
+const EXFAT: &[SignatureAt] = &[At(3), At(12 * 512 + 3)];
+const NTFS: &[SignatureAt] = &[At(3), last(512, 3)];
 const BCACHEFS: &[u8] = b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef";
 /// The most copies of one superblock that are looked for.
 const MOST_COPIES: u32 = 4096;
-const LAST_SECTOR: &[Place] = &[last(512, 0), last(4096, 0)];
+const LAST_SECTOR: &[SignatureAt] = &[last(512, 0), last(4096, 0)];
 
 /// All rows. If a disk has several signatures, the first row names its contents.
 pub(super) static ROWS: &[Row] = &[
@@ -167,7 +167,8 @@ pub(super) static ROWS: &[Row] = &[
     row("HFS+", FileSystem, &[At(1024)], b"HX\0\x05"),
     row("HFS", FileSystem, &[At(1024)], b"BD").also(hfs),
     row("APFS", FileSystem, &[At(32)], b"NXSB"),
-    row("NILFS2", FileSystem, &[At(1030), Place::End { back: 4096, align: 4096, plus: 6 }], &[0x34, 0x34]).also(nilfs),
+    row("NILFS2", FileSystem, &[At(1030), SignatureAt::End { back: 4096, align: 4096, plus: 6 }], &[0x34, 0x34])
+        .also(nilfs),
     row("OCFS2", FileSystem, &[At(1024), At(2048), At(4096), At(8192)], b"OCFSV2"),
     row("GFS2", FileSystem, &[At(65536)], &[0x01, 0x16, 0x19, 0x70]),
     row("HPFS", FileSystem, &[At(8192)], &[0x49, 0xe8, 0x95, 0xf9]),

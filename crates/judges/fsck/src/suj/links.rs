@@ -58,7 +58,7 @@ impl Event {
 
 /// A place that records touch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct EntryPlace {
     pub(super) parent: u32,
     pub(super) at: u32,
     /// The inode whose name is there on the disk; 0 if there is none.
@@ -104,7 +104,7 @@ impl Node {
 /// All inodes and places of the records.
 #[derive(Default)]
 pub(super) struct Links {
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<EntryPlace>,
     pub(super) nodes: Vec<Node>,
     touches: Vec<Touch>,
     /// Which nodes touch a place, sorted by place.
@@ -115,7 +115,7 @@ pub(super) struct Links {
 
 impl Links {
     pub(super) fn of(mut events: Vec<Event>) -> Links {
-        let place = |e: &Event| Place { parent: e.parent, at: e.at, ..Place::default() };
+        let place = |e: &Event| EntryPlace { parent: e.parent, at: e.at, ..EntryPlace::default() };
         let mut links = Links { places: events.iter().map(place).collect(), ..Links::default() };
         links.places.sort_unstable();
         links.places.dedup();
@@ -170,7 +170,7 @@ impl Links {
     }
 
     /// The places where the inode has a link now, in directories that live.
-    pub(super) fn present<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = (Touch, Place)> + 'a {
+    pub(super) fn present<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = (Touch, EntryPlace)> + 'a {
         let with_place = |touch: &Touch| Some((*touch, *self.places.get(touch.place)?));
         self.touches(node)
             .iter()
@@ -234,7 +234,7 @@ impl Links {
 }
 
 /// True for a name other than `.` and `..`.
-pub(super) fn is_name(ino: u32, place: &Place) -> bool {
+pub(super) fn is_name(ino: u32, place: &EntryPlace) -> bool {
     place.parent != ino && place.at != DOTDOT
 }
 

@@ -1,15 +1,15 @@
 //! Finding entries of directories by their places, and changing them.
 
-use super::links::Place;
+use super::links::EntryPlace;
 use super::{NotReplayed, Replay};
 use crate::dirty::Order;
 use ordo_ondisk::{Dinode, Ino, dirent};
 
 impl Replay {
     /// Reads the entry at each place; the places are sorted by directory.
-    pub(super) async fn read_places(&mut self, places: &mut [Place]) -> Result<(), NotReplayed> {
+    pub(super) async fn read_places(&mut self, places: &mut [EntryPlace]) -> Result<(), NotReplayed> {
         let (format, chunk) = (self.geo.dir_format(), self.geo.dirblksiz);
-        let same = |a: &Place, b: &Place| a.parent == b.parent;
+        let same = |a: &EntryPlace, b: &EntryPlace| a.parent == b.parent;
         for in_one in places.chunk_by_mut(same) {
             let Some(parent) = in_one.first().map(|place| place.parent) else { continue };
             let dinode = self.dinode(parent).await?;
@@ -31,7 +31,7 @@ impl Replay {
     }
 
     /// Removes the entry at a place.
-    pub(super) async fn clear_entry(&mut self, place: Place) -> Result<(), NotReplayed> {
+    pub(super) async fn clear_entry(&mut self, place: EntryPlace) -> Result<(), NotReplayed> {
         let format = self.geo.dir_format();
         self.edit(place, |block, within| {
             let before = dirent::entries(block, format, Ino::NONE, 0).filter_map(Result::ok).map(|e| e.offset);
@@ -42,14 +42,14 @@ impl Replay {
     }
 
     /// Makes the entry at a place name a directory.
-    pub(super) async fn name_directory(&mut self, place: Place, ino: u32) -> Result<(), NotReplayed> {
+    pub(super) async fn name_directory(&mut self, place: EntryPlace, ino: u32) -> Result<(), NotReplayed> {
         let format = self.geo.dir_format();
         self.edit(place, |block, within| dirent::set_inode(block, within, format, Ino(ino), 4)).await
     }
 
     async fn edit(
         &mut self,
-        place: Place,
+        place: EntryPlace,
         change: impl FnOnce(&mut [u8], usize) -> Option<()>,
     ) -> Result<(), NotReplayed> {
         let chunk = self.geo.dirblksiz;

@@ -1,7 +1,7 @@
 //! Step 9: sets names and link counts of surviving and dying inodes, and frees the dying ones.
 
 use super::groups::Kind;
-use super::links::{DOTDOT, Links, Node, Place, is_name};
+use super::links::{DOTDOT, EntryPlace, Links, Node, is_name};
 use super::{NotReplayed, Replay};
 use crate::walk::Walk;
 use ordo_ondisk::{Dinode, dirent};
@@ -68,7 +68,12 @@ impl Replay {
     }
 
     /// Makes the `..` of a surviving directory lead to the directory that names it.
-    async fn settle_dotdot(&mut self, links: &mut Links, index: usize, name: Option<Place>) -> Result<(), NotReplayed> {
+    async fn settle_dotdot(
+        &mut self,
+        links: &mut Links,
+        index: usize,
+        name: Option<EntryPlace>,
+    ) -> Result<(), NotReplayed> {
         let Some(ino) = links.nodes.get(index).map(|node| node.ino) else { return Ok(()) };
         let broken = NotReplayed::Inode { ino, what: "its `..` leads elsewhere, and the journal does not tell why" };
         let place = links.place(ino, DOTDOT);
@@ -103,8 +108,8 @@ impl Replay {
     }
 
     /// The `..` of a directory on the disk.
-    async fn dotdot(&mut self, links: &Links, ino: u32) -> Result<Place, NotReplayed> {
-        let mut found = Place { parent: ino, at: DOTDOT, ..Place::default() };
+    async fn dotdot(&mut self, links: &Links, ino: u32) -> Result<EntryPlace, NotReplayed> {
+        let mut found = EntryPlace { parent: ino, at: DOTDOT, ..EntryPlace::default() };
         match links.place(ino, DOTDOT).and_then(|place| links.places.get(place)) {
             Some(known) => found = *known,
             None => self.read_places(std::slice::from_mut(&mut found)).await?,

@@ -12,7 +12,7 @@ use ordo_buf::{CallKind, Fields, Role, Slot, Step};
 
 /// A kind of step at which a scheme may demand something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum StepKind {
     InodesCounted,
     LinksUp,
     DirectorySize,
@@ -27,25 +27,25 @@ pub(super) enum Place {
     Released(Role),
 }
 
-impl Place {
-    pub(super) fn of(step: &Step<'_>) -> Option<Place> {
+impl StepKind {
+    pub(super) fn of(step: &Step<'_>) -> Option<StepKind> {
         Some(match step {
-            Step::InodesReady { .. } => Place::InodesCounted,
-            Step::InodeChanged { fields: Fields::LinksUp, .. } => Place::LinksUp,
+            Step::InodesReady { .. } => StepKind::InodesCounted,
+            Step::InodeChanged { fields: Fields::LinksUp, .. } => StepKind::LinksUp,
             Step::InodeChanged { fields: Fields::DirectorySize, .. } | Step::SizeGrown { directory: true, .. } => {
-                Place::DirectorySize
+                StepKind::DirectorySize
             }
-            Step::BlockReady { block, role: Role::Data, .. } if block.has_moved() => Place::MovedData,
-            Step::BlockReady { role, .. } => Place::Initialised(*role),
+            Step::BlockReady { block, role: Role::Data, .. } if block.has_moved() => StepKind::MovedData,
+            Step::BlockReady { role, .. } => StepKind::Initialised(*role),
             Step::BlockAllocated { freed: Some(_), slot, .. } => match slot {
-                Slot::Inode(..) => Place::FragmentMoved,
-                Slot::Indirect(..) => Place::ClusterMoved,
-                Slot::ExtAttr(..) => Place::AttributesMoved,
+                Slot::Inode(..) => StepKind::FragmentMoved,
+                Slot::Indirect(..) => StepKind::ClusterMoved,
+                Slot::ExtAttr(..) => StepKind::AttributesMoved,
             },
-            Step::LinkAdded { .. } => Place::Added,
-            Step::LinkChanged { .. } => Place::Changed,
-            Step::LinkRemoved { .. } => Place::Removed,
-            Step::BlocksReleased { at, .. } => Place::Released(at.kind()),
+            Step::LinkAdded { .. } => StepKind::Added,
+            Step::LinkChanged { .. } => StepKind::Changed,
+            Step::LinkRemoved { .. } => StepKind::Removed,
+            Step::BlocksReleased { at, .. } => StepKind::Released(at.kind()),
             _ => return None,
         })
     }
@@ -54,14 +54,14 @@ impl Place {
 /// A place in calls of some kinds; of all kinds if the list is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Site {
-    pub(super) place: Place,
+    pub(super) place: StepKind,
     pub(super) calls: &'static [CallKind],
 }
 
 /// A site, and which bugs are seeded there.
 struct Row {
     name: &'static str,
-    place: Place,
+    place: StepKind,
     calls: &'static [CallKind],
     /// What the disk may then hold.
     harm: &'static str,
@@ -71,7 +71,7 @@ struct Row {
 
 const fn row(
     name: &'static str,
-    place: Place,
+    place: StepKind,
     calls: &'static [CallKind],
     also: &'static str,
     harm: &'static str,
@@ -80,57 +80,63 @@ const fn row(
 }
 
 const SYNC: &[Row] = &[
-    row("inodes-counted", Place::InodesCounted, &[], "", "fsck does not look at an inode that has a name"),
-    row("inodes-ready", Place::Initialised(Role::InodeBlock), &[], "ls", "garbage is counted as inodes"),
-    row("directory-ready", Place::Initialised(Role::Directory), &[], "2ls", "garbage is taken for names"),
-    row("indirect-ready", Place::Initialised(Role::Indirect), &[], "2", "garbage is taken for pointers"),
-    row("attributes-ready", Place::Initialised(Role::ExtAttr), &[], "2l", "garbage is taken for attributes"),
-    row("contents-moved", Place::MovedData, &[], "2l", "what fsync made durable is not at its new place"),
-    row("inode-created", Place::LinksUp, &[CallKind::Create], "2kls", "a name leads to a free inode"),
+    row("inodes-counted", StepKind::InodesCounted, &[], "", "fsck does not look at an inode that has a name"),
+    row("inodes-ready", StepKind::Initialised(Role::InodeBlock), &[], "ls", "garbage is counted as inodes"),
+    row("directory-ready", StepKind::Initialised(Role::Directory), &[], "2ls", "garbage is taken for names"),
+    row("indirect-ready", StepKind::Initialised(Role::Indirect), &[], "2", "garbage is taken for pointers"),
+    row("attributes-ready", StepKind::Initialised(Role::ExtAttr), &[], "2l", "garbage is taken for attributes"),
+    row("contents-moved", StepKind::MovedData, &[], "2l", "what fsync made durable is not at its new place"),
+    row("inode-created", StepKind::LinksUp, &[CallKind::Create], "2kls", "a name leads to a free inode"),
     row(
         "inode-mkdir",
-        Place::LinksUp,
+        StepKind::LinksUp,
         &[CallKind::Mkdir],
         "2l",
         "a name leads to a free inode, or a parent counts too few",
     ),
-    row("inode-symlink", Place::LinksUp, &[CallKind::Symlink], "ls", "a name leads to a free inode"),
-    row("inode-linked", Place::LinksUp, &[CallKind::Link], "2ls", "an inode has more names than it counts"),
-    row("inode-renamed", Place::LinksUp, &[CallKind::Rename], "2ls", "an inode has two names and counts one"),
-    row("directory-size", Place::DirectorySize, &[], "2", "a name lies beyond the end of its directory"),
-    row("name-created", Place::Added, &[CallKind::Create], "2k", "the name is not there when create has returned"),
-    row("name-mkdir", Place::Added, &[CallKind::Mkdir], "2", "the name is not there when mkdir has returned"),
-    row("name-symlink", Place::Added, &[CallKind::Symlink], "", "the name is not there when symlink has returned"),
-    row("name-linked", Place::Added, &[CallKind::Link], "", "the name is not there when link has returned"),
-    row("name-renamed", Place::Added, &[CallKind::Rename], "2ls", "a renamed file has neither name"),
+    row("inode-symlink", StepKind::LinksUp, &[CallKind::Symlink], "ls", "a name leads to a free inode"),
+    row("inode-linked", StepKind::LinksUp, &[CallKind::Link], "2ls", "an inode has more names than it counts"),
+    row("inode-renamed", StepKind::LinksUp, &[CallKind::Rename], "2ls", "an inode has two names and counts one"),
+    row("directory-size", StepKind::DirectorySize, &[], "2", "a name lies beyond the end of its directory"),
+    row("name-created", StepKind::Added, &[CallKind::Create], "2k", "the name is not there when create has returned"),
+    row("name-mkdir", StepKind::Added, &[CallKind::Mkdir], "2", "the name is not there when mkdir has returned"),
+    row("name-symlink", StepKind::Added, &[CallKind::Symlink], "", "the name is not there when symlink has returned"),
+    row("name-linked", StepKind::Added, &[CallKind::Link], "", "the name is not there when link has returned"),
+    row("name-renamed", StepKind::Added, &[CallKind::Rename], "2ls", "a renamed file has neither name"),
     row(
         "name-replaced",
-        Place::Changed,
+        StepKind::Changed,
         &[CallKind::Rename],
         "2ls",
         "a name leads to the inode that was replaced and is gone",
     ),
-    row("name-unlinked", Place::Removed, &[CallKind::Unlink], "2kls", "a name outlives its inode"),
-    row("name-rmdir", Place::Removed, &[CallKind::Rmdir], "ls", "a name outlives its directory"),
-    row("old-name", Place::Removed, &[CallKind::Rename], "2ls", "the old name outlives its link"),
-    row("blocks-truncated", Place::Released(Role::InodeBlock), &[CallKind::Truncate], "2", "two files own one block"),
+    row("name-unlinked", StepKind::Removed, &[CallKind::Unlink], "2kls", "a name outlives its inode"),
+    row("name-rmdir", StepKind::Removed, &[CallKind::Rmdir], "ls", "a name outlives its directory"),
+    row("old-name", StepKind::Removed, &[CallKind::Rename], "2ls", "the old name outlives its link"),
+    row(
+        "blocks-truncated",
+        StepKind::Released(Role::InodeBlock),
+        &[CallKind::Truncate],
+        "2",
+        "two files own one block",
+    ),
     row(
         "blocks-unlinked",
-        Place::Released(Role::InodeBlock),
+        StepKind::Released(Role::InodeBlock),
         &[CallKind::Unlink, CallKind::Rename, CallKind::Reclaim],
         "2k",
         "a file without a name owns blocks of another one",
     ),
     row(
         "blocks-indirect",
-        Place::Released(Role::Indirect),
+        StepKind::Released(Role::Indirect),
         &[],
         "",
         "an indirect block points to blocks of another file",
     ),
-    row("fragment-moved", Place::FragmentMoved, &[], "2", "two files own one fragment"),
-    row("cluster-moved", Place::ClusterMoved, &[], "", "two files own one block of a cluster that moved"),
-    row("attributes-moved", Place::AttributesMoved, &[], "", "the attributes' old place belongs to two files"),
+    row("fragment-moved", StepKind::FragmentMoved, &[], "2", "two files own one fragment"),
+    row("cluster-moved", StepKind::ClusterMoved, &[], "", "two files own one block of a cluster that moved"),
+    row("attributes-moved", StepKind::AttributesMoved, &[], "", "the attributes' old place belongs to two files"),
 ];
 
 const FSYNCS: &[(&str, AtFsync, &str)] = &[

@@ -12,7 +12,7 @@ mod list;
 mod tests;
 
 pub use list::mutants;
-use list::{Place, Site};
+use list::{Site, StepKind};
 
 use ordo_buf::{Answer, BufRef, Cache, Key, Must, Op, Scheme, Step, Wrapper};
 use ordo_ondisk::{Ino, Lbn};
@@ -121,7 +121,7 @@ impl Mutant {
         self.held.borrow_mut().remove(&op.id).unwrap_or_default()
     }
 
-    fn spoil_step(&self, cache: &Rc<Cache>, op: Op, place: Option<Place>, answer: Answer) -> Answer {
+    fn spoil_step(&self, cache: &Rc<Cache>, op: Op, place: Option<StepKind>, answer: Answer) -> Answer {
         let Answer { must, ripe } = answer;
         if !waits(&must) {
             return Answer { must, ripe };
@@ -230,7 +230,7 @@ impl Wrapper for Mutant {
     }
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
-        let place = Place::of(&step);
+        let place = StepKind::of(&step);
         let answer = self.inner.step(cache, op, step);
         self.spoil_step(cache, op, place, answer)
     }

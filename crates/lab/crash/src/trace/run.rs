@@ -4,7 +4,7 @@ use super::scribe::Scribe;
 use super::{Trace, What};
 use crate::record::mount;
 use crate::{Device, Error, Plan};
-use ordo_buf::{CacheStats, Told};
+use ordo_buf::{CacheStats, TicketEvent};
 use ordo_model::MemFs;
 use ordo_probe::Tracer;
 use ordo_rt::Rt;
@@ -164,8 +164,8 @@ impl Run<'_> {
 
     fn watch_tickets(&self) {
         let scribe = self.scribe.clone();
-        self.mounted.cache().ledger().watch(Some(Rc::new(move |told| {
-            if let Told::Settled(freed) = told {
+        self.mounted.cache().ledger().watch(Some(Rc::new(move |event| {
+            if let TicketEvent::Settled(freed) = event {
                 scribe.freed(freed);
             }
         })));

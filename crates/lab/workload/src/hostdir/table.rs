@@ -41,7 +41,7 @@ impl Access {
 }
 
 /// A name in the directory of another node.
-type Place = (u64, Vec<u8>);
+type NameAt = (u64, Vec<u8>);
 
 /// Device and inode number on the host.
 pub(super) type FileKey = (u64, u64);
@@ -51,7 +51,7 @@ struct Node {
     key: FileKey,
     kind: Kind,
     lookups: u64,
-    place: Option<Place>,
+    place: Option<NameAt>,
     /// Number of nodes whose place is in this one.
     children: u64,
     open: Option<(Rc<OwnedFd>, Access)>,
@@ -70,7 +70,7 @@ pub(super) struct At {
 pub(super) struct Table {
     nodes: FxHashMap<u64, Node>,
     by_file: FxHashMap<FileKey, u64>,
-    by_place: FxHashMap<Place, u64>,
+    by_place: FxHashMap<NameAt, u64>,
     next: u64,
     open: usize,
     clock: u64,
@@ -142,7 +142,7 @@ impl Table {
         }
     }
 
-    fn settle(&mut self, no: u64, place: Place) {
+    fn settle(&mut self, no: u64, place: NameAt) {
         self.nodes.entry(place.0).and_modify(|parent| parent.children += 1);
         self.by_place.insert(place.clone(), no);
         self.nodes.entry(no).and_modify(|node| node.place = Some(place));

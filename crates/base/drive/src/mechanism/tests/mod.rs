@@ -40,7 +40,7 @@ fn naive(
 ) -> Vec<f64> {
     let mut done = Vec::new();
     let (mut arm, mut time) = (Arm::default(), from);
-    let mut before: Option<Place> = None;
+    let mut before: Option<Location> = None;
     for block in first..limit {
         let place = mechanism.geometry.locate(block);
         let width = mechanism.revolution / f64::from(place.sectors);

@@ -6,7 +6,7 @@
 //! G2. An entry may be stale. Each lookup checks whether the removal is durable; durable ones are dropped in passing.
 
 use super::super::deps::{Deps, RemId};
-use super::super::names::Place;
+use super::super::names::EntryPlace;
 use super::super::rule::Rule;
 use ordo_ondisk::Ino;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -40,7 +40,7 @@ fn key(dir: Ino, name: &[u8]) -> u64 {
 impl Deps {
     /// Records a removed name. `sector`: the bytes around it.
     #[inline]
-    pub(in crate::softupdates) fn name_goes(&mut self, at: Place<'_>, removal: RemId, sector: (u32, u32)) {
+    pub(in crate::softupdates) fn name_goes(&mut self, at: EntryPlace<'_>, removal: RemId, sector: (u32, u32)) {
         if !self.has(Rule::SameName) {
             return;
         }
@@ -54,7 +54,7 @@ impl Deps {
 
     /// The removal that a new name must wait for (G1).
     #[inline]
-    pub(in crate::softupdates) fn same_name_before(&self, at: Place<'_>) -> Option<RemId> {
+    pub(in crate::softupdates) fn same_name_before(&self, at: EntryPlace<'_>) -> Option<RemId> {
         if self.removals == 0 {
             return None;
         }

@@ -5,7 +5,7 @@
 //!     written before what it waits for.
 
 use super::super::deps::{AllocDep, Before, Deps, PageKind, PointerSlot, page_in};
-use super::super::names::Place;
+use super::super::names::EntryPlace;
 use super::super::pointers::Allocated;
 use super::super::rule::Rule;
 use super::super::state::State;
@@ -45,7 +45,7 @@ impl Deps {
     /// had it, so nothing waits for its removal (state-2); the disk has nothing in the entry; and no other removal
     /// keeps the bytes around it. `false` in other cases.
     #[inline(never)]
-    pub(in crate::softupdates) fn came_and_went(&mut self, at: Place<'_>, ticket: &Ticket) -> bool {
+    pub(in crate::softupdates) fn came_and_went(&mut self, at: EntryPlace<'_>, ticket: &Ticket) -> bool {
         let Freed::DropLink { ino, parent: None, .. } = *ticket.freed() else { return false };
         let Some(page) = self.find_page(at.block) else { return false };
         let Some(dep) = self.inodes.of_mut(ino) else { return false };

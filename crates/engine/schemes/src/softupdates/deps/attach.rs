@@ -2,7 +2,7 @@
 //! what a record says, is for `names`, `inodes` and `pointers`.
 
 use super::super::beyond::First;
-use super::super::names::Place;
+use super::super::names::EntryPlace;
 use super::super::state::State;
 use super::{AllocDep, Deps, DirAdd, DirAddRare, DirRem, InodeDep, Page, PageKind, PageNo, PointerSlot, RemId};
 use crate::records::Id;
@@ -78,7 +78,7 @@ impl Deps {
     #[inline(always)]
     pub(in crate::softupdates) fn attach_add(
         &mut self,
-        at: Place<'_>,
+        at: EntryPlace<'_>,
         ino: Ino,
         named: Id<InodeDep>,
         inode: &BufRef,
@@ -133,7 +133,7 @@ impl Deps {
     pub(in crate::softupdates) fn attach_rem(
         &mut self,
         page: PageNo,
-        at: Place<'_>,
+        at: EntryPlace<'_>,
         First { awaits, after }: First,
         before: (u32, &[u8]),
         add: Option<Id<DirAdd>>,

@@ -5,7 +5,7 @@ use ordo_buf::Step;
 use ordo_ondisk::Ino;
 use ordo_ondisk::suj::{Record, RefRecord};
 
-fn told(session: &mut Session, step: &Step<'_>) -> Option<Vec<Record>> {
+fn records(session: &mut Session, step: &Step<'_>) -> Option<Vec<Record>> {
     let mut records = Vec::new();
     session.note(step, 4096, &mut |record| records.push(record))?;
     Some(records)
@@ -22,26 +22,26 @@ fn added(ino: u32, parent: Ino, nlink: u16, diroff: u64) -> Record {
 #[test]
 fn a_new_directory_is_told_with_its_dots_before_it_has_a_name() {
     let mut session = Session::default();
-    assert_eq!(told(&mut session, &links(5, 3, 3)), Some(vec![added(5, Ino::ROOT, 3, NOWHERE)]));
+    assert_eq!(records(&mut session, &links(5, 3, 3)), Some(vec![added(5, Ino::ROOT, 3, NOWHERE)]));
     let made = Step::Links { ino: Ino(9), before: 0, after: 0, mode: 0o040_000, dotdot: Some(Ino(5)) };
     let right = vec![added(9, Ino::ROOT, 0, NOWHERE), added(5, Ino(9), 3, 12), added(9, Ino(9), 0, 0)];
-    assert_eq!(told(&mut session, &made), Some(right));
-    assert_eq!(told(&mut session, &links(5, 3, 4)), Some(vec![]), "its count is known");
+    assert_eq!(records(&mut session, &made), Some(right));
+    assert_eq!(records(&mut session, &links(5, 3, 4)), Some(vec![]), "its count is known");
 }
 
 #[test]
 fn dots_of_a_parent_that_nobody_counted_cannot_be_told() {
     let made = Step::Links { ino: Ino(9), before: 0, after: 0, mode: 0o040_000, dotdot: Some(Ino(5)) };
-    assert_eq!(told(&mut Session::default(), &made), None);
+    assert_eq!(records(&mut Session::default(), &made), None);
 }
 
 #[test]
 fn a_new_session_tells_again_of_files_without_a_name_only() {
     let mut session = Session::default();
     for (ino, before, after) in [(5, 1, 1), (6, 0, 0), (7, 0, 0), (7, 0, 1)] {
-        told(&mut session, &links(ino, before, after)).unwrap();
+        records(&mut session, &links(ino, before, after)).unwrap();
     }
-    let records = session.begin_anew();
-    assert_eq!((records.len(), records[1]), (2, added(6, Ino::ROOT, 0, NOWHERE)));
-    assert_eq!(told(&mut session, &links(5, 1, 1)), Some(vec![added(5, Ino::ROOT, 1, NOWHERE)]), "counted anew");
+    let begun = session.begin_anew();
+    assert_eq!((begun.len(), begun[1]), (2, added(6, Ino::ROOT, 0, NOWHERE)));
+    assert_eq!(records(&mut session, &links(5, 1, 1)), Some(vec![added(5, Ino::ROOT, 1, NOWHERE)]), "counted anew");
 }

@@ -14,7 +14,7 @@ use ordo_workload::script::Script;
 use ordofs::disk::{Disk, RamDisk, SimDisk};
 use ordofs::rt::Rt;
 use ordofs::schemes::{DataMode, Settings};
-use ordofs::{AllocInit, JournalChange, LogKind, MountOptions, Mounted, Tuning, locate_on, schemes};
+use ordofs::{AllocInit, JournalChange, LayoutName, LogKind, MountOptions, Mounted, Tuning, locate_on, schemes};
 
 use crate::error::{LabError, Result};
 use crate::machine::Machine;
@@ -149,7 +149,7 @@ impl Case {
         let (rt, disk) = self.again(machine, cut)?;
         let at_once = schemes::by_name(self.scheme)
             .and_then(|known| known.make(Settings::default()).ok())
-            .is_some_and(|scheme| scheme.declares().mount_at_once);
+            .is_some_and(|scheme| LayoutName::Ffs.promises(&*scheme).mount_at_once);
         let start = rt.now();
         if !at_once {
             self.check(&rt, &disk)?;

@@ -1,7 +1,7 @@
 //! Builds a script from operations with parameters: what they need is made first.
 
 use super::filled::{Action, Change, Filled, Range};
-use super::names::Place;
+use super::names::Node;
 use super::space::Persist;
 use super::tree::{Tree, parent};
 use crate::random::Op;
@@ -70,7 +70,7 @@ impl Builder {
         self.seed
     }
 
-    fn need(&mut self, place: Place) {
+    fn need(&mut self, place: Node) {
         self.need_path(place.path(), place.is_dir());
     }
 
@@ -91,7 +91,7 @@ impl Builder {
         self.tree.is_untouched(path) && !self.tree.node(path).changed
     }
 
-    fn need_bytes(&mut self, place: Place) {
+    fn need_bytes(&mut self, place: Node) {
         self.need(place);
         let path = place.path();
         if self.tree.node(path).size > 0 {
@@ -102,7 +102,7 @@ impl Builder {
         self.tree.change(path, |node| node.size = u64::from(APPENDED));
     }
 
-    fn need_xattr(&mut self, place: Place) {
+    fn need_xattr(&mut self, place: Node) {
         self.need(place);
         let path = place.path();
         if self.tree.node(path).xattr {
@@ -120,7 +120,7 @@ impl Builder {
     }
 
     /// Makes a path free that is a file's or an emptied directory's.
-    fn need_free(&mut self, place: Place) {
+    fn need_free(&mut self, place: Node) {
         self.need_path(parent(place.path()), true);
         let path = place.path();
         if self.tree.has(path) {
@@ -175,7 +175,7 @@ impl Builder {
         }
     }
 
-    fn rename(&mut self, from: Place, to: Place) {
+    fn rename(&mut self, from: Node, to: Node) {
         let (path, target) = (from.path(), to.path());
         self.need(from);
         self.need_path(parent(target), true);
@@ -194,7 +194,7 @@ impl Builder {
         self.call(Op::Rename { path: path.to_owned(), to: target.to_owned(), mode: RenameMode::Replace });
     }
 
-    fn change(&mut self, place: Place, change: Change) {
+    fn change(&mut self, place: Node, change: Change) {
         match change {
             Change::SetXattr | Change::Write(Range::Append) | Change::MmapWrite(Range::Append) => self.need(place),
             Change::RemoveXattr => self.need_xattr(place),

@@ -1,6 +1,6 @@
 //! Core operations, and all ways to fill in their parameters.
 
-use super::names::{A, AC, B, FIRST, Place, Places, SECOND};
+use super::names::{A, AC, B, FIRST, Node, Places, SECOND};
 use crate::random::falloc_word;
 use ordo_vfs::FallocMode;
 use std::fmt;
@@ -82,12 +82,12 @@ pub(super) enum Change {
 /// The effect of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
-    Creat(Place),
-    Mkdir(Place),
-    Link(Place, Place),
-    Rename(Place, Place),
-    Unlink { place: Place, held: bool },
-    Change(Place, Change),
+    Creat(Node),
+    Mkdir(Node),
+    Link(Node, Node),
+    Rename(Node, Node),
+    Unlink { place: Node, held: bool },
+    Change(Node, Change),
 }
 
 /// A core operation with its parameters.
@@ -174,7 +174,7 @@ pub(super) fn fill(ops: &[Core], nested: bool) -> Vec<Filled> {
 }
 
 /// All pairs of one of `from` and a different one of `to`.
-fn pairs(from: &[Place], to: &[Place], make: fn(Place, Place) -> Action) -> Vec<Action> {
+fn pairs(from: &[Node], to: &[Node], make: fn(Node, Node) -> Action) -> Vec<Action> {
     let all = from.iter().flat_map(|from| to.iter().map(move |to| (*from, *to)));
     all.filter(|(from, to)| from != to).map(|(from, to)| make(from, to)).collect()
 }

@@ -2,23 +2,23 @@
 
 /// A file or a directory: an index into the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place(u8);
+pub(super) struct Node(u8);
 
 const PATHS: [&str; 10] = ["/", "A", "B", "A/C", "foo", "bar", "A/foo", "A/bar", "A/C/foo", "A/C/bar"];
 const PARENTS: [u8; 10] = [0, 0, 0, 1, 0, 0, 1, 1, 3, 3];
 /// The sibling of each name; itself if it has none.
 const SIBLINGS: [u8; 10] = [0, 2, 1, 3, 5, 4, 7, 6, 9, 8];
 
-pub(super) const A: Place = Place(1);
-pub(super) const B: Place = Place(2);
-pub(super) const AC: Place = Place(3);
+pub(super) const A: Node = Node(1);
+pub(super) const B: Node = Node(2);
+pub(super) const AC: Node = Node(3);
 
 /// Files that operations work on first, and files that get names. Two lists, so that of two sequences that differ in
 /// the names only, one is left out. The last of each is for nested bounds.
-pub(super) const FIRST: [Place; 3] = [Place(4), Place(6), Place(8)];
-pub(super) const SECOND: [Place; 3] = [Place(5), Place(7), Place(9)];
+pub(super) const FIRST: [Node; 3] = [Node(4), Node(6), Node(8)];
+pub(super) const SECOND: [Node; 3] = [Node(5), Node(7), Node(9)];
 
-impl Place {
+impl Node {
     pub(super) fn path(self) -> &'static str {
         PATHS[usize::from(self.0)]
     }
@@ -36,7 +36,7 @@ pub(super) struct Places(u16);
 const DIRS: Places = Places(0b1110);
 
 impl Places {
-    pub(super) fn of(places: &[Place]) -> Places {
+    pub(super) fn of(places: &[Node]) -> Places {
         Places(places.iter().fold(0, |all, place| all | 1 << place.0))
     }
 
@@ -51,7 +51,7 @@ impl Places {
 
     /// With all siblings and parents added.
     pub(super) fn related(self) -> Places {
-        self.iter().fold(self, |all, Place(no)| {
+        self.iter().fold(self, |all, Node(no)| {
             let no = usize::from(no);
             Places(all.0 | 1 << SIBLINGS[no] | 1 << PARENTS[no])
         })
@@ -62,8 +62,8 @@ impl Places {
     }
 
     /// In the order of the tables.
-    pub(super) fn iter(self) -> impl Iterator<Item = Place> {
-        (0..PATHS.len() as u8).filter(move |no| self.0 & 1 << no != 0).map(Place)
+    pub(super) fn iter(self) -> impl Iterator<Item = Node> {
+        (0..PATHS.len() as u8).filter(move |no| self.0 & 1 << no != 0).map(Node)
     }
 }
 

@@ -3,14 +3,14 @@
 use super::Bounds;
 use super::build::build;
 use super::filled::{Filled, fill};
-use super::names::{Place, Places};
+use super::names::{Node, Places};
 use crate::script::Script;
 use std::collections::BTreeMap;
 
 /// What follows an operation to make something durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Persist {
-    Fsync(Place),
+    Fsync(Node),
     Sync,
     Nothing,
 }
