@@ -42,7 +42,7 @@ pub enum NotReplayed {
         right: u64,
     },
     /// The journal belongs to another session.
-    #[error("the journal is not that of the last mount: its time is {journal}, that of the superblock {volume}")]
+    #[error("the journal is not of the last mount: its time is {journal}, that of the superblock {volume}")]
     Stale {
         /// `di_modrev` of the journal.
         journal: u64,
