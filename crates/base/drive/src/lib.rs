@@ -5,7 +5,7 @@
 //! on the medium. [`validate`] compares it with traces of the real drives.
 //!
 //! ```
-//! use drive::{Drive, Lbn, Ms, Profile, Request};
+//! use ordo_drive::{Drive, Lbn, Ms, Profile, Request};
 //!
 //! let mut drive = Drive::new(Profile::named("hp_c2447")?);
 //! let first = drive.submit(Ms::ZERO, Request::write(Lbn(500_000), 16))?;
