@@ -14,10 +14,13 @@
 //!     return success, and nothing would be on the disk.
 //! B4. A batch takes its bufs as they are. An older state, or an image with a rollback, would go to the new place while
 //!     the summary and the pointers describe the present one; such a buf waits.
+//! B5. A batch is checked whole before a buf of it is taken: a buf that was taken and not sent would count as clean,
+//!     and be lost. The pointers already lead to it, so the volume turns read-only.
 
 use crate::{BufRef, Cache, Leave, Ready};
 use ordo_disk::{Block, DiskOff, Kind, Order, Tag};
 use ordo_vfs::{Error, Result};
+use rustc_hash::FxHashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -39,7 +42,7 @@ impl Cache {
     /// flight. What is clean by now, or what the scheme holds back, is left alone.
     ///
     /// # Errors
-    /// `NoSpace`, `Io`; a buf for which the layout has no place (3).
+    /// `NoSpace`, `Io`; a buf for which the layout has no place (B3).
     pub(crate) async fn gather(self: &Rc<Self>, wanted: Vec<BufRef>) -> Result<()> {
         let _one = self.shaping.lock().await;
         let is_wanted = |buf: &BufRef| self.is_unplaced(buf) && self.may_leave(buf);
@@ -51,18 +54,20 @@ impl Cache {
             return Ok(());
         }
         self.home().prepare(&wanted).await?;
-        // Other tasks have run: what is still wanted is determined again, and from here on nothing waits (1).
+        // Other tasks have run: what is still wanted is determined again, and from here on nothing waits (B1).
         let wanted: Vec<BufRef> = wanted.into_iter().filter(is_wanted).collect();
         if wanted.is_empty() {
             return Ok(());
         }
-        for batch in self.home().shape(&wanted, &|buf| self.may_leave(buf))? {
-            self.send_batch(&batch)?;
-        }
-        match wanted.iter().find(|buf| self.is_unplaced(buf) && self.may_leave(buf)) {
+        let batches = self.home().shape(&wanted, &|buf| self.may_leave(buf))?;
+        let sent = batches.iter().try_for_each(|batch| self.send_batch(batch));
+        let left = wanted.iter().find(|buf| self.is_unplaced(buf) && self.may_leave(buf));
+        let outcome = sent.and_then(|()| match left {
             Some(buf) => Err(Error::bug(format!("the layout left {buf:?} out of its batches"))),
             None => Ok(()),
-        }
+        });
+        // B5.
+        outcome.inspect_err(|error| self.health().degrade(error.clone()))
     }
 
     /// Dirty, and the layout gives it a place only in a batch.
@@ -74,20 +79,34 @@ impl Cache {
         matches!(self.capabilities().ready(self, buf), Ready::Yes)
     }
 
+    /// Each buf is dirty, may leave as it is, is there once, and has bytes of its own in the batch (B5).
+    fn check_batch(self: &Rc<Self>, batch: &Batch) -> Result<()> {
+        let (mut bufs, mut end) = (batch.bufs.iter().collect::<Vec<_>>(), 0);
+        bufs.sort_by_key(|(_, at)| *at);
+        let mut keys = FxHashSet::default();
+        for (buf, at) in bufs {
+            if *at < end || at.saturating_add(buf.len()) > batch.len {
+                return Err(Error::bug(format!("{buf:?} has no bytes of its own in a batch")));
+            }
+            end = at + buf.len();
+            // Its address would hold zeroes.
+            if !buf.is_dirty() || !keys.insert(buf.key()) {
+                return Err(Error::bug(format!("{buf:?} is clean or twice in a batch")));
+            }
+            // B2: it was asked a moment ago.
+            if !matches!(self.scheme().clone().leaving(self, buf, buf.next_image()), Leave::AsIs) {
+                return Err(Error::bug(format!("{buf:?} was ready and may not leave")));
+            }
+        }
+        Ok(())
+    }
+
     fn send_batch(self: &Rc<Self>, batch: &Batch) -> Result<()> {
+        self.check_batch(batch)?;
         let mut image = Block::zeroed(batch.len);
         let (mut taken, mut flag, mut after) = (Vec::with_capacity(batch.bufs.len()), None, Vec::new());
         for (buf, at) in &batch.bufs {
-            if !buf.is_dirty() {
-                // Its address would hold zeroes.
-                return Err(Error::bug(format!("{buf:?} is clean or twice in a batch")));
-            }
-            let leave = match self.scheme().clone().leaving(self, buf, buf.next_image()) {
-                Leave::AsIs => Leave::AsIs,
-                // 2: it was asked a moment ago.
-                _ => return Err(Error::bug(format!("{buf:?} was ready and may not leave"))),
-            };
-            let bytes = self.take(buf, leave);
+            let bytes = self.take(buf, Leave::AsIs);
             image[*at..*at + bytes.len()].copy_from_slice(&bytes);
             let sequence = self.capabilities().sequence(buf);
             flag = flag.or(sequence.flag);

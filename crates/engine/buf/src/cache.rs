@@ -113,7 +113,7 @@ pub struct Cache {
     pub(crate) copied: Cell<usize>,
     /// Held by the call that waits for room for copies.
     pub(crate) turn: ordo_rt::sync::Mutex<()>,
-    /// Held while the layout shapes a batch (`batch`, rule 1).
+    /// Held while the layout shapes a batch (batch-1).
     pub(crate) shaping: ordo_rt::sync::Mutex<()>,
     /// All images that were sent and are not durable yet, by buf, in the order of sending.
     pub(crate) sent: RefCell<BTreeMap<(Key, u64), BufRef>>,

@@ -138,11 +138,11 @@ impl Cache {
             }
         };
         let mut leaving: Vec<Written> = bufs.iter().filter_map(&mut leave).collect();
+        let mut outcome = Ok(());
         if !unplaced.is_empty() {
-            self.gather(unplaced.clone()).await?;
+            outcome = self.gather(unplaced.clone()).await;
             leaving.extend(unplaced.iter().filter_map(|buf| buf.in_flight.borrow().clone()));
         }
-        let mut outcome = Ok(());
         for written in &leaving {
             outcome = outcome.and(written.durable().await.map_err(Error::io));
         }

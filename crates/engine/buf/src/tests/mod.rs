@@ -1,5 +1,6 @@
 //! The invariants of the cache, one test each, on a RAM disk in virtual time.
 
+mod batches;
 mod causes;
 mod choosing;
 mod given_up;
