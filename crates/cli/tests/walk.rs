@@ -16,7 +16,7 @@ fn rows(page: &str) -> Vec<Vec<String>> {
 fn each_room_of_the_walk_has_the_function_that_is_entered_and_the_call_that_leaves_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let rows = rows(&fs::read_to_string(root.join("ARCHITECTURE.md")).expect("the page is there"));
-    assert!(rows.len() >= 10, "only {} rooms were found", rows.len());
+    assert!((10..=11).contains(&rows.len()), "{} rooms were found; the way is to stay short", rows.len());
     for row in &rows {
         let [room, enters, _, leaves] = &row[..] else { panic!("{row:?} has not four cells") };
         let text = fs::read_to_string(root.join(room)).unwrap_or_else(|error| panic!("{room}: {error}"));

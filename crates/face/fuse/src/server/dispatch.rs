@@ -1,19 +1,24 @@
-//! Handling one request, from its bytes to its reply.
+//! Handling requests: each message becomes a call of `vfs`, and its outcome a reply.
 
 use super::init::{Negotiated, negotiate};
 use super::{Server, Stage};
 use crate::errno::errno;
-use crate::proto::abi::{self, CopyFileRangeIn, FallocateIn, InitIn, LseekIn, MknodIn, ReadIn, WriteIn};
-use crate::proto::reply::{Answer, Kept, Listing, Reply, absent, statfs};
+use crate::proto::abi::{InitIn, MknodIn};
+use crate::proto::reply::{Answer, Reply, absent, statfs};
 use crate::proto::request::{Args, Head, Malformed, Request};
-use crate::transport::{MAX_TRANSFER, Transport};
-use ordo_vfs::{
-    Caller, DirEntry, Entry, Error, FallocMode, FileSystem, Kind, Mode, Name, NodeId, Refusal, RenameMode, Segments,
-    Whence,
-};
-use rustix::fs::{FallocateFlags, RenameFlags};
+use crate::transport::{Gone, Message, Transport};
+use ordo_rt::Rt;
+use ordo_vfs::{Caller, Entry, Error, FileSystem, Kind, Mode, Name, NodeId, Refusal, RenameMode};
+use rustix::fs::RenameFlags;
 use rustix::io::Errno;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Waker};
 use zerocopy::IntoBytes;
+
+/// Requests that are answered in a row before other tasks run.
+const BATCH: usize = 32;
 
 fn name(bytes: &[u8]) -> Result<Name<'_>, Errno> {
     Name::new(bytes).map_err(|e| errno(&e))
@@ -28,33 +33,75 @@ fn rename_mode(flags: u32) -> Result<RenameMode, Errno> {
     }
 }
 
-fn falloc_mode(bits: u32) -> Result<FallocMode, Errno> {
-    let flags = FallocateFlags::from_bits_retain(bits);
-    let keep_size = flags.contains(FallocateFlags::KEEP_SIZE);
-    match flags.difference(FallocateFlags::KEEP_SIZE) {
-        f if f.is_empty() => Ok(FallocMode::Allocate { keep_size }),
-        FallocateFlags::PUNCH_HOLE if keep_size => Ok(FallocMode::PunchHole),
-        FallocateFlags::ZERO_RANGE => Ok(FallocMode::ZeroRange { keep_size }),
-        _ => Err(Errno::OPNOTSUPP),
-    }
+/// What [`Server::drain`] left.
+pub(super) enum Drained {
+    /// No more requests are waiting.
+    All,
+    /// Other tasks must run before the rest is read.
+    More,
 }
 
-fn whence(number: u32) -> Result<Whence, Errno> {
-    match number {
-        3 => Ok(Whence::Data),
-        4 => Ok(Whence::Hole),
-        _ => Err(Errno::INVAL),
+impl<F: FileSystem + 'static, T: Transport + 'static> Server<F, T> {
+    /// Begins the requests that wait, as many as fit between two turns of other tasks.
+    pub(super) fn drain(self: &Rc<Self>, rt: &Rt) -> Result<Drained, Gone> {
+        for _ in 0..BATCH {
+            match self.transport.receive()? {
+                Some(message) => self.begin(rt, message),
+                None => return Ok(Drained::All),
+            }
+        }
+        Ok(Drained::More)
     }
-}
 
-/// At most `len` bytes of `pieces`: the kernel treats a longer reply as an error.
-fn at_most(mut pieces: Segments, len: u32) -> Segments {
-    let mut room = len as usize;
-    for piece in &mut pieces {
-        piece.truncate(room);
-        room -= piece.len();
+    fn begin(self: &Rc<Self>, rt: &Rt, message: Message) {
+        let server = self.clone();
+        let mut handled: Pin<Box<dyn Future<Output = ()>>> = Box::pin(async move { server.handle(message).await });
+        // The spawned task polls again at once, so a wake of this first poll cannot be missed.
+        if handled.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+            return;
+        }
+        self.under_way.set(self.under_way.get() + 1);
+        let server = self.clone();
+        rt.spawn(async move {
+            handled.await;
+            server.under_way.set(server.under_way.get() - 1);
+            if server.under_way.get() == 0 {
+                server.finished.notify_all();
+            }
+        });
     }
-    pieces
+
+    async fn handle(&self, message: Message) {
+        // Shorter than a header: no reply is possible.
+        let Some((head, args)) = Head::read(message.bytes()) else { return };
+        let answer = self.answer(&head, args).await;
+        drop(message);
+        if self.transport.reply(head.unique, &answer) {
+            return;
+        }
+        match answer {
+            Ok(Reply::Entry(node, _)) => self.give_back(node),
+            Ok(Reply::Listing(nodes, _)) => nodes.into_iter().for_each(|node| self.give_back(node)),
+            _ => {}
+        }
+    }
+
+    /// The kernel did not accept the reply that granted a lookup of `node`.
+    fn give_back(&self, node: ordo_vfs::NodeId) {
+        let taken = self.lookups.borrow_mut().take_back(node, 1);
+        if taken > 0 {
+            self.fs.forget(node, taken);
+        }
+    }
+
+    /// Waits for the calls in progress, and returns every lookup.
+    pub(super) async fn settle(&self) {
+        while self.under_way.get() > 0 {
+            self.finished.notified().await;
+        }
+        let left = self.lookups.borrow_mut().drain();
+        left.into_iter().for_each(|(node, lookups)| self.fs.forget(node, lookups));
+    }
 }
 
 /// Whether the reply grants the kernel a lookup of one node. A listing grants many, but only as many as there is memory
@@ -94,7 +141,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
         Ok(reply(&entry))
     }
 
-    fn done(&self, result: ordo_vfs::Result<()>) -> Answer {
+    pub(super) fn done(&self, result: ordo_vfs::Result<()>) -> Answer {
         result.map(|()| Reply::Done).map_err(|e| self.refuse(&e))
     }
 
@@ -202,103 +249,16 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
         };
         self.entry(self.fs.mknod(who, dir, name, kind, Mode::new(args.mode), args.rdev.into()).await)
     }
-
-    async fn read(&self, node: NodeId, args: &ReadIn) -> Answer {
-        let len = args.size.min(MAX_TRANSFER);
-        let pieces = self.fs.read(node, args.offset, len).await.map_err(|e| self.refuse(&e))?;
-        Ok(Reply::Data(at_most(pieces, len)))
-    }
-
-    async fn write(&self, mut who: Caller, node: NodeId, args: &WriteIn, data: &[u8]) -> Answer {
-        // The writer is not known, and cannot be told that it may not use the reserve: the data would be lost.
-        who.privileged |= args.write_flags & abi::WRITE_CACHE != 0;
-        if args.write_flags & abi::WRITE_KILL_SUIDGID != 0 {
-            self.kill_setid(node).await?;
-        }
-        let cached = self.opts.writeback && args.write_flags & abi::WRITE_CACHE != 0;
-        let size = match cached {
-            true => self.write_keeping_times(&who, node, args.offset, data).await,
-            false => self.fs.write(&who, node, args.offset, data).await,
-        };
-        let size = size.map_err(|e| self.refuse(&e))?;
-        Ok(Reply::Bytes(abi::WriteOut { size, padding: 0 }.as_bytes().to_vec()))
-    }
-
-    async fn readdir(&self, dir: NodeId, args: &ReadIn) -> Answer {
-        let mut listing = Listing::new(args.size.min(MAX_TRANSFER));
-        let read = self.fs.readdir(dir, args.offset, &mut |entry| listing.push(&entry)).await;
-        read.map_err(|e| self.refuse(&e))?;
-        Ok(Reply::Bytes(listing.into_bytes()))
-    }
-
-    async fn readdirplus(&self, dir: NodeId, args: &ReadIn) -> Answer {
-        let mut listing = Listing::new(args.size.min(MAX_TRANSFER));
-        let mut kept: Vec<Kept> = Vec::new();
-        let mut keep = |entry: DirEntry<'_>| listing.reserve(&entry).map(|entry| kept.push(entry)).is_some();
-        self.fs.readdir(dir, args.offset, &mut keep).await.map_err(|e| self.refuse(&e))?;
-        let mut nodes = Vec::new();
-        for entry in &kept {
-            // Removed meanwhile, or damaged: the listing has only the name, and opening the file returns the error.
-            let found = match Name::new(&entry.name) {
-                Ok(name) if !entry.is_dot_or_dotdot() && self.lookups.borrow_mut().reserve().is_ok() => {
-                    self.fs.lookup(dir, name).await.ok()
-                }
-                _ => None,
-            };
-            if let Some(found) = &found {
-                self.lookups.borrow_mut().grant(found.node);
-                nodes.push(found.node);
-            }
-            listing.push_plus(&self.show, entry, found.as_ref());
-        }
-        Ok(Reply::Listing(nodes, listing.into_bytes()))
-    }
-
-    /// Copies for a bounded time, and returns how many bytes: the kernel requests the rest.
-    async fn copy_file_range(&self, who: &Caller, node: NodeId, args: &CopyFileRangeIn) -> Answer {
-        const AT_ONCE: u64 = 16 << 20;
-        let to = NodeId(args.nodeid_out);
-        let len = args.len.min(AT_ONCE);
-        let copied =
-            self.fs.copy_range(who, node, args.off_in, to, args.off_out, len).await.map_err(|e| self.refuse(&e))?;
-        let size = u32::try_from(copied).map_err(|_| Errno::IO)?;
-        Ok(Reply::Bytes(abi::WriteOut { size, padding: 0 }.as_bytes().to_vec()))
-    }
-
-    async fn fallocate(&self, who: &Caller, node: NodeId, args: &FallocateIn) -> Answer {
-        let mode = falloc_mode(args.mode)?;
-        self.done(self.fs.fallocate(who, node, args.offset, args.length, mode).await)
-    }
-
-    async fn lseek(&self, node: NodeId, args: &LseekIn) -> Answer {
-        let found = self.fs.seek(node, args.offset, whence(args.whence)?).await;
-        let offset = found.map_err(|e| self.refuse(&e))?;
-        Ok(Reply::Bytes(abi::LseekOut { offset }.as_bytes().to_vec()))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
 
     #[test]
-    fn unknown_flags_are_refused_and_not_ignored() {
+    fn unknown_flags_of_a_rename_are_refused_and_not_ignored() {
         assert_eq!(rename_mode(2), Ok(RenameMode::Exchange));
         assert_eq!(rename_mode(3), Err(Errno::INVAL));
         assert_eq!(rename_mode(4), Err(Errno::INVAL));
-        assert_eq!(falloc_mode(1), Ok(FallocMode::Allocate { keep_size: true }));
-        assert_eq!(falloc_mode(3), Ok(FallocMode::PunchHole));
-        assert_eq!(falloc_mode(2), Err(Errno::OPNOTSUPP));
-        assert_eq!(falloc_mode(0x11), Ok(FallocMode::ZeroRange { keep_size: true }));
-        assert_eq!(falloc_mode(0x8), Err(Errno::OPNOTSUPP));
-        assert_eq!(whence(0), Err(Errno::INVAL));
-    }
-
-    #[test]
-    fn more_data_than_was_asked_for_is_cut() {
-        let pieces = at_most(vec![Bytes::from_static(b"abc"), Bytes::from_static(b"def"), Bytes::new()], 4);
-        assert_eq!(pieces.concat(), b"abcd");
-        assert_eq!(at_most(pieces, 9).concat(), b"abcd");
     }
 }

@@ -6,18 +6,20 @@
 //! S3. [`serve`] returns only when no call is in progress and every lookup was returned: the volume may be closed.
 
 mod attributes;
+mod contents;
 mod dispatch;
 mod init;
 mod ioctl;
+mod listing;
 mod lookups;
 mod signals;
 mod xattr;
 
 use crate::first::{First, first};
 use crate::mount::{Lease, Session};
-use crate::proto::reply::{Reply, Show};
-use crate::proto::request::Head;
-use crate::transport::{DevFuse, Gone, Message, NoUring, Transport, TransportChoice, Uring};
+use crate::proto::reply::Show;
+use crate::transport::{DevFuse, Gone, NoUring, Transport, TransportChoice, Uring};
+use dispatch::Drained;
 use init::Agreed;
 use lookups::Lookups;
 use ordo_rt::Rt;
@@ -26,13 +28,7 @@ use ordo_vfs::FileSystem;
 use rustix::io::Errno;
 use signals::Signals;
 use std::cell::{Cell, RefCell};
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Waker};
-
-/// Requests that are answered in a row before other tasks run.
-const BATCH: usize = 32;
 
 /// The name of an extended attribute of a mount's root that is not stored in any file: its value is the server's report
 /// on the volume. It is not listed.
@@ -226,75 +222,6 @@ enum Stage {
     Serving(Agreed),
     /// INIT was refused; nothing more will come.
     Refused(Errno),
-}
-
-enum Drained {
-    /// No more requests are waiting.
-    All,
-    /// Other tasks must run before the rest is read.
-    More,
-}
-
-impl<F: FileSystem + 'static, T: Transport + 'static> Server<F, T> {
-    fn drain(self: &Rc<Self>, rt: &Rt) -> Result<Drained, Gone> {
-        for _ in 0..BATCH {
-            match self.transport.receive()? {
-                Some(message) => self.begin(rt, message),
-                None => return Ok(Drained::All),
-            }
-        }
-        Ok(Drained::More)
-    }
-
-    fn begin(self: &Rc<Self>, rt: &Rt, message: Message) {
-        let server = self.clone();
-        let mut handled: Pin<Box<dyn Future<Output = ()>>> = Box::pin(async move { server.handle(message).await });
-        // The spawned task polls again at once, so a wake of this first poll cannot be missed.
-        if handled.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
-            return;
-        }
-        self.under_way.set(self.under_way.get() + 1);
-        let server = self.clone();
-        rt.spawn(async move {
-            handled.await;
-            server.under_way.set(server.under_way.get() - 1);
-            if server.under_way.get() == 0 {
-                server.finished.notify_all();
-            }
-        });
-    }
-
-    async fn handle(&self, message: Message) {
-        // Shorter than a header: no reply is possible.
-        let Some((head, args)) = Head::read(message.bytes()) else { return };
-        let answer = self.answer(&head, args).await;
-        drop(message);
-        if self.transport.reply(head.unique, &answer) {
-            return;
-        }
-        match answer {
-            Ok(Reply::Entry(node, _)) => self.give_back(node),
-            Ok(Reply::Listing(nodes, _)) => nodes.into_iter().for_each(|node| self.give_back(node)),
-            _ => {}
-        }
-    }
-
-    /// The kernel did not accept the reply that granted a lookup of `node`.
-    fn give_back(&self, node: ordo_vfs::NodeId) {
-        let taken = self.lookups.borrow_mut().take_back(node, 1);
-        if taken > 0 {
-            self.fs.forget(node, taken);
-        }
-    }
-
-    /// Waits for the calls in progress, and returns every lookup.
-    async fn settle(&self) {
-        while self.under_way.get() > 0 {
-            self.finished.notified().await;
-        }
-        let left = self.lookups.borrow_mut().drain();
-        left.into_iter().for_each(|(node, lookups)| self.fs.forget(node, lookups));
-    }
 }
 
 #[cfg(test)]

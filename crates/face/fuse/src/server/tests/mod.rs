@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::proto::abi::{self, EntryOut, InHeader, Opcode};
-use crate::proto::reply::{Answer, Notice};
+use crate::proto::reply::{Answer, Notice, Reply};
+use crate::transport::Message;
 use bytes::Bytes;
 use ordo_vfs::{
     Attr, Caller, DirEntry, Entry, FallocMode, Kind, Mode, Name, NodeId, Refusal, RenameMode, Result, Segments,
