@@ -44,7 +44,16 @@ impl<L: Layout> Ufs<L> {
         if left == 0 && !self.table.is_looked_up(ino) {
             return self.release(op, &inode).await;
         }
-        self.changed(op, &inode, Fields::LinksDown).await.map(drop)
+        self.changed(op, &inode, Fields::LinksDown).await?;
+        if left == 0 && inode.is_dir() { self.empty(op, &inode).await } else { Ok(()) }
+    }
+
+    /// A removed directory that is still in use loses its contents, as in the BSD kernels. Its `..` is no link of its
+    /// parent any more; a replay that finds it, after the records of the removal were dropped, would count it.
+    async fn empty(&self, op: Op, inode: &Rc<Inode>) -> Result<()> {
+        let _alone = inode.lock.write().await;
+        inode.names.borrow_mut().take();
+        self.resize(op, inode, 0).await
     }
 
     /// Frees a file without names and users.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 impl<L: Layout> Ufs<L> {
-    /// Sets the size of a regular file. The inode's lock is held.
+    /// Sets the size of a file, or of a directory that has no names left. The inode's lock is held.
     pub(crate) async fn resize(&self, op: Op, inode: &Rc<Inode>, size: u64) -> Result<()> {
         if size == inode.size() {
             return Ok(());

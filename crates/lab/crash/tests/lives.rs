@@ -187,6 +187,12 @@ const FOUND: &[(&str, &str, &str, u64)] = &[
         "nvme",
         1,
     ),
+    (
+        "a removed directory that was open kept its `..`, and a replay without the records of its removal refused it",
+        "mkdir b\n open @1 b\n---\n rmdir b\n sync\n sync\n sync",
+        "plp",
+        0,
+    ),
 ];
 
 #[test]
