@@ -25,6 +25,14 @@ pub enum Structure {
     Acl,
     /// A segment or a record of the soft updates journal.
     Journal,
+    /// LFS: the summary of a partial segment, and what it says of the blocks behind it.
+    PartialSegment,
+    /// LFS: the first block of the ifile.
+    CleanerInfo,
+    /// LFS: the entry of a segment in the segment usage table.
+    SegmentUsage(u32),
+    /// LFS: the entry of an inode in the inode map.
+    InodeMap(Ino),
 }
 
 impl fmt::Display for Structure {
@@ -39,6 +47,10 @@ impl fmt::Display for Structure {
             Structure::ExtAttr(i) => write!(f, "attribute area of inode {}", i.0),
             Structure::Acl => write!(f, "access control list"),
             Structure::Journal => write!(f, "soft updates journal"),
+            Structure::PartialSegment => write!(f, "partial segment"),
+            Structure::CleanerInfo => write!(f, "cleaner information"),
+            Structure::SegmentUsage(n) => write!(f, "usage of segment {n}"),
+            Structure::InodeMap(i) => write!(f, "inode map entry of inode {}", i.0),
         }
     }
 }

@@ -9,7 +9,7 @@
 mod arith;
 mod path;
 
-pub use path::{BlockPath, Root};
+pub use path::{BlockPath, Root, Tree};
 
 use crate::num::{bits32, bits64, low32};
 use crate::superblock::fields::ck;

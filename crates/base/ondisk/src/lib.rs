@@ -1,4 +1,4 @@
-//! The on-disk structures of UFS1 and UFS2, in both byte orders.
+//! The on-disk structures of UFS1 and UFS2, and of BSD's log-structured file system ([`lfs`]), in both byte orders.
 //!
 //! Pure functions on bytes: no device, no cache, no policy, no clock. Other crates read and write the bytes; this one
 //! decodes, checks and encodes them.
@@ -9,7 +9,8 @@
 //!     forget them.
 //! O3. Bytes without a known meaning are written back as they were read.
 //!
-//! The names are those of the BSD sources. The bytes are described in `docs/format/ufs.md`.
+//! The names are those of the BSD sources. The bytes are described in `docs/format/ufs.md` and
+//! `docs/format/lfs.md`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -37,6 +38,7 @@ pub mod extattr;
 mod field;
 mod geometry;
 mod hash;
+pub mod lfs;
 mod num;
 #[allow(
     clippy::arithmetic_side_effects,
@@ -57,6 +59,6 @@ pub use dinode::{Dinode, Timestamp};
 pub use encoding::Encoding;
 pub use endian::Endian;
 pub use field::FieldPlace;
-pub use geometry::{BlockPath, Format, Geometry, NDADDR, NIADDR, NXADDR, Root};
+pub use geometry::{BlockPath, Format, Geometry, NDADDR, NIADDR, NXADDR, Root, Tree};
 pub use hash::{check_hash, check_hash_without};
 pub use superblock::{Dialect, Features, Refused, Superblock};

@@ -6,22 +6,31 @@ use crate::{Endian, Format, FragNo, Geometry, hash};
 
 impl Dinode {
     pub(super) fn from_ufs1(raw: &RawDinode1, g: &Geometry) -> Dinode {
+        let mut inode = Dinode::from_narrow(raw);
+        if g.old_inode {
+            (inode.uid, inode.gid) = old_ids(raw.freelink, g.endian);
+            // 4.2BSD has a status word there, which it does not use.
+            inode.flags = 0;
+        }
+        inode
+    }
+
+    /// The inode of 128 bytes, as 4.4BSD and later have it.
+    pub(crate) fn from_narrow(raw: &RawDinode1) -> Dinode {
         let sec = |field: i32| i64::from(bits32(field));
         let wide = |n: u32| FragNo(n.into());
-        let (uid, gid) = if g.old_inode { old_ids(raw.freelink, g.endian) } else { (raw.uid, raw.gid) };
         Dinode {
             mode: raw.mode,
             nlink: raw.nlink,
-            uid,
-            gid,
+            uid: raw.uid,
+            gid: raw.gid,
             size: raw.size,
             blocks: raw.blocks.into(),
             atime: Timestamp::of(sec(raw.atime), raw.atimensec),
             mtime: Timestamp::of(sec(raw.mtime), raw.mtimensec),
             ctime: Timestamp::of(sec(raw.ctime), raw.ctimensec),
             gen_: raw.gen_,
-            // 4.2BSD has a status word there, which it does not use.
-            flags: if g.old_inode { 0 } else { raw.flags },
+            flags: raw.flags,
             db: raw.db.map(wide),
             ib: raw.ib.map(wide),
             modrev: raw.modrev,
@@ -30,7 +39,7 @@ impl Dinode {
         }
     }
 
-    pub(super) fn from_ufs2(raw: &RawDinode2) -> Dinode {
+    pub(crate) fn from_wide(raw: &RawDinode2) -> Dinode {
         Dinode {
             mode: raw.mode,
             nlink: raw.nlink,
@@ -65,13 +74,22 @@ impl Dinode {
     }
 
     fn encode_ufs1(&self, bytes: &mut [u8], g: &Geometry) -> Option<()> {
-        let flags_there = g.endian.get_u32(bytes, 100)?;
+        let mut raw = self.to_narrow();
+        if g.old_inode {
+            raw.freelink = pack_ids(self.uid, self.gid, g.endian);
+            raw.flags = g.endian.get_u32(bytes, 100)?;
+        }
+        raw.store(bytes, g.endian)
+    }
+
+    /// The inode of 128 bytes, as 4.4BSD and later have it.
+    pub(crate) fn to_narrow(&self) -> RawDinode1 {
         let nanos = |t: Timestamp| signed32(t.nsec);
         let narrow = |p: FragNo| low32(p.0);
         RawDinode1 {
             mode: self.mode,
             nlink: self.nlink,
-            freelink: if g.old_inode { pack_ids(self.uid, self.gid, g.endian) } else { self.freelink },
+            freelink: self.freelink,
             size: self.size,
             atime: self.atime.narrow(),
             atimensec: nanos(self.atime),
@@ -81,19 +99,30 @@ impl Dinode {
             ctimensec: nanos(self.ctime),
             db: self.db.map(narrow),
             ib: self.ib.map(narrow),
-            flags: if g.old_inode { flags_there } else { self.flags },
+            flags: self.flags,
             blocks: low32(self.blocks),
             gen_: self.gen_,
             uid: self.uid,
             gid: self.gid,
             modrev: self.modrev,
         }
-        .store(bytes, g.endian)
     }
 
     fn encode_ufs2(&self, bytes: &mut [u8], g: &Geometry) -> Option<()> {
         let bytes: &mut [u8; RawDinode2::SIZE] = bytes.first_chunk_mut()?;
         let e = g.endian;
+        let mut raw = self.to_wide();
+        raw.ckhash = e.get_u32(bytes, CKHASH_AT)?;
+        raw.spare = [e.get_u32(bytes, 248)?, e.get_u32(bytes, 252)?];
+        raw.store(bytes, e)?;
+        if g.inode_hash && self.mode != 0 {
+            hash::store_hash(bytes, CKHASH_AT, e)?;
+        }
+        Some(())
+    }
+
+    /// The inode of 256 bytes, with zeros where another owns the bytes: hash and spares.
+    pub(crate) fn to_wide(&self) -> RawDinode2 {
         let nanos = |t: Timestamp| signed32(t.nsec);
         RawDinode2 {
             mode: self.mode,
@@ -120,14 +149,9 @@ impl Dinode {
             ib: self.ib.map(|p| p.0),
             modrev: self.modrev,
             freelink: self.freelink,
-            ckhash: e.get_u32(bytes, CKHASH_AT)?,
-            spare: [e.get_u32(bytes, 248)?, e.get_u32(bytes, 252)?],
+            ckhash: 0,
+            spare: [0; 2],
         }
-        .store(bytes, e)?;
-        if g.inode_hash && self.mode != 0 {
-            hash::store_hash(bytes, CKHASH_AT, e)?;
-        }
-        Some(())
     }
 }
 

@@ -66,7 +66,7 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    fn of(sec: i64, nsec: i32) -> Timestamp {
+    pub(crate) fn of(sec: i64, nsec: i32) -> Timestamp {
         Timestamp { sec, nsec: u32::try_from(nsec).ok().filter(|&n| n < 1_000_000_000).unwrap_or(0) }
     }
 
@@ -136,7 +136,7 @@ impl Dinode {
                         return Err(wrong.at(Dinode::place(g, ino)));
                     }
                 }
-                Ok(Dinode::from_ufs2(&raw))
+                Ok(Dinode::from_wide(&raw))
             }
         }
     }

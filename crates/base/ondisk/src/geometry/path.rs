@@ -38,7 +38,14 @@ impl BlockPath {
     }
 }
 
-impl Geometry {
+/// The tree of pointers of a file: it depends on nothing but the pointers of an indirect block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Tree {
+    /// Pointers in an indirect block.
+    pub nindir: u32,
+}
+
+impl Tree {
     /// Blocks that one pointer leads to: 1 for a pointer to data, `nindir` for one to a single indirect block, and so
     /// on.
     pub fn span(&self, level: usize) -> u64 {
@@ -90,6 +97,38 @@ impl Geometry {
         }
         let before = i64::try_from(self.span(below)).unwrap_or(i64::MAX).saturating_mul(i.into());
         Lbn(name.0.saturating_add(1).saturating_sub(before))
+    }
+}
+
+impl Geometry {
+    /// The tree of pointers of this volume's files.
+    #[inline]
+    pub fn tree(&self) -> Tree {
+        Tree { nindir: self.nindir }
+    }
+
+    /// [`Tree::span`] of this volume.
+    #[inline]
+    pub fn span(&self, level: usize) -> u64 {
+        self.tree().span(level)
+    }
+
+    /// [`Tree::path`] of this volume.
+    #[inline]
+    pub fn path(&self, lbn: Lbn) -> Option<BlockPath> {
+        self.tree().path(lbn)
+    }
+
+    /// [`Tree::indirect_root`] of this volume.
+    #[inline]
+    pub fn indirect_root(&self, i: usize) -> Lbn {
+        self.tree().indirect_root(i)
+    }
+
+    /// [`Tree::indirect_child`] of this volume.
+    #[inline]
+    pub fn indirect_child(&self, name: Lbn, below: usize, i: u32) -> Lbn {
+        self.tree().indirect_child(name, below, i)
     }
 
     /// How many indirect blocks are between block `name` and data: 0 for a single indirect block, 1 for a double, 2 for

@@ -1,0 +1,216 @@
+//! The superblock of LFS: the parameters of the volume, and the checkpoint that it stands for.
+//!
+//! B1. A [`Superblock`] exists only if its geometry is consistent and its addresses lie inside: every later shift,
+//!     division and sum relies on it. Counts (free space, clean segments) may be wrong after a crash and are not
+//!     judged here.
+//! B2. Bytes without a meaning here are written back as they were read; encoding sets the checksum.
+//! B3. Only copies 0 and 1 follow the checkpoints. The others keep the geometry of newfs.
+
+mod check;
+mod choose;
+mod fields;
+mod raw;
+
+pub use choose::{Choice, Copy, Unlike, choose};
+pub use fields::Fields;
+pub use raw::{RawSb32, RawSb64};
+
+use super::{Daddr, Geometry, SB_PAD, Version, cksum};
+use crate::num::index;
+use crate::{Corrupt, Endian, Rule, Structure};
+
+/// With 32-bit addresses, versions 1 and 2.
+pub const MAGIC: u32 = 0x0007_0162;
+/// With 64-bit addresses.
+pub const MAGIC64: u32 = 0xe69d_f8fe;
+/// Bytes that have a meaning.
+pub const SIZE: usize = 512;
+/// Offset of the checksum.
+const CKSUM_AT: usize = 508;
+/// In `pflags`: the volume was unmounted orderly.
+pub const PF_CLEAN: u16 = 1;
+
+/// What the first four bytes say: addresses of 64 bits or 32, and the byte order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Magic {
+    /// 64-bit addresses.
+    pub wide: bool,
+    /// Byte order.
+    pub endian: Endian,
+}
+
+/// Whether `bytes` start with the magic of LFS.
+pub fn recognise(bytes: &[u8]) -> Option<Magic> {
+    [Endian::Little, Endian::Big].into_iter().find_map(|endian| match endian.get_u32(bytes, 0)? {
+        MAGIC => Some(Magic { wide: false, endian }),
+        MAGIC64 => Some(Magic { wide: true, endian }),
+        _ => None,
+    })
+}
+
+/// A superblock that was checked. See the module's invariants.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Superblock {
+    /// Version and width.
+    pub version: Version,
+    /// Byte order of the volume.
+    pub endian: Endian,
+    /// The fields, in version 2's meaning.
+    pub fields: Fields,
+    /// The bytes that it was decoded from.
+    image: [u8; SIZE],
+}
+
+/// Without the bytes, which would fill pages.
+impl std::fmt::Debug for Superblock {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut to = to.debug_struct("Superblock");
+        to.field("version", &self.version).field("endian", &self.endian).field("fields", &self.fields);
+        to.finish_non_exhaustive()
+    }
+}
+
+impl Superblock {
+    /// Decodes and checks the superblock at the start of `bytes`.
+    ///
+    /// # Errors
+    /// The first rule that it breaks, which may be a wrong checksum.
+    pub fn decode(bytes: &[u8]) -> Result<Superblock, Corrupt> {
+        let sb = Superblock::decode_whatever_the_sum(bytes)?;
+        let (stored, right) = (sb.stored_sum(), sb.right_sum(&sb.image));
+        if stored != right {
+            return Err(Corrupt::new(Structure::Superblock, "lfs_cksum", stored, Rule::IsHex(right)));
+        }
+        Ok(sb)
+    }
+
+    /// Like [`Superblock::decode`], without checking the checksum: kernels mount such a volume.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn decode_whatever_the_sum(bytes: &[u8]) -> Result<Superblock, Corrupt> {
+        let short = || Corrupt::cut_short(Structure::Superblock, bytes.len());
+        let Some(Magic { wide, endian }) = recognise(bytes) else {
+            let found = Endian::Little.get_u32(bytes, 0).ok_or_else(short)?;
+            return Err(Corrupt::new(Structure::Superblock, "lfs_magic", found, Rule::IsHex(MAGIC)));
+        };
+        let image: [u8; SIZE] = *bytes.first_chunk().ok_or_else(short)?;
+        let number = endian.get_u32(&image, 4).ok_or_else(short)?;
+        let version = match (wide, number) {
+            (true, 2) => Version::Lfs64,
+            (true, _) => return Err(Corrupt::new(Structure::Superblock, "lfs_version", number, Rule::Is(2))),
+            (false, 1) => Version::V1,
+            (false, 2) => Version::V2,
+            (false, 0) => return Err(Corrupt::new(Structure::Superblock, "lfs_version", number, Rule::AtLeast(1))),
+            (false, _) => return Err(Corrupt::new(Structure::Superblock, "lfs_version", number, Rule::AtMost(2))),
+        };
+        let fields = if wide {
+            RawSb64::load(&image, endian).ok_or_else(short)?.fields()?
+        } else {
+            let raw = RawSb32::load(&image, endian).ok_or_else(short)?;
+            let mut fields = raw.fields()?;
+            if version == Version::V1 {
+                from_version_1(&mut fields, &raw)?;
+            }
+            fields
+        };
+        check::check(&fields, version)?;
+        check::derived(&image, endian, &fields, version)?;
+        Ok(Superblock { version, endian, fields, image })
+    }
+
+    /// A superblock of a new volume; fields that follow from others are computed.
+    ///
+    /// # Errors
+    /// The first rule that the fields break.
+    pub fn fresh(version: Version, endian: Endian, fields: Fields) -> Result<Superblock, Corrupt> {
+        check::check(&fields, version)?;
+        let image = check::fresh_image(version, endian, &fields);
+        Ok(Superblock { version, endian, fields, image })
+    }
+
+    /// The bytes to write: a block of 8192 bytes, with the checksum.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut image = self.image;
+        // Cannot fail: the image is 512 bytes.
+        let _ = self.put_fields(&mut image);
+        let sum = self.right_sum(&image);
+        let _ = self.endian.put_u32(&mut image, CKSUM_AT, sum);
+        let mut block = image.to_vec();
+        block.resize(index(SB_PAD), 0);
+        block
+    }
+
+    fn put_fields(&self, image: &mut [u8; SIZE]) -> Option<()> {
+        if self.version.is_wide() {
+            let mut raw = RawSb64::load(image, self.endian)?;
+            raw.put(&self.fields);
+            return raw.store(image, self.endian);
+        }
+        let mut raw = RawSb32::load(image, self.endian)?;
+        let before = raw.clone();
+        raw.put(&self.fields);
+        if self.version == Version::V1 {
+            to_version_1(&mut raw, &before, &self.fields);
+        }
+        raw.store(image, self.endian)
+    }
+
+    fn stored_sum(&self) -> u32 {
+        self.endian.get_u32(&self.image, CKSUM_AT).unwrap_or(0)
+    }
+
+    fn right_sum(&self, image: &[u8; SIZE]) -> u32 {
+        cksum(image.get(..CKSUM_AT).unwrap_or_default(), self.endian)
+    }
+
+    /// The geometry of the volume.
+    pub fn geometry(&self) -> Geometry {
+        Geometry::of(self)
+    }
+
+    /// `true` if the volume was unmounted orderly.
+    pub fn is_clean(&self) -> bool {
+        self.fields.pflags & PF_CLEAN != 0
+    }
+
+    /// Sets whether the volume was unmounted orderly.
+    pub fn set_clean(&mut self, clean: bool) {
+        let rest = self.fields.pflags & !PF_CLEAN;
+        self.fields.pflags = if clean { rest | PF_CLEAN } else { rest };
+    }
+
+    /// The byte at which a reader must look for this copy of the superblock: not where it found it, if fragments are
+    /// large.
+    pub fn primary(&self) -> crate::ByteOff {
+        let [first, ..] = self.fields.sboffs;
+        self.geometry().byte(first)
+    }
+}
+
+/// Version 2's meaning for the fields of version 1 (L3).
+fn from_version_1(f: &mut Fields, raw: &RawSb32) -> Result<(), Corrupt> {
+    let bytes = u64::from(raw.ssize).saturating_mul(raw.bsize.into());
+    let why = Rule::Words("which is more blocks than a segment can have");
+    f.ssize = u32::try_from(bytes).map_err(|_| Corrupt::new(Structure::Superblock, "lfs_ssize", raw.ssize, why))?;
+    f.tstamp = raw.inopf.into();
+    f.sumsize = 512;
+    f.ibsize = raw.bsize;
+    let [first, ..] = f.sboffs;
+    f.s0addr = first;
+    f.serial = super::Serial(0);
+    Ok(())
+}
+
+/// The fields of version 1 in its own meaning; `before` are those that it does not have.
+fn to_version_1(raw: &mut RawSb32, before: &RawSb32, f: &Fields) {
+    raw.ssize = f.ssize.checked_div(f.bsize).unwrap_or(0);
+    raw.inopf = crate::num::low32(f.tstamp);
+    (raw.sumsize, raw.ibsize, raw.s0addr) = (before.sumsize, before.ibsize, before.s0addr);
+    (raw.tstamp, raw.serial) = (before.tstamp, before.serial);
+}
+
+/// `true` if a superblock could be at this address: used for `sboffs`.
+fn is_copy(at: Daddr) -> bool {
+    !at.is_hole()
+}
