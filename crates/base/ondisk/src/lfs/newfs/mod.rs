@@ -150,3 +150,6 @@ impl NewfsOptions {
         Ok(Superblock::fresh(self.version, self.endian, plan.fields(self))?)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -278,3 +278,6 @@ impl PsegBuilder {
         g.sumsize.saturating_sub(fixed).checked_div(v.pointer_size()).unwrap_or(0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -214,3 +214,6 @@ fn to_version_1(raw: &mut RawSb32, before: &RawSb32, f: &Fields) {
 fn is_copy(at: Daddr) -> bool {
     !at.is_hole()
 }
+
+#[cfg(test)]
+mod tests;
