@@ -43,7 +43,7 @@ impl Cache {
     ///
     /// # Errors
     /// `NoSpace`, `Io`; a buf for which the layout has no place (B3).
-    pub(crate) async fn gather(self: &Rc<Self>, wanted: Vec<BufRef>) -> Result<()> {
+    pub async fn gather(self: &Rc<Self>, wanted: Vec<BufRef>) -> Result<()> {
         let _one = self.shaping.lock().await;
         let is_wanted = |buf: &BufRef| self.is_unplaced(buf) && self.may_leave(buf);
         let mut wanted: Vec<BufRef> = wanted.into_iter().filter(is_wanted).collect();
@@ -56,9 +56,6 @@ impl Cache {
         self.home().prepare(&wanted).await?;
         // Other tasks have run: what is still wanted is determined again, and from here on nothing waits (B1).
         let wanted: Vec<BufRef> = wanted.into_iter().filter(is_wanted).collect();
-        if wanted.is_empty() {
-            return Ok(());
-        }
         let batches = self.home().shape(&wanted, &|buf| self.may_leave(buf))?;
         let sent = batches.iter().try_for_each(|batch| self.send_batch(batch));
         let left = wanted.iter().find(|buf| self.is_unplaced(buf) && self.may_leave(buf));
@@ -117,6 +114,7 @@ impl Cache {
         let cause = batch.bufs.last().map_or(0, |(buf, _)| buf.cause());
         let order = Order { flag, after: &after };
         let written = self.queue.write_in(order, batch.at, Arc::new(image), Tag { kind: batch.kind, cause });
+        self.home().sent(&written);
         for (buf, at, len) in taken {
             self.follow(buf, DiskOff(batch.at.0 + at as u64), len, &written);
         }

@@ -1,0 +1,144 @@
+//! The calls of `ufs` on the log answer as the model does; what was unmounted, and what the log alone has after a
+//! crash, is the same tree.
+
+use ordo_buf::{Cache, CacheOptions, Health, Syncer};
+use ordo_disk::{Queue, QueueOptions, RamDisk};
+use ordo_lfs::{Lfs, OpenOptions};
+use ordo_model::{MemFs, Options};
+use ordo_ondisk::Endian;
+use ordo_ondisk::lfs::{NewfsOptions, Version, newfs};
+use ordo_rt::Rt;
+use ordo_ufs::Ufs;
+use ordo_vfs::{Caller, Stamp};
+use ordo_workload::random::{Divergence, Features, Generator, Op, Rules, Shape, compare_trees, differential, shrink};
+use std::rc::Rc;
+use std::time::Duration;
+
+const SIZE: u64 = 96 << 20;
+
+/// A volume's geometry: bytes of block, fragment and segment, and the byte order.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    block: u32,
+    fragment: u32,
+    segment: u32,
+    endian: Endian,
+    size: u64,
+}
+
+const SMALL: Made = Made { block: 4096, fragment: 1024, segment: 256 << 10, endian: Endian::Little, size: SIZE };
+const NEWFS: Made = Made { block: 8192, fragment: 1024, segment: 1 << 20, endian: Endian::Little, size: SIZE };
+const BIG: Made = Made { block: 16384, fragment: 2048, segment: 512 << 10, endian: Endian::Big, size: SIZE };
+const WHOLE: Made = Made { block: 4096, fragment: 4096, segment: 128 << 10, endian: Endian::Big, size: SIZE };
+
+fn made(of: Made) -> RamDisk {
+    let options = NewfsOptions {
+        endian: of.endian,
+        segment: Some(of.segment),
+        block: Some(of.block),
+        fragment: Some(of.fragment),
+        ident: 0x5eed,
+        now: 1_000_000,
+        ..NewfsOptions::new(Version::V2, of.size)
+    };
+    let initial = newfs::initial(&options).expect("the options are good");
+    let mut bytes = vec![0; of.size as usize];
+    for (at, what) in initial.psegs.iter().chain(&initial.superblocks) {
+        bytes[at.0 as usize..at.0 as usize + what.len()].copy_from_slice(what);
+    }
+    disk_of(&bytes)
+}
+
+fn disk_of(bytes: &[u8]) -> RamDisk {
+    RamDisk::from_bytes(bytes)
+}
+
+struct Mount {
+    fs: Rc<Ufs<Lfs>>,
+    cache: Rc<Cache>,
+    rolled: Option<u64>,
+}
+
+async fn mount(rt: &Rt, ram: &RamDisk) -> Mount {
+    let queue = Queue::new(rt, Rc::new(ram.clone()), QueueOptions::default());
+    // So little memory that much is written and read again.
+    let options = CacheOptions { syncer: Syncer::Age(Duration::from_secs(2)), ..CacheOptions::of_size(1 << 20) };
+    let cache = Cache::new(rt.clone(), queue, Health::default(), options);
+    let opened = ordo_lfs::open(&cache, OpenOptions::default()).await.expect("the volume is good");
+    let fs = Rc::new(Ufs::new(opened.layout, ordo_ufs::Options::default()));
+    rt.spawn(Cache::run_syncer(Rc::downgrade(&cache)));
+    rt.spawn(Ufs::run_upkeep(Rc::downgrade(&fs)));
+    Mount { fs, cache, rolled: opened.rolled_forward }
+}
+
+/// Runs `ops` on both; then compares what a crash and what an unmount leaves. Returns the partial segments that were
+/// rolled forward.
+fn play(of: Made, seed: u64, ops: &[Op]) -> Result<u64, Divergence> {
+    let rt = Rt::virtual_time(seed);
+    let ram = made(of);
+    let mounted = rt.block_on(mount(&rt, &ram));
+    let clock = rt.clone();
+    let options = Options { max_file_size: 1 << 40, ..Options::default() };
+    let model = MemFs::new(options, move || {
+        let (secs, nanos) = clock.wall();
+        Stamp { secs, nanos }
+    });
+    let rules = Rules { who: Caller { privileged: true, ..Caller::default() }, every: 200 };
+    rt.block_on(differential(&model, &*mounted.fs, ops, rules))?;
+    // Everything is in the log, and no superblock knows of it.
+    let crashed = rt.block_on(async {
+        mounted.cache.write_all(mounted.cache.unsettled()).await.expect("there is room");
+        ram.to_vec()
+    });
+    rt.block_on(mounted.fs.unmount()).expect("the disk is well");
+    let again = rt.block_on(mount(&rt, &ram));
+    assert_eq!(again.rolled, None, "it was unmounted");
+    rt.block_on(compare_trees(&model, &*again.fs)).expect("an unmounted volume has the same tree");
+    rt.block_on(again.fs.unmount()).expect("the disk is well");
+    let after = rt.block_on(mount(&rt, &disk_of(&crashed)));
+    rt.block_on(compare_trees(&model, &*after.fs)).expect("the log alone gives the same tree");
+    rt.block_on(after.fs.unmount()).expect("the disk is well");
+    rt.drop_tasks();
+    Ok(after.rolled.unwrap_or(0))
+}
+
+fn features() -> Features {
+    let rt = Rt::virtual_time(0);
+    rt.block_on(async {
+        let mounted = mount(&rt, &made(NEWFS)).await;
+        let ours = Features::probe(&*mounted.fs).await.expect("the volume can be tried");
+        mounted.fs.unmount().await.expect("the disk is well");
+        ours.and(Features::probe(&MemFs::timeless()).await.expect("the model can be tried"))
+    })
+}
+
+fn sweep(of: Made, seeds: std::ops::Range<u64>, steps: usize) {
+    let features = features();
+    let kinds = Shape { block: of.block.into(), ..Shape::default() };
+    let mut rolled = 0;
+    for seed in seeds {
+        let ops: Vec<Op> = Generator::new(seed, kinds.clone(), features).take(steps).collect();
+        match play(of, seed, &ops) {
+            Ok(psegs) => rolled += psegs,
+            Err(first) => {
+                eprintln!("{first}");
+                let short = shrink(&ops[..first.steps()], |ops| play(of, seed, ops).is_err());
+                let lines: Vec<String> = short.iter().map(Op::to_string).collect();
+                panic!("{of:?}, seed {seed}: {first}\nshrunk:\n{}", lines.join("\n"));
+            }
+        }
+    }
+    assert!(rolled > 3, "{rolled} partial segments were rolled forward: it was no test");
+}
+
+#[test]
+fn random_calls_on_a_log_answer_as_the_model_does() {
+    sweep(SMALL, 0..3, 600);
+    sweep(NEWFS, 10..13, 600);
+}
+
+#[test]
+fn random_calls_on_a_log_of_the_other_byte_order_answer_as_the_model_does() {
+    sweep(BIG, 20..22, 600);
+    sweep(WHOLE, 30..33, 600);
+}
