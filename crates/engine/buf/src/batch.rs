@@ -16,9 +16,13 @@
 //!     the summary and the pointers describe the present one; such a buf waits.
 //! B5. A batch is checked whole before a buf of it is taken: a buf that was taken and not sent would count as clean,
 //!     and be lost. The pointers already lead to it, so the volume turns read-only.
+//! B6. A batch counts as durable when every batch sent before the wait is. A recovery reads the log in order: behind a
+//!     batch that the crash has lost it finds nothing. And what leads to a buf may be in another batch than the buf.
+//! B7. A batch that cannot be written turns the volume read-only, whatever it holds: pointers in other batches lead to
+//!     it, and later batches are behind the gap.
 
 use crate::{BufRef, Cache, Leave, Ready};
-use ordo_disk::{Block, DiskOff, Kind, Order, Tag};
+use ordo_disk::{Block, DiskOff, Kind, Order, Tag, Written};
 use ordo_vfs::{Error, Result};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
@@ -123,3 +127,35 @@ impl Cache {
         Ok(())
     }
 }
+        self.follow_batch(written);
+        Ok(())
+    }
+
+    /// Keeps the batch until it is durable (B6), and for good if it fails (B7).
+    fn follow_batch(self: &Rc<Self>, written: Written) {
+        self.batches.borrow_mut().push(written.clone());
+        let cache = self.clone();
+        self.rt.spawn(async move {
+            match written.when_durable().await {
+                Ok(()) => cache.batches.borrow_mut().retain(|batch| batch.number() != written.number()),
+                Err(error) => {
+                    let why = format!("{error}, writing a batch; the volume is read-only now");
+                    cache.health().degrade(Error::io(error).told_as(why));
+                }
+            }
+        });
+    }
+
+    /// Waits until all batches that were sent before are durable (B6).
+    ///
+    /// # Errors
+    /// The first failure, also one of long ago (B7).
+    pub(crate) async fn batches_durable(&self) -> Result<()> {
+        let sent = self.batches.borrow().clone();
+        // All are completed first: one flush serves them.
+        for batch in &sent {
+            batch.completed().await.map_err(Error::io)?;
+        }
+        for batch in &sent {
+            batch.durable().await.map_err(Error::io)?;
+        }

@@ -115,6 +115,8 @@ pub struct Cache {
     pub(crate) turn: ordo_rt::sync::Mutex<()>,
     /// Held while the layout shapes a batch (batch-1).
     pub(crate) shaping: ordo_rt::sync::Mutex<()>,
+    /// Batches that were sent and are not durable, and those that failed (batch-6, batch-7).
+    pub(crate) batches: RefCell<Vec<ordo_disk::Written>>,
     /// All images that were sent and are not durable yet, by buf, in the order of sending.
     pub(crate) sent: RefCell<BTreeMap<(Key, u64), BufRef>>,
     pub(crate) next_serial: Cell<u64>,
@@ -168,6 +170,7 @@ impl Cache {
             copied: Cell::new(0),
             turn: ordo_rt::sync::Mutex::new(()),
             shaping: ordo_rt::sync::Mutex::new(()),
+            batches: RefCell::default(),
             sent: RefCell::default(),
             next_serial: Cell::new(0),
             flushing: Cell::new(false),

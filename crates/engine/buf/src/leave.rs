@@ -40,8 +40,11 @@ impl Cache {
     pub async fn write(self: &Rc<Self>, buf: &BufRef) -> Result<()> {
         loop {
             match self.attempt(buf) {
-                Attempt::Clean => return Ok(()),
-                Attempt::Leaving(written) => return self.settled(written.durable().await.map_err(Error::io)).await,
+                Attempt::Clean => return self.batches_durable().await,
+                Attempt::Leaving(written) => {
+                    let outcome = written.durable().await.map_err(Error::io);
+                    return self.settled(outcome.and(self.batches_durable().await)).await;
+                }
                 Attempt::Blocked(until) => until.await?,
                 Attempt::Unplaced => self.gather(vec![buf.clone()]).await?,
             }
@@ -122,6 +125,7 @@ impl Cache {
     }
 
     /// Writes those of `bufs` that may be written now, and waits until they are durable. Of the others it waits for
+        outcome = outcome.and(self.batches_durable().await);
     /// images in flight; what the scheme holds back stays dirty.
     ///
     /// # Errors
@@ -150,6 +154,7 @@ impl Cache {
     }
 
     /// Writes everything that is dirty now, and waits until all that was written so far is durable.
+        outcome = outcome.and(self.batches_durable().await);
     ///
     /// # Errors
     /// The first failure; the others were still tried.
