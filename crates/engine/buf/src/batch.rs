@@ -57,11 +57,14 @@ impl Cache {
         if wanted.is_empty() {
             return Ok(());
         }
-        self.home().prepare(&wanted).await?;
+        let (mut wanted, prepared) = match self.home().prepare(&wanted).await {
+            Ok(()) => (wanted, Ok(())),
+            Err(_) => self.prepare_each(wanted).await,
+        };
         // Other tasks have run: what is still wanted is determined again, and from here on nothing waits (B1).
-        let wanted: Vec<BufRef> = wanted.into_iter().filter(is_wanted).collect();
+        wanted.retain(is_wanted);
         if wanted.is_empty() {
-            return Ok(());
+            return prepared;
         }
         let batches = self.home().shape(&wanted, &|buf| self.may_leave(buf))?;
         let sent = batches.iter().try_for_each(|batch| self.send_batch(batch));
@@ -71,7 +74,22 @@ impl Cache {
             None => Ok(()),
         });
         // B5.
-        outcome.inspect_err(|error| self.health().degrade(error.clone()))
+        outcome.inspect_err(|error| self.health().degrade(error.clone())).and(prepared)
+    }
+
+    /// Prepares these bufs one by one, since one of them cannot be: otherwise a block of pointers that cannot be read
+    /// would keep all other bufs from the disk. Returns those that are prepared, and the first failure of the others,
+    /// except of a buf that was discarded meanwhile.
+    async fn prepare_each(self: &Rc<Self>, wanted: Vec<BufRef>) -> (Vec<BufRef>, Result<()>) {
+        let (mut prepared, mut outcome) = (Vec::with_capacity(wanted.len()), Ok(()));
+        for buf in wanted {
+            match self.home().prepare(std::slice::from_ref(&buf)).await {
+                Ok(()) => prepared.push(buf),
+                Err(error) if buf.is_dirty() => outcome = outcome.and(Err(error)),
+                Err(_) => {}
+            }
+        }
+        (prepared, outcome)
     }
 
     /// Dirty, and the layout gives it a place only in a batch.
@@ -124,9 +142,6 @@ impl Cache {
         for (buf, at, len) in taken {
             self.follow(buf, DiskOff(batch.at.0 + at as u64), len, &written);
         }
-        Ok(())
-    }
-}
         self.follow_batch(written);
         Ok(())
     }
@@ -159,3 +174,6 @@ impl Cache {
         for batch in &sent {
             batch.durable().await.map_err(Error::io)?;
         }
+        Ok(())
+    }
+}

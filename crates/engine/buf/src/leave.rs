@@ -104,7 +104,11 @@ impl Cache {
             if !unplaced.is_empty() {
                 match self.gather(unplaced.clone()).await {
                     Ok(()) => next.append(&mut unplaced),
-                    Err(error) => outcome = outcome.and(Err(error)),
+                    // Those that could be sent were sent.
+                    Err(error) => {
+                        leaving.extend(unplaced.iter().filter_map(|buf| buf.in_flight.borrow().clone()));
+                        outcome = outcome.and(Err(error));
+                    }
                 }
             }
             for written in &leaving {
@@ -121,11 +125,11 @@ impl Cache {
         for written in &leaving {
             outcome = outcome.and(written.durable().await.map_err(Error::io));
         }
+        outcome = outcome.and(self.batches_durable().await);
         self.settled(outcome).await
     }
 
     /// Writes those of `bufs` that may be written now, and waits until they are durable. Of the others it waits for
-        outcome = outcome.and(self.batches_durable().await);
     /// images in flight; what the scheme holds back stays dirty.
     ///
     /// # Errors
@@ -150,11 +154,11 @@ impl Cache {
         for written in &leaving {
             outcome = outcome.and(written.durable().await.map_err(Error::io));
         }
+        outcome = outcome.and(self.batches_durable().await);
         self.settled(outcome).await
     }
 
     /// Writes everything that is dirty now, and waits until all that was written so far is durable.
-        outcome = outcome.and(self.batches_durable().await);
     ///
     /// # Errors
     /// The first failure; the others were still tried.

@@ -171,3 +171,20 @@ fn a_batch_that_fails_makes_the_volume_read_only_and_no_later_buf_durable() {
         assert!(cache.write(&later).await.is_err(), "it is behind the gap");
     });
 }
+
+/// What one buf needs cannot be read; the others are written all the same.
+#[test]
+fn a_buf_that_cannot_be_prepared_keeps_no_other_from_the_disk() {
+    let rt = Rt::virtual_time(1);
+    let disk =
+        Faulty::new(Rc::new(RamDisk::new(1 << 20)), FaultPlan::new(1).with(Fault::error(DiskOp::Read, 1).for_ever()));
+    let (cache, home) = apart(&rt, Rc::new(disk), 1 << 20);
+    home.reads.set(Some((0, Want { key: Key::Device(FragNo(9)), role: Role::Indirect, addr: DiskOff(0), len: 4096 })));
+    rt.block_on(async {
+        let (bad, good) = (dirty(&cache, 0).await, dirty(&cache, 1).await);
+        assert!(cache.write_all(vec![bad.clone(), good.clone()]).await.is_err());
+        assert!(bad.is_dirty() && good.is_durable() && cache.health().sound().is_ok());
+        cache.discard(&bad);
+        cache.write_everything().await.expect("what is left can be written");
+    });
+}
