@@ -172,6 +172,22 @@ fn a_batch_that_fails_makes_the_volume_read_only_and_no_later_buf_durable() {
     });
 }
 
+/// The caller that makes room holds what the batch waits for, or is the batch itself.
+#[test]
+fn a_batch_that_reads_into_a_full_cache_ends() {
+    let rt = Rt::virtual_time(1);
+    let (cache, home) = apart(&rt, Rc::new(RamDisk::new(1 << 20)), 8 * 4096);
+    home.reads.set(Some((0, Want { key: Key::Device(FragNo(9)), role: Role::Indirect, addr: DiskOff(0), len: 4096 })));
+    rt.block_on(async {
+        let mut bufs = Vec::new();
+        for lbn in 0..8 {
+            bufs.push(dirty(&cache, lbn).await);
+        }
+        let done = Some(cache.write_all(bufs).await);
+        done.expect("it does not wait for itself").expect("the disk is well");
+    });
+}
+
 /// What one buf needs cannot be read; the others are written all the same.
 #[test]
 fn a_buf_that_cannot_be_prepared_keeps_no_other_from_the_disk() {
