@@ -296,12 +296,17 @@ impl Cache {
                 self.aside(loading.changed.notified()).await;
                 continue;
             }
-            self.aside(self.make_room(want.len)).await?;
-            if self.is_known(want.key) {
-                continue;
-            }
             self.count(|s| s.misses += 1);
+            let has_room = self.has_room(want.len);
+            // Known from now on: while this task waits for room, another one could read the buf, change it, write it to
+            // another place and evict it, and `want.addr` would be an old state.
             let load = Load::begin(self, want);
+            if !has_room {
+                self.aside(self.make_room(0)).await?;
+                if load.buf.state.get() != State::Loading {
+                    continue;
+                }
+            }
             let block = self.aside(self.queue.read(want.addr, want.len, Tag::of(want.role))).await;
             return load.end(block.map_err(Error::io));
         }

@@ -204,3 +204,32 @@ fn a_buf_that_cannot_be_prepared_keeps_no_other_from_the_disk() {
         cache.write_everything().await.expect("what is left can be written");
     });
 }
+
+/// A reader waits for room and knows an address. Meanwhile another task reads the buf, changes it, writes it to another
+/// place, and the cache evicts it.
+#[test]
+fn a_reader_that_waits_for_room_does_not_read_a_place_that_the_buf_has_left() {
+    let rt = Rt::virtual_time(1);
+    let ram = RamDisk::new(1 << 20);
+    let disk = Laggard { ram, rt: rt.clone(), first: Cell::new(true) };
+    let (cache, _home) = apart(&rt, Rc::new(disk), 2 * 4096);
+    let want = |lbn| Want { addr: DiskOff(lbn as u64 * 4096), ..data(lbn) };
+    rt.block_on(async {
+        dirty(&cache, 1).await;
+        let pinned = cache.read(want(2)).await.expect("the disk is well");
+        let (reader, early) = (cache.clone(), Rc::new(RefCell::new(None)));
+        let found = early.clone();
+        rt.spawn(async move { *found.borrow_mut() = Some(reader.read(want(3)).await) });
+        rt.sleep(Duration::from_millis(1)).await;
+        assert!(early.borrow().is_none(), "it waits until block 1 is written");
+        drop(pinned);
+        let buf = cache.read(want(3)).await.expect("the disk is well");
+        cache.modify(&buf, |bytes| bytes[0] = 7);
+        cache.write(&buf).await.expect("the disk is well");
+        drop(buf);
+        cache.read(want(4)).await.expect("the disk is well");
+        rt.sleep(Duration::from_secs(2)).await;
+        let buf = early.borrow_mut().take().expect("there is room").expect("the disk is well");
+        assert_eq!(buf.bytes()[0], 7, "an old state");
+    });
+}
