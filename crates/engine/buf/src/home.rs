@@ -11,6 +11,8 @@ pub trait Home {
     fn place(&self, buf: &Buf) -> Option<DiskOff>;
 
     /// Reads what [`Home::shape`] changes for these bufs: the blocks of pointers and the dinodes that lead to them.
+    /// What it has read must stay cached until `shape`, which it may precede several times: if it fails, the bufs are
+    /// prepared one by one.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
