@@ -344,6 +344,24 @@ impl Cache {
         Ok(buf)
     }
 
+    /// The buf of something that was read with something else, for example with a whole segment: the one that is
+    /// cached, or a new one with these bytes. `None` while it is being read; there is no wait, so it cannot have changed
+    /// since the caller found out where it lives.
+    pub fn offer(&self, want: Want, bytes: &[u8]) -> Option<BufRef> {
+        if let Some(buf) = self.find(want.key) {
+            return Some(buf);
+        }
+        if self.is_known(want.key) {
+            return None;
+        }
+        let mut block = Block::zeroed(want.len);
+        block.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        let buf = Buf::new(want.key, want.role, Some(want.addr), block, State::Clean);
+        buf.set_stored();
+        self.insert(buf.clone());
+        Some(buf)
+    }
+
     fn loading(&self, key: Key) -> Option<BufRef> {
         let inner = self.inner.borrow();
         let buf = inner.bufs[*inner.map.get(&key)? as usize].as_ref()?;

@@ -78,9 +78,15 @@ impl Log {
         if self.g.tree().path(lbn).is_some_and(|path| matches!(path.root, Root::Direct(_))) {
             return Ok(self.direct_pointer(dinode, lbn));
         }
-        let depth = self.g.tree().path(lbn).map_or(0, |path| path.depth());
         let above = self.indirects_above(dinode, lbn).await?;
-        Ok(above.get(depth.saturating_sub(1)).map_or(Daddr::HOLE, |above| self.pointer_in(above, lbn)))
+        Ok(self.pointer_now(dinode, &above, lbn))
+    }
+
+    /// The same, with the indirect blocks above it in memory; `lbn` may be that of an indirect block.
+    pub(crate) fn pointer_now(&self, dinode: &BufRef, above: &[BufRef], lbn: Lbn) -> Daddr {
+        let Some((name, _)) = self.g.tree().parent(lbn) else { return self.direct_pointer(dinode, lbn) };
+        let is_parent = |buf: &&BufRef| matches!(buf.key(), Key::File(_, lbn) if lbn == name);
+        above.last().filter(is_parent).map_or(Daddr::HOLE, |above| self.pointer_in(above, lbn))
     }
 
     /// A pointer leads into a segment.

@@ -25,7 +25,43 @@ pub(crate) struct Ifile {
     /// Where its inode is, and in which slot.
     pub(crate) inode_slot: (Daddr, u32),
     usage: Vec<SegUse>,
+    sums: Sums,
     free: BTreeSet<u32>,
+}
+
+/// Sums over the usage table, kept so that no call has to walk it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sums {
+    /// Clean segments.
+    pub(crate) clean: u64,
+    /// Bytes that are alive.
+    pub(crate) live: u64,
+    /// Summaries in dirty segments.
+    pub(crate) summaries: u64,
+    /// Inode blocks in dirty segments.
+    pub(crate) inode_blocks: u64,
+}
+
+impl Sums {
+    fn add(&mut self, entry: &SegUse) {
+        if entry.flags.has(SegFlags::DIRTY) {
+            self.live += u64::from(entry.nbytes);
+            self.summaries += u64::from(entry.nsums);
+            self.inode_blocks += u64::from(entry.ninos);
+        } else {
+            self.clean += 1;
+        }
+    }
+
+    fn take(&mut self, entry: &SegUse) {
+        if entry.flags.has(SegFlags::DIRTY) {
+            self.live -= u64::from(entry.nbytes);
+            self.summaries -= u64::from(entry.nsums);
+            self.inode_blocks -= u64::from(entry.ninos);
+        } else {
+            self.clean -= 1;
+        }
+    }
 }
 
 /// What an attempt to place the ifile changes, to be undone.
@@ -34,6 +70,7 @@ pub(crate) struct Trial {
     indirect: BTreeMap<Lbn, Vec<u8>>,
     changed_indirect: BTreeSet<Lbn>,
     usage: Vec<SegUse>,
+    sums: Sums,
 }
 
 impl Ifile {
@@ -61,6 +98,7 @@ impl Ifile {
             changed_indirect: BTreeSet::new(),
             inode_slot: (Daddr::HOLE, 0),
             usage: Vec::new(),
+            sums: Sums::default(),
             free: BTreeSet::new(),
         };
         for n in (0..g.nseg).map(SegNo) {
@@ -68,6 +106,7 @@ impl Ifile {
             let mut entry = SegUse::decode(ifile.block(place.lbn), place.at, n, g.version, g.endian)?;
             // What was written since the last checkpoint is found by the roll-forward; the two flags end there.
             entry.flags = entry.flags.without(SegFlags::ACTIVE).without(SegFlags::INVAL);
+            ifile.sums.add(&entry);
             ifile.usage.push(entry.marked());
         }
         for ino in (Ino::ROOT.0..ifile.maxino()).map(Ino) {
@@ -121,6 +160,11 @@ impl Ifile {
         self.usage[n.0 as usize]
     }
 
+    /// Sums over all segments.
+    pub(crate) fn sums(&self) -> Sums {
+        self.sums
+    }
+
     /// All segments.
     pub(crate) fn all_usage(&self) -> &[SegUse] {
         &self.usage
@@ -129,8 +173,10 @@ impl Ifile {
     /// Changes the usage of a segment.
     pub(crate) fn change_usage(&mut self, n: SegNo, change: impl FnOnce(&mut SegUse)) {
         let Some(entry) = self.usage.get_mut(n.0 as usize) else { return };
+        self.sums.take(entry);
         change(entry);
         *entry = entry.marked();
+        self.sums.add(entry);
         self.dirty.insert(self.g.seguse_place(n).lbn.0.unsigned_abs());
     }
 
@@ -163,6 +209,25 @@ impl Ifile {
     /// The bytes of a block, which may be an indirect one.
     pub(crate) fn bytes(&self, lbn: Lbn) -> &[u8] {
         if lbn.0 < 0 { self.indirect.get(&lbn).map_or(&[], |block| block) } else { self.block(lbn) }
+    }
+
+    /// A block that lies at `at` is written again by the next checkpoint.
+    pub(crate) fn keep(&mut self, lbn: Lbn, at: Daddr) {
+        let (tree, encoding) = (self.g.tree(), Encoding::from(&self.g));
+        let pointer = match tree.parent(lbn) {
+            Some((above, index)) => self.indirect.get(&above).and_then(|block| encoding.pointer(block, index)),
+            None => match usize::try_from(lbn.0) {
+                Ok(direct) => self.dinode.db.get(direct).copied(),
+                Err(_) => tree.root_of(lbn).and_then(|root| self.dinode.ib.get(root).copied()),
+            },
+        };
+        if pointer != Some(at.pointer()) {
+            return;
+        }
+        match u64::try_from(lbn.0) {
+            Ok(lbn) => drop(self.dirty.insert(lbn)),
+            Err(_) => drop(self.changed_indirect.insert(lbn)),
+        }
     }
 
     /// Lets the pointer to a block lead to `to`; returns where it led. Makes the indirect block above it.
@@ -210,13 +275,15 @@ impl Ifile {
             indirect: self.indirect.clone(),
             changed_indirect: self.changed_indirect.clone(),
             usage: self.usage.clone(),
+            sums: self.sums,
         }
     }
 
     /// Undoes an attempt.
     pub(crate) fn back_to(&mut self, trial: Trial) {
-        let Trial { dinode, indirect, changed_indirect, usage } = trial;
-        (self.dinode, self.indirect, self.changed_indirect, self.usage) = (dinode, indirect, changed_indirect, usage);
+        let Trial { dinode, indirect, changed_indirect, usage, sums } = trial;
+        (self.dinode, self.indirect, self.changed_indirect) = (dinode, indirect, changed_indirect);
+        (self.usage, self.sums) = (usage, sums);
     }
 
     /// A checkpoint has all of it.

@@ -27,6 +27,7 @@
 mod adopt;
 mod block;
 mod checkpoint;
+mod cleaner;
 mod cut;
 mod gate;
 mod home;
@@ -40,6 +41,7 @@ mod rollforward;
 mod segment;
 mod space;
 
+pub use cleaner::Policy;
 pub use mount::{OpenOptions, Opened, open};
 pub use order::promises;
 

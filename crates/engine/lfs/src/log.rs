@@ -68,6 +68,9 @@ pub(crate) struct Log {
     pub(crate) sent: RefCell<Vec<Written>>,
     pub(crate) loading: ordo_rt::sync::Mutex<()>,
     pub(crate) checkpointing: ordo_rt::sync::Mutex<()>,
+    pub(crate) cleaning: ordo_rt::sync::Mutex<()>,
+    /// Why a segment could not be cleaned, until it is told.
+    pub(crate) complaint: RefCell<Option<Error>>,
     /// Segments that were empty at the last checkpoint (engine-lfs-5).
     pub(crate) empty: RefCell<BTreeSet<SegNo>>,
     /// Segments opened since the last checkpoint.
@@ -102,6 +105,8 @@ impl Log {
             sent: RefCell::default(),
             loading: ordo_rt::sync::Mutex::new(()),
             checkpointing: ordo_rt::sync::Mutex::new(()),
+            cleaning: ordo_rt::sync::Mutex::new(()),
+            complaint: RefCell::default(),
             empty: RefCell::default(),
             opened: Cell::new(0),
             slot: Cell::new(0),

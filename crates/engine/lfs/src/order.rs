@@ -81,9 +81,13 @@ impl Scheme for Order {
     }
 
     fn tick(&self, cache: &Rc<Cache>, now: Time) {
+        if cache.health().is_read_only() {
+            return;
+        }
+        cache.rt().spawn(self.0.clone().clean_ahead());
         let log = self.0.clone();
         let due = log.changed.get() && log.checkpointed.get() + PERIOD <= now;
-        if (due || log.opened.get() > ACTIVE) && !cache.health().is_read_only() {
+        if due || log.opened.get() > ACTIVE {
             cache.rt().spawn(async move {
                 // A failure has made the volume read-only; the next sync reports it.
                 let _ = log.checkpoint().await;

@@ -6,7 +6,6 @@
 
 use crate::log::Log;
 use ordo_buf::{Cache, CallKind, Key};
-use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::{Room, Totals};
 use ordo_ondisk::{Ino, Lbn};
 use ordo_vfs::{Refusal, Result, StatFs};
@@ -27,12 +26,17 @@ impl Log {
 
     /// How much can be allocated, with what is in memory taken off.
     fn room(&self) -> Room {
-        let totals = self.totals();
-        let mut fields = self.sb.borrow().fields.clone();
-        let unwritten = self.unwritten.get() * 512 / i64::from(self.g.unit);
-        (fields.bfree, fields.dmeta) = (totals.middle_bfree() - unwritten, i32::try_from(totals.dmeta).unwrap_or(0));
-        fields.nclean = totals.clean;
-        self.g.room(&fields)
+        let (g, sums, mut fields) = (&self.g, self.ifile.borrow().sums(), self.sb.borrow().fields.clone());
+        let units = |bytes: u64| (bytes / u64::from(g.unit)).cast_signed();
+        let summaries = units(sums.summaries * u64::from(g.sumsize));
+        let inode_blocks = units(sums.inode_blocks * u64::from(g.ibsize));
+        let unwritten = self.unwritten.get() * 512 / i64::from(g.unit);
+        // In the middle of what the format allows: an inode block counts as a whole there, and its inodes are alive.
+        let used = units(sums.live) + summaries + inode_blocks / 2 + units(8192);
+        fields.bfree = g.dsize.cast_signed() - used - unwritten;
+        fields.dmeta = i32::try_from(summaries + inode_blocks).unwrap_or(i32::MAX);
+        fields.nclean = u32::try_from(sums.clean).unwrap_or(u32::MAX);
+        g.room(&fields)
     }
 
     /// Whether a call may take `bytes` more.
@@ -63,9 +67,8 @@ impl Log {
     }
 
     /// Bytes that can be written before a segment must be cleaned.
-    fn writable(&self) -> u64 {
-        let ifile = self.ifile.borrow();
-        let clean = ifile.all_usage().iter().filter(|entry| !entry.flags.has(SegFlags::DIRTY)).count() as u64;
+    pub(crate) fn writable(&self) -> u64 {
+        let clean = self.ifile.borrow().sums().clean;
         let (offset, curseg) = {
             let sb = self.sb.borrow();
             (sb.fields.offset, sb.fields.curseg)
@@ -77,7 +80,7 @@ impl Log {
     }
 
     /// Bytes that these bytes of so many files take in the log at most.
-    fn cost(&self, bytes: u64, files: u64) -> u64 {
+    pub(crate) fn cost(&self, bytes: u64, files: u64) -> u64 {
         let inodes = files.div_ceil(self.g.inopb.into()) * u64::from(self.g.ibsize);
         let blocks = bytes.div_ceil(self.g.bsize.into()) + files;
         let words = 4 * (blocks + 5 * files);
@@ -86,7 +89,7 @@ impl Log {
     }
 
     /// Bytes of the ifile that the next checkpoint writes, at most.
-    fn cost_of_checkpoint(&self) -> u64 {
+    pub(crate) fn cost_of_checkpoint(&self) -> u64 {
         let ifile = self.ifile.borrow();
         let blocks = ifile.dirty.len() as u64 + u64::from(self.g.segtabsz).min(64) + ifile.indirect.len() as u64 + 4;
         self.cost(blocks * u64::from(self.g.bsize), 1)
@@ -112,23 +115,5 @@ impl Log {
         let dirty = cache.stats().dirty_bytes as u64;
         let need = 2 * dirty + self.cost_of_checkpoint() + kept * u64::from(self.g.ssize);
         need > self.writable()
-    }
-}
-
-impl Log {
-    /// Makes room for a call: what is empty becomes clean.
-    ///
-    /// # Errors
-    /// `NoSpace`; `Io`.
-    pub(crate) async fn make_room(&self, kind: CallKind) -> Result<()> {
-        let cache = self.cache()?;
-        for _ in 0..2 {
-            if !self.is_short(&cache, kind) {
-                return Ok(());
-            }
-            self.changed.set(true);
-            self.checkpoint().await?;
-        }
-        if self.is_short(&cache, kind) { Err(Refusal::NoSpace.into()) } else { Ok(()) }
     }
 }

@@ -7,9 +7,9 @@ use ordo_lfs::{Lfs, OpenOptions};
 use ordo_model::{MemFs, Options};
 use ordo_ondisk::Endian;
 use ordo_ondisk::lfs::{NewfsOptions, Version, newfs};
-use ordo_rt::Rt;
+use ordo_rt::{Rng, Rt};
 use ordo_ufs::Ufs;
-use ordo_vfs::{Caller, Stamp};
+use ordo_vfs::{Caller, FileSystem, Kind, Mode, Name, Stamp};
 use ordo_workload::random::{Divergence, Features, Generator, Op, Rules, Shape, compare_trees, differential, shrink};
 use std::rc::Rc;
 use std::time::Duration;
@@ -57,6 +57,12 @@ struct Mount {
     fs: Rc<Ufs<Lfs>>,
     cache: Rc<Cache>,
     rolled: Option<u64>,
+}
+
+impl Mount {
+    fn counters(&self) -> ordo_lfs::Counters {
+        self.fs.layout().counters()
+    }
 }
 
 async fn mount(rt: &Rt, ram: &RamDisk) -> Mount {
@@ -141,4 +147,61 @@ fn random_calls_on_a_log_answer_as_the_model_does() {
 fn random_calls_on_a_log_of_the_other_byte_order_answer_as_the_model_does() {
     sweep(BIG, 20..22, 600);
     sweep(WHOLE, 30..33, 600);
+}
+
+/// Overwrites blocks of a file at random, on a volume that is filled to `percent`.
+fn overwrite(of: Made, percent: u64, turns: u64, seed: u64) -> ordo_lfs::Counters {
+    let rt = Rt::virtual_time(seed);
+    let ram = made(of);
+    let mounted = rt.block_on(mount(&rt, &ram));
+    let (fs, who) = (mounted.fs.clone(), Caller { privileged: true, ..Caller::default() });
+    let block = u64::from(of.block);
+    let stat = rt.block_on(fs.statfs()).unwrap();
+    let blocks = stat.frags * u64::from(stat.frag_size) * percent / 100 / block;
+    let text = |i: u64, turn: u64| format!("{i:07} {turn:07} ").into_bytes().repeat(of.block as usize / 16);
+    let mut turn_of = vec![0; blocks as usize];
+    let counters = rt.block_on(async {
+        let name = Name::new(b"big").unwrap();
+        let big = fs.mknod(&who, fs.root(), name, Kind::Regular, Mode::new(0o600), 0).await.unwrap().node;
+        for i in 0..blocks {
+            fs.write(&who, big, i * block, &text(i, 0)).await.unwrap();
+        }
+        let mut rng = Rng::new(seed);
+        for turn in 1..=turns {
+            let i = rng.below(blocks);
+            turn_of[i as usize] = turn;
+            fs.write(&who, big, i * block, &text(i, turn)).await.unwrap_or_else(|error| panic!("{turn}: {error}"));
+            if turn % 500 == 0 {
+                fs.fsync(big, false).await.unwrap();
+            }
+        }
+        mounted.counters()
+    });
+    let crashed = rt.block_on(async {
+        mounted.cache.write_all(mounted.cache.unsettled()).await.unwrap();
+        disk_of(&ram.to_vec())
+    });
+    rt.block_on(mounted.fs.unmount()).expect("the disk is well");
+    for disk in [ram, crashed] {
+        let again = rt.block_on(mount(&rt, &disk));
+        rt.block_on(async {
+            let big = again.fs.lookup(again.fs.root(), Name::new(b"big").unwrap()).await.unwrap().node;
+            for i in 0..blocks {
+                let read = again.fs.read(big, i * block, of.block).await.unwrap().concat();
+                assert!(read == text(i, turn_of[i as usize]), "block {i} is not what was written last");
+            }
+            again.fs.unmount().await.unwrap();
+        });
+    }
+    rt.drop_tasks();
+    counters
+}
+
+#[test]
+fn a_log_that_is_full_of_old_versions_is_cleaned() {
+    let of = Made { segment: 128 << 10, size: 24 << 20, ..SMALL };
+    let counters = overwrite(of, 75, 20_000, 7);
+    assert!(counters.segments_cleaned > 300 && counters.segments_read > 100, "{counters:?}");
+    let cost = counters.write_cost.expect("something was written");
+    assert!(cost > 1.2 && cost < 12.0, "{counters:?}");
 }
