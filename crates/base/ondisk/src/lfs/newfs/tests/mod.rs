@@ -94,6 +94,8 @@ fn options_that_cannot_be_are_refused_by_name() {
     assert_eq!(refused(NewfsOptions { block: Some(65536), fragment: Some(16384), ..base.clone() }), most);
     let ibsize = InodeBlock { ibsize: 512, least: 1024, most: 4096 };
     assert_eq!(refused(NewfsOptions { ibsize: Some(512), ..base.clone() }), ibsize);
+    let ibsize = InodeBlock { ibsize: 1024, least: 4096, most: 4096 };
+    assert_eq!(refused(NewfsOptions { version: Version::V1, ibsize: Some(1024), ..base.clone() }), ibsize);
     let segment = Segment { segment: 16384, least: 25600, fragment: 1024 };
     assert_eq!(refused(NewfsOptions { segment: Some(16384), ..base.clone() }), segment);
     assert_eq!(refused(NewfsOptions { minfree: 100, ..base.clone() }), MinFree(100));
@@ -235,6 +237,8 @@ fn new_volume_has_every_identity_of_the_format() {
         let (current, next) = (g.segment_starting(f.curseg).unwrap(), g.segment_starting(f.nextseg).unwrap());
         assert!(current != next && !usage[next.0 as usize].flags.has(crate::lfs::ifile::SegFlags::DIRTY), "{of:?}");
         assert!(usage[current.0 as usize].flags.has(crate::lfs::ifile::SegFlags::DIRTY), "{of:?}");
+        let last = Summary::decode(&v.initial.psegs.last().unwrap().1, g).unwrap();
+        assert!([f.nextseg, f.curseg].contains(&last.next), "{of:?}");
     }
 }
 
