@@ -42,7 +42,7 @@ mod segment;
 mod space;
 
 pub use cleaner::Policy;
-pub use mount::{OpenOptions, Opened, open};
+pub use mount::{Around, OpenOptions, Opened, Settings, open};
 pub use order::promises;
 
 use ordo_buf::Cache;
@@ -68,7 +68,7 @@ pub const RULES: &[(&str, &str)] = &[
 ];
 
 /// What the log has done since the mount.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Counters {
     /// Segments that became usable again, those in which nothing was alive included.
     pub segments_cleaned: u64,
@@ -87,6 +87,19 @@ impl Lfs {
         let write_cost = (counts.bytes_new > 0).then(|| moved / counts.bytes_new as f64);
         let log::Counts { segments_cleaned, segments_read, .. } = counts;
         Counters { segments_cleaned, segments_read, write_cost }
+    }
+
+    /// Segments that can be written now.
+    pub fn clean_segments(&self) -> u32 {
+        u32::try_from(self.log.ifile.borrow().sums().clean).unwrap_or(u32::MAX)
+    }
+
+    /// Cleans as long as that makes segments clean.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`, `Corrupt`.
+    pub async fn clean(&self) -> ordo_vfs::Result<()> {
+        self.log.clean_all().await
     }
 
     /// The volume's geometry.

@@ -143,6 +143,6 @@ impl Log {
 
     /// The rule is kept: a test of the explorer may drop it.
     pub(crate) fn keeps(&self, rule: &str) -> bool {
-        !self.options.without.contains(&rule)
+        !self.options.settings.without.contains(&rule)
     }
 }

@@ -8,7 +8,7 @@
 use crate::ifile::Ifile;
 use crate::log::Log;
 use crate::{Lfs, home, order, rollforward};
-use ordo_buf::{Cache, Role};
+use ordo_buf::{Cache, Role, Scheme};
 use ordo_disk::{Block, DiskOff, Tag};
 use ordo_ondisk::lfs::superblock::{self, Copy};
 use ordo_ondisk::lfs::{Daddr, Geometry, IFILE, Superblock, Version, inode_block};
@@ -18,13 +18,25 @@ use ordo_vfs::{Error, Refusal, Result};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+/// Puts a scheme around the log's own, which sees what that sees: for the laboratory.
+pub type Around = Rc<dyn Fn(Rc<dyn Scheme>) -> Rc<dyn Scheme>>;
+
+/// Rules that are switched off, to test the tests.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Names of [`crate::RULES`].
+    pub without: Vec<&'static str>,
+}
+
 /// How to mount.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct OpenOptions {
     /// Nothing is written; the roll-forward happens in memory.
     pub read_only: bool,
-    /// Rules of [`crate::RULES`] that are dropped, to test the tests.
-    pub without: Vec<&'static str>,
+    /// For the explorer.
+    pub settings: Settings,
+    /// Around the scheme, before it is attached.
+    pub around: Option<Around>,
 }
 
 /// A mounted volume.
@@ -61,10 +73,12 @@ pub async fn open(cache: &Rc<Cache>, options: OpenOptions) -> Result<Opened> {
         (slot, sb) = (usize::from(copy == Copy::First), newer);
     }
     let ifile = disk.ifile(&sb).await?;
+    let around = options.around.clone();
     let log = Rc::new(Log::new(sb, ifile, options));
     log.slot.set(slot);
     log.attach(cache);
-    cache.attach(Rc::new(order::Order(log.clone())), Rc::new(home::Writer(log.clone())));
+    let own: Rc<dyn Scheme> = Rc::new(order::Order(log.clone()));
+    cache.attach(around.map_or(own.clone(), |around| around(own)), Rc::new(home::Writer(log.clone())));
     let layout = Lfs { cache: cache.clone(), shape: shape_of(&log.g)?, log };
     let rolled_forward = layout.recover(found).await?;
     Ok(Opened { layout, rolled_forward })

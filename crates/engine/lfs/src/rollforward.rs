@@ -66,7 +66,7 @@ pub(crate) async fn read_log(disk: &Disk<'_>, sb: &Superblock, options: &OpenOpt
             None => break,
         }
     }
-    let whole = !options.without.contains(&"chain-ends");
+    let whole = !options.settings.without.contains(&"chain-ends");
     while whole && found.seen.last().is_some_and(|seen| !seen.ends) {
         found.seen.pop();
     }
@@ -94,7 +94,7 @@ async fn read_one(
     let bytes = disk.read(g.byte(at).0, len, Role::Data).await?;
     let seal = seal::verify(&bytes, g, &summary);
     let checked = pseg.check_data(&summary, &bytes, g).is_ok() && seal != Seal::Torn;
-    if !checked && !options.without.contains(&"pseg-checksum") {
+    if !checked && !options.settings.without.contains(&"pseg-checksum") {
         return Ok(None);
     }
     let mut inodes = Vec::new();

@@ -56,6 +56,25 @@ impl Log {
         Ok(())
     }
 
+    /// Cleans as long as that makes segments clean.
+    ///
+    /// # Errors
+    /// As [`Log::clean`].
+    pub(crate) async fn clean_all(&self) -> Result<()> {
+        let _one = self.cleaning.lock().await;
+        self.turn_over().await?;
+        loop {
+            let before = self.ifile.borrow().sums().clean;
+            if self.clean(Policy::Greedy, AT_ONCE).await? == 0 {
+                return Ok(());
+            }
+            self.turn_over().await?;
+            if self.ifile.borrow().sums().clean <= before {
+                return Ok(());
+            }
+        }
+    }
+
     /// In the background: cleans while segments run low, before a call has to wait for it.
     pub(crate) async fn clean_ahead(self: Rc<Self>) {
         let Some(_one) = self.cleaning.try_lock() else { return };
