@@ -64,17 +64,16 @@ impl Log {
         for _ in 0..TRIES {
             let before = (self.sb.borrow().clone(), self.ifile.borrow().trial());
             self.ifile.borrow_mut().dirty = blocks.clone();
-            let batches = self.place_ifile(&blocks)?;
+            let placed = self.place_ifile(&blocks);
             let now = self.blocks_to_write();
-            if now.is_subset(&blocks) {
-                return self.send_ifile(batches);
+            if let (Ok(_), true) = (&placed, now.is_subset(&blocks)) {
+                return self.send_ifile(placed?);
             }
-            // Undone: the next attempt has one more block.
+            // Undone: there is no room, or the next attempt has one more block.
             *self.sb.borrow_mut() = before.0;
             self.ifile.borrow_mut().back_to(before.1);
-            for batch in &batches {
-                self.pending.borrow_mut().remove(&batch.at.0);
-            }
+            self.pending.borrow_mut().clear();
+            placed?;
             blocks.extend(now);
         }
         Err(Error::bug("a checkpoint finds no end of the ifile's blocks"))

@@ -4,6 +4,8 @@
 //!     segments might not have been durable (the originals write without barriers).
 //! M2. Before anything else is written, both superblocks lose the mark of a clean unmount: with it, the next mount
 //!     would not look behind the checkpoint.
+//! M3. After a roll-forward both superblocks say the same before a call begins. The older one leads to a log that ends
+//!     where the serial number jumps (rollforward-5), and the next mount would not get past it.
 
 use crate::ifile::Ifile;
 use crate::log::Log;
@@ -230,6 +232,9 @@ impl Lfs {
         } else {
             log.changed.set(true);
             log.checkpoint().await?;
+            // M3.
+            let superblock = log.sb.borrow().clone();
+            log.write_superblock_to(&superblock, log.slot.get()).await?;
         }
         Ok(rolled)
     }

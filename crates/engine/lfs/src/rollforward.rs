@@ -150,7 +150,9 @@ impl Lfs {
         }
         log.marked.borrow_mut().clear();
         log.unwritten.set(0);
-        segment::settle_head(log)?;
+        if !log.options.read_only {
+            segment::settle_head(log)?;
+        }
         Ok((n > 0).then_some(n))
     }
 
