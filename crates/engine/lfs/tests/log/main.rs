@@ -1,8 +1,10 @@
 //! The calls of `ufs` on the log answer as the model does; what was unmounted, and what the log alone has after a
 //! crash, is the same tree.
 
+mod crash;
+
 use ordo_buf::{Cache, CacheOptions, Health, Syncer};
-use ordo_disk::{Queue, QueueOptions, RamDisk};
+use ordo_disk::{Disk, Queue, QueueOptions, RamDisk};
 use ordo_lfs::{Lfs, OpenOptions};
 use ordo_model::{MemFs, Options};
 use ordo_ondisk::Endian;
@@ -66,9 +68,13 @@ impl Mount {
 }
 
 async fn mount(rt: &Rt, ram: &RamDisk) -> Mount {
-    let queue = Queue::new(rt, Rc::new(ram.clone()), QueueOptions::default());
     // So little memory that much is written and read again.
-    let options = CacheOptions { syncer: Syncer::Age(Duration::from_secs(2)), ..CacheOptions::of_size(1 << 20) };
+    mount_on(rt, Rc::new(ram.clone()), 1 << 20).await
+}
+
+async fn mount_on(rt: &Rt, disk: Rc<dyn Disk>, memory: usize) -> Mount {
+    let queue = Queue::new(rt, disk, QueueOptions::default());
+    let options = CacheOptions { syncer: Syncer::Age(Duration::from_secs(2)), ..CacheOptions::of_size(memory) };
     let cache = Cache::new(rt.clone(), queue, Health::default(), options);
     let opened = ordo_lfs::open(&cache, OpenOptions::default()).await.expect("the volume is good");
     let fs = Rc::new(Ufs::new(opened.layout, ordo_ufs::Options::default()));
