@@ -6,9 +6,10 @@
 //!     inode block, so that a walk meets each block where it is (P2, P3).
 //! U3. The checksums are computed by [`PsegBuilder::seal`], from the bytes that will be written. No byte may change
 //!     after it.
+//! U4. The bytes that a seal needs ([`seal`]) stay free, whether the caller asks for one or not.
 
 use super::walk::offset_in;
-use super::{Finfo, Item, Pseg, SumFlags, Summary};
+use super::{Finfo, Item, Pseg, SumFlags, Summary, seal};
 use crate::lfs::{Daddr, Geometry, SegNo, Serial};
 use crate::num::roundup;
 use crate::{Ino, Lbn};
@@ -25,7 +26,7 @@ pub enum Full {
 }
 
 /// What a summary says that does not follow from the blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
     /// Flags.
     pub flags: SumFlags,
@@ -63,7 +64,7 @@ pub struct PsegBuilder {
     inode_blocks: Vec<Daddr>,
     ninos: u16,
     items: Vec<Item>,
-    /// Bytes of the summary in use.
+    /// Bytes of the summary in use, with those kept for a seal (E2).
     used: u32,
 }
 
@@ -82,7 +83,7 @@ impl PsegBuilder {
             inode_blocks: Vec::new(),
             ninos: 0,
             items: Vec::new(),
-            used: g.version.summary_header(),
+            used: g.version.summary_header().saturating_add(seal::reserved(g.version)),
         })
     }
 
@@ -259,7 +260,13 @@ impl PsegBuilder {
     /// over the first 4 bytes of each block).
     pub fn summary_bytes(&self, stamp: &Stamp, datasum: u32) -> Vec<u8> {
         // Cannot fail: what was added fits (U1).
-        self.summary(stamp, datasum).encode(&self.g).unwrap_or_default()
+        self.summary(stamp, datasum).encode(&self.g, None).unwrap_or_default()
+    }
+
+    /// The same with a seal; `crc` is [`seal::crc`] over all bytes behind the summary.
+    pub fn sealed_summary_bytes(&self, stamp: &Stamp, datasum: u32, crc: u32) -> Vec<u8> {
+        // Cannot fail: what was added fits, and beside it the seal (U1).
+        self.summary(stamp, datasum).encode(&self.g, Some(crc)).unwrap_or_default()
     }
 
     /// Writes the summary to the start of `pseg`, which has all bytes of the partial segment with the blocks in their
@@ -271,10 +278,20 @@ impl PsegBuilder {
         Some(())
     }
 
+    /// The same, and the summary gets a seal over all bytes behind it up to the partial segment's end.
+    pub fn seal_with_crc(&self, stamp: &Stamp, pseg: &mut [u8]) -> Option<()> {
+        let datasum = self.pseg().datasum(pseg, &self.g)?;
+        let crc = seal::crc(0, pseg.get(..self.bytes())?.get(crate::num::index(self.g.sumsize)..)?);
+        let summary = self.sealed_summary_bytes(stamp, datasum, crc);
+        pseg.get_mut(..summary.len())?.copy_from_slice(&summary);
+        Some(())
+    }
+
     /// Most blocks of one file that fit into an empty partial segment's summary, beside one inode block.
     pub fn most_blocks(g: &Geometry) -> u32 {
         let v = g.version;
         let fixed = v.summary_header().saturating_add(v.finfo_header()).saturating_add(v.pointer_size());
+        let fixed = fixed.saturating_add(seal::reserved(v));
         g.sumsize.saturating_sub(fixed).checked_div(v.pointer_size()).unwrap_or(0)
     }
 }

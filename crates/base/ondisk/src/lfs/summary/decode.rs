@@ -1,7 +1,7 @@
 //! Decodes a summary and encodes one.
 
 use super::raw::{RawFinfo32, RawFinfo64, RawSummary1, RawSummary2, RawSummary64};
-use super::{Finfo, MAGIC, SumFlags, Summary};
+use super::{Finfo, MAGIC, SumFlags, Summary, seal};
 use crate::lfs::{Daddr, Geometry, Serial, Version, cksum};
 use crate::num::{index, low32};
 use crate::{Corrupt, Ino, Lbn, Rule, Structure};
@@ -82,8 +82,9 @@ impl Summary {
         Ok(summary)
     }
 
-    /// The bytes of a summary, with its checksum; `None` if it does not fit into one.
-    pub(super) fn encode(&self, g: &Geometry) -> Option<Vec<u8>> {
+    /// The bytes of a summary, with its checksum, and with a seal if `crc` gives the checksum for one; `None` if it
+    /// does not fit into one.
+    pub(super) fn encode(&self, g: &Geometry, crc: Option<u32>) -> Option<Vec<u8>> {
         let mut bytes = vec![0; index(g.sumsize)];
         self.put_header(&mut bytes, g)?;
         let mut at = index(g.version.summary_header());
@@ -94,6 +95,14 @@ impl Summary {
         for block in &self.inode_blocks {
             end = end.checked_sub(index(g.version.pointer_size())).filter(|end| *end >= at)?;
             put_number(&mut bytes, end, i64::try_from(block.0).ok()?, g)?;
+        }
+        if let Some(crc) = crc {
+            // The checksum of the summary covers the seal: it comes after.
+            let blocks = self.inode_blocks.len();
+            if seal::seal_at(g, blocks) < at {
+                return None;
+            }
+            seal::put(&mut bytes, g, blocks, crc)?;
         }
         let sum = cksum(bytes.get(4..)?, g.endian);
         g.endian.put_u32(&mut bytes, 0, sum)?;

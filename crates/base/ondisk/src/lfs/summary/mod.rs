@@ -5,18 +5,23 @@
 //! P2. The places of the blocks are not stored; they follow from the order ([`Summary::walk`]). A summary whose walk
 //!     leaves its segment, or does not meet every inode block, is malformed.
 //! P3. A block shorter than a block of the volume is the last of its record.
+//!
+//! [`seal`] describes what OrdoFS adds to the format.
 
 mod build;
 mod decode;
 mod raw;
+pub mod seal;
 mod walk;
 
 pub use build::{Full, InodeSlot, PsegBuilder, Stamp};
 pub use raw::{RawFinfo32, RawFinfo64, RawSummary1, RawSummary2, RawSummary64};
+pub use seal::Seal;
 pub use walk::{Item, Pseg};
 
 use super::flagset::flag_set;
-use super::{Daddr, Serial};
+use super::{Daddr, Geometry, Serial};
+use crate::num::index;
 use crate::{Corrupt, Ino, Lbn, Rule, Structure};
 
 /// Magic of a summary.
@@ -95,6 +100,14 @@ impl Summary {
     /// Blocks of files.
     pub fn nblocks(&self) -> usize {
         self.finfos.iter().fold(0, |n, finfo| n.saturating_add(finfo.lbns.len()))
+    }
+
+    /// Index of the first byte behind the files' records.
+    pub(super) fn records_end(&self, g: &Geometry) -> usize {
+        let (header, each) = (index(g.version.finfo_header()), index(g.version.pointer_size()));
+        let record = |finfo: &Finfo| finfo.lbns.len().saturating_mul(each).saturating_add(header);
+        let records = self.finfos.iter().map(record).fold(0, usize::saturating_add);
+        index(g.version.summary_header()).saturating_add(records)
     }
 
     /// `true` if nothing follows it. No program should write such a one, and old readers take it for the log's end.
