@@ -122,6 +122,11 @@ fn options(mode: Mode) -> FileOptions {
 
 /// The disk of the volume, which may be so damaged that only a backup of its superblock gives its place.
 fn disk(rt: &Rt, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Rc<dyn Disk>> {
+    let disk = ordofs::open(rt, spec, &options(mode)).map_err(|error| image::open_error(&spec.path, error))?;
+    if rt.block_on(ordo_fsck::is_log_structured(&disk)).with_context(|| spec.to_string())? {
+        return Ok(disk);
+    }
+    drop(disk);
     match locate_damaged(rt, spec, options(mode)) {
         Ok(located) => Ok(located.disk),
         Err(OpenError::NotFound(_)) => {
@@ -212,7 +217,8 @@ struct ReportJson<'a> {
     fragmentation_percent: f64,
 }
 
-/// What happened to the journal: `waits`, `replayed`, `not_replayed` or `passed_over`.
+/// What happened to the journal: `waits`, `replayed`, `not_replayed` or `passed_over`; or to the log: `log_waits` or
+/// `rolled_forward`.
 #[derive(Serialize)]
 struct JournalJson<'a> {
     state: &'static str,
@@ -220,6 +226,9 @@ struct JournalJson<'a> {
     why: Option<&'a str>,
     #[serde(flatten)]
     done: Option<ReplayedJson>,
+    /// Partial segments of the log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    psegs: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -232,10 +241,12 @@ struct ReplayedJson {
 }
 
 fn journal(journal: &Journal) -> JournalJson<'_> {
-    let none = JournalJson { state: "waits", why: None, done: None };
+    let none = JournalJson { state: "waits", why: None, done: None, psegs: None };
     match journal {
         Journal::Waits => none,
         Journal::PassedOver => JournalJson { state: "passed_over", ..none },
+        Journal::LogWaits { psegs } => JournalJson { state: "log_waits", psegs: Some(*psegs), ..none },
+        Journal::RolledForward { psegs } => JournalJson { state: "rolled_forward", psegs: Some(*psegs), ..none },
         Journal::NotReplayed(why) => JournalJson { state: "not_replayed", why: Some(why), ..none },
         Journal::Replayed(done) => {
             let ordo_fsck::Replayed { segments, records, freed_frags, freed_inodes, links_adjusted } = *done;
@@ -314,6 +325,10 @@ fn journal_text(journal: &Journal) -> Option<String> {
         Journal::Waits => Some("the journal was not replayed (fsck -p does that); a full check finds".into()),
         Journal::NotReplayed(why) => Some(format!("the journal was not replayed: {why}; a full check")),
         Journal::PassedOver => Some("the journal is not used; a full check".into()),
+        Journal::LogWaits { psegs } => {
+            Some(format!("{psegs} partial segments follow the checkpoint (fsck -p makes a new one)"))
+        }
+        Journal::RolledForward { psegs } => Some(format!("{psegs} partial segments were rolled forward")),
         Journal::Replayed(_) => None,
     }
 }

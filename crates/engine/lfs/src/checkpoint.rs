@@ -65,6 +65,8 @@ impl Log {
             let before = (self.sb.borrow().clone(), self.ifile.borrow().trial());
             self.ifile.borrow_mut().dirty = blocks.clone();
             let placed = self.place_ifile(&blocks);
+            // A segment that this filled is no newer than the checkpoint either.
+            self.begin_anew();
             let now = self.blocks_to_write();
             if let (Ok(_), true) = (&placed, now.is_subset(&blocks)) {
                 return self.send_ifile(placed?);

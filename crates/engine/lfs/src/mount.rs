@@ -68,7 +68,12 @@ pub async fn open(cache: &Rc<Cache>, options: OpenOptions) -> Result<Opened> {
     if sb.version != Version::V2 {
         return Err(Refusal::NotSupported.into());
     }
-    let mut found = if sb.is_clean() { rollforward::Found::default() } else { disk.read_log(&sb, &options).await? };
+    let mut found = rollforward::Found::default();
+    if !sb.is_clean() {
+        // Which segments begin with a superblock, the table says.
+        let ifile = disk.ifile(&sb).await?;
+        found = disk.read_log(&sb, &ifile, &options).await?;
+    }
     let newer = choice.newer().and_then(|copy| pick(copy).ok().map(|sb| (copy, sb)));
     if let Some((copy, newer)) = newer.filter(|(_, newer)| found.passes(newer)) {
         found.starts_at(&newer);
@@ -155,8 +160,8 @@ impl Disk<'_> {
         Ifile::of(g, dinode, contents, indirect).map_err(Error::corrupt)
     }
 
-    async fn read_log(&self, sb: &Superblock, options: &OpenOptions) -> Result<rollforward::Found> {
-        rollforward::read_log(self, sb, options).await
+    async fn read_log(&self, sb: &Superblock, ifile: &Ifile, options: &OpenOptions) -> Result<rollforward::Found> {
+        rollforward::read_log(self, sb, ifile, options).await
     }
 }
 

@@ -12,6 +12,7 @@
 //!     the same length as an old one would make the old one behind it valid again.
 
 use crate::Lfs;
+use crate::ifile::Ifile;
 use crate::mount::{Disk, OpenOptions};
 use crate::segment;
 use ordo_buf::{Key, Role};
@@ -46,20 +47,27 @@ pub(crate) struct Found {
 }
 
 /// Reads the log behind a superblock (R1, R2).
-pub(crate) async fn read_log(disk: &Disk<'_>, sb: &Superblock, options: &OpenOptions) -> Result<Found> {
+pub(crate) async fn read_log(disk: &Disk<'_>, sb: &Superblock, ifile: &Ifile, options: &OpenOptions) -> Result<Found> {
     let g = sb.geometry();
     let mut found = Found { last: sb.fields.serial, ..Found::default() };
-    let (mut at, mut expected) = (sb.fields.offset, sb.fields.serial.next());
+    let start = |n: SegNo| g.first_pseg(n, ifile.usage(n).flags.has(SegFlags::SUPERBLOCK));
+    let head = g.segment_starting(sb.fields.curseg).and_then(|n| g.next_pseg(n, sb.fields.offset));
+    let next = || g.segment_starting(sb.fields.nextseg).map(start);
+    let Some(mut at) = head.or_else(next) else { return Ok(found) };
+    // A head at the start of a segment is behind its pads.
+    if let Some(n) = g.segment_starting(at) {
+        at = start(n);
+    }
+    let mut expected = sb.fields.serial.next();
     // No loop is longer than the volume has units.
     for _ in 0..g.size {
         let Some(seen) = read_one(disk, &g, at, expected, options).await? else { break };
         expected = expected.next();
         found.last = seen.serial;
-        let superblock = |n: SegNo| g.newfs_flags(n);
         let here = seen.pseg.next_here(&g);
         let next = g.segment_starting(seen.next).filter(|n| *n != seen.pseg.segment);
         let is_used = |n: &SegNo| found.seen.iter().any(|seen| seen.pseg.segment == *n);
-        let ahead = here.or_else(|| next.filter(|n| !is_used(n)).map(|n| g.first_pseg(n, superblock(n))));
+        let ahead = here.or_else(|| next.filter(|n| !is_used(n)).map(start));
         found.seen.push(seen);
         match ahead {
             Some(ahead) => at = ahead,

@@ -3,6 +3,8 @@
 //! The numbers are those of `docs/fsck.md`. The severity is the default; where it depends on the situation, the phase
 //! that reports the finding sets it.
 
+use crate::lfs::LogFinding;
+
 /// Whether an unattended check may repair a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -13,38 +15,61 @@ pub enum Severity {
 }
 
 macro_rules! findings {
-    ($( $(#[$doc:meta])+ $name:ident { $($field:ident: $type:ty),* }, $rule:literal, $severity:ident, $text:literal; )*) => {
-        /// A broken rule.
+    ($(#[$what:meta])+ $all:ident: $( $(#[$doc:meta])+ $name:ident { $($field:ident: $type:ty),* }, $rule:literal, $severity:ident, $text:literal; )*) => {
+        $(#[$what])+
         #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
         #[non_exhaustive]
         #[allow(missing_docs)]
-        pub enum Finding {
+        pub enum $all {
             $( $(#[$doc])+ #[error($text)] $name { $($field: $type),* }, )*
         }
 
-        impl Finding {
+        impl $all {
             /// Every kind, by name.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
 
             /// The kind, by name.
             pub fn name(&self) -> &'static str {
-                match self { $( Finding::$name { .. } => stringify!($name), )* }
+                if let Some(inner) = self.inner() {
+                    return inner.name();
+                }
+                match self { $( $all::$name { .. } => stringify!($name), )* }
             }
 
             /// The rule that is broken, by its number in `docs/fsck.md`.
             pub fn rule(&self) -> u8 {
-                match self { $( Finding::$name { .. } => $rule, )* }
+                if let Some(inner) = self.inner() {
+                    return inner.rule();
+                }
+                match self { $( $all::$name { .. } => $rule, )* }
             }
 
             /// The severity, where the situation does not change it.
             pub fn severity(&self) -> Severity {
-                match self { $( Finding::$name { .. } => Severity::$severity, )* }
+                if let Some(inner) = self.inner() {
+                    return inner.severity();
+                }
+                match self { $( $all::$name { .. } => Severity::$severity, )* }
             }
         }
     };
 }
+pub(crate) use findings;
+
+impl Finding {
+    /// The finding of a log-structured volume that this one holds.
+    fn inner(&self) -> Option<&LogFinding> {
+        match self {
+            Finding::Log { finding } => Some(finding),
+            _ => None,
+        }
+    }
+}
 
 findings! {
+    /// A broken rule.
+    Finding:
+
     /// The primary superblock cannot be used.
     SuperblockRestored { from: u64, why: String }, 1, Manual,
         "superblock unusable ({why}); taken from the copy at byte {from}";
@@ -193,6 +218,9 @@ findings! {
         "summary of group {group}: {field} is {found}, should be {right}";
     /// The superblock's totals.
     Totals { field: &'static str, found: i64, right: i64 }, 46, Preen, "superblock: total {field} is {found}, should be {right}";
+
+    /// A rule that only log-structured volumes have.
+    Log { finding: LogFinding }, 60, Manual, "{finding}";
 }
 
 #[cfg(test)]

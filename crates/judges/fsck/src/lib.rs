@@ -22,6 +22,7 @@ mod finding;
 mod groups;
 mod image;
 mod inodes;
+mod lfs;
 mod lost;
 mod names;
 mod redo;
@@ -35,6 +36,7 @@ mod volume;
 mod walk;
 
 pub use finding::{Finding, Severity};
+pub use lfs::{LogFinding, is_log_structured};
 pub use redo::{LogPlace, is_due as log_is_due, place_of_log, replay_log};
 pub use report::{FINDINGS_MAX, Found, Journal, Report, Usage};
 pub use run::check;

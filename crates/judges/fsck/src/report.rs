@@ -46,7 +46,7 @@ impl Usage {
     }
 }
 
-/// What happened to the soft updates journal of a volume that was not unmounted cleanly.
+/// What happened to the journal or the log of a volume that was not unmounted cleanly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Journal {
     /// It waits for a preen, which would replay it.
@@ -57,6 +57,16 @@ pub enum Journal {
     NotReplayed(String),
     /// It was ignored, because a full check was requested.
     PassedOver,
+    /// Of a log-structured volume: this many partial segments follow the checkpoint. They were part of what was checked.
+    LogWaits {
+        /// Partial segments.
+        psegs: u64,
+    },
+    /// The same, and a new checkpoint has them.
+    RolledForward {
+        /// Partial segments.
+        psegs: u64,
+    },
 }
 
 /// The result of a check.

@@ -15,7 +15,7 @@ use crate::redo;
 use crate::report::{Journal, Report};
 use crate::suj::{self, NotReplayed};
 use crate::volume::Volume;
-use crate::{Error, Mode, Options, setup};
+use crate::{Error, Mode, Options, lfs, setup};
 use ordo_disk::Disk;
 use ordo_ondisk::superblock::LogAt;
 use ordo_ondisk::superblock::fields::flag;
@@ -31,6 +31,9 @@ const ROUNDS_MAX: u32 = 12;
 /// # Errors
 /// The disk fails, or nothing on it can be used as a superblock.
 pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Report, Error> {
+    if lfs::is_log_structured(&disk).await? {
+        return lfs::check(rt, disk, options).await;
+    }
     let Options { mode, progress, log: elsewhere } = options;
     let mut opened = setup::open(&disk).await?;
     let keeper = redo::is_due(&opened.sb);

@@ -83,6 +83,13 @@ async fn mount_on(rt: &Rt, disk: Rc<dyn Disk>, memory: usize) -> Mount {
     Mount { fs, cache, rolled: opened.rolled_forward }
 }
 
+/// What fsck finds wrong.
+fn wrong(rt: &Rt, ram: &RamDisk) -> Vec<String> {
+    let options = ordo_fsck::Options::new(ordo_fsck::Mode::Check);
+    let report = rt.block_on(ordo_fsck::check(rt, Rc::new(ram.snapshot()), options)).expect("it can be checked");
+    report.findings.iter().map(|found| format!("{found:?}")).collect()
+}
+
 /// Runs `ops` on both; then compares what a crash and what an unmount leaves. Returns the partial segments that were
 /// rolled forward.
 fn play(of: Made, seed: u64, ops: &[Op]) -> Result<u64, Divergence> {
@@ -103,13 +110,17 @@ fn play(of: Made, seed: u64, ops: &[Op]) -> Result<u64, Divergence> {
         ram.to_vec()
     });
     rt.block_on(mounted.fs.unmount()).expect("the disk is well");
+    assert_eq!(wrong(&rt, &ram), [""; 0], "after an unmount");
+    assert_eq!(wrong(&rt, &disk_of(&crashed)), [""; 0], "after a crash");
     let again = rt.block_on(mount(&rt, &ram));
     assert_eq!(again.rolled, None, "it was unmounted");
     rt.block_on(compare_trees(&model, &*again.fs)).expect("an unmounted volume has the same tree");
     rt.block_on(again.fs.unmount()).expect("the disk is well");
-    let after = rt.block_on(mount(&rt, &disk_of(&crashed)));
+    let crashed = disk_of(&crashed);
+    let after = rt.block_on(mount(&rt, &crashed));
     rt.block_on(compare_trees(&model, &*after.fs)).expect("the log alone gives the same tree");
     rt.block_on(after.fs.unmount()).expect("the disk is well");
+    assert_eq!(wrong(&rt, &crashed), [""; 0], "after a roll-forward");
     rt.drop_tasks();
     Ok(after.rolled.unwrap_or(0))
 }
@@ -198,6 +209,7 @@ fn overwrite(of: Made, percent: u64, turns: u64, seed: u64) -> ordo_lfs::Counter
             }
             again.fs.unmount().await.unwrap();
         });
+        assert_eq!(wrong(&rt, &disk), [""; 0], "after cleaning");
     }
     rt.drop_tasks();
     counters

@@ -7,6 +7,7 @@ mod images;
 mod interrupted;
 mod keeps;
 mod kinds;
+mod lfs;
 mod moved;
 mod repairs;
 mod suj;

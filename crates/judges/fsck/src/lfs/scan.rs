@@ -1,0 +1,105 @@
+//! A search of the whole log for what the ifile should lead to. It is slow, and is done only if something is missing.
+//!
+//! A block of the ifile or an inode is found by the newest partial segment that holds it. The ifile never shrinks, and
+//! the newest copy of its blocks is never overwritten, so the search finds it if its summary is whole.
+
+use super::log::pseg_at;
+use super::state::Volume;
+use crate::Error;
+use ordo_ondisk::lfs::{Daddr, IFILE, Item, SegNo, Serial, inode_block};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// The newest copy of something.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Newest {
+    pub(crate) serial: Serial,
+    pub(crate) at: Daddr,
+    /// Generation, for an inode.
+    pub(crate) version: u32,
+    /// Its count of links is 0.
+    pub(crate) nameless: bool,
+}
+
+/// What the log holds.
+#[derive(Default)]
+pub(crate) struct Scan {
+    pub(crate) inodes: FxHashMap<u32, Newest>,
+    /// Newest generation in the files' records.
+    pub(crate) versions: FxHashMap<u32, (Serial, u32)>,
+    /// Data blocks of the ifile.
+    pub(crate) ifile: BTreeMap<u64, Newest>,
+    /// Partial segments and inode blocks of each segment, from its start on.
+    pub(crate) counts: FxHashMap<u32, (u16, u16)>,
+    /// The highest serial number.
+    pub(crate) serial: Serial,
+}
+
+impl Volume {
+    /// Searches the log up to serial number `limit`.
+    pub(crate) async fn scan_log(&mut self, limit: Serial) -> Result<Scan, Error> {
+        let mut scan = Scan::default();
+        for n in 0..self.g.nseg {
+            self.scan_segment(SegNo(n), limit, &mut scan).await?;
+        }
+        Ok(scan)
+    }
+
+    async fn scan_segment(&mut self, n: SegNo, limit: Serial, scan: &mut Scan) -> Result<(), Error> {
+        let g = self.g;
+        let (mut at, end) = (g.segment_start(n), g.segment_end(n));
+        let (mut before, mut fresh) = (Serial(0), true);
+        while at.plus(g.summary_units()) < end {
+            let Some((summary, pseg)) = pseg_at(&mut self.image, &g, at).await? else {
+                at = at.plus(1);
+                continue;
+            };
+            // An older one behind a newer one is left from an earlier use of the segment.
+            fresh &= summary.serial > before;
+            before = summary.serial;
+            at = pseg.end;
+            if summary.serial > limit {
+                continue;
+            }
+            scan.serial = scan.serial.max(summary.serial);
+            if fresh {
+                let count = scan.counts.entry(n.0).or_default();
+                *count = (count.0.saturating_add(1), count.1.saturating_add(summary.inode_blocks.len() as u16));
+            }
+            for item in &pseg.items {
+                match *item {
+                    Item::Inodes { at } => self.scan_inodes(at, summary.serial, scan).await?,
+                    Item::Block { ino, version, lbn, at, .. } => scan.block(ino.0, version, lbn.0, at, summary.serial),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn scan_inodes(&mut self, at: Daddr, serial: Serial, scan: &mut Scan) -> Result<(), Error> {
+        let block = self.read(at, self.g.ibsize as usize).await?;
+        for (slot, ino) in inode_block::slots(&block, &self.g) {
+            let Ok(dinode) = inode_block::get(&block, slot, &self.g) else { continue };
+            let newest = scan.inodes.entry(ino.0).or_default();
+            if serial >= newest.serial {
+                *newest = Newest { serial, at, version: dinode.gen_, nameless: dinode.nlink == 0 };
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Scan {
+    fn block(&mut self, ino: u32, version: u32, lbn: i64, at: Daddr, serial: Serial) {
+        let known = self.versions.entry(ino).or_default();
+        if serial >= known.0 {
+            *known = (serial, version);
+        }
+        if let (true, Ok(lbn)) = (ino == IFILE.0, u64::try_from(lbn)) {
+            let newest = self.ifile.entry(lbn).or_default();
+            if serial >= newest.serial {
+                *newest = Newest { serial, at, version, nameless: false };
+            }
+        }
+    }
+}

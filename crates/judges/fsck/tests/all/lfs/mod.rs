@@ -1,0 +1,12 @@
+//! Log-structured volumes.
+
+mod whole;
+
+use crate::common;
+use ordo_disk::RamDisk;
+use ordo_fsck::{Mode, Report};
+
+/// A check that must not fail.
+fn run(disk: &RamDisk, mode: Mode) -> Report {
+    common::run(disk, mode).expect("a volume")
+}
