@@ -2,7 +2,7 @@
 //! leaves of what was not flushed. Several tasks write, with so little memory that batches and reads make room for each
 //! other, on a disk that completes its requests in any order, and now and then fails one or sees a caller give up.
 
-use crate::{Made, SMALL, made, mount_on};
+use crate::{Made, SMALL, made, mount_on, wrong};
 use ordo_buf::{Cache, Health};
 use ordo_disk::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, RamDisk};
 use ordo_disk::{ReadPart, WritePart};
@@ -71,10 +71,13 @@ async fn given_up<T>(rt: &Rt, time: Duration, work: impl Future<Output = T>) -> 
 async fn survives(rt: &Rt, ram: &RamDisk, rng: &mut Rng, node: NodeId) -> Vec<u8> {
     let after = ram.snapshot();
     after.power_cut_at_random(rng);
+    let judged = wrong(rt, &after).await;
+    assert_eq!(judged, [""; 0], "fsck of what the power cut left");
     let again = mount_on(rt, Rc::new(after.clone()), 1 << 20).await;
     let found = again.fs.read(node, 0, u32::MAX).await;
     let found = found.unwrap_or_else(|error| panic!("file {}: {error}", node.0)).concat();
     again.fs.unmount().await.expect("what was rolled forward can be written");
+    assert_eq!(wrong(rt, &after).await, [""; 0], "fsck after the roll-forward");
     found
 }
 

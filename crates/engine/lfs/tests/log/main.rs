@@ -84,9 +84,9 @@ async fn mount_on(rt: &Rt, disk: Rc<dyn Disk>, memory: usize) -> Mount {
 }
 
 /// What fsck finds wrong.
-fn wrong(rt: &Rt, ram: &RamDisk) -> Vec<String> {
+async fn wrong(rt: &Rt, ram: &RamDisk) -> Vec<String> {
     let options = ordo_fsck::Options::new(ordo_fsck::Mode::Check);
-    let report = rt.block_on(ordo_fsck::check(rt, Rc::new(ram.snapshot()), options)).expect("it can be checked");
+    let report = ordo_fsck::check(rt, Rc::new(ram.snapshot()), options).await.expect("it can be checked");
     report.findings.iter().map(|found| format!("{found:?}")).collect()
 }
 
@@ -110,8 +110,8 @@ fn play(of: Made, seed: u64, ops: &[Op]) -> Result<u64, Divergence> {
         ram.to_vec()
     });
     rt.block_on(mounted.fs.unmount()).expect("the disk is well");
-    assert_eq!(wrong(&rt, &ram), [""; 0], "after an unmount");
-    assert_eq!(wrong(&rt, &disk_of(&crashed)), [""; 0], "after a crash");
+    assert_eq!(rt.block_on(wrong(&rt, &ram)), [""; 0], "after an unmount");
+    assert_eq!(rt.block_on(wrong(&rt, &disk_of(&crashed))), [""; 0], "after a crash");
     let again = rt.block_on(mount(&rt, &ram));
     assert_eq!(again.rolled, None, "it was unmounted");
     rt.block_on(compare_trees(&model, &*again.fs)).expect("an unmounted volume has the same tree");
@@ -120,7 +120,7 @@ fn play(of: Made, seed: u64, ops: &[Op]) -> Result<u64, Divergence> {
     let after = rt.block_on(mount(&rt, &crashed));
     rt.block_on(compare_trees(&model, &*after.fs)).expect("the log alone gives the same tree");
     rt.block_on(after.fs.unmount()).expect("the disk is well");
-    assert_eq!(wrong(&rt, &crashed), [""; 0], "after a roll-forward");
+    assert_eq!(rt.block_on(wrong(&rt, &crashed)), [""; 0], "after a roll-forward");
     rt.drop_tasks();
     Ok(after.rolled.unwrap_or(0))
 }
@@ -209,7 +209,7 @@ fn overwrite(of: Made, percent: u64, turns: u64, seed: u64) -> ordo_lfs::Counter
             }
             again.fs.unmount().await.unwrap();
         });
-        assert_eq!(wrong(&rt, &disk), [""; 0], "after cleaning");
+        assert_eq!(rt.block_on(wrong(&rt, &disk)), [""; 0], "after cleaning");
     }
     rt.drop_tasks();
     counters
