@@ -74,9 +74,11 @@ impl Log {
             (sb.fields.offset, sb.fields.curseg)
         };
         let rest = self.g.segment_of(curseg).map_or(0, |n| self.g.segment_end(n).since(offset));
-        // The next segment is chosen already; a pad and a tail are lost in each.
-        let each = u64::from(self.g.ssize).saturating_sub(2 * 8192 + 2 * u64::from(self.g.bsize));
-        clean.saturating_sub(1) * each + self.g.bytes(rest).saturating_sub(2 * u64::from(self.g.bsize))
+        // The last one is never opened: there is always a next. At the end of each up to two blocks do not fit.
+        let lost = 2 * u64::from(self.g.bsize);
+        let each = u64::from(self.g.ssize).saturating_sub(lost);
+        let pads = 8192 * (ordo_ondisk::lfs::MAX_SUPERBLOCKS as u64 + 1);
+        (clean.saturating_sub(1) * each + self.g.bytes(rest).saturating_sub(lost)).saturating_sub(pads)
     }
 
     /// Bytes that these bytes of so many files take in the log at most.
@@ -112,7 +114,9 @@ impl Log {
         use CallKind::{Reclaim, Rmdir, Truncate, Unlink, Upkeep};
         let frees = matches!(kind, Unlink | Rmdir | Truncate | Reclaim | Upkeep);
         let kept = if frees { LAST } else { LAST + FOR_THE_CLEANER };
-        let dirty = cache.stats().dirty_bytes as u64;
+        // A call takes as much as a write at most, and that is little on a small volume.
+        let call = if frees { 0 } else { (1 << 20).min(self.g.bytes(self.g.dsize) / 64) };
+        let dirty = cache.stats().dirty_bytes as u64 + call;
         let need = 2 * dirty + self.cost_of_checkpoint() + kept * u64::from(self.g.ssize);
         need > self.writable()
     }
