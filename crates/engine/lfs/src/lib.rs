@@ -64,6 +64,8 @@ pub const RULES: &[(&str, &str)] = &[
     ("chain-ends", "a chain of partial segments without its end is dropped whole"),
     ("pseg-checksum", "the roll-forward believes a partial segment only if its checksums are right"),
     ("fsync-waits-for-all", "fsync waits until all partial segments before its own are durable"),
+    ("mark-first", "both superblocks lose the mark of a clean unmount before anything else is written"),
+    ("both-after-roll", "after a roll-forward both superblocks say the same before a call begins"),
     ("serial-jumps", "after a roll-forward the serial number goes on beyond those of a dropped tail"),
 ];
 

@@ -229,6 +229,9 @@ impl Lfs {
         }
         log.ifile.borrow_mut().relink();
         log.sb.borrow_mut().set_clean(false);
+        if was_clean && !log.keeps("mark-first") {
+            return Ok(rolled);
+        }
         if was_clean {
             // M2. Both say the same, so either may be torn.
             let superblock = log.sb.borrow().clone();
@@ -238,6 +241,9 @@ impl Lfs {
             log.changed.set(true);
             log.checkpoint().await?;
             // M3.
+            if !log.keeps("both-after-roll") {
+                return Ok(rolled);
+            }
             let superblock = log.sb.borrow().clone();
             log.write_superblock_to(&superblock, log.slot.get()).await?;
         }
