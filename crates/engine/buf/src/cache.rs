@@ -345,8 +345,8 @@ impl Cache {
     }
 
     /// The buf of something that was read with something else, for example with a whole segment: the one that is
-    /// cached, or a new one with these bytes. `None` while it is being read; there is no wait, so it cannot have changed
-    /// since the caller found out where it lives.
+    /// cached, or a new one with these bytes. `None` while it is being read; there is no wait, so it cannot have
+    /// changed since the caller found out where it lives.
     pub fn offer(&self, want: Want, bytes: &[u8]) -> Option<BufRef> {
         if let Some(buf) = self.find(want.key) {
             return Some(buf);
