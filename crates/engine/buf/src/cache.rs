@@ -354,6 +354,8 @@ impl Cache {
         if self.is_known(want.key) {
             return None;
         }
+        // Clean bufs make room if they can; whoever waits for room does the rest.
+        self.has_room(want.len);
         let mut block = Block::zeroed(want.len);
         block.get_mut(..bytes.len())?.copy_from_slice(bytes);
         let buf = Buf::new(want.key, want.role, Some(want.addr), block, State::Clean);

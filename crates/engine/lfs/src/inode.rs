@@ -9,7 +9,7 @@ use crate::Lfs;
 use crate::log::Log;
 use ordo_buf::{Buf, BufRef, Cache, Key, Role, Want};
 use ordo_disk::DiskOff;
-use ordo_ondisk::lfs::{IFILE, inode_block};
+use ordo_ondisk::lfs::{Daddr, IFILE, inode_block};
 use ordo_ondisk::{Corrupt, Dinode, Ino, Lbn, Rule, Structure};
 use ordo_ufs::Inode;
 use ordo_vfs::{Error, Kind, Refusal, Result};
@@ -17,6 +17,9 @@ use std::rc::Rc;
 
 /// Where the pointers are in a dinode of 128 bytes: 12 direct ones, then 3 indirect ones.
 pub(crate) const POINTERS: usize = 40;
+
+/// So many inodes are remembered before those that left the cache are forgotten.
+const MANY: usize = 1 << 16;
 
 impl Log {
     /// The index of a pointer among those of the inode, for a block to which the inode itself points.
@@ -56,22 +59,47 @@ impl Log {
     /// `Stale` for a free inode; `Corrupt`; `Io`.
     pub(crate) async fn dinode_buf(&self, ino: Ino) -> Result<BufRef> {
         let (cache, key) = (self.cache()?, Key::Inode(ino));
-        let _one = self.loading.lock().await;
-        if let Some(buf) = cache.find(key) {
-            return Ok(buf);
+        loop {
+            if let Some(buf) = cache.find(key) {
+                return Ok(buf);
+            }
+            let place = || self.ifile.borrow().entry(ino).map(|entry| entry.daddr).ok();
+            let before = place();
+            let read = self.read_dinode(&cache, ino).await;
+            // It may have moved meanwhile, and something else may be where it was.
+            if place() != before {
+                continue;
+            }
+            let (at, dinode) = read?;
+            if self.ifile.borrow().entry(ino).is_ok_and(|entry| entry.daddr == at)
+                && let Some(buf) = self.keep_dinode(&cache, ino, at, &dinode)
+            {
+                return Ok(buf);
+            }
         }
-        let dinode = self.read_dinode(&cache, ino).await?;
-        let len = self.g.version.dinode_size() as usize;
-        let buf = cache.fresh(key, Role::InodeBlock, None, len).await?;
-        cache.fill(&buf, |bytes| inode_block::put(bytes, 0, &self.g, ino, &dinode));
-        buf.set_stored();
-        let mut known = self.on_disk.borrow_mut();
-        let disk = known.entry(ino).or_default();
-        (disk.size, disk.sectors, disk.nameless) = (dinode.size, dinode.blocks, dinode.nlink == 0);
-        Ok(buf)
     }
 
-    async fn read_dinode(&self, cache: &Rc<Cache>, ino: Ino) -> Result<Dinode> {
+    /// The buf of an inode that was read from the inode block at `at`. Waits for nothing.
+    fn keep_dinode(&self, cache: &Rc<Cache>, ino: Ino, at: Daddr, dinode: &Dinode) -> Option<BufRef> {
+        let mut bytes = vec![0; self.g.version.dinode_size() as usize];
+        inode_block::put(&mut bytes, 0, &self.g, ino, dinode)?;
+        let fresh = cache.find(Key::Inode(ino)).is_none();
+        let addr = DiskOff(self.g.byte(at).0);
+        let buf = cache.offer(Want { key: Key::Inode(ino), role: Role::InodeBlock, addr, len: bytes.len() }, &bytes)?;
+        if fresh {
+            let mut known = self.on_disk.borrow_mut();
+            if known.len() >= MANY {
+                // What is not in memory is as it is on the disk.
+                known.retain(|ino, disk| !disk.dead.is_empty() || cache.find(Key::Inode(*ino)).is_some());
+            }
+            let disk = known.entry(ino).or_default();
+            (disk.size, disk.sectors, disk.nameless) = (dinode.size, dinode.blocks, dinode.nlink == 0);
+        }
+        Some(buf)
+    }
+
+    /// Reads an inode; returns where its block is, too.
+    async fn read_dinode(&self, cache: &Rc<Cache>, ino: Ino) -> Result<(Daddr, Dinode)> {
         if ino.0 < Ino::ROOT.0 || ino.0 >= self.ifile.borrow().maxino() {
             return Err(Refusal::Stale.into());
         }
@@ -96,7 +124,7 @@ impl Log {
             return Err(Error::corrupt(Corrupt::new(Structure::Inode(ino), "di_mode", dinode.mode, rule)));
         }
         dinode.atime = entry.atime;
-        Ok(dinode)
+        Ok((entry.daddr, dinode))
     }
 
     /// A new buf for an inode.

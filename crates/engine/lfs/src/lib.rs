@@ -86,7 +86,8 @@ impl Lfs {
     pub fn counters(&self) -> Counters {
         let counts = self.log.counts.get();
         let moved = (counts.bytes_written + counts.bytes_read) as f64;
-        let write_cost = (counts.bytes_new > 0).then(|| moved / counts.bytes_new as f64);
+        let new = counts.bytes_of_files.saturating_sub(counts.bytes_moved);
+        let write_cost = (new > 0).then(|| moved / new as f64);
         let log::Counts { segments_cleaned, segments_read, .. } = counts;
         Counters { segments_cleaned, segments_read, write_cost }
     }

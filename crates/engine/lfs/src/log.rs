@@ -40,7 +40,9 @@ pub(crate) struct Counts {
     pub(crate) segments_read: u64,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
-    pub(crate) bytes_new: u64,
+    /// Of blocks of files, those that the cleaner moved included.
+    pub(crate) bytes_of_files: u64,
+    pub(crate) bytes_moved: u64,
 }
 
 /// The state of the log.
@@ -66,7 +68,6 @@ pub(crate) struct Log {
     pub(crate) pending: RefCell<BTreeMap<u64, Pending>>,
     /// Partial segments in flight, in their order.
     pub(crate) sent: RefCell<Vec<Written>>,
-    pub(crate) loading: ordo_rt::sync::Mutex<()>,
     pub(crate) checkpointing: ordo_rt::sync::Mutex<()>,
     pub(crate) cleaning: ordo_rt::sync::Mutex<()>,
     /// Why a segment could not be cleaned, until it is told.
@@ -103,7 +104,6 @@ impl Log {
             held: RefCell::default(),
             pending: RefCell::default(),
             sent: RefCell::default(),
-            loading: ordo_rt::sync::Mutex::new(()),
             checkpointing: ordo_rt::sync::Mutex::new(()),
             cleaning: ordo_rt::sync::Mutex::new(()),
             complaint: RefCell::default(),

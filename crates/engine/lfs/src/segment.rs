@@ -45,7 +45,7 @@ impl<'a> Chain<'a> {
                 Ok(at) => {
                     self.log.ifile.borrow_mut().count(at, bytes, false);
                     if ino != IFILE && lbn.0 >= 0 {
-                        self.log.count(|counts| counts.bytes_new += u64::from(bytes));
+                        self.log.count(|counts| counts.bytes_of_files += u64::from(bytes));
                     }
                     return Ok((at, self.builder.offset_of(at)));
                 }

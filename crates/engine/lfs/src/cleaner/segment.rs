@@ -125,6 +125,9 @@ impl Log {
         };
         let (cache, key, addr) = (self.cache()?, Key::File(ino, lbn), DiskOff(self.g.byte(at).0));
         let Some(buf) = cache.offer(Want { key, role, addr, len: bytes.len() }, bytes) else { return Ok(None) };
+        if !buf.is_dirty() && lbn.0 >= 0 {
+            self.count(|counts| counts.bytes_moved += bytes.len() as u64);
+        }
         cache.mark_dirty(&buf);
         // It is on the disk, and stays counted there until it moves.
         Ok(Some(buf))
