@@ -1,5 +1,6 @@
 //! Log-structured volumes.
 
+mod damage;
 mod whole;
 
 use crate::common;
