@@ -35,7 +35,13 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
         return lfs::check(rt, disk, options).await;
     }
     let Options { mode, progress, log: elsewhere } = options;
-    let mut opened = setup::open(&disk).await?;
+    let mut opened = match setup::open(&disk).await {
+        Err(Error::NoSuperblock { .. }) if lfs::has_copy(&disk).await? => {
+            let options = Options { mode, progress, log: elsewhere };
+            return lfs::check(rt, disk, options).await;
+        }
+        opened => opened?,
+    };
     let keeper = redo::is_due(&opened.sb);
     let logged = keeper.is_some();
     let journal = match mode {

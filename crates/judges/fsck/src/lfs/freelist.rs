@@ -14,17 +14,20 @@ impl Volume {
     /// was rolled forward.
     pub(crate) async fn check_free_list(&mut self) -> Result<(), Error> {
         let before = self.found;
+        let mut taken = self.rolled;
         if !self.rolled {
             let listed = self.walk_free_list();
             self.compare_free(&listed);
+            // A repair has just taken one of them.
+            taken = listed.iter().any(|ino| self.in_use(*ino));
         }
-        if self.found > before || self.rolled {
+        if self.found > before || taken {
             self.rebuild_free_list().await?;
         }
         Ok(())
     }
 
-    /// Whether an inode is free. Allocated inodes without an address are those that a repair has just made.
+    /// Whether an inode is free. Those in use without an address are those that a repair has just made.
     fn is_free(&self, ino: u32) -> bool {
         ino >= FIRST && !self.in_use(ino)
     }
@@ -37,7 +40,7 @@ impl Volume {
                 self.find(LogFinding::FreeListRange { ino: at });
                 break;
             }
-            if !self.is_free(at) {
+            if !self.ifile.entry(at).daddr.is_hole() {
                 self.find(LogFinding::FreeListInUse { ino: at });
                 break;
             }

@@ -10,7 +10,7 @@ use super::tree::Walk;
 use crate::{Error, LogFinding};
 use ordo_ondisk::dinode::{flags, mode};
 use ordo_ondisk::lfs::ifile::SegFlags;
-use ordo_ondisk::lfs::{CleanerInfo, Daddr, IFILE, IfileEntry, NextFree, SegNo, SegUse, Serial};
+use ordo_ondisk::lfs::{CleanerInfo, Daddr, IFILE, IfileEntry, NextFree, SegNo, SegUse};
 use ordo_ondisk::{Dinode, Ino};
 use std::rc::Rc;
 
@@ -140,7 +140,7 @@ impl Volume {
             let place = g.entry_place(ino);
             let entry = IfileEntry::decode(block(place.lbn.0), place.at, ino, version, e);
             let there = |at: Daddr| at.is_hole() || g.is_data_range(at, g.inode_block_units());
-            entry.map_or(true, |entry| entry.version == 0 || !there(entry.daddr))
+            entry.map_or(true, |entry| entry.version == 0 || ino != IFILE && !there(entry.daddr))
         });
         segments || inodes || map.is_err()
     }
@@ -190,10 +190,7 @@ impl Volume {
         if let Some(scan) = &self.scan {
             return Ok(scan.clone());
         }
-        let f = &self.sb.fields;
-        // The superblock's number is not believed if the log does not lead there.
-        let limit = if self.log.reached { self.log.serial.max(f.serial) } else { Serial(u64::MAX) };
-        let scan = Rc::new(self.scan_log(limit).await?);
+        let scan = Rc::new(self.scan_log().await?);
         self.scan = Some(scan.clone());
         Ok(scan)
     }
@@ -238,6 +235,27 @@ impl Volume {
     /// Whether a copy of the superblock is at the start of a segment.
     pub(crate) fn has_superblock(&self, n: SegNo) -> bool {
         self.g.sboffs.iter().any(|at| !at.is_hole() && self.g.segment_of(*at) == Some(n))
+    }
+
+    /// Gives entries a generation that have none, and takes flags from segments that no kernel knows.
+    pub(crate) fn check_tables(&mut self) {
+        let none: Vec<u32> = (1u32..)
+            .zip(self.ifile.entries.iter().skip(1))
+            .filter(|(_, e)| e.version == 0)
+            .map(|(ino, _)| ino)
+            .collect();
+        for ino in none {
+            self.find(LogFinding::MapEntry { ino, why: "generation 0" });
+            self.ifile.entry_mut(ino).into_iter().for_each(|entry| entry.version = 1);
+        }
+        for segment in 0..self.ifile.usage.len() as u32 {
+            let flags = self.ifile.usage_of(SegNo(segment)).flags;
+            if flags.0 > 0x7f {
+                self.find(LogFinding::SegmentFlag { segment, flag: "unknown", right: false });
+                let known = SegFlags(flags.0 & 0x7f);
+                self.ifile.usage.get_mut(segment as usize).into_iter().for_each(|usage| usage.flags = known);
+            }
+        }
     }
 
     /// Makes the inode map one block longer.

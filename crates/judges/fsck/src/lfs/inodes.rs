@@ -18,6 +18,7 @@ const STEP: u32 = 256;
 impl Volume {
     /// Phase 1.
     pub(crate) async fn check_inodes(&mut self) -> Result<(), Error> {
+        self.check_tables();
         self.claim_pads();
         self.claim_inodes().await?;
         let ifile = self.ifile.dinode.clone();

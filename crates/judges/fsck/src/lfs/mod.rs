@@ -44,8 +44,7 @@ const ROUNDS_MAX: u32 = 12;
 /// Bytes of a line of the image.
 const LINE: u32 = 8192;
 
-/// Whether a log-structured volume begins with the first byte of a disk. One whose first superblock is damaged is
-/// recognised by the others.
+/// Whether a log-structured volume begins with the first byte of a disk: by the first bytes of its superblock.
 ///
 /// # Errors
 /// The disk fails.
@@ -59,6 +58,12 @@ pub async fn is_log_structured(disk: &Rc<dyn Disk>) -> Result<bool, Error> {
         bytes.extend(parts.iter().flat_map(|part| part.block.iter().copied()));
     }
     Ok(recognise(&bytes).is_some())
+}
+
+/// Whether a further copy of a log-structured volume's superblock is anywhere on a disk.
+pub(crate) async fn has_copy(disk: &Rc<dyn Disk>) -> Result<bool, Error> {
+    let mut image = Image::new(disk.clone(), disk.info().size, LINE);
+    Ok(open::search(&mut image, disk).await?.is_some())
 }
 
 /// Checks the log-structured volume on `disk`, and repairs it as far as the mode allows.
@@ -100,6 +105,7 @@ pub(crate) async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Resu
         log,
         scan: None,
         rolled: false,
+        misplaced: false,
     };
     volume.report.scanned = true;
     if mode != Mode::Check && g.version == Version::V1 {

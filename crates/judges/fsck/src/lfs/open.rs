@@ -135,7 +135,7 @@ async fn reference(image: &mut Image, disk: &Rc<dyn Disk>, sb: &Superblock) -> R
 }
 
 /// Any copy: the disk is searched for one that says itself that it is there.
-async fn search(image: &mut Image, disk: &Rc<dyn Disk>) -> Result<Option<Superblock>, Error> {
+pub(super) async fn search(image: &mut Image, disk: &Rc<dyn Disk>) -> Result<Option<Superblock>, Error> {
     let (size, mut places) = (disk.info().size / 512 * 512, vec![]);
     image
         .stream(ByteOff(0), size, |from, bytes| {

@@ -36,16 +36,16 @@ pub(crate) struct Scan {
 }
 
 impl Volume {
-    /// Searches the log up to serial number `limit`.
-    pub(crate) async fn scan_log(&mut self, limit: Serial) -> Result<Scan, Error> {
+    /// Searches the log, also behind its end: the end may be what is damaged.
+    pub(crate) async fn scan_log(&mut self) -> Result<Scan, Error> {
         let mut scan = Scan::default();
         for n in 0..self.g.nseg {
-            self.scan_segment(SegNo(n), limit, &mut scan).await?;
+            self.scan_segment(SegNo(n), &mut scan).await?;
         }
         Ok(scan)
     }
 
-    async fn scan_segment(&mut self, n: SegNo, limit: Serial, scan: &mut Scan) -> Result<(), Error> {
+    async fn scan_segment(&mut self, n: SegNo, scan: &mut Scan) -> Result<(), Error> {
         let g = self.g;
         let (mut at, end) = (g.segment_start(n), g.segment_end(n));
         let (mut before, mut fresh) = (Serial(0), true);
@@ -54,13 +54,15 @@ impl Volume {
                 at = at.plus(1);
                 continue;
             };
+            if summary.serial.0 > u64::MAX >> 3 {
+                // Damage: no log has so many.
+                at = at.plus(1);
+                continue;
+            }
             // An older one behind a newer one is left from an earlier use of the segment.
             fresh &= summary.serial > before;
             before = summary.serial;
             at = pseg.end;
-            if summary.serial > limit {
-                continue;
-            }
             scan.serial = scan.serial.max(summary.serial);
             if fresh {
                 let count = scan.counts.entry(n.0).or_default();

@@ -119,8 +119,19 @@ impl Volume {
         (self.ifile.info.clean, self.ifile.info.dirty) = (totals.clean, totals.dirty);
     }
 
-    /// The place at which the log goes on.
+    /// The place at which the log goes on. It is wrong until the repairs are written, so it is checked until it is found
+    /// to be wrong.
     async fn check_place(&mut self) -> Result<(), Error> {
+        if self.misplaced {
+            return Ok(());
+        }
+        let before = self.found;
+        self.find_place().await?;
+        self.misplaced = self.found > before;
+        Ok(())
+    }
+
+    async fn find_place(&mut self) -> Result<(), Error> {
         let (f, g) = (self.sb.fields.clone(), self.g);
         let at = f.offset.0;
         match position(&mut self.image, &g, &self.sb).await? {

@@ -62,6 +62,8 @@ pub(crate) struct Volume {
     pub(crate) scan: Option<Rc<Scan>>,
     /// Something must be written although no rule is broken: the log was rolled forward.
     pub(crate) rolled: bool,
+    /// The superblock's place of the log's end is wrong.
+    pub(crate) misplaced: bool,
 }
 
 impl Volume {

@@ -306,7 +306,10 @@ impl Volume {
         let jump = self.g.size.max(1);
         let base = f.serial.0.max(self.log.serial.0);
         // A number that no log reaches is damage, and adding to it would overflow.
-        let base = if base > u64::MAX >> 2 { self.scan().await?.serial.0 } else { base };
+        let damaged = base > u64::MAX >> 2;
+        let scanned = if damaged { Some(self.scan().await?) } else { self.scan.clone() };
+        let scanned = scanned.map_or(0, |scan| scan.serial.0);
+        let base = if damaged { scanned } else { base.max(scanned.min(u64::MAX >> 2)) };
         let mut serial = Serial(base.saturating_add(jump));
         for pseg in &layout.psegs {
             let mut bytes = vec![0; pseg.bytes()];

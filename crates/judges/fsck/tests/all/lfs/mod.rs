@@ -1,5 +1,9 @@
 //! Log-structured volumes.
 
+mod build;
+mod damage;
+mod kinds;
+mod roll;
 mod whole;
 
 use crate::common;
