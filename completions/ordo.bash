@@ -1215,7 +1215,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__mkfs)
-            opts="-t -s -b -f -i -L -m -q -h --offset --type --size --block-size --frag-size --inode-density --endian --for --label --maxcontig --rotdelay --minfree --log-size --force --quiet --json --help"
+            opts="-t -s -b -f -i -L -m -q -h --offset --type --size --block-size --frag-size --inode-density --endian --for --label --maxcontig --rotdelay --minfree --segment-size --min-free-segments --reserve-segments --log-size --force --quiet --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1226,11 +1226,11 @@ _ordo() {
                     return 0
                     ;;
                 --type)
-                    COMPREPLY=($(compgen -W "ufs1 ufs2" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "ufs1 ufs2 lfs" -- "${cur}"))
                     return 0
                     ;;
                 -t)
-                    COMPREPLY=($(compgen -W "ufs1 ufs2" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "ufs1 ufs2 lfs" -- "${cur}"))
                     return 0
                     ;;
                 --size)
@@ -1294,6 +1294,18 @@ _ordo() {
                     return 0
                     ;;
                 -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --segment-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --min-free-segments)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reserve-segments)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -58,19 +58,23 @@ complete -c ordo -n "__fish_ordo_needs_command" -f -a "completions" -d 'Prints t
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s t -l type -d 'The format' -r -f -a "ufs1\t''
-ufs2\t''"
+ufs2\t''
+lfs\t'NetBSD\'s log-structured file system, version 2'"
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s s -l size -d 'Bytes of the volume; the file is made with this size' -r
-complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s b -l block-size -d 'Bytes of a block: 4k to 64k' -r
-complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s f -l frag-size -d 'Bytes of a fragment: a block or a half, quarter or eighth of one [default: an eighth]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s b -l block-size -d 'Bytes of a block: 4k to 64k [default: 32k]; lfs: 512 to 64k [default: 8k]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s f -l frag-size -d 'Bytes of a fragment: a block or a half, quarter or eighth of one [default: an eighth]; lfs: up to 8k [default: 1k]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s i -l inode-density -d 'Bytes of the volume for each inode [default: two fragments]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l endian -d 'Byte order' -r -f -a "little\t''
 big\t''"
-complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l for -d 'The other system that will write to the volume' -r -f -a "freebsd\t''
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l for -d 'The other system that will write to the volume [default: freebsd; of an lfs netbsd]' -r -f -a "freebsd\t''
 netbsd\t''"
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s L -l label -d 'Name of the volume, at most 31 bytes' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l maxcontig -d 'Maximum number of blocks in one transfer' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l rotdelay -d 'Milliseconds between two blocks on the disk (ufs1)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s m -l minfree -d 'Percent of the space that is kept free' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s m -l minfree -d 'Percent of the space that is kept free [default: 8; lfs 10]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l segment-size -d 'Bytes of a segment (lfs) [default: 1M, less on a small volume]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l min-free-segments -d 'Segments that are not counted as space, so that cleaning stays cheap (lfs) [default: a tenth, at least 20]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l reserve-segments -d 'Segments that only the cleaner may fill (lfs) [default: half of those and one, at least 15]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l log-size -d 'Also make a log of this many bytes in the volume, for wafs, journal-file and block-journal (ordo tune -o log=)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l force -d 'Overwrite whatever the disk holds, and wipe its signatures'
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s q -l quiet -d 'Print nothing'

@@ -3,7 +3,7 @@
 use crate::out::usage;
 use crate::size;
 use ordo_fuse::TransportChoice;
-use ordofs::{MountOptions, schemes};
+use ordofs::{LOG_SCHEME, MountOptions, schemes};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -167,12 +167,13 @@ fn default_cache() -> usize {
     MountOptions::default().cache.min((limit / 8).max(LEAST_CACHE))
 }
 
-/// The scheme of this name.
+/// The scheme of this name, or the order of a log-structured volume.
 ///
 /// # Errors
 /// Wrong usage.
 pub(crate) fn scheme(name: &str) -> anyhow::Result<&'static str> {
-    let known = schemes::by_name(name).map(|known| known.name);
+    let log = (name == LOG_SCHEME).then_some(LOG_SCHEME);
+    let known = log.or_else(|| schemes::by_name(name).map(|known| known.name));
     known.ok_or_else(|| usage(format!("no scheme is called {name:?}; ordo schemes lists them")))
 }
 

@@ -4,7 +4,9 @@ use crate::image;
 use anyhow::{Context, bail};
 use ordofs::disk::{Counted, Disk, FileDisk, FileOptions, RamDisk, Requests};
 use ordofs::rt::Rt;
-use ordofs::{DEFAULT_SCHEME, Located, LogKind, MountOptions, Mounted, NewVolume, Tuning, locate_on, schemes};
+use ordofs::{
+    DEFAULT_SCHEME, LOG_SCHEME, Located, LogKind, MountOptions, Mounted, NewLog, NewVolume, Tuning, locate_on, schemes,
+};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -95,7 +97,10 @@ impl Fresh {
         options: &MountOptions,
     ) -> anyhow::Result<Fresh> {
         let open_error = |error| image::open_error(Path::new("the new volume"), error);
-        NewVolume::new(size).create_on(rt, disk.clone(), true).map_err(open_error)?;
+        match options.scheme.as_deref() {
+            Some(LOG_SCHEME) => NewLog::new(size).create_on(rt, disk.clone()).map_err(open_error)?,
+            _ => NewVolume::new(size).create_on(rt, disk.clone(), true).map_err(open_error)?,
+        }
         if let Some(kind) = wants_log(options).filter(|_| log.is_none()) {
             Tuning::for_log(kind).apply_on(rt, disk.clone()).context("the new volume has no place for a journal")?;
         }

@@ -111,6 +111,7 @@ impl Job {
                 waits: cache.waits,
                 flushes: disk.flushes,
                 scheme: mounted.cache().capabilities().counters().into_iter().collect(),
+                cleaning: ordo_lab::cleaning(&mounted),
             };
             reading(rt, counts)
         };

@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod cat;
+pub(crate) mod clean;
 pub(crate) mod completions;
 pub(crate) mod cp;
 pub(crate) mod crash;

@@ -10,6 +10,7 @@ mod generated;
 mod inside;
 mod interrupted;
 mod killed;
+mod log_structured;
 mod logged;
 mod mounted;
 mod paper;

@@ -85,7 +85,12 @@ fn lose(image: &Path, files: u64, dirs: u64) {
 /// Writes the superblock of a volume that crashed under soft updates.
 fn crash(image: &Path) {
     let rt = Rt::real_time();
-    let mut sb = locate(&rt, &spec(image), FileOptions::default()).expect("there is a volume").found.superblock;
+    let mut sb = locate(&rt, &spec(image), FileOptions::default())
+        .expect("there is a volume")
+        .found
+        .into_ufs()
+        .expect("it is UFS")
+        .superblock;
     sb.fields.clean = 0;
     sb.fields.flags |= flag::DOSOFTDEP;
     sb.fields.cs_nbfree -= 1000;

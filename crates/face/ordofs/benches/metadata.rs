@@ -20,7 +20,8 @@ fn mounted(rt: &Rt, scheme: &str) -> Mounted {
     };
     let found = ordo_ondisk::superblock::search::find(&mut read, bytes).expect("there is a volume");
     let options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
-    rt.block_on(Mounted::mount(rt, Located { disk, found, log: None }, &options)).expect("the volume can be mounted")
+    rt.block_on(Mounted::mount(rt, Located { disk, found: found.into(), log: None }, &options))
+        .expect("the volume can be mounted")
 }
 
 async fn create_unlink<F: FileSystem>(fs: &F, name: Name<'_>) {

@@ -26,12 +26,48 @@ pub enum OpenError {
     /// The volume cannot be mounted with these options.
     #[error(transparent)]
     Mount(#[from] ordo_ffs::MountError),
+    /// The volume is log-structured, and what was requested exists on UFS only.
+    #[error("this is a log-structured volume (LFS), and that is for UFS volumes only")]
+    OnlyUfs,
+    /// The scheme of a log-structured volume was named for UFS.
+    #[error("the scheme lfs is the order of a log-structured volume, and this is UFS; choose another: ordo schemes")]
+    OnlyLog,
+    /// A scheme was named for a log-structured volume.
+    #[error("the scheme {0} is for UFS volumes; the log is the order of this one (LFS): leave out scheme=")]
+    OnlyOrder(String),
+    /// An option of the schemes was given for a log-structured volume.
+    #[error("{0}= is an option of schemes, and a log-structured volume (LFS) takes none; leave it out")]
+    OnlySchemes(&'static str),
+    /// A form of the log that is only recognised.
+    #[error("a log-structured volume (LFS) of {0}: only version 2 with 32-bit addresses can be mounted")]
+    OldLog(&'static str),
     /// The scheme does not go with the volume's layout.
     #[error(transparent)]
     Unfit(#[from] ordo_ufs::Unfit),
     /// A new volume cannot have this shape.
     #[error(transparent)]
     Shape(#[from] ordo_ffs::NewfsError),
+    /// A new log-structured volume cannot have this shape.
+    #[error(transparent)]
+    LogShape(#[from] ordo_ondisk::lfs::NewfsError),
+    /// A new volume is larger than its disk.
+    #[error("a volume of {volume} bytes does not fit on a disk of {disk}")]
+    TooLarge {
+        /// Bytes of the volume.
+        volume: u64,
+        /// Bytes of the disk.
+        disk: u64,
+    },
+    /// The disk cannot write so little.
+    #[error(
+        "fragments of {fragment} bytes on a disk with sectors of {sector}: take fragments of {sector} bytes or more"
+    )]
+    SmallFragments {
+        /// Bytes of a fragment.
+        fragment: u32,
+        /// Bytes of a sector.
+        sector: u32,
+    },
     /// The image's file cannot be made.
     #[error("{0}: {1}")]
     Create(std::path::PathBuf, io::Error),
@@ -85,6 +121,7 @@ impl OpenError {
             OpenError::NoVolume(error) => error,
             OpenError::Mount(error) => error,
             OpenError::Shape(error) => error,
+            OpenError::LogShape(error) => error,
             OpenError::NoRule(error) => error,
             OpenError::Journal(error) => error,
             OpenError::Contents(error) | OpenError::Create(_, error) => error,

@@ -4,6 +4,7 @@
 
 use ordo_buf::{Promises, Scheme};
 use ordo_ffs::Ffs;
+use ordo_lfs::Lfs;
 use ordo_ufs::{Layout, Ufs};
 use ordo_vfs::{
     Attr, Caller, DirEntry, Entry, FallocMode, FileSystem, Kind, Mode, Name, NodeId, RenameMode, Result, Segments,
@@ -15,6 +16,8 @@ use std::rc::Rc;
 pub enum Fs {
     /// The fast file system: UFS1 and UFS2.
     Ffs(Rc<Ufs<Ffs>>),
+    /// NetBSD's log-structured file system.
+    Lfs(Rc<Ufs<Lfs>>),
 }
 
 /// A layout by name, for what is asked before a volume is mounted.
@@ -24,14 +27,25 @@ pub enum LayoutName {
     /// The fast file system.
     #[default]
     Ffs,
+    /// The log-structured file system.
+    Lfs,
 }
 
 impl LayoutName {
+    /// As the command line has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            LayoutName::Ffs => "ffs",
+            LayoutName::Lfs => "lfs",
+        }
+    }
+
     /// What holds on a volume of this layout under `scheme`. A layout that leaves all order to the scheme promises what
     /// that declares.
     pub fn promises(self, scheme: &dyn Scheme) -> Promises {
         match self {
             LayoutName::Ffs => <Ffs as Layout>::promises(scheme),
+            LayoutName::Lfs => <Lfs as Layout>::promises(scheme),
         }
     }
 }
@@ -41,6 +55,7 @@ macro_rules! each {
     ($of:expr, $fs:ident => $run:expr) => {
         match $of {
             Fs::Ffs($fs) => $run,
+            Fs::Lfs($fs) => $run,
         }
     };
 }

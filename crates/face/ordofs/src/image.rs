@@ -3,11 +3,12 @@
 //! `disk.img`, `disk.img@p2`, `disk.img@s1a`, `disk.img@gpt:LABEL`; with `--offset`, the bytes from there on. A disk
 //! with partitions of which only one holds a volume needs no suffix.
 
+use crate::found::{self, Found};
 use crate::{NoVolume, OpenError};
 use ordo_disk::{Block, Disk, DiskOff, FileOptions, ReadPart, Slice, Tag};
 use ordo_ondisk::partition::{self, Partition, Select, Table};
 use ordo_ondisk::superblock::SBLOCKSIZE;
-use ordo_ondisk::superblock::search::{self, Copy, Found};
+use ordo_ondisk::superblock::search::{self, Copy};
 use ordo_ondisk::{ByteOff, Superblock};
 use ordo_rt::Rt;
 use std::io;
@@ -54,7 +55,7 @@ impl std::fmt::Display for ImageSpec {
 pub struct Located {
     /// The volume's own disk: the image, or a window on it.
     pub disk: Rc<dyn Disk>,
-    /// The superblock and its location.
+    /// The format, and the superblock.
     pub found: Found,
     /// The disk of its log, if the log is not a file of the volume.
     pub log: Option<Rc<dyn Disk>>,
@@ -86,7 +87,7 @@ pub fn open(rt: &Rt, spec: &ImageSpec, options: &FileOptions) -> Result<Rc<dyn D
 /// When the file cannot be opened or is in use, when there is no such partition, or no volume.
 pub fn locate(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result<Located, OpenError> {
     let disk = open(rt, spec, &options)?;
-    find_in(rt, &disk, spec, search::find_to_mount).map_err(|error| instead(rt, spec, &disk, error))
+    find_in(rt, &disk, spec, found::find).map_err(|error| instead(rt, spec, &disk, error))
 }
 
 /// As [`locate`]; if no primary superblock can be used, a backup describes the volume. For inspecting or repairing a
@@ -96,9 +97,10 @@ pub fn locate(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result<Located
 /// As [`locate`].
 pub fn locate_damaged(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result<Located, OpenError> {
     let disk = open(rt, spec, &options)?;
-    match find_in(rt, &disk, spec, search::find_to_mount) {
-        Err(OpenError::NotFound(why)) => find_in(rt, &disk, spec, search::find_backup)
-            .map_err(|_| instead(rt, spec, &disk, OpenError::NotFound(why))),
+    match find_in(rt, &disk, spec, found::find) {
+        Err(OpenError::NotFound(why)) => {
+            find_in(rt, &disk, spec, found::find_backup).map_err(|_| instead(rt, spec, &disk, OpenError::NotFound(why)))
+        }
         found => found,
     }
 }
@@ -115,16 +117,16 @@ fn instead(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, error: OpenError) -> 
 /// # Errors
 /// `NotFound`.
 pub fn locate_on(rt: &Rt, disk: Rc<dyn Disk>) -> Result<Located, OpenError> {
-    find(rt, disk, search::find_to_mount)
+    find(rt, disk, found::find)
 }
 
-/// The same volume, after its superblock was written. Only the superblock's location is taken from `located`.
+/// The same UFS volume, after its superblock was written. Only the superblock's location is taken from `located`.
 ///
 /// # Errors
 /// When it cannot be read, or is not valid.
 pub(crate) async fn located_again(located: Located) -> Result<Located, OpenError> {
     let Located { disk, found, log } = located;
-    let at = found.superblock.at;
+    let at = found.ufs()?.superblock.at;
     let sector = u64::from(disk.info().sector);
     let start = at.0 - at.0 % sector;
     let end = (at.0 + SBLOCKSIZE as u64).next_multiple_of(sector).min(disk.info().size);
@@ -133,7 +135,7 @@ pub(crate) async fn located_again(located: Located) -> Result<Located, OpenError
     let bytes: Vec<u8> =
         parts.iter().flat_map(|part| part.block.iter().copied()).skip((at.0 - start) as usize).collect();
     let superblock = Superblock::decode(&bytes, at).map_err(ordo_vfs::Error::corrupt)?;
-    Ok(Located { disk, found: Found { superblock, copy: Copy::Primary }, log })
+    Ok(Located { disk, found: search::Found { superblock, copy: Copy::Primary }.into(), log })
 }
 
 type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, search::NotFound>;

@@ -19,10 +19,11 @@ pub(crate) async fn replayed(
     located: Located,
     notices: &Notices,
 ) -> Result<(Located, Option<NotReplayed>), OpenError> {
-    if located.found.copy != Copy::Primary {
+    let found = located.found.ufs()?;
+    if found.copy != Copy::Primary {
         return Ok((located, None));
     }
-    let sb = &located.found.superblock;
+    let sb = &found.superblock;
     let on = sb.features();
     let outcome = if ordo_fsck::log_is_due(sb).is_some() {
         ordo_fsck::replay_log(rt, located.disk.clone(), located.log.clone()).await
@@ -68,7 +69,7 @@ pub(crate) async fn place_for_log(
     located: &Located,
     scheme: &Rc<dyn Scheme>,
 ) -> Result<Option<PlaceForLog>, OpenError> {
-    let sb = &located.found.superblock;
+    let sb = &located.found.ufs()?.superblock;
     let (block, frag, endian) = (sb.geometry().bsize, sb.geometry().fsize, sb.endian);
     let Some(log) = scheme.clone().capabilities().log else { return Ok(None) };
     let kind = log.kind();

@@ -1,9 +1,15 @@
 //! Making a new volume.
+//!
+//! E1. The superblocks of a log-structured volume are written last, when the log that they lead to is durable. Those of
+//!     an older volume are wiped first: a crash in between would leave one that leads into the new log.
 
 use crate::OpenError;
-use ordo_disk::{Disk, FileDisk, FileOptions};
-use ordo_ondisk::Format;
+use crate::contents::{self, Kind};
+use ordo_disk::{Block, Disk, DiskError, DiskOff, FileDisk, FileOptions, Kind as What, Tag, WritePart};
+use ordo_ondisk::lfs::newfs::{Initial, initial};
+use ordo_ondisk::lfs::{NewfsOptions, Version};
 use ordo_ondisk::superblock::newfs::NewfsParams;
+use ordo_ondisk::{ByteOff, Format};
 use ordo_rt::Rt;
 use std::path::Path;
 use std::rc::Rc;
@@ -47,21 +53,10 @@ impl NewVolume {
     /// # Errors
     /// When the file cannot be made or is in use, or the shape is impossible.
     pub fn create(&self, image: impl AsRef<Path>) -> Result<(), OpenError> {
-        let path = image.as_ref();
         self.params.superblock().map_err(ordo_ffs::NewfsError::from)?;
-        let failed = |error| OpenError::Create(path.to_owned(), error);
-        let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(failed)?;
         let rt = Rt::real_time();
-        let found = file.metadata().map_err(failed)?;
-        if found.is_file() {
-            if found.len() > 0 {
-                // Refuses a file that is in use, before it is truncated.
-                drop(FileDisk::open(&rt, path, &FileOptions::default())?);
-            }
-            file.set_len(0).and_then(|()| file.set_len(self.params.volume_bytes)).map_err(failed)?;
-        }
-        // Only a file that was just truncated is known to hold zeroes; a device keeps its old contents.
-        self.create_on(&rt, Rc::new(FileDisk::open(&rt, path, &FileOptions::default())?), found.is_file())
+        let (disk, zeroed) = new_file(&rt, image.as_ref(), self.params.volume_bytes)?;
+        self.create_on(&rt, disk, zeroed)
     }
 
     /// Makes the volume on a disk. `zeroed`: every byte of the disk is zero, so zeroes need not be written.
@@ -72,4 +67,94 @@ impl NewVolume {
         rt.block_on(ordo_ffs::newfs(rt, disk, &self.params, zeroed))?;
         Ok(())
     }
+}
+
+/// A log-structured volume that is about to be made.
+///
+/// ```
+/// use ordofs::NewLog;
+/// # let dir = tempfile::tempdir()?;
+/// # let image = dir.path().join("disk.img");
+/// NewLog::new(64 << 20).with(|of| of.segment = Some(256 << 10)).create(&image)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct NewLog {
+    /// All parameters of its shape.
+    pub options: NewfsOptions,
+}
+
+impl NewLog {
+    /// A volume of `size` bytes of NetBSD's version 2, with blocks of 8 KiB and fragments of 1 KiB.
+    pub fn new(size: u64) -> NewLog {
+        let usual = NewfsOptions::new(Version::V2, size);
+        NewLog { options: NewfsOptions { block: Some(8192), fragment: Some(1024), ..usual } }
+    }
+
+    /// Changes parameters of its shape.
+    pub fn with(mut self, change: impl FnOnce(&mut NewfsOptions)) -> NewLog {
+        change(&mut self.options);
+        self
+    }
+
+    /// As [`NewVolume::create`].
+    ///
+    /// # Errors
+    /// When the file cannot be made or is in use, or the shape is impossible.
+    pub fn create(&self, image: impl AsRef<Path>) -> Result<(), OpenError> {
+        self.options.superblock()?;
+        let rt = Rt::real_time();
+        let (disk, _) = new_file(&rt, image.as_ref(), self.options.device_bytes)?;
+        self.create_on(&rt, disk)
+    }
+
+    /// Makes the volume on a disk, whatever it holds: what the log does not lead to is not read.
+    ///
+    /// # Errors
+    /// When the shape is impossible, or the disk fails.
+    pub fn create_on(&self, rt: &Rt, disk: Rc<dyn Disk>) -> Result<(), OpenError> {
+        let new = initial(&self.options)?;
+        let (info, fragment) = (disk.info(), new.superblock.fields.fsize);
+        if self.options.device_bytes > info.size {
+            return Err(OpenError::TooLarge { volume: self.options.device_bytes, disk: info.size });
+        }
+        if fragment < info.sector {
+            return Err(OpenError::SmallFragments { fragment, sector: info.sector });
+        }
+        let mut old = contents::contents(rt, &disk)?;
+        old.retain(|found| matches!(found.kind, Kind::Ufs | Kind::Lfs | Kind::Bsd));
+        contents::wipe(rt, &disk, &old)?;
+        Ok(rt.block_on(write(&*disk, &new))?)
+    }
+}
+
+/// Writes the log, and then what leads to it (E1).
+async fn write(disk: &dyn Disk, new: &Initial) -> Result<(), DiskError> {
+    put(disk, &new.psegs, What::Data).await?;
+    disk.flush().await?;
+    put(disk, &new.superblocks, What::Superblock).await?;
+    disk.flush().await
+}
+
+async fn put(disk: &dyn Disk, all: &[(ByteOff, Vec<u8>)], kind: What) -> Result<(), DiskError> {
+    for (at, bytes) in all {
+        let part = WritePart { image: Block::copy_of(bytes).image(), tag: Tag::of(kind) };
+        disk.write(DiskOff(at.0), vec![part], false).await?;
+    }
+    Ok(())
+}
+
+/// The file for a new volume, created or emptied; `true` if every byte of it is zero. A device keeps its old contents.
+fn new_file(rt: &Rt, path: &Path, size: u64) -> Result<(Rc<dyn Disk>, bool), OpenError> {
+    let failed = |error| OpenError::Create(path.to_owned(), error);
+    let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(failed)?;
+    let found = file.metadata().map_err(failed)?;
+    if found.is_file() {
+        if found.len() > 0 {
+            // Refuses a file that is in use, before it is truncated.
+            drop(FileDisk::open(rt, path, &FileOptions::default())?);
+        }
+        file.set_len(0).and_then(|()| file.set_len(size)).map_err(failed)?;
+    }
+    Ok((Rc::new(FileDisk::open(rt, path, &FileOptions::default())?), found.is_file()))
 }

@@ -23,6 +23,11 @@ pub enum Notice {
     ReadOnly(String),
     /// The log that a crash had left was replayed.
     Replayed(ordo_fsck::Replayed),
+    /// The log of a log-structured volume went on behind its last checkpoint, because of a crash, and was read on.
+    RolledForward {
+        /// Partial segments that were found there.
+        psegs: u64,
+    },
     /// The volume turned read-only while it was mounted, for this reason.
     TurnedReadOnly(Arc<str>),
     /// Contents of a file could not be written. They stay in memory, and the write is tried again.
@@ -50,7 +55,9 @@ impl Notice {
     /// Its severity.
     pub fn weight(&self) -> Weight {
         match self {
-            Notice::Replayed(_) | Notice::Reclaimed(_) | Notice::Dropped(Ok(())) => Weight::Note,
+            Notice::Replayed(_) | Notice::RolledForward { .. } | Notice::Reclaimed(_) | Notice::Dropped(Ok(())) => {
+                Weight::Note
+            }
             Notice::FromCopy { .. } | Notice::LogUnread(_) | Notice::ReadOnly(_) => Weight::Warning,
             _ => Weight::Error,
         }
@@ -68,6 +75,9 @@ impl fmt::Display for Notice {
             Notice::LogUnread(log) => log.fmt(f),
             Notice::ReadOnly(why) => write!(f, "mounted read-only: {why}"),
             Notice::Replayed(done) => write!(f, "the log left by a crash was replayed: {} records", done.records),
+            Notice::RolledForward { psegs } => {
+                write!(f, "the log was rolled forward after a crash: {psegs} partial segments")
+            }
             Notice::TurnedReadOnly(why) => write!(f, "turned read-only: {why}"),
             Notice::WriteFailed(why) => write!(f, "a write failed, and will be tried again: {why}"),
             Notice::Reclaimed(done) => write!(

@@ -240,6 +240,6 @@ fn unmount_lets_the_step_end_and_no_other_begin() {
 
 /// The file system with its layout: observers and workers are below the choice of one.
 fn ffs(mounted: &Mounted) -> &Rc<Ufs<Ffs>> {
-    let ordofs::Fs::Ffs(fs) = &**mounted.fs();
+    let ordofs::Fs::Ffs(fs) = &**mounted.fs() else { panic!("it is UFS") };
     fs
 }

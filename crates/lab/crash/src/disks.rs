@@ -7,7 +7,7 @@
 //!     flush of its own disk, or, on a device that completes in order, once its own disk completed all before it.
 
 use crate::device::Device;
-use crate::plan::Shape;
+use crate::shape::Shape;
 use ordo_disk::{Disk, RamDisk, Recorder, Slice};
 use ordo_rt::Rt;
 use std::rc::Rc;

@@ -33,6 +33,9 @@ pub enum Error {
     /// An error in one script of many.
     #[error("{0}: {1}")]
     Script(String, Box<Error>),
+    /// It exists for UFS volumes only.
+    #[error("{0} is for UFS volumes only")]
+    OnlyUfs(&'static str),
     /// fsck could not run.
     #[error("fsck: {0}")]
     Check(String),

@@ -59,8 +59,10 @@ pub fn explore_with(plan: &Plan, memory: &mut Memory, counters: &Counters) -> Re
 /// The report of an exploration, with what `memory` counted while it ran.
 pub(crate) fn counted(memory: &mut Memory, explore: impl FnOnce(&mut Memory) -> Report) -> Report {
     let before = (memory.distinct, memory.nested, std::mem::take(&mut memory.findings));
+    let cleaned = memory.cleaned;
     let mut report = explore(memory);
     (report.distinct, report.nested) = (memory.distinct - before.0, memory.nested - before.1);
+    report.segments_cleaned = report.segments_cleaned.map(|by_script| by_script + memory.cleaned - cleaned);
     let findings = std::mem::replace(&mut memory.findings, before.2);
     report.findings = findings.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
     report

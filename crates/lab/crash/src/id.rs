@@ -5,13 +5,15 @@
 
 use crate::device::Device;
 use crate::fate::Fates;
-use crate::plan::{Plan, Shape};
+use crate::plan::Plan;
 use crate::question::Question;
 use crate::report::Violation;
+use crate::shape::{LogShape, Shape};
 use crate::{Error, one_cut};
 use ordo_ondisk::{Endian, Format};
 use ordo_schemes::Settings;
 use ordo_workload::script::{self, Script, random};
+use ordofs::LOG_SCHEME;
 use std::fmt;
 use std::str::FromStr;
 
@@ -47,10 +49,15 @@ impl Id {
         }
         let known = ready(&plan.script.name, &plan.shape).is_some_and(|known| known == plan.script);
         let script = if known { plan.script.name.clone() } else { inline(&plan.script) };
-        let Shape { format, size, bsize, fsize, endian } = plan.shape;
-        let format = if format == Format::Ufs1 { "ufs1" } else { "ufs2" };
+        let Shape { format, size, bsize, fsize, endian, log } = plan.shape;
+        let format = match format {
+            _ if log.is_some() => "lfs",
+            Format::Ufs1 => "ufs1",
+            Format::Ufs2 => "ufs2",
+        };
         let order = if endian == Endian::Big { ",big" } else { "" };
-        let volume = format!("{format},{size},{bsize},{fsize}{order}");
+        let segments = log.map_or_else(String::new, |log| format!(",{},{},{}", log.segment, log.free, log.reserve));
+        let volume = format!("{format},{size},{bsize},{fsize}{segments}{order}");
         let flag = |is, letter| if is { letter } else { "" };
         let seed = format!("{}{}{}", plan.seed, flag(plan.pauses, "p"), flag(plan.trusts_cache, "t"));
         Id { scheme, script, device: plan.device.name.into(), volume, seed, moments, fates }
@@ -79,6 +86,9 @@ impl Id {
         }
         settings.without = parts.map(str::to_owned).collect();
         let shape = shape(&self.volume).ok_or_else(|| bad("no such volume"))?;
+        if shape.log.is_some() != (scheme == LOG_SCHEME) {
+            return Err(bad("its scheme is not for its volume"));
+        }
         let script = match self.script.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
             Some(text) => {
                 let text = text.replace("%3a", ":").replace("; ", "\n");
@@ -131,18 +141,26 @@ fn inline(script: &Script) -> String {
 fn shape(text: &str) -> Option<Shape> {
     let mut parts = text.split(',');
     let format = match parts.next()? {
-        "ufs1" => Format::Ufs1,
+        "ufs1" | "lfs" => Format::Ufs1,
         "ufs2" => Format::Ufs2,
         _ => return None,
     };
     let mut number = || parts.next()?.parse::<u64>().ok();
     let (size, bsize, fsize) = (number()?, number()?.try_into().ok()?, number()?.try_into().ok()?);
+    let log = match text.starts_with("lfs,") {
+        true => Some(LogShape {
+            segment: number()?.try_into().ok()?,
+            free: number()?.try_into().ok()?,
+            reserve: number()?.try_into().ok()?,
+        }),
+        false => None,
+    };
     let endian = match parts.next() {
         None => Endian::Little,
         Some("big") => Endian::Big,
         Some(_) => return None,
     };
-    Some(Shape { format, size, bsize, fsize, endian })
+    Some(Shape { format, size, bsize, fsize, endian, log })
 }
 
 impl fmt::Display for Id {
@@ -218,6 +236,8 @@ mod tests {
             "sync:rename:sata:ufs2,8388608,4096,512:1pt:17:0",
             "wafs+logmode=sync+log=separate+ask=atomic:rename:sata:ufs2,8388608,4096,512:1:17:0",
             "softupdates:random-sizes-17:sata:ufs1,8388608,4096,512,big:0:3:",
+            "lfs!superblock-after-log:create:sata:lfs,8388608,4096,512,65536,16,9:1:17:0110",
+            "lfs:create:nvme:lfs,8388608,32768,4096,262144,4,3,big:1p:17:1*30.0*1",
             "async:[create a 644; ---; rename a b replace]:plp:ufs2,8388608,4096,512:0:3:",
         ] {
             let id: Id = text.parse().unwrap();
@@ -231,6 +251,9 @@ mod tests {
             "sync:create:sata:ufs3,1,2,3:1:1:0",
             "sync:create:sata:ufs2,1,2,3,middle:1:1:0",
             "sync:create:sata:ufs2,8388608,4096,512:1:1:q",
+            "lfs:create:sata:lfs,8388608,4096,512:1:1:0",
+            "lfs:create:sata:ufs2,8388608,4096,512:1:1:0",
+            "sync:create:sata:lfs,8388608,4096,512,65536,16,9:1:1:0",
         ] {
             assert!(text.parse::<Id>().and_then(|id| id.plan()).is_err(), "{text}");
         }

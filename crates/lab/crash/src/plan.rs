@@ -5,70 +5,18 @@ use crate::device::Device;
 use crate::disks::{Disks, Split};
 use crate::oracle::Oracle;
 use crate::question::Question;
-use crate::volume::fresh;
+use crate::record::honest;
+use crate::shape::Shape;
+use crate::volume::{fresh, fresh_log};
 use ordo_buf::{CrashLeaves, LogKind, Promises, Scheme};
 use ordo_disk::RamDisk;
-use ordo_ondisk::{Endian, Format};
 use ordo_rt::Rt;
 use ordo_schemes::Settings;
 use ordo_workload::script::Script;
-use ordo_workload::script::random::Ground;
-use ordofs::{LayoutName, NewVolume};
+use ordofs::{LOG_SCHEME, LayoutName, without_rules};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The volume on which a script runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
-    /// UFS1 or UFS2.
-    pub format: Format,
-    /// Bytes of the volume.
-    pub size: u64,
-    /// Bytes of a block.
-    pub bsize: u32,
-    /// Bytes of a fragment.
-    pub fsize: u32,
-    /// Byte order of its integers.
-    pub endian: Endian,
-}
-
-impl Shape {
-    /// A small volume with small blocks, on which a script meets fragments, indirect blocks and new blocks of inodes
-    /// after a few calls.
-    pub fn small(device: &Device) -> Shape {
-        let fsize = device.sector.max(512);
-        let bsize = (fsize * 8).max(4096);
-        Shape { format: Format::Ufs2, size: 8 << 20, bsize, fsize, endian: Endian::Little }
-    }
-
-    /// The parameters of the volume that random scripts are generated for.
-    pub fn ground(&self) -> Ground {
-        let Shape { format, size, bsize, fsize, endian } = *self;
-        let (ufs1, big_endian) = (format == Format::Ufs1, endian == Endian::Big);
-        Ground { ufs1, big_endian, size, block: bsize.into(), frag: fsize.into() }
-    }
-
-    pub(crate) fn volume(&self) -> NewVolume {
-        NewVolume::new(self.size).with(|params| {
-            (params.format, params.endian) = (self.format, self.endian);
-            (params.bsize, params.fsize) = (self.bsize, self.fsize);
-        })
-    }
-}
-
-impl From<Ground> for Shape {
-    fn from(ground: Ground) -> Shape {
-        let Ground { ufs1, big_endian, size, block, frag } = ground;
-        Shape {
-            format: if ufs1 { Format::Ufs1 } else { Format::Ufs2 },
-            size,
-            bsize: block as u32,
-            fsize: frag as u32,
-            endian: if big_endian { Endian::Big } else { Endian::Little },
-        }
-    }
-}
 
 /// A part of an exploration that several machines or threads share: it takes the images whose fingerprint falls to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +47,7 @@ pub type Mutilate = Arc<dyn Fn(Rc<dyn Scheme>) -> Rc<dyn Scheme> + Send + Sync>;
 /// An exploration.
 #[derive(Clone)]
 pub struct Plan {
-    /// Name of the scheme.
+    /// Name of the scheme; of a log-structured volume [`ordofs::LOG_SCHEME`].
     pub scheme: String,
     /// Its settings, and the rules that are switched off.
     pub settings: Settings,
@@ -166,7 +114,17 @@ impl Plan {
         }
     }
 
-    /// The scheme that is explored.
+    /// The usual exploration of a script on a log-structured volume.
+    pub fn on_log(script: Script, device: &Device) -> Plan {
+        Plan { shape: Shape::small_log(device), ..Plan::new(LOG_SCHEME, script, device) }
+    }
+
+    /// The layout of the volume.
+    pub fn layout(&self) -> LayoutName {
+        if self.shape.log.is_some() { LayoutName::Lfs } else { LayoutName::Ffs }
+    }
+
+    /// The scheme that is explored, on UFS.
     ///
     /// # Errors
     /// There is no scheme of that name, or it has no such rule, or it has no log that could be on a separate disk.
@@ -189,7 +147,10 @@ impl Plan {
 
     /// The volume that the script begins with.
     pub(crate) fn fresh(&self) -> Result<RamDisk, Error> {
-        fresh(&self.shape, self.split(), &self.scheme()?)
+        match self.layout() {
+            LayoutName::Lfs => fresh_log(&self.shape, self.split()),
+            _ => fresh(&self.shape, self.split(), &self.scheme()?),
+        }
     }
 
     /// The device as its driver sees it, over `ram`; two of them where the log has its own.
@@ -203,7 +164,17 @@ impl Plan {
     /// # Errors
     /// Those of [`Plan::scheme`].
     pub fn promises(&self) -> Result<Promises, Error> {
-        let declared = LayoutName::Ffs.promises(&*self.scheme()?);
+        let declared = match self.layout() {
+            LayoutName::Ffs => LayoutName::Ffs.promises(&*self.scheme()?),
+            layout => {
+                if self.separate_log {
+                    return Err(Error::NoLog(self.scheme.clone()));
+                }
+                without_rules(&self.settings.without)?;
+                // The log promises the same whatever the scheme (`Layout::promises`).
+                layout.promises(&*honest("async", &Settings::default())?)
+            }
+        };
         Ok(self.question.map_or_else(|| declared.clone(), |question| question.promises(&declared)))
     }
 

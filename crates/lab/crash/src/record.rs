@@ -8,6 +8,7 @@
 use crate::device::Device;
 use crate::disks::{Disks, Side, Split};
 use crate::fingerprint::{Fingerprint, of_image, of_sector};
+use crate::order::Order;
 use crate::recovery::guarded;
 use crate::tree::{FileId, Tree};
 use crate::{Error, Plan, steer};
@@ -17,7 +18,7 @@ use ordo_rt::{Rng, Rt, Time};
 use ordo_schemes::Settings;
 use ordo_vfs::{Caller, FileSystem, Refusal};
 use ordo_workload::random::{Op, Outcome, Player, compare_trees};
-use ordofs::{Engine, Located, MountOptions, Mounted, Syncer};
+use ordofs::{Engine, LayoutName, Located, MountOptions, Mounted, Syncer};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -104,6 +105,8 @@ pub(crate) struct Recording {
     pub(crate) flushes: u64,
     /// The files that the script held open after the set-up, by slot: their names may be those of others by then.
     pub(crate) held: Vec<(usize, FileId)>,
+    /// Segments that became usable again, on a log-structured volume.
+    pub(crate) cleaned: u64,
     pub(crate) calls: Vec<Call>,
     /// The trees before the first call and after each call.
     pub(crate) trees: Vec<Rc<Tree>>,
@@ -117,12 +120,12 @@ pub(crate) fn engine() -> Engine {
     Engine { syncer: Syncer::OF_THE_PAPERS, ..Engine::default() }
 }
 
-/// Mounts the volume on `ram` with `scheme`, through `disks`.
+/// Mounts the volume on `ram` in this order, through `disks`.
 pub(crate) fn mount(
     rt: &Rt,
     ram: &RamDisk,
     disks: Disks,
-    scheme: Rc<dyn ordo_buf::Scheme>,
+    order: impl Into<Order>,
     read_only: bool,
 ) -> Result<Mounted, Error> {
     let Disks { volume: disk, log } = disks;
@@ -131,12 +134,19 @@ pub(crate) fn mount(
         ram.peek(at.0, bytes);
         Ok(())
     };
-    let found = ordo_ondisk::superblock::search::find_to_mount(&mut read, size);
+    let found = ordofs::find(&mut read, size);
     let found = found.map_err(|error| Error::Mount(error.to_string()))?;
     let options =
         MountOptions { cache: 64 << 20, noatime: true, read_only, engine: engine(), ..MountOptions::default() };
-    rt.block_on(Mounted::mount_with(rt, Located { found, disk, log }, scheme, &options))
-        .map_err(|error| Error::Mount(error.to_string()))
+    let located = Located { found, disk, log };
+    let mounted = match order.into() {
+        Order::Scheme(scheme) => rt.block_on(Mounted::mount_with(rt, located, scheme, &options)),
+        Order::Log { without, around } => {
+            let options = MountOptions { settings: Settings { without, ..Settings::default() }, ..options };
+            rt.block_on(Mounted::mount_log(rt, located, &options, around))
+        }
+    };
+    mounted.map_err(|error| Error::Mount(error.to_string()))
 }
 
 /// Makes the recording of a plan on a new volume.
@@ -175,11 +185,12 @@ fn record_on(
     let rt = Rt::virtual_time(plan.seed);
     let ram = fresh.snapshot();
     let (recorder, disks) = plan.disks(&rt, &ram).recorded(&rt, plan.split(), true);
-    let scheme = plan.scheme()?;
-    let scheme = if plan.steered { steer::watched(scheme) } else { scheme };
-    let mounted = mount(&rt, &ram, between(disks), scheme, false)?;
+    let order = plan.order()?;
+    let order = if plan.steered { order.behind(Rc::new(steer::watched)) } else { order };
+    let mounted = mount(&rt, &ram, between(disks), order, false)?;
     let outcome = Run { plan, rt: &rt, mounted: &mounted, recorder: &recorder, stopped: used }.all(&ram, fresh);
     let recording = outcome.and_then(|mut recording| {
+        recording.cleaned = cleaned_by(&mounted);
         let began = recorder.with_events(<[Event]>::len);
         rt.block_on(mounted.unmount()).map_err(|error| Error::Run(format!("unmount: {error}")))?;
         recording.finish(began, &recorder, &plan.device)?;
@@ -187,6 +198,11 @@ fn record_on(
     });
     rt.drop_tasks();
     recording
+}
+
+/// Segments of a log-structured volume that became usable again since the mount.
+pub(crate) fn cleaned_by(mounted: &Mounted) -> u64 {
+    mounted.log().map_or(0, |log| log.counters.segments_cleaned)
 }
 
 /// What a request of a given number is.
@@ -229,6 +245,7 @@ impl Run<'_> {
             times: Vec::new(),
             flushes: 0,
             held: self.held(&real)?,
+            cleaned: 0,
             calls: Vec::new(),
             trees: vec![Rc::new(self.tree()?)],
             engine_calls: (self.mounted.cache().calls_begun(), Vec::new()),
@@ -279,6 +296,8 @@ impl Run<'_> {
         match &outcome {
             Outcome::Failed(why) => return Err(Error::Run(format!("{op}: {why}"))),
             Outcome::Refused(Refusal::NoSpace) => self.stopped = true,
+            // The format does not have it: the script goes on without.
+            Outcome::Refused(Refusal::NotSupported) if self.lacks(op) => return Ok(outcome),
             _ => {}
         }
         if !self.stopped {
@@ -301,6 +320,19 @@ impl Run<'_> {
             attr.map(|attr| (slot, FileId::from(&attr))).map_err(|error| Error::Run(format!("an open file: {error}")))
         };
         player.held().map(id).collect()
+    }
+
+    /// Whether the format of a log-structured volume does not have this call.
+    fn lacks(&self, op: &Op) -> bool {
+        let attributes = matches!(
+            op,
+            Op::SetXattr { .. }
+                | Op::GetXattr { .. }
+                | Op::ListXattr { .. }
+                | Op::RemoveXattr { .. }
+                | Op::SetAcl { .. }
+        );
+        attributes && self.plan.layout() == LayoutName::Lfs
     }
 
     fn tree(&self) -> Result<Tree, Error> {
@@ -358,6 +390,7 @@ impl Recording {
             times: Vec::new(),
             flushes: 0,
             held: Vec::new(),
+            cleaned: 0,
             calls: marks.iter().map(call).collect(),
             trees: Vec::new(),
             engine_calls: (u64::MAX, Vec::new()),

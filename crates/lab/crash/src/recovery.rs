@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::Plan;
-use crate::record::mount;
+use crate::record::{cleaned_by, mount};
 use crate::recover::Traced;
 use crate::structure::{Class, allowed};
 use ordo_buf::{CrashLeaves, Promises};
@@ -44,16 +44,26 @@ impl Recovery {
     }
 }
 
-/// Mounts the volume on `ram` through `disk`, read-write and with its scheme, and unmounts it. Returns the worst class
-/// of finding that is allowed afterwards.
+/// What a mount after a crash leaves.
+pub(crate) struct Left {
+    /// The worst class of finding that is allowed afterwards.
+    pub(crate) class: Class,
+    /// Segments of a log-structured volume that it cleaned.
+    pub(crate) cleaned: u64,
+}
+
+/// Mounts the volume on `ram` through `disk`, read-write and in its order, and unmounts it.
 ///
 /// # Errors
 /// The mount fails, is read-only, or cannot be unmounted.
-pub(crate) fn mount_at_once(plan: &Plan, ram: &RamDisk, disk: &Traced) -> Result<Class, Error> {
+pub(crate) fn mount_at_once(plan: &Plan, ram: &RamDisk, disk: &Traced) -> Result<Left, Error> {
     let rt = Rt::virtual_time(3);
-    let mounted = mount(&rt, ram, disk.disks(), plan.scheme()?, false)?;
+    let mounted = mount(&rt, ram, disk.disks(), plan.order()?, false)?;
     let refused = mounted.why_read_only().map(|why| Error::Mount(format!("only for reading: {why}")));
-    let left = refused.map_or_else(|| Ok(rt.block_on(left_by(&mounted))), Err);
+    let left = match refused {
+        None => Ok(Left { class: rt.block_on(left_by(&mounted)), cleaned: cleaned_by(&mounted) }),
+        Some(refused) => Err(refused),
+    };
     let unmounted = rt.block_on(mounted.unmount()).map_err(|error| Error::Run(format!("unmount: {error}")));
     rt.drop_tasks();
     unmounted.and(left)

@@ -3,6 +3,7 @@
 use crate::oracle::Oracle;
 use crate::plan::Plan;
 use crate::record::Recording;
+use ordofs::LayoutName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -86,6 +87,12 @@ pub struct Report {
     pub reached: u64,
     /// How often fsck reported each finding, over distinct images.
     pub findings: BTreeMap<String, u64>,
+    /// Segments of a log-structured volume that became usable again, in the run of the script and in the recoveries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments_cleaned: Option<u64>,
+    /// Those of the run: every shard of one script has the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments_cleaned_by_script: Option<u64>,
     /// fsck found nothing worse than leaks.
     pub leaks_only: bool,
     /// All violations.
@@ -98,6 +105,10 @@ pub struct Report {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    if a.is_none() && b.is_none() { None } else { Some(a.unwrap_or(0) + b.unwrap_or(0)) }
 }
 
 impl Report {
@@ -118,6 +129,8 @@ impl Report {
             nested: 0,
             reached: 0,
             findings: BTreeMap::new(),
+            segments_cleaned: (plan.layout() == LayoutName::Lfs).then_some(0),
+            segments_cleaned_by_script: (plan.layout() == LayoutName::Lfs).then_some(0),
             leaks_only: true,
             violations_total: 0,
             violations: Vec::new(),
@@ -125,7 +138,10 @@ impl Report {
     }
 
     pub(crate) fn of(plan: &Plan, recording: &Recording) -> Report {
-        Report { writes: recording.writes.len() as u64, flushes: recording.flushes, ..Report::nothing(plan) }
+        let nothing = Report::nothing(plan);
+        let cleaned = nothing.segments_cleaned.map(|_| recording.cleaned);
+        let (writes, flushes) = (recording.writes.len() as u64, recording.flushes);
+        Report { writes, flushes, segments_cleaned: cleaned, segments_cleaned_by_script: cleaned, ..nothing }
     }
 
     /// Merges the reports of two shards of the same exploration.
@@ -134,6 +150,9 @@ impl Report {
         self.distinct += other.distinct;
         self.nested += other.nested;
         self.reached += other.reached;
+        // The run of the script is in both.
+        self.segments_cleaned = sum(self.segments_cleaned, other.segments_cleaned)
+            .map(|cleaned| cleaned - other.segments_cleaned_by_script.unwrap_or(0));
         self.leaks_only &= other.leaks_only;
         self.violations_total += other.violations_total;
         for (name, count) in other.findings {
@@ -154,6 +173,8 @@ impl Report {
 
     /// Adds the report of the next exploration, as for the scripts of a sweep.
     pub fn and(mut self, next: Report) -> Report {
+        self.segments_cleaned = sum(self.segments_cleaned, next.segments_cleaned_by_script);
+        self.segments_cleaned_by_script = sum(self.segments_cleaned_by_script, next.segments_cleaned_by_script);
         self.writes += next.writes;
         self.flushes += next.flushes;
         self.cuts += next.cuts;

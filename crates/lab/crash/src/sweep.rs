@@ -9,8 +9,9 @@
 use crate::explore::explore_with;
 use crate::fate::Fates;
 use crate::id::Id;
-use crate::plan::{Plan, Shape, Shard};
+use crate::plan::{Plan, Shard};
 use crate::report::Report;
+use crate::shape::Shape;
 use crate::steer::Steering;
 use crate::verdict::Memory;
 use crate::{Counters, Error};

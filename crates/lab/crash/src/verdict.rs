@@ -9,7 +9,7 @@
 
 use crate::oracle::{Breach, Oracle};
 use crate::plan::held_to;
-use crate::record::{honest, mount};
+use crate::record::mount;
 use crate::recover::{Logged, Traced, changes, check, interruptions};
 use crate::recovery::{Recovery, guarded, mount_at_once};
 use crate::structure::{Class, classify};
@@ -55,6 +55,8 @@ pub struct Memory {
     pub(crate) distinct: u64,
     /// Recoveries of images that an interrupted recovery left.
     pub(crate) nested: u64,
+    /// Segments that the recoveries of crashes have cleaned, on a log-structured volume.
+    pub(crate) cleaned: u64,
     /// How often fsck reported each finding, over all distinct images.
     pub(crate) findings: BTreeMap<&'static str, u64>,
 }
@@ -71,6 +73,7 @@ impl Default for Memory {
             trees: FxHashMap::default(),
             distinct: 0,
             nested: 0,
+            cleaned: 0,
             findings: BTreeMap::new(),
         }
     }
@@ -205,7 +208,12 @@ impl Memory {
                 return Err(recovers(format!("left: {why}")));
             }
             Recovery::Fsck => Class::Nothing,
-            Recovery::Mount => guarded(|| mount_at_once(plan, &disk, &traced)).map_err(recovers)?,
+            Recovery::Mount => {
+                let left = guarded(|| mount_at_once(plan, &disk, &traced)).map_err(recovers)?;
+                // An image that a cut recovery left may be recovered by several threads.
+                self.cleaned += if strict { left.cleaned } else { 0 };
+                left.class
+            }
         };
         let log = traced.take_log();
         Ok(Recovered { fingerprint: fingerprint ^ changes(&before, &log), disk, log, worst, left })
@@ -263,7 +271,7 @@ impl Memory {
     fn tree(&mut self, how: Recovery, plan: &Plan, disk: &RamDisk) -> Result<Rc<Tree>, Error> {
         let rt = Rt::virtual_time(1);
         let traced = Traced::of(plan, disk.snapshot(), &[]);
-        let mounted = mount(&rt, disk, traced.disks(), honest("async", &plan.settings)?, true)?;
+        let mounted = mount(&rt, disk, traced.disks(), plan.honest("async")?, true)?;
         let tree = rt.block_on(Tree::read(&**mounted.fs()));
         drop(mounted);
         rt.drop_tasks();

@@ -39,6 +39,18 @@ pub(crate) fn fresh(shape: &Shape, split: Split, scheme: &Rc<dyn Scheme>) -> Res
         mount_at_once: LayoutName::Ffs.promises(&**scheme).mount_at_once,
         log: scheme.clone().capabilities().log_kind().filter(|_| !split.has_log()),
     };
+    made_once(shape, split, needs)
+}
+
+/// The same for a log-structured volume.
+///
+/// # Errors
+/// The shape is not possible.
+pub(crate) fn fresh_log(shape: &Shape, split: Split) -> Result<RamDisk, Error> {
+    made_once(shape, split, Needs { mount_at_once: true, log: None })
+}
+
+fn made_once(shape: &Shape, split: Split, needs: Needs) -> Result<RamDisk, Error> {
     let known = |last: &Option<(Shape, Split, Needs, RamDisk)>| {
         let last = last.as_ref().filter(|(of, on, had, _)| of == shape && *on == split && *had == needs);
         last.map(|(.., ram)| ram.snapshot())
@@ -60,6 +72,10 @@ fn make(shape: &Shape, split: Split, needs: Needs) -> Result<RamDisk, Error> {
         ram.poke(at, &garbage[..GARBAGE.min((size - at) as usize)]);
     }
     let Disks { volume: disk, .. } = split.disks(Rc::new(ram.clone()));
+    if let Some(log) = shape.log {
+        let made = shape.log_volume(log).create_on(&rt, disk);
+        return made.map(|()| ram).map_err(|error| Error::Shape(error.to_string()));
+    }
     let volume = shape.volume().with(|params| params.softdep = needs.mount_at_once);
     let made = volume.create_on(&rt, disk.clone(), false);
     made.map_err(|error| Error::Shape(error.to_string()))?;

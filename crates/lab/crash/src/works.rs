@@ -1,6 +1,6 @@
 //! The second program: uses a volume after its recovery.
 
-use crate::record::{honest, mount};
+use crate::record::mount;
 use crate::recover::{Traced, check};
 use crate::structure::{Class, classify};
 use crate::tree::Tree;
@@ -19,8 +19,8 @@ const DIRECTORIES: usize = 8;
 pub(crate) fn works(plan: &Plan, disk: &RamDisk, tree: &Tree, left: Class) -> Result<(), Error> {
     let (rt, disk) = (Rt::virtual_time(2), disk.snapshot());
     let traced = Traced::of(plan, disk.clone(), &[]);
-    let scheme = if left == Class::Nothing { honest("async", &plan.settings)? } else { plan.scheme()? };
-    let mounted = mount(&rt, &disk, traced.disks(), scheme, false)?;
+    let order = if left == Class::Nothing { plan.honest("async")? } else { plan.order()? };
+    let mounted = mount(&rt, &disk, traced.disks(), order, false)?;
     let worked = rt.block_on(work(&**mounted.fs(), tree));
     let unmounted = rt.block_on(mounted.unmount());
     rt.drop_tasks();

@@ -6,7 +6,7 @@ use ordo_drive::{Profile, ProfileError};
 use ordofs::disk::Scheduler;
 use ordofs::ondisk::superblock::newfs::{NewfsParams, Rotation};
 use ordofs::ondisk::{Endian, Format};
-use ordofs::{Engine, NewVolume, Spread, Syncer};
+use ordofs::{Engine, NewLog, NewVolume, Spread, Syncer};
 
 use crate::cpu::Costs;
 
@@ -185,6 +185,16 @@ impl Machine {
     /// `Unknown`.
     pub fn profile(&self) -> Result<Profile, ProfileError> {
         Profile::named(&self.drive)
+    }
+
+    /// A log-structured volume of `size` bytes on it, with the blocks of its UFS volumes.
+    pub(crate) fn make_log(&self, size: u64) -> NewLog {
+        let Shape { block, frag, .. } = self.shape;
+        NewLog::new(size).with(|of| {
+            // Larger fragments than a superblock are not possible there.
+            (of.block, of.fragment) = (Some(block), Some(frag.min(8192)));
+            (of.now, of.ident) = (946_684_800, 1);
+        })
     }
 
     /// A volume of `size` bytes on it.

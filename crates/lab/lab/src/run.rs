@@ -13,11 +13,12 @@ use std::time::Duration;
 
 use ordo_drive::Profile;
 use ordo_vfs::FileSystem;
-use ordo_workload::{Counts, Params, PhaseResult, Reading, Session, WorkloadError};
+use ordo_workload::{Cleaning, Counts, Params, PhaseResult, Reading, Session, WorkloadError};
 use ordofs::disk::{Counted, Disk, Requests, Service, SimDisk, Slice, Stats};
+use ordofs::lfs::Counters;
 use ordofs::rt::{Rt, Time};
 use ordofs::schemes::Settings;
-use ordofs::{AllocInit, Located, LogKind, MountOptions, Mounted, OpenError, Tuning, locate_on, schemes};
+use ordofs::{AllocInit, LOG_SCHEME, Located, LogKind, MountOptions, Mounted, OpenError, Tuning, locate_on, schemes};
 
 use crate::cpu::{Cpu, Prices, Share, defers};
 use crate::error::{LabError, Result};
@@ -63,7 +64,7 @@ pub enum Start {
 pub struct Run<'a> {
     /// The machine.
     pub machine: &'a Machine,
-    /// The scheme's name.
+    /// The scheme's name; that of a log-structured volume chooses this layout.
     pub scheme: &'a str,
     /// Settings of the scheme; `allocinit` has the field below.
     pub settings: Settings,
@@ -177,7 +178,10 @@ impl Run<'_> {
             LogPlace::Drive => Some(self.drive_for_log(&rt, &self.machine.drive, self.machine.tags, &requests)?),
             LogPlace::Nvram => Some(self.drive_for_log(&rt, NVRAM, 1, &requests)?),
         };
-        self.machine.make(size).create_on(&rt, disk.clone(), true)?;
+        match self.scheme {
+            LOG_SCHEME => self.machine.make_log(size).create_on(&rt, disk.clone())?,
+            _ => self.machine.make(size).create_on(&rt, disk.clone(), true)?,
+        }
         if let Some(kind) = self.wants_log().filter(|_| log.is_none()) {
             Tuning::for_log(kind).apply_on(&rt, disk.clone())?;
         }
@@ -356,6 +360,12 @@ async fn drain(rt: &Rt, mounted: &Mounted) -> Option<Time> {
 /// A scheme may hold something back until a sync: then one is called.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// What cleaning has cost so far, on a log-structured volume.
+pub fn cleaning(mounted: &Mounted) -> Option<Cleaning> {
+    let Counters { segments_cleaned, segments_read, write_cost } = mounted.log()?.counters;
+    Some(Cleaning { segments_cleaned, segments_read, write_cost })
+}
+
 /// The counters of drive, cache and scheme so far.
 fn counts(mounted: &Mounted, requests: Requests) -> Counts {
     let cache = mounted.cache().stats();
@@ -367,5 +377,6 @@ fn counts(mounted: &Mounted, requests: Requests) -> Counts {
         waits: cache.waits,
         flushes: requests.flushes,
         scheme: mounted.cache().capabilities().counters().into_iter().collect(),
+        cleaning: cleaning(mounted),
     }
 }

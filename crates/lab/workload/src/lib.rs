@@ -41,7 +41,7 @@ pub use copy_tree::CopyTree;
 pub use create_delete::CreateDelete;
 pub use error::{Failed, Result, WorkloadError};
 pub use hostdir::HostDir;
-pub use meter::{Counts, Meter, PhaseResult, Reading};
+pub use meter::{Cleaning, Counts, Meter, PhaseResult, Reading};
 pub use netnews::Netnews;
 pub use paths::{Held, Session};
 pub use postmark::Postmark;

@@ -1,10 +1,11 @@
 //! The cost of a phase of a program, by the caller's clocks and counters.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Counters of a disk and a scheme so far.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counts {
     /// Read requests.
     pub disk_reads: u64,
@@ -20,6 +21,19 @@ pub struct Counts {
     pub flushes: u64,
     /// The scheme's own counters since the mount. Some are sums, some are current values: they are not subtracted.
     pub scheme: BTreeMap<&'static str, u64>,
+    /// What cleaning has cost since the mount, on a log-structured volume. Not subtracted either.
+    pub cleaning: Option<Cleaning>,
+}
+
+/// What cleaning a log-structured volume has cost.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Cleaning {
+    /// Segments that became usable again.
+    pub segments_cleaned: u64,
+    /// Segments that the cleaner read.
+    pub segments_read: u64,
+    /// Bytes written and bytes read by the cleaner, over bytes of new data; `None` before there is any.
+    pub write_cost: Option<f64>,
 }
 
 impl Counts {
@@ -33,12 +47,13 @@ impl Counts {
             waits: self.waits.saturating_sub(start.waits),
             flushes: self.flushes.saturating_sub(start.flushes),
             scheme: self.scheme,
+            cleaning: self.cleaning,
         }
     }
 }
 
 /// Clocks and counters at one moment; only differences are meaningful.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
     /// The clock that the program runs by, virtual or real.
     pub elapsed: Duration,

@@ -1,6 +1,6 @@
 //! Results as rows: the JSON that `ordo bench` prints, and a table for people.
 
-use crate::meter::{Counts, PhaseResult};
+use crate::meter::{Cleaning, Counts, PhaseResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -39,6 +39,9 @@ pub struct Row {
     /// The scheme's own counters since the mount, at the end of the phase.
     #[serde(default)]
     pub scheme_counters: BTreeMap<String, u64>,
+    /// On a log-structured volume, what cleaning has cost since the mount, at the end of the phase.
+    #[serde(flatten)]
+    pub cleaning: Option<Cleaning>,
 }
 
 /// The rows of one run: one for each phase, and `total` where there is more than one.
@@ -59,6 +62,7 @@ pub fn rows(scheme: &str, workload: &str, disk: &str, phases: &[PhaseResult]) ->
         waits: result.counts.waits,
         flushes_per_second: result.a_second(result.counts.flushes),
         scheme_counters: result.counts.scheme.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+        cleaning: result.counts.cleaning,
     };
     let mut rows: Vec<Row> = phases.iter().map(row).collect();
     if phases.len() > 1 {
@@ -83,6 +87,7 @@ fn total(phases: &[PhaseResult]) -> PhaseResult {
             waits: sum(|phase| phase.counts.waits),
             flushes: sum(|phase| phase.counts.flushes),
             scheme: phases.last().map(|phase| phase.counts.scheme.clone()).unwrap_or_default(),
+            cleaning: phases.last().and_then(|phase| phase.counts.cleaning),
         },
     }
 }
@@ -140,6 +145,17 @@ mod tests {
             "waits": 0, "flushes_per_second": 3.0, "scheme_counters": {"deferred": 30}
         });
         assert_eq!(json, wanted);
+    }
+
+    #[test]
+    fn rows_of_a_log_have_what_cleaning_has_cost_and_read_back() {
+        let cleaning = Some(Cleaning { segments_cleaned: 7, segments_read: 5, write_cost: None });
+        let counts = Counts { cleaning, ..Counts::default() };
+        let row = &rows("lfs", "postmark", "ram", &[PhaseResult { counts, ..phase("total", 1, 1.0) }])[0];
+        let json = serde_json::to_value(row).unwrap();
+        assert_eq!((&json["segments_cleaned"], &json["segments_read"]), (&7.into(), &5.into()));
+        assert_eq!(json.get("write_cost"), Some(&serde_json::Value::Null));
+        assert_eq!(&serde_json::from_value::<Row>(json).unwrap(), row);
     }
 
     #[test]

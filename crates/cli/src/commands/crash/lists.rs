@@ -26,6 +26,13 @@ struct Rule {
 /// rules: they are listed with the scheme that keeps them.
 pub(super) fn rules(args: &Args) -> Outcome {
     let set = settings::Set::read(&args.set)?;
+    if args.is_log() {
+        let of = |(rule, says): &(&'static str, &'static str)| Rule { scheme: ordofs::LOG_SCHEME, rule, says };
+        let rules: Vec<Rule> = ordofs::lfs::RULES.iter().map(of).collect();
+        return list(args, &rules, |rule| {
+            vec![rule.scheme.to_owned(), rule.rule.to_owned(), format!(" {}", rule.says)]
+        });
+    }
     let mut rules = Vec::new();
     for scheme in ordofs::schemes::ALL.iter().map(|known| known.name) {
         let mut plan = Plan::new(scheme, Script::default(), &DEVICES[0]);

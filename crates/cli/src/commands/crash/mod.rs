@@ -20,7 +20,7 @@ mod show;
 
 use crate::out::{Outcome, Status, usage};
 use clap::value_parser;
-use ordo_crash::{Error, Plan};
+use ordo_crash::{Error, Plan, Shape};
 use ordo_workload::script::Script;
 use std::path::PathBuf;
 
@@ -47,6 +47,9 @@ pub(crate) struct Args {
     /// The scheme (ordo schemes)
     #[arg(long, default_value = ordofs::DEFAULT_SCHEME)]
     scheme: String,
+    /// The layout of the volume; lfs is its own order, and takes no scheme
+    #[arg(long, default_value = "ffs", value_parser = ["ffs", "lfs"])]
+    layout: String,
     /// allocinit=, logmode=, data= and commit= as for mount -o; log=separate: the log is on a second disk; size=,
     /// bsize=, fsize=, format=ufs1|ufs2, endian=little|big: the volume; profile=NAME|all: the kind of random scripts;
     /// steer=yes|no: every other random script is varied from one that reached something new; pauses=yes|no: time
@@ -129,9 +132,22 @@ impl Args {
         self.jobs.unwrap_or_else(processors)
     }
 
+    /// The volume is log-structured.
+    fn is_log(&self) -> bool {
+        self.layout == "lfs" || self.scheme == ordofs::LOG_SCHEME
+    }
+
     /// The plan for exploring a script on a device.
     fn plan(&self, script: Script, device: &ordo_crash::Device) -> anyhow::Result<Plan> {
-        let mut plan = Plan::new(&self.scheme, script, device);
+        // This script needs few segments.
+        let few = script.name == "clean";
+        let mut plan = match self.is_log() {
+            true => Plan::on_log(script, device),
+            false => Plan::new(&self.scheme, script, device),
+        };
+        if self.is_log() && few {
+            plan.shape = Shape::few_segments(device);
+        }
         (plan.states, plan.seed, plan.shard) = (self.states.unwrap_or(STATES), self.seed, self.shard);
         plan.settings.without = self.without.iter().cloned().collect();
         settings::Set::read(&self.set)?.apply(&mut plan);

@@ -4,7 +4,7 @@ use super::settings::Set;
 use super::{Args, disks};
 use crate::out::usage;
 use anyhow::Context;
-use ordo_crash::{Case, Device};
+use ordo_crash::{Case, Device, Shape};
 use ordo_workload::random::Op;
 use ordo_workload::script::ace::{self, Bounds, Space};
 use ordo_workload::script::{self, Script, moves, random};
@@ -138,13 +138,15 @@ fn sampled(set: &str, args: &Args) -> anyhow::Result<Option<Work>> {
         "moves2" => moves_of(2, args.sample, args.seed),
         "moves3" => moves_of(3, args.sample, args.seed),
         "random" => {
-            let set = Set::read(&args.set)?;
+            let (set, log) = (Set::read(&args.set)?, args.is_log());
             let seeds = random::seeds(args.seed, args.sample.unwrap_or(RANDOM_SAMPLE));
             let count = seeds.len() as u64;
             let nth = move |at: u64, device: &Device| {
                 let (seed, profile) = (seeds[at as usize], set.profile().unwrap_or(random::by_turns(at)));
                 let ground = set.ground(seed, device);
-                Case { script: random::on(ground, profile, seed), shape: Some(ground.into()) }
+                let shape: Shape = ground.into();
+                let shape = if log { shape.into_log() } else { shape };
+                Case { script: random::on(ground, profile, seed), shape: Some(shape) }
             };
             Work::Many { count, nth: Box::new(nth) }
         }

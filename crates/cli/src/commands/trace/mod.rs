@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Explains one call
     #[arg(long, required = true)]
     explain: bool,
-    /// The scheme (ordo schemes)
+    /// The scheme (ordo schemes), or lfs for a log-structured volume
     #[arg(long, default_value = ordofs::DEFAULT_SCHEME)]
     scheme: String,
     /// allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk

@@ -8,6 +8,7 @@ use ordo_crash::trace::{Asked, size_of};
 use ordo_crash::{Device, Error};
 use ordo_workload::random::Op;
 use ordo_workload::script::Script;
+use ordofs::{LOG_SCHEME, LayoutName};
 
 /// Parses it.
 ///
@@ -22,7 +23,8 @@ pub(super) fn read(args: &Args) -> anyhow::Result<Asked> {
     let (setup, call) = calls(&args.setup, &args.call.join(" "))?;
     let SchemeSet { settings, separate_log } = SchemeSet::read(&args.set)?;
     let (device, at_once) = (device.clone(), args.at_once);
-    Ok(Asked { scheme, settings, separate_log, device, setup, call, at_once, seed: args.seed })
+    let layout = if scheme == LOG_SCHEME { LayoutName::Lfs } else { LayoutName::Ffs };
+    Ok(Asked { scheme, layout, settings, separate_log, device, setup, call, at_once, seed: args.seed })
 }
 
 /// The calls of the set-up, and the call. Every write has different contents, so all are parsed as one script.

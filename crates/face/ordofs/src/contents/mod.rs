@@ -27,8 +27,10 @@ use table::ROWS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// A volume that this program supports.
+    /// A UFS volume, which this program supports.
     Ufs,
+    /// A log-structured volume, which it supports, too.
+    Lfs,
     /// Another Berkeley file system, which this program does not read.
     Bsd,
     /// A log or a journal of a volume that is elsewhere.

@@ -57,7 +57,7 @@ impl Row {
     }
 }
 
-use Kind::{Archive, Bsd, Crypt, FileSystem, Image, Log, Member, Packed, Swap, Table, Ufs};
+use Kind::{Archive, Bsd, Crypt, FileSystem, Image, Lfs, Log, Member, Packed, Swap, Table, Ufs};
 use SignatureAt::At;
 
 const fn last(back: u64, plus: u64) -> SignatureAt {
@@ -117,8 +117,10 @@ pub(super) static ROWS: &[Row] = &[
     row("UFS1", Ufs, UFS, &[0x00, 0x01, 0x19, 0x54]),
     row("UFS, not finished", Ufs, UFS, &[0x08, 0x04, 0x96, 0x19]),
     row("UFS, not finished", Ufs, UFS, &[0x19, 0x96, 0x04, 0x08]),
-    row("LFS", Bsd, &[At(8192)], &[0x62, 0x01, 0x07, 0x00]),
-    row("LFS", Bsd, &[At(8192)], &[0x00, 0x07, 0x01, 0x62]),
+    row("LFS", Lfs, &[At(8192)], &[0x62, 0x01, 0x07, 0x00]).copies(lfs_le),
+    row("LFS", Lfs, &[At(8192)], &[0x00, 0x07, 0x01, 0x62]).copies(lfs_be),
+    row("LFS with 64-bit addresses", Bsd, &[At(8192)], &[0xfe, 0xf8, 0x9d, 0xe6]),
+    row("LFS with 64-bit addresses", Bsd, &[At(8192)], &[0xe6, 0x9d, 0xf8, 0xfe]),
     row("wafs log", Log, &[At(0), At(4096)], b"ORDOWAFS"),
     row("block journal", Log, START, b"oBJb"),
     // Encryption containers and members of arrays: before file systems, which they may contain.
@@ -303,6 +305,21 @@ fn xfs_groups(b: &mut Bytes<'_>, at: u64) -> Vec<u64> {
     let (block, blocks, groups) = (b.be32(at + 4), b.be32(at + 84), b.be32(at + 88));
     let group = u64::from(block) * u64::from(blocks);
     (1..u64::from(groups.min(MOST_COPIES))).filter_map(|n| group.checked_mul(n)?.checked_add(at)).collect()
+}
+
+fn lfs_le(b: &mut Bytes<'_>, at: u64) -> Vec<u64> {
+    lfs_copies(b, at, Bytes::le32)
+}
+
+fn lfs_be(b: &mut Bytes<'_>, at: u64) -> Vec<u64> {
+    lfs_copies(b, at, Bytes::be32)
+}
+
+/// The superblocks that the first one lists: in fragments, in version 1 in sectors.
+fn lfs_copies<'a>(b: &mut Bytes<'a>, at: u64, word: fn(&mut Bytes<'a>, u64) -> u32) -> Vec<u64> {
+    let unit = if word(b, at + 4) == 1 { 512 } else { word(b, at + 24) };
+    let places = (1..10).map(|n| u64::from(word(b, at + 188 + 4 * n)) * u64::from(unit));
+    places.filter(|place| *place > at).collect()
 }
 
 /// The superblocks that the layout names, in sectors of 512 bytes; the signature is at byte 24 of each.

@@ -14,7 +14,7 @@ const MOST_NAMED: usize = 6;
 
 /// What is there instead of a volume, and what to do about it, in words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{is}, and no UFS volume; {advice}")]
+#[error("{is}, and no volume of UFS or LFS; {advice}")]
 pub struct NoVolume {
     is: String,
     advice: String,
@@ -60,6 +60,7 @@ fn known(found: &Signature, rt: &Rt, disk: &Rc<dyn Disk>, parts: &[Partition]) -
         Kind::Log => NoVolume::new(format!("it is a {name}"), "name the volume that it belongs to"),
         Kind::Swap => NoVolume::new(format!("it holds {name}"), "ordo mkfs --force overwrites it"),
         Kind::Bsd => NoVolume::new(format!("it holds an {name}"), "this program does not read it; NetBSD does"),
+        Kind::Lfs => NoVolume::new(format!("it holds what is left of an {name}"), "ordo fsck says what is damaged"),
         Kind::Ufs => NoVolume::new(format!("it holds what is left of a {name}"), "ordo fsck may find a backup"),
         Kind::FileSystem => NoVolume::new(
             format!("it holds {name}"),

@@ -20,7 +20,7 @@ const PIECE: usize = 1 << 20;
 
 /// Switches them. If the volume already has them they stay unchanged: reporting a wrong one is up to fsck.
 pub(super) fn switch(rt: &Rt, disk: &Rc<dyn Disk>, on: bool) -> Result<(), TuneError> {
-    let sb = locate_on(rt, disk.clone())?.found.superblock;
+    let sb = locate_on(rt, disk.clone())?.found.into_ufs()?.superblock;
     if sb.format == Format::Ufs1 || on && sb.hashes() == ck::SUPPORTED {
         return Ok(());
     }

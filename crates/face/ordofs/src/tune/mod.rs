@@ -161,10 +161,11 @@ impl Tuning {
     }
 
     fn apply_located(&self, rt: &Rt, located: Located) -> Result<Vec<Tuned>, TuneError> {
-        if located.found.copy != Copy::Primary {
+        let found = located.found.into_ufs()?;
+        if found.copy != Copy::Primary {
             return Err(TuneError::Backup);
         }
-        let before = located.found.superblock;
+        let before = found.superblock;
         if !before.is_clean() || before.features().unclean {
             return Err(TuneError::Dirty);
         }
@@ -190,7 +191,7 @@ impl Tuning {
         if let Some(on) = self.check_hashes {
             hashes::switch(rt, &disk, on)?;
         }
-        let after = locate_on(rt, disk.clone())?.found.superblock;
+        let after = locate_on(rt, disk.clone())?.found.into_ufs()?.superblock;
         let mut told = self.told(&before, &after);
         if self.log.is_some() {
             let on = |on: bool| if on { "on" } else { "off" }.to_owned();
@@ -283,7 +284,7 @@ impl Tuning {
 
 /// Changes the superblock on the disk, durably.
 fn change_superblock(rt: &Rt, disk: &Rc<dyn Disk>, change: impl FnOnce(&mut SbFields)) -> Result<(), TuneError> {
-    let mut sb = locate_on(rt, disk.clone())?.found.superblock;
+    let mut sb = locate_on(rt, disk.clone())?.found.into_ufs()?.superblock;
     let before = sb.fields.clone();
     change(&mut sb.fields);
     if sb.fields == before {

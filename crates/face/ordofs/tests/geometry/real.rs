@@ -105,7 +105,8 @@ fn netbsds_volumes_hold_what_netbsd_says() {
         let Some(ram) = image(name) else { continue };
         let rt = Rt::virtual_time(1);
         let mounted = mount(&rt, &ram);
-        let old = located(&ram, Rc::new(ram.clone())).found.superblock.dialect == Dialect::OldBsd;
+        let old = located(&ram, Rc::new(ram.clone())).found.into_ufs().expect("it is UFS").superblock.dialect
+            == Dialect::OldBsd;
         assert_eq!(mounted.fs().read_only(), old, "{name}: {:?}", mounted.why_read_only());
         let before = rt.block_on(manifest(mounted.fs()));
         assert_eq!(before, expected(name), "{name}");

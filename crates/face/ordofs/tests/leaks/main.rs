@@ -343,7 +343,7 @@ fn blocks_that_change_hands_before_the_scan_sees_their_inodes_stay_with_their_ow
         let queue = ordo_disk::Queue::new(rt, disk.clone(), ordo_disk::QueueOptions::default());
         let options = ordo_buf::CacheOptions::default();
         let cache = ordo_buf::Cache::new(rt.clone(), queue, ordo_buf::Health::default(), options);
-        let found = located(&stage.ram, disk).found;
+        let found = located(&stage.ram, disk).found.into_ufs().expect("it is UFS");
         rt.block_on(async {
             let layout = ordo_ffs::Ffs::open(&cache, AtOnce::over("async"), found, &ordo_ffs::Opening::default()).await;
             let fs =

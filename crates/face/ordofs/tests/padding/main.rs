@@ -117,7 +117,12 @@ fn no_byte_of_memory_reaches_the_image_unintended() {
             let what = format!("shape {i}, {scheme}");
             let write = async |m: &Mounted| work(&**m.fs(), bsize.into(), fsize.into()).await;
             change(&rt, &ram, scheme, &what, write);
-            let sb = locate_on(&rt, Rc::new(ram.clone())).expect("it is there").found.superblock;
+            let sb = locate_on(&rt, Rc::new(ram.clone()))
+                .expect("it is there")
+                .found
+                .into_ufs()
+                .expect("it is UFS")
+                .superblock;
             let mut image = Image { ram, g: sb.geometry(), what, spoiled: false };
             for at in (0..image.g.ncg).map(|c| image.g.byte(image.g.cgsblock(Cgx(c)))).chain([sb.at]) {
                 let mut bytes = vec![0; (sb.len_on_disk() as usize).next_multiple_of(512)];

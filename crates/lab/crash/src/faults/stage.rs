@@ -6,7 +6,7 @@
 
 use super::view::View;
 use crate::disks::Disks;
-use crate::record::{engine, honest};
+use crate::record::engine;
 use crate::tree::Tree;
 use crate::{Error, Plan};
 use ordo_disk::{Disk, DiskOp, Event, Kind, RamDisk};
@@ -15,7 +15,7 @@ use ordo_ondisk::{Cgx, Geometry};
 use ordo_rt::Rt;
 use ordo_vfs::{Caller, Refusal};
 use ordo_workload::random::{Op, Outcome, Player, compare_trees};
-use ordofs::{Located, MountOptions, Mounted};
+use ordofs::{LayoutName, Located, MountOptions, Mounted};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
@@ -90,6 +90,9 @@ pub(super) struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     pub(super) fn new(plan: &'a Plan) -> Result<Stage<'a>, Error> {
+        if plan.layout() == LayoutName::Lfs {
+            return Err(Error::OnlyUfs("--faults"));
+        }
         let (memory, base) = (MemFs::timeless(), plan.fresh()?);
         let mut model = Model { player: Player::new(&memory, root()), full: false };
         model.set_up(plan, &base)?;
@@ -193,7 +196,7 @@ impl<'a> Stage<'a> {
 /// # Errors
 /// Mounting or reading fails.
 pub(super) fn cold(plan: &Plan, rt: &Rt, ram: &RamDisk, disks: Disks) -> Result<Tree, Error> {
-    let mounted = crate::record::mount(rt, ram, disks, honest("async", &plan.settings)?, true)?;
+    let mounted = crate::record::mount(rt, ram, disks, plan.honest("async")?, true)?;
     rt.block_on(Tree::read(&**mounted.fs())).map_err(|error| Error::Run(error.to_string()))
 }
 
@@ -208,7 +211,12 @@ fn play(plan: &Plan, calls: &[Op], rt: &Rt, ram: &RamDisk, disks: Disks, look: L
     let mut played = Played::default();
     let (found, Disks { volume: disk, log }) = (find(ram)?, disks);
     let options = MountOptions { cache: CACHE, noatime: true, engine: engine(), ..MountOptions::default() };
-    let mounted = match rt.block_on(Mounted::mount_with(rt, Located { found, disk, log }, plan.scheme()?, &options)) {
+    let mounted = match rt.block_on(Mounted::mount_with(
+        rt,
+        Located { found: found.into(), disk, log },
+        plan.scheme()?,
+        &options,
+    )) {
         Ok(mounted) => mounted,
         Err(error) => {
             played.mount = Some(error.to_string());
@@ -269,8 +277,7 @@ impl Model<'_> {
     /// Plays the set-up on `base` and unmounts it.
     fn set_up(&mut self, plan: &Plan, base: &RamDisk) -> Result<(), Error> {
         let rt = Rt::virtual_time(plan.seed);
-        let mounted =
-            crate::record::mount(&rt, base, plan.split().disks(Rc::new(base.clone())), plan.scheme()?, false)?;
+        let mounted = crate::record::mount(&rt, base, plan.split().disks(Rc::new(base.clone())), plan.order()?, false)?;
         let fs = mounted.fs().clone();
         let mut player = Player::new(&*fs, root());
         for op in &plan.script.setup {

@@ -39,7 +39,7 @@ pub fn freed(plan: &Plan) -> Result<Freed, Error> {
     // OK to expect: the text is part of the program, and the tests of this module read it.
     let script = Script::parse("removal", REMOVAL).expect("the script can be read");
     let (rt, ram) = (Rt::virtual_time(plan.seed), plan.fresh()?);
-    let mounted = mount(&rt, &ram, plan.disks(&rt, &ram), plan.scheme()?, false)?;
+    let mounted = mount(&rt, &ram, plan.disks(&rt, &ram), plan.order()?, false)?;
     let mut player = Player::new(&**mounted.fs(), Caller { privileged: true, ..Caller::default() });
     let freed = rt.block_on(async {
         for op in &script.setup {

@@ -12,7 +12,7 @@ use ordo_schemes::Settings;
 use ordo_vfs::{Caller, FileSystem};
 use ordo_workload::random::{Op, Outcome, Player};
 use ordo_workload::script::Script;
-use ordofs::Mounted;
+use ordofs::{LayoutName, Mounted};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ use std::time::Duration;
 pub struct Asked {
     /// Name of the scheme.
     pub scheme: String,
+    /// The layout of the volume; a log-structured one has a scheme of its own.
+    pub layout: LayoutName,
     /// Its settings.
     pub settings: Settings,
     /// The log of the scheme lies on a disk of its own.
@@ -70,15 +72,22 @@ pub fn trace(asked: &Asked) -> Result<Trace, Error> {
         settings: asked.settings.clone(),
         separate_log: asked.separate_log,
         seed: asked.seed,
-        ..Plan::new(&asked.scheme, Script::default(), &asked.device)
+        ..match asked.layout {
+            LayoutName::Lfs => Plan::on_log(Script::default(), &asked.device),
+            _ => Plan::new(&asked.scheme, Script::default(), &asked.device),
+        }
     };
-    let (rt, scheme) = (Rt::virtual_time(asked.seed), plan.scheme()?);
+    plan.promises()?;
+    let (rt, order) = (Rt::virtual_time(asked.seed), plan.order()?);
     let ram = plan.fresh()?.snapshot();
     let (recorder, disks) = plan.disks(&rt, &ram).recorded(&rt, plan.split(), false);
     let scribe = Rc::new(Scribe::new(&rt, &recorder));
     let listener = scribe.clone();
-    let tracer = Rc::new(Tracer::of_everything(scheme, move |traced| listener.hear(traced)));
-    let mounted = mount(&rt, &ram, disks, tracer, false)?;
+    let order = order.behind(Rc::new(move |scheme| {
+        let listener = listener.clone();
+        Rc::new(Tracer::of_everything(scheme, move |traced| listener.hear(traced)))
+    }));
+    let mounted = mount(&rt, &ram, disks, order, false)?;
     let outcome = Run { asked, rt: &rt, mounted: &mounted, scribe: &scribe }.all();
     mounted.cache().ledger().watch(None);
     let unmounted = rt.block_on(mounted.unmount());

@@ -38,6 +38,9 @@ const UFS: Texts = texts!("/ufs":
     "u12" "u13" "u14" "u15" "u16" "u17" "u18" "u19" "u20" "u21"
 );
 
+/// What only a log-structured volume of few segments is asked: the script belongs to no set.
+const LOG: Texts = texts!("/log": "clean");
+
 /// The scripts for one kind of change each, and one with a little of everything.
 pub fn all() -> Vec<Script> {
     read(ALL)
@@ -54,9 +57,14 @@ pub fn ufs() -> Vec<Script> {
     read(UFS)
 }
 
+/// Scripts that show something on a log-structured volume only.
+pub fn log() -> Vec<Script> {
+    read(LOG)
+}
+
 /// The ready-made script with this name.
 pub fn find(name: &str) -> Option<Script> {
-    let mut texts = ALL.iter().chain(BUGS).chain(UFS);
+    let mut texts = ALL.iter().chain(BUGS).chain(UFS).chain(LOG);
     texts.find(|(known, _)| *known == name).map(parse)
 }
 
@@ -78,7 +86,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn every() -> Vec<Script> {
-        [all(), bugs(), ufs()].concat()
+        [all(), bugs(), ufs(), log()].concat()
     }
 
     /// Plays a script and returns the outcome of each call.

@@ -36,7 +36,7 @@ pub mod moves;
 pub mod random;
 mod text;
 
-pub use library::{all, bugs, find, ufs};
+pub use library::{all, bugs, find, log, ufs};
 pub use text::BadScript;
 
 use crate::random::Op;

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 fn asked(scheme: &str, setup: &[Op], call: &Op) -> Asked {
     Asked {
+        layout: ordofs::LayoutName::Ffs,
         scheme: scheme.into(),
         settings: Settings::default(),
         separate_log: false,

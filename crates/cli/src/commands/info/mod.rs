@@ -1,18 +1,24 @@
 //! `ordo info`
+//!
+//! `log` is what it says of a log-structured volume, the rest of this file what it says of UFS; `in_use` asks the server
+//! of a mounted one.
+
+mod in_use;
+mod log;
 
 use crate::image::{self, ImageArg};
 use crate::listing::json_text;
 use crate::out::{Outcome, Status, print};
 use crate::{size, text};
+use in_use::InUse;
+use log::LogInfo;
 use ordo_ondisk::superblock::LogAt;
-use ordo_ondisk::superblock::search::Copy;
+use ordo_ondisk::superblock::search::{self, Copy};
 use ordo_ondisk::{Endian, Format, Superblock};
 use ordofs::disk::FileOptions;
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, Located, default_scheme, locate_damaged, partitions};
+use ordofs::{Found, ImageSpec, Located, default_scheme, locate_damaged, partitions};
 use serde::Serialize;
-use serde_json::{Map, Value};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Shows the type, the fill level and the health of a volume
@@ -35,6 +41,29 @@ struct Part {
     kind: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     label: String,
+}
+
+impl Part {
+    fn line(&self) -> (&'static str, String) {
+        let label = if self.label.is_empty() { String::new() } else { format!(" {:?}", self.label) };
+        let (start, size) = (self.start, bytes(self.size));
+        ("partition", format!("@{}{label}: {} at byte {start}, {size}", self.name, self.kind))
+    }
+}
+
+/// A number of bytes, for people.
+fn bytes(bytes: u64) -> String {
+    match bytes < 1024 {
+        true => format!("{bytes} bytes"),
+        false => format!("{bytes} bytes ({})", size::human(bytes)),
+    }
+}
+
+fn name_of(endian: Endian) -> &'static str {
+    match endian {
+        Endian::Little => "little",
+        Endian::Big => "big",
+    }
 }
 
 /// The log of the scheme that kept one on this volume last.
@@ -141,46 +170,41 @@ pub(crate) struct Info {
     partitions: Vec<Part>,
 }
 
-impl Info {
-    /// Reads the volume at `spec`.
-    pub(crate) fn of(spec: &ImageSpec) -> anyhow::Result<Info> {
-        let rt = Rt::real_time();
-        let options = || FileOptions { read_only: true, ..FileOptions::default() };
-        let located = locate_damaged(&rt, spec, options()).map_err(|error| image::open_error(&spec.path, error))?;
-        let whole = ImageSpec { part: None, offset: None, ..spec.clone() };
-        let disk = ordofs::open(&rt, &whole, &options()).map_err(|error| image::open_error(&spec.path, error))?;
-        // A volume that fills the whole disk may begin with boot code that looks like a partition table.
-        let table = match located.disk.info().size == disk.info().size {
-            true => Vec::new(),
-            false => partitions(&rt, &disk).map(|table| table.partitions).unwrap_or_default(),
-        };
-        let mut info = Info::new(&spec.to_string(), &located);
-        let part = |part: ordo_ondisk::partition::Partition| Part {
-            name: part.name,
-            start: part.start,
-            size: part.len,
-            kind: part.kind,
-            label: part.label,
-        };
-        info.partitions = table.into_iter().map(part).collect();
-        Ok(info)
-    }
+/// The volume at `spec`, and the partitions of its disk.
+fn find(spec: &ImageSpec) -> anyhow::Result<(Located, Vec<Part>)> {
+    let rt = Rt::real_time();
+    let options = || FileOptions { read_only: true, ..FileOptions::default() };
+    let located = locate_damaged(&rt, spec, options()).map_err(|error| image::open_error(&spec.path, error))?;
+    let whole = ImageSpec { part: None, offset: None, ..spec.clone() };
+    let disk = ordofs::open(&rt, &whole, &options()).map_err(|error| image::open_error(&spec.path, error))?;
+    // A volume that fills the whole disk may begin with boot code that looks like a partition table.
+    let table = match located.disk.info().size == disk.info().size {
+        true => Vec::new(),
+        false => partitions(&rt, &disk).map(|table| table.partitions).unwrap_or_default(),
+    };
+    let part = |part: ordo_ondisk::partition::Partition| Part {
+        name: part.name,
+        start: part.start,
+        size: part.len,
+        kind: part.kind,
+        label: part.label,
+    };
+    Ok((located, table.into_iter().map(part).collect()))
+}
 
-    fn new(image: &str, located: &Located) -> Info {
-        let sb = &located.found.superblock;
+impl Info {
+    fn new(image: String, found: &search::Found, partitions: Vec<Part>) -> Info {
+        let sb = &found.superblock;
         let (g, f) = (sb.geometry(), &sb.fields);
         let opening = ordofs::ffs::Opening::default();
         let (fit_for, unfit_for) = fit(sb);
         Info {
-            image: json_text(image.as_bytes()).0,
+            image,
             kind: match sb.format {
                 Format::Ufs1 => "ufs1",
                 Format::Ufs2 => "ufs2",
             },
-            endian: match sb.endian {
-                Endian::Little => "little",
-                Endian::Big => "big",
-            },
+            endian: name_of(sb.endian),
             dialect: sb.dialect.to_string(),
             label: sb.label(),
             block_size: g.bsize,
@@ -194,7 +218,7 @@ impl Info {
             directories: f.cs_ndir,
             minfree: g.minfree,
             clean: sb.is_clean(),
-            read_only: ordofs::ffs::may_write(&located.found, &opening).err().map(|why| why.to_string()),
+            read_only: ordofs::ffs::may_write(found, &opening).err().map(|why| why.to_string()),
             fit_for,
             unfit_for,
             scheme: default_scheme(sb),
@@ -205,12 +229,12 @@ impl Info {
             last_mount_point: sb.last_mount_point(),
             last_written: f.time,
             superblock: sb.at.0,
-            from_backup_of_group: match located.found.copy {
+            from_backup_of_group: match found.copy {
                 Copy::Primary => None,
                 Copy::Backup(group) => Some(group.0),
             },
             warnings: sb.warnings.iter().map(ToString::to_string).collect(),
-            partitions: Vec::new(),
+            partitions,
         }
     }
 
@@ -223,10 +247,6 @@ impl Info {
     }
 
     fn lines(&self) -> Vec<(&'static str, String)> {
-        let bytes = |bytes: u64| match bytes < 1024 {
-            true => format!("{bytes} bytes"),
-            false => format!("{bytes} bytes ({})", size::human(bytes)),
-        };
         let backup = match self.from_backup_of_group {
             None => String::new(),
             Some(group) => format!(", damaged; this is the copy in group {group}"),
@@ -255,11 +275,7 @@ impl Info {
             ("superblock", format!("at byte {}{backup}", self.superblock)),
         ];
         lines.extend(self.warnings.iter().map(|warning| ("odd", warning.clone())));
-        lines.extend(self.partitions.iter().map(|part| {
-            let label = if part.label.is_empty() { String::new() } else { format!(" {:?}", part.label) };
-            ("partition", format!("@{}{label}: {} at byte {}, {}", part.name, part.kind, part.start, bytes(part.size)))
-        }));
-        lines.retain(|(_, value)| !value.is_empty());
+        lines.extend(self.partitions.iter().map(Part::line));
         lines
     }
 }
@@ -285,81 +301,33 @@ fn features(sb: &Superblock) -> Vec<&'static str> {
     all.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect()
 }
 
-/// A volume that is mounted for writing: only its server can read it, and reports its state.
-#[derive(Debug, Serialize)]
-struct InUse {
-    image: String,
-    mounted_on: String,
-    /// The server's report: `scheme`, `scheme_counters`, `since_mount`, and `reclaim`, the progress of reclaiming what
-    /// a crash has leaked (docs/reclaim.md).
-    #[serde(flatten)]
-    status: Map<String, Value>,
-}
-
-impl InUse {
-    fn of(image: &Path) -> Option<InUse> {
-        let (dir, status) = ordo_fuse::status(image.as_os_str()).ok()??;
-        Some(InUse {
-            image: json_text(image.as_os_str().as_bytes()).0,
-            mounted_on: json_text(dir.as_os_str().as_bytes()).0,
-            status: status.and_then(|status| serde_json::from_str(&status).ok()).unwrap_or_default(),
-        })
-    }
-
-    fn lines(&self) -> Vec<(String, String)> {
-        let mut lines =
-            vec![("image".to_owned(), self.image.clone()), ("mounted on".to_owned(), self.mounted_on.clone())];
-        for (name, value) in &self.status {
-            let value = match value {
-                Value::Object(facts) => facts_of(facts),
-                value => shown(value),
-            };
-            lines.push((name.replace('_', " "), value));
-        }
-        lines.retain(|(_, value)| !value.is_empty());
-        lines
-    }
-
-    fn show(&self, json: bool) -> Outcome {
-        print(|out| {
-            if json {
-                return out.json(self);
-            }
-            for (what, value) in self.lines() {
-                out.line(format!("{what:<15} {}", text::one_line(&value)))?;
-            }
-            Ok(())
-        })?;
-        Ok(Status::DONE)
-    }
-}
-
-/// Names and values in one line, without empty ones.
-fn facts_of(facts: &Map<String, Value>) -> String {
-    let known = facts.iter().filter(|(_, value)| !value.is_null());
-    known.map(|(name, value)| format!("{} {}", name.replace('_', " "), shown(value))).collect::<Vec<_>>().join(", ")
-}
-
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) if number.is_f64() => format!("{:.1}", number.as_f64().unwrap_or_default()),
-        value => value.to_string(),
-    }
-}
-
 /// Prints the volume at a place; also used by `mkfs`.
 pub(crate) fn show(image: &Path, start: image::Start, json: bool) -> Outcome {
-    let info = match Info::of(&image::spec(image, start)?) {
-        Ok(info) => info,
+    let spec = image::spec(image, start)?;
+    let (located, parts) = match find(&spec) {
+        Ok(found) => found,
         Err(error) => return InUse::of(image).map_or(Err(error), |used| used.show(json)),
     };
+    let name = json_text(spec.to_string().as_bytes()).0;
+    match &located.found {
+        Found::Ufs(found) => {
+            let info = Info::new(name, found, parts);
+            shown(&info, info.lines(), json)
+        }
+        Found::Lfs(found) => {
+            let info = LogInfo::new(name, found, parts);
+            shown(&info, info.lines(), json)
+        }
+    }
+}
+
+fn shown<T: Serialize>(info: &T, lines: Vec<(&'static str, String)>, json: bool) -> Outcome {
     print(|out| {
         if json {
-            return out.json(&info);
+            return out.json(info);
         }
-        for (what, value) in info.lines() {
-            out.line(format!("{what:<11} {}", text::one_line(&value)))?;
+        for (what, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
+            out.line(format!("{what:<11} {}", text::one_line(value)))?;
         }
         Ok(())
     })?;
@@ -369,34 +337,4 @@ pub(crate) fn show(image: &Path, start: image::Start, json: bool) -> Outcome {
 /// Shows it.
 pub(crate) fn run(args: &Args) -> Outcome {
     show(&args.image.image, args.image.start, args.json)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_server_says_becomes_lines() {
-        let status = serde_json::json!({
-            "scheme": "softupdates",
-            "scheme_counters": {"names_rolled_back": 3},
-            "since_mount": {"flushes": 7, "flushes_per_second": 0.25},
-            "reclaim": {"phase": "over", "failure": null},
-            "more": {},
-        });
-        let Value::Object(status) = status else { unreachable!() };
-        let used = InUse { image: "v.img".into(), mounted_on: "/mnt".into(), status };
-        let lines: Vec<String> = used.lines().into_iter().map(|(what, value)| format!("{what}: {value}")).collect();
-        for line in [
-            "image: v.img",
-            "mounted on: /mnt",
-            "scheme: softupdates",
-            "scheme counters: names rolled back 3",
-            "since mount: flushes 7, flushes per second 0.2",
-            "reclaim: phase over",
-        ] {
-            assert!(lines.iter().any(|shown| shown == line), "{line} in {lines:?}");
-        }
-        assert_eq!(lines.len(), 6);
-    }
 }

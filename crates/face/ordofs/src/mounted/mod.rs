@@ -1,17 +1,23 @@
 //! A mounted volume: layout, scheme, cache and disk, put together. The async interface.
 
+mod engine;
+mod log;
+
+pub use log::{LOG_SCHEME, LogState, without_rules};
+
+use crate::found::Found;
 use crate::image::{ImageSpec, Located, locate_damaged};
 use crate::journal;
 use crate::options::default_scheme;
 use crate::{Fs, MountOptions, Notice, Notices, OpenError, UnreadLog};
-use ordo_buf::{Cache, CacheOptions, Health, Scheme, Trouble};
-use ordo_disk::{FileOptions, Queue, QueueOptions};
+use ordo_buf::{Cache, Health, Scheme};
+use ordo_disk::{FileOptions, Queue};
 use ordo_ffs::Ffs;
 use ordo_ondisk::superblock::search::Copy;
 use ordo_reclaim::Reclaimer;
 pub use ordo_reclaim::{Phase as LeaksPhase, Progress as LeaksProgress};
 use ordo_rt::Rt;
-use ordo_ufs::{Atime, Ufs};
+use ordo_ufs::Ufs;
 use ordo_vfs::Result;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -87,11 +93,14 @@ impl Mounted {
     /// # Errors
     /// See [`Mounted::open`].
     pub async fn mount(rt: &Rt, located: Located, options: &MountOptions) -> std::result::Result<Mounted, OpenError> {
-        let scheme = make_scheme(options, default_scheme(&located.found.superblock))?;
+        let scheme = match &located.found {
+            Found::Ufs(found) => make_scheme(options, default_scheme(&found.superblock))?,
+            Found::Lfs(_) => return Mounted::mount_log(rt, located, options, None).await,
+        };
         Mounted::mount_with(rt, located, scheme, options).await
     }
 
-    /// Mounts a volume with a scheme that the caller made: for the laboratory.
+    /// Mounts a UFS volume with a scheme that the caller made: for the laboratory.
     ///
     /// # Errors
     /// See [`Mounted::open`].
@@ -102,28 +111,22 @@ impl Mounted {
         options: &MountOptions,
     ) -> std::result::Result<Mounted, OpenError> {
         ordo_ufs::check_fit::<Ffs>(&scheme)?;
-        let engine = &options.engine;
-        let queue_options = QueueOptions {
-            volatile_cache: options.volatile_cache,
-            scheduler: engine.scheduler,
-            max_merge: (!engine.merge).then_some(0),
-            ..QueueOptions::default()
-        };
         let read_only = options.read_only || located.disk.info().read_only;
         let mut opening = ordo_ffs::Opening {
             read_only,
             force: options.force,
             mount_point: options.mount_point.clone(),
-            spread: engine.spread,
+            spread: options.engine.spread,
             ..ordo_ffs::Opening::default()
         };
         let notices = &options.notices;
         let (located, not_replayed) =
             if read_only { (located, None) } else { journal::replayed(rt, located, notices).await? };
-        let gate = ordo_ffs::may_write(&located.found, &opening);
+        let found = located.found.ufs()?.clone();
+        let gate = ordo_ffs::may_write(&found, &opening);
         let why_read_only = gate.as_ref().err().map(|why| journal::why(why, not_replayed)).filter(|_| !read_only);
-        let unread_log = UnreadLog::of(&located.found.superblock);
-        match (&why_read_only, located.found.copy) {
+        let unread_log = UnreadLog::of(&found.superblock);
+        match (&why_read_only, found.copy) {
             (Some(why), _) => notices.tell(&Notice::ReadOnly(why.clone())),
             (None, Copy::Backup(group)) => notices.tell(&Notice::FromCopy { group: group.0 }),
             (None, Copy::Primary) if read_only && !options.read_only => {
@@ -138,37 +141,17 @@ impl Mounted {
             Ok(()) if !read_only => journal::place_for_log(rt, &located, &scheme).await?,
             _ => None,
         };
-        let queue = Queue::new(rt, located.disk, queue_options.clone());
+        let queue = Queue::new(rt, located.disk, engine::queue(options));
         opening.keeper.scheme = scheme.name().into();
         if let Some(place) = place {
-            let elsewhere = located.log.map(|disk| Queue::new(rt, disk, queue_options));
+            let elsewhere = located.log.map(|disk| Queue::new(rt, disk, engine::queue(options)));
             journal::begin_log(place, elsewhere.unwrap_or_else(|| queue.clone()), &mut opening).await?;
         }
         let health = if read_only || gate.is_err() { Health::read_only() } else { Health::default() };
-        let to = notices.clone();
-        health.watch(move |trouble| {
-            to.tell(&match trouble {
-                Trouble::ReadOnly(why) => Notice::TurnedReadOnly(why.into()),
-                Trouble::Write(why) => Notice::WriteFailed(why.into()),
-            });
-        });
-        let mut cache = CacheOptions {
-            syncer: options.syncer(),
-            batch: engine.batch.max(1),
-            ..CacheOptions::of_size(options.cache)
-        };
-        cache.dirty_bytes = engine.dirty.unwrap_or(cache.dirty_bytes);
-        cache.spare = engine.spare;
-        let cache = Cache::new(rt.clone(), queue, health, cache);
-        let acls = located.found.superblock.features().acls;
-        let layout = Ffs::open(&cache, scheme.clone(), located.found, &opening).await?;
-        let atime = if options.noatime { Atime::Never } else { Atime::Relative };
-        let fs = Rc::new(Ufs::new(
-            layout,
-            ordo_ufs::Options { atime, read_ahead: engine.read_ahead, cluster: engine.cluster },
-        ));
-        rt.spawn(Cache::run_syncer(Rc::downgrade(&cache)));
-        rt.spawn(Ufs::run_upkeep(Rc::downgrade(&fs)));
+        let cache = engine::cache(rt, queue, health, options);
+        let acls = found.superblock.features().acls;
+        let layout = Ffs::open(&cache, scheme.clone(), found, &opening).await?;
+        let fs = engine::start(&cache, layout, options);
         let reclaimer = Reclaimer::attach(&fs);
         if let Some(reclaimer) = &reclaimer {
             rt.spawn(reclaim(Rc::downgrade(&fs), Rc::downgrade(reclaimer), notices.clone()));
@@ -264,6 +247,9 @@ async fn reclaim(fs: Weak<Ufs<Ffs>>, reclaimer: Weak<Reclaimer>, notices: Notice
 
 fn make_scheme(options: &MountOptions, default: &str) -> std::result::Result<Rc<dyn Scheme>, OpenError> {
     let name = options.scheme.as_deref().unwrap_or(default);
+    if name == LOG_SCHEME {
+        return Err(OpenError::OnlyLog);
+    }
     let known = ordo_schemes::by_name(name).ok_or_else(|| OpenError::NoScheme(name.into()))?;
     Ok(known.make(options.settings.clone())?)
 }

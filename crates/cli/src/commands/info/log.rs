@@ -1,0 +1,123 @@
+//! What is said of a log-structured volume.
+
+use super::{Part, bytes, name_of};
+use crate::text;
+use ordo_ondisk::lfs::{Geometry, Superblock, Version};
+use ordofs::FoundLog;
+use serde::Serialize;
+
+/// Of any volume, mounted or not. Sizes in bytes.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct LogFacts {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    version: u32,
+    endian: &'static str,
+    block_size: u32,
+    frag_size: u32,
+    segment_size: u32,
+    size: u64,
+    segments: u32,
+    clean_segments: u32,
+    /// It was unmounted in order: the log ends where the superblock says.
+    clean: bool,
+}
+
+impl LogFacts {
+    fn new(g: &Geometry, clean_segments: u32, clean: bool) -> LogFacts {
+        LogFacts {
+            kind: "lfs",
+            version: g.version.number(),
+            endian: name_of(g.endian),
+            block_size: g.bsize,
+            frag_size: g.fsize,
+            segment_size: g.ssize,
+            size: g.bytes(g.size),
+            segments: g.nseg,
+            clean_segments,
+            clean,
+        }
+    }
+}
+
+/// Of a volume that is not mounted.
+#[derive(Debug, Serialize)]
+pub(super) struct LogInfo {
+    image: String,
+    #[serde(flatten)]
+    facts: LogFacts,
+    /// Fragments.
+    free_frags: i64,
+    minfree: u32,
+    min_free_segments: u32,
+    reserve_segments: u32,
+    /// The order of its writes: its own.
+    scheme: &'static str,
+    /// Serial number of the last partial segment before the checkpoint.
+    serial: u64,
+    last_mount_point: String,
+    last_written: i64,
+    /// What is wrong with one of the two superblocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damage: Option<String>,
+    /// Why it cannot be mounted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfit: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    partitions: Vec<Part>,
+}
+
+impl LogInfo {
+    pub(super) fn new(image: String, found: &FoundLog, partitions: Vec<Part>) -> LogInfo {
+        let sb = &found.superblock;
+        let (g, f) = (sb.geometry(), &sb.fields);
+        LogInfo {
+            image,
+            facts: LogFacts::new(&g, f.nclean, sb.is_clean()),
+            free_frags: f.bfree,
+            minfree: g.minfree,
+            min_free_segments: g.minfreeseg,
+            reserve_segments: g.resvseg,
+            scheme: "lfs",
+            serial: f.serial.0,
+            last_mount_point: mounted_on(sb),
+            last_written: i64::try_from(f.tstamp).unwrap_or(i64::MAX),
+            damage: found.damage.as_ref().map(ToString::to_string),
+            unfit: (sb.version != Version::V2).then_some("only version 2 with 32-bit addresses is read"),
+            partitions,
+        }
+    }
+
+    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
+        let of = &self.facts;
+        let clean = if of.clean { "yes" } else { "no: a mount rolls the log forward" };
+        let mut lines = vec![
+            ("image", self.image.clone()),
+            ("type", format!("lfs, version {}, {}-endian", of.version, of.endian)),
+            ("size", bytes(of.size)),
+            ("blocks", format!("{} bytes, fragments of {}", of.block_size, of.frag_size)),
+            ("segments", format!("{} of {}", of.segments, bytes(of.segment_size.into()))),
+            (
+                "free",
+                format!(
+                    "{} clean segments and {} fragments; {}% are kept, {} segments are not counted, {} are the cleaner's",
+                    of.clean_segments, self.free_frags, self.minfree, self.min_free_segments, self.reserve_segments
+                ),
+            ),
+            ("clean", clean.to_owned()),
+            ("scheme", "the log is its order; it takes no other".to_owned()),
+            ("last on", self.last_mount_point.clone()),
+            ("written", format!("{} UTC", text::time(self.last_written))),
+            ("serial", self.serial.to_string()),
+            ("unfit", self.unfit.unwrap_or_default().to_owned()),
+        ];
+        lines.extend(self.damage.iter().map(|damage| ("superblock", format!("one of the two is damaged: {damage}"))));
+        lines.extend(self.partitions.iter().map(Part::line));
+        lines
+    }
+}
+
+fn mounted_on(sb: &Superblock) -> String {
+    let name = sb.fields.fsmnt.split(|&byte| byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
+}

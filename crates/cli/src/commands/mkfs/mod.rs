@@ -1,0 +1,177 @@
+//! `ordo mkfs`
+//!
+//! `shape` makes a new volume of the arguments; `held` finds what its place holds already.
+
+mod held;
+mod shape;
+
+use crate::image::{self, ImageArg};
+use crate::out::{Outcome, Status, usage};
+use crate::size;
+use anyhow::{anyhow, bail};
+use held::{ask, ask_of_file, carried, used_by};
+use ordofs::disk::FileOptions;
+use ordofs::rt::Rt;
+use ordofs::{ImageSpec, JournalChange, TuneError, Tuning};
+
+/// Makes a volume
+///
+/// With --size, IMAGE is a file, which is created. Without it, IMAGE is a device, a partition, or a file that has its
+/// size already.
+///
+/// It refuses a disk that is in use, or that holds a volume, another file system, swap, an encrypted volume, a RAID or
+/// LVM member, partitions or an image of another format, and says what it found. With --size it also refuses a file
+/// that holds anything but zeroes. --force overwrites these, and wipes their signatures. A volume that is mounted with
+/// ordo is never overwritten.
+///
+/// FreeBSD and NetBSD give the same bits different meanings: NetBSD takes the flag of FreeBSD's check hashes for that
+/// of quotas, and does not mount the volume read-write. --for netbsd makes a volume that NetBSD writes and its fsck
+/// finds clean: without check hashes and .snap, and with nothing where NetBSD keeps its log and quotas. Files on it get
+/// no extended attributes, and schemes that keep a log (suj, wafs, journal-file, block-journal) cannot mount it.
+///
+/// --type lfs makes NetBSD's log-structured file system. The log is its order: it takes no scheme, needs no check after
+/// a crash, and files on it get no extended attributes.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ordo mkfs --size 1G disk.img\n  ordo mkfs --type ufs1 --endian big --block-size 8k \
+    --frag-size 1k --size 100M old.img\n  ordo mkfs --size 10G --log-size 128M logged.img\n  \
+    ordo mkfs --for netbsd --size 1G shared.img\n  \
+    ordo mkfs --type lfs --segment-size 512k --size 1G log.img\n  ordo mkfs --label home /dev/sdb2\n  ordo mkfs disk.img@p2"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    image: ImageArg,
+    /// The format
+    #[arg(long = "type", short = 't', value_enum, default_value = "ufs2", value_name = "TYPE")]
+    kind: Kind,
+    /// Bytes of the volume; the file is made with this size
+    #[arg(long, short, value_parser = size::parse)]
+    size: Option<u64>,
+    /// Bytes of a block: 4k to 64k [default: 32k]; lfs: 512 to 64k [default: 8k]
+    #[arg(long, short, value_parser = size::parse_u32)]
+    block_size: Option<u32>,
+    /// Bytes of a fragment: a block or a half, quarter or eighth of one [default: an eighth]; lfs: up to 8k
+    /// [default: 1k]
+    #[arg(long, short, value_parser = size::parse_u32)]
+    frag_size: Option<u32>,
+    /// Bytes of the volume for each inode [default: two fragments]
+    #[arg(long, short, value_parser = size::parse_u32, value_name = "BYTES")]
+    inode_density: Option<u32>,
+    /// Byte order
+    #[arg(long, value_enum, default_value = "little")]
+    endian: Order,
+    /// The other system that will write to the volume [default: freebsd; of an lfs netbsd]
+    #[arg(long = "for", value_enum, value_name = "SYSTEM")]
+    system: Option<For>,
+    /// Name of the volume, at most 31 bytes
+    #[arg(long, short = 'L')]
+    label: Option<String>,
+    /// Maximum number of blocks in one transfer
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    maxcontig: Option<u32>,
+    /// Milliseconds between two blocks on the disk (ufs1)
+    #[arg(long, value_name = "MS")]
+    rotdelay: Option<u32>,
+    /// Percent of the space that is kept free [default: 8; lfs 10]
+    #[arg(long, short, value_name = "PERCENT")]
+    minfree: Option<u32>,
+    /// Bytes of a segment (lfs) [default: 1M, less on a small volume]
+    #[arg(long, value_parser = size::parse_u32, value_name = "SIZE")]
+    segment_size: Option<u32>,
+    /// Segments that are not counted as space, so that cleaning stays cheap (lfs) [default: a tenth, at least 20]
+    #[arg(long, value_name = "N")]
+    min_free_segments: Option<u32>,
+    /// Segments that only the cleaner may fill (lfs) [default: half of those and one, at least 15]
+    #[arg(long, value_name = "N")]
+    reserve_segments: Option<u32>,
+    /// Also make a log of this many bytes in the volume, for wafs, journal-file and block-journal (ordo tune -o log=)
+    #[arg(long, value_parser = size::parse, value_name = "SIZE")]
+    log_size: Option<u64>,
+    /// Overwrite whatever the disk holds, and wipe its signatures
+    #[arg(long)]
+    force: bool,
+    /// Print nothing
+    #[arg(long, short)]
+    quiet: bool,
+    /// Show the new volume as one JSON document, as info does
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    Ufs1,
+    Ufs2,
+    /// NetBSD's log-structured file system, version 2
+    Lfs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum For {
+    #[value(name = "freebsd")]
+    FreeBsd,
+    #[value(name = "netbsd")]
+    NetBsd,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Order {
+    Little,
+    Big,
+}
+
+/// Makes the volume and prints its properties.
+pub(crate) fn run(args: &Args) -> Outcome {
+    args.check()?;
+    let spec = args.image.spec()?;
+    let open_error = |error| image::open_error(&spec.path, error);
+    let plain = !spec.path.exists() || spec.path.is_file();
+    if let Some(who) = used_by(&spec.path).filter(|_| !args.force) {
+        bail!("{spec}: is in use: {who}; give --force to overwrite it all the same");
+    }
+    match (args.size, spec.part.is_none() && spec.offset.is_none() && plain) {
+        (Some(size), true) if !is_url(&spec) => {
+            // An error here concerns the shape, not the file: the user must change the arguments.
+            let new = args.new_volume(size, 512);
+            new.check().map_err(usage)?;
+            if !args.force {
+                ask_of_file(&spec)?;
+            }
+            new.create(&spec.path).map_err(open_error)?;
+        }
+        (size, _) => {
+            let rt = Rt::real_time();
+            let options = FileOptions { even_if_used: args.force, ..FileOptions::default() };
+            let disk = ordofs::open(&rt, &spec, &options).map_err(open_error)?;
+            let found = carried(&rt, &spec, &disk)?;
+            if !args.force {
+                ask(&rt, &spec, &disk, &found)?;
+            }
+            let info = disk.info();
+            let new = args.new_volume(size.unwrap_or(info.size).min(info.size), info.sector);
+            if size.is_some_and(|size| size > info.size) {
+                bail!("{spec}: has only {} bytes; give a smaller --size", info.size);
+            }
+            new.check().map_err(|why| usage(format!("{spec}: {why}")))?;
+            // Before the volume is made, because a signature may lie in the middle of it.
+            ordofs::wipe(&rt, &disk, &found).map_err(open_error)?;
+            new.create_on(&rt, disk).map_err(open_error)?;
+        }
+    }
+    if let Some(bytes) = args.log_size {
+        let tuning = Tuning { log: Some(JournalChange::On(Some(bytes))), ..Tuning::default() };
+        // The volume was made nevertheless, and a log can be added later.
+        tuning.apply(&spec).map_err(|error| match error {
+            TuneError::JournalSize { .. } => usage(format!("{spec}: was made, without a log: {error}")),
+            error => anyhow!(error).context(format!("{spec}: was made, without a log")),
+        })?;
+    }
+    match args.quiet {
+        true => Ok(Status::DONE),
+        false => super::info::show(&args.image.image, args.image.start, args.json),
+    }
+}
+
+fn is_url(spec: &ImageSpec) -> bool {
+    ordofs::disk::NbdDisk::is_url(&spec.path)
+}

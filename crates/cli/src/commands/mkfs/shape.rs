@@ -1,0 +1,141 @@
+//! A new volume of the arguments.
+
+use super::{Args, For, Kind, Order};
+use crate::out::usage;
+use ordo_ondisk::lfs::NewfsOptions;
+use ordo_ondisk::superblock::newfs::{NewfsParams, Rotation, System};
+use ordo_ondisk::{Endian, Format};
+use ordofs::disk::Disk;
+use ordofs::rt::Rt;
+use ordofs::{NewLog, NewVolume, OpenError};
+use std::hash::{BuildHasher, Hasher};
+use std::path::Path;
+use std::rc::Rc;
+
+/// Revolutions per second, and sectors of a track, of the disks for which rotational placement was designed.
+const REVOLUTIONS: u32 = 60;
+const SECTORS_OF_A_TRACK: u32 = 32;
+
+/// Bytes of a block of UFS.
+const BLOCK: u32 = 32 << 10;
+
+/// A volume that is about to be made.
+pub(super) enum New {
+    Ufs(NewVolume),
+    Log(NewLog),
+}
+
+impl New {
+    /// Whether it can have this shape; if not, why.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self {
+            New::Ufs(new) => new.params.superblock().map(drop).map_err(|error| error.to_string()),
+            New::Log(new) => new.options.superblock().map(drop).map_err(|error| error.to_string()),
+        }
+    }
+
+    /// Makes it in a file.
+    pub(super) fn create(&self, path: &Path) -> Result<(), OpenError> {
+        match self {
+            New::Ufs(new) => new.create(path),
+            New::Log(new) => new.create(path),
+        }
+    }
+
+    /// Makes it on a disk that holds anything.
+    pub(super) fn create_on(&self, rt: &Rt, disk: Rc<dyn Disk>) -> Result<(), OpenError> {
+        match self {
+            New::Ufs(new) => new.create_on(rt, disk, false),
+            New::Log(new) => new.create_on(rt, disk),
+        }
+    }
+}
+
+/// A random number.
+fn luck() -> u32 {
+    std::collections::hash_map::RandomState::new().build_hasher().finish() as u32
+}
+
+impl Args {
+    /// Refuses what does not belong together.
+    ///
+    /// # Errors
+    /// Wrong usage.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        if self.system == Some(For::NetBsd) && self.log_size.is_some() {
+            return Err(usage("a volume for NetBSD cannot record that it has a log; leave out --log-size"));
+        }
+        let of_ufs = [
+            ("--inode-density", self.inode_density.is_some()),
+            ("--label", self.label.is_some()),
+            ("--maxcontig", self.maxcontig.is_some()),
+            ("--rotdelay", self.rotdelay.is_some()),
+            ("--log-size", self.log_size.is_some()),
+            ("--for freebsd", self.system == Some(For::FreeBsd)),
+        ];
+        let of_lfs = [
+            ("--segment-size", self.segment_size.is_some()),
+            ("--min-free-segments", self.min_free_segments.is_some()),
+            ("--reserve-segments", self.reserve_segments.is_some()),
+        ];
+        let (unfit, kind) = match self.kind {
+            Kind::Lfs => (&of_ufs[..], "lfs"),
+            Kind::Ufs1 => (&of_lfs[..], "ufs1"),
+            Kind::Ufs2 => (&of_lfs[..], "ufs2"),
+        };
+        match unfit.iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(usage(format!("{option} does not go with --type {kind}; leave it out"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The volume of `bytes` on a disk with such sectors.
+    pub(super) fn new_volume(&self, bytes: u64, sector: u32) -> New {
+        match self.kind {
+            Kind::Ufs1 => New::Ufs(NewVolume { params: self.params(Format::Ufs1, bytes, sector) }),
+            Kind::Ufs2 => New::Ufs(NewVolume { params: self.params(Format::Ufs2, bytes, sector) }),
+            Kind::Lfs => New::Log(NewLog::new(bytes).with(|of| self.put(of, sector))),
+        }
+    }
+
+    fn byte_order(&self) -> Endian {
+        match self.endian {
+            Order::Little => Endian::Little,
+            Order::Big => Endian::Big,
+        }
+    }
+
+    fn put(&self, of: &mut NewfsOptions, sector: u32) {
+        let block = self.block_size.or(of.block);
+        let usual = of.fragment.map(|fragment| fragment.max(sector).min(block.unwrap_or(fragment)));
+        (of.block, of.fragment) = (block, self.frag_size.or(usual));
+        (of.segment, of.endian) = (self.segment_size, self.byte_order());
+        (of.minfreeseg, of.resvseg) = (self.min_free_segments, self.reserve_segments);
+        of.minfree = self.minfree.unwrap_or(of.minfree);
+        (of.now, of.ident) = (u64::try_from(Rt::real_time().wall().0).unwrap_or(0), luck());
+    }
+
+    fn params(&self, format: Format, volume_bytes: u64, sector: u32) -> NewfsParams {
+        let rotation = |rotdelay_ms| Rotation { rotdelay_ms, rps: REVOLUTIONS, nsect: SECTORS_OF_A_TRACK };
+        let block = self.block_size.unwrap_or(BLOCK);
+        let usual = NewfsParams::new(format, volume_bytes);
+        NewfsParams {
+            endian: self.byte_order(),
+            sector,
+            bsize: block,
+            fsize: self.frag_size.unwrap_or_else(|| (block / 8).max(sector)),
+            density: self.inode_density,
+            minfree: self.minfree.unwrap_or(usual.minfree),
+            maxcontig: self.maxcontig,
+            label: self.label.clone().unwrap_or_default(),
+            system: match self.system {
+                Some(For::NetBsd) => System::NetBsd,
+                _ => System::FreeBsd,
+            },
+            rotation: self.rotdelay.map(rotation),
+            now: Rt::real_time().wall().0,
+            id: luck(),
+            ..usual
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Which volume a disk holds: UFS or LFS.
+//!
+//! D1. A good superblock of UFS decides. One of LFS may lie before it, left by an older volume: newfs of the BSDs does
+//!     not wipe it. The other way round, the log soon overwrites what UFS had left.
+//! D2. Of an LFS with damage, whatever is whole describes it; what a mount starts from is the layout's decision.
+
+use crate::OpenError;
+use ordo_ondisk::lfs::superblock::{Choice, Copy, choose};
+use ordo_ondisk::lfs::{self, LABEL_PAD, SB_PAD};
+use ordo_ondisk::superblock::search::{self, NotFound, ReadAt};
+use ordo_ondisk::{ByteOff, Corrupt, Rule, Structure};
+
+/// A volume that was found on a disk.
+#[derive(Debug, Clone)]
+pub enum Found {
+    /// UFS1 or UFS2.
+    Ufs(search::Found),
+    /// A log-structured volume.
+    Lfs(FoundLog),
+}
+
+/// The superblock of a log-structured volume.
+#[derive(Debug, Clone)]
+pub struct FoundLog {
+    /// The newer of the two that follow the checkpoints, or the one that is whole.
+    pub superblock: lfs::Superblock,
+    /// What is wrong with the other one.
+    pub damage: Option<Corrupt>,
+}
+
+impl From<search::Found> for Found {
+    fn from(found: search::Found) -> Found {
+        Found::Ufs(found)
+    }
+}
+
+impl Found {
+    /// The superblock of a UFS volume.
+    ///
+    /// # Errors
+    /// `OnlyUfs` for another volume.
+    pub fn ufs(&self) -> Result<&search::Found, OpenError> {
+        match self {
+            Found::Ufs(found) => Ok(found),
+            Found::Lfs(_) => Err(OpenError::OnlyUfs),
+        }
+    }
+
+    /// The same by value.
+    ///
+    /// # Errors
+    /// `OnlyUfs` for another volume.
+    pub fn into_ufs(self) -> Result<search::Found, OpenError> {
+        match self {
+            Found::Ufs(found) => Ok(found),
+            Found::Lfs(_) => Err(OpenError::OnlyUfs),
+        }
+    }
+}
+
+/// Finds the volume that begins with byte 0 of what `read` reads, `size` bytes.
+///
+/// # Errors
+/// `NotFound`: the finding at the first place that had something.
+pub fn find(read: &mut ReadAt<'_>, size: u64) -> Result<Found, NotFound> {
+    let why = match search::find_to_mount(read, size) {
+        Ok(found) => return Ok(found.into()),
+        Err(why) => why,
+    };
+    match find_log(read, size)? {
+        Some(Ok(found)) => Ok(Found::Lfs(found)),
+        // Something of UFS is there, and the rest of an LFS before it.
+        Some(Err(damage)) if matches!(why, NotFound::Nothing { .. }) => Err(NotFound::Damaged(damage)),
+        _ => Err(why),
+    }
+}
+
+/// Finds a UFS volume by a backup of its superblock.
+///
+/// # Errors
+/// `NotFound`.
+pub(crate) fn find_backup(read: &mut ReadAt<'_>, size: u64) -> Result<Found, NotFound> {
+    search::find_backup(read, size).map(Found::from)
+}
+
+/// The superblock of an LFS; `None` without its magic, the inner error if none is whole.
+fn find_log(read: &mut ReadAt<'_>, size: u64) -> Result<Option<Result<FoundLog, Corrupt>>, NotFound> {
+    let Some(bytes) = block_at(read, ByteOff(LABEL_PAD.into()), size)? else { return Ok(None) };
+    if lfs::recognise(&bytes).is_none() {
+        return Ok(None);
+    }
+    // A wrong checksum leaves the places of the copies, which are checked like everything else.
+    let places = match lfs::Superblock::decode_whatever_the_sum(&bytes) {
+        Ok(places) => places,
+        Err(damage) => return Ok(Some(Err(damage))),
+    };
+    let first = match places.primary() {
+        // Fragments are so large that the primary is behind the place where a reader begins.
+        at if at.0 != u64::from(LABEL_PAD) => decoded(read, at, size)?,
+        _ => lfs::Superblock::decode(&bytes),
+    };
+    let [_, second, ..] = places.fields.sboffs;
+    let second = match second.is_hole() {
+        false => decoded(read, places.geometry().byte(second), size)?,
+        true => Err(cut_off()),
+    };
+    Ok(Some(newest(first, second)))
+}
+
+fn newest(
+    first: Result<lfs::Superblock, Corrupt>,
+    second: Result<lfs::Superblock, Corrupt>,
+) -> Result<FoundLog, Corrupt> {
+    let choice = choose(&first, &second);
+    let superblock = match choice.newer().or_else(|| choice.mount()) {
+        Some(Copy::Second) => second,
+        _ => first,
+    }?;
+    let damage = if let Choice::Only(_, damage) = choice { Some(damage) } else { None };
+    Ok(FoundLog { superblock, damage })
+}
+
+fn decoded(read: &mut ReadAt<'_>, at: ByteOff, size: u64) -> Result<Result<lfs::Superblock, Corrupt>, NotFound> {
+    Ok(block_at(read, at, size)?.ok_or_else(cut_off).and_then(|bytes| lfs::Superblock::decode(&bytes)))
+}
+
+/// The disk ends before the superblock.
+fn cut_off() -> Corrupt {
+    Corrupt::new(Structure::Superblock, "lfs_sboffs", 0, Rule::Words("which leads to no copy on this disk"))
+}
+
+/// The block of a superblock; `None` beyond the end.
+fn block_at(read: &mut ReadAt<'_>, at: ByteOff, size: u64) -> Result<Option<Vec<u8>>, NotFound> {
+    let len = u64::from(SB_PAD);
+    if at.0.checked_add(len).is_none_or(|end| end > size) {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; SB_PAD as usize];
+    read(at, &mut bytes).map_err(|source| NotFound::Io { at, source })?;
+    Ok(Some(bytes))
+}

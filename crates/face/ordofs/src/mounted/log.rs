@@ -1,0 +1,146 @@
+//! Mounting a log-structured volume: the log is its order, and it recovers by itself.
+
+use super::{Mounted, engine};
+use crate::found::Found;
+use crate::image::Located;
+use crate::{Fs, MountOptions, Notice, OpenError};
+use ordo_buf::Health;
+use ordo_disk::{DiskInfo, Queue};
+use ordo_ffs::MountError;
+use ordo_lfs::{Around, Counters, Lfs, OpenOptions, RULES, Settings};
+use ordo_ondisk::lfs::{Geometry, Version};
+use ordo_rt::Rt;
+use ordo_schemes::NoRule;
+use ordo_ufs::Ufs;
+use ordo_vfs::{Refusal, Result};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// The name by which `scheme=` calls the order of a log-structured volume.
+pub const LOG_SCHEME: &str = "lfs";
+
+/// The state of a mounted log-structured volume.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogState {
+    /// Its geometry.
+    pub geometry: Geometry,
+    /// Segments that can be written now.
+    pub clean_segments: u32,
+    /// What cleaning has cost since the mount.
+    pub counters: Counters,
+}
+
+impl LogState {
+    fn of(fs: &Ufs<Lfs>) -> LogState {
+        let lfs = fs.layout();
+        LogState { geometry: *lfs.geometry(), clean_segments: lfs.clean_segments(), counters: lfs.counters() }
+    }
+}
+
+impl Mounted {
+    /// Mounts a log-structured volume, with something around the scheme of its log: for the laboratory.
+    ///
+    /// # Errors
+    /// See [`Mounted::open`].
+    pub async fn mount_log(
+        rt: &Rt,
+        located: Located,
+        options: &MountOptions,
+        around: Option<Around>,
+    ) -> std::result::Result<Mounted, OpenError> {
+        let Found::Lfs(found) = &located.found else { return Err(OpenError::OnlyLog) };
+        check(options)?;
+        let g = found.superblock.geometry();
+        let read_only = options.read_only || located.disk.info().read_only;
+        fits(&g, &located.disk.info(), read_only)?;
+        if read_only && !options.read_only {
+            options.notices.tell(&Notice::ReadOnly("the disk is write-protected".into()));
+        }
+        let health = if read_only { Health::read_only() } else { Health::default() };
+        let queue = Queue::new(rt, located.disk, engine::queue(options));
+        let cache = engine::cache(rt, queue, health, options);
+        let settings = Settings { without: without_rules(&options.settings.without)? };
+        let opened = ordo_lfs::open(&cache, OpenOptions { read_only, settings, around }).await?;
+        if let Some(psegs) = opened.rolled_forward {
+            options.notices.tell(&Notice::RolledForward { psegs });
+        }
+        let fs = Rc::new(Fs::Lfs(engine::start(&cache, opened.layout, options)));
+        let scheme = cache.scheme().clone();
+        Ok(Mounted { fs, cache, scheme, why_read_only: None, unread_log: None, acls: false, reclaimer: None })
+    }
+
+    /// The state of a log-structured volume; `None` for others.
+    pub fn log(&self) -> Option<LogState> {
+        self.log_watch()()
+    }
+
+    /// The same at any later moment, without keeping the file system in memory; `None` once it is gone.
+    pub fn log_watch(&self) -> impl Fn() -> Option<LogState> + use<> {
+        let fs = Rc::downgrade(&self.fs);
+        move || match &*fs.upgrade()? {
+            Fs::Lfs(fs) => Some(LogState::of(fs)),
+            Fs::Ffs(_) => None,
+        }
+    }
+
+    /// Runs the cleaner, and makes its results durable.
+    ///
+    /// # Errors
+    /// `NotSupported` for a volume without one; `Io`, `Corrupt`.
+    pub async fn clean(&self) -> Result<()> {
+        let Fs::Lfs(fs) = &*self.fs else { return Err(Refusal::NotSupported.into()) };
+        fs.layout().clean().await?;
+        ordo_vfs::FileSystem::syncfs(&**fs).await
+    }
+}
+
+/// Refuses options of the schemes, which this volume does not take.
+fn check(options: &MountOptions) -> std::result::Result<(), OpenError> {
+    match options.scheme.as_deref() {
+        None | Some(LOG_SCHEME) => {}
+        Some(name) if ordo_schemes::by_name(name).is_some() => return Err(OpenError::OnlyOrder(name.into())),
+        Some(name) => return Err(OpenError::NoScheme(name.into())),
+    }
+    let of = &options.settings;
+    let unfit = [
+        ("log", options.log.is_some()),
+        ("allocinit", of.alloc_init.is_some()),
+        ("logmode", of.log_mode.is_some()),
+        ("data", of.data.is_some()),
+        ("checkpoint", of.checkpoint.is_some()),
+    ];
+    match unfit.iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(OpenError::OnlySchemes(name)),
+        None => Ok(()),
+    }
+}
+
+/// Whether this program can read the form, and the disk can hold and write the volume.
+fn fits(g: &Geometry, disk: &DiskInfo, read_only: bool) -> std::result::Result<(), OpenError> {
+    match g.version {
+        Version::V2 => {}
+        Version::V1 => return Err(OpenError::OldLog("version 1")),
+        Version::Lfs64 => return Err(OpenError::OldLog("64-bit addresses")),
+    }
+    if g.fsize < disk.sector {
+        return Err(MountError::Sector { fsize: g.fsize, sector: disk.sector }.into());
+    }
+    let volume = g.bytes(g.size);
+    if !read_only && volume > disk.size {
+        return Err(MountError::CutShort { volume, disk: disk.size }.into());
+    }
+    Ok(())
+}
+
+/// The rules of the log by name, to be switched off.
+///
+/// # Errors
+/// The log has no such rule.
+pub fn without_rules(names: &BTreeSet<String>) -> std::result::Result<Vec<&'static str>, NoRule> {
+    let known = |rule: &String| {
+        let found = RULES.iter().find(|(name, _)| name == rule).map(|(name, _)| *name);
+        let rules = || RULES.iter().map(|(name, _)| *name).collect();
+        found.ok_or_else(|| NoRule { scheme: LOG_SCHEME, rule: rule.clone(), rules: rules() })
+    };
+    names.iter().map(known).collect()
+}
