@@ -345,6 +345,8 @@ impl Volume {
         }
         (f.offset, f.lastpseg, f.serial) = (layout.end, layout.end, serial);
         f.idaddr = ifile.unwrap_or(f.idaddr);
+        // Kernels do not count the root.
+        f.nfiles = self.files.saturating_sub(1);
     }
 
     /// Puts the new addresses into inodes and indirect blocks.
