@@ -94,7 +94,12 @@ impl Volume {
     }
 
     /// Changes the first directory block that `change` accepts, from block `first` on; `false` if none.
-    async fn edit(&mut self, dir: u32, first: u64, mut change: impl FnMut(&mut Vec<Name>) -> bool) -> Result<bool, Error> {
+    async fn edit(
+        &mut self,
+        dir: u32,
+        first: u64,
+        mut change: impl FnMut(&mut Vec<Name>) -> bool,
+    ) -> Result<bool, Error> {
         let Some(dinode) = self.dinode(dir).await? else { return Ok(false) };
         let form = self.form();
         for lbn in first..self.g.file_blocks(dinode.size) {

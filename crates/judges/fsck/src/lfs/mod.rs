@@ -7,12 +7,12 @@
 //! G3. What the ifile lost is searched in the log (`scan.rs`): a file is given up only if its inode is nowhere.
 //! G4. Version 1 is checked and not repaired: it has no serial numbers, so the newest copy is not known.
 
-
 mod dirblock;
 mod finding;
 mod freelist;
 mod ifile;
 mod inodes;
+mod layout;
 mod log;
 mod lost;
 mod names;
