@@ -1,9 +1,14 @@
-//! Checks that the tables of `docs/format/ufs.md` equal the declarations.
+//! Checks that the tables of `docs/format/ufs.md` and `docs/format/lfs.md` equal the declarations.
 
 use ordo_ondisk::FieldPlace;
 use ordo_ondisk::cg::CgHeader;
 use ordo_ondisk::csum::Csum;
 use ordo_ondisk::dinode::{RawDinode1, RawDinode2};
+use ordo_ondisk::lfs::ifile::{
+    RawCleanerInfo1, RawCleanerInfo2, RawCleanerInfo64, RawEntry1, RawEntry2, RawEntry64, RawSegUse1, RawSegUse2,
+};
+use ordo_ondisk::lfs::summary::{RawFinfo32, RawFinfo64, RawSummary1, RawSummary2, RawSummary64};
+use ordo_ondisk::lfs::superblock::{RawSb32, RawSb64};
 use ordo_ondisk::suj::{RawBlock, RawMove, RawReference, RawSegment, RawTruncation};
 use ordo_ondisk::superblock::fields::SbFields;
 
@@ -19,10 +24,17 @@ fn rows(document: &str, heading: &str) -> Vec<(usize, String, String)> {
     table.lines().take_while(|line| line.starts_with('|')).map(row).collect()
 }
 
+fn compare(path: &str, tables: &[(&str, &[FieldPlace])]) {
+    let document = std::fs::read_to_string(path).expect(path);
+    for (heading, fields) in tables {
+        let declared: Vec<_> = fields.iter().map(|f| (f.offset, f.kind.to_string(), f.name.to_string())).collect();
+        assert_eq!(rows(&document, heading), declared, "{heading}");
+    }
+}
+
 #[test]
 fn every_field_is_documented_where_it_is() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/format/ufs.md");
-    let document = std::fs::read_to_string(path).expect(path);
     let tables: [(&str, &[FieldPlace]); 10] = [
         ("## Superblock", SbFields::FIELDS),
         ("### Summary", Csum::FIELDS),
@@ -35,8 +47,28 @@ fn every_field_is_documented_where_it_is() {
         ("### Move records", RawMove::FIELDS),
         ("### Truncation records", RawTruncation::FIELDS),
     ];
-    for (heading, fields) in tables {
-        let declared: Vec<_> = fields.iter().map(|f| (f.offset, f.kind.to_string(), f.name.to_string())).collect();
-        assert_eq!(rows(&document, heading), declared, "{heading}");
-    }
+    compare(path, &tables);
+}
+
+#[test]
+fn every_field_of_lfs_is_documented_where_it_is() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/format/lfs.md");
+    let tables: [(&str, &[FieldPlace]); 15] = [
+        ("### Versions 1 and 2", RawSb32::FIELDS),
+        ("### LFS64", RawSb64::FIELDS),
+        ("### Summary of version 1", RawSummary1::FIELDS),
+        ("### Summary of version 2", RawSummary2::FIELDS),
+        ("### Summary of LFS64", RawSummary64::FIELDS),
+        ("### Record of a file", RawFinfo32::FIELDS),
+        ("### Record of a file in LFS64", RawFinfo64::FIELDS),
+        ("### Cleaner information of version 1", RawCleanerInfo1::FIELDS),
+        ("### Cleaner information of version 2", RawCleanerInfo2::FIELDS),
+        ("### Cleaner information of LFS64", RawCleanerInfo64::FIELDS),
+        ("### Segment usage of version 1", RawSegUse1::FIELDS),
+        ("### Segment usage", RawSegUse2::FIELDS),
+        ("### Inode map of version 1", RawEntry1::FIELDS),
+        ("### Inode map of version 2", RawEntry2::FIELDS),
+        ("### Inode map of LFS64", RawEntry64::FIELDS),
+    ];
+    compare(path, &tables);
 }

@@ -16,9 +16,13 @@
 //!     the summary and the pointers describe the present one; such a buf waits.
 //! B5. A batch is checked whole before a buf of it is taken: a buf that was taken and not sent would count as clean,
 //!     and be lost. The pointers already lead to it, so the volume turns read-only.
+//! B6. A batch counts as durable when every batch sent before the wait is. A recovery reads the log in order: behind a
+//!     batch that the crash has lost it finds nothing. And what leads to a buf may be in another batch than the buf.
+//! B7. A batch that cannot be written turns the volume read-only, whatever it holds: pointers in other batches lead to
+//!     it, and later batches are behind the gap.
 
 use crate::{BufRef, Cache, Leave, Ready};
-use ordo_disk::{Block, DiskOff, Kind, Order, Tag};
+use ordo_disk::{Block, DiskOff, Kind, Order, Tag, Written};
 use ordo_vfs::{Error, Result};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
@@ -43,7 +47,7 @@ impl Cache {
     ///
     /// # Errors
     /// `NoSpace`, `Io`; a buf for which the layout has no place (B3).
-    pub(crate) async fn gather(self: &Rc<Self>, wanted: Vec<BufRef>) -> Result<()> {
+    pub async fn gather(self: &Rc<Self>, wanted: Vec<BufRef>) -> Result<()> {
         let _one = self.shaping.lock().await;
         let is_wanted = |buf: &BufRef| self.is_unplaced(buf) && self.may_leave(buf);
         let mut wanted: Vec<BufRef> = wanted.into_iter().filter(is_wanted).collect();
@@ -53,12 +57,12 @@ impl Cache {
         if wanted.is_empty() {
             return Ok(());
         }
-        self.home().prepare(&wanted).await?;
+        let (mut wanted, prepared) = match self.home().prepare(&wanted).await {
+            Ok(()) => (wanted, Ok(())),
+            Err(_) => self.prepare_each(wanted).await,
+        };
         // Other tasks have run: what is still wanted is determined again, and from here on nothing waits (B1).
-        let wanted: Vec<BufRef> = wanted.into_iter().filter(is_wanted).collect();
-        if wanted.is_empty() {
-            return Ok(());
-        }
+        wanted.retain(is_wanted);
         let batches = self.home().shape(&wanted, &|buf| self.may_leave(buf))?;
         let sent = batches.iter().try_for_each(|batch| self.send_batch(batch));
         let left = wanted.iter().find(|buf| self.is_unplaced(buf) && self.may_leave(buf));
@@ -67,7 +71,22 @@ impl Cache {
             None => Ok(()),
         });
         // B5.
-        outcome.inspect_err(|error| self.health().degrade(error.clone()))
+        outcome.inspect_err(|error| self.health().degrade(error.clone())).and(prepared)
+    }
+
+    /// Prepares these bufs one by one, since one of them cannot be: otherwise a block of pointers that cannot be read
+    /// would keep all other bufs from the disk. Returns those that are prepared, and the first failure of the others,
+    /// except of a buf that was discarded meanwhile.
+    async fn prepare_each(self: &Rc<Self>, wanted: Vec<BufRef>) -> (Vec<BufRef>, Result<()>) {
+        let (mut prepared, mut outcome) = (Vec::with_capacity(wanted.len()), Ok(()));
+        for buf in wanted {
+            match self.home().prepare(std::slice::from_ref(&buf)).await {
+                Ok(()) => prepared.push(buf),
+                Err(error) if buf.is_dirty() => outcome = outcome.and(Err(error)),
+                Err(_) => {}
+            }
+        }
+        (prepared, outcome)
     }
 
     /// Dirty, and the layout gives it a place only in a batch.
@@ -117,8 +136,41 @@ impl Cache {
         let cause = batch.bufs.last().map_or(0, |(buf, _)| buf.cause());
         let order = Order { flag, after: &after };
         let written = self.queue.write_in(order, batch.at, Arc::new(image), Tag { kind: batch.kind, cause });
+        self.home().sent(&written);
         for (buf, at, len) in taken {
             self.follow(buf, DiskOff(batch.at.0 + at as u64), len, &written);
+        }
+        self.follow_batch(written);
+        Ok(())
+    }
+
+    /// Keeps the batch until it is durable (B6), and for good if it fails (B7).
+    fn follow_batch(self: &Rc<Self>, written: Written) {
+        self.batches.borrow_mut().push(written.clone());
+        let cache = self.clone();
+        self.rt.spawn(async move {
+            match written.when_durable().await {
+                Ok(()) => cache.batches.borrow_mut().retain(|batch| batch.number() != written.number()),
+                Err(error) => {
+                    let why = format!("{error}, writing a batch; the volume is read-only now");
+                    cache.health().degrade(Error::io(error).told_as(why));
+                }
+            }
+        });
+    }
+
+    /// Waits until all batches that were sent before are durable (B6).
+    ///
+    /// # Errors
+    /// The first failure, also one of long ago (B7).
+    pub(crate) async fn batches_durable(&self) -> Result<()> {
+        let sent = self.batches.borrow().clone();
+        // All are completed first: one flush serves them.
+        for batch in &sent {
+            batch.completed().await.map_err(Error::io)?;
+        }
+        for batch in &sent {
+            batch.durable().await.map_err(Error::io)?;
         }
         Ok(())
     }

@@ -115,6 +115,8 @@ pub struct Cache {
     pub(crate) turn: ordo_rt::sync::Mutex<()>,
     /// Held while the layout shapes a batch (batch-1).
     pub(crate) shaping: ordo_rt::sync::Mutex<()>,
+    /// Batches that were sent and are not durable, and those that failed (batch-6, batch-7).
+    pub(crate) batches: RefCell<Vec<ordo_disk::Written>>,
     /// All images that were sent and are not durable yet, by buf, in the order of sending.
     pub(crate) sent: RefCell<BTreeMap<(Key, u64), BufRef>>,
     pub(crate) next_serial: Cell<u64>,
@@ -168,6 +170,7 @@ impl Cache {
             copied: Cell::new(0),
             turn: ordo_rt::sync::Mutex::new(()),
             shaping: ordo_rt::sync::Mutex::new(()),
+            batches: RefCell::default(),
             sent: RefCell::default(),
             next_serial: Cell::new(0),
             flushing: Cell::new(false),
@@ -293,12 +296,17 @@ impl Cache {
                 self.aside(loading.changed.notified()).await;
                 continue;
             }
-            self.aside(self.make_room(want.len)).await?;
-            if self.is_known(want.key) {
-                continue;
-            }
             self.count(|s| s.misses += 1);
+            let has_room = self.has_room(want.len);
+            // Known from now on: while this task waits for room, another one could read the buf, change it, write it to
+            // another place and evict it, and `want.addr` would be an old state.
             let load = Load::begin(self, want);
+            if !has_room {
+                self.aside(self.make_room(0)).await?;
+                if load.buf.state.get() != State::Loading {
+                    continue;
+                }
+            }
             let block = self.aside(self.queue.read(want.addr, want.len, Tag::of(want.role))).await;
             return load.end(block.map_err(Error::io));
         }
@@ -334,6 +342,26 @@ impl Cache {
         buf.born.set(true);
         self.insert(buf.clone());
         Ok(buf)
+    }
+
+    /// The buf of something that was read with something else, for example with a whole segment: the one that is
+    /// cached, or a new one with these bytes. `None` while it is being read; there is no wait, so it cannot have
+    /// changed since the caller found out where it lives.
+    pub fn offer(&self, want: Want, bytes: &[u8]) -> Option<BufRef> {
+        if let Some(buf) = self.find(want.key) {
+            return Some(buf);
+        }
+        if self.is_known(want.key) {
+            return None;
+        }
+        // Clean bufs make room if they can; whoever waits for room does the rest.
+        self.has_room(want.len);
+        let mut block = Block::zeroed(want.len);
+        block.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        let buf = Buf::new(want.key, want.role, Some(want.addr), block, State::Clean);
+        buf.set_stored();
+        self.insert(buf.clone());
+        Some(buf)
     }
 
     fn loading(&self, key: Key) -> Option<BufRef> {

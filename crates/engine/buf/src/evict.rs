@@ -43,6 +43,9 @@ impl Cache {
 
     /// Makes room for `len` more bytes. If all bufs are held or dirty, dirty bufs are written. If all are held, the
     /// cache grows: there are few holders, and each holds few bufs.
+    ///
+    /// It starts batches, and does not wait until they are shaped: the batch may wait for this very caller, which reads
+    /// what the batch needs, or holds a lock of the layout. Then the cache grows by what the caller wants.
     pub(crate) async fn make_room(self: &Rc<Self>, len: usize) -> Result<()> {
         let mut tries = 0;
         while tries < 8 {
@@ -53,11 +56,19 @@ impl Cache {
             if oldest.is_empty() && self.undurable_bytes.get() == 0 {
                 return Ok(());
             }
-            self.write_and_forget_errors(oldest).await;
+            let sent = self.write_choosing(oldest, self.options.batch);
+            if sent.iter().any(|buf| self.is_unplaced(buf)) {
+                // A batch that needs nothing from the disk is sent now.
+                self.rt.yield_now().await;
+            }
+            self.complete(&sent).await;
             if self.on_their_way.get() > 0 {
                 // Others sent these images, and they are not complete: a flush would not cover them.
                 self.progress.notified().await;
                 continue;
+            }
+            if self.undurable_bytes.get() == 0 && sent.iter().any(|buf| self.is_unplaced(buf)) {
+                return Ok(());
             }
             tries += 1;
             self.flush().await?;

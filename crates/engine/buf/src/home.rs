@@ -1,7 +1,7 @@
 //! The layout as the cache sees it.
 
 use crate::{Batch, Boxed, Buf, BufRef, Undo};
-use ordo_disk::DiskOff;
+use ordo_disk::{DiskOff, Written};
 use ordo_vfs::{Error, Result};
 
 /// What the cache needs from a layout.
@@ -11,6 +11,8 @@ pub trait Home {
     fn place(&self, buf: &Buf) -> Option<DiskOff>;
 
     /// Reads what [`Home::shape`] changes for these bufs: the blocks of pointers and the dinodes that lead to them.
+    /// What it has read must stay cached until `shape`, which it may precede several times: if it fails, the bufs are
+    /// prepared one by one.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
@@ -21,16 +23,20 @@ pub trait Home {
     /// Shapes batches out of `wanted` and of what else should leave with them, only bufs for which `may_leave`: gives
     /// each its address ([`crate::Cache::place`]), and changes what leads to it. What leads to it and may not leave yet
     /// stays dirty, for a later batch. Waits for nothing. What could not be shaped stays dirty and without a place.
+    /// Called after each [`Home::prepare`] that succeeded, even if nothing is wanted any more.
     ///
     /// # Errors
     /// `NoSpace`, where no segment is free.
     fn shape(&self, wanted: &[BufRef], _may_leave: &dyn Fn(&BufRef) -> bool) -> Result<Vec<Batch>> {
-        let buf = wanted.first();
+        let Some(buf) = wanted.first() else { return Ok(Vec::new()) };
         Err(Error::bug(format!("{buf:?} is dirty, and its layout gave it no place")))
     }
 
     /// Completes the bytes of a batch, which hold the images of its bufs: puts in the summary and the checksums.
     fn seal_batch(&self, _batch: &Batch, _image: &mut [u8]) {}
+
+    /// A batch is in flight.
+    fn sent(&self, _written: &Written) {}
 
     /// Fills in what belongs on the disk only (times, check-hashes) in an image about to be written.
     fn seal(&self, buf: &Buf, image: &mut [u8]);

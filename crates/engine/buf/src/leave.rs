@@ -40,8 +40,11 @@ impl Cache {
     pub async fn write(self: &Rc<Self>, buf: &BufRef) -> Result<()> {
         loop {
             match self.attempt(buf) {
-                Attempt::Clean => return Ok(()),
-                Attempt::Leaving(written) => return self.settled(written.durable().await.map_err(Error::io)).await,
+                Attempt::Clean => return self.batches_durable().await,
+                Attempt::Leaving(written) => {
+                    let outcome = written.durable().await.map_err(Error::io);
+                    return self.settled(outcome.and(self.batches_durable().await)).await;
+                }
                 Attempt::Blocked(until) => until.await?,
                 Attempt::Unplaced => self.gather(vec![buf.clone()]).await?,
             }
@@ -101,7 +104,11 @@ impl Cache {
             if !unplaced.is_empty() {
                 match self.gather(unplaced.clone()).await {
                     Ok(()) => next.append(&mut unplaced),
-                    Err(error) => outcome = outcome.and(Err(error)),
+                    // Those that could be sent were sent.
+                    Err(error) => {
+                        leaving.extend(unplaced.iter().filter_map(|buf| buf.in_flight.borrow().clone()));
+                        outcome = outcome.and(Err(error));
+                    }
                 }
             }
             for written in &leaving {
@@ -118,6 +125,7 @@ impl Cache {
         for written in &leaving {
             outcome = outcome.and(written.durable().await.map_err(Error::io));
         }
+        outcome = outcome.and(self.batches_durable().await);
         self.settled(outcome).await
     }
 
@@ -146,6 +154,7 @@ impl Cache {
         for written in &leaving {
             outcome = outcome.and(written.durable().await.map_err(Error::io));
         }
+        outcome = outcome.and(self.batches_durable().await);
         self.settled(outcome).await
     }
 

@@ -57,7 +57,8 @@ pub enum Journal {
     NotReplayed(String),
     /// It was ignored, because a full check was requested.
     PassedOver,
-    /// Of a log-structured volume: this many partial segments follow the checkpoint. They were part of what was checked.
+    /// Of a log-structured volume: this many partial segments follow the checkpoint. They were part of what was
+    /// checked.
     LogWaits {
         /// Partial segments.
         psegs: u64,

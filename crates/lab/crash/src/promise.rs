@@ -96,12 +96,8 @@ pub(crate) struct Promised<'a> {
 
 impl<'a> Promised<'a> {
     pub(crate) fn new(recording: &'a Recording, promises: &'a Promises) -> Promised<'a> {
-        let mut this =
-            Promised { recording, promises, returned: 0, slots: FxHashMap::default(), floors: Floors::default() };
-        for op in &recording.setup {
-            this.note_slot(op, &recording.trees[0]);
-        }
-        this
+        let slots = recording.held.iter().map(|(slot, id)| (format!("@{slot}"), *id)).collect();
+        Promised { recording, promises, returned: 0, slots, floors: Floors::default() }
     }
 
     /// Advances to the cut after `moments` moments. `true` if the floors changed.

@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::disks::{Disks, Side, Split};
 use crate::fingerprint::{Fingerprint, of_image, of_sector};
 use crate::recovery::guarded;
-use crate::tree::Tree;
+use crate::tree::{FileId, Tree};
 use crate::{Error, Plan, steer};
 use ordo_disk::{DiskOp, Event, Image, Kind, RamDisk, Recorder, SECTOR};
 use ordo_model::MemFs;
@@ -102,7 +102,8 @@ pub(crate) struct Recording {
     /// The time of each moment.
     pub(crate) times: Vec<Time>,
     pub(crate) flushes: u64,
-    pub(crate) setup: Vec<Op>,
+    /// The files that the script held open after the set-up, by slot: their names may be those of others by then.
+    pub(crate) held: Vec<(usize, FileId)>,
     pub(crate) calls: Vec<Call>,
     /// The trees before the first call and after each call.
     pub(crate) trees: Vec<Rc<Tree>>,
@@ -227,7 +228,7 @@ impl Run<'_> {
             moments: Vec::new(),
             times: Vec::new(),
             flushes: 0,
-            setup: self.plan.script.setup.clone(),
+            held: self.held(&real)?,
             calls: Vec::new(),
             trees: vec![Rc::new(self.tree()?)],
             engine_calls: (self.mounted.cache().calls_begun(), Vec::new()),
@@ -294,6 +295,14 @@ impl Run<'_> {
         Ok(outcome)
     }
 
+    fn held<F: FileSystem>(&self, player: &Player<'_, F>) -> Result<Vec<(usize, FileId)>, Error> {
+        let id = |(slot, node)| {
+            let attr = self.rt.block_on(self.mounted.fs().getattr(node));
+            attr.map(|attr| (slot, FileId::from(&attr))).map_err(|error| Error::Run(format!("an open file: {error}")))
+        };
+        player.held().map(id).collect()
+    }
+
     fn tree(&self) -> Result<Tree, Error> {
         let tree = self.rt.block_on(Tree::read(&**self.mounted.fs()));
         tree.map_err(|error| Error::Run(format!("reading the tree: {error}")))
@@ -348,7 +357,7 @@ impl Recording {
             moments: Vec::new(),
             times: Vec::new(),
             flushes: 0,
-            setup: Vec::new(),
+            held: Vec::new(),
             calls: marks.iter().map(call).collect(),
             trees: Vec::new(),
             engine_calls: (u64::MAX, Vec::new()),

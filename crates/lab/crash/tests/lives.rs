@@ -193,6 +193,12 @@ const FOUND: &[(&str, &str, &str, u64)] = &[
         "plp",
         0,
     ),
+    (
+        "not of a scheme: the oracle took a file that was open for the one that had its name after it",
+        "create b\n open @1 b\n unlink b\n create b\n---\n write b 0 700\n fsync @1 all",
+        "sata",
+        0,
+    ),
 ];
 
 #[test]

@@ -237,7 +237,7 @@ pub fn header(g: &Geometry, c: Cgx, initediblk: u32) -> CgHeader {
 pub fn init(g: &Geometry, c: Cgx, initediblk: u32) -> Vec<u8> {
     let mut bytes = vec![0; index(g.cgsize)];
     let layout = CgLayout::computed(g, c);
-    // Cannot fail: cgsize is at least a header (superblock-1).
+    // Cannot fail: cgsize is at least a header (ondisk-superblock-1).
     let _ = header(g, c, initediblk).store(&mut bytes, g.endian);
     if let Some(mut cg) = CgMut::new(&mut bytes, layout, g.endian) {
         cg.free_all_data(g, c);

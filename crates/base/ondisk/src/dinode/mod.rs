@@ -107,7 +107,7 @@ pub struct Dinode {
     pub ib: [FragNo; 3],
     /// Count of changes.
     pub modrev: u64,
-    /// FreeBSD: next of the unlinked inodes, or depth of a directory.
+    /// FreeBSD: next of the unlinked inodes, or depth of a directory. LFS: the inode's number.
     pub freelink: u32,
     /// Block size of this inode, which is not used by any system.
     pub blksize: u32,
@@ -182,9 +182,14 @@ impl Dinode {
 
     /// `true` for a file whose pointers refer to blocks: a regular file, a directory, or a long symbolic link.
     pub fn has_blocks(&self, g: &Geometry) -> bool {
+        self.points_to_blocks(g)
+    }
+
+    /// [`Dinode::has_blocks`], on a volume of any layout.
+    pub fn points_to_blocks(&self, encoding: impl Into<Encoding>) -> bool {
         match self.kind() {
             mode::REG | mode::DIR => true,
-            mode::LNK => !self.is_short_link(g),
+            mode::LNK => !self.is_short_link(encoding),
             _ => false,
         }
     }

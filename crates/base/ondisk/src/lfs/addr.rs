@@ -2,7 +2,7 @@
 
 use crate::FragNo;
 
-/// A disk address: fragments, or sectors in version 1 (L1). 0 in a pointer is a hole.
+/// A disk address: fragments, or sectors in version 1 (ondisk-lfs-1). 0 in a pointer is a hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Daddr(pub u64);
 

@@ -1,4 +1,4 @@
-//! Declares a small set of flags that keeps the bits it does not know (O3).
+//! Declares a small set of flags that keeps the bits it does not know (base-ondisk-3).
 
 /// Declares a set of flags: a newtype of its integer with a constant for each flag.
 macro_rules! flag_set {

@@ -106,3 +106,94 @@ pub fn put(block: &mut [u8], slot: u32, g: &Geometry, ino: Ino, inode: &Dinode) 
 fn sectors_per_unit(g: &Geometry) -> u64 {
     u64::from(g.unit / 512).max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lfs::NewfsOptions;
+    use crate::{Endian, FragNo, Timestamp};
+
+    fn geometry(version: Version, endian: Endian) -> Geometry {
+        NewfsOptions { endian, ..NewfsOptions::new(version, 256 << 20) }.superblock().unwrap().geometry()
+    }
+
+    fn sample(size: u64) -> Dinode {
+        let now = Timestamp { sec: 1_700_000_000, nsec: 5 };
+        Dinode {
+            mode: 0o100_600,
+            nlink: 2,
+            size,
+            blocks: 32,
+            gen_: 9,
+            flags: 0x0002_0000,
+            atime: now,
+            mtime: now,
+            ctime: now,
+            db: [FragNo(7); 12],
+            ib: [FragNo(8), FragNo(9), FragNo(0)],
+            modrev: 1 << 40,
+            ..Dinode::default()
+        }
+    }
+
+    #[test]
+    fn inode_is_read_as_it_was_written_in_every_form() {
+        for version in [Version::V1, Version::V2, Version::Lfs64] {
+            for endian in [Endian::Little, Endian::Big] {
+                let g = geometry(version, endian);
+                let mut block = vec![0xee; index(g.ibsize)];
+                put(&mut block, 1, &g, Ino(77), &sample(5000)).unwrap();
+                let size = index(version.dinode_size());
+                assert!(block[..size].iter().chain(&block[2 * size..]).all(|&b| b == 0xee));
+                let right = Dinode { freelink: 77, ..sample(5000) };
+                assert_eq!(get(&block, 1, &g), Ok(right));
+                assert_eq!(inumber(&block, 1, &g), Some(Ino(77)));
+                // The volume counts its own units: sectors in version 1, two of them here otherwise.
+                let at = if version.is_wide() { size + 24 } else { size + 104 };
+                let units = if version.is_wide() {
+                    endian.get_u64(&block, at).unwrap()
+                } else {
+                    endian.get_u32(&block, at).unwrap().into()
+                };
+                assert_eq!(units, if version == Version::V1 { 32 } else { 16 });
+                if version.is_wide() {
+                    assert_eq!(block[size + 248..size + 256], [0xee; 8]);
+                }
+                assert_eq!(put(&mut block, g.inopb, &g, Ino(1), &sample(1)), None);
+                assert_eq!(get(&block, g.inopb, &g).unwrap_err().field, "length");
+            }
+        }
+    }
+
+    #[test]
+    fn later_slot_of_an_inode_is_the_newer_one() {
+        for version in [Version::V1, Version::V2, Version::Lfs64] {
+            let g = geometry(version, Endian::Little);
+            let mut block = vec![0; index(g.ibsize)];
+            for (slot, ino, size) in [(0, 5, 100), (1, 6, 200), (2, 5, 300)] {
+                put(&mut block, slot, &g, Ino(ino), &sample(size)).unwrap();
+            }
+            assert_eq!(
+                (find(&block, &g, Ino(5)), find(&block, &g, Ino(6)), find(&block, &g, Ino(7))),
+                (Some(2), Some(1), None)
+            );
+            assert_eq!(get_ino(&block, &g, Ino(5)).unwrap().size, 300);
+            assert_eq!(find(&block, &g, Ino(0)), None, "an unused slot is no inode");
+            assert_eq!(slots(&block, &g).collect::<Vec<_>>(), [(0, Ino(5)), (1, Ino(6)), (2, Ino(5))]);
+            let damage = get_ino(&block, &g, Ino(7)).unwrap_err();
+            assert_eq!((damage.structure, damage.field), (Structure::Inode(Ino(7)), "di_inumber"));
+        }
+    }
+
+    #[test]
+    fn impossible_numbers_of_64_bits_are_damage() {
+        let g = geometry(Version::Lfs64, Endian::Big);
+        let mut block = vec![0; index(g.ibsize)];
+        put(&mut block, 0, &g, Ino(5), &sample(1)).unwrap();
+        g.endian.put_u64(&mut block, 24, u64::MAX).unwrap();
+        assert_eq!(get(&block, 0, &g).unwrap_err().field, "di_blocks");
+        g.endian.put_u64(&mut block, INUMBER64_AT, 1 << 32).unwrap();
+        assert_eq!(get(&block, 0, &g).unwrap_err().field, "di_inumber");
+        assert_eq!(find(&block, &g, Ino(0)), None);
+    }
+}

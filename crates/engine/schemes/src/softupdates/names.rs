@@ -111,8 +111,8 @@ impl Deps {
         ripe.and_then(|ticket| self.with_its_name(was, parent.is_some(), ticket))
     }
 
-    /// Ends the older change of an entry that is changed again, if no image had it (state-2). Not if a removal
-    /// waits for it and this change waits for a name (renames-2).
+    /// Ends the older change of an entry that is changed again, if no image had it (softupdates-state-2). Not if a
+    /// removal waits for it and this change waits for a name (renames-2).
     fn cancel_replaced(&mut self, cache: &Cache, older: Option<Id<DirAdd>>, first: &First) -> Option<DirAdd> {
         let add = self.names.get(older?)?;
         let replaces = add.state == State::Held && (!add.awaited || first.awaits.is_empty());

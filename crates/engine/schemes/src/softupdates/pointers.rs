@@ -112,7 +112,7 @@ impl Deps {
                 older.before = std::mem::replace(&mut older.before, Before::Same).or_earlier(made.before);
             }
             // The disk still points to the first fragments of what it replaces; or that was never on the disk, and is
-            // free at once (state-2).
+            // free at once (softupdates-state-2).
             if grew_in_place && keeps && freed.is_some() {
                 older.freed = freed.take().map(Box::new);
             }

@@ -2,13 +2,14 @@
 //! writes in batches. The calls of `ufs` above it answer as the model does, under a scheme without order and under a
 //! journal; and its log alone, read again, gives the same tree.
 
+mod crash;
 mod layout;
 mod log;
 
 use layout::{Append, LARGEST};
 use log::{BLOCK, Log};
 use ordo_buf::{Cache, CacheOptions, Health, LogFile, Scheme, Syncer};
-use ordo_disk::{DiskOff, Queue, QueueOptions, RamDisk};
+use ordo_disk::{Disk, DiskOff, Queue, QueueOptions, RamDisk};
 use ordo_model::{MemFs, Options};
 use ordo_rt::Rt;
 use ordo_schemes::Settings;
@@ -33,6 +34,11 @@ fn scheme(name: &str) -> Rc<dyn Scheme> {
 
 /// Mounts what the log on `ram` says; a journal keeps its own log on another disk.
 async fn mount(rt: &Rt, ram: &RamDisk, log: Log, name: &str) -> Mount {
+    // So little memory that much is written and read again.
+    mount_on(rt, Rc::new(ram.clone()), log, name, 1 << 20).await
+}
+
+async fn mount_on(rt: &Rt, disk: Rc<dyn Disk>, log: Log, name: &str, memory: usize) -> Mount {
     let scheme = scheme(name);
     if let Some(journal) = scheme.clone().capabilities().log {
         let on = Queue::new(rt, Rc::new(RamDisk::new(8 << 20)), QueueOptions::default());
@@ -40,9 +46,8 @@ async fn mount(rt: &Rt, ram: &RamDisk, log: Log, name: &str) -> Mount {
         let file = LogFile { on, extents: vec![(DiskOff(0), 8 << 20)], block, frag, stamp: 1, endian };
         journal.begin_log(file).await.expect("there is room for it");
     }
-    let queue = Queue::new(rt, Rc::new(ram.clone()), QueueOptions::default());
-    // So little memory that much is written and read again.
-    let options = CacheOptions { syncer: Syncer::Age(Duration::from_secs(2)), ..CacheOptions::of_size(1 << 20) };
+    let queue = Queue::new(rt, disk, QueueOptions::default());
+    let options = CacheOptions { syncer: Syncer::Age(Duration::from_secs(2)), ..CacheOptions::of_size(memory) };
     let cache = Cache::new(rt.clone(), queue, Health::default(), options);
     let log = Rc::new(log);
     let layout = Append::open(&cache, scheme, log.clone()).await.expect("the log is good");

@@ -1,7 +1,7 @@
 //! Phase 1: every inode, and where its blocks are.
 //!
-//! First all inode blocks are claimed, then the blocks of the ifile, then those of all other files in the order of their
-//! numbers: a damaged pointer must not take the place of an inode.
+//! First all inode blocks are claimed, then the blocks of the ifile, then those of all other files in the order of
+//! their numbers: a damaged pointer must not take the place of an inode.
 
 use super::state::Volume;
 use super::tree::{Pointer, Walk, has_blocks};

@@ -1,9 +1,9 @@
 //! Checks and repairs log-structured volumes.
 //!
-//! G1. Of the state that is checked, everything written after the checkpoint is part, as far as the log verifies: what a
-//!     mount would see. With [`Mode::Check`] that, too, is only in memory.
-//! G2. Nothing is changed in place (`state.rs`). Repairs are made in memory, in rounds, until a round finds nothing; then
-//!     all that differs is appended to the log and the superblocks are written, last (`write.rs`).
+//! G1. Of the state that is checked, everything written after the checkpoint is part, as far as the log verifies: what
+//!     a mount would see. With [`Mode::Check`] that, too, is only in memory.
+//! G2. Nothing is changed in place (`state.rs`). Repairs are made in memory, in rounds, until a round finds nothing;
+//!     then all that differs is appended to the log and the superblocks are written, last (`write.rs`).
 //! G3. What the ifile lost is searched in the log (`scan.rs`): a file is given up only if its inode is nowhere.
 //! G4. Version 1 is checked and not repaired: it has no serial numbers, so the newest copy is not known.
 

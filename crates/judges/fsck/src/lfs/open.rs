@@ -1,8 +1,8 @@
 //! The superblocks: which of them describes the volume, and from which the check starts.
 //!
 //! S1. What newfs set is taken from the two superblocks; where they differ, the further copies decide.
-//! S2. The check starts from the older one, as a mount does, unless only the newer leads to an ifile and to the end of a
-//!     partial segment.
+//! S2. The check starts from the older one, as a mount does, unless only the newer leads to an ifile and to the end of
+//!     a partial segment.
 
 use super::log::{Position, position};
 use crate::image::Image;

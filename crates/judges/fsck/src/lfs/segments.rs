@@ -119,8 +119,8 @@ impl Volume {
         (self.ifile.info.clean, self.ifile.info.dirty) = (totals.clean, totals.dirty);
     }
 
-    /// The place at which the log goes on. It is wrong until the repairs are written, so it is checked until it is found
-    /// to be wrong.
+    /// The place at which the log goes on. It is wrong until the repairs are written, so it is checked until it is
+    /// found to be wrong.
     async fn check_place(&mut self) -> Result<(), Error> {
         if self.misplaced {
             return Ok(());

@@ -2,8 +2,8 @@
 //!
 //! W1. Nothing live is overwritten: partial segments go behind the log's end, if the log is known to end there and
 //!     nothing live is behind, and into clean segments of which nothing is live.
-//! W2. The new serial numbers are far above all earlier ones: a roll-forward from an old superblock stops before what is
-//!     written here, so that an interrupted repair leaves the volume as it was.
+//! W2. The new serial numbers are far above all earlier ones: a roll-forward from an old superblock stops before what
+//!     is written here, so that an interrupted repair leaves the volume as it was.
 //! W3. The superblocks are written last, one after the other, after everything else is durable.
 //! W4. Which blocks of the ifile differ depends on where everything goes, and that on how much there is: the layout is
 //!     repeated until no further block of the ifile differs. The set only grows, so it ends.

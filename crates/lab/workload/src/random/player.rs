@@ -97,6 +97,11 @@ impl<'a, F: FileSystem> Player<'a, F> {
         Player { session, slots: [const { None }; SLOTS] }
     }
 
+    /// The files that it holds, by their slots.
+    pub fn held(&self) -> impl Iterator<Item = (usize, ordo_vfs::NodeId)> {
+        self.slots.iter().enumerate().filter_map(|(slot, held)| Some((slot, held.as_ref()?.node())))
+    }
+
     /// Does `op`.
     pub async fn apply(&mut self, op: &Op) -> Outcome {
         match self.call(op).await {

@@ -191,3 +191,6 @@ pub(super) fn largest_file(nindir: u32, bsize: u32) -> u64 {
     let blocks = n.saturating_add(n2).saturating_add(n3).saturating_add(12);
     blocks.saturating_mul(bsize.into()).min(u64::MAX >> 1)
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,7 +74,7 @@ impl SegUse {
         if version == Version::V1 {
             return RawSegUse1 { nbytes, lastmod: low32(lastmod), nsums, ninos, flags }.store(bytes, e);
         }
-        // Nothing has a meaning there; it is kept (O3).
+        // Nothing has a meaning there; it is kept (base-ondisk-3).
         let olastmod = e.get_u32(bytes, 4)?;
         RawSegUse2 { nbytes, olastmod, nsums, ninos, flags, lastmod }.store(bytes, e)
     }

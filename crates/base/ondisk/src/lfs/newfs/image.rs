@@ -39,23 +39,25 @@ pub fn initial(of: &NewfsOptions) -> Result<Initial, NewfsError> {
     let contents = plan.fill(of, &mut sb, &usage);
     let mut psegs = Vec::new();
     for (serial, pseg) in (1..).map(Serial).zip(&plan.log.done) {
-        psegs.push((g.byte(pseg.at()), sealed(pseg, &plan.log, serial, of.now, &contents)));
+        // Where the log stopped, the superblock says which segment follows; before, the log went to the next one.
+        let current = g.segment_start(pseg.segment()) == sb.fields.curseg;
+        let next = if current { sb.fields.nextseg } else { g.segment_start(g.after(pseg.segment(), 0)) };
+        let stamp = Stamp { flags: SumFlags::RFW, serial, create: of.now, next, reclino: 0 };
+        psegs.push((g.byte(pseg.at()), sealed(pseg, &stamp, &contents)));
     }
     Ok(Initial { psegs, superblocks: copies(&sb), superblock: sb })
 }
 
 /// The bytes of a partial segment.
-fn sealed(pseg: &PsegBuilder, log: &Log, serial: Serial, now: u64, contents: &BTreeMap<Daddr, Vec<u8>>) -> Vec<u8> {
+fn sealed(pseg: &PsegBuilder, stamp: &Stamp, contents: &BTreeMap<Daddr, Vec<u8>>) -> Vec<u8> {
     let mut bytes = vec![0; pseg.bytes()];
     for item in pseg.items() {
         let place = bytes.get_mut(pseg.offset_of(item.at())..).unwrap_or_default();
         let content = contents.get(&item.at()).map(Vec::as_slice).unwrap_or_default();
         place.iter_mut().zip(content).for_each(|(to, from)| *to = *from);
     }
-    let next = log.g.segment_start(log.g.after(pseg.segment(), 0));
-    let stamp = Stamp { flags: SumFlags::RFW, serial, create: now, next, reclino: 0 };
     // Cannot fail: all bytes are there.
-    let _ = pseg.seal(&stamp, &mut bytes);
+    let _ = pseg.seal(stamp, &mut bytes);
     bytes
 }
 

@@ -61,11 +61,13 @@ pub enum NewfsError {
         most: u32,
     },
     /// Invalid inode block size.
-    #[error("an inode block of {ibsize} bytes: must be a power of two from {least} (a fragment) to {most} (a block)")]
+    #[error(
+        "an inode block of {ibsize} bytes: must be a power of two from {least} to {most}, from a fragment (version 1: a block) to a block"
+    )]
     InodeBlock {
         /// Bytes of an inode block.
         ibsize: u32,
-        /// Bytes of a fragment.
+        /// Smallest valid size.
         least: u32,
         /// Bytes of a block.
         most: u32,
@@ -150,3 +152,6 @@ impl NewfsOptions {
         Ok(Superblock::fresh(self.version, self.endian, plan.fields(self))?)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,9 +43,11 @@ impl Plan {
             return Err(NewfsError::Fragment { fragment: fsize, most });
         }
         let v1 = of.version == Version::V1;
-        let ibsize = if v1 { bsize } else { of.ibsize.unwrap_or(fsize) };
-        if !(fsize..=bsize).contains(&ibsize) || !ibsize.is_power_of_two() {
-            return Err(NewfsError::InodeBlock { ibsize, least: fsize, most: bsize });
+        // Version 1 has no field for another size than a block's.
+        let least = if v1 { bsize } else { fsize };
+        let ibsize = of.ibsize.unwrap_or(least);
+        if !(least..=bsize).contains(&ibsize) || !ibsize.is_power_of_two() {
+            return Err(NewfsError::InodeBlock { ibsize, least, most: bsize });
         }
         if of.minfree > 99 {
             return Err(NewfsError::MinFree(of.minfree));

@@ -3,7 +3,7 @@
 //! U1. What was added always fits: [`PsegBuilder::block`] and [`PsegBuilder::inode`] refuse what does not, and change
 //!     nothing then.
 //! U2. The order of the calls is the order on disk. A record ends with a short block, with another file and with a new
-//!     inode block, so that a walk meets each block where it is (P2, P3).
+//!     inode block, so that a walk meets each block where it is (lfs-summary-2, lfs-summary-3).
 //! U3. The checksums are computed by [`PsegBuilder::seal`], from the bytes that will be written. No byte may change
 //!     after it.
 //! U4. The bytes that a seal needs ([`seal`]) stay free, whether the caller asks for one or not.
@@ -64,7 +64,7 @@ pub struct PsegBuilder {
     inode_blocks: Vec<Daddr>,
     ninos: u16,
     items: Vec<Item>,
-    /// Bytes of the summary in use, with those kept for a seal (E2).
+    /// Bytes of the summary in use, with those kept for a seal (summary-seal-2).
     used: u32,
 }
 
@@ -295,3 +295,6 @@ impl PsegBuilder {
         g.sumsize.saturating_sub(fixed).checked_div(v.pointer_size()).unwrap_or(0)
     }
 }
+
+#[cfg(test)]
+mod tests;

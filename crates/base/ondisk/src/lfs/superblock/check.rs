@@ -26,7 +26,7 @@ fn multiple(field: &'static str, n: u32, of: u32) -> Result<(), Corrupt> {
     need(field, n, n.checked_rem(of) == Some(0), Rule::MultipleOf(of.into()))
 }
 
-/// Bytes of a disk address (L1).
+/// Bytes of a disk address (ondisk-lfs-1).
 pub(super) fn unit(f: &Fields, version: Version) -> u32 {
     if version == Version::V1 { 512 } else { f.fsize }
 }

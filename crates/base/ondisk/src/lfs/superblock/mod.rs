@@ -188,7 +188,7 @@ impl Superblock {
     }
 }
 
-/// Version 2's meaning for the fields of version 1 (L3).
+/// Version 2's meaning for the fields of version 1 (ondisk-lfs-3).
 fn from_version_1(f: &mut Fields, raw: &RawSb32) -> Result<(), Corrupt> {
     let bytes = u64::from(raw.ssize).saturating_mul(raw.bsize.into());
     let why = Rule::Words("which is more blocks than a segment can have");
@@ -214,3 +214,6 @@ fn to_version_1(raw: &mut RawSb32, before: &RawSb32, f: &Fields) {
 fn is_copy(at: Daddr) -> bool {
     !at.is_hole()
 }
+
+#[cfg(test)]
+mod tests;

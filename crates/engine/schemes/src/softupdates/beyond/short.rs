@@ -42,8 +42,8 @@ impl Deps {
 
     /// A name was removed. Equals `link_removed` in the simple case, which covers most files removed soon after they
     /// were made, and cancels the name: it is the file's only pending name, so its removal waits for nothing; no image
-    /// had it, so nothing waits for its removal (state-2); the disk has nothing in the entry; and no other removal
-    /// keeps the bytes around it. `false` in other cases.
+    /// had it, so nothing waits for its removal (softupdates-state-2); the disk has nothing in the entry; and no other
+    /// removal keeps the bytes around it. `false` in other cases.
     #[inline(never)]
     pub(in crate::softupdates) fn came_and_went(&mut self, at: EntryPlace<'_>, ticket: &Ticket) -> bool {
         let Freed::DropLink { ino, parent: None, .. } = *ticket.freed() else { return false };
@@ -72,10 +72,10 @@ impl Deps {
     }
 
     /// Pointers in `at` were cleared. Equals `blocks_released` where the disk never led to their blocks, because no
-    /// image had the dinode (state-2): their records are dropped, and the blocks are free at once. One difference: so
-    /// is what the pointers replaced, which the long path frees with the next image of `at`. Not for pointers in an
-    /// indirect block, which stays in place: an image written before would become reachable through the new inode, and
-    /// lead to blocks that another file owns by then.
+    /// image had the dinode (softupdates-state-2): their records are dropped, and the blocks are free at once. One
+    /// difference: so is what the pointers replaced, which the long path frees with the next image of `at`. Not for
+    /// pointers in an indirect block, which stays in place: an image written before would become reachable through the
+    /// new inode, and lead to blocks that another file owns by then.
     #[inline(never)]
     pub(in crate::softupdates) fn were_never_reached(
         &mut self,
@@ -102,7 +102,7 @@ impl Deps {
     }
 
     /// A dinode was cleared. Equals `inode_released` where no image had the dinode: its record is dropped, and its
-    /// number is free at once (state-2). `false` if an image had it.
+    /// number is free at once (softupdates-state-2). `false` if an image had it.
     #[inline(never)]
     pub(in crate::softupdates) fn was_never_taken(&mut self, cache: &Cache, ino: Ino) -> bool {
         let Some(dep) = self.inodes.of(ino).filter(|dep| dep.state == State::Held) else { return false };

@@ -6,7 +6,7 @@
 //!
 //! U1. Every condition of every rule that holds a change back is a [`Need`] with that rule. A reader that knows all
 //!     kinds of need so misses none.
-//! U2. Only a held change has needs: what one image had is never held back again (state-1).
+//! U2. Only a held change has needs: what one image had is never held back again (softupdates-state-1).
 //! U3. A need is met by writing bufs, and needs of needs end: a change waits for older ones (renames-1), or for
 //!     changes that wait for nothing.
 

@@ -1,0 +1,62 @@
+//! Which segments are cleaned.
+
+use crate::log::Log;
+use ordo_ondisk::lfs::ifile::SegFlags;
+use ordo_ondisk::lfs::{SegNo, SegUse};
+
+/// How the next segment to clean is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// The one with the most dead bytes.
+    Greedy,
+    /// By what is gained and for how long, over what it costs: a segment of old data is worth more (Rosenblum and
+    /// Ousterhout 1992, section 3.6), with the age of its last write, as in NetBSD.
+    CostBenefit,
+}
+
+impl Log {
+    /// The segments to clean next, at most `most`, whose live bytes fit into the clean ones (cleaner-4).
+    pub(crate) fn victims(&self, policy: Policy, most: usize) -> Vec<SegNo> {
+        let (now, current) = (self.now(), self.current());
+        let ifile = self.ifile.borrow();
+        let mut ranked: Vec<(u128, u64, SegNo)> = (0..self.g.nseg)
+            .map(SegNo)
+            .filter(|n| Some(*n) != current)
+            .filter_map(|n| {
+                let entry = ifile.usage(n);
+                self.worth(policy, &entry, now).map(|worth| (worth, u64::from(entry.nbytes), n))
+            })
+            .collect();
+        drop(ifile);
+        ranked.sort_by_key(|(worth, _, n)| (std::cmp::Reverse(*worth), n.0));
+        let room = self.writable().saturating_sub(self.cost_of_checkpoint() + u64::from(self.g.ssize));
+        let (mut live, mut victims) = (0, Vec::new());
+        for (_, bytes, n) in ranked {
+            // Moved blocks take summaries, inodes and indirect blocks with them.
+            live += 2 * bytes;
+            if victims.len() == most || live > room {
+                break;
+            }
+            victims.push(n);
+        }
+        victims
+    }
+
+    /// The worth of cleaning a segment; `None` where nothing is gained.
+    fn worth(&self, policy: Policy, entry: &SegUse, now: u64) -> Option<u128> {
+        let flags = entry.flags;
+        let eligible = flags.has(SegFlags::DIRTY) && !flags.has(SegFlags::ERROR) && entry.nbytes > 0;
+        let overhead = (u64::from(entry.nsums) + 1) * u64::from(self.g.fsize);
+        let gain = u64::from(self.g.ssize).checked_sub(u64::from(entry.nbytes) + overhead).filter(|_| eligible)?;
+        if gain == 0 {
+            return None;
+        }
+        let age = now.saturating_sub(entry.lastmod).max(1);
+        Some(match policy {
+            Policy::Greedy => gain.into(),
+            Policy::CostBenefit => {
+                256 * u128::from(gain) * u128::from(age) / (u128::from(self.g.ssize) + u128::from(entry.nbytes))
+            }
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! The cleaner: segments that are mostly dead are made whole again (Rosenblum and Ousterhout 1992, section 3).
+//!
+//! V1. What is alive in a segment is brought into the cache and made dirty: it leaves with everything else, to the head
+//!     of the log. Nothing is written in place, and a crash in the middle finds the old copy.
+//! V2. A block is alive if the inode map has the generation of its record, and the file's pointer leads to it. This is
+//!     looked at when the block is made dirty, without a wait in between: files change meanwhile.
+//! V3. The segment is clean after two checkpoints (checkpoint-4), and not before.
+//! V4. What cleaning writes always fits: victims are chosen so that their live bytes do.
+
+mod choose;
+mod segment;
+
+pub use choose::Policy;
+
+use crate::log::Log;
+use ordo_buf::{BufRef, CallKind};
+use ordo_ondisk::lfs::SegNo;
+use ordo_vfs::{Refusal, Result};
+use std::rc::Rc;
+
+/// The most segments that are read before what is alive in them is written.
+const AT_ONCE: usize = 8;
+
+impl Log {
+    /// Makes room for a call (space-1): what is empty becomes clean, then what is worth it is cleaned.
+    ///
+    /// # Errors
+    /// `NoSpace`: nothing is worth it; `Io`.
+    pub(crate) async fn make_room(&self, kind: CallKind) -> Result<()> {
+        let cache = self.cache()?;
+        if !self.is_short(&cache, kind) {
+            return Ok(());
+        }
+        let _one = self.cleaning.lock().await;
+        while self.is_short(&cache, kind) {
+            cache.health().writable()?;
+            let before = self.ifile.borrow().sums().clean;
+            self.turn_over().await?;
+            if self.is_short(&cache, kind) && self.ifile.borrow().sums().clean <= before {
+                self.clean(Policy::Greedy, AT_ONCE).await?;
+                self.turn_over().await?;
+                if self.ifile.borrow().sums().clean <= before {
+                    return Err(Refusal::NoSpace.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Two checkpoints: what is empty now is clean then (V3).
+    async fn turn_over(&self) -> Result<()> {
+        for _ in 0..2 {
+            self.changed.set(true);
+            self.checkpoint().await?;
+        }
+        Ok(())
+    }
+
+    /// Cleans as long as that makes segments clean.
+    ///
+    /// # Errors
+    /// As [`Log::clean`].
+    pub(crate) async fn clean_all(&self) -> Result<()> {
+        let _one = self.cleaning.lock().await;
+        self.turn_over().await?;
+        loop {
+            let before = self.ifile.borrow().sums().clean;
+            if self.clean(Policy::Greedy, AT_ONCE).await? == 0 {
+                return Ok(());
+            }
+            self.turn_over().await?;
+            if self.ifile.borrow().sums().clean <= before {
+                return Ok(());
+            }
+        }
+    }
+
+    /// In the background: cleans while segments run low, before a call has to wait for it.
+    pub(crate) async fn clean_ahead(self: Rc<Self>) {
+        let Some(_one) = self.cleaning.try_lock() else { return };
+        if self.wants_cleaning() && self.clean(Policy::CostBenefit, AT_ONCE).await.unwrap_or(0) > 0 {
+            // A failure has made the volume read-only, or is told to the call that needs the room.
+            let _ = self.turn_over().await;
+        }
+    }
+
+    /// Fewer segments are clean than the format keeps aside for cleaning, and more than that is dead.
+    fn wants_cleaning(&self) -> bool {
+        let sums = self.ifile.borrow().sums();
+        let segments = u64::from(self.g.nseg) - sums.clean;
+        let dead = (segments * u64::from(self.g.ssize)).saturating_sub(sums.live);
+        sums.clean < u64::from(self.g.minfreeseg.max(8)) && dead > 4 * u64::from(self.g.ssize)
+    }
+
+    /// Cleans up to `most` segments; returns how many were read. They are empty then, and clean after two checkpoints.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`: the segment stays as it is, and is not tried again.
+    pub(crate) async fn clean(&self, policy: Policy, most: usize) -> Result<usize> {
+        let (cache, victims) = (self.cache()?, self.victims(policy, most));
+        let mut moving: Vec<BufRef> = Vec::new();
+        for victim in &victims {
+            let bufs = match self.read_alive(*victim).await {
+                Ok(bufs) => bufs,
+                Err(error) => {
+                    self.give_up(*victim, &error);
+                    continue;
+                }
+            };
+            moving.extend(bufs);
+        }
+        let _held = self.gate.hold().await;
+        cache.gather(moving).await?;
+        Ok(victims.len())
+    }
+
+    /// A segment that cannot be cleaned is left alone from now on.
+    fn give_up(&self, victim: SegNo, error: &ordo_vfs::Error) {
+        use ordo_ondisk::lfs::ifile::SegFlags;
+        self.ifile.borrow_mut().change_usage(victim, |entry| entry.flags = entry.flags.with(SegFlags::ERROR));
+        *self.complaint.borrow_mut() = Some(error.clone());
+    }
+}

@@ -1,0 +1,291 @@
+//! Mount and unmount: which superblock, the ifile, the roll-forward.
+//!
+//! M1. A mount starts from the older superblock, and believes the newer one only when the log leads there: its partial
+//!     segments might not have been durable (the originals write without barriers).
+//! M2. Before anything else is written, both superblocks lose the mark of a clean unmount: with it, the next mount
+//!     would not look behind the checkpoint.
+//! M3. After a roll-forward both superblocks say the same before a call begins. The older one leads to a log that ends
+//!     where the serial number jumps (rollforward-5), and the next mount would not get past it.
+
+use crate::ifile::Ifile;
+use crate::log::Log;
+use crate::{Lfs, home, order, rollforward};
+use ordo_buf::{Cache, Role, Scheme};
+use ordo_disk::{Block, DiskOff, Tag};
+use ordo_ondisk::lfs::superblock::{self, Copy};
+use ordo_ondisk::lfs::{Daddr, Geometry, IFILE, Superblock, Version, inode_block};
+use ordo_ondisk::{Corrupt, Dinode, Encoding, FragNo, Ino, Lbn, NIADDR, Rule, Structure};
+use ordo_ufs::Shape;
+use ordo_vfs::{Error, Refusal, Result};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Puts a scheme around the log's own, which sees what that sees: for the laboratory.
+pub type Around = Rc<dyn Fn(Rc<dyn Scheme>) -> Rc<dyn Scheme>>;
+
+/// Rules that are switched off, to test the tests.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Names of [`crate::RULES`].
+    pub without: Vec<&'static str>,
+}
+
+/// How to mount.
+#[derive(Clone, Default)]
+pub struct OpenOptions {
+    /// Nothing is written; the roll-forward happens in memory.
+    pub read_only: bool,
+    /// For the explorer.
+    pub settings: Settings,
+    /// Around the scheme, before it is attached.
+    pub around: Option<Around>,
+}
+
+/// A mounted volume.
+pub struct Opened {
+    /// The layout.
+    pub layout: Lfs,
+    /// Partial segments that were found behind the checkpoint, after a crash.
+    pub rolled_forward: Option<u64>,
+}
+
+/// Mounts the volume behind the cache's queue. Attaches itself and its scheme to the cache.
+///
+/// # Errors
+/// `Corrupt`: no superblock is whole, or what it leads to is not; `Io`; `NotSupported` for a version that is only read
+/// by others.
+pub async fn open(cache: &Rc<Cache>, options: OpenOptions) -> Result<Opened> {
+    let disk = Disk { cache };
+    let [first, second] = disk.superblocks().await?;
+    let choice = superblock::choose(&first, &second);
+    let pick = |copy: Copy| match copy {
+        Copy::First => first.clone(),
+        Copy::Second => second.clone(),
+    };
+    let Some(older) = choice.mount() else { return Err(Error::corrupt(first.err().unwrap_or_else(no_superblock))) };
+    let mut sb = pick(older).map_err(Error::corrupt)?;
+    let mut slot = usize::from(older == Copy::First);
+    if sb.version != Version::V2 {
+        return Err(Refusal::NotSupported.into());
+    }
+    let mut found = rollforward::Found::default();
+    if !sb.is_clean() {
+        // Which segments begin with a superblock, the table says.
+        let ifile = disk.ifile(&sb).await?;
+        found = disk.read_log(&sb, &ifile, &options).await?;
+    }
+    let newer = choice.newer().and_then(|copy| pick(copy).ok().map(|sb| (copy, sb)));
+    if let Some((copy, newer)) = newer.filter(|(_, newer)| found.passes(newer)) {
+        found.starts_at(&newer);
+        (slot, sb) = (usize::from(copy == Copy::First), newer);
+    }
+    let ifile = disk.ifile(&sb).await?;
+    let around = options.around.clone();
+    let log = Rc::new(Log::new(sb, ifile, options));
+    log.slot.set(slot);
+    log.attach(cache);
+    let own: Rc<dyn Scheme> = Rc::new(order::Order(log.clone()));
+    cache.attach(around.map_or(own.clone(), |around| around(own)), Rc::new(home::Writer(log.clone())));
+    let layout = Lfs { cache: cache.clone(), shape: shape_of(&log.g)?, log };
+    let rolled_forward = layout.recover(found).await?;
+    Ok(Opened { layout, rolled_forward })
+}
+
+fn no_superblock() -> Corrupt {
+    Corrupt::new(Structure::Superblock, "lfs_magic", 0, Rule::Words("which is no superblock"))
+}
+
+fn shape_of(g: &Geometry) -> Result<Shape> {
+    Ok(Shape {
+        encoding: Encoding::from(g),
+        dir_format: g.dir_format().ok_or(Refusal::NotSupported)?,
+        maxfilesize: g.maxfilesize,
+        inodes: u64::from(u32::MAX),
+        maxcontig: (65536 / g.bsize).max(1),
+        keeps_depth: false,
+    })
+}
+
+/// The disk, before there is a log.
+pub(crate) struct Disk<'a> {
+    pub(crate) cache: &'a Rc<Cache>,
+}
+
+impl Disk<'_> {
+    pub(crate) async fn read(&self, at: u64, len: usize, role: Role) -> Result<Block> {
+        self.cache.queue().read(DiskOff(at), len, Tag::of(role)).await.map_err(Error::io)
+    }
+
+    /// The two superblocks that checkpoints write.
+    async fn superblocks(&self) -> Result<[std::result::Result<Superblock, Corrupt>; 2]> {
+        let bytes = self.read(8192, 8192, Role::Superblock).await?;
+        let mut first = Superblock::decode(&bytes);
+        // Large fragments move it.
+        if let Some(at) = first.as_ref().ok().map(|sb| sb.primary().0).filter(|at| *at != 8192) {
+            first = Superblock::decode(&self.read(at, 8192, Role::Superblock).await?);
+        }
+        // The first may be torn: its geometry is still there, and says where the second is.
+        let places = first.clone().or_else(|_| Superblock::decode_whatever_the_sum(&bytes));
+        let second = match places {
+            Ok(sb) => {
+                let at = sb.geometry().byte(sb.fields.sboffs[1]).0;
+                Superblock::decode(&self.read(at, 8192, Role::Superblock).await?)
+            }
+            Err(damage) => Err(damage),
+        };
+        Ok([first, second])
+    }
+
+    /// The ifile that a superblock leads to.
+    async fn ifile(&self, sb: &Superblock) -> Result<Ifile> {
+        let g = sb.geometry();
+        let at = sb.fields.idaddr;
+        if !g.is_data_range(at, g.inode_block_units()) {
+            let rule = Rule::Words("which is not in a segment");
+            return Err(Error::corrupt(Corrupt::new(Structure::Superblock, "lfs_idaddr", at.0, rule)));
+        }
+        let block = self.read(g.byte(at).0, g.ibsize as usize, Role::InodeBlock).await?;
+        let dinode = inode_block::get_ino(&block, &g, IFILE).map_err(Error::corrupt)?;
+        let blocks = dinode.size / u64::from(g.bsize);
+        if dinode.size % u64::from(g.bsize) != 0 || g.units(dinode.size) > g.size {
+            let rule = Rule::Words("which is no size of an ifile");
+            return Err(Error::corrupt(Corrupt::new(Structure::Inode(IFILE), "di_size", dinode.size, rule)));
+        }
+        let mut reading = OwnFile { disk: self, g, dinode: &dinode, indirect: BTreeMap::new() };
+        let mut contents = Vec::new();
+        for lbn in 0..blocks {
+            contents.push(reading.block(Lbn(lbn.cast_signed())).await?);
+        }
+        let indirect = reading.indirect;
+        Ifile::of(g, dinode, contents, indirect).map_err(Error::corrupt)
+    }
+
+    async fn read_log(&self, sb: &Superblock, ifile: &Ifile, options: &OpenOptions) -> Result<rollforward::Found> {
+        rollforward::read_log(self, sb, ifile, options).await
+    }
+}
+
+/// The ifile while it is read.
+struct OwnFile<'a> {
+    disk: &'a Disk<'a>,
+    g: Geometry,
+    dinode: &'a Dinode,
+    indirect: BTreeMap<Lbn, Vec<u8>>,
+}
+
+impl OwnFile<'_> {
+    async fn block(&mut self, lbn: Lbn) -> Result<Vec<u8>> {
+        let (tree, encoding) = (self.g.tree(), Encoding::from(&self.g));
+        let mut way = vec![lbn];
+        while let Some((above, _)) = way.last().and_then(|lbn| tree.parent(*lbn)) {
+            way.push(above);
+        }
+        for name in way.iter().skip(1).rev() {
+            if !self.indirect.contains_key(name) {
+                let at = self.pointer(*name, &encoding);
+                let bytes = self.read(at, *name).await?;
+                self.indirect.insert(*name, bytes);
+            }
+        }
+        let at = self.pointer(lbn, &encoding);
+        self.read(at, lbn).await
+    }
+
+    fn pointer(&self, lbn: Lbn, encoding: &Encoding) -> Daddr {
+        let tree = self.g.tree();
+        let pointer = match tree.parent(lbn) {
+            Some((above, index)) => self.indirect.get(&above).and_then(|block| encoding.pointer(block, index)),
+            None => match usize::try_from(lbn.0) {
+                Ok(direct) => self.dinode.db.get(direct).copied(),
+                Err(_) => {
+                    (0..NIADDR).find(|i| tree.indirect_root(*i) == lbn).and_then(|i| self.dinode.ib.get(i).copied())
+                }
+            },
+        };
+        pointer.unwrap_or(FragNo::HOLE).into()
+    }
+
+    async fn read(&self, at: Daddr, lbn: Lbn) -> Result<Vec<u8>> {
+        if !self.g.is_data_range(at, self.g.block_units.into()) {
+            let rule = Rule::Words("which is not in a segment");
+            let what = if lbn.0 < 0 { "pointer to an indirect block" } else { "block pointer" };
+            return Err(Error::corrupt(Corrupt::new(Structure::Inode(IFILE), what, at.0, rule)));
+        }
+        let role = if lbn.0 < 0 { Role::Indirect } else { Role::InodeBlock };
+        Ok(self.disk.read(self.g.byte(at).0, self.g.bsize as usize, role).await?.to_vec())
+    }
+}
+
+impl Lfs {
+    /// Rolls the log forward, frees what has no names, and makes the volume ready for writing.
+    async fn recover(&self, found: rollforward::Found) -> Result<Option<u64>> {
+        let log = &self.log;
+        log.ifile.borrow_mut().inode_slot.0 = log.sb.borrow().fields.idaddr;
+        let was_clean = log.sb.borrow().is_clean();
+        let rolled = self.roll_forward(found).await?;
+        self.free_orphans().await?;
+        if log.options.read_only {
+            return Ok(rolled);
+        }
+        log.ifile.borrow_mut().relink();
+        log.sb.borrow_mut().set_clean(false);
+        if was_clean && !log.keeps("mark-first") {
+            return Ok(rolled);
+        }
+        if was_clean {
+            // M2. Both say the same, so either may be torn.
+            let superblock = log.sb.borrow().clone();
+            log.write_superblock_to(&superblock, 0).await?;
+            log.write_superblock_to(&superblock, 1).await?;
+        } else {
+            log.changed.set(true);
+            log.checkpoint().await?;
+            // M3.
+            if !log.keeps("both-after-roll") {
+                return Ok(rolled);
+            }
+            let superblock = log.sb.borrow().clone();
+            log.write_superblock_to(&superblock, log.slot.get()).await?;
+        }
+        Ok(rolled)
+    }
+
+    /// Frees inodes whose last name is gone, and that were in use when the power failed.
+    async fn free_orphans(&self) -> Result<()> {
+        use ordo_ondisk::lfs::NextFree;
+        let orphans: Vec<Ino> = {
+            let ifile = self.log.ifile.borrow();
+            let is_orphan = |ino: &Ino| {
+                ifile.entry(*ino).is_ok_and(|entry| entry.nextfree == NextFree::Orphan && !entry.daddr.is_hole())
+            };
+            (Ino::ROOT.0 + 1..ifile.maxino()).map(Ino).filter(is_orphan).collect()
+        };
+        for ino in orphans {
+            let inode = self.load(ino).await?;
+            if inode.dinode().nlink == 0 {
+                self.release(&inode).await?;
+            } else {
+                self.log.ifile.borrow_mut().change_entry(ino, |entry| entry.nextfree = NextFree::End);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Log {
+    /// Everything to the disk, and the mark of a clean unmount in both superblocks.
+    pub(crate) async fn unmount(&self) -> Result<()> {
+        // What became empty is clean after the second one.
+        self.checkpoint().await?;
+        self.checkpoint().await?;
+        self.changed.set(true);
+        self.checkpoint().await?;
+        let superblock = {
+            let mut sb = self.sb.borrow_mut();
+            sb.set_clean(true);
+            sb.clone()
+        };
+        self.write_superblock_to(&superblock, 0).await?;
+        self.write_superblock_to(&superblock, 1).await
+    }
+}

@@ -1,0 +1,132 @@
+//! The order of the log, as a scheme: nothing waits within a call; fsync writes a partial segment, sync a checkpoint.
+//!
+//! Q1. An fsync returns when all partial segments that were sent are durable, not only its own: the roll-forward goes
+//!     from one to the next, and stops where one is missing.
+
+use crate::log::Log;
+use ordo_buf::{
+    Answer, BufRef, Cache, Capabilities, CrashLeaves, Defers, Durable, ImageNo, Leave, Must, Op, Places, Promises,
+    Ready, Scheme, Step,
+};
+use ordo_disk::Written;
+use ordo_ondisk::Ino;
+use ordo_rt::Time;
+use ordo_vfs::{Error, Result};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// A checkpoint is due so long after the last one, if anything was written.
+const PERIOD: Duration = Duration::from_secs(30);
+/// Or when so many segments were opened since.
+const ACTIVE: u32 = 10;
+
+/// The scheme `lfs`.
+pub(crate) struct Order(pub(crate) Rc<Log>);
+
+/// What the log promises, on its own.
+pub fn promises() -> Promises {
+    Promises {
+        name_added: Durable::AfterFsync,
+        name_removed: Durable::AfterFsync,
+        data: Durable::AfterFsync,
+        attributes: Durable::AfterFsync,
+        fsync_covers_name: true,
+        rename_never_loses: true,
+        names_of_a_moment: true,
+        durable_stays: true,
+        crash_leaves: CrashLeaves::Log,
+        no_stale_data: true,
+        mount_at_once: true,
+        rules: crate::RULES.to_vec(),
+    }
+}
+
+impl Scheme for Order {
+    fn name(&self) -> &'static str {
+        "lfs"
+    }
+
+    fn declares(&self) -> Promises {
+        promises()
+    }
+
+    fn capabilities(self: Rc<Self>) -> Capabilities {
+        Capabilities { places: Places::Moving, defers: Some(self), ..Capabilities::default() }
+    }
+
+    fn step(&self, _: &Rc<Cache>, _: Op, step: Step<'_>) -> Answer {
+        Answer { must: Must::Nothing, ripe: step.into_ticket() }
+    }
+
+    /// While a call runs, what it has changed so far may not leave (engine-lfs-3).
+    fn leaving(&self, _: &Rc<Cache>, _: &BufRef, _: ImageNo) -> Leave {
+        if self.0.gate.is_quiet() {
+            return Leave::AsIs;
+        }
+        let gate = self.0.gate.clone();
+        Leave::After(Box::pin(async move {
+            drop(gate.hold().await);
+            Ok(())
+        }))
+    }
+
+    fn fsync(&self, _: &Rc<Cache>, ino: Ino, inode: &BufRef, _: bool) -> Must {
+        let (log, inode) = (self.0.clone(), inode.clone());
+        Must::Wait(Box::pin(async move { log.fsync(ino, inode).await }))
+    }
+
+    fn sync(&self, _: &Rc<Cache>) -> Must {
+        let log = self.0.clone();
+        Must::Wait(Box::pin(async move { log.checkpoint().await }))
+    }
+
+    fn tick(&self, cache: &Rc<Cache>, now: Time) {
+        if cache.health().is_read_only() {
+            return;
+        }
+        cache.rt().spawn(self.0.clone().clean_ahead());
+        let log = self.0.clone();
+        let due = log.changed.get() && log.checkpointed.get() + PERIOD <= now;
+        if due || log.opened.get() > ACTIVE {
+            cache.rt().spawn(async move {
+                // A failure has made the volume read-only; the next sync reports it.
+                let _ = log.checkpoint().await;
+            });
+        }
+    }
+}
+
+impl Defers for Order {
+    fn ready(&self, _: &Rc<Cache>, _: &BufRef) -> Ready {
+        if self.0.gate.is_quiet() { Ready::Yes } else { Ready::After(Vec::new()) }
+    }
+}
+
+impl Log {
+    async fn fsync(&self, ino: Ino, inode: BufRef) -> Result<()> {
+        let cache = self.cache()?;
+        {
+            let _held = self.gate.hold().await;
+            let mut bufs = cache.unsettled_of(ino);
+            bufs.push(inode);
+            cache.gather(bufs).await?;
+        }
+        self.all_durable().await
+    }
+
+    /// Waits until everything that was sent is durable (Q1).
+    pub(crate) async fn all_durable(&self) -> Result<()> {
+        let sent: Vec<Written> = self.sent.borrow().clone();
+        let last = if self.keeps("fsync-waits-for-all") { 0 } else { sent.len().saturating_sub(1) };
+        for written in &sent[last..] {
+            written.completed().await.map_err(Error::io)?;
+        }
+        for written in &sent[last..] {
+            written.durable().await.map_err(Error::io)?;
+        }
+        // The cache learns of it before the caller does.
+        self.cache()?.rt().yield_now().await;
+        self.sent.borrow_mut().retain(|written| !written.is_durable());
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! Space: what a call may take, and when the log must be cleaned first.
+//!
+//! S1. A call is refused before it changes anything. What is in the cache always fits into the clean segments, with a
+//!     reserve for the cleaner: otherwise a sync could fail, and what was acknowledged would be lost.
+//! S2. Calls that free may use a part of the reserve: a full volume can always be made less full.
+
+use crate::log::Log;
+use ordo_buf::{Cache, CallKind, Key};
+use ordo_ondisk::lfs::{Room, Totals};
+use ordo_ondisk::{Ino, Lbn};
+use ordo_vfs::{Refusal, Result, StatFs};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// Segments that only the cleaner and calls that free may open.
+const FOR_THE_CLEANER: u64 = 3;
+/// Segments that only the cleaner may open.
+const LAST: u64 = 2;
+
+impl Log {
+    /// What the usage table implies.
+    pub(crate) fn totals(&self) -> Totals {
+        let offset = self.sb.borrow().fields.offset;
+        self.g.totals(self.ifile.borrow().all_usage().iter().copied(), offset)
+    }
+
+    /// How much can be allocated, with what is in memory taken off.
+    fn room(&self) -> Room {
+        let (g, sums, mut fields) = (&self.g, self.ifile.borrow().sums(), self.sb.borrow().fields.clone());
+        let units = |bytes: u64| (bytes / u64::from(g.unit)).cast_signed();
+        let summaries = units(sums.summaries * u64::from(g.sumsize));
+        let inode_blocks = units(sums.inode_blocks * u64::from(g.ibsize));
+        let unwritten = self.unwritten.get() * 512 / i64::from(g.unit);
+        // In the middle of what the format allows: an inode block counts as a whole there, and its inodes are alive.
+        let used = units(sums.live) + summaries + inode_blocks / 2 + units(8192);
+        fields.bfree = g.dsize.cast_signed() - used - unwritten;
+        fields.dmeta = i32::try_from(summaries + inode_blocks).unwrap_or(i32::MAX);
+        fields.nclean = u32::try_from(sums.clean).unwrap_or(u32::MAX);
+        g.room(&fields)
+    }
+
+    /// Whether a call may take `bytes` more.
+    ///
+    /// # Errors
+    /// `NoSpace`.
+    pub(crate) fn may_take(&self, bytes: u64, privileged: bool) -> Result<()> {
+        if bytes == 0 || self.room().allows(self.g.units(bytes), privileged) {
+            return Ok(());
+        }
+        Err(Refusal::NoSpace.into())
+    }
+
+    pub(crate) fn statfs(&self) -> StatFs {
+        let (room, ifile) = (self.room(), self.ifile.borrow());
+        let held = self.g.units(ifile.blocks.len() as u64 * u64::from(self.g.bsize));
+        let inodes = u64::from(ifile.maxino()).max(room.efree / 2);
+        StatFs {
+            frag_size: self.g.unit,
+            block_size: self.g.bsize,
+            frags: room.nonmeta.saturating_sub(held),
+            free_frags: room.efree,
+            avail_frags: room.available(),
+            inodes,
+            free_inodes: ifile.nfree() + (inodes - u64::from(ifile.maxino())),
+            name_max: 255,
+        }
+    }
+
+    /// Bytes that can be written before a segment must be cleaned.
+    pub(crate) fn writable(&self) -> u64 {
+        let clean = self.ifile.borrow().sums().clean;
+        let (offset, curseg) = {
+            let sb = self.sb.borrow();
+            (sb.fields.offset, sb.fields.curseg)
+        };
+        let rest = self.g.segment_of(curseg).map_or(0, |n| self.g.segment_end(n).since(offset));
+        // The last one is never opened: there is always a next. At the end of each up to two blocks do not fit.
+        let lost = 2 * u64::from(self.g.bsize);
+        let each = u64::from(self.g.ssize).saturating_sub(lost);
+        let pads = 8192 * (ordo_ondisk::lfs::MAX_SUPERBLOCKS as u64 + 1);
+        (clean.saturating_sub(1) * each + self.g.bytes(rest).saturating_sub(lost)).saturating_sub(pads)
+    }
+
+    /// Bytes that these bytes of so many files take in the log at most.
+    pub(crate) fn cost(&self, bytes: u64, files: u64) -> u64 {
+        let inodes = files.div_ceil(self.g.inopb.into()) * u64::from(self.g.ibsize);
+        let blocks = bytes.div_ceil(self.g.bsize.into()) + files;
+        let words = 4 * (blocks + 5 * files);
+        let summaries = (words.div_ceil(u64::from(self.g.sumsize / 2)) + 2) * u64::from(self.g.sumsize);
+        bytes + inodes + summaries
+    }
+
+    /// Bytes of the ifile that the next checkpoint writes, at most.
+    pub(crate) fn cost_of_checkpoint(&self) -> u64 {
+        let ifile = self.ifile.borrow();
+        let blocks = ifile.dirty.len() as u64 + u64::from(self.g.segtabsz).min(64) + ifile.indirect.len() as u64 + 4;
+        self.cost(blocks * u64::from(self.g.bsize), 1)
+    }
+
+    /// Whether these files' dirty blocks fit into the clean segments.
+    pub(crate) fn can_write(&self, cache: &Rc<Cache>, files: &BTreeSet<Ino>) -> bool {
+        let bytes: u64 = files
+            .iter()
+            .flat_map(|ino| cache.dirty_run(*ino, Lbn(i64::MIN), Lbn(i64::MAX)))
+            .map(|buf| buf.len() as u64 + u64::from(matches!(buf.key(), Key::File(_, lbn) if lbn.0 >= 12)) * 3 * 512)
+            .sum();
+        let indirect = 3 * files.len() as u64 * u64::from(self.g.bsize);
+        let need = self.cost(bytes + indirect.min(bytes), files.len() as u64);
+        need <= self.writable()
+    }
+
+    /// Whether the log is too short for what is in the cache and another call of this kind (S1, S2).
+    pub(crate) fn is_short(&self, cache: &Rc<Cache>, kind: CallKind) -> bool {
+        use CallKind::{Reclaim, Rmdir, Truncate, Unlink, Upkeep};
+        let frees = matches!(kind, Unlink | Rmdir | Truncate | Reclaim | Upkeep);
+        let kept = if frees { LAST } else { LAST + FOR_THE_CLEANER };
+        // A call takes as much as a write at most, and that is little on a small volume.
+        let call = if frees { 0 } else { (1 << 20).min(self.g.bytes(self.g.dsize) / 64) };
+        let dirty = cache.stats().dirty_bytes as u64 + call;
+        let need = 2 * dirty + self.cost_of_checkpoint() + kept * u64::from(self.g.ssize);
+        need > self.writable()
+    }
+}
