@@ -1,7 +1,7 @@
-//! Checks and repairs UFS volumes: an independent check of all other code that writes them.
+//! Checks and repairs UFS volumes and BSD's log-structured ones (`lfs`): an independent check of all other code that writes them.
 //!
 //! It shares only `ondisk` and `disk` with the file system that it checks. Its rules are numbered in `docs/fsck.md`;
-//! each is a variant of [`Finding`].
+//! each is a variant of [`Finding`] or [`LogFinding`].
 //!
 //! K1. With [`Mode::Check`] nothing is written, whatever is found.
 //! K2. After [`Mode::Repair`] has ended without an error, [`Mode::Check`] finds nothing: the phases run on the repaired

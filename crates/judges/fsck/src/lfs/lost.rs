@@ -84,7 +84,7 @@ impl Volume {
 
     /// Removes the names of `ino` from a directory.
     async fn remove_name(&mut self, dir: u32, ino: u32) -> Result<(), Error> {
-        self.edit(dir, |names| {
+        self.edit(dir, 0, |names| {
             let before = names.len();
             names.retain(|name| name.ino != ino || name.is_dots());
             names.len() != before
@@ -93,11 +93,16 @@ impl Volume {
         .map(|_| ())
     }
 
-    /// Changes the first directory block that `change` accepts; `false` if none.
-    async fn edit(&mut self, dir: u32, mut change: impl FnMut(&mut Vec<Name>) -> bool) -> Result<bool, Error> {
+    /// Changes the first directory block that `change` accepts, from block `first` on; `false` if none.
+    async fn edit(
+        &mut self,
+        dir: u32,
+        first: u64,
+        mut change: impl FnMut(&mut Vec<Name>) -> bool,
+    ) -> Result<bool, Error> {
         let Some(dinode) = self.dinode(dir).await? else { return Ok(false) };
         let form = self.form();
-        for lbn in 0..self.g.file_blocks(dinode.size) {
+        for lbn in first..self.g.file_blocks(dinode.size) {
             let mut block = self.directory_block(dir, &dinode, lbn).await?;
             for (i, chunk) in block.chunks_exact_mut(DIRBLOCK as usize).enumerate() {
                 let within = lbn * u64::from(self.g.bsize) + i as u64 * u64::from(DIRBLOCK);
@@ -114,18 +119,24 @@ impl Volume {
 
     /// The inode that a directory has under a name.
     async fn lookup(&mut self, dir: u32, wanted: &[u8]) -> Result<Option<u32>, Error> {
-        let Some(dinode) = self.dinode(dir).await? else { return Ok(None) };
-        let form = self.form();
+        Ok(self.entries(dir).await?.into_iter().find(|name| name.name == wanted).map(|name| name.ino))
+    }
+
+    async fn names_in(&mut self, dir: u32) -> Result<FxHashSet<Vec<u8>>, Error> {
+        Ok(self.entries(dir).await?.into_iter().map(|name| name.name).collect())
+    }
+
+    /// All entries of a directory.
+    async fn entries(&mut self, dir: u32) -> Result<Vec<Name>, Error> {
+        let Some(dinode) = self.dinode(dir).await? else { return Ok(vec![]) };
+        let (form, mut all) = (self.form(), vec![]);
         for lbn in 0..self.g.file_blocks(dinode.size) {
             let block = self.directory_block(dir, &dinode, lbn).await?;
             for chunk in block.chunks_exact(DIRBLOCK as usize) {
-                let (names, _) = form.decode(chunk);
-                if let Some(name) = names.iter().find(|name| name.name == wanted) {
-                    return Ok(Some(name.ino));
-                }
+                all.extend(form.decode(chunk).0);
             }
         }
-        Ok(None)
+        Ok(all)
     }
 
     /// Names an inode in `lost+found`; `false` if that is impossible.
@@ -133,9 +144,10 @@ impl Volume {
         let Some(lost) = self.lost_and_found(ino).await? else { return Ok(false) };
         let Some(dinode) = self.dinode(ino).await? else { return Ok(false) };
         let mut name = format!("#{ino}").into_bytes();
-        while self.lookup(lost, &name).await?.is_some() && name.len() < 200 {
+        while self.lost.1.contains(&name) && name.len() < 200 {
             name.push(b'_');
         }
+        self.lost.1.insert(name.clone());
         let kind = if self.form().old { 0 } else { (dinode.mode >> 12) as u8 };
         self.add_name(lost, Name { ino, kind, name }).await?;
         if dinode.is_dir() {
@@ -146,10 +158,14 @@ impl Volume {
 
     /// `lost+found`, made if it is missing. It must not be the inode that is to be named in it.
     async fn lost_and_found(&mut self, not: u32) -> Result<Option<u32>, Error> {
+        if self.lost.0 != 0 {
+            return Ok(Some(self.lost.0).filter(|ino| *ino != not));
+        }
         let mut name = LOST.to_vec();
         while let Some(ino) = self.lookup(ROOT, &name).await? {
             let there = self.dinode(ino).await?.is_some_and(|dinode| dinode.is_dir()) && self.in_use(ino);
             if there && ino != not {
+                self.lost = (ino, self.names_in(ino).await?);
                 return Ok(Some(ino));
             }
             // Something else has the name.
@@ -165,6 +181,7 @@ impl Volume {
         self.names.count.insert(ino, 1);
         self.names.parent.insert(ino, ROOT);
         self.names.dotdot.insert(ino, ROOT);
+        self.lost = (ino, FxHashSet::default());
         Ok(Some(ino))
     }
 
@@ -191,7 +208,10 @@ impl Volume {
             names.push(name.clone());
             form.fits(names)
         };
-        if self.edit(dir, fits).await? {
+        // Only the last block of `lost+found`: to look through all of them for each file would take too long.
+        let last = self.dinode(dir).await?.map_or(0, |dinode| self.g.file_blocks(dinode.size).saturating_sub(1));
+        let first = if self.lost.0 == dir { last } else { 0 };
+        if self.edit(dir, first, fits).await? {
             return Ok(());
         }
         let Some(mut dinode) = self.dinode(dir).await? else { return Ok(()) };

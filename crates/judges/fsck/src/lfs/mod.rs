@@ -6,13 +6,13 @@
 //!     then all that differs is appended to the log and the superblocks are written, last (`write.rs`).
 //! G3. What the ifile lost is searched in the log (`scan.rs`): a file is given up only if its inode is nowhere.
 //! G4. Version 1 is checked and not repaired: it has no serial numbers, so the newest copy is not known.
-#![allow(missing_docs, reason = "the module is private; its one public type documents each variant")]
 
 mod dirblock;
 mod finding;
 mod freelist;
 mod ifile;
 mod inodes;
+mod layout;
 mod log;
 mod lost;
 mod names;
@@ -102,6 +102,7 @@ pub(crate) async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Resu
         dirs: vec![],
         files: 0,
         names: Default::default(),
+        lost: Default::default(),
         log,
         scan: None,
         rolled: false,
@@ -157,6 +158,7 @@ impl Volume {
         self.inode_blocks.clear();
         self.live = vec![0; self.g.nseg as usize];
         self.dirs.clear();
+        self.lost = Default::default();
         self.files = 0;
         self.check_inodes().await?;
         self.check_names().await?;

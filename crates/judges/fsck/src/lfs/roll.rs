@@ -23,6 +23,9 @@ pub(crate) struct Tail {
     psegs: Vec<(Summary, Pseg, bool)>,
     /// Why the log ends.
     why: String,
+    /// The number of the partial segment behind the log's end, if it is one of a later checkpoint: a roll-forward
+    /// leaves numbers out, and the power may fail between its two superblocks.
+    skipped_to: Option<Serial>,
     /// The last number that was seen, counted or not.
     seen: Serial,
 }
@@ -31,7 +34,8 @@ impl Volume {
     /// Rolls the log forward. Returns how many partial segments count.
     pub(crate) async fn roll_forward(&mut self, newer: Option<u64>) -> Result<u64, Error> {
         let tail = self.find_tail().await?;
-        if let Some(newer) = newer.filter(|newer| *newer > self.log.serial.0) {
+        let skipped = |newer: u64| tail.skipped_to.is_some_and(|serial| serial.0 <= newer);
+        if let Some(newer) = newer.filter(|newer| *newer > self.log.serial.0 && !skipped(*newer)) {
             let at = self.log.offset.0;
             self.find(LogFinding::LogBreaks { at, why: format!("number {newer}: {}", tail.why) });
         }
@@ -87,6 +91,7 @@ impl Volume {
         };
         if let Err(why) = summary.follows(self.g.ident, expect) {
             tail.why = why.to_string();
+            tail.skipped_to = Some(summary.serial).filter(|serial| *serial > expect && summary.ident == self.g.ident);
             return Ok(None);
         }
         match verify(&mut self.image, &self.g, (&summary, &pseg)).await? {

@@ -58,6 +58,8 @@ pub(crate) struct Volume {
     pub(crate) dirs: Vec<u32>,
     pub(crate) files: u64,
     pub(crate) names: Names,
+    /// `lost+found` and the names in it; 0 until it was looked up in this round.
+    pub(crate) lost: (u32, FxHashSet<Vec<u8>>),
     pub(crate) log: LogEnd,
     pub(crate) scan: Option<Rc<Scan>>,
     /// Something must be written although no rule is broken: the log was rolled forward.

@@ -8,32 +8,15 @@
 //! W4. Which blocks of the ifile differ depends on where everything goes, and that on how much there is: the layout is
 //!     repeated until no further block of the ifile differs. The set only grows, so it ends.
 
+use super::layout::{Layout, Wanted};
 use super::state::Volume;
 use super::tree::has_blocks;
 use crate::dirty::Order;
 use crate::{Error, LogFinding};
 use ordo_ondisk::lfs::ifile::SegFlags;
-use ordo_ondisk::lfs::summary::{Full, PsegBuilder, Stamp, SumFlags};
+use ordo_ondisk::lfs::summary::{Stamp, SumFlags};
 use ordo_ondisk::lfs::{Daddr, IFILE, Item, SegNo, SegUse, Serial, inode_block};
 use ordo_ondisk::{Dinode, Ino, Lbn, Root};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Blocks and inodes that must be written.
-#[derive(Clone, Default)]
-struct Wanted {
-    blocks: BTreeSet<(u32, i64)>,
-    inodes: BTreeMap<u32, Dinode>,
-}
-
-/// Where everything goes.
-struct Layout {
-    psegs: Vec<PsegBuilder>,
-    blocks: BTreeMap<(u32, i64), Daddr>,
-    inodes: BTreeMap<u32, (Daddr, u32)>,
-    /// Segments in the order in which they are used, and the one after them.
-    segments: Vec<SegNo>,
-    end: Daddr,
-}
 
 impl Volume {
     /// Writes all repairs. `false` if there is no clean space for them.
@@ -42,7 +25,7 @@ impl Volume {
         let usage = self.ifile.usage.clone();
         let layout = loop {
             self.ifile.usage.clone_from(&usage);
-            let Some(layout) = self.layout(&wanted)? else { return Ok(false) };
+            let Some(layout) = self.layout(&wanted) else { return Ok(false) };
             self.account(&wanted, &layout).await?;
             let missing =
                 self.ifile_changes(&layout).into_iter().filter(|lbn| !wanted.blocks.contains(&(IFILE.0, *lbn)));
@@ -122,101 +105,13 @@ impl Volume {
         Ok(to.into())
     }
 
-    /// Segments into which may be written, in the order of use, after the current one.
-    fn clean_segments(&self) -> Vec<SegNo> {
-        let from = self.current().or(self.g.segment_of(self.sb.fields.curseg)).unwrap_or_default();
-        let order = (1..=self.g.nseg).map(|i| self.g.after(from, i - 1));
-        let unused = |n: &SegNo| {
-            let usage = self.ifile.usage_of(*n);
-            let live = self.live.get(n.0 as usize).copied().unwrap_or(1);
-            !usage.flags.has(SegFlags::DIRTY) && !usage.flags.has(SegFlags::INVAL) && live == 0
-        };
-        order.filter(|n| unused(n) && Some(*n) != self.current()).collect()
-    }
-
-    /// Where the first partial segment of a segment goes.
-    fn first_of(&self, n: SegNo) -> Daddr {
-        self.g.first_pseg(n, self.ifile.usage_of(n).flags.has(SegFlags::SUPERBLOCK))
-    }
-
-    fn layout(&mut self, wanted: &Wanted) -> Result<Option<Layout>, Error> {
-        let mut clean = self.clean_segments().into_iter();
-        let mut segments = vec![];
-        let tail = self.current().filter(|n| self.log.reached && !self.used_behind(*n, self.log.offset));
-        let first = match tail.and_then(|n| self.g.next_pseg(n, self.log.offset).map(|at| (n, at))) {
-            Some((n, at)) => Some((n, if at == self.g.segment_start(n) { self.first_of(n) } else { at })),
-            None => clean.next().map(|n| (n, self.first_of(n))),
-        };
-        let Some((n, at)) = first else { return Ok(None) };
-        segments.push(n);
-        let mut psegs = vec![];
-        let Some(mut open) = PsegBuilder::new(&self.g, at) else { return Ok(None) };
-        let (mut blocks, mut inodes) = (BTreeMap::new(), BTreeMap::new());
-        let ifile = wanted.inodes.iter().filter(|(ino, _)| **ino == IFILE.0);
-        let files = wanted.inodes.iter().filter(|(ino, _)| **ino != IFILE.0).chain(ifile);
-        for (&ino, dinode) in files {
-            let mut add = |open: &mut PsegBuilder, put: &mut dyn FnMut(&mut PsegBuilder) -> Result<(), Full>| loop {
-                if put(open).is_ok() {
-                    return Some(());
-                }
-                let next = match self.g.next_pseg(open.segment(), open.end()).filter(|_| !open.is_empty()) {
-                    Some(at) => at,
-                    None => {
-                        let n = clean.next()?;
-                        segments.push(n);
-                        self.first_of(n)
-                    }
-                };
-                let full = std::mem::replace(open, PsegBuilder::new(&self.g, next)?);
-                if !full.is_empty() {
-                    psegs.push(full);
-                }
-            };
-            for lbn in in_order(wanted, ino) {
-                let bytes = self.g.block_bytes(dinode.size, Lbn(lbn)).max(self.g.fsize);
-                let mut put = |pseg: &mut PsegBuilder| {
-                    pseg.block(Ino(ino), dinode.gen_, Lbn(lbn), bytes).map(|at| _ = blocks.insert((ino, lbn), at))
-                };
-                if add(&mut open, &mut put).is_none() {
-                    return Ok(None);
-                }
-            }
-            let mut put =
-                |pseg: &mut PsegBuilder| pseg.inode().map(|place| _ = inodes.insert(ino, (place.at, place.slot)));
-            if add(&mut open, &mut put).is_none() {
-                return Ok(None);
-            }
-        }
-        let next = self.g.next_pseg(open.segment(), open.end());
-        psegs.push(open);
-        let Some(end) = next.or_else(|| clean.next().map(|n| (segments.push(n), self.first_of(n)).1)) else {
-            return Ok(None);
-        };
-        // The segment after the last one must be clean, too.
-        let Some(after) = clean.next() else { return Ok(None) };
-        segments.push(after);
-        Ok(Some(Layout { psegs, blocks, inodes, segments, end }))
-    }
-
     /// Counts of segments, entries and superblock as they are after the layout is written.
     async fn account(&mut self, wanted: &Wanted, layout: &Layout) -> Result<(), Error> {
         let (g, own) = (self.g, self.g.version.dinode_size());
         for usage in &mut self.ifile.usage {
             usage.flags = usage.flags.without(SegFlags::ACTIVE);
         }
-        for &(ino, lbn) in &wanted.blocks {
-            let Some(dinode) = wanted.inodes.get(&ino) else { continue };
-            let at = self.address(ino, dinode, lbn).await?;
-            if !self.is_unwritten(ino, lbn, at.pointer()) && !at.is_hole() {
-                self.change_bytes(at, -i64::from(g.block_bytes(dinode.size, Lbn(lbn))));
-            }
-        }
-        for &ino in wanted.inodes.keys() {
-            let at = if ino == IFILE.0 { self.sb.fields.idaddr } else { self.ifile.entry(ino).daddr };
-            if self.inode_blocks.contains(&at.0) && self.inode_on_disk(at, ino).await?.is_some() {
-                self.change_bytes(at, -i64::from(own));
-            }
-        }
+        self.take_old(wanted).await?;
         let opened = layout.segments.get(..layout.segments.len().saturating_sub(1)).unwrap_or_default();
         let current = self.current();
         for n in opened.iter().filter(|n| Some(**n) != current) {
@@ -246,6 +141,25 @@ impl Volume {
             }
         });
         self.account_superblock(layout);
+        Ok(())
+    }
+
+    /// Takes from their segments what is written anew.
+    async fn take_old(&mut self, wanted: &Wanted) -> Result<(), Error> {
+        let (g, own) = (self.g, self.g.version.dinode_size());
+        for &(ino, lbn) in &wanted.blocks {
+            let Some(dinode) = wanted.inodes.get(&ino) else { continue };
+            let at = self.address(ino, dinode, lbn).await?;
+            if !self.is_unwritten(ino, lbn, at.pointer()) && !at.is_hole() {
+                self.change_bytes(at, -i64::from(g.block_bytes(dinode.size, Lbn(lbn))));
+            }
+        }
+        for &ino in wanted.inodes.keys() {
+            let at = if ino == IFILE.0 { self.sb.fields.idaddr } else { self.ifile.entry(ino).daddr };
+            if self.inode_blocks.contains(&at.0) && self.inode_on_disk(at, ino).await?.is_some() {
+                self.change_bytes(at, -i64::from(own));
+            }
+        }
         Ok(())
     }
 
@@ -345,6 +259,8 @@ impl Volume {
         }
         (f.offset, f.lastpseg, f.serial) = (layout.end, layout.end, serial);
         f.idaddr = ifile.unwrap_or(f.idaddr);
+        // Kernels do not count the root.
+        f.nfiles = self.files.saturating_sub(1);
     }
 
     /// Puts the new addresses into inodes and indirect blocks.
@@ -403,7 +319,7 @@ impl Volume {
     pub(crate) async fn is_changed(&mut self) -> Result<bool, Error> {
         let usage = self.ifile.usage.clone();
         let end = self.log.offset;
-        let none = Layout { psegs: vec![], blocks: BTreeMap::new(), inodes: BTreeMap::new(), segments: vec![], end };
+        let none = Layout { end, ..Layout::default() };
         let changed = self.rolled || !self.inodes.is_empty() || !self.blocks.is_empty();
         let changed = changed || !self.ifile_changes(&none).is_empty();
         self.ifile.usage = usage;
@@ -415,11 +331,4 @@ impl Volume {
         self.report.refused = Some(LogFinding::NoCleanSegment {}.to_string());
         self.find(LogFinding::NoCleanSegment {});
     }
-}
-
-/// The blocks of a file that are wanted: data, then indirect blocks, lowest first.
-fn in_order(wanted: &Wanted, ino: u32) -> Vec<i64> {
-    let data = wanted.blocks.range((ino, 0)..=(ino, i64::MAX)).map(|(_, lbn)| *lbn);
-    let indirect = wanted.blocks.range((ino, i64::MIN)..(ino, 0)).map(|(_, lbn)| *lbn);
-    data.chain(indirect).collect()
 }

@@ -117,6 +117,11 @@ impl Built {
         self.bytes[at..at + 8192].copy_from_slice(&sb.encode());
     }
 
+    /// The next partial segment's number is this much higher.
+    pub(super) fn skip_numbers(&mut self, by: u64) {
+        self.serial += by;
+    }
+
     pub(super) fn place(&self, at: Daddr) -> usize {
         self.g.byte(at).0 as usize
     }

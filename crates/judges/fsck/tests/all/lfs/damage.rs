@@ -55,7 +55,7 @@ impl Places {
 
     fn damaged(&self, n: usize, luck: &mut Luck) -> Vec<u8> {
         let mut bad = self.good.clone();
-        let back = if n % 3 == 0 { Some(20 + luck.below(170)) } else { None };
+        let back = if n.is_multiple_of(3) { Some(20 + luck.below(170)) } else { None };
         if let Some(back) = back {
             for at in SUPERBLOCKS {
                 bad[at + 322] = 0;

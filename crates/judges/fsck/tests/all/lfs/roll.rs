@@ -117,6 +117,18 @@ fn log_that_does_not_reach_the_newer_superblock_is_found() {
 }
 
 #[test]
+fn numbers_that_a_roll_forward_left_out_are_no_break() {
+    let mut built = dirty();
+    let serial = built.sb.fields.serial.0;
+    let disk = built.disk();
+    built.skip_numbers(100);
+    built.append(SumFlags::RFW, true, &[file(3, b"later")]);
+    built.superblock(1, |sb| sb.fields.serial = Serial(serial + 101));
+    rolls(&built, 0, 5);
+    assert!(disk.to_vec() != built.bytes);
+}
+
+#[test]
 fn full_volume_is_not_overwritten() {
     let mut built = Built::filled();
     let current = built.segment(built.sb.fields.offset);

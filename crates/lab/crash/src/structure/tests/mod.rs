@@ -89,7 +89,9 @@ fn every_finding_has_its_class() {
 
 #[test]
 fn no_finding_is_forgotten() {
-    let told: BTreeSet<&str> = table().iter().map(|(finding, ..)| finding.name()).collect();
+    // One row stands for all findings of log-structured volumes, which have names of their own.
+    let name = |finding: &Finding| if let Finding::Log { .. } = finding { "Log" } else { finding.name() };
+    let told: BTreeSet<&str> = table().iter().map(|(finding, ..)| name(finding)).collect();
     let all: BTreeSet<&str> = Finding::NAMES.iter().copied().collect();
     assert_eq!(told, all);
 }
