@@ -5,7 +5,7 @@
 
 use crate::log::Log;
 use ordo_buf::{
-    Answer, BufRef, Cache, Capabilities, CrashLeaves, Defers, Durable, ImageNo, Leave, Must, Op, Places, Promises,
+    Answer, BufRef, Cache, Capabilities, CrashLeaves, Defers, Durable, ImageNo, Key, Leave, Must, Op, Places, Promises,
     Ready, Scheme, Step,
 };
 use ordo_disk::Written;
@@ -108,6 +108,11 @@ impl Log {
         {
             let _held = self.gate.hold().await;
             let mut bufs = cache.unsettled_of(ino);
+            // All names are of one moment: what is durable of a directory is so of all.
+            if self.dinode(&inode)?.is_dir() {
+                let marked = self.marked.borrow();
+                bufs.extend(marked.iter().filter_map(|ino| cache.find(Key::Inode(*ino))));
+            }
             bufs.push(inode);
             cache.gather(bufs).await?;
         }

@@ -4,8 +4,9 @@
 //!     right checksums. A sequence of directory operations counts as a whole or not at all.
 //! R2. The highest generation of an inode wins; blocks of an older file with the same number are dead.
 //! R3. The known pointers stay, and the blocks that were written are put into them: an inode may be older on the disk
-//!     than its blocks, and its indirect blocks need not be there. In a sealed partial segment, which OrdoFS wrote, a
-//!     hole in the inode is one: every block has its address before its inode is written.
+//!     than its blocks, and its indirect blocks need not be there.
+//! R4. A sealed partial segment is one that OrdoFS wrote: there a file leaves whole, with the indirect blocks above what
+//!     changed, so the last inode leads to all of it. Known pointers would bring back blocks where holes are.
 
 use super::log::{pseg_at, verify};
 use super::state::Volume;
@@ -149,6 +150,7 @@ impl Volume {
             }
             for item in &pseg.items {
                 if let Item::Block { ino, version, lbn, at, bytes } = *item
+                    && !*sealed
                     && ino != IFILE
                     && lbn.0 >= 0
                 {
@@ -230,15 +232,11 @@ impl Volume {
         let (db, ib) = (dinode.db, dinode.ib);
         let before = dinode.size;
         dinode = newer.clone();
-        if has_blocks(newer, self) {
+        // R4: what OrdoFS wrote leads to all of the file.
+        if has_blocks(newer, self) && !sealed {
             (dinode.db, dinode.ib) = (db, ib);
             if newer.size < before {
                 self.cut(ino, &mut dinode).await?;
-            }
-            if sealed {
-                let old = dinode.db.iter_mut().chain(&mut dinode.ib);
-                let holes = old.zip(newer.db.iter().chain(&newer.ib)).filter(|(_, new)| new.is_hole());
-                holes.for_each(|(old, _)| *old = FragNo::HOLE);
             }
         }
         self.put_dinode(ino, dinode);
