@@ -203,7 +203,7 @@ fn serve(
 
 /// The answer to `ordo info`. The closure must not keep the file system or the cache alive.
 fn status_of(mounted: &Mounted) -> impl Fn() -> ordo_fuse::Status + use<> {
-    let (leaks, cache) = (mounted.leaks_watch(), Rc::downgrade(mounted.cache()));
+    let (leaks, cache, log) = (mounted.leaks_watch(), Rc::downgrade(mounted.cache()), mounted.log_watch());
     let began = mounted.cache().rt().now();
     move || {
         let leaks = leaks();
@@ -234,7 +234,13 @@ fn status_of(mounted: &Mounted) -> impl Fn() -> ordo_fuse::Status + use<> {
                 "flushes_per_second": if seconds > 0.0 { flushes as f64 / seconds } else { 0.0 },
             });
         }
-        ordo_fuse::Status { text: status.to_string(), busy: !leaks.phase.is_over() }
+        let log = log();
+        if let (Some(log), Some(status)) = (&log, status.as_object_mut()) {
+            status.remove("reclaim");
+            status.extend(super::info::of_mounted_log(log));
+        }
+        // The counts of a log go on as long as it is mounted.
+        ordo_fuse::Status { text: status.to_string(), busy: log.is_some() || !leaks.phase.is_over() }
     }
 }
 

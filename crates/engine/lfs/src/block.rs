@@ -310,8 +310,11 @@ impl Lfs {
         let grown = if ready.new { length } else { length.saturating_sub(ready.block.len() as u64) };
         let last = short.map_or(0, |buf| bsize.saturating_sub(buf.len() as u64));
         let more = grown + last + bsize * ready.new_indirect.len() as u64;
+        let clean = |buf: &BufRef, length: u64| if buf.is_dirty() { 0 } else { length };
+        let dirtied = clean(&ready.block, length) + short.map_or(0, |buf| clean(buf, bsize));
         let directory = inode.is_dir();
-        self.log.may_take(more, who.privileged || directory)
+        self.log.may_take(more, who.privileged || directory)?;
+        self.log.may_dirty(&self.cache, dirtied + grown + last + bsize * ready.new_indirect.len() as u64)
     }
 }
 

@@ -123,6 +123,10 @@ impl Layout for Lfs {
         Ok(())
     }
 
+    fn has_room_after_sync(&self) -> bool {
+        self.log.refused.replace(false)
+    }
+
     fn statfs(&self) -> StatFs {
         self.log.statfs()
     }

@@ -70,6 +70,8 @@ pub(crate) struct Log {
     pub(crate) sent: RefCell<Vec<Written>>,
     pub(crate) checkpointing: ordo_rt::sync::Mutex<()>,
     pub(crate) cleaning: ordo_rt::sync::Mutex<()>,
+    /// A call was refused because too much is in memory (space-1).
+    pub(crate) refused: Cell<bool>,
     /// Why a segment could not be cleaned, until it is told.
     pub(crate) complaint: RefCell<Option<Error>>,
     /// Segments that were empty at the last checkpoint (engine-lfs-5).
@@ -106,6 +108,7 @@ impl Log {
             sent: RefCell::default(),
             checkpointing: ordo_rt::sync::Mutex::new(()),
             cleaning: ordo_rt::sync::Mutex::new(()),
+            refused: Cell::new(false),
             complaint: RefCell::default(),
             empty: RefCell::default(),
             opened: Cell::new(0),

@@ -50,6 +50,20 @@ impl Log {
         Err(Refusal::NoSpace.into())
     }
 
+    /// Whether a call may make `bytes` more dirty: they must fit into the clean segments with all that is dirty.
+    ///
+    /// # Errors
+    /// `NoSpace`; after a sync there may be room.
+    pub(crate) fn may_dirty(&self, cache: &Rc<Cache>, bytes: u64) -> Result<()> {
+        let dirty = cache.stats().dirty_bytes as u64 + bytes;
+        let need = 2 * dirty + self.cost_of_checkpoint() + LAST * u64::from(self.g.ssize);
+        if bytes == 0 || need <= self.writable() {
+            return Ok(());
+        }
+        self.refused.set(true);
+        Err(Refusal::NoSpace.into())
+    }
+
     pub(crate) fn statfs(&self) -> StatFs {
         let (room, ifile) = (self.room(), self.ifile.borrow());
         let held = self.g.units(ifile.blocks.len() as u64 * u64::from(self.g.bsize));

@@ -186,9 +186,11 @@ impl<L: Layout> Ufs<L> {
         inode.is_dir() && self.cache().capabilities().is_moving(inode.ino())
     }
 
-    /// Something waits to be freed.
+    /// Something waits to be freed, or a sync makes room.
     fn has_reclaimable(&self) -> bool {
-        !self.orphans.borrow().is_empty() || self.cache().ledger().outstanding() > 0
+        self.layout.has_room_after_sync()
+            || !self.orphans.borrow().is_empty()
+            || self.cache().ledger().outstanding() > 0
     }
 }
 

@@ -191,6 +191,12 @@ pub trait Layout: 'static {
     /// Frees in the maps what a ticket named: blocks, or an inode. (A layout does not handle `DropLink`.)
     async fn free(&self, freed: Freed) -> Result<()>;
 
+    /// Whether a call was refused for lack of room that a sync makes: what is in memory takes more room than what is
+    /// written. The answer is given once.
+    fn has_room_after_sync(&self) -> bool {
+        false
+    }
+
     /// The space of the volume, outstanding tickets included.
     fn statfs(&self) -> StatFs;
 

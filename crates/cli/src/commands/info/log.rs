@@ -3,7 +3,8 @@
 use super::{Part, bytes, name_of};
 use crate::text;
 use ordo_ondisk::lfs::{Geometry, Superblock, Version};
-use ordofs::FoundLog;
+use ordofs::lfs::Counters;
+use ordofs::{FoundLog, LogState};
 use serde::Serialize;
 
 /// Of any volume, mounted or not. Sizes in bytes.
@@ -38,6 +39,26 @@ impl LogFacts {
             clean,
         }
     }
+}
+
+/// Of a mounted volume, and since the mount.
+#[derive(Debug, Serialize)]
+struct MountedLog {
+    #[serde(flatten)]
+    facts: LogFacts,
+    segments_cleaned: u64,
+    segments_read: u64,
+    write_cost: Option<f64>,
+}
+
+/// What a mount reports of its log-structured volume.
+pub(crate) fn of_mounted_log(log: &LogState) -> serde_json::Map<String, serde_json::Value> {
+    let Counters { segments_cleaned, segments_read, write_cost } = log.counters;
+    // The mark of an orderly unmount is not there while it is mounted.
+    let facts = LogFacts::new(&log.geometry, log.clean_segments, false);
+    let told = serde_json::to_value(MountedLog { facts, segments_cleaned, segments_read, write_cost });
+    // OK to ignore: plain fields always become an object.
+    told.ok().and_then(|told| told.as_object().cloned()).unwrap_or_default()
 }
 
 /// Of a volume that is not mounted.

@@ -6,6 +6,8 @@
 mod in_use;
 mod log;
 
+pub(crate) use log::of_mounted_log;
+
 use crate::image::{self, ImageArg};
 use crate::listing::json_text;
 use crate::out::{Outcome, Status, print};
