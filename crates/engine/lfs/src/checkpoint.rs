@@ -227,12 +227,11 @@ impl Log {
     fn become_clean(&self, empty: BTreeSet<SegNo>) {
         let before = std::mem::replace(&mut *self.empty.borrow_mut(), empty.clone());
         let mut ifile = self.ifile.borrow_mut();
-        let twice = self.keeps("empty-twice");
         let current = self.current();
         for n in empty {
             let entry = ifile.usage(n);
             let still = entry.flags.has(SegFlags::DIRTY) && entry.nbytes == 0 && Some(n) != current;
-            if still && (!twice || before.contains(&n)) {
+            if still && before.contains(&n) {
                 ifile.change_usage(n, |entry| entry.flags = entry.flags.without(SegFlags::DIRTY));
                 self.empty.borrow_mut().remove(&n);
                 self.count(|counts| counts.segments_cleaned += 1);

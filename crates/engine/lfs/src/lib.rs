@@ -59,13 +59,11 @@ pub struct Lfs {
 pub const RULES: &[(&str, &str)] = &[
     ("superblock-after-log", "a superblock is written when all partial segments that it refers to are durable"),
     ("superblocks-in-turn", "the two superblocks are written in turn, so that a torn one leaves the other"),
-    ("empty-twice", "a segment is written again only when it was empty at two checkpoints"),
     ("dirop-together", "inodes that calls on directories have changed leave in one chain"),
     ("chain-ends", "a chain of partial segments without its end is dropped whole"),
     ("pseg-checksum", "the roll-forward believes a partial segment only if its checksums are right"),
     ("fsync-waits-for-all", "fsync waits until all partial segments before its own are durable"),
     ("mark-first", "both superblocks lose the mark of a clean unmount before anything else is written"),
-    ("both-after-roll", "after a roll-forward both superblocks say the same before a call begins"),
     ("serial-jumps", "after a roll-forward the serial number goes on beyond those of a dropped tail"),
 ];
 

@@ -241,9 +241,6 @@ impl Lfs {
             log.changed.set(true);
             log.checkpoint().await?;
             // M3.
-            if !log.keeps("both-after-roll") {
-                return Ok(rolled);
-            }
             let superblock = log.sb.borrow().clone();
             log.write_superblock_to(&superblock, log.slot.get()).await?;
         }

@@ -9,6 +9,7 @@ use ordo_buf::{Cache, CallKind, Key};
 use ordo_ondisk::lfs::{Room, Totals};
 use ordo_ondisk::{Ino, Lbn};
 use ordo_vfs::{Refusal, Result, StatFs};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -113,13 +114,22 @@ impl Log {
 
     /// Whether these files' dirty blocks fit into the clean segments.
     pub(crate) fn can_write(&self, cache: &Rc<Cache>, files: &BTreeSet<Ino>) -> bool {
-        let bytes: u64 = files
-            .iter()
-            .flat_map(|ino| cache.dirty_run(*ino, Lbn(i64::MIN), Lbn(i64::MAX)))
-            .map(|buf| buf.len() as u64 + u64::from(matches!(buf.key(), Key::File(_, lbn) if lbn.0 >= 12)) * 3 * 512)
-            .sum();
-        let indirect = 3 * files.len() as u64 * u64::from(self.g.bsize);
-        let need = self.cost(bytes + indirect.min(bytes), files.len() as u64);
+        let (tree, mut bytes, mut above) = (self.g.tree(), 0, FxHashSet::default());
+        for ino in files {
+            for buf in cache.dirty_run(*ino, Lbn(i64::MIN), Lbn(i64::MAX)) {
+                bytes += buf.len() as u64;
+                let Key::File(_, mut at) = buf.key() else { continue };
+                // The indirect blocks that change with it, each once, are written as well.
+                while let Some((name, _)) = tree.parent(at)
+                    && above.insert((*ino, name))
+                {
+                    at = name;
+                }
+            }
+        }
+        let clean = |(ino, name): &&(Ino, Lbn)| !cache.find(Key::File(*ino, *name)).is_some_and(|buf| buf.is_dirty());
+        let indirect = above.iter().filter(clean).count() as u64 * u64::from(self.g.bsize);
+        let need = self.cost(bytes + indirect, files.len() as u64);
         need <= self.writable()
     }
 
@@ -127,7 +137,9 @@ impl Log {
     pub(crate) fn is_short(&self, cache: &Rc<Cache>, kind: CallKind) -> bool {
         use CallKind::{Reclaim, Rmdir, Truncate, Unlink, Upkeep};
         let frees = matches!(kind, Unlink | Rmdir | Truncate | Reclaim | Upkeep);
-        let kept = if frees { LAST } else { LAST + FOR_THE_CLEANER };
+        // Half of what the format keeps aside, as in NetBSD (`lfs_avail`): the cleaner needs room for what it moves.
+        let aside = u64::from(self.g.minfreeseg / 2).max(LAST + FOR_THE_CLEANER);
+        let kept = if frees { LAST } else { aside };
         // A call takes as much as a write at most, and that is little on a small volume.
         let call = if frees { 0 } else { (1 << 20).min(self.g.bytes(self.g.dsize) / 64) };
         let dirty = cache.stats().dirty_bytes as u64 + call;

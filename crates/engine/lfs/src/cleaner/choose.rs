@@ -29,11 +29,14 @@ impl Log {
             .collect();
         drop(ifile);
         ranked.sort_by_key(|(worth, _, n)| (std::cmp::Reverse(*worth), n.0));
-        let room = self.writable().saturating_sub(self.cost_of_checkpoint() + u64::from(self.g.ssize));
+        // What is dirty must fit, too.
+        let dirty = self.cache().map_or(0, |cache| cache.stats().dirty_bytes as u64);
+        let taken = 2 * dirty + self.cost_of_checkpoint() + 2 * u64::from(self.g.ssize);
+        let room = self.writable().saturating_sub(taken);
         let (mut live, mut victims) = (0, Vec::new());
         for (_, bytes, n) in ranked {
             // Moved blocks take summaries, inodes and indirect blocks with them.
-            live += 2 * bytes;
+            live += bytes + bytes / 2;
             if victims.len() == most || live > room {
                 break;
             }

@@ -18,6 +18,8 @@ use ordo_ondisk::lfs::SegNo;
 use ordo_vfs::{Refusal, Result};
 use std::rc::Rc;
 
+/// Rounds without a gain after which a call is told that there is no space.
+const IN_VAIN: u32 = 3;
 /// The most segments that are read before what is alive in them is written.
 const AT_ONCE: usize = 8;
 
@@ -32,16 +34,19 @@ impl Log {
             return Ok(());
         }
         let _one = self.cleaning.lock().await;
+        let mut in_vain = 0;
         while self.is_short(&cache, kind) {
             cache.health().writable()?;
             let before = self.ifile.borrow().sums().clean;
             self.turn_over().await?;
-            if self.is_short(&cache, kind) && self.ifile.borrow().sums().clean <= before {
-                self.clean(Policy::Greedy, AT_ONCE).await?;
-                self.turn_over().await?;
-                if self.ifile.borrow().sums().clean <= before {
-                    return Err(Refusal::NoSpace.into());
-                }
+            if !self.is_short(&cache, kind) {
+                break;
+            }
+            let read = self.clean(Policy::Greedy, AT_ONCE).await?;
+            self.turn_over().await?;
+            in_vain = if read > 0 && self.ifile.borrow().sums().clean > before { 0 } else { in_vain + 1 };
+            if in_vain == IN_VAIN {
+                return Err(Refusal::NoSpace.into());
             }
         }
         Ok(())
