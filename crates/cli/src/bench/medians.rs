@@ -85,6 +85,7 @@ mod tests {
             waits: 0,
             flushes_per_second: rate / 10.0,
             scheme_counters: [("deferred".to_owned(), rate as u64)].into(),
+            cleaning: None,
         }
     }
 

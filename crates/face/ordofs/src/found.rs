@@ -12,6 +12,7 @@ use ordo_ondisk::{ByteOff, Corrupt, Rule, Structure};
 
 /// A volume that was found on a disk.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there is one of it for a volume")]
 pub enum Found {
     /// UFS1 or UFS2.
     Ufs(search::Found),

@@ -18,7 +18,7 @@ struct Case {
 }
 
 const fn shape(format: Format, bsize: u32, fsize: u32, mib: u64) -> Shape {
-    Shape { format, endian: Endian::Little, size: mib << 20, bsize, fsize }
+    Shape { format, endian: Endian::Little, size: mib << 20, bsize, fsize, log: None }
 }
 
 const BOTH: [&str; 2] = ["softupdates", "suj"];

@@ -223,7 +223,7 @@ fn what_was_found_is_not_found_again() {
 type Journaled = (&'static str, &'static str, &'static str, &'static str, Shape, u64, u32, u64);
 
 const fn ufs2(mib: u64, bsize: u32) -> Shape {
-    Shape { format: Format::Ufs2, endian: Endian::Little, size: mib << 20, bsize, fsize: 4096 }
+    Shape { format: Format::Ufs2, endian: Endian::Little, size: mib << 20, bsize, fsize: 4096, log: None }
 }
 
 const OF_JOURNALS: [Journaled; 3] = [

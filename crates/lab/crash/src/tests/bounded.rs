@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::disks::{Disks, Split};
-use crate::plan::Shape;
+use crate::Shape;
 use crate::record::mount;
 use crate::volume::fresh;
 use ordo_rt::Rt;

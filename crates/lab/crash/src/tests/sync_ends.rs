@@ -3,7 +3,7 @@
 
 use crate::device::Device;
 use crate::disks::{Disks, Split};
-use crate::plan::Shape;
+use crate::Shape;
 use crate::record::{honest, mount};
 use crate::tree::Tree;
 use crate::volume::fresh;

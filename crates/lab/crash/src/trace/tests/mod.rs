@@ -123,7 +123,8 @@ fn compare(script: &Script, seed: u64) -> (u64, u64) {
             count.set((images + 1, rollbacks + u64::from(rolled_back)));
         }
     });
-    let mounted = mount(&rt, &ram, Disks::one(device.on(&rt, &ram, seed)), Rc::new(tracer), false).unwrap();
+    let watched: Rc<dyn ordo_buf::Scheme> = Rc::new(tracer);
+    let mounted = mount(&rt, &ram, Disks::one(device.on(&rt, &ram, seed)), watched, false).unwrap();
     let mut player = Player::new(&**mounted.fs(), Caller { privileged: true, ..Caller::default() });
     let mut rng = Rng::new(seed);
     for (op, _) in script.steps() {
