@@ -53,7 +53,8 @@ impl Layout for Lfs {
     }
 
     async fn alloc_inode(&self, _: Op, _: &Inode, _: Kind) -> Result<NewInode> {
-        self.log.may_take(u64::from(self.log.g.version.dinode_size()), false)?;
+        // An inode takes little; the reserve is for contents, whose writer is known.
+        self.log.may_take(u64::from(self.log.g.version.dinode_size()), true)?;
         let found = self.log.ifile.borrow_mut().alloc().map_err(Error::corrupt)?;
         let (ino, generation) = found.ok_or(Refusal::NoInodes)?;
         self.log.changed.set(true);

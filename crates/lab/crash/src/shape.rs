@@ -65,7 +65,10 @@ impl Shape {
 
     /// A log-structured volume of so few segments that they are soon used again.
     pub fn few_segments(device: &Device) -> Shape {
-        Shape { size: FEW, bsize: device.sector.max(4096), ..Shape::small(device) }.into_log()
+        let small = Shape::small(device);
+        // newfs places the second superblock only where 512 fragments follow it.
+        let size = if small.fsize > 2048 { 2 * FEW } else { FEW };
+        Shape { size, bsize: device.sector.max(4096), ..small }.into_log()
     }
 
     /// A log-structured volume of these sizes.
