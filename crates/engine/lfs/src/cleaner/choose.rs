@@ -29,7 +29,8 @@ impl Log {
             .collect();
         drop(ifile);
         ranked.sort_by_key(|(worth, _, n)| (std::cmp::Reverse(*worth), n.0));
-        let room = self.writable().saturating_sub(self.cost_of_checkpoint() + u64::from(self.g.ssize));
+        let dirty = self.cache().map_or(0, |cache| 2 * cache.stats().dirty_bytes as u64);
+        let room = self.writable().saturating_sub(self.cost_of_checkpoint() + u64::from(self.g.ssize) + dirty);
         let (mut live, mut victims) = (0, Vec::new());
         for (_, bytes, n) in ranked {
             // Moved blocks take summaries, inodes and indirect blocks with them.
