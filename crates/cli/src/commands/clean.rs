@@ -11,7 +11,7 @@ use std::path::PathBuf;
 ///
 /// A mounted volume is cleaned by its mount, in the background. This is for a volume that is not.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  ordo clean disk.img")]
+#[command(after_help = "Examples:\n  ordo clean disk.img")]
 pub(crate) struct Args {
     /// The volume
     image: PathBuf,

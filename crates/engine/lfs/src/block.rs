@@ -107,9 +107,23 @@ struct Ready {
     dinode: BufRef,
     /// Indirect blocks that the file did not have.
     new_indirect: Vec<BufRef>,
+    /// Those that it had.
+    indirect: Vec<BufRef>,
     block: BufRef,
     /// The file did not have it.
     new: bool,
+    /// The block has not the bytes of the disk, which will be overwritten.
+    blank: bool,
+}
+
+impl Ready {
+    /// Bytes that become dirty, with a block of `length` bytes that is changed.
+    fn dirties(&self, length: u64, bsize: u64) -> u64 {
+        let of = |buf: &BufRef, len: u64| if buf.is_dirty() { len.saturating_sub(buf.len() as u64) } else { len };
+        let indirect: u64 = self.new_indirect.iter().chain(&self.indirect).map(|buf| of(buf, bsize)).sum();
+        let dinode = of(&self.dinode, self.dinode.len() as u64);
+        of(&self.block, length.max(self.block.len() as u64)) + indirect + dinode
+    }
 }
 
 impl Lfs {
@@ -193,7 +207,16 @@ impl Lfs {
         let short = self.short_last_block(inode, lbn).await?;
         let whole = from == 0 && end >= size.min((lbn.0.unsigned_abs() + 1) * u64::from(self.log.g.bsize));
         let ready = self.ready(inode, lbn, size.max(end), whole).await?;
-        self.may_take(who, inode, &ready, size.max(end), short.as_ref())?;
+        if let Err(refused) = self.may_take(op, who, inode, &ready, size.max(end), short.as_ref()) {
+            // A reader would take its zeroes for the contents of the file, and the next file with this number would
+            // find it.
+            let unused = |buf: &&BufRef| !buf.is_dirty();
+            let blank = Some(&ready.block).filter(|_| ready.blank || ready.new);
+            for buf in blank.into_iter().chain(&ready.new_indirect).filter(unused) {
+                self.cache.discard(buf);
+            }
+            return Err(refused);
+        }
         // From here on nothing waits (B1).
         let length = self.log.length(size.max(end), lbn) as usize;
         if let Some(last) = &short {
@@ -209,6 +232,8 @@ impl Lfs {
             self.cache.mark_dirty(buf);
             inode.dinode_mut().blocks += u64::from(self.log.g.bsize / 512);
         }
+        // Their pointers change when the block is written (space-3).
+        ready.indirect.iter().for_each(|buf| self.cache.mark_dirty(buf));
         self.cache.modify(&ready.block, |bytes| fill(bytes));
         if inode.is_dir() {
             self.log.marked.borrow_mut().insert(ino);
@@ -270,17 +295,18 @@ impl Lfs {
             new_indirect.push(self.cache.fresh(key, Role::Indirect, None, self.log.g.bsize as usize).await?);
         }
         // One that an earlier call made and did not use is as new.
-        for buf in &there {
+        let mut indirect = Vec::new();
+        for buf in there {
             let Key::File(_, name) = buf.key() else { continue };
-            if !buf.is_dirty() && self.log.pointer_to(&dinode, name)?.is_hole() {
-                new_indirect.push(buf.clone());
-            }
+            let unused = !buf.is_dirty() && self.log.pointer_to(&dinode, name)?.is_hole();
+            (if unused { &mut new_indirect } else { &mut indirect }).push(buf);
         }
         let key = Key::File(ino, lbn);
         let cached = self.cache.find(key);
         let on_disk = !self.log.pointer(&dinode, lbn).await?.is_hole();
         let new = !on_disk && !cached.as_ref().is_some_and(|buf| buf.is_dirty());
         let length = self.log.length(size, lbn) as usize;
+        let blank = cached.is_none() && on_disk && whole;
         let block = match cached {
             Some(buf) => buf,
             None if on_disk && !whole => {
@@ -292,7 +318,7 @@ impl Lfs {
             }
         };
         self.cache.before_change(&block).await;
-        Ok(Ready { dinode, new_indirect, block, new })
+        Ok(Ready { dinode, new_indirect, indirect, block, new, blank })
     }
 
     /// A block in the cache gets longer, and the file counts it.
@@ -303,18 +329,25 @@ impl Lfs {
         inode.dinode_mut().blocks += (more / 512) as u64;
     }
 
-    fn may_take(&self, who: &Caller, inode: &Inode, ready: &Ready, size: u64, short: Option<&BufRef>) -> Result<()> {
+    fn may_take(
+        &self,
+        op: Op,
+        who: &Caller,
+        inode: &Inode,
+        ready: &Ready,
+        size: u64,
+        short: Option<&BufRef>,
+    ) -> Result<()> {
         let Key::File(_, lbn) = ready.block.key() else { return Ok(()) };
         let bsize = u64::from(self.log.g.bsize);
         let length = u64::from(self.log.length(size, lbn));
         let grown = if ready.new { length } else { length.saturating_sub(ready.block.len() as u64) };
         let last = short.map_or(0, |buf| bsize.saturating_sub(buf.len() as u64));
         let more = grown + last + bsize * ready.new_indirect.len() as u64;
-        let clean = |buf: &BufRef, length: u64| if buf.is_dirty() { 0 } else { length };
-        let dirtied = clean(&ready.block, length) + short.map_or(0, |buf| clean(buf, bsize));
         let directory = inode.is_dir();
         self.log.may_take(more, who.privileged || directory)?;
-        self.log.may_dirty(&self.cache, dirtied + grown + last + bsize * ready.new_indirect.len() as u64)
+        let last = short.map_or(0, |buf| if buf.is_dirty() { last } else { bsize });
+        self.log.may_dirty(op.kind, ready.dirties(length, bsize) + last)
     }
 }
 

@@ -223,6 +223,12 @@ impl Log {
         })
     }
 
+    /// K4, where both superblocks stand for the checkpoint that was taken last.
+    pub(crate) fn become_clean_at_once(&self) {
+        let empty = self.empty.borrow().clone();
+        self.become_clean(empty);
+    }
+
     /// K4.
     fn become_clean(&self, empty: BTreeSet<SegNo>) {
         let before = std::mem::replace(&mut *self.empty.borrow_mut(), empty.clone());

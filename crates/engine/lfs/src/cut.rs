@@ -73,7 +73,8 @@ impl Lfs {
             let within = ((size - 1) % u64::from(g.bsize) + 1) as usize;
             self.cache.resize(&last, length.min(last.len()));
             self.cache.modify(&last, |bytes| bytes[within..].fill(0));
-            inode.dinode_mut().blocks -= (less / 512) as u64;
+            let mut dinode = inode.dinode_mut();
+            dinode.blocks = dinode.blocks.saturating_sub((less / 512) as u64);
         }
         self.free_range(inode, &doomed, before, keep..u64::MAX)?;
         inode.dinode_mut().size = size;

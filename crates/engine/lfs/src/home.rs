@@ -106,9 +106,15 @@ impl Log {
         let together = files.iter().any(|ino| self.marked.borrow().contains(ino));
         let mut flags = SumFlags::default();
         flags = flags.when(SumFlags::DIROP, together);
+        let shaped = self.shape_files(&cache, &files, flags);
+        // Pointers lead to places that nothing will be written to.
+        shaped.inspect_err(|error| cache.health().degrade(error.clone()))
+    }
+
+    fn shape_files(&self, cache: &Rc<Cache>, files: &BTreeSet<Ino>, flags: SumFlags) -> Result<Vec<Batch>> {
         let mut chain = Chain::begin(self, flags)?;
-        for ino in &files {
-            self.write_file(&cache, &mut chain, *ino)?;
+        for ino in files {
+            self.write_file(cache, &mut chain, *ino)?;
         }
         chain.end()
     }

@@ -5,8 +5,8 @@
 
 use crate::log::Log;
 use ordo_buf::{
-    Answer, BufRef, Cache, Capabilities, CrashLeaves, Defers, Durable, ImageNo, Key, Leave, Must, Op, Places, Promises,
-    Ready, Scheme, Step,
+    Answer, BufRef, Cache, CallKind, Capabilities, CrashLeaves, Defers, Durable, ImageNo, Key, Leave, Must, Op, Places,
+    Promises, Ready, Scheme, Step,
 };
 use ordo_disk::Written;
 use ordo_ondisk::Ino;
@@ -105,6 +105,10 @@ impl Defers for Order {
 impl Log {
     async fn fsync(&self, ino: Ino, inode: BufRef) -> Result<()> {
         let cache = self.cache()?;
+        if self.is_short(&cache, CallKind::Upkeep) {
+            // One file after another takes more of the log than all together. What cannot be cleaned is told to calls.
+            let _ = self.make_room(CallKind::Upkeep).await;
+        }
         {
             let _held = self.gate.hold().await;
             let mut bufs = cache.unsettled_of(ino);

@@ -1,15 +1,17 @@
 //! Space: what a call may take, and when the log must be cleaned first.
 //!
 //! S1. A call is refused before it changes anything. What is in the cache always fits into the clean segments, with a
-//!     reserve for the cleaner: otherwise a sync could fail, and what was acknowledged would be lost.
+//!     reserve for the cleaner: otherwise a sync could fail, and what was acknowledged would be lost. A call is asked
+//!     at its begin for what most calls take, and at each block, since nothing leaves while it runs.
 //! S2. Calls that free may use a part of the reserve: a full volume can always be made less full.
+//! S3. What leaves with a block is dirty when the block is: the indirect blocks above it, and the inode. So the dirty
+//!     bytes of the cache are all that will be written, but for summaries and the ends of segments.
 
 use crate::log::Log;
-use ordo_buf::{Cache, CallKind, Key};
+use ordo_buf::{Cache, CallKind};
 use ordo_ondisk::lfs::{Room, Totals};
 use ordo_ondisk::{Ino, Lbn};
 use ordo_vfs::{Refusal, Result, StatFs};
-use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -51,20 +53,6 @@ impl Log {
         Err(Refusal::NoSpace.into())
     }
 
-    /// Whether a call may make `bytes` more dirty: they must fit into the clean segments with all that is dirty.
-    ///
-    /// # Errors
-    /// `NoSpace`; after a sync there may be room.
-    pub(crate) fn may_dirty(&self, cache: &Rc<Cache>, bytes: u64) -> Result<()> {
-        let dirty = cache.stats().dirty_bytes as u64 + bytes;
-        let need = 2 * dirty + self.cost_of_checkpoint() + LAST * u64::from(self.g.ssize);
-        if bytes == 0 || need <= self.writable() {
-            return Ok(());
-        }
-        self.refused.set(true);
-        Err(Refusal::NoSpace.into())
-    }
-
     pub(crate) fn statfs(&self) -> StatFs {
         let (room, ifile) = (self.room(), self.ifile.borrow());
         let held = self.g.units(ifile.blocks.len() as u64 * u64::from(self.g.bsize));
@@ -89,8 +77,9 @@ impl Log {
             (sb.fields.offset, sb.fields.curseg)
         };
         let rest = self.g.segment_of(curseg).map_or(0, |n| self.g.segment_end(n).since(offset));
-        // The last one is never opened: there is always a next. At the end of each up to two blocks do not fit.
-        let lost = 2 * u64::from(self.g.bsize);
+        // The last one is never opened: there is always a next. At the end of each up to two blocks do not fit, and
+        // what goes on behind it begins with a summary and an inode block of its own.
+        let lost = 2 * u64::from(self.g.bsize) + u64::from(self.g.sumsize + self.g.ibsize);
         let each = u64::from(self.g.ssize).saturating_sub(lost);
         let pads = 8192 * (ordo_ondisk::lfs::MAX_SUPERBLOCKS as u64 + 1);
         (clean.saturating_sub(1) * each + self.g.bytes(rest).saturating_sub(lost)).saturating_sub(pads)
@@ -101,8 +90,9 @@ impl Log {
         let inodes = files.div_ceil(self.g.inopb.into()) * u64::from(self.g.ibsize);
         let blocks = bytes.div_ceil(self.g.bsize.into()) + files;
         let words = 4 * (blocks + 5 * files);
-        let summaries = (words.div_ceil(u64::from(self.g.sumsize / 2)) + 2) * u64::from(self.g.sumsize);
-        bytes + inodes + summaries
+        // Each partial segment may end in an inode block that is hardly used.
+        let each = u64::from(self.g.sumsize + self.g.ibsize);
+        bytes + inodes + (words.div_ceil(u64::from(self.g.sumsize / 2)) + 2) * each
     }
 
     /// Bytes of the ifile that the next checkpoint writes, at most.
@@ -112,38 +102,50 @@ impl Log {
         self.cost(blocks * u64::from(self.g.bsize), 1)
     }
 
-    /// Whether these files' dirty blocks fit into the clean segments.
+    /// Whether these files' dirty blocks fit into the clean segments (S3).
     pub(crate) fn can_write(&self, cache: &Rc<Cache>, files: &BTreeSet<Ino>) -> bool {
-        let (tree, mut bytes, mut above) = (self.g.tree(), 0, FxHashSet::default());
-        for ino in files {
-            for buf in cache.dirty_run(*ino, Lbn(i64::MIN), Lbn(i64::MAX)) {
-                bytes += buf.len() as u64;
-                let Key::File(_, mut at) = buf.key() else { continue };
-                // The indirect blocks that change with it, each once, are written as well.
-                while let Some((name, _)) = tree.parent(at)
-                    && above.insert((*ino, name))
-                {
-                    at = name;
-                }
-            }
-        }
-        let clean = |(ino, name): &&(Ino, Lbn)| !cache.find(Key::File(*ino, *name)).is_some_and(|buf| buf.is_dirty());
-        let indirect = above.iter().filter(clean).count() as u64 * u64::from(self.g.bsize);
-        let need = self.cost(bytes + indirect, files.len() as u64);
-        need <= self.writable()
+        let dirty = files.iter().flat_map(|ino| cache.dirty_run(*ino, Lbn(i64::MIN), Lbn(i64::MAX)));
+        let bytes: u64 = dirty.map(|buf| buf.len() as u64).sum();
+        self.cost(bytes, files.len() as u64) <= self.writable()
+    }
+
+    /// Whether what is in the cache and `more` bytes fit, with so many segments left.
+    fn fits(&self, cache: &Rc<Cache>, more: u64, kept: u64) -> bool {
+        let dirty = cache.stats().dirty_bytes as u64 + more;
+        2 * dirty + self.cost_of_checkpoint() + kept * u64::from(self.g.ssize) <= self.writable()
     }
 
     /// Whether the log is too short for what is in the cache and another call of this kind (S1, S2).
     pub(crate) fn is_short(&self, cache: &Rc<Cache>, kind: CallKind) -> bool {
-        use CallKind::{Reclaim, Rmdir, Truncate, Unlink, Upkeep};
-        let frees = matches!(kind, Unlink | Rmdir | Truncate | Reclaim | Upkeep);
         // Half of what the format keeps aside, as in NetBSD (`lfs_avail`): the cleaner needs room for what it moves.
         let aside = u64::from(self.g.minfreeseg / 2).max(LAST + FOR_THE_CLEANER);
-        let kept = if frees { LAST } else { aside };
+        let kept = if frees(kind) { LAST } else { aside };
         // A call takes as much as a write at most, and that is little on a small volume.
-        let call = if frees { 0 } else { (1 << 20).min(self.g.bytes(self.g.dsize) / 64) };
-        let dirty = cache.stats().dirty_bytes as u64 + call;
-        let need = 2 * dirty + self.cost_of_checkpoint() + kept * u64::from(self.g.ssize);
-        need > self.writable()
+        let call = if frees(kind) { 0 } else { (1 << 20).min(self.g.bytes(self.g.dsize) / 64) };
+        !self.fits(cache, call, kept)
     }
+
+    /// Whether a call that is running may make so many more bytes dirty (S1).
+    ///
+    /// # Errors
+    /// `NoSpace`: they could not be written. After a sync there may be room.
+    pub(crate) fn may_dirty(&self, kind: CallKind, bytes: u64) -> Result<()> {
+        let kept = if frees(kind) { LAST - 1 } else { LAST };
+        if bytes == 0 || self.fits(&self.cache()?, bytes, kept) {
+            return Ok(());
+        }
+        self.refused.set(true);
+        Err(Refusal::NoSpace.into())
+    }
+
+    /// Whether the cleaner may make so many more bytes dirty: its copies are what the last segments are for.
+    pub(crate) fn may_move(&self, cache: &Rc<Cache>, bytes: u64) -> bool {
+        self.fits(cache, bytes, 0)
+    }
+}
+
+/// A call of this kind frees more than it takes.
+fn frees(kind: CallKind) -> bool {
+    use CallKind::{Reclaim, Rmdir, Truncate, Unlink, Upkeep};
+    matches!(kind, Unlink | Rmdir | Truncate | Reclaim | Upkeep)
 }

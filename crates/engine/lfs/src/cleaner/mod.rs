@@ -15,7 +15,7 @@ pub use choose::Policy;
 use crate::log::Log;
 use ordo_buf::{BufRef, CallKind};
 use ordo_ondisk::lfs::SegNo;
-use ordo_vfs::{Refusal, Result};
+use ordo_vfs::{Error, Refusal, Result};
 use std::rc::Rc;
 
 /// Rounds without a gain after which a call is told that there is no space.
@@ -107,6 +107,8 @@ impl Log {
         for victim in &victims {
             let bufs = match self.read_alive(*victim).await {
                 Ok(bufs) => bufs,
+                // What was brought in so far leaves; the rest stays where it is.
+                Err(Error::Refused(Refusal::NoSpace)) => break,
                 Err(error) => {
                     self.give_up(*victim, &error);
                     continue;

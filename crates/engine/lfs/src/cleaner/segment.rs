@@ -7,7 +7,7 @@ use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::summary::Item;
 use ordo_ondisk::lfs::{Daddr, IFILE, SegNo, Serial, Summary, inode_block};
 use ordo_ondisk::{Ino, Lbn};
-use ordo_vfs::{Error, Kind, Result};
+use ordo_vfs::{Error, Kind, Refusal, Result};
 
 /// A block of a file, as its record says.
 struct Found {
@@ -117,18 +117,24 @@ impl Log {
         if !is_current() || self.pointer_now(&dinode, &above, lbn) != at {
             return Ok(None);
         }
+        let cache = self.cache()?;
+        let clean = above.iter().chain([&dinode]).filter(|buf| !buf.is_dirty()).map(|buf| buf.len() as u64);
+        if !self.may_move(&cache, clean.sum::<u64>() + bytes.len() as u64) {
+            return Err(Refusal::NoSpace.into());
+        }
         let role = match (lbn.0 < 0, kind) {
             (true, _) => Role::Indirect,
             (_, Some(Kind::Directory)) => Role::Directory,
             (_, Some(Kind::Symlink)) => Role::Symlink,
             _ => Role::Data,
         };
-        let (cache, key, addr) = (self.cache()?, Key::File(ino, lbn), DiskOff(self.g.byte(at).0));
+        let (key, addr) = (Key::File(ino, lbn), DiskOff(self.g.byte(at).0));
         let Some(buf) = cache.offer(Want { key, role, addr, len: bytes.len() }, bytes) else { return Ok(None) };
         if !buf.is_dirty() && lbn.0 >= 0 {
             self.count(|counts| counts.bytes_moved += bytes.len() as u64);
         }
-        cache.mark_dirty(&buf);
+        // They leave with it (space-3); and what leads to it must not be evicted between `prepare` and `shape`.
+        above.iter().chain([&dinode, &buf]).for_each(|buf| cache.mark_dirty(buf));
         // It is on the disk, and stays counted there until it moves.
         Ok(Some(buf))
     }

@@ -3,6 +3,8 @@
 
 mod crash;
 
+mod space;
+
 use ordo_buf::{Cache, CacheOptions, Health, Syncer};
 use ordo_disk::{Disk, Queue, QueueOptions, RamDisk};
 use ordo_lfs::{Lfs, OpenOptions};

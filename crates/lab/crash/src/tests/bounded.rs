@@ -1,8 +1,8 @@
 //! Soft updates keep their limit: a caller that makes changes faster than the disk takes them waits.
 
+use crate::Shape;
 use crate::device::Device;
 use crate::disks::{Disks, Split};
-use crate::Shape;
 use crate::record::mount;
 use crate::volume::fresh;
 use ordo_rt::Rt;

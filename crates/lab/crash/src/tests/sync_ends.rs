@@ -1,9 +1,9 @@
 //! A sync ends though other callers never stop, under every scheme for everyday use; and what was there when it began
 //! is then on the disk.
 
+use crate::Shape;
 use crate::device::Device;
 use crate::disks::{Disks, Split};
-use crate::Shape;
 use crate::record::{honest, mount};
 use crate::tree::Tree;
 use crate::volume::fresh;
