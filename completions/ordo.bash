@@ -22,6 +22,9 @@ _ordo() {
             ordo,cat)
                 cmd="ordo__subcmd__cat"
                 ;;
+            ordo,clean)
+                cmd="ordo__subcmd__clean"
+                ;;
             ordo,completions)
                 cmd="ordo__subcmd__completions"
                 ;;
@@ -117,6 +120,9 @@ _ordo() {
                 ;;
             ordo__subcmd__help,cat)
                 cmd="ordo__subcmd__help__subcmd__cat"
+                ;;
+            ordo__subcmd__help,clean)
+                cmd="ordo__subcmd__help__subcmd__clean"
                 ;;
             ordo__subcmd__help,completions)
                 cmd="ordo__subcmd__help__subcmd__completions"
@@ -257,7 +263,7 @@ _ordo() {
 
     case "${cmd}" in
         ordo)
-            opts="-h -V --help --version mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help"
+            opts="-h -V --help --version mkfs mount umount sync fsck clean tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -338,6 +344,24 @@ _ordo() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ordo__subcmd__clean)
+            opts="-h --offset --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ordo__subcmd__completions)
             opts="-h --help bash elvish fish powershell zsh"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -371,7 +395,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__crash)
-            opts="-h --scheme --set --workload --script --sample --disk --states --seed --jobs --shard --without --no-shrink --replay --merge --mutants --faults --cuts --hours --list-rules --list-disks --list-workloads --json --help"
+            opts="-h --scheme --layout --set --workload --script --sample --disk --states --seed --jobs --shard --without --no-shrink --replay --merge --mutants --faults --cuts --hours --list-rules --list-disks --list-workloads --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -379,6 +403,10 @@ _ordo() {
             case "${prev}" in
                 --scheme)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --layout)
+                    COMPREPLY=($(compgen -W "ffs lfs" -- "${cur}"))
                     return 0
                     ;;
                 --set)
@@ -561,7 +589,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help)
-            opts="mkfs mount umount sync fsck tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help"
+            opts="mkfs mount umount sync fsck clean tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -589,6 +617,20 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help__subcmd__cat)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__clean)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
