@@ -26,7 +26,8 @@ use std::time::Duration;
     ordo bench --scheme wafs --set logmode=sync,log=separate --workload create-files --disk sim:hp_c2447\n  \
     ordo bench --workload small-files --param size=1k --disk dir:/mnt")]
 pub(crate) struct Args {
-    /// Schemes, between commas (ordo schemes), and lfs for a log-structured volume; without effect on dir:PATH [default: all]
+    /// Schemes, between commas (ordo schemes), and lfs for a log-structured volume; without effect on dir:PATH
+    /// [default: all]
     #[arg(long, value_delimiter = ',', value_name = "SCHEME,...")]
     scheme: Vec<String>,
     /// Workloads, between commas (ordo workloads)

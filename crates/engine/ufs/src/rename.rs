@@ -118,7 +118,8 @@ impl<L: Layout> Ufs<L> {
             if dir.ino() == above {
                 return Ok(true);
             }
-            if dir.ino() == Ino::ROOT {
+            // A removed directory that is still open has lost its contents, and lies below nothing.
+            if dir.ino() == Ino::ROOT || dir.size() == 0 {
                 return Ok(false);
             }
             dir = self.inode(self.parent_of(&dir).await?).await?;
@@ -130,7 +131,7 @@ impl<L: Layout> Ufs<L> {
     /// meanwhile could be found on the disk below itself, and nowhere else.
     async fn is_below_moving(&self, dir: &Rc<Inode>) -> Result<bool> {
         let mut dir = dir.clone();
-        while dir.ino() != Ino::ROOT {
+        while dir.ino() != Ino::ROOT && dir.size() > 0 {
             if self.is_moving(&dir) {
                 return Ok(true);
             }

@@ -1,4 +1,5 @@
-//! Checks and repairs UFS volumes and BSD's log-structured ones (`lfs`): an independent check of all other code that writes them.
+//! Checks and repairs UFS volumes and BSD's log-structured ones (`lfs`): an independent check of all other code that
+//! writes them.
 //!
 //! It shares only `ondisk` and `disk` with the file system that it checks. Its rules are numbered in `docs/fsck.md`;
 //! each is a variant of [`Finding`] or [`LogFinding`].

@@ -194,6 +194,12 @@ const FOUND: &[(&str, &str, &str, u64)] = &[
         0,
     ),
     (
+        "a rename into a removed directory that was open was taken for damage",
+        "mkdir d\n mkdir e\n open @1 d\n---\n rmdir d\n sync\n rename e @1/x\n rename @1/y e\n sync",
+        "sata",
+        0,
+    ),
+    (
         "not of a scheme: the oracle took a file that was open for the one that had its name after it",
         "create b\n open @1 b\n unlink b\n create b\n---\n write b 0 700\n fsync @1 all",
         "sata",

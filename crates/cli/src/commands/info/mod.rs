@@ -1,7 +1,7 @@
 //! `ordo info`
 //!
-//! `log` is what it says of a log-structured volume, the rest of this file what it says of UFS; `in_use` asks the server
-//! of a mounted one.
+//! `log` is what it says of a log-structured volume, the rest of this file what it says of UFS; `in_use` asks the
+//! server of a mounted one.
 
 mod in_use;
 mod log;

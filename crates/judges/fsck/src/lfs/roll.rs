@@ -5,8 +5,8 @@
 //! R2. The highest generation of an inode wins; blocks of an older file with the same number are dead.
 //! R3. The known pointers stay, and the blocks that were written are put into them: an inode may be older on the disk
 //!     than its blocks, and its indirect blocks need not be there.
-//! R4. A sealed partial segment is one that OrdoFS wrote: there a file leaves whole, with the indirect blocks above what
-//!     changed, so the last inode leads to all of it. Known pointers would bring back blocks where holes are.
+//! R4. A sealed partial segment is one that OrdoFS wrote: there a file leaves whole, with the indirect blocks above
+//!     what changed, so the last inode leads to all of it. Known pointers would bring back blocks where holes are.
 
 use super::log::{pseg_at, verify};
 use super::state::Volume;
