@@ -13,6 +13,8 @@ pub enum Trouble<'a> {
     /// Contents of a file could not be written; they stay in memory, and the write is tried again. Reported once per
     /// file, until an fsync has returned the error.
     Write(&'a str),
+    /// A segment could not be cleaned; what is alive in it stays where it is, and the segment is left alone.
+    Uncleaned(&'a str),
 }
 
 /// Receives the reports.
@@ -46,7 +48,7 @@ impl Health {
     }
 
     /// Reports to the watcher.
-    pub(crate) fn tell(&self, trouble: Trouble<'_>) {
+    pub fn tell(&self, trouble: Trouble<'_>) {
         let watch = self.0.watch.borrow().clone();
         if let Some(watch) = watch {
             watch(trouble);

@@ -144,7 +144,7 @@ impl Log {
 
     fn send_ifile(&self, batches: Vec<ordo_buf::Batch>) -> Result<Taken> {
         let cache = self.cache()?;
-        let (totals, empty) = (self.totals(), self.empty_segments());
+        let (totals, empty, now) = (self.totals(), self.empty_segments(), self.now());
         {
             let mut sb = self.sb.borrow_mut();
             let mut ifile = self.ifile.borrow_mut();
@@ -153,7 +153,7 @@ impl Log {
             fields.bfree = totals.nearest_bfree(fields.bfree);
             (fields.avail, fields.nclean, fields.freehd) = (totals.avail, totals.clean, head);
             fields.dmeta = i32::try_from(totals.dmeta).unwrap_or(i32::MAX);
-            (fields.uinodes, fields.lastpseg, fields.tstamp) = (0, fields.offset, self.now_of(fields.tstamp));
+            (fields.uinodes, fields.lastpseg, fields.tstamp) = (0, fields.offset, now);
             ifile.encode_tables(&CleanerInfo {
                 clean: totals.clean,
                 dirty: totals.dirty,
@@ -244,9 +244,5 @@ impl Log {
                 self.changed.set(true);
             }
         }
-    }
-
-    pub(crate) fn now_of(&self, least: u64) -> u64 {
-        self.cache().map_or(least, |cache| cache.rt().wall().0.max(0).unsigned_abs().max(least))
     }
 }

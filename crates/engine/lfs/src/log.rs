@@ -72,8 +72,6 @@ pub(crate) struct Log {
     pub(crate) cleaning: ordo_rt::sync::Mutex<()>,
     /// A call was refused because too much is in memory (space-1).
     pub(crate) refused: Cell<bool>,
-    /// Why a segment could not be cleaned, until it is told.
-    pub(crate) complaint: RefCell<Option<Error>>,
     /// Segments that were empty at the last checkpoint (engine-lfs-5).
     pub(crate) empty: RefCell<BTreeSet<SegNo>>,
     /// Segments opened since the last checkpoint.
@@ -109,7 +107,6 @@ impl Log {
             checkpointing: ordo_rt::sync::Mutex::new(()),
             cleaning: ordo_rt::sync::Mutex::new(()),
             refused: Cell::new(false),
-            complaint: RefCell::default(),
             empty: RefCell::default(),
             opened: Cell::new(0),
             slot: Cell::new(0),

@@ -32,6 +32,8 @@ pub enum Notice {
     TurnedReadOnly(Arc<str>),
     /// Contents of a file could not be written. They stay in memory, and the write is tried again.
     WriteFailed(String),
+    /// A segment of a log-structured volume could not be cleaned, and is left as it is.
+    NotCleaned(String),
     /// What a crash under soft updates had leaked was searched for, found and freed.
     Reclaimed(LeaksProgress),
     /// That search ended early, for this reason.
@@ -80,6 +82,7 @@ impl fmt::Display for Notice {
             }
             Notice::TurnedReadOnly(why) => write!(f, "turned read-only: {why}"),
             Notice::WriteFailed(why) => write!(f, "a write failed, and will be tried again: {why}"),
+            Notice::NotCleaned(why) => write!(f, "a segment cannot be cleaned, and is left as it is: {why}"),
             Notice::Reclaimed(done) => write!(
                 f,
                 "what a crash had left in use was reclaimed: {} inodes and {} fragments were freed, \

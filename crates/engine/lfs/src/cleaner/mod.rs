@@ -13,7 +13,7 @@ mod segment;
 pub use choose::Policy;
 
 use crate::log::Log;
-use ordo_buf::{BufRef, CallKind};
+use ordo_buf::{BufRef, CallKind, Trouble};
 use ordo_ondisk::lfs::SegNo;
 use ordo_vfs::{Error, Refusal, Result};
 use std::rc::Rc;
@@ -121,10 +121,12 @@ impl Log {
         Ok(victims.len())
     }
 
-    /// A segment that cannot be cleaned is left alone from now on.
+    /// A segment that cannot be cleaned is left alone from now on, and the mount says so.
     fn give_up(&self, victim: SegNo, error: &ordo_vfs::Error) {
         use ordo_ondisk::lfs::ifile::SegFlags;
         self.ifile.borrow_mut().change_usage(victim, |entry| entry.flags = entry.flags.with(SegFlags::ERROR));
-        *self.complaint.borrow_mut() = Some(error.clone());
+        if let Ok(cache) = self.cache() {
+            cache.health().tell(Trouble::Uncleaned(&format!("segment {}: {error}", victim.0)));
+        }
     }
 }

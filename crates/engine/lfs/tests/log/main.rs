@@ -2,6 +2,7 @@
 //! crash, is the same tree.
 
 mod crash;
+mod faults;
 
 mod space;
 

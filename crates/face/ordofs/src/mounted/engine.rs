@@ -24,6 +24,7 @@ pub(super) fn cache(rt: &Rt, queue: Queue, health: Health, options: &MountOption
         to.tell(&match trouble {
             Trouble::ReadOnly(why) => Notice::TurnedReadOnly(why.into()),
             Trouble::Write(why) => Notice::WriteFailed(why.into()),
+            Trouble::Uncleaned(why) => Notice::NotCleaned(why.into()),
         });
     });
     let mut cache =
