@@ -82,7 +82,8 @@ impl Mounted {
             ..FileOptions::default()
         };
         let mut located = locate_damaged(rt, spec, file.clone())?;
-        if let Some(path) = &options.log {
+        // A log-structured volume refuses the option, whatever the path is.
+        if let (Some(path), Found::Ufs(_)) = (&options.log, &located.found) {
             located.log = Some(ordo_disk::open(rt, path, &file)?);
         }
         rt.block_on(Mounted::mount(rt, located, options))
