@@ -19,7 +19,7 @@ pub use cpu::Costs;
 pub use error::{LabError, Result};
 pub use join::together;
 pub use machine::{Machine, Shape};
-pub use run::{LogPlace, Outcome, Run, Start, cleaning};
+pub use run::{LogPlace, Outcome, Run, Start, cleaning, cleaning_of};
 
 /// The drives available to a machine.
 pub fn drives() -> Vec<&'static str> {

@@ -18,7 +18,9 @@ use ordofs::disk::{Counted, Disk, Requests, Service, SimDisk, Slice, Stats};
 use ordofs::lfs::Counters;
 use ordofs::rt::{Rt, Time};
 use ordofs::schemes::Settings;
-use ordofs::{AllocInit, LOG_SCHEME, Located, LogKind, MountOptions, Mounted, OpenError, Tuning, locate_on, schemes};
+use ordofs::{
+    AllocInit, LOG_SCHEME, Located, LogKind, LogState, MountOptions, Mounted, OpenError, Tuning, locate_on, schemes,
+};
 
 use crate::cpu::{Cpu, Prices, Share, defers};
 use crate::error::{LabError, Result};
@@ -362,8 +364,13 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What cleaning has cost so far, on a log-structured volume.
 pub fn cleaning(mounted: &Mounted) -> Option<Cleaning> {
-    let Counters { segments_cleaned, segments_read, write_cost } = mounted.log()?.counters;
-    Some(Cleaning { segments_cleaned, segments_read, write_cost })
+    mounted.log().map(|log| cleaning_of(&log))
+}
+
+/// The same of a state.
+pub fn cleaning_of(log: &LogState) -> Cleaning {
+    let Counters { segments_cleaned, segments_read, write_cost } = log.counters;
+    Cleaning { segments_cleaned, segments_read, write_cost }
 }
 
 /// The counters of drive, cache and scheme so far.
