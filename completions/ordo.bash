@@ -277,7 +277,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__bench)
-            opts="-h --scheme --workload --disk --users --runs --machine --set --param --size --json --help"
+            opts="-h --scheme --layout --workload --disk --users --runs --machine --set --param --size --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -285,6 +285,10 @@ _ordo() {
             case "${prev}" in
                 --scheme)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --layout)
+                    COMPREPLY=($(compgen -W "ffs lfs" -- "${cur}"))
                     return 0
                     ;;
                 --workload)
@@ -345,7 +349,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__clean)
-            opts="-h --offset --help"
+            opts="-h --offset --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1507,7 +1511,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__trace)
-            opts="-h --explain --scheme --set --disk --setup --at-once --seed --svg --json --help"
+            opts="-h --explain --scheme --layout --set --disk --setup --at-once --seed --svg --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1515,6 +1519,10 @@ _ordo() {
             case "${prev}" in
                 --scheme)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --layout)
+                    COMPREPLY=($(compgen -W "ffs lfs" -- "${cur}"))
                     return 0
                     ;;
                 --set)

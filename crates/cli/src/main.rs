@@ -2,7 +2,8 @@
 //!
 //! `args` defines the whole command line and the helpers of mount(8), mkfs(8) and fsck(8); each command has a file in
 //! `commands`. Shared code: `image` opens volumes, `place` parses `IMAGE:/path`, `copy` copies between any two file
-//! systems, `messages` reports events of a mounted volume, `interrupt` handles signals, `bench` and `demo` run real
+//! systems, `layout` and `scheme_set` parse what several commands take,
+//! `messages` reports events of a mounted volume, `interrupt` handles signals, `bench` and `demo` run real
 //! work, `listing`, `out` and `text` format and print.
 #![forbid(unsafe_code)]
 
@@ -13,6 +14,7 @@ mod copy;
 mod demo;
 mod image;
 mod interrupt;
+mod layout;
 mod listing;
 mod messages;
 mod mount_options;

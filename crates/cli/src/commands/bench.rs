@@ -3,6 +3,7 @@
 use crate::bench::bed::Bed;
 use crate::bench::job::{Job, MachineOf};
 use crate::bench::medians::{Median, medians};
+use crate::layout::{self, LayoutArg};
 use crate::mount_options;
 use crate::out::{Outcome, Status, print, usage};
 use crate::scheme_set::SchemeSet;
@@ -24,12 +25,16 @@ use std::time::Duration;
     ordo bench --scheme sync --workload create-delete --disk file:/tmp/bench.img\n  \
     ordo bench --scheme sync,softupdates --workload copy-tree --users 4 --disk sim:hp_c2447\n  \
     ordo bench --scheme wafs --set logmode=sync,log=separate --workload create-files --disk sim:hp_c2447\n  \
+    ordo bench --layout lfs --workload small-files,postmark --disk sim:hp_c2447\n  \
     ordo bench --workload small-files --param size=1k --disk dir:/mnt")]
 pub(crate) struct Args {
-    /// Schemes, between commas (ordo schemes), and lfs for a log-structured volume; without effect on dir:PATH
-    /// [default: all]
+    /// Schemes, between commas (ordo schemes), among them lfs, the order of a log-structured volume; without effect on
+    /// dir:PATH [default: all but lfs]
     #[arg(long, value_delimiter = ',', value_name = "SCHEME,...")]
     scheme: Vec<String>,
+    /// The layout of the volume, where no scheme says it [default: ffs]
+    #[arg(long, value_enum)]
+    layout: Option<LayoutArg>,
     /// Workloads, between commas (ordo workloads)
     #[arg(long, value_delimiter = ',', value_name = "WORKLOAD,...", required = true)]
     workload: Vec<String>,
@@ -96,9 +101,12 @@ fn is_first_of_several(jobs: &[Job], at: usize) -> bool {
 fn jobs(args: &Args) -> anyhow::Result<Vec<Job>> {
     let SchemeSet { settings, separate_log } = SchemeSet::read(&args.set)?;
     let params = Params::parse(&args.param.join(",")).map_err(|error| usage(error.to_string()))?;
+    let named: Vec<&str> = args.scheme.iter().map(String::as_str).collect();
+    let log = layout::is_log(args.layout, &named)?;
     let schemes = match (&args.disk, args.scheme.is_empty()) {
         // The kernel's file system has no schemes.
         (Bed::Dir(_), _) => vec![None],
+        (_, true) if log => vec![Some(ordofs::LOG_SCHEME.to_owned())],
         (_, true) => ordofs::schemes::to_use().map(|known| Some(known.name.to_owned())).collect(),
         (_, false) => args
             .scheme

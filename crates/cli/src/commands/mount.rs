@@ -21,6 +21,7 @@ const HELP: &str = "\
 Options (-o), between commas:
   ro, rw                  read-only, or not (the default)
   scheme=NAME             how metadata is kept consistent: see ordo schemes
+                          [a log-structured volume takes none]
   allocinit=none|dirs|all which new blocks are initialised on disk before a pointer to them [all]
   log=PATH                wafs and journal-file: the disk of the log, used whole
                           [a file of the volume, made with ordo tune -o log=on]
@@ -50,8 +51,8 @@ Options (-o), between commas:
 
 Other options of fstab(5) lines (defaults, nofail, x-systemd.*, ...) are accepted and ignored.
 
-After a crash a volume is mounted read-write if the mount can recover it: it replays a log, or reclaims leaks in the \
-background. Otherwise it is mounted read-only, with a message; ordo fsck repairs it. A volume whose first superblock is \
+After a crash a volume is mounted read-write if the mount can recover it: it replays a log, rolls a log-structured \
+volume forward, or reclaims leaks in the background. Otherwise it is mounted read-only, with a message; ordo fsck repairs it. A volume whose first superblock is \
 damaged (a copy is used) and an image or device that cannot be written are mounted read-only, too. A disk that is in use, \
 under any name (a loop device, a partition, the disk of a virtual machine), is refused.
 

@@ -20,12 +20,15 @@ struct Scheme {
     default: bool,
 }
 
+const LOG: &str = "the order of a log-structured volume (ordo mkfs --type lfs), which takes no other";
+
 /// Lists them.
 pub(crate) fn run(args: &Args) -> Outcome {
     let default = |name| name == ordofs::DEFAULT_SCHEME;
     let known = ordofs::schemes::ALL.iter();
-    let schemes: Vec<_> =
+    let mut schemes: Vec<_> =
         known.map(|known| Scheme { name: known.name, about: known.about, default: default(known.name) }).collect();
+    schemes.push(Scheme { name: ordofs::LOG_SCHEME, about: LOG, default: false });
     print(|out| {
         if args.json {
             return out.json(&schemes);

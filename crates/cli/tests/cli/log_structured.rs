@@ -1,6 +1,7 @@
 //! Log-structured volumes: made, recognised, described; and options and commands that are for UFS say so in one line.
 
 use crate::common::{Scratch, fails, ok, ordo};
+use crate::mounted::{Place, can_mount};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -145,4 +146,120 @@ fn what_is_for_ufs_says_so_in_a_line() {
     let said = fails(3, ordo(["tune", "-o", "label=x", path]));
     assert!(said.contains("for UFS volumes only") && said.lines().count() == 1, "{said}");
     assert!(fs::read(path).unwrap() == before);
+}
+
+#[test]
+fn files_go_in_and_out_and_the_cleaner_runs() {
+    let scratch = Scratch::new();
+    let path = &scratch.path("v.img");
+    mkfs(path, &["--size", "16M"]);
+    let (file, again) = (&scratch.path("file"), &scratch.path("again"));
+    fs::write(file, vec![7; 300_000]).unwrap();
+    ok(ordo(["mkdir", &format!("{path}:/d")]));
+    for name in ["a", "b", "c"] {
+        ok(ordo(["cp", file, &format!("{path}:/d/{name}")]));
+    }
+    ok(ordo(["rm", &format!("{path}:/d/b")]));
+    ok(ordo(["fsck", "-n", path]));
+    let is: Value = serde_json::from_str(&ok(ordo(["clean", "--json", path]))).unwrap();
+    assert!(is["clean_segments"].as_u64() >= is["clean_segments_before"].as_u64(), "{is}");
+    assert!(is["segments_cleaned"].is_u64() && is.get("write_cost").is_some(), "{is}");
+    ok(ordo(["fsck", "-n", path]));
+    ok(ordo(["cp", &format!("{path}:/d/c"), again]));
+    assert!(fs::read(again).unwrap() == fs::read(file).unwrap());
+    assert!(info(path)["clean"] == true);
+    assert_eq!(ok(ordo(["ls", &format!("{path}:/d")])).split_whitespace().collect::<Vec<_>>(), ["a", "c"]);
+}
+
+#[test]
+fn a_scheme_and_its_options_are_refused_before_anything_is_mounted() {
+    let scratch = Scratch::new();
+    let (log, ufs, dir) = (&scratch.path("log.img"), &scratch.volume(), &scratch.path("mnt"));
+    mkfs(log, &["--size", "16M"]);
+    fs::create_dir(dir).unwrap();
+    let before = (fs::read(log).unwrap(), fs::read(ufs).unwrap());
+    for (image, option, named) in [
+        (log, "scheme=sync", "the log is the order"),
+        (log, "scheme=softupdates,ro", "the log is the order"),
+        (log, "logmode=sync", "logmode="),
+        (log, "log=/dev/null", "log="),
+        (ufs, "scheme=lfs", "this is UFS"),
+    ] {
+        let said = fails(3, ordo(["mount", "-f", "-o", option, image, dir]));
+        assert!(said.contains(named) && said.lines().count() == 1, "{option}: {said}");
+    }
+    assert!(before == (fs::read(log).unwrap(), fs::read(ufs).unwrap()));
+    let said = fails(2, ordo(["clean", ufs]));
+    assert!(said.contains("is UFS") && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn a_mounted_log_says_what_cleaning_has_cost() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (path, place) = (&scratch.path("v.img"), Place::new(&scratch));
+    mkfs(path, &["--size", "32M", "--segment-size", "256k"]);
+    ok(ordo(["mount", path, &place.0]));
+    for n in 0..12 {
+        fs::write(place.at("again"), vec![n; 2 << 20]).unwrap();
+        ok(ordo(["sync", &place.0]));
+    }
+    let is = info(path);
+    assert_eq!((&is["type"], &is["segment_size"], &is["clean"]), (&"lfs".into(), &(256 << 10).into(), &false.into()));
+    assert!(is["segments_cleaned"].as_u64().unwrap() > 12, "{is}");
+    assert!(is["segments_read"].is_u64() && is["write_cost"].as_f64().is_some_and(|cost| cost > 0.5), "{is}");
+    assert!(is["clean_segments"].as_u64() < is["segments"].as_u64() && is["scheme"] == "lfs", "{is}");
+    let text = ok(ordo(["info", path]));
+    assert!(text.contains("segments cleaned") && !text.contains("null"), "{text}");
+    ok(ordo(["umount", &place.0]));
+    ok(ordo(["fsck", "-n", path]));
+    assert!(info(path)["clean"] == true);
+}
+
+#[test]
+fn the_laboratory_takes_the_layout() {
+    let rules: Value = serde_json::from_str(&ok(ordo(["crash", "--layout", "lfs", "--list-rules", "--json"]))).unwrap();
+    let rules = rules.as_array().unwrap();
+    assert!(rules.iter().all(|rule| rule["scheme"] == "lfs" && rule["says"] != "") && rules.len() >= 8, "{rules:?}");
+    assert!(!ok(ordo(["crash", "--list-rules"])).contains("lfs "));
+    let states = ["--layout", "lfs", "--states", "150", "--jobs", "1", "--json"];
+    for workload in ["create", "xattr", "clean"] {
+        let is = ok(ordo([&["crash", "--workload", workload], &states[..]].concat()));
+        let is: Value = serde_json::from_str(&is).unwrap();
+        assert!(is["scheme"] == "lfs" && is["violations_total"] == 0, "{workload}: {}", is["violations"]);
+        assert!(is["states"].as_u64() > Some(30) && is["nested"].as_u64() > Some(10), "{workload}: {is}");
+        let cleaned = is["segments_cleaned"].as_u64().unwrap();
+        assert_eq!(cleaned > 0, workload == "clean", "{workload}: {cleaned}");
+    }
+    let bench = ["bench", "--layout", "lfs", "--workload", "create-delete", "--param", "pairs=50", "--size", "64M"];
+    let rows: Value = serde_json::from_str(&ok(ordo([&bench[..], &["--json"]].concat()))).unwrap();
+    let row = &rows[0];
+    assert!(row["scheme"] == "lfs" && row["segments_cleaned"].is_u64() && row.get("write_cost").is_some(), "{row}");
+    let trace: Value =
+        serde_json::from_str(&ok(ordo(["trace", "--explain", "--layout", "lfs", "--json", "create", "/f"]))).unwrap();
+    let named = |event: &Value, name| event["event"] == name;
+    let events = trace["events"].as_array().unwrap();
+    assert!(trace["scheme"] == "lfs" && trace.get("refused").is_none());
+    assert!(events.iter().any(|event| named(event, "step")) && events.iter().any(|event| named(event, "landed")));
+    assert!(ok(ordo(["schemes"])).contains("lfs "));
+}
+
+#[test]
+fn the_laboratory_refuses_what_is_for_schemes() {
+    for (line, named) in [
+        ("crash --layout lfs --scheme sync --workload create", "takes no scheme"),
+        ("crash --layout ffs --scheme lfs --workload create", "not for --layout ffs"),
+        ("crash --layout lfs --mutants", "--mutants"),
+        ("crash --layout lfs --faults --workload create", "--faults"),
+        ("crash --layout lfs --set format=ufs1 --workload create", "format="),
+        ("crash --layout lfs --set logmode=sync --workload create", "logmode=sync"),
+        ("crash --layout lfs --without no-such-rule --workload create", "no-such-rule"),
+        ("bench --layout lfs --scheme sync --workload postmark", "takes no scheme"),
+        ("trace --explain --layout lfs --scheme sync create /f", "takes no scheme"),
+    ] {
+        let said = fails(2, ordo(line.split(' ')));
+        assert!(said.contains(named) && said.lines().count() == 1, "{line}: {said}");
+    }
 }

@@ -18,6 +18,7 @@ mod settings;
 mod shard;
 mod show;
 
+use crate::layout::{self, LayoutArg};
 use crate::out::{Outcome, Status, usage};
 use clap::value_parser;
 use ordo_crash::{Error, Plan, Shape};
@@ -39,17 +40,18 @@ use std::path::PathBuf;
     after_help = "Examples:\n  ordo crash --workload mixed\n  ordo crash --scheme async --workload rename,create\n  \
     ordo crash --workload all --disk honest --states 20000 --json\n  \
     ordo crash --workload seq3 --sample 5000 --shard 1/4 --json > 1.json\n  ordo crash --merge 1.json 2.json 3.json 4.json\n  \
-    ordo crash --without inode-before-name --workload create\n  ordo crash --replay 'ID'\n  \
+    ordo crash --without inode-before-name --workload create\n  \
+    ordo crash --layout lfs --workload clean --disk nvme\n  ordo crash --replay 'ID'\n  \
     ordo crash --scheme softupdates --cuts 200 --hours 2\n\n\
     Exit status: 0 no violation, 1 a violation."
 )]
 pub(crate) struct Args {
-    /// The scheme (ordo schemes)
-    #[arg(long, default_value = ordofs::DEFAULT_SCHEME)]
-    scheme: String,
-    /// The layout of the volume; lfs is its own order, and takes no scheme
-    #[arg(long, default_value = "ffs", value_parser = ["ffs", "lfs"])]
-    layout: String,
+    /// The scheme (ordo schemes) [default: softupdates]
+    #[arg(long)]
+    scheme: Option<String>,
+    /// The layout of the volume [default: ffs]
+    #[arg(long, value_enum)]
+    layout: Option<LayoutArg>,
     /// allocinit=, logmode=, data= and commit= as for mount -o; log=separate: the log is on a second disk; size=,
     /// bsize=, fsize=, format=ufs1|ufs2, endian=little|big: the volume; profile=NAME|all: the kind of random scripts;
     /// steer=yes|no: every other random script is varied from one that reached something new; pauses=yes|no: time
@@ -134,7 +136,23 @@ impl Args {
 
     /// The volume is log-structured.
     fn is_log(&self) -> bool {
-        self.layout == "lfs" || self.scheme == ordofs::LOG_SCHEME
+        self.layout == Some(LayoutArg::Lfs) || self.scheme() == ordofs::LOG_SCHEME
+    }
+
+    fn scheme(&self) -> &str {
+        self.scheme.as_deref().unwrap_or(ordofs::DEFAULT_SCHEME)
+    }
+
+    /// Refuses what does not go with a log-structured volume.
+    fn check(&self) -> anyhow::Result<()> {
+        let schemes: Vec<&str> = self.scheme.as_deref().into_iter().collect();
+        let log = layout::is_log(self.layout, &schemes)?;
+        let unfit = [("--mutants", self.mutants), ("--faults", self.faults)];
+        match unfit.iter().find(|(_, given)| *given && log) {
+            Some((option, _)) => Err(usage(format!("{option} is for the schemes of UFS volumes only"))),
+            None if log => settings::Set::read(&self.set)?.check_for_log(),
+            None => Ok(()),
+        }
     }
 
     /// The plan for exploring a script on a device.
@@ -143,7 +161,7 @@ impl Args {
         let few = script.name == "clean";
         let mut plan = match self.is_log() {
             true => Plan::on_log(script, device),
-            false => Plan::new(&self.scheme, script, device),
+            false => Plan::new(self.scheme(), script, device),
         };
         if self.is_log() && few {
             plan.shape = Shape::few_segments(device);
@@ -151,6 +169,10 @@ impl Args {
         (plan.states, plan.seed, plan.shard) = (self.states.unwrap_or(STATES), self.seed, self.shard);
         plan.settings.without = self.without.iter().cloned().collect();
         settings::Set::read(&self.set)?.apply(&mut plan);
+        if self.is_log() {
+            // Its segments follow from the sizes that were set.
+            plan.shape = plan.shape.into_log();
+        }
         plan.promises().map_err(explorer_error)?;
         Ok(plan)
     }
@@ -158,6 +180,7 @@ impl Args {
 
 /// Runs the requested mode.
 pub(crate) fn run(args: &Args) -> Outcome {
+    args.check()?;
     if args.list_rules {
         lists::rules(args)
     } else if args.list_disks {
@@ -191,7 +214,7 @@ fn explorer_error(error: Error) -> anyhow::Error {
             let known: Vec<_> = ordofs::schemes::ALL.iter().map(|known| known.name).collect();
             usage(format!("no scheme is called {name:?}; there are: {}", known.join(", ")))
         }
-        Error::Settings(_) | Error::Shape(_) | Error::BadId(..) => usage(error.to_string()),
+        Error::Settings(_) | Error::Shape(_) | Error::OnlyUfs(_) | Error::BadId(..) => usage(error.to_string()),
         error => error.into(),
     }
 }

@@ -36,7 +36,7 @@ struct Found {
 pub(super) fn run(args: &Args) -> Outcome {
     let devices = disks::find(&args.disk)?;
     let plans = plans(args, &devices)?;
-    let specs = mutants(&args.scheme);
+    let specs = mutants(args.scheme());
     let counters = Counters::default();
     counters.scripts_expected.fetch_add(specs.len() as u64, Ordering::Relaxed);
     let seeded = bar::during(&counters, || {
@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     })?;
     let missed: Vec<String> =
         seeded.iter().filter(|seeded| seeded.oracle.is_none()).map(|seeded| seeded.name.clone()).collect();
-    let (scheme, mutants) = (args.scheme.clone(), seeded.len());
+    let (scheme, mutants) = (args.scheme().to_owned(), seeded.len());
     let found = Found { scheme, mutants, found: mutants - missed.len(), missed, seeded };
     print(|out| if args.json { out.json(&found) } else { show(out, &found) })?;
     Ok(Status(u8::from(found.found * 100 < mutants * ENOUGH)))
@@ -70,7 +70,7 @@ fn plans(args: &Args, devices: &[&Device]) -> anyhow::Result<Vec<Plan>> {
 fn refuse_convicted(args: &Args, plans: &[Plan], counters: &Counters) -> anyhow::Result<()> {
     for plan in plans {
         if explore_on(plan, args.jobs(), counters).map_err(explorer_error)?.violations_total > 0 {
-            let (scheme, script) = (&args.scheme, &plan.script.name);
+            let (scheme, script) = (args.scheme(), &plan.script.name);
             return Err(usage(format!(
                 "{scheme} breaks its promises without a seeded bug, in {script}: a seeded bug would show nothing"
             )));

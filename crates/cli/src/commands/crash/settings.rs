@@ -1,5 +1,6 @@
 //! `--set`: settings of the scheme, the volume and the exploration.
 
+use crate::out::usage;
 use crate::scheme_set::{self, SchemeSet};
 use crate::size;
 use ordo_crash::{Device, Plan, Shape};
@@ -111,6 +112,20 @@ impl Set {
         ground.ufs1 = self.format.map_or(ground.ufs1, |format| format == Format::Ufs1);
         ground.big_endian = self.endian.map_or(ground.big_endian, |endian| endian == Endian::Big);
         ground
+    }
+
+    /// Refuses what a log-structured volume does not have.
+    ///
+    /// # Errors
+    /// Wrong usage.
+    pub(super) fn check_for_log(&self) -> anyhow::Result<()> {
+        let of_scheme = self.scheme.settings.said().into_iter().next();
+        let separate = self.scheme.separate_log.then(|| "log=separate".to_owned());
+        let format = self.format.map(|_| "format=".to_owned());
+        match of_scheme.or(separate).or(format) {
+            Some(set) => Err(usage(format!("--set {set}: is for UFS volumes only; leave it out"))),
+            None => Ok(()),
+        }
     }
 
     /// UFS1 has no extended attributes.

@@ -35,6 +35,7 @@ impl InUse {
         for (name, value) in &self.status {
             let value = match value {
                 Value::Object(facts) => facts_of(facts),
+                Value::Null => String::new(),
                 value => shown(value),
             };
             lines.push((name.replace('_', " "), value));

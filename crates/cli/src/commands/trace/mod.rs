@@ -8,6 +8,7 @@ mod picture;
 mod svg;
 mod text;
 
+use crate::layout::LayoutArg;
 use crate::out::{Outcome, Status, print};
 use anyhow::Context;
 use std::path::PathBuf;
@@ -21,15 +22,19 @@ use std::path::PathBuf;
     ordo trace --explain --scheme softupdates --setup 'mkdir /a' --svg create.svg create /a/f\n  \
     ordo trace --explain --scheme softupdates --at-once mkdir /d\n  \
     ordo trace --explain --scheme sync --disk scsi94 mkdir /d\n  \
+    ordo trace --explain --layout lfs create /f\n  \
     ordo trace --explain --setup 'create /f' --setup 'write /f 0 3000' append /f 20000\n\n\
     Exit status: 0 done, 1 the call was refused.")]
 pub(crate) struct Args {
     /// Explains one call
     #[arg(long, required = true)]
     explain: bool,
-    /// The scheme (ordo schemes), or lfs for a log-structured volume
-    #[arg(long, default_value = ordofs::DEFAULT_SCHEME)]
-    scheme: String,
+    /// The scheme (ordo schemes) [default: softupdates]
+    #[arg(long)]
+    scheme: Option<String>,
+    /// The layout of the volume [default: ffs]
+    #[arg(long, value_enum)]
+    layout: Option<LayoutArg>,
     /// allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -61,7 +66,8 @@ pub(crate) fn a_create(scheme: &str) -> anyhow::Result<(String, String)> {
     let owned = |text: &str| text.to_owned();
     let request = parse::read(&Args {
         explain: true,
-        scheme: owned(scheme),
+        scheme: Some(owned(scheme)),
+        layout: None,
         set: Vec::new(),
         disk: owned("scsi94"),
         setup: vec![owned("mkdir /a")],

@@ -1,6 +1,7 @@
 //! Parses from the command line what to explain.
 
 use super::Args;
+use crate::layout;
 use crate::mount_options;
 use crate::out::usage;
 use crate::scheme_set::SchemeSet;
@@ -8,7 +9,7 @@ use ordo_crash::trace::{Asked, size_of};
 use ordo_crash::{Device, Error};
 use ordo_workload::random::Op;
 use ordo_workload::script::Script;
-use ordofs::{LOG_SCHEME, LayoutName};
+use ordofs::{DEFAULT_SCHEME, LOG_SCHEME, LayoutName};
 
 /// Parses it.
 ///
@@ -19,11 +20,16 @@ pub(super) fn read(args: &Args) -> anyhow::Result<Asked> {
         let known: Vec<_> = ordo_crash::DEVICES.iter().map(|device| device.name).collect();
         usage(format!("no disk is called {:?}; there are: {}", args.disk, known.join(", ")))
     })?;
-    let scheme = mount_options::scheme(&args.scheme)?.to_owned();
+    let log = layout::is_log(args.layout, &args.scheme.as_deref().into_iter().collect::<Vec<_>>())?;
+    let usual = if log { LOG_SCHEME } else { DEFAULT_SCHEME };
+    let scheme = mount_options::scheme(args.scheme.as_deref().unwrap_or(usual))?.to_owned();
     let (setup, call) = calls(&args.setup, &args.call.join(" "))?;
     let SchemeSet { settings, separate_log } = SchemeSet::read(&args.set)?;
     let (device, at_once) = (device.clone(), args.at_once);
-    let layout = if scheme == LOG_SCHEME { LayoutName::Lfs } else { LayoutName::Ffs };
+    let layout = if log { LayoutName::Lfs } else { LayoutName::Ffs };
+    if let Some(set) = settings.said().first().filter(|_| log) {
+        return Err(usage(format!("--set {set}: is for the schemes of UFS volumes; leave it out")));
+    }
     Ok(Asked { scheme, layout, settings, separate_log, device, setup, call, at_once, seed: args.seed })
 }
 
