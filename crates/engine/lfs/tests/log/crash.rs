@@ -20,13 +20,17 @@ use std::time::Duration;
 const BLOCK: u64 = 4096;
 
 /// Each request takes up to 20 ms, and up to eight are at the disk.
-struct Jitter {
+pub(crate) struct Jitter {
     below: Rc<dyn Disk>,
     rt: Rt,
     rng: RefCell<Rng>,
 }
 
 impl Jitter {
+    pub(crate) fn new(below: Rc<dyn Disk>, rt: &Rt, rng: Rng) -> Jitter {
+        Jitter { below, rt: rt.clone(), rng: RefCell::new(rng) }
+    }
+
     fn later<T: Unpin + 'static>(&self, act: impl FnOnce(Rc<dyn Disk>) -> DiskFuture<T> + 'static) -> DiskFuture<T> {
         let (below, rt) = (self.below.clone(), self.rt.clone());
         let micros = self.rng.borrow_mut().below(20_000);
@@ -161,7 +165,7 @@ fn play(seed: u64, steps: u64) -> u64 {
         plan = plan.with(Fault::error(op, rng.range(60, 200)));
     }
     let below = Rc::new(Faulty::new(Rc::new(ram.clone()), plan));
-    let disk = Jitter { below, rt: rt.clone(), rng: RefCell::new(rng.fork()) };
+    let disk = Jitter::new(below, &rt, rng.fork());
     let memory = *rng.pick(&[32, 64, 128]) * BLOCK as usize;
     let checks = Rc::new(Cell::new(0));
     rt.block_on(async {

@@ -1,9 +1,11 @@
 //! The calls of `ufs` on the log answer as the model does; what was unmounted, and what the log alone has after a
 //! crash, is the same tree.
 
+mod busy;
 mod crash;
+mod cuts;
+mod damage;
 mod faults;
-
 mod space;
 
 use ordo_buf::{Cache, CacheOptions, Health, Syncer};
