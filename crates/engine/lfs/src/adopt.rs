@@ -60,7 +60,7 @@ impl Lfs {
             let inode = Inode::new(ino, known.unwrap_or_else(|| Dinode { gen_: dinode.gen_, ..dinode.clone() }));
             return self.end_of(ino, inode).await;
         }
-        self.count_difference(known.as_ref(), dinode).await?;
+        self.count_difference(ino, known.as_ref(), dinode).await?;
         let bytes = log.g.version.dinode_size();
         {
             let mut ifile = log.ifile.borrow_mut();
@@ -81,13 +81,13 @@ impl Lfs {
     }
 
     /// The blocks of the newer tree are alive, and those of the older one that it does not have are not (A2).
-    async fn count_difference(&self, old: Option<&Dinode>, new: &Dinode) -> Result<()> {
+    async fn count_difference(&self, ino: Ino, old: Option<&Dinode>, new: &Dinode) -> Result<()> {
         let log = &self.log;
         let old = old.filter(|old| log.has_blocks(old));
         let new = Some(new).filter(|new| log.has_blocks(new));
         let size = |of: Option<&Dinode>| of.map_or(0, |dinode| dinode.size);
         let (old_size, new_size) = (size(old), size(new));
-        let mut pairs = self.roots(old, new);
+        let (mut pairs, mut read) = (self.roots(old, new), 0);
         while let Some(pair) = pairs.pop() {
             if pair.old == pair.new {
                 continue;
@@ -99,6 +99,11 @@ impl Lfs {
                 }
             }
             if pair.levels > 0 {
+                read += 1;
+                // The older tree and the newer one.
+                if read > 2 * log.most_indirect() {
+                    return Err(Error::corrupt(crate::block::cycle(ino, read as u64)));
+                }
                 self.below(&pair, &mut pairs).await?;
             }
         }

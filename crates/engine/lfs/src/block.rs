@@ -89,6 +89,14 @@ impl Log {
         above.last().filter(is_parent).map_or(Daddr::HOLE, |above| self.pointer_in(above, lbn))
     }
 
+    /// More indirect blocks than a file can have: those that the volume has room for, and those in memory alone.
+    /// Damaged pointers that lead back to a block above them would be followed a thousand million times.
+    pub(crate) fn most_indirect(&self) -> usize {
+        let on_disk = self.g.size / u64::from(self.g.block_units).max(1);
+        let in_memory = self.cache().map_or(0, |cache| cache.stats().bytes / self.g.bsize as usize);
+        usize::try_from(on_disk).unwrap_or(usize::MAX).saturating_add(in_memory)
+    }
+
     /// A pointer leads into a segment.
     ///
     /// # Errors
@@ -100,6 +108,16 @@ impl Log {
         let rule = Rule::Words("which is not in a segment");
         Err(Error::corrupt(Corrupt::new(Structure::Inode(ino), "block pointer", at.0, rule)))
     }
+}
+
+/// The pointers of a file lead to more indirect blocks than there can be.
+pub(crate) fn cycle(ino: Ino, found: u64) -> Corrupt {
+    Corrupt::new(
+        Structure::Inode(ino),
+        "indirect blocks",
+        found,
+        Rule::Words("which is more than the volume has room for"),
+    )
 }
 
 /// What is needed to write a block, all of it in memory (B1).

@@ -112,6 +112,7 @@ impl Lfs {
         found: &mut Vec<(BufRef, Span)>,
     ) -> Result<()> {
         let tree = self.log.g.tree();
+        let most = self.log.most_indirect();
         let mut waiting = vec![span];
         let mut order = Vec::new();
         while let Some(span) = waiting.pop() {
@@ -135,6 +136,9 @@ impl Lfs {
                 }
             }
             order.push((buf, span));
+            if found.len() + order.len() > most {
+                return Err(Error::corrupt(crate::block::cycle(inode.ino(), order.len() as u64)));
+            }
         }
         // From the deepest up.
         order.sort_by_key(|(_, span)| span.below);
