@@ -285,3 +285,33 @@ fn damaged_volumes_are_refused_or_work_as_far_as_they_are_whole() {
     }
     assert!(mounts > 5 && refused > 0, "{mounts} mounted, {refused} refused: it was no test");
 }
+
+#[test]
+fn indirect_blocks_that_lead_to_themselves_are_not_followed_for_ever() {
+    for unmounted in [false, true] {
+        let mut bytes = volume(OF, unmounted);
+        let g = Superblock::decode(&bytes[8192..]).expect("the volume is good").geometry();
+        let mut circles = 0;
+        for found in partial_segments(&bytes, &g) {
+            for item in &found.pseg.items {
+                let Item::Block { lbn, at, .. } = item else { continue };
+                if lbn.0 >= 0 || g.tree().level(*lbn) != Some(2) {
+                    continue;
+                }
+                let from = g.byte(*at).0 as usize;
+                for word in 0..g.nindir as usize {
+                    g.endian.put_u32(&mut bytes[from..], 4 * word, at.0 as u32).unwrap();
+                }
+                make_right(&mut bytes, &g, &found);
+                circles += 1;
+            }
+        }
+        assert!(circles > 3, "no file has triple indirect blocks");
+        for seed in 0..2 {
+            let rt = Rt::virtual_time(seed);
+            let mounted = rt.block_on(use_it(&rt, &RamDisk::from_bytes(&bytes), &mut Rng::new(seed), false));
+            assert!(mounted || !unmounted, "a file's damage is no reason to refuse an unmounted volume");
+            rt.drop_tasks();
+        }
+    }
+}
