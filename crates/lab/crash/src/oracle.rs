@@ -211,7 +211,7 @@ impl Judge<'_> {
             let directories = tree.files.iter().filter(|(_, file)| file.kind.0 == Kind::Directory);
             directories.map(|(id, file)| (id, &file.names))
         }
-        let floor = self.floors.highest_name();
+        let floor = self.floors.moment(&self.recording.trees);
         if self.window(floor).iter().any(|tree| names(tree).eq(names(found))) {
             return None;
         }

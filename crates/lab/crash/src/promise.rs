@@ -48,9 +48,24 @@ impl Floors {
         self.attributes.get(&file).copied().unwrap_or(0).max(self.all)
     }
 
-    /// The highest floor of any name: the earliest moment to which a scheme that keeps names in order may fall back.
-    pub(crate) fn highest_name(&self) -> usize {
-        self.names.values().chain(self.directories.values()).copied().max().unwrap_or(0).max(self.all)
+    /// The earliest moment to which a scheme that keeps names in order may fall back: when the last promised name, or
+    /// the last name of a promised directory, became what it was at its floor. An fsync that finds the name durable has
+    /// nothing to write, so what other calls did before it may be lost.
+    pub(crate) fn moment(&self, trees: &[Rc<Tree>]) -> usize {
+        let last = trees.len() - 1;
+        fn since<T: PartialEq>(floor: usize, what: impl Fn(usize) -> T) -> usize {
+            let kept = what(floor);
+            (0..floor).rev().take_while(|call| what(*call) == kept).last().unwrap_or(floor)
+        }
+        let names = self
+            .names
+            .iter()
+            .map(|((dir, name), floor)| since((*floor).min(last), |call| trees[call].entry(*dir, name)));
+        let directories = self
+            .directories
+            .iter()
+            .map(|(dir, floor)| since((*floor).min(last), |call| trees[call].files.get(dir).map(|file| &file.names)));
+        names.chain(directories).max().unwrap_or(0).max(self.all)
     }
 
     /// The files that have a durable name, and since which call.

@@ -338,3 +338,17 @@ fn a_replay_that_is_begun_again_rebuilds_the_counts_that_it_mixes() {
     let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
     assert_eq!(report.violations.first().map(|found| found.detail.clone()), None);
 }
+
+/// An fsync that finds the name of its file durable has nothing to write. The oracle held it to all calls before it.
+#[test]
+fn an_fsync_of_what_is_durable_covers_no_call_of_others() {
+    let calls = "create b\n create c\n---\n rename b c exchange\n rename b d noreplace\n fsync c all\n symlink a target\n fsync d all";
+    for disk in ["sata", "scsi94"] {
+        let device = Device::by_name(disk).expect("it comes ready");
+        let script = Script::parse("found", calls).expect("it is a script");
+        let shape = Shape::small_log(device);
+        let plan = Plan { shape, states: 200, ..Plan::new("lfs", script, device) };
+        let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
+        assert_eq!(report.violations.first().map(|found| found.detail.clone()), None, "{disk}");
+    }
+}
