@@ -14,10 +14,18 @@ pub const SECTOR: usize = 512;
 struct Sector([u8; SECTOR]);
 
 /// Owned bytes at an address that is a multiple of 512, as direct I/O wants it. A block that is written or read is a
-/// whole number of sectors; a shorter one, such as a dinode by itself, is copied into one that is written.
+/// whole number of sectors; a shorter one, such as a dinode by itself, is copied into one that is written, and lies
+/// anywhere.
 pub struct Block {
-    sectors: Box<[Sector]>,
+    memory: Memory,
     len: usize,
+}
+
+enum Memory {
+    /// At least as many as the block needs.
+    Sectors(Box<[Sector]>),
+    /// Shorter than a sector.
+    Short(Box<[u8]>),
 }
 
 /// Bytes that are being written, shared with their owner: a buffer that changes while its image is in flight is copied
@@ -30,14 +38,17 @@ impl Block {
     /// # Panics
     /// If memory is short, as with any allocation.
     pub fn zeroed(len: usize) -> Block {
-        let count = len.div_ceil(SECTOR);
+        if is_short(len) {
+            return Block { memory: Memory::Short(vec![0; len].into()), len };
+        }
+        let count = spare::sectors_for(len);
         if let Some(mut sectors) = spare::take(count) {
-            sectors.as_mut_bytes().fill(0);
-            return Block { sectors, len };
+            sectors.as_mut_bytes()[..len].fill(0);
+            return Block { memory: Memory::Sectors(sectors), len };
         }
         // OK to expect: Rust has no other answer to a lack of memory.
         let sectors = <[Sector]>::new_box_zeroed_with_elems(count).expect("out of memory");
-        Block { sectors, len }
+        Block { memory: Memory::Sectors(sectors), len }
     }
 
     /// `len` bytes with unspecified contents, for a caller that overwrites all of them before they are read.
@@ -45,8 +56,9 @@ impl Block {
     /// # Panics
     /// As [`Block::zeroed`].
     pub fn unspecified(len: usize) -> Block {
-        match spare::take(len.div_ceil(SECTOR)) {
-            Some(sectors) => Block { sectors, len },
+        let found = if is_short(len) { None } else { spare::take(spare::sectors_for(len)) };
+        match found {
+            Some(sectors) => Block { memory: Memory::Sectors(sectors), len },
             None => Block::zeroed(len),
         }
     }
@@ -65,6 +77,10 @@ impl Block {
     }
 }
 
+fn is_short(len: usize) -> bool {
+    (1..SECTOR).contains(&len)
+}
+
 impl Clone for Block {
     fn clone(&self) -> Block {
         let mut copy = Block::unspecified(self.len);
@@ -75,7 +91,9 @@ impl Clone for Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        spare::keep(std::mem::take(&mut self.sectors));
+        if let Memory::Sectors(sectors) = &mut self.memory {
+            spare::keep(std::mem::take(sectors));
+        }
     }
 }
 
@@ -85,6 +103,10 @@ mod spare {
     use super::Sector;
     use rustc_hash::FxHashMap;
     use std::cell::RefCell;
+
+    /// Longer ones, in sectors, are rounded up to a power of two. They are images of partial segments, each of another
+    /// length: memory that is kept for one fits no other.
+    const EXACT: usize = 128;
 
     /// The most sectors that a thread keeps: 8 MiB.
     const MOST: usize = (8 << 20) / super::SECTOR;
@@ -97,6 +119,12 @@ mod spare {
 
     thread_local! {
         static SPARE: RefCell<Spare> = RefCell::default();
+    }
+
+    /// Sectors that a block of `len` bytes gets.
+    pub(super) fn sectors_for(len: usize) -> usize {
+        let sectors = len.div_ceil(super::SECTOR);
+        if sectors > EXACT { sectors.next_power_of_two() } else { sectors }
     }
 
     pub(super) fn take(sectors: usize) -> Option<Box<[Sector]>> {
@@ -126,13 +154,19 @@ mod spare {
 impl Deref for Block {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        &self.sectors.as_bytes()[..self.len]
+        match &self.memory {
+            Memory::Sectors(sectors) => &sectors.as_bytes()[..self.len],
+            Memory::Short(bytes) => bytes,
+        }
     }
 }
 
 impl DerefMut for Block {
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.sectors.as_mut_bytes()[..self.len]
+        match &mut self.memory {
+            Memory::Sectors(sectors) => &mut sectors.as_mut_bytes()[..self.len],
+            Memory::Short(bytes) => bytes,
+        }
     }
 }
 
