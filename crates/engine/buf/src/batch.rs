@@ -24,7 +24,6 @@
 use crate::{BufRef, Cache, Leave, Ready};
 use ordo_disk::{Block, DiskOff, Kind, Order, Tag, Written};
 use ordo_vfs::{Error, Result};
-use rustc_hash::FxHashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -102,22 +101,26 @@ impl Cache {
     fn check_batch(self: &Rc<Self>, batch: &Batch) -> Result<()> {
         let (mut bufs, mut end) = (batch.bufs.iter().collect::<Vec<_>>(), 0);
         bufs.sort_by_key(|(_, at)| *at);
-        let mut keys = FxHashSet::default();
         for (buf, at) in bufs {
             if *at < end || at.saturating_add(buf.len()) > batch.len {
                 return Err(Error::bug(format!("{buf:?} has no bytes of its own in a batch")));
             }
             end = at + buf.len();
             // Its address would hold zeroes.
-            if !buf.is_dirty() || !keys.insert(buf.key()) {
-                return Err(Error::bug(format!("{buf:?} is clean or twice in a batch")));
+            if !buf.is_dirty() {
+                return Err(Error::bug(format!("{buf:?} is clean in a batch")));
             }
             // B2: it was asked a moment ago.
             if !matches!(self.scheme().clone().leaving(self, buf, buf.next_image()), Leave::AsIs) {
                 return Err(Error::bug(format!("{buf:?} was ready and may not leave")));
             }
         }
-        Ok(())
+        let mut once: Vec<_> = batch.bufs.iter().map(|(buf, _)| Rc::as_ptr(buf)).collect();
+        once.sort_unstable();
+        match once.windows(2).any(|pair| pair[0] == pair[1]) {
+            true => Err(Error::bug("a buf is twice in a batch")),
+            false => Ok(()),
+        }
     }
 
     fn send_batch(self: &Rc<Self>, batch: &Batch) -> Result<()> {
@@ -137,9 +140,8 @@ impl Cache {
         let order = Order { flag, after: &after };
         let written = self.queue.write_in(order, batch.at, Arc::new(image), Tag { kind: batch.kind, cause });
         self.home().sent(&written);
-        for (buf, at, len) in taken {
-            self.follow(buf, DiskOff(batch.at.0 + at as u64), len, &written);
-        }
+        let departs = |(buf, at, len)| self.depart(buf, DiskOff(batch.at.0 + at as u64), len, &written);
+        self.follow(taken.into_iter().map(departs).collect::<Vec<_>>(), &written);
         self.follow_batch(written);
         Ok(())
     }

@@ -32,6 +32,15 @@ enum Attempt {
     Unplaced,
 }
 
+/// An image in flight.
+pub(crate) struct Departed {
+    buf: BufRef,
+    number: ImageNo,
+    addr: DiskOff,
+    len: usize,
+    serial: u64,
+}
+
 impl Cache {
     /// Writes `buf` if it is dirty, and waits until every change made to it is durable.
     ///
@@ -349,13 +358,12 @@ impl Cache {
         // Only the queue holds the image, so that a change after the write has completed needs no copy.
         let len = image.len();
         let written = self.queue.write_in(order, addr, image, Tag { kind: buf.kind(), cause: buf.cause() });
-        self.follow(buf, addr, len, &written);
+        self.follow([self.depart(buf, addr, len, &written)], &written);
         written
     }
 
-    /// Follows an image of `buf` to the disk, `len` bytes at `addr`: what it means for buf and scheme when it is
-    /// completed, and when it has landed.
-    pub(crate) fn follow(self: &Rc<Self>, buf: &BufRef, addr: DiskOff, len: usize, written: &Written) {
+    /// An image of `buf`, `len` bytes at `addr`, is in flight.
+    pub(crate) fn depart(&self, buf: &BufRef, addr: DiskOff, len: usize, written: &Written) -> Departed {
         self.count(|s| s.writes += 1);
         buf.leaving.set(true);
         if buf.stored.get() == Stored::Nothing {
@@ -365,39 +373,56 @@ impl Cache {
         self.undurable_bytes.set(self.undurable_bytes.get() + len);
         self.on_their_way.set(self.on_their_way.get() + 1);
         *buf.in_flight.borrow_mut() = Some(written.clone());
-        let number = buf.progress.sent.get();
         let serial = self.next_serial.get();
         self.next_serial.set(serial + 1);
         self.sent.borrow_mut().insert((buf.key(), serial), buf.clone());
-        let (cache, buf, written) = (self.clone(), buf.clone(), written.clone());
+        Departed { buf: buf.clone(), number: buf.progress.sent.get(), addr, len, serial }
+    }
+
+    /// Follows the images of one write to the disk: what it means for bufs and scheme when it is completed, and when it
+    /// has landed.
+    pub(crate) fn follow(self: &Rc<Self>, images: impl AsRef<[Departed]> + 'static, written: &Written) {
+        let (cache, written) = (self.clone(), written.clone());
         self.rt.spawn(async move {
             let completed = written.completed().await;
-            buf.leaving.set(false);
-            buf.changed.notify_all();
-            cache.on_their_way.set(cache.on_their_way.get() - 1);
+            for Departed { buf, .. } in images.as_ref() {
+                buf.leaving.set(false);
+                buf.changed.notify_all();
+            }
+            cache.on_their_way.set(cache.on_their_way.get() - images.as_ref().len());
             cache.flush_soon();
             cache.progress.notify_all();
             let outcome = match completed {
                 Ok(()) => written.when_durable().await,
                 Err(error) => Err(error),
             };
-            cache.sent.borrow_mut().remove(&(buf.key(), serial));
-            cache.undurable_bytes.set(cache.undurable_bytes.get() - len);
-            buf.undurable.set(buf.undurable.get() - 1);
-            // The buf may have moved to another address while this image was in flight.
-            if outcome.is_ok() && buf.addr() == Some(addr) {
-                buf.stored.set(Stored::Here);
+            for image in images.as_ref() {
+                cache.arrived(image, &outcome);
             }
-            match outcome {
-                Ok(()) => cache.landed(&buf, number),
-                Err(error) => cache.failed(&buf, &error),
-            }
-            if buf.undurable.get() == 0 {
-                buf.in_flight.borrow_mut().take();
-            }
-            buf.changed.notify_all();
             cache.progress.notify_all();
         });
+    }
+
+    /// The image is durable, or could not be written.
+    fn arrived(self: &Rc<Self>, image: &Departed, outcome: &std::result::Result<(), DiskError>) {
+        let Departed { buf, number, addr, len, serial } = image;
+        self.sent.borrow_mut().remove(&(buf.key(), *serial));
+        self.undurable_bytes.set(self.undurable_bytes.get() - len);
+        buf.undurable.set(buf.undurable.get() - 1);
+        match outcome {
+            Ok(()) => {
+                // The buf may have moved to another address while this image was in flight.
+                if buf.addr() == Some(*addr) {
+                    buf.stored.set(Stored::Here);
+                }
+                self.landed(buf, *number);
+            }
+            Err(error) => self.failed(buf, error),
+        }
+        if buf.undurable.get() == 0 {
+            buf.in_flight.borrow_mut().take();
+        }
+        buf.changed.notify_all();
     }
 
     /// Starts a flush once so many bytes are completed but not durable that writers would soon wait for a flush.
