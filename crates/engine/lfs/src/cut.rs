@@ -155,9 +155,14 @@ impl Lfs {
         for buf in self.cache.dirty_run(ino, first, last) {
             freed.sectors += (buf.len() / 512) as u64;
         }
+        let blocks = log.g.file_blocks(size.max(inode.size()));
         for lbn in range.start..range.end.min(crate::block::DIRECT) {
-            let lbn = Lbn(lbn.cast_signed());
+            let (within, lbn) = (lbn < blocks, Lbn(lbn.cast_signed()));
             let at = log.direct_pointer(&doomed.dinode, lbn);
+            // Most files are shorter.
+            if at.is_hole() && !within {
+                continue;
+            }
             let put = |bytes: &mut [u8]| log.encoding.put_pointer(&mut bytes[POINTERS..], lbn.0 as u32, FragNo::HOLE);
             if !at.is_hole() {
                 self.cache.modify(&doomed.dinode, put);

@@ -61,6 +61,14 @@ impl Home for Writer {
     }
 }
 
+/// The number of a buf's block in its file.
+fn lbn_of(buf: &Buf) -> Lbn {
+    match buf.key() {
+        Key::File(_, lbn) => lbn,
+        _ => Lbn(0),
+    }
+}
+
 /// The files that these bufs belong to.
 fn owners(bufs: &[BufRef]) -> BTreeSet<Ino> {
     let owner = |buf: &BufRef| match buf.key() {
@@ -81,13 +89,17 @@ impl Log {
 
     async fn read_what_leads_to(&self, ino: Ino) -> Result<()> {
         let cache = self.cache()?;
-        if !self.is_known(ino) {
-            return Ok(());
-        }
-        let dinode = self.dinode_buf(ino).await?;
+        let dinode = match cache.find(Key::Inode(ino)) {
+            Some(dinode) => dinode,
+            None if self.is_known(ino) => self.dinode_buf(ino).await?,
+            None => return Ok(()),
+        };
         self.pinned.borrow_mut().push(dinode.clone());
         for buf in cache.dirty_run(ino, Lbn(i64::MIN), Lbn(i64::MAX)) {
-            let Key::File(_, lbn) = buf.key() else { continue };
+            let lbn = lbn_of(&buf);
+            if self.g.tree().parent(lbn).is_none() {
+                continue;
+            }
             let above = self.indirects_above(&dinode, lbn).await?;
             self.pinned.borrow_mut().extend(above);
         }
@@ -126,16 +138,18 @@ impl Log {
         let size = self.dinode(&dinode)?.size;
         let before = self.on_disk.borrow().get(&ino).map_or(0, |disk| disk.size);
         // In the order of the format: blocks ascending, then indirect blocks from single to triple.
-        for buf in cache.dirty_run(ino, Lbn(0), Lbn(i64::MAX)) {
-            let Key::File(_, lbn) = buf.key() else { continue };
+        let dirty = cache.dirty_run(ino, Lbn(i64::MIN), Lbn(i64::MAX));
+        let short = dirty.iter().all(|buf| self.pointer_in_inode(lbn_of(buf)).is_some() && lbn_of(buf).0 >= 0);
+        for buf in dirty.iter().filter(|buf| lbn_of(buf).0 >= 0) {
+            let lbn = lbn_of(buf);
             let length = self.length(size, lbn);
-            cache.resize(&buf, length as usize);
-            self.move_block(cache, chain, version, &buf, (length, self.length(before, lbn)))?;
+            cache.resize(buf, length as usize);
+            self.move_block(cache, chain, version, buf, (length, self.length(before, lbn)))?;
         }
-        for level in 0..3 {
+        // Those to which only the inode points have made no indirect block dirty.
+        for level in (0..3).filter(|_| !short) {
             for buf in cache.dirty_run(ino, Lbn(i64::MIN), Lbn(0)) {
-                let Key::File(_, lbn) = buf.key() else { continue };
-                if self.g.tree().level(lbn) == Some(level) {
+                if self.g.tree().level(lbn_of(&buf)) == Some(level) {
                     self.move_block(cache, chain, version, &buf, (self.g.bsize, self.g.bsize))?;
                 }
             }

@@ -18,8 +18,8 @@ use std::rc::Rc;
 /// Where the pointers are in a dinode of 128 bytes: 12 direct ones, then 3 indirect ones.
 pub(crate) const POINTERS: usize = 40;
 
-/// So many inodes are remembered before those that left the cache are forgotten.
-const MANY: usize = 1 << 16;
+/// At least so many inodes are remembered before those that left the cache are forgotten.
+pub(crate) const MANY: usize = 1 << 16;
 
 impl Log {
     /// The index of a pointer among those of the inode, for a block to which the inode itself points.
@@ -88,9 +88,10 @@ impl Log {
         let buf = cache.offer(Want { key: Key::Inode(ino), role: Role::InodeBlock, addr, len: bytes.len() }, &bytes)?;
         if fresh {
             let mut known = self.on_disk.borrow_mut();
-            if known.len() >= MANY {
+            if known.len() >= self.remembered.get() {
                 // What is not in memory is as it is on the disk.
                 known.retain(|ino, disk| !disk.dead.is_empty() || cache.find(Key::Inode(*ino)).is_some());
+                self.remembered.set(MANY.max(2 * known.len()));
             }
             let disk = known.entry(ino).or_default();
             (disk.size, disk.sectors, disk.nameless) = (dinode.size, dinode.blocks, dinode.nlink == 0);

@@ -58,6 +58,8 @@ pub(crate) struct Log {
     /// Inodes that calls on directories have changed since they were written (engine-lfs-3).
     pub(crate) marked: RefCell<BTreeSet<Ino>>,
     pub(crate) on_disk: RefCell<FxHashMap<Ino, OnDisk>>,
+    /// So many of them are kept before those that left the cache are forgotten.
+    pub(crate) remembered: Cell<usize>,
     /// Inodes without names and users whose end must be written before they are free.
     pub(crate) dying: RefCell<BTreeSet<Ino>>,
     /// Sectors that inodes in memory count and those on the disk do not.
@@ -98,6 +100,7 @@ impl Log {
             gate: Rc::default(),
             marked: RefCell::default(),
             on_disk: RefCell::default(),
+            remembered: Cell::new(crate::inode::MANY),
             dying: RefCell::default(),
             unwritten: Cell::new(0),
             pinned: RefCell::default(),

@@ -104,6 +104,9 @@ impl Log {
 
     /// Whether these files' dirty blocks fit into the clean segments (S3).
     pub(crate) fn can_write(&self, cache: &Rc<Cache>, files: &BTreeSet<Ino>) -> bool {
+        if self.cost(cache.stats().dirty_bytes as u64, files.len() as u64) <= self.writable() {
+            return true;
+        }
         let dirty = files.iter().flat_map(|ino| cache.dirty_run(*ino, Lbn(i64::MIN), Lbn(i64::MAX)));
         let bytes: u64 = dirty.map(|buf| buf.len() as u64).sum();
         self.cost(bytes, files.len() as u64) <= self.writable()
