@@ -277,7 +277,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__bench)
-            opts="-h --scheme --layout --workload --disk --users --runs --machine --set --param --size --json --help"
+            opts="-h --scheme --layout --workload --disk --users --runs --machine --set --param --size --bsize --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -320,6 +320,10 @@ _ordo() {
                     return 0
                     ;;
                 --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bsize)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

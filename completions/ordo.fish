@@ -214,6 +214,7 @@ today\t'One whose CPU costs next to nothing'"
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l set -d 'Options of the schemes, as for mount -o: allocinit=, logmode=, data=, commit=; log=separate: the transaction log is on a second disk of the same kind: in memory, a modelled drive, or for file:PATH the file PATH.log, which is created and removed' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l param -d 'Parameters of the workload (ordo workloads -p)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l size -d 'Bytes of the volume' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l bsize -d 'Bytes of a block of the volume; a fragment is an eighth [default: as mkfs has it, or as the machine around a modelled drive]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand paper" -l json -d 'One JSON document'

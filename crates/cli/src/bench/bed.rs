@@ -59,6 +59,27 @@ pub(crate) fn wants_log(options: &MountOptions) -> Option<LogKind> {
     schemes::by_name(options.scheme.as_deref().unwrap_or(DEFAULT_SCHEME)).and_then(schemes::Known::wants_log)
 }
 
+/// The size of a new volume.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewSize {
+    /// Its bytes.
+    pub(crate) bytes: u64,
+    /// Bytes of its blocks, of which a fragment is an eighth; `None` for what is usual.
+    pub(crate) block: Option<u32>,
+}
+
+impl NewSize {
+    /// A volume of so many bytes, with blocks as usual.
+    pub(crate) fn of(bytes: u64) -> NewSize {
+        NewSize { bytes, block: None }
+    }
+
+    /// Bytes of a block and of a fragment.
+    pub(crate) fn block_and_fragment(self) -> Option<(u32, u32)> {
+        self.block.map(|block| (block, (block / 8).max(512)))
+    }
+}
+
 /// A new volume, mounted, with the requests to its disks counted.
 pub(crate) struct Fresh {
     pub(crate) mounted: Mounted,
@@ -66,14 +87,14 @@ pub(crate) struct Fresh {
 }
 
 impl Fresh {
-    /// A volume of `size` bytes in memory, and optionally a separate log.
-    pub(crate) fn in_ram(rt: &Rt, size: u64, options: &MountOptions, own_log: bool) -> anyhow::Result<Fresh> {
+    /// A volume in memory, and optionally a separate log.
+    pub(crate) fn in_ram(rt: &Rt, size: NewSize, options: &MountOptions, own_log: bool) -> anyhow::Result<Fresh> {
         let log = own_log.then(|| -> Rc<dyn Disk> { Rc::new(RamDisk::new(LOG)) });
-        Fresh::on(rt, Rc::new(RamDisk::new(size)), log, size, options)
+        Fresh::on(rt, Rc::new(RamDisk::new(size.bytes)), log, size, options)
     }
 
-    /// A volume of `size` bytes in the new file `path`.
-    pub(crate) fn in_file(rt: &Rt, path: &Path, size: u64, options: &MountOptions) -> anyhow::Result<Fresh> {
+    /// A volume in the new file `path`.
+    pub(crate) fn in_file(rt: &Rt, path: &Path, size: NewSize, options: &MountOptions) -> anyhow::Result<Fresh> {
         Fresh::in_files(rt, path, None, size, options)
     }
 
@@ -82,24 +103,35 @@ impl Fresh {
         rt: &Rt,
         path: &Path,
         log: Option<&Path>,
-        size: u64,
+        size: NewSize,
         options: &MountOptions,
     ) -> anyhow::Result<Fresh> {
         let log = log.map(|log| new_file(rt, log, LOG)).transpose()?;
-        Fresh::on(rt, new_file(rt, path, size)?, log, size, options)
+        Fresh::on(rt, new_file(rt, path, size.bytes)?, log, size, options)
     }
 
     fn on(
         rt: &Rt,
         disk: Rc<dyn Disk>,
         log: Option<Rc<dyn Disk>>,
-        size: u64,
+        size: NewSize,
         options: &MountOptions,
     ) -> anyhow::Result<Fresh> {
         let open_error = |error| image::open_error(Path::new("the new volume"), error);
+        let shape = size.block_and_fragment();
         match options.scheme.as_deref() {
-            Some(LOG_SCHEME) => NewLog::new(size).create_on(rt, disk.clone()).map_err(open_error)?,
-            _ => NewVolume::new(size).create_on(rt, disk.clone(), true).map_err(open_error)?,
+            Some(LOG_SCHEME) => {
+                let log = NewLog::new(size.bytes).with(|of| {
+                    (of.block, of.fragment) = shape.map_or((of.block, of.fragment), |(b, f)| (Some(b), Some(f)));
+                });
+                log.create_on(rt, disk.clone()).map_err(open_error)?;
+            }
+            _ => {
+                let volume = NewVolume::new(size.bytes).with(|of| {
+                    (of.bsize, of.fsize) = shape.unwrap_or((of.bsize, of.fsize));
+                });
+                volume.create_on(rt, disk.clone(), true).map_err(open_error)?;
+            }
         }
         if let Some(kind) = wants_log(options).filter(|_| log.is_none()) {
             Tuning::for_log(kind).apply_on(rt, disk.clone()).context("the new volume has no place for a journal")?;

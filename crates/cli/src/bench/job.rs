@@ -1,9 +1,9 @@
 //! One run of one workload.
 
-use super::bed::{Bed, Fresh, Scratch, wants_log};
+use super::bed::{Bed, Fresh, NewSize, Scratch, wants_log};
 use crate::out::usage;
 use anyhow::Context;
-use ordo_lab::{Machine, Start, together};
+use ordo_lab::{Machine, Shape, Start, together};
 use ordo_vfs::FileSystem;
 use ordo_workload::{Counts, HostDir, Meter, Params, PhaseResult, Reading, Row, Session};
 use ordofs::rt::Rt;
@@ -19,8 +19,8 @@ pub(crate) struct Job {
     pub(crate) params: Params,
     /// Concurrent programs, each in a directory of its own.
     pub(crate) users: u32,
-    /// Bytes of the volume.
-    pub(crate) size: u64,
+    /// Of the volume.
+    pub(crate) size: NewSize,
     pub(crate) options: MountOptions,
     /// The transaction log of the scheme, if it keeps one, is on a second disk.
     pub(crate) separate_log: bool,
@@ -62,10 +62,13 @@ impl Job {
 
     /// Runs in virtual time: the same run gives the same rows, to the last digit.
     fn on_model(&self, drive: &str, run: u32) -> anyhow::Result<(String, Vec<PhaseResult>)> {
-        let machine = match self.machine {
+        let mut machine = match self.machine {
             MachineOf::Of1994 => Machine { drive: drive.to_owned(), ..Machine::of_1994() },
             MachineOf::Today => Machine::today(drive),
         };
+        if let Some((block, frag)) = self.size.block_and_fragment() {
+            machine.shape = Shape { block, frag, ..machine.shape };
+        }
         let scheme = self.options.scheme.clone().unwrap_or_else(|| ordofs::DEFAULT_SCHEME.to_owned());
         let outcome = ordo_lab::Run {
             machine: &machine,
@@ -77,7 +80,7 @@ impl Job {
             params: self.params.clone(),
             users: self.users,
             start: Start::of(&self.workload),
-            size: Some(self.size),
+            size: Some(self.size.bytes),
             seed: u64::from(run),
             services: false,
         }
@@ -217,7 +220,7 @@ mod tests {
         let params = Params::parse("pairs=50").unwrap();
         let options = MountOptions { scheme: Some("async".into()), ..MountOptions::default() };
         let (workload, machine) = ("create-delete".to_owned(), MachineOf::Today);
-        Job { workload, params, users, size: 16 << 20, options, separate_log: false, machine }
+        Job { workload, params, users, size: NewSize::of(16 << 20), options, separate_log: false, machine }
     }
 
     #[test]
@@ -250,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_modelled_drive_gives_the_same_rows_each_time_and_others_with_another_run() {
-        let job = Job { size: 1 << 30, machine: MachineOf::Of1994, ..job(2) };
+        let job = Job { size: NewSize::of(1 << 30), machine: MachineOf::Of1994, ..job(2) };
         let bed: Bed = "sim:hp_c2447".parse().unwrap();
         let rows = job.run(&bed, 1).unwrap();
         assert_eq!(rows, job.run(&bed, 1).unwrap());

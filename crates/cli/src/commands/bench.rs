@@ -1,6 +1,6 @@
 //! `ordo bench`
 
-use crate::bench::bed::Bed;
+use crate::bench::bed::{Bed, NewSize};
 use crate::bench::job::{Job, MachineOf};
 use crate::bench::medians::{Median, medians};
 use crate::layout::{self, LayoutArg};
@@ -62,6 +62,10 @@ pub(crate) struct Args {
     /// Bytes of the volume
     #[arg(long, default_value = "2G", value_parser = size::parse)]
     size: u64,
+    /// Bytes of a block of the volume; a fragment is an eighth [default: as mkfs has it, or as the machine around a
+    /// modelled drive]
+    #[arg(long, value_parser = size::parse)]
+    bsize: Option<u64>,
     /// One JSON list
     #[arg(long)]
     json: bool,
@@ -116,6 +120,8 @@ fn jobs(args: &Args) -> anyhow::Result<Vec<Job>> {
     };
     let papers = matches!(&args.disk, Bed::Sim(name) if name == "hp_c2447");
     let machine = args.machine.unwrap_or(if papers { MachineOf::Of1994 } else { MachineOf::Today });
+    let block = args.bsize.map(|bytes| u32::try_from(bytes).map_err(|_| usage(format!("--bsize {bytes}: too large"))));
+    let volume = NewSize { bytes: args.size, block: block.transpose()? };
     let mut jobs = Vec::new();
     for name in &args.workload {
         let workload =
@@ -124,7 +130,7 @@ fn jobs(args: &Args) -> anyhow::Result<Vec<Job>> {
             let options =
                 MountOptions { scheme: scheme.clone(), settings: settings.clone(), ..MountOptions::default() };
             let (workload, params) = (workload.name.to_owned(), params.clone());
-            jobs.push(Job { workload, params, users: args.users, size: args.size, options, separate_log, machine });
+            jobs.push(Job { workload, params, users: args.users, size: volume, options, separate_log, machine });
         }
     }
     Ok(jobs)

@@ -2,7 +2,7 @@
 
 use super::material::Tree;
 use super::{Leg, VOLUME, thread_cpu, timed};
-use crate::bench::bed::Fresh;
+use crate::bench::bed::{Fresh, NewSize};
 use anyhow::Context;
 use ordo_workload::Session;
 use ordofs::rt::Rt;
@@ -14,7 +14,7 @@ pub(crate) fn leg(scratch: &Path, scheme: &str, tree: &Tree) -> anyhow::Result<L
     let rt = Rt::real_time();
     let image = scratch.join(format!("{scheme}.img"));
     let options = MountOptions { scheme: Some(scheme.to_owned()), ..MountOptions::default() };
-    let Fresh { mounted, requests } = Fresh::in_file(&rt, &image, VOLUME, &options)?;
+    let Fresh { mounted, requests } = Fresh::in_file(&rt, &image, NewSize::of(VOLUME), &options)?;
     let before = thread_cpu();
     let mut leg = Leg { scheme: scheme.to_owned(), ..Leg::default() };
     let session = Session::new(&**mounted.fs());

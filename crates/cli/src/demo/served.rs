@@ -1,7 +1,7 @@
 //! A mount served by a thread of this process, so that its disk's requests can be counted.
 
 use super::{VOLUME, thread_cpu};
-use crate::bench::bed::Fresh;
+use crate::bench::bed::{Fresh, NewSize};
 use anyhow::{Context, anyhow};
 use ordo_fuse::ServeOptions;
 use ordofs::MountOptions;
@@ -59,7 +59,7 @@ impl Drop for Served {
 
 fn serve(image: &Path, dir: &Path, options: &MountOptions, usable: Sender<()>) -> anyhow::Result<Cost> {
     let rt = Rt::real_time();
-    let Fresh { mounted, requests } = Fresh::in_file(&rt, image, VOLUME, options)?;
+    let Fresh { mounted, requests } = Fresh::in_file(&rt, image, NewSize::of(VOLUME), options)?;
     let before = thread_cpu();
     let session = ordo_fuse::mount(dir, &ordo_fuse::MountOptions::new(image))?;
     let options = ServeOptions {

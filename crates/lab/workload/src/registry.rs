@@ -5,8 +5,8 @@ use crate::meter::{Meter, PhaseResult};
 use crate::paths::Session;
 use crate::program::{Errand, Program, Stage};
 use crate::{
-    Andrew, CopyTree, CreateDelete, CreateFiles, CreateRemove, Netnews, Postmark, RemoveFiles, RemoveTree, Sdet,
-    Sequential, SmallFiles, Ssh,
+    Andrew, CopyTree, CreateDelete, CreateFiles, CreateRemove, Netnews, Overwrites, Postmark, RemoveFiles, RemoveTree,
+    Sdet, Sequential, SmallFiles, Ssh,
 };
 use ordo_vfs::FileSystem;
 
@@ -45,6 +45,7 @@ pub fn workloads() -> Vec<Workload> {
         described::<CreateDelete>(),
         described::<SmallFiles>(),
         described::<Sequential>(),
+        described::<Overwrites>(),
         described::<Postmark>(),
         described::<CopyTree>(),
         described::<RemoveTree>(),
@@ -200,6 +201,7 @@ async fn dispatch<F: FileSystem>(name: &str, params: &Params, errand: Errand<'_,
         CreateDelete::NAME => errand.of(CreateDelete::new(&values)).await,
         SmallFiles::NAME => errand.of(SmallFiles::new(&values)).await,
         Sequential::NAME => errand.of(Sequential::new(&values)).await,
+        Overwrites::NAME => errand.of(Overwrites::new(&values)).await,
         Postmark::NAME => errand.of(Postmark::new(&values)).await,
         CopyTree::NAME => errand.of(CopyTree::new(&values)).await,
         RemoveTree::NAME => errand.of(RemoveTree::new(&values)).await,
@@ -229,6 +231,7 @@ mod tests {
             "create-delete" => "pairs=100",
             "small-files" => "size=9k,files=120",
             "sequential" => "size=1M,transfer=33k",
+            "overwrites" => "size=1M,count=50",
             "postmark" => "subdirs=3",
             "create-files" | "remove-files" | "create-remove" => "files=30",
             "andrew" | "sdet" | "ssh" => "transfer=4k",
