@@ -222,10 +222,14 @@ impl Lfs {
         let log = &self.log;
         log.ifile.borrow_mut().inode_slot.0 = log.sb.borrow().fields.idaddr;
         let was_clean = log.sb.borrow().is_clean();
+        let end = found.end();
         let rolled = self.roll_forward(found).await?;
         self.free_orphans().await?;
         if log.options.read_only {
             return Ok(rolled);
+        }
+        if let Some(end) = end {
+            self.end_log(end).await?;
         }
         log.ifile.borrow_mut().relink();
         log.sb.borrow_mut().set_clean(false);

@@ -10,12 +10,16 @@
 //!     write an inode before its blocks.
 //! R5. After that the serial number goes on beyond all that a dropped tail can have. Otherwise a new partial segment of
 //!     the same length as an old one would make the old one behind it valid again.
+//! R6. Before anything is written where the log ended, the summary of a dropped tail is zeroed. Otherwise a write of this
+//!     recovery that is torn itself could complete the torn partial segment: a recovery that is cut and begun again
+//!     would end in another tree.
 
 use crate::Lfs;
 use crate::ifile::Ifile;
 use crate::mount::{Disk, OpenOptions};
 use crate::segment;
 use ordo_buf::{Key, Role};
+use ordo_disk::{Block, DiskOff, Tag};
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::summary::seal::{self, Seal};
 use ordo_ondisk::lfs::summary::{Item, Pseg, SumFlags};
@@ -44,6 +48,8 @@ pub(crate) struct Found {
     seen: Vec<Seen>,
     /// The last serial number that was seen, of dropped ones too.
     last: Serial,
+    /// Where the log ends.
+    end: Option<Daddr>,
 }
 
 /// Reads the log behind a superblock (R1, R2).
@@ -61,6 +67,7 @@ pub(crate) async fn read_log(disk: &Disk<'_>, sb: &Superblock, ifile: &Ifile, op
     let mut expected = sb.fields.serial.next();
     // No loop is longer than the volume has units.
     for _ in 0..g.size {
+        found.end = Some(at);
         let Some(seen) = read_one(disk, &g, at, expected, options).await? else { break };
         expected = expected.next();
         found.last = seen.serial;
@@ -71,12 +78,15 @@ pub(crate) async fn read_log(disk: &Disk<'_>, sb: &Superblock, ifile: &Ifile, op
         found.seen.push(seen);
         match ahead {
             Some(ahead) => at = ahead,
-            None => break,
+            None => {
+                found.end = None;
+                break;
+            }
         }
     }
     let whole = !options.settings.without.contains(&"chain-ends");
     while whole && found.seen.last().is_some_and(|seen| !seen.ends) {
-        found.seen.pop();
+        found.end = found.seen.pop().map(|seen| seen.pseg.at);
     }
     Ok(found)
 }
@@ -133,6 +143,11 @@ impl Found {
         self.seen.iter().any(|seen| seen.serial == sb.fields.serial)
     }
 
+    /// Where the log ends; `None` where there is no place to go on at.
+    pub(crate) fn end(&self) -> Option<Daddr> {
+        self.end
+    }
+
     /// What this superblock has already is left out.
     pub(crate) fn starts_at(&mut self, sb: &Superblock) {
         self.seen.retain(|seen| seen.serial > sb.fields.serial);
@@ -162,6 +177,21 @@ impl Lfs {
             segment::settle_head(log)?;
         }
         Ok((n > 0).then_some(n))
+    }
+
+    /// Zeroes the summary of what was dropped at the end of the log (R6).
+    pub(crate) async fn end_log(&self, end: Daddr) -> Result<()> {
+        let (g, queue) = (&self.log.g, self.cache.queue());
+        if !g.is_data_range(end, g.summary_units()) {
+            return Ok(());
+        }
+        let (at, len) = (DiskOff(g.byte(end).0), g.sumsize as usize);
+        let there = queue.read(at, len, Tag::of(Role::Superblock)).await.map_err(Error::io)?;
+        if Summary::decode(&there, g).is_err() {
+            return Ok(());
+        }
+        let written = queue.write(at, Block::zeroed(len).image(), Tag::of(Role::Superblock));
+        written.durable().await.map_err(Error::io)
     }
 
     /// The log of another system: block by block, as its records say (R4).

@@ -352,3 +352,16 @@ fn an_fsync_of_what_is_durable_covers_no_call_of_others() {
         assert_eq!(report.violations.first().map(|found| found.detail.clone()), None, "{disk}");
     }
 }
+
+/// A write of the recovery was torn, and what it left had the sector that a torn partial segment missed.
+#[test]
+fn a_recovery_does_not_complete_what_was_torn() {
+    let before = "mkdir A\n create A/foo\n write A/foo 0 32768\n";
+    let calls = "fallocate A/foo 30768 5000 allocate\n open @1 A/foo\n unlink A/foo\n create A/foo\n fsync A/foo all";
+    let script = Script::parse("found", &format!("{before}---\n{calls}")).expect("it is a script");
+    let device = Device::by_name("sata").expect("it comes ready");
+    let shape = Shape::small_log(device);
+    let plan = Plan { shape, states: 500, recovery_cuts: 1, seed: 27, ..Plan::new("lfs", script, device) };
+    let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
+    assert_eq!(report.violations.first().map(|found| found.detail.clone()), None);
+}

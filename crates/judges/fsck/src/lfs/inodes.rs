@@ -3,7 +3,7 @@
 //! First all inode blocks are claimed, then the blocks of the ifile, then those of all other files in the order of
 //! their numbers: a damaged pointer must not take the place of an inode.
 
-use super::state::Volume;
+use super::state::{Brief, Volume};
 use super::tree::{Pointer, Walk, has_blocks};
 use crate::{Error, Finding, LogFinding, Phase};
 use ordo_ondisk::dinode::mode;
@@ -54,7 +54,7 @@ impl Volume {
             if entry.daddr.is_hole() {
                 continue;
             }
-            let mut found = self.inode_on_disk(entry.daddr, ino).await?.is_some();
+            let mut found = self.is_on_disk(entry.daddr, ino).await?;
             if !found {
                 self.find(LogFinding::InodeNotThere { ino, at: entry.daddr.0 });
                 found = self.find_inode(ino).await?;
@@ -108,7 +108,9 @@ impl Volume {
         if dinode.is_dir() {
             self.dirs.push(ino);
         }
-        if dinode != before {
+        if dinode == before {
+            self.set_brief(ino, Some(Brief::of(&dinode)));
+        } else {
             self.put_dinode(ino, dinode);
         }
         Ok(())

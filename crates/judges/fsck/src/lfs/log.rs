@@ -12,6 +12,8 @@ pub(crate) struct LogEnd {
     pub(crate) offset: Daddr,
     /// The serial number of the last one.
     pub(crate) serial: Serial,
+    /// Where the roll-forward stopped: what is there was dropped.
+    pub(crate) ends_at: Option<Daddr>,
     /// The partial segments of the segment lead exactly to `offset`.
     pub(crate) reached: bool,
 }

@@ -61,7 +61,7 @@ impl Volume {
     /// Names a directory in `lost+found`; where that is impossible, it stays without a name and is freed.
     async fn adopt(&mut self, ino: u32) -> Result<(), Error> {
         if self.name_in_lost(ino).await? {
-            *self.names.count.entry(ino).or_default() = 1;
+            self.names.set_count(ino, 1);
         } else if ino != ROOT {
             self.release(ino);
         }
@@ -178,7 +178,7 @@ impl Volume {
         self.make_directory(ino, ROOT);
         let kind = if self.form().old { 0 } else { 4 };
         self.add_name(ROOT, Name { ino, kind, name }).await?;
-        self.names.count.insert(ino, 1);
+        self.names.set_count(ino, 1);
         self.names.parent.insert(ino, ROOT);
         self.names.dotdot.insert(ino, ROOT);
         self.lost = (ino, FxHashSet::default());

@@ -81,7 +81,7 @@ pub(crate) async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Resu
     }
     let Opened { sb, newer, findings } = opened;
     let g = sb.geometry();
-    let log = LogEnd { offset: sb.fields.offset, serial: sb.fields.serial, reached: true };
+    let log = LogEnd { offset: sb.fields.offset, serial: sb.fields.serial, ends_at: None, reached: true };
     let mut volume = Volume {
         image,
         g,
@@ -103,6 +103,8 @@ pub(crate) async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Resu
         files: 0,
         names: Default::default(),
         lost: Default::default(),
+        briefs: vec![],
+        last_inodes: None,
         log,
         scan: None,
         rolled: false,
@@ -160,6 +162,7 @@ impl Volume {
         self.dirs.clear();
         self.lost = Default::default();
         self.files = 0;
+        self.briefs = vec![None; self.ifile.entries.len()];
         self.check_inodes().await?;
         self.check_names().await?;
         self.check_connectivity().await?;

@@ -211,7 +211,7 @@ impl Volume {
             }
             seen.insert(name.name.clone());
             if name.ino != IFILE.0 {
-                *self.names.count.entry(name.ino).or_default() += 1;
+                self.names.set_count(name.ino, self.names.count(name.ino) + 1);
             }
             kept.push(name);
         }
@@ -244,7 +244,7 @@ impl Volume {
     }
 
     async fn judge(&mut self, dir: u32, at: u64, entry: &Name, seen: &FxHashSet<Vec<u8>>) -> Result<Verdict, Error> {
-        let (ino, name) = (entry.ino, entry.shown());
+        let (ino, name) = (entry.ino, || entry.shown());
         if entry.is_dots() || seen.contains(&entry.name) {
             return Ok(Verdict::Remove(Finding::ExtraDot { ino: dir, at }));
         }
@@ -254,32 +254,32 @@ impl Volume {
         }
         if whiteout != (ino == IFILE.0) {
             if ino == IFILE.0 {
-                return Ok(Verdict::Remove(Finding::Whiteout { dir, name, ino, kind: entry.kind }));
+                return Ok(Verdict::Remove(Finding::Whiteout { dir, name: name(), ino, kind: entry.kind }));
             }
         } else if whiteout {
             return Ok(Verdict::Keep);
         }
         if ino as usize >= self.ifile.entries.len() {
-            return Ok(Verdict::Remove(Finding::EntryOutOfRange { dir, name, ino }));
+            return Ok(Verdict::Remove(Finding::EntryOutOfRange { dir, name: name(), ino }));
         }
         if !self.in_use(ino) {
-            self.find_lost_inode(dir, &name, ino).await?;
+            self.find_lost_inode(dir, &name(), ino).await?;
         }
-        let Some(dinode) = self.dinode(ino).await?.filter(|_| self.in_use(ino)) else {
-            return Ok(Verdict::Remove(Finding::EntryUnallocated { dir, name, ino }));
+        let Some(inode) = self.brief(ino).await?.filter(|_| self.in_use(ino)) else {
+            return Ok(Verdict::Remove(Finding::EntryUnallocated { dir, name: name(), ino }));
         };
-        if dinode.is_dir() && (ino == ROOT || self.names.parent.contains_key(&ino)) {
-            return Ok(Verdict::Remove(Finding::ExtraName { dir, name, ino }));
+        if inode.is_dir() && (ino == ROOT || self.names.parent.contains_key(&ino)) {
+            return Ok(Verdict::Remove(Finding::ExtraName { dir, name: name(), ino }));
         }
-        if self.names.count.get(&ino).copied().unwrap_or(0) >= LINKS_MAX {
-            return Ok(Verdict::Remove(Finding::TooManyNames { dir, name, ino }));
+        if self.names.count(ino) >= LINKS_MAX {
+            return Ok(Verdict::Remove(Finding::TooManyNames { dir, name: name(), ino }));
         }
-        if dinode.is_dir() {
+        if inode.is_dir() {
             self.names.parent.insert(ino, dir);
         }
-        let (found, right) = (entry.kind, (dinode.mode >> 12) as u8);
+        let (found, right) = (entry.kind, (inode.mode >> 12) as u8);
         if !self.form().old && found != right {
-            return Ok(Verdict::SetType(Finding::EntryType { dir, name, ino, found, right }, right));
+            return Ok(Verdict::SetType(Finding::EntryType { dir, name: name(), ino, found, right }, right));
         }
         Ok(Verdict::Keep)
     }
@@ -300,12 +300,11 @@ impl Volume {
     /// Phase 4.
     pub(crate) async fn check_links(&mut self) -> Result<(), Error> {
         for ino in ROOT..self.ifile.entries.len() as u32 {
-            if !self.in_use(ino) {
+            if self.names.count(ino) > 0 || !self.in_use(ino) {
                 continue;
             }
             let Some(dinode) = self.dinode(ino).await? else { continue };
-            let names = self.names.count.get(&ino).copied().unwrap_or(0);
-            if names == 0 && !dinode.is_dir() {
+            if !dinode.is_dir() {
                 self.nameless(ino, &dinode).await?;
             }
         }
@@ -314,12 +313,13 @@ impl Volume {
             if !self.in_use(ino) {
                 continue;
             }
-            let Some(mut dinode) = self.dinode(ino).await? else { continue };
-            let names = self.names.count.get(&ino).copied().unwrap_or(0);
-            let own = if dinode.is_dir() { 1 + children.get(&ino).copied().unwrap_or(0) } else { 0 };
+            let Some(inode) = self.brief(ino).await? else { continue };
+            let names = self.names.count(ino);
+            let own = if inode.is_dir() { 1 + children.get(&ino).copied().unwrap_or(0) } else { 0 };
             let right = (names + own + u32::from(ino == ROOT)).min(LINKS_MAX);
-            if u32::from(dinode.nlink) != right {
-                self.find(Finding::LinkCount { ino, found: dinode.nlink.into(), right });
+            if u32::from(inode.nlink) != right {
+                self.find(Finding::LinkCount { ino, found: inode.nlink.into(), right });
+                let Some(mut dinode) = self.dinode(ino).await? else { continue };
                 dinode.nlink = right as u16;
                 self.put_dinode(ino, dinode);
             }
@@ -343,7 +343,7 @@ impl Volume {
             self.free(ino);
             return Ok(());
         }
-        self.names.count.insert(ino, 1);
+        self.names.set_count(ino, 1);
         Ok(())
     }
 }

@@ -58,6 +58,7 @@ impl Volume {
             None => self.start_of(f.nextseg),
         };
         let mut expect = f.serial.next();
+        self.log.ends_at = at;
         while let Some(place) = at {
             let Some((summary, pseg, sealed)) = self.next_pseg(place, expect, &mut tail).await? else { break };
             at = match pseg.next_here(&g) {
@@ -72,6 +73,7 @@ impl Volume {
                 counted = tail.psegs.len();
                 (self.log.serial, self.log.reached) = (serial, true);
                 self.log.offset = at.unwrap_or(place);
+                self.log.ends_at = at;
             }
         }
         tail.psegs.truncate(counted);

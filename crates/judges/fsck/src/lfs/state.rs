@@ -11,21 +11,56 @@ use super::scan::Scan;
 use crate::bits::Bits;
 use crate::image::Image;
 use crate::{Error, Finding, LogFinding, Mode, Phase, Progress, Report, Severity};
+use ordo_ondisk::dinode::{IFMT, mode};
 use ordo_ondisk::lfs::{Daddr, Geometry, IFILE, NextFree, Superblock, inode_block};
 use ordo_ondisk::{Dinode, Encoding, FragNo, Ino, Lbn};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+/// What later phases want to know of an inode that phase 1 has seen.
+#[derive(Clone, Copy)]
+pub(crate) struct Brief {
+    pub(crate) mode: u16,
+    pub(crate) nlink: u16,
+}
+
+impl Brief {
+    pub(crate) fn of(dinode: &Dinode) -> Brief {
+        Brief { mode: dinode.mode, nlink: dinode.nlink }
+    }
+
+    pub(crate) fn is_dir(self) -> bool {
+        self.mode & IFMT == mode::DIR
+    }
+}
+
 /// Names of all inodes, found by phase 2.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// Names of each inode, without `.` and `..`.
-    pub(crate) count: FxHashMap<u32, u32>,
+    count: Vec<u32>,
     /// The directory that names a directory.
     pub(crate) parent: FxHashMap<u32, u32>,
     /// What `..` of a directory says.
     pub(crate) dotdot: FxHashMap<u32, u32>,
+}
+
+impl Names {
+    /// Names of an inode, without `.` and `..`.
+    pub(crate) fn count(&self, ino: u32) -> u32 {
+        self.count.get(ino as usize).copied().unwrap_or(0)
+    }
+
+    /// Sets them. Inode numbers are below the size of the inode map.
+    pub(crate) fn set_count(&mut self, ino: u32, names: u32) {
+        let at = ino as usize;
+        if at >= self.count.len() {
+            self.count.resize(at + 1, 0);
+        }
+        if let Some(count) = self.count.get_mut(at) {
+            *count = names;
+        }
+    }
 }
 
 /// See the module's invariants.
@@ -60,6 +95,10 @@ pub(crate) struct Volume {
     pub(crate) names: Names,
     /// `lost+found` and the names in it; 0 until it was looked up in this round.
     pub(crate) lost: (u32, FxHashSet<Vec<u8>>),
+    /// Of the inodes that phase 1 has seen in this round.
+    pub(crate) briefs: Vec<Option<Brief>>,
+    /// The inode block that was read last: its inodes are asked for one after the other.
+    pub(crate) last_inodes: Option<(Daddr, Vec<u8>)>,
     pub(crate) log: LogEnd,
     pub(crate) scan: Option<Rc<Scan>>,
     /// Something must be written although no rule is broken: the log was rolled forward.
@@ -115,8 +154,40 @@ impl Volume {
         if !self.g.is_data_range(at, self.g.inode_block_units()) {
             return Ok(None);
         }
-        let block = self.read(at, self.g.ibsize as usize).await?;
-        Ok(inode_block::get_ino(&block, &self.g, Ino(ino)).ok())
+        let g = self.g;
+        Ok(inode_block::get_ino(self.inode_block(at).await?, &g, Ino(ino)).ok())
+    }
+
+    /// Whether the inode is in this block on the disk.
+    pub(crate) async fn is_on_disk(&mut self, at: Daddr, ino: u32) -> Result<bool, Error> {
+        let g = self.g;
+        if !g.is_data_range(at, g.inode_block_units()) {
+            return Ok(false);
+        }
+        let block = self.inode_block(at).await?;
+        let Some(slot) = inode_block::find(block, &g, Ino(ino)) else { return Ok(false) };
+        Ok(inode_block::get(block, slot, &g).is_ok())
+    }
+
+    async fn inode_block(&mut self, at: Daddr) -> Result<&[u8], Error> {
+        if self.last_inodes.as_ref().is_none_or(|(known, _)| *known != at) {
+            self.last_inodes = Some((at, self.read(at, self.g.ibsize as usize).await?));
+        }
+        Ok(self.last_inodes.as_ref().map(|(_, block)| &**block).unwrap_or_default())
+    }
+
+    /// What phase 1 has seen of an inode, or what is there now; `None` if it is free.
+    pub(crate) async fn brief(&mut self, ino: u32) -> Result<Option<Brief>, Error> {
+        match self.briefs.get(ino as usize).copied().flatten() {
+            Some(brief) => Ok(Some(brief)),
+            None => Ok(self.dinode(ino).await?.as_ref().map(Brief::of)),
+        }
+    }
+
+    pub(crate) fn set_brief(&mut self, ino: u32, brief: Option<Brief>) {
+        if let Some(known) = self.briefs.get_mut(ino as usize) {
+            *known = brief;
+        }
     }
 
     /// An inode as it is now; `None` if it is free.
@@ -137,6 +208,7 @@ impl Volume {
         if ino == IFILE.0 {
             self.ifile.dinode = dinode;
         } else {
+            self.set_brief(ino, Some(Brief::of(&dinode)));
             self.inodes.insert(ino, dinode);
         }
     }
@@ -157,6 +229,7 @@ impl Volume {
 
     /// Frees an inode: its entry gets the next generation.
     pub(crate) fn free(&mut self, ino: u32) {
+        self.set_brief(ino, None);
         self.inodes.remove(&ino);
         let kept: Vec<_> = self.blocks.range((ino, i64::MIN)..=(ino, i64::MAX)).map(|(key, _)| *key).collect();
         for key in kept {

@@ -95,12 +95,7 @@ impl Walk {
                 None => _ = self.frames.pop(),
             }
         }
-        while let Some(pointer) = self.next_root() {
-            if !pointer.to.is_hole() {
-                return Ok(Some(self.found(pointer)));
-            }
-        }
-        Ok(None)
+        Ok(self.next_root().map(|pointer| self.found(pointer)))
     }
 
     fn found(&mut self, pointer: Pointer) -> Pointer {
@@ -110,14 +105,14 @@ impl Walk {
         pointer
     }
 
+    /// The next pointer of the inode that leads anywhere.
     fn next_root(&mut self) -> Option<Pointer> {
-        let root = self.root;
-        self.root += 1;
-        if let Some(&to) = self.db.get(root) {
+        let (root, to) =
+            self.db.iter().chain(&self.ib).copied().enumerate().skip(self.root).find(|(_, to)| !to.is_hole())?;
+        self.root = root + 1;
+        let Some(i) = root.checked_sub(NDADDR) else {
             return Some(Pointer { lbn: root as i64, level: 0, first: root as u64, to, place: Place::Direct(root) });
-        }
-        let i = root - NDADDR;
-        let &to = self.ib.get(i)?;
+        };
         let first = (1..=i).fold(NDADDR as u64, |first, level| first + self.tree.span(level));
         Some(Pointer { lbn: self.tree.indirect_root(i).0, level: i + 1, first, to, place: Place::Root(i) })
     }

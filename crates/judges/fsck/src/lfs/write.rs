@@ -5,16 +5,19 @@
 //! W2. The new serial numbers are far above all earlier ones: a roll-forward from an old superblock stops before what
 //!     is written here, so that an interrupted repair leaves the volume as it was.
 //! W3. The superblocks are written last, one after the other, after everything else is durable.
-//! W4. Which blocks of the ifile differ depends on where everything goes, and that on how much there is: the layout is
+//! W4. A partial segment that was dropped where the new ones go loses its summary before: a repair that is cut could
+//!     complete it, if it was torn, and the next repair would find another tree.
+//! W5. Which blocks of the ifile differ depends on where everything goes, and that on how much there is: the layout is
 //!     repeated until no further block of the ifile differs. The set only grows, so it ends.
 
 use super::layout::{Layout, Wanted};
+use super::log::pseg_at;
 use super::state::Volume;
 use super::tree::has_blocks;
 use crate::dirty::Order;
 use crate::{Error, LogFinding};
 use ordo_ondisk::lfs::ifile::SegFlags;
-use ordo_ondisk::lfs::summary::{Stamp, SumFlags};
+use ordo_ondisk::lfs::summary::{PsegBuilder, Stamp, SumFlags};
 use ordo_ondisk::lfs::{Daddr, IFILE, Item, SegNo, SegUse, Serial, inode_block};
 use ordo_ondisk::{Dinode, Ino, Lbn, Root};
 
@@ -225,6 +228,12 @@ impl Volume {
         let scanned = scanned.map_or(0, |scan| scan.serial.0);
         let base = if damaged { scanned } else { base.max(scanned.min(u64::MAX >> 2)) };
         let mut serial = Serial(base.saturating_add(jump));
+        for at in layout.psegs.iter().map(PsegBuilder::at).filter(|at| self.log.ends_at == Some(*at)) {
+            if pseg_at(&mut self.image, &self.g, at).await?.is_some() {
+                self.image.write(self.g.byte(at), &vec![0; self.g.sumsize as usize], Order::Contents).await?;
+                self.image.flush_order(Order::Contents).await?;
+            }
+        }
         for pseg in &layout.psegs {
             let mut bytes = vec![0; pseg.bytes()];
             for item in pseg.items() {
