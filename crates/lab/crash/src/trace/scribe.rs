@@ -20,8 +20,8 @@ pub(super) struct Scribe {
     events: RefCell<Vec<Event>>,
     /// The lanes in order, and the number of the image with which each began.
     lanes: RefCell<BTreeMap<(u8, Key), (String, u32)>>,
-    /// Images in flight: sent and not durable yet.
-    under_way: Cell<u64>,
+    /// Images in flight: sent and not durable yet, by buf and number.
+    under_way: RefCell<BTreeSet<(Key, u32)>>,
     steps: Cell<usize>,
     /// The requests of the disk that are flushes.
     flushes: RefCell<Vec<u64>>,
@@ -52,7 +52,7 @@ impl Scribe {
             began: Cell::new(None),
             events: RefCell::default(),
             lanes: RefCell::default(),
-            under_way: Cell::new(0),
+            under_way: RefCell::default(),
             steps: Cell::new(0),
             flushes: RefCell::default(),
             requests: RefCell::default(),
@@ -78,7 +78,7 @@ impl Scribe {
     /// No image is in flight, and the disk has nothing to do: a log writes its ifile and a superblock after the images.
     pub(super) fn is_idle(&self) -> bool {
         self.look_at_the_disk();
-        self.under_way.get() == 0 && self.requests.borrow().is_empty()
+        self.under_way.borrow().is_empty() && self.requests.borrow().is_empty()
     }
 
     /// The time of the last line.
@@ -198,14 +198,17 @@ impl Scribe {
                 }
             }
             Traced::Leaves { buf, image, rolled_back, undone } => {
-                self.under_way.set(self.under_way.get() + 1);
+                // A log's scheme is asked of an image twice: when the buf is chosen, and when its batch is sent.
+                if !self.under_way.borrow_mut().insert((buf.key, image)) {
+                    return;
+                }
                 let (buf, image) = self.lane(&buf, Some(image));
                 let undone = undone.into_iter().map(super::Held::from).collect();
                 What::Leaves { buf, image, rolled_back, undone }
             }
             Traced::Waits { buf, until } => What::Waits { buf: self.lane(&buf, None).0, until: self.names(&until) },
             Traced::Landed { buf, image } => {
-                self.under_way.set(self.under_way.get().saturating_sub(1));
+                self.under_way.borrow_mut().remove(&(buf.key, image));
                 let (buf, image) = self.lane(&buf, Some(image));
                 What::Landed { buf, image }
             }
