@@ -233,7 +233,7 @@ fn a_trace_says_what_one_create_puts_into_a_segment() {
         assert_eq!(at(&events[durable]), trace["durable_us"].as_u64().unwrap());
         let written = |event: &Value| (event["event"] == "log").then(|| event["says"].as_str().unwrap().to_owned());
         assert!(events[..durable].iter().filter_map(written).next().unwrap().starts_with("partial segment"));
-        // What memory short of room writes needs no checkpoint; the syncer's is under way by then, and is seen to its end.
+        // What leaves at once needs no checkpoint; that of the log's own tick is seen to its end.
         let checkpoint = events[durable..].iter().filter_map(written).any(|says| says.starts_with("superblock"));
         let count = |name: &str| events.iter().filter(|event| event["event"] == name).count();
         assert_eq!((checkpoint, count("flush")), (how.is_empty(), if how.is_empty() { 2 } else { 1 }), "{events:?}");

@@ -1,6 +1,5 @@
 //! The segments of log-structured volumes: a cell for each, filled as far as it is alive, and how many are how full.
-//!
-//! G1. A state is told by the shape of its cell, and not by its colour alone.
+//! A state is told by the shape of its cell (report-4).
 
 use crate::bars::{self, Bar, Group};
 use crate::document::{Segment, Segments};
