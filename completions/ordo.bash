@@ -1171,7 +1171,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__info)
-            opts="-h --offset --json --help"
+            opts="-h --offset --segments --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1429,7 +1429,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__report)
-            opts="-o -h --output --help"
+            opts="-o -h --output --aged-log --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -111,8 +111,9 @@ complete -c ordo -n "__fish_ordo_using_subcommand tune" -s o -l options -d 'What
 complete -c ordo -n "__fish_ordo_using_subcommand tune" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand tune" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand info" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand info" -l segments -d 'The segments of a log-structured volume, which is not mounted: state and live share of each'
 complete -c ordo -n "__fish_ordo_using_subcommand info" -l json -d 'One JSON document'
-complete -c ordo -n "__fish_ordo_using_subcommand info" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand info" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand ls" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand ls" -s l -l long -d 'Mode, links, owner, group, size and time'
 complete -c ordo -n "__fish_ordo_using_subcommand ls" -s R -l recursive -d 'Directories below, too'
@@ -257,6 +258,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand trace" -l at-once -d 'When the
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand report" -s o -l output -d 'Where the page goes, as index.html' -r -F
+complete -c ordo -n "__fish_ordo_using_subcommand report" -l aged-log -d 'Also shows the segments of a log-structured volume that was in use, before and after cleaning'
 complete -c ordo -n "__fish_ordo_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand demo" -l scheme -d 'Schemes, between commas [default: all]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand demo" -l dir -d 'Where the scratch directory is made [default: the system\'s]' -r -F

@@ -20,6 +20,9 @@ use std::time::Duration;
 /// scheme's counters since the mount. With several users each run has one row, because the phases of different users
 /// overlap. When several schemes are compared in memory, each workload first runs once unmeasured, so that the first
 /// scheme does not pay for allocating the memory.
+///
+/// --layout lfs, or lfs among the schemes, runs on a log-structured volume. Its rows also say how many segments were
+/// cleaned, and the write cost: bytes written and bytes that the cleaner read, over bytes of new file data.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo bench --scheme sync,async --workload postmark --runs 5\n  \
     ordo bench --scheme sync --workload create-delete --disk file:/tmp/bench.img\n  \

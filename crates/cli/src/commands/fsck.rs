@@ -26,6 +26,9 @@ const CANCELLED: i32 = 32;
 /// Exit status, added up: 0 nothing wrong, 1 errors corrected, 4 errors left, 8 the check failed, 16 wrong usage,
 /// 32 interrupted. An interruption leaves a volume that can be checked again.
 ///
+/// Of a log-structured volume (LFS) it rolls the log forward, checks the inode map and the segment usage table, and
+/// appends repairs to the log. After a crash no check is needed: a mount rolls the log forward by itself.
+///
 /// Without -n, -p or -y it asks before it repairs, and repairs nothing if it does not run on a terminal.
 #[derive(Debug, clap::Args)]
 #[command(

@@ -1,5 +1,6 @@
 //! `ordo report`
 
+use crate::commands::info::SegmentMap;
 use crate::out::{Outcome, Status, print, usage};
 use anyhow::Context;
 use ordo_report::Source;
@@ -7,18 +8,25 @@ use std::path::{Path, PathBuf};
 
 /// Makes one HTML page with pictures from results
 ///
-/// The files are what ordo bench, ordo paper, ordo crash and ordo trace --explain print with --json; the kind of
-/// each is recognised. The page needs no network and no other file, and the same files give the same page.
+/// The files are what ordo bench, ordo paper, ordo crash, ordo trace --explain and ordo info --segments print with
+/// --json; the kind of each is recognised. The page needs no network and no other file, and the same files give the
+/// same page. --aged-log makes a log-structured volume in memory, uses it for a while in virtual time, and shows its
+/// segments before and after cleaning.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo bench --workload postmark --json > bench.json; ordo report bench.json\n  \
     ordo report -o pages bench.json crash.json\n  \
-    for s in sync softupdates; do ordo trace --explain --scheme $s --json mkdir /d > $s.json; done; ordo report *.json")]
+    for s in sync softupdates; do ordo trace --explain --scheme $s --json mkdir /d > $s.json; done; ordo report *.json\n  \
+    ordo info --segments --json lfs.img > segments.json; ordo report segments.json\n  \
+    ordo report --aged-log")]
 pub(crate) struct Args {
     /// Where the page goes, as index.html
     #[arg(short, long, value_name = "DIR", default_value = "report")]
     output: PathBuf,
+    /// Also shows the segments of a log-structured volume that was in use, before and after cleaning
+    #[arg(long)]
+    aged_log: bool,
     /// Results
-    #[arg(required = true, value_name = "FILE.json")]
+    #[arg(required_unless_present = "aged_log", value_name = "FILE.json")]
     files: Vec<PathBuf>,
 }
 
@@ -28,9 +36,23 @@ fn source(path: &Path) -> anyhow::Result<Source> {
     Ok(Source { name, text })
 }
 
+/// The seed of the volume that is aged.
+const SEED: u64 = 1;
+
+/// The segments of the aged volume, as `ordo info --segments --json` prints them.
+fn aged_log() -> anyhow::Result<Source> {
+    let [aged, cleaned] = ordo_lab::aged_log(SEED)?;
+    let maps = [("in use for a while", aged), ("the same volume after ordo clean", cleaned)];
+    let maps = maps.map(|(name, segments)| SegmentMap::new(name.to_owned(), &segments));
+    Ok(Source { name: "the aged log".to_owned(), text: serde_json::to_string(&maps)? })
+}
+
 /// Writes the page and prints its path. If the page cannot be completed, nothing is written.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let sources = args.files.iter().map(|path| source(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut sources = args.files.iter().map(|path| source(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    if args.aged_log {
+        sources.push(aged_log()?);
+    }
     let page = ordo_report::page(&sources).map_err(|refused| usage(refused.to_string()))?;
     let path = args.output.join("index.html");
     let written = std::fs::create_dir_all(&args.output).and_then(|()| std::fs::write(&path, page));

@@ -41,6 +41,10 @@ const RUNS: &[(&[&str], &str)] = &[
         "The file's blocks and inode are freed only when nothing on the disk points to them.",
     ),
     (
+        &["--layout", "lfs", "--setup", "mkdir /a", "create", "/a/f"],
+        "A log-structured volume: everything leaves in one write, and what leads to it in the next; then a checkpoint.",
+    ),
+    (
         &["--scheme", "softupdates", "--at-once", "mkdir", "/d"],
         "A new directory: its map, its inode, its first block and its parent's link count, all before its name.",
     ),

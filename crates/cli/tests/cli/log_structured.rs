@@ -171,6 +171,90 @@ fn files_go_in_and_out_and_the_cleaner_runs() {
     assert_eq!(ok(ordo(["ls", &format!("{path}:/d")])).split_whitespace().collect::<Vec<_>>(), ["a", "c"]);
 }
 
+/// The map has the counts of `info`, and the live bytes that fsck finds right.
+#[test]
+fn the_map_of_segments_agrees_with_info_and_fsck_before_and_after_cleaning() {
+    let scratch = Scratch::new();
+    let (path, file) = (&scratch.path("log.img"), &scratch.path("file"));
+    mkfs(path, &["--size", "32M", "--segment-size", "256k"]);
+    fs::write(file, vec![7; 150_000]).unwrap();
+    for name in 0..24 {
+        ok(ordo(["cp", file, &format!("{path}:/f{name}")]));
+    }
+    for name in (0..24).filter(|name| name % 3 != 0) {
+        ok(ordo(["rm", &format!("{path}:/f{name}")]));
+    }
+    let map = || -> Value { serde_json::from_str(&ok(ordo(["info", "--segments", "--json", path]))).unwrap() };
+    let check = |map: &Value| {
+        ok(ordo(["fsck", "-n", path]));
+        let segments = map["segments"].as_array().unwrap();
+        let is = info(path);
+        assert_eq!(
+            (segments.len() as u64, &map["segment_size"]),
+            (is["segments"].as_u64().unwrap(), &is["segment_size"])
+        );
+        assert_eq!(map["clean_segments"], is["clean_segments"]);
+        let in_state = |state: &str| segments.iter().filter(|segment| segment["state"] == state).count();
+        assert_eq!(in_state("active"), 1);
+        let sum: u64 = segments.iter().map(|segment| segment["live_bytes"].as_u64().unwrap()).sum();
+        assert!(map["live_bytes"] == sum && sum > 8 * 150_000, "{sum}");
+        assert!(segments.iter().all(|segment| segment["state"] != "clean" || segment["live_bytes"] == 0));
+    };
+    let before = map();
+    check(&before);
+    ok(ordo(["clean", path]));
+    let after = map();
+    check(&after);
+    assert!(after["clean_segments"].as_u64() > before["clean_segments"].as_u64());
+    let text = ok(ordo(["info", "--segments", path]));
+    assert!(text.contains("segments of 256") && text.contains('*') && text.contains(" 0 to  10%"), "{text}");
+    let (one, two) = (&scratch.path("1.json"), &scratch.path("2.json"));
+    fs::write(one, before.to_string()).unwrap();
+    fs::write(two, after.to_string()).unwrap();
+    let dir = scratch.path("page");
+    let page = ok(ordo(["report", "-o", &dir, one, two, "--aged-log"]));
+    let page = fs::read_to_string(page.trim()).unwrap();
+    assert_eq!(page.matches("<svg class=\"segments\" viewBox=\"0 0 384").count(), 4, "{}", page.len());
+    let ufs = &scratch.volume();
+    let said = fails(2, ordo(["info", "--segments", ufs]));
+    assert!(said.contains("is UFS") && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn a_trace_says_what_one_create_puts_into_a_segment() {
+    let trace = ["trace", "--explain", "--layout", "lfs", "--setup", "mkdir /a"];
+    for how in [&[][..], &["--at-once"]] {
+        let json = ok(ordo([&trace[..], how, &["--json", "create", "/a/f"]].concat()));
+        let trace: Value = serde_json::from_str(&json).unwrap();
+        let events = trace["events"].as_array().unwrap();
+        let at = |event: &Value| event["us"].as_u64().unwrap();
+        assert!(events.is_sorted_by_key(at), "{events:?}");
+        let durable = events.iter().position(|event| event["event"] == "durable").unwrap();
+        assert_eq!(at(&events[durable]), trace["durable_us"].as_u64().unwrap());
+        let written = |event: &Value| (event["event"] == "log").then(|| event["says"].as_str().unwrap().to_owned());
+        assert!(events[..durable].iter().filter_map(written).next().unwrap().starts_with("partial segment"));
+        // What leaves at once needs no checkpoint; that of the log's own tick is seen to its end.
+        let checkpoint = events[durable..].iter().filter_map(written).any(|says| says.starts_with("superblock"));
+        let count = |name: &str| events.iter().filter(|event| event["event"] == name).count();
+        assert_eq!((checkpoint, count("flush")), (how.is_empty(), if how.is_empty() { 2 } else { 1 }), "{events:?}");
+        assert_eq!((count("flushed"), count("leaves")), (count("flush"), 3));
+        assert!(count("sync") == 0);
+    }
+    let text = ok(ordo([&trace[..], &["create", "/a/f"]].concat()));
+    for line in [
+        "summary @",
+        "1 file info, 1 block, 2 inodes; whole calls on directories, and their end",
+        "file info: inode 3, generation 1, 1 block, the last of 512 bytes",
+        "directory block 0 of inode 3 @",
+        ": inodes 3, 4",
+        "the segment usage table",
+        "the inode of the ifile",
+        ", a checkpoint",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+}
+
 #[test]
 fn a_scheme_and_its_options_are_refused_before_anything_is_mounted() {
     let scratch = Scratch::new();
@@ -211,11 +295,14 @@ fn a_mounted_log_says_what_cleaning_has_cost() {
     assert!(is["segments_cleaned"].as_u64().unwrap() > 12, "{is}");
     assert!(is["segments_read"].is_u64() && is["write_cost"].as_f64().is_some_and(|cost| cost > 0.5), "{is}");
     assert!(is["clean_segments"].as_u64() < is["segments"].as_u64() && is["scheme"] == "lfs", "{is}");
+    let said = fails(3, ordo(["info", "--segments", path]));
+    assert!(said.lines().count() == 1, "{said}");
     let text = ok(ordo(["info", path]));
     assert!(text.contains("segments cleaned") && !text.contains("null"), "{text}");
     ok(ordo(["umount", &place.0]));
     ok(ordo(["fsck", "-n", path]));
-    assert!(info(path)["clean"] == true);
+    let is = info(path);
+    assert!(is["clean"] == true && is["last_mount_point"] == place.0.as_str(), "{is}");
 }
 
 #[test]

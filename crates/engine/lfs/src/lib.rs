@@ -95,6 +95,11 @@ impl Lfs {
         u32::try_from(self.log.ifile.borrow().sums().clean).unwrap_or(u32::MAX)
     }
 
+    /// The usage table, segment by segment, and the segment in which the log goes on.
+    pub fn segments(&self) -> (Vec<ordo_ondisk::lfs::SegUse>, Option<ordo_ondisk::lfs::SegNo>) {
+        (self.log.ifile.borrow().all_usage().to_vec(), self.log.current())
+    }
+
     /// Cleans as long as that makes segments clean.
     ///
     /// # Errors

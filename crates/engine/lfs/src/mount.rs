@@ -35,6 +35,8 @@ pub struct Settings {
 pub struct OpenOptions {
     /// Nothing is written; the roll-forward happens in memory.
     pub read_only: bool,
+    /// Where it is mounted, for the superblock.
+    pub mount_point: String,
     /// For the explorer.
     pub settings: Settings,
     /// Around the scheme, before it is attached.
@@ -89,6 +91,15 @@ pub async fn open(cache: &Rc<Cache>, options: OpenOptions) -> Result<Opened> {
     let layout = Lfs { cache: cache.clone(), shape: shape_of(&log.g)?, log };
     let rolled_forward = layout.recover(found).await?;
     Ok(Opened { layout, rolled_forward })
+}
+
+/// The name as the superblock has it, cut short so that a zero ends it.
+fn name_of_mount<const N: usize>(path: &str) -> [u8; N] {
+    let mut name = [0; N];
+    for (to, from) in name.iter_mut().zip(path.bytes().take(N - 1)) {
+        *to = from;
+    }
+    name
 }
 
 fn no_superblock() -> Corrupt {
@@ -232,7 +243,11 @@ impl Lfs {
             self.end_log(end).await?;
         }
         log.ifile.borrow_mut().relink();
-        log.sb.borrow_mut().set_clean(false);
+        {
+            let mut sb = log.sb.borrow_mut();
+            sb.set_clean(false);
+            sb.fields.fsmnt = name_of_mount(&log.options.mount_point);
+        }
         if was_clean && !log.keeps("mark-first") {
             return Ok(rolled);
         }

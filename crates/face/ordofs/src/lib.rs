@@ -107,7 +107,7 @@ pub use found::{Found, FoundLog, find};
 pub use fs::{Fs, LayoutName};
 pub use image::{ImageSpec, Located, locate, locate_damaged, locate_on, open, partitions};
 pub use make::{NewLog, NewVolume};
-pub use mounted::{LOG_SCHEME, LeaksPhase, LeaksProgress, LogState, Mounted, without_rules};
+pub use mounted::{LOG_SCHEME, LeaksPhase, LeaksProgress, LogSegments, LogState, Mounted, without_rules};
 pub use notice::{Notice, Notices, Weight};
 pub use options::{COMMIT, DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
 pub use tune::{JournalChange, TuneError, Tuned, Tuning};

@@ -7,6 +7,7 @@
 //! L2. A machine is calibrated once, from what a paper says of its baseline, never to fit a single result.
 #![forbid(unsafe_code)]
 
+mod aged;
 mod cpu;
 mod error;
 mod join;
@@ -15,6 +16,7 @@ pub mod paper;
 mod run;
 mod user;
 
+pub use aged::aged_log;
 pub use cpu::Costs;
 pub use error::{LabError, Result};
 pub use join::together;

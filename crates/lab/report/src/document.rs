@@ -21,7 +21,7 @@ pub struct Source {
 
 /// A document of an unknown shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name}: {why}; give what ordo bench, paper, crash or trace --explain prints with --json")]
+#[error("{name}: {why}; give what ordo bench, paper, crash, trace --explain or info --segments prints with --json")]
 pub struct Refused {
     /// The document.
     pub name: String,
@@ -36,6 +36,7 @@ pub(crate) enum Document {
     Paper(Box<Paper>),
     Crash(Crash),
     Trace(Trace),
+    Segments(Segments),
 }
 
 /// A row of `ordo bench`.
@@ -239,6 +240,23 @@ pub(crate) struct Violation {
     pub(crate) detail: String,
 }
 
+/// What `ordo info --segments` prints.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Segments {
+    pub(crate) image: String,
+    pub(crate) segment_size: f64,
+    pub(crate) segments: Vec<Segment>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Segment {
+    pub(crate) state: String,
+    pub(crate) live_bytes: f64,
+    pub(crate) superblock: bool,
+}
+
 /// What `ordo trace --explain` prints.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Trace {
@@ -281,6 +299,8 @@ pub(crate) struct Event {
     pub(crate) what: String,
     /// Names of bufs.
     pub(crate) until: Vec<String>,
+    /// What a write of a log has in it.
+    pub(crate) holds: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -316,6 +336,8 @@ fn shape(value: Value, has: impl Fn(&Value, &[&str]) -> bool) -> Result<Document
         typed(value, "a document of ordo crash").map(Document::Crash)
     } else if has(&value, &["scheme", "call", "events"]) {
         typed(value, "a document of ordo trace").map(Document::Trace)
+    } else if has(&value, &["segment_size", "segments"]) && value["segments"].is_array() {
+        typed(value, "a document of ordo info --segments").map(Document::Segments)
     } else {
         Err("a document of no known shape".into())
     }
@@ -363,6 +385,7 @@ mod tests {
             [Document::Paper(paper)] => format!("paper {}", paper.paper),
             [Document::Crash(crash)] => format!("crash {}", crash.states),
             [Document::Trace(trace)] => format!("trace {}", trace.call),
+            [Document::Segments(of)] => format!("segments {}", of.segments.len()),
             several => format!("{} documents", several.len()),
         };
         let row = r#"{"scheme":"s","workload":"w","phase":"p","rate":1,"seconds":2,"new":[]}"#;
@@ -370,6 +393,10 @@ mod tests {
         assert_eq!(kind(r#"{"paper":"k","disk":null,"tables":[{"title":null}]}"#), "paper k");
         assert_eq!(kind(r#"{"scheme":"s","workload":"w","states":7,"violations":[]}"#), "crash 7");
         assert_eq!(kind(r#"{"scheme":"s","call":"mkdir /d","events":[{"us":1,"event":"flush"}]}"#), "trace mkdir /d");
+        assert_eq!(
+            kind(r#"{"image":"v","segment_size":9,"segments":[{"state":"clean","live_bytes":0}]}"#),
+            "segments 1"
+        );
         assert_eq!(kind(r#"[{"paper":"a"},{"paper":"b"}]"#), "2 documents");
     }
 

@@ -1,5 +1,5 @@
-//! Renders results as one self-contained HTML page: what `ordo bench`, `ordo paper`, `ordo crash` and `ordo trace
-//! --explain` print with `--json`.
+//! Renders results as one self-contained HTML page: what `ordo bench`, `ordo paper`, `ordo crash`, `ordo trace
+//! --explain` and `ordo info --segments` print with `--json`.
 //!
 //! ```
 //! use ordo_report::Source;
@@ -20,8 +20,8 @@
 //!     omitted.
 //!
 //! `document` defines the shapes, `page` assembles the sections; `bench`, `paper` (with `compared`, `claims`,
-//! `timeline`), `crash` and `trace` make a section each, with `bars` and `plot` for figures, `tabs` for panels, and
-//! `number` for numbers.
+//! `timeline`), `crash`, `segments` and `trace` make a section each, with `bars` and `plot` for figures, `tabs` for
+//! panels, and `number` for numbers.
 #![forbid(unsafe_code)]
 
 mod bars;
@@ -35,6 +35,7 @@ mod number;
 mod page;
 mod paper;
 mod plot;
+mod segments;
 mod tabs;
 mod timeline;
 mod trace;

@@ -1,7 +1,7 @@
 //! The page: header, table of contents, one section each, footer.
 
-use crate::document::{Crash, Document, Trace};
-use crate::{bench, crash, paper, tabs, trace};
+use crate::document::{Crash, Document, Segments, Trace};
+use crate::{bench, crash, paper, segments, tabs, trace};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Nothing is fetched and no script runs, whatever the page contains.
@@ -66,10 +66,12 @@ pub(crate) fn of(documents: Vec<Document>) -> String {
     .into_string()
 }
 
-/// Papers first, each in its own section; then benchmarks; all power cuts in one, all stories of calls in one.
+/// Papers first, each in its own section; then benchmarks; all power cuts in one, all logs in one, all stories of
+/// calls in one.
 fn sections(documents: Vec<Document>) -> Vec<Section> {
     let (mut papers, mut benches) = (Vec::new(), Vec::new());
     let (mut crashes, mut traces): (Vec<Crash>, Vec<Trace>) = (Vec::new(), Vec::new());
+    let mut logs: Vec<Segments> = Vec::new();
     for document in documents {
         match document {
             Document::Paper(found) => {
@@ -80,6 +82,7 @@ fn sections(documents: Vec<Document>) -> Vec<Section> {
             Document::Bench(rows) => benches.push(rows),
             Document::Crash(found) => crashes.push(found),
             Document::Trace(found) => traces.push(found),
+            Document::Segments(found) => logs.push(found),
         }
     }
     let mut sections = papers;
@@ -91,6 +94,10 @@ fn sections(documents: Vec<Document>) -> Vec<Section> {
     }));
     if !crashes.is_empty() {
         sections.push(Section { kind: "power cuts", title: "After a power cut".into(), content: crash::of(&crashes) });
+    }
+    if !logs.is_empty() {
+        let title = if logs.len() == 1 { "A log-structured volume" } else { "Log-structured volumes" };
+        sections.push(Section { kind: "segments", title: title.into(), content: segments::of(&logs) });
     }
     if !traces.is_empty() {
         let panels =

@@ -48,6 +48,7 @@ fn line(event: &Event) -> Markup {
             html! { "waits: " (event.buf) @if !event.until.is_empty() { ", until durable: " (event.until.join(" and ")) } }
         }
         "landed" => html! { "durable: " (event.buf) (image()) },
+        "log" => html! { "written: " (event.says) @for held in &event.holds { p.held { (held) } } },
         "flush" => html! { "the disk flushes" },
         "flushed" => html! { "the disk has flushed" },
         "freed" => html! { "ripe: " (event.what) },

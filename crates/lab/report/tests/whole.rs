@@ -3,7 +3,7 @@
 use ordo_report::{Source, page};
 
 /// A document of each kind in which every text is `TEXT`.
-const DOCUMENTS: [&str; 4] = [
+const DOCUMENTS: [&str; 5] = [
     r#"[{"scheme":"TEXT","workload":"TEXT","disk":"TEXT","phase":"TEXT","ops":1,"seconds":1,"rate":1},
         {"scheme":"other","workload":"TEXT","disk":"TEXT","phase":"TEXT","ops":1,"seconds":1,"rate":1}]"#,
     r#"{"paper":"TEXT","title":"TEXT","reference":"TEXT","disk":"TEXT","seed":1,"notes":["TEXT"],
@@ -28,7 +28,10 @@ const DOCUMENTS: [&str; 4] = [
         {"us":1,"event":"step","says":"TEXT","answer":"TEXT",
          "made":[{"buf":"TEXT","what":"TEXT","how":"TEXT","until":[{"buf":"TEXT","rule":"TEXT"}]}]},
         {"us":1,"event":"leaves","buf":"TEXT","rolled_back":true,"undone":[{"what":"TEXT"}]},
-        {"us":1,"event":"waits","buf":"TEXT","until":["TEXT"]},{"us":2,"event":"freed","what":"TEXT"}]}"#,
+        {"us":1,"event":"waits","buf":"TEXT","until":["TEXT"]},{"us":2,"event":"freed","what":"TEXT"},
+        {"us":2,"event":"log","says":"TEXT","holds":["TEXT"]}]}"#,
+    r#"{"image":"TEXT","segment_size":100,"segments":[{"state":"TEXT","live_bytes":50,"superblock":true},
+        {"state":"clean","live_bytes":0}]}"#,
 ];
 
 fn sources(text: &str) -> Vec<Source> {

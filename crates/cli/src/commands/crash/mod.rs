@@ -32,6 +32,9 @@ use std::path::PathBuf;
 /// its contents are compared with the promises. The same arguments give the same output, whatever --jobs is, except for
 /// states_per_second.
 ///
+/// --layout lfs explores a log-structured volume, which has rules and promises of its own (--layout lfs --list-rules).
+/// A recovery is there the roll-forward of a mount. --mutants and --faults are for UFS volumes.
+///
 /// A shard of one script, or of several by name, is a part of the images, by their fingerprint. A shard of seq1 to
 /// seq3, moves1 to moves3 and random is a part of the scripts; there, distinct images are counted in groups of 32
 /// scripts.

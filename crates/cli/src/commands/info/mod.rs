@@ -1,12 +1,14 @@
 //! `ordo info`
 //!
-//! `log` is what it says of a log-structured volume, the rest of this file what it says of UFS; `in_use` asks the
-//! server of a mounted one.
+//! `log` is what it says of a log-structured volume, and `segments` its map; the rest of this file is what it says of
+//! UFS; `in_use` asks the server of a mounted one.
 
 mod in_use;
 mod log;
+mod segments;
 
 pub(crate) use log::of_mounted_log;
+pub(crate) use segments::SegmentMap;
 
 use crate::image::{self, ImageArg};
 use crate::listing::json_text;
@@ -24,11 +26,19 @@ use serde::Serialize;
 use std::path::Path;
 
 /// Shows the type, the fill level and the health of a volume
+///
+/// Of a log-structured volume (LFS) it also says how many segments are clean; of a mounted one, what cleaning has cost
+/// since the mount. --segments draws a map: the state of each segment, and how much of it is alive.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ordo info disk.img\n  ordo info --json disk.img@s1a")]
+#[command(
+    after_help = "Examples:\n  ordo info disk.img\n  ordo info --json disk.img@s1a\n  ordo info --segments lfs.img"
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     image: ImageArg,
+    /// The segments of a log-structured volume, which is not mounted: state and live share of each
+    #[arg(long)]
+    segments: bool,
     /// One JSON document
     #[arg(long)]
     json: bool,
@@ -338,5 +348,8 @@ fn shown<T: Serialize>(info: &T, lines: Vec<(&'static str, String)>, json: bool)
 
 /// Shows it.
 pub(crate) fn run(args: &Args) -> Outcome {
-    show(&args.image.image, args.image.start, args.json)
+    match args.segments {
+        true => segments::show(&args.image.spec()?, args.json),
+        false => show(&args.image.image, args.image.start, args.json),
+    }
 }

@@ -31,7 +31,7 @@ enum Class {
 
 fn class(what: &What) -> Class {
     match what {
-        What::Call { .. } => Class::Hidden,
+        What::Call { .. } | What::Log { .. } => Class::Hidden,
         What::Step { .. } | What::Returns | What::Sync | What::Waits { .. } => Class::Alone,
         What::Leaves { .. } | What::Flush => Class::Leaves,
         What::Landed { .. } | What::Flushed | What::Freed { .. } | What::Durable => Class::Lands,

@@ -17,6 +17,9 @@ use std::path::PathBuf;
 ///
 /// The call runs in virtual time on a modelled disk, so that the same arguments give the same answer. After it has
 /// returned the clock goes on until everything is durable. `append FILE BYTES` is a write at the end of the file.
+///
+/// On a log-structured volume (--layout lfs) it also says what is in each partial segment: its summary, the blocks of
+/// files, the inode blocks; and the checkpoint that follows, which the call does not need to be durable.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo trace --explain --scheme softupdates create /f\n  \
     ordo trace --explain --scheme softupdates --setup 'mkdir /a' --svg create.svg create /a/f\n  \

@@ -235,6 +235,10 @@ fn notes(trace: &Trace) -> Vec<(i32, String)> {
                 notes.push((0, format!("{buf}, image {image}, rolled back at {}", short(event.us))));
                 notes.extend(undone.iter().map(|held| (1, format!("without {}{}", held.what, until(held)))));
             }
+            What::Log { says, holds } => {
+                notes.push((0, format!("written at {}: {says}", short(event.us))));
+                notes.extend(holds.iter().map(|held| (1, held.clone())));
+            }
             What::Freed { what } => notes.push((0, format!("ripe at {}: {what}", short(event.us)))),
             _ => {}
         }

@@ -64,6 +64,9 @@ fn lines(what: &What) -> Vec<String> {
         What::Waits { buf, until } if until.is_empty() => one(format!("waits: {buf}")),
         What::Waits { buf, until } => one(format!("waits: {buf}, until {} is durable", until.join(" and "))),
         What::Landed { buf, image } => one(format!("durable: {buf}, image {image}")),
+        What::Log { says, holds } => {
+            std::iter::once(format!("written: {says}")).chain(holds.iter().map(|held| format!("    {held}"))).collect()
+        }
         What::Flush => one("the disk flushes".into()),
         What::Flushed => one("the disk has flushed".into()),
         What::Freed { what } => one(format!("ripe: {what}")),

@@ -8,7 +8,7 @@ use ordo_buf::Health;
 use ordo_disk::{DiskInfo, Queue};
 use ordo_ffs::MountError;
 use ordo_lfs::{Around, Counters, Lfs, OpenOptions, RULES, Settings};
-use ordo_ondisk::lfs::{Geometry, Version};
+use ordo_ondisk::lfs::{Geometry, SegNo, SegUse, Version};
 use ordo_rt::Rt;
 use ordo_schemes::NoRule;
 use ordo_ufs::Ufs;
@@ -28,6 +28,17 @@ pub struct LogState {
     pub clean_segments: u32,
     /// What cleaning has cost since the mount.
     pub counters: Counters,
+}
+
+/// The segments of a mounted log-structured volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogSegments {
+    /// Bytes of a segment.
+    pub segment_size: u32,
+    /// The segment usage table, segment by segment: what fsck checks the live bytes against.
+    pub usage: Vec<SegUse>,
+    /// The segment in which the log goes on.
+    pub head: Option<SegNo>,
 }
 
 impl LogState {
@@ -60,7 +71,8 @@ impl Mounted {
         let queue = Queue::new(rt, located.disk, engine::queue(options));
         let cache = engine::cache(rt, queue, health, options);
         let settings = Settings { without: without_rules(&options.settings.without)? };
-        let opened = ordo_lfs::open(&cache, OpenOptions { read_only, settings, around }).await?;
+        let mount_point = options.mount_point.clone();
+        let opened = ordo_lfs::open(&cache, OpenOptions { read_only, mount_point, settings, around }).await?;
         if let Some(psegs) = opened.rolled_forward {
             options.notices.tell(&Notice::RolledForward { psegs });
         }
@@ -81,6 +93,14 @@ impl Mounted {
             Fs::Lfs(fs) => Some(LogState::of(fs)),
             Fs::Ffs(_) => None,
         }
+    }
+
+    /// The segments of a log-structured volume; `None` for others. Of a volume that was mounted for reading after a
+    /// crash, as the roll-forward leaves them in memory.
+    pub fn log_segments(&self) -> Option<LogSegments> {
+        let Fs::Lfs(fs) = &*self.fs else { return None };
+        let (usage, head) = fs.layout().segments();
+        Some(LogSegments { segment_size: fs.layout().geometry().ssize, usage, head })
     }
 
     /// Runs the cleaner, and makes its results durable.

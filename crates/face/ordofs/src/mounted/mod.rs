@@ -3,7 +3,7 @@
 mod engine;
 mod log;
 
-pub use log::{LOG_SCHEME, LogState, without_rules};
+pub use log::{LOG_SCHEME, LogSegments, LogState, without_rules};
 
 use crate::found::Found;
 use crate::image::{ImageSpec, Located, locate_damaged};

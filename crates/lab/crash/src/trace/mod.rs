@@ -6,6 +6,7 @@
 
 mod run;
 mod scribe;
+mod segment;
 #[cfg(test)]
 mod tests;
 
@@ -117,6 +118,13 @@ pub enum What {
     Flush,
     /// The flush has completed.
     Flushed,
+    /// On a log-structured volume: a partial segment was sent to the disk in one write, or a superblock.
+    Log {
+        /// A description.
+        says: String,
+        /// What is in it, in its order.
+        holds: Vec<String>,
+    },
     /// A ticket was settled: what it names is free.
     Freed {
         /// A description of what is free.
@@ -124,7 +132,7 @@ pub enum What {
     },
     /// Nothing more is written by itself, and the disk was never flushed: the tracer calls `sync`.
     Sync,
-    /// Everything is durable.
+    /// Everything is durable. A log may still have a checkpoint to write: what follows is not needed to recover.
     Durable,
 }
 

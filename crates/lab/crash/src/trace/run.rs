@@ -80,7 +80,7 @@ pub fn trace(asked: &Asked) -> Result<Trace, Error> {
     plan.promises()?;
     let (rt, order) = (Rt::virtual_time(asked.seed), plan.order()?);
     let ram = plan.fresh()?.snapshot();
-    let (recorder, disks) = plan.disks(&rt, &ram).recorded(&rt, plan.split(), false);
+    let (recorder, disks) = plan.disks(&rt, &ram).recorded(&rt, plan.split(), asked.layout == LayoutName::Lfs);
     let scribe = Rc::new(Scribe::new(&rt, &recorder));
     let listener = scribe.clone();
     let order = order.behind(Rc::new(move |scheme| {
@@ -122,7 +122,7 @@ impl Run<'_> {
         }
         let before = self.mounted.cache().stats();
         self.watch_tickets();
-        self.scribe.begin();
+        self.scribe.begin(self.mounted.log().map(|log| log.geometry));
         let refused = match self.rt.block_on(player.apply(&self.asked.call)) {
             Outcome::Failed(why) => return Err(Error::Run(format!("{}: {why}", self.asked.call))),
             Outcome::Refused(why) => Some(format!("{why:?}")),
@@ -143,8 +143,10 @@ impl Run<'_> {
             self.sync()?;
             self.sleep(2);
         }
-        let durable_us = self.scribe.last();
-        self.scribe.say(What::Durable);
+        let durable_us = if needed_sync { self.scribe.last() } else { self.scribe.say_durable() };
+        if needed_sync {
+            self.scribe.say(What::Durable);
+        }
         let trace = Trace { refused, returned_us, durable_us, needed_sync, waits, ..Trace::default() };
         Ok(self.finish(before, trace))
     }
@@ -153,9 +155,9 @@ impl Run<'_> {
         let after = self.mounted.cache().stats();
         let flushes = self.scribe.flushes();
         let (mut events, lanes) = self.scribe.end();
-        if let Some(last) = events.last_mut() {
-            // The check runs once a second; everything was durable from the last line on.
-            last.us = trace.durable_us;
+        if let Some(durable) = events.iter_mut().rfind(|event| event.what == What::Durable) {
+            // The check runs once a second; everything was durable from the line before on.
+            durable.us = trace.durable_us;
         }
         Trace {
             scheme: self.asked.scheme.clone(),

@@ -1,13 +1,16 @@
 //! Collects the events of a trace from the teller, the disk and the ticket ledger.
 
+use super::segment;
 use super::{Event, What};
 use ordo_buf::{Key, Role};
-use ordo_disk::{DiskOp, Recorder};
+use ordo_disk::{DiskOff, DiskOp, RecordedPart, Recorder};
+use ordo_ondisk::lfs::Geometry;
+use ordo_ondisk::{Ino, Lbn};
 use ordo_probe::{Piece, Traced};
 use ordo_rt::{Rt, Time};
 use ordo_schemes::InWords;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The events so far.
 pub(super) struct Scribe {
@@ -17,11 +20,15 @@ pub(super) struct Scribe {
     events: RefCell<Vec<Event>>,
     /// The lanes in order, and the number of the image with which each began.
     lanes: RefCell<BTreeMap<(u8, Key), (String, u32)>>,
-    /// Images in flight: sent and not durable yet.
-    under_way: Cell<u64>,
+    /// Images in flight: sent and not durable yet, by buf and number.
+    under_way: RefCell<BTreeSet<(Key, u32)>>,
     steps: Cell<usize>,
     /// The requests of the disk that are flushes.
     flushes: RefCell<Vec<u64>>,
+    /// The requests of the disk that have not ended.
+    requests: RefCell<BTreeSet<u64>>,
+    /// The volume is a log, whose writes say what is in them.
+    log: Cell<Option<Geometry>>,
 }
 
 /// The order of the lanes: what others wait for comes first.
@@ -45,14 +52,17 @@ impl Scribe {
             began: Cell::new(None),
             events: RefCell::default(),
             lanes: RefCell::default(),
-            under_way: Cell::new(0),
+            under_way: RefCell::default(),
             steps: Cell::new(0),
             flushes: RefCell::default(),
+            requests: RefCell::default(),
+            log: Cell::new(None),
         }
     }
 
-    /// Starts collecting.
-    pub(super) fn begin(&self) {
+    /// Starts collecting; `log` is the geometry of a log-structured volume.
+    pub(super) fn begin(&self, log: Option<Geometry>) {
+        self.log.set(log);
         self.recorder.take();
         self.began.set(Some(self.rt.now()));
     }
@@ -65,9 +75,10 @@ impl Scribe {
         (self.events.take(), lanes.into_values().map(|(name, _)| name).collect())
     }
 
-    /// No image is in flight.
+    /// No image is in flight, and the disk has nothing to do: a log writes its ifile and a superblock after the images.
     pub(super) fn is_idle(&self) -> bool {
-        self.under_way.get() == 0
+        self.look_at_the_disk();
+        self.under_way.borrow().is_empty() && self.requests.borrow().is_empty()
     }
 
     /// The time of the last line.
@@ -86,6 +97,18 @@ impl Scribe {
         self.put(self.rt.now(), what);
     }
 
+    /// Says that everything is durable, where that came true: behind the last line that is not the disk's alone. What
+    /// the disk does after it, such as the checkpoint of a log, is not waited for. Returns the time.
+    pub(super) fn say_durable(&self) -> u64 {
+        self.look_at_the_disk();
+        let mut events = self.events.borrow_mut();
+        let is_disk = |what: &What| matches!(what, What::Flush | What::Flushed | What::Log { .. });
+        let at = events.iter().rposition(|event| !is_disk(&event.what)).map_or(0, |last| last + 1);
+        let us = events[..at].last().map_or(0, |event| event.us);
+        events.insert(at, Event { us, what: What::Durable });
+        us
+    }
+
     fn put(&self, at: Time, what: What) {
         let Some(began) = self.began.get() else { return };
         let us = at.since(began).as_micros() as u64;
@@ -97,6 +120,10 @@ impl Scribe {
             return;
         }
         for event in self.recorder.take() {
+            match &event {
+                ordo_disk::Event::Begin { request, .. } => drop(self.requests.borrow_mut().insert(*request)),
+                ordo_disk::Event::End { request, .. } => drop(self.requests.borrow_mut().remove(request)),
+            }
             match event {
                 ordo_disk::Event::Begin { request, op: DiskOp::Flush, time, .. } => {
                     self.flushes.borrow_mut().push(request);
@@ -105,9 +132,30 @@ impl Scribe {
                 ordo_disk::Event::End { request, time, .. } if self.flushes.borrow().contains(&request) => {
                     self.put(time, What::Flushed);
                 }
+                ordo_disk::Event::Begin { op: DiskOp::Write, at, parts, time, .. } => self.written(time, at, &parts),
                 _ => {}
             }
         }
+    }
+
+    /// A write to a log: what is in it.
+    fn written(&self, time: Time, at: DiskOff, parts: &[RecordedPart]) {
+        let Some(g) = self.log.get() else { return };
+        let mut at = at.0;
+        for part in parts {
+            if let Some((says, holds)) =
+                part.image.as_ref().and_then(|image| segment::in_words(&g, at, image, &|ino, lbn| self.name(ino, lbn)))
+            {
+                self.put(time, What::Log { says, holds });
+            }
+            at += part.len;
+        }
+    }
+
+    /// The name of a block of a file that has a lane.
+    fn name(&self, ino: Ino, lbn: Lbn) -> Option<String> {
+        let lanes = self.lanes.borrow();
+        lanes.iter().find(|((_, key), _)| *key == Key::File(ino, lbn)).map(|(_, (name, _))| name.clone())
     }
 
     /// The name of a buf, for which a lane is made; and the number of its image in the trace, the first being `image`.
@@ -150,14 +198,17 @@ impl Scribe {
                 }
             }
             Traced::Leaves { buf, image, rolled_back, undone } => {
-                self.under_way.set(self.under_way.get() + 1);
+                // A log's scheme is asked of an image twice: when the buf is chosen, and when its batch is sent.
+                if !self.under_way.borrow_mut().insert((buf.key, image)) {
+                    return;
+                }
                 let (buf, image) = self.lane(&buf, Some(image));
                 let undone = undone.into_iter().map(super::Held::from).collect();
                 What::Leaves { buf, image, rolled_back, undone }
             }
             Traced::Waits { buf, until } => What::Waits { buf: self.lane(&buf, None).0, until: self.names(&until) },
             Traced::Landed { buf, image } => {
-                self.under_way.set(self.under_way.get().saturating_sub(1));
+                self.under_way.borrow_mut().remove(&(buf.key, image));
                 let (buf, image) = self.lane(&buf, Some(image));
                 What::Landed { buf, image }
             }
