@@ -3,10 +3,10 @@
 # a mount of a large volume after a crash, and fsck. Alternating runs.
 #
 #   benches/lfs.sh [small|mounted|overwrites|mount|fsck ...]    all parts, or these; needs root, /dev/fuse, 8 GiB of disk
-#                                                               FILES=1000000 RUNS=5 ORDO=PATH say how much and of what
+#                                                               FILES=500000 RUNS=5 ORDO=PATH say how much and of what
 set -euo pipefail
 cd "$(dirname "$0")/.."
-runs=${RUNS:-5} files=${FILES:-1000000}
+runs=${RUNS:-5} files=${FILES:-500000}
 [[ -n ${ORDO:-} ]] || cargo build --release --quiet
 ordo=$(realpath "${ORDO:-${CARGO_TARGET_DIR:-target}/release/ordo}")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-bench.XXXXXX")
@@ -20,7 +20,9 @@ echo "Machine: $(nproc) CPUs, Linux $(uname -r), load $(cut -d' ' -f1-3 /proc/lo
 
 seconds() { local from to; from=$(date +%s%N); "$@" > /dev/null; to=$(date +%s%N); echo $(((to - from) / 1000000)); }
 make() {
-  if [[ $1 == lfs ]]; then "$ordo" mkfs --type lfs --size "$3" "$2"; else "$ordo" mkfs --size "$3" --density 4096 "$2"; fi > /dev/null
+  local kind=()
+  [[ $1 != lfs ]] || kind=(--type lfs)
+  "$ordo" mkfs "${kind[@]}" --size "$3" "$2" > /dev/null
 }
 # fill DIR N: so many empty files, a thousand in each directory.
 fill() {
