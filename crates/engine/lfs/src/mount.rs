@@ -86,7 +86,7 @@ pub async fn open(cache: &Rc<Cache>, options: OpenOptions) -> Result<Opened> {
     log.attach(cache);
     let own: Rc<dyn Scheme> = Rc::new(order::Order(log.clone()));
     cache.attach(around.map_or(own.clone(), |around| around(own)), Rc::new(home::Writer(log.clone())));
-    let layout = Lfs { cache: cache.clone(), shape: shape_of(&log.g)?, log };
+    let layout = Lfs { cache: cache.clone(), shape: shape_of(&log.g), log };
     let rolled_forward = layout.recover(found).await?;
     Ok(Opened { layout, rolled_forward })
 }
@@ -95,15 +95,15 @@ fn no_superblock() -> Corrupt {
     Corrupt::new(Structure::Superblock, "lfs_magic", 0, Rule::Words("which is no superblock"))
 }
 
-fn shape_of(g: &Geometry) -> Result<Shape> {
-    Ok(Shape {
+fn shape_of(g: &Geometry) -> Shape {
+    Shape {
         encoding: Encoding::from(g),
-        dir_format: g.dir_format().ok_or(Refusal::NotSupported)?,
+        dir_format: g.dir_format(),
         maxfilesize: g.maxfilesize,
         inodes: u64::from(u32::MAX),
         maxcontig: (65536 / g.bsize).max(1),
         keeps_depth: false,
-    })
+    }
 }
 
 /// The disk, before there is a log.
