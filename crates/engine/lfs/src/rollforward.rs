@@ -10,6 +10,8 @@
 //!     write an inode before its blocks.
 //! R5. After that the serial number goes on beyond all that a dropped tail can have. Otherwise a new partial segment of
 //!     the same length as an old one would make the old one behind it valid again.
+//! R6. Version 1 has no serial numbers but those of our seals: what another system wrote behind its checkpoint is lost,
+//!     as it is for that system itself.
 
 use crate::Lfs;
 use crate::ifile::Ifile;
