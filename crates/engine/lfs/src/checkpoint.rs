@@ -153,7 +153,7 @@ impl Log {
             fields.bfree = totals.nearest_bfree(fields.bfree);
             (fields.avail, fields.nclean, fields.freehd) = (totals.avail, totals.clean, head);
             fields.dmeta = i32::try_from(totals.dmeta).unwrap_or(i32::MAX);
-            // Version 1 finds out by it which of the two superblocks is older (mount-4).
+            // Version 1 finds out by it which of the two superblocks is older (lfs-mount-4).
             let later = u64::from(self.g.version == Version::V1);
             let tstamp = now.max(fields.tstamp.saturating_add(later));
             (fields.uinodes, fields.lastpseg, fields.tstamp) = (0, fields.offset, tstamp);

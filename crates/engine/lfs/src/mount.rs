@@ -7,7 +7,7 @@
 //! M3. After a roll-forward both superblocks say the same before a call begins. The older one leads to a log that ends
 //!     where the serial number jumps (rollforward-5), and the next mount would not get past it.
 //! M4. In version 1 the time of a superblock is what orders the two, and the serial number is ours alone
-//!     (ondisk-superblock-3). So each checkpoint has a later second than the one before, and each mount for writing
+//!     (lfs-superblock-3). So each checkpoint has a later second than the one before, and each mount for writing
 //!     raises the number above all that an earlier life of the volume can have left, by the clock: no partial segment
 //!     of another system between tells how far the numbers got.
 
@@ -282,7 +282,7 @@ const NUMBERS_OF_A_SECOND: u64 = 1 << 28;
 impl Log {
     /// M4.
     fn raise_serial(&self) {
-        // 0 is no number (ondisk-superblock-3).
+        // 0 is no number (lfs-superblock-3).
         let least = self.now().saturating_mul(NUMBERS_OF_A_SECOND).clamp(1, u64::MAX >> 3);
         let mut sb = self.sb.borrow_mut();
         sb.fields.serial = sb.fields.serial.max(Serial(least));

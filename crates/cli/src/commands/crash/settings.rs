@@ -2,8 +2,9 @@
 
 use crate::scheme_set::{self, SchemeSet};
 use crate::size;
-use ordo_crash::{Device, Plan, Shape};
+use ordo_crash::{Device, LogShape, Plan, Shape};
 use ordo_workload::script::random::{Ground, PROFILES, Profile};
+use ordofs::ondisk::lfs::Version;
 use ordofs::ondisk::{Endian, Format};
 use ordofs::schemes::Settings;
 
@@ -15,6 +16,7 @@ pub(super) struct Set {
     bsize: Option<u32>,
     fsize: Option<u32>,
     format: Option<Format>,
+    version: Option<Version>,
     endian: Option<Endian>,
     profile: Option<Profile>,
     steer: Option<bool>,
@@ -24,7 +26,7 @@ pub(super) struct Set {
 }
 
 /// The keys in addition to those of the scheme.
-const KEYS: &str = "size, bsize, fsize, format, endian, profile, steer, pauses, recovery, exhaustive";
+const KEYS: &str = "size, bsize, fsize, format, version, endian, profile, steer, pauses, recovery, exhaustive";
 
 /// Maximum number of writes of which every subset may be tried: 2^20 states at one cut.
 const EXHAUSTIVE_MAX: usize = 20;
@@ -51,6 +53,14 @@ impl Set {
                     "ufs1" => Format::Ufs1,
                     "ufs2" => Format::Ufs2,
                     _ => return Err("must be ufs1 or ufs2".into()),
+                });
+            }
+            "version" => {
+                self.version = Some(match value {
+                    "1" => Version::V1,
+                    "2" => Version::V2,
+                    "64" => Version::Lfs64,
+                    _ => return Err("must be 1, 2 or 64".into()),
                 });
             }
             "endian" => {
@@ -88,6 +98,7 @@ impl Set {
         put(self.fsize, &mut plan.shape.fsize);
         put(self.format, &mut plan.shape.format);
         put(self.endian, &mut plan.shape.endian);
+        plan.shape = self.log(plan.shape.clone());
         put(self.pauses, &mut plan.pauses);
         put(self.steer, &mut plan.steered);
         put(self.recovery, &mut plan.recovery_cuts);
@@ -111,6 +122,12 @@ impl Set {
         ground.ufs1 = self.format.map_or(ground.ufs1, |format| format == Format::Ufs1);
         ground.big_endian = self.endian.map_or(ground.big_endian, |endian| endian == Endian::Big);
         ground
+    }
+
+    /// A log-structured volume of the form given here.
+    pub(super) fn log(&self, shape: Shape) -> Shape {
+        let log = shape.log.map(|log| LogShape { version: self.version.unwrap_or(log.version), ..log });
+        Shape { log, ..shape }
     }
 
     /// UFS1 has no extended attributes.
