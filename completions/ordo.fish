@@ -60,7 +60,7 @@ complete -c ordo -n "__fish_ordo_needs_command" -f -a "help" -d 'Print this mess
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s t -l type -d 'The format' -r -f -a "ufs1\t''
 ufs2\t''
-lfs\t'NetBSD\'s log-structured file system, version 2'"
+lfs\t'BSD\'s log-structured file system'"
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s s -l size -d 'Bytes of the volume; the file is made with this size' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s b -l block-size -d 'Bytes of a block: 4k to 64k [default: 32k]; lfs: 512 to 64k [default: 8k]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s f -l frag-size -d 'Bytes of a fragment: a block or a half, quarter or eighth of one [default: an eighth]; lfs: up to 8k [default: 1k]' -r
@@ -76,6 +76,9 @@ complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s m -l minfree -d 'Perc
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l segment-size -d 'Bytes of a segment (lfs) [default: 1M, less on a small volume]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l min-free-segments -d 'Segments that are not counted as space, so that cleaning stays cheap (lfs) [default: a tenth, at least 20]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l reserve-segments -d 'Segments that only the cleaner may fill (lfs) [default: half of those and one, at least 15]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l lfs-version -d 'Form of the log (lfs): 1, of 4.4BSD and early NetBSD; 2, of NetBSD; 64, with 64-bit addresses [default: 2]' -r -f -a "1\t''
+2\t''
+64\t''"
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l log-size -d 'Also make a log of this many bytes in the volume, for wafs, journal-file and block-journal (ordo tune -o log=)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -l force -d 'Overwrite whatever the disk holds, and wipe its signatures'
 complete -c ordo -n "__fish_ordo_using_subcommand mkfs" -s q -l quiet -d 'Print nothing'
@@ -218,7 +221,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand paper" -s h -l help -d 'Print 
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l scheme -d 'The scheme (ordo schemes)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l layout -d 'The layout of the volume; lfs is its own order, and takes no scheme' -r -f -a "ffs\t''
 lfs\t''"
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l set -d 'allocinit=, logmode=, data= and commit= as for mount -o; log=separate: the log is on a second disk; size=, bsize=, fsize=, format=ufs1|ufs2, endian=little|big: the volume; profile=NAME|all: the kind of random scripts; steer=yes|no: every other random script is varied from one that reached something new; pauses=yes|no: time passes between calls, so that the syncer writes; recovery=N: the recovery of one image in N is cut, too (0: none); exhaustive=N: every subset of up to N writes that are not durable is tried' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l set -d 'allocinit=, logmode=, data= and commit= as for mount -o; log=separate: the log is on a second disk; size=, bsize=, fsize=, format=ufs1|ufs2, version=1|2|64 (of an lfs), endian=little|big: the volume; profile=NAME|all: the kind of random scripts; steer=yes|no: every other random script is varied from one that reached something new; pauses=yes|no: time passes between calls, so that the syncer writes; recovery=N: the recovery of one image in N is cut, too (0: none); exhaustive=N: every subset of up to N writes that are not durable is tried' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l workload -d 'Scripts between commas, or a set: hand, bugs, ufs, all of these, seq1 to seq3, moves1 to moves3, random' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l script -d 'A script of your own, in the form that --list-workloads --json shows' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l sample -d 'Run this many scripts of a set of sequences or random scripts, chosen by the seed [default: all; of seq3 2000, of random 100]' -r
