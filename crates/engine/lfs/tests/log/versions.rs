@@ -8,7 +8,7 @@ use ordo_ondisk::Endian;
 use ordo_ondisk::lfs::{Serial, Superblock, Version};
 use ordo_rt::Rt;
 use ordo_ufs::Ufs;
-use ordo_vfs::{Caller, Error, FileSystem, Kind, Mode, Name, NodeId, Refusal};
+use ordo_vfs::{Caller, Error, FileSystem, Kind, Mode, Name, NodeId, Refusal, SetAttr, SetTime, Stamp};
 use ordo_workload::random::{Generator, Op, Shape, shrink};
 
 /// Segments of version 1 are a power of two; the others are what newfs makes.
@@ -224,4 +224,60 @@ fn name_of_the_ifile_in_version_1_is_not_shown() {
         mounted.fs.unmount().await.expect("the disk is well");
     });
     rt.drop_tasks();
+}
+
+/// Three files, each durable before the next is made; of the last two only the log knows. Then the power fails.
+fn three(rt: &Rt, ram: &RamDisk, files: &[&str]) {
+    rt.block_on(async {
+        let mounted = mount(rt, ram).await;
+        for called in files {
+            let node = make(&mounted.fs, called).await;
+            mounted.fs.fsync(node, false).await.expect("the disk is well");
+        }
+    });
+    rt.drop_tasks();
+}
+
+#[test]
+fn log_of_an_earlier_volume_in_the_same_place_is_not_followed() {
+    let (rt, ram) = (Rt::virtual_time(3), made_in(Version::V1, PLAIN));
+    three(&rt, &ram, &["a", "b", "c"]);
+    // newfs does not wipe what it does not write: here, the log.
+    let mut bytes = ram.to_vec();
+    let fresh = made_in(Version::V1, PLAIN);
+    let [first, second] = superblocks(&fresh);
+    let (g, fresh) = (first.geometry(), fresh.to_vec());
+    let (end, copy) = (g.byte(first.fields.offset).0 as usize, g.byte(second.fields.sboffs[1]).0 as usize);
+    for part in [0..end, copy..copy + 8192] {
+        bytes[part.clone()].copy_from_slice(&fresh[part]);
+    }
+    let again = disk_of(&bytes);
+    rt.block_on(rt.sleep(std::time::Duration::from_secs(5)));
+    three(&rt, &again, &["a"]);
+    rt.block_on(async {
+        let mounted = mount(&rt, &again).await;
+        assert_eq!(mounted.rolled, Some(1), "the log of one life");
+        assert!(has(&mounted.fs, "a").await && !has(&mounted.fs, "b").await);
+        mounted.fs.unmount().await.expect("the disk is well");
+    });
+    rt.drop_tasks();
+}
+
+#[test]
+fn time_of_reading_is_kept_in_every_version() {
+    for version in [Version::V1, Version::V2, Version::Lfs64] {
+        let (rt, ram, then) = (Rt::virtual_time(3), made_in(version, PLAIN), Stamp { secs: 12_345, nanos: 0 });
+        rt.block_on(async {
+            let mounted = mount(&rt, &ram).await;
+            let node = make(&mounted.fs, "read").await;
+            let set = SetAttr { atime: Some(SetTime::At(then)), ..SetAttr::default() };
+            mounted.fs.setattr(node, &set).await.expect("it is there");
+            mounted.fs.unmount().await.expect("the disk is well");
+            let mounted = mount(&rt, &ram).await;
+            let found = mounted.fs.lookup(mounted.fs.root(), name("read")).await.expect("it is there");
+            assert_eq!(found.attr.atime, then, "{version:?}");
+            mounted.fs.unmount().await.expect("the disk is well");
+        });
+        rt.drop_tasks();
+    }
 }
