@@ -1265,7 +1265,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__mkfs)
-            opts="-t -s -b -f -i -L -m -q -h --offset --type --size --block-size --frag-size --inode-density --endian --for --label --maxcontig --rotdelay --minfree --segment-size --min-free-segments --reserve-segments --log-size --force --quiet --json --help"
+            opts="-t -s -b -f -i -L -m -q -h --offset --type --size --block-size --frag-size --inode-density --endian --for --label --maxcontig --rotdelay --minfree --segment-size --min-free-segments --reserve-segments --lfs-version --log-size --force --quiet --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1357,6 +1357,10 @@ _ordo() {
                     ;;
                 --reserve-segments)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --lfs-version)
+                    COMPREPLY=($(compgen -W "1 2 64" -- "${cur}"))
                     return 0
                     ;;
                 --log-size)

@@ -108,11 +108,11 @@ proptest! {
 
     #[test]
     fn any_directory_is_walked_to_its_end(
-        old: bool, big: bool, bytes in prop::collection::vec(prop_oneof![Just(0u8), Just(12), any::<u8>()], 0..1200),
+        old: bool, wide: bool, big: bool, bytes in prop::collection::vec(prop_oneof![Just(0u8), Just(12), any::<u8>()], 0..1200),
         at in 0usize..1300, before in 0usize..1300,
     ) {
         let endian = if big { Endian::Big } else { Endian::Little };
-        let format = dirent::DirFormat { endian, old, block: 512 };
+        let format = dirent::DirFormat { endian, old, block: 512, wide, hidden: Ino::NONE };
         let steps = dirent::entries(&bytes, format, Ino(2), u64::MAX).count();
         prop_assert!(steps <= bytes.len() / 8 + 1);
         for change in 0..4 {

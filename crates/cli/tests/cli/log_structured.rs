@@ -76,6 +76,7 @@ fn an_option_of_the_other_type_is_refused_in_a_line() {
         ("ufs2", "--segment-size", "1M"),
         ("ufs1", "--min-free-segments", "9"),
         ("ufs2", "--reserve-segments", "9"),
+        ("ufs2", "--lfs-version", "1"),
     ] {
         let said = fails(2, ordo(["mkfs", "--type", kind, option, value, "--size", "64M", path]));
         assert!(said.contains(option) && said.contains(kind) && said.lines().count() == 1, "{said}");
@@ -85,6 +86,29 @@ fn an_option_of_the_other_type_is_refused_in_a_line() {
         assert!(said.lines().count() == 1, "{said}");
     }
     assert!(!fs::exists(path).unwrap());
+}
+
+#[test]
+fn each_version_is_made_written_checked_and_described() {
+    let scratch = Scratch::new();
+    let (path, file) = (&scratch.path("v.img"), scratch.path("file"));
+    fs::write(&file, "of a log\n".repeat(10_000)).unwrap();
+    for (version, endian, said) in [
+        ("1", "little", "lfs, version 1, little-endian"),
+        ("1", "big", "lfs, version 1, big-endian"),
+        ("2", "big", "lfs, version 2, big-endian"),
+        ("64", "big", "lfs, version 2 with 64-bit addresses, big-endian"),
+        ("64", "little", "lfs, version 2 with 64-bit addresses, little-endian"),
+    ] {
+        mkfs(path, &["--force", "--lfs-version", version, "--endian", endian, "--size", "64M"]);
+        let text = ok(ordo(["info", path]));
+        assert!(text.contains(said), "{said} in {text}");
+        assert_eq!(info(path)["wide_addresses"], version == "64");
+        ok(ordo(["cp", &file, &format!("{path}:/file")]));
+        assert_eq!(ok(ordo(["cat", &format!("{path}:/file")])), fs::read_to_string(&file).unwrap(), "{version}");
+        ok(ordo(["fsck", "-n", path]));
+        assert_eq!(info(path)["clean"], true);
+    }
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Log {
     /// The pointer to `lbn` in the inode.
     pub(crate) fn direct_pointer(&self, dinode: &BufRef, lbn: Lbn) -> Daddr {
         let index = self.pointer_in_inode(lbn).unwrap_or(0);
-        self.encoding.pointer(&dinode.bytes()[crate::inode::POINTERS..], index).unwrap_or(FragNo::HOLE).into()
+        self.encoding.pointer(&dinode.bytes()[self.pointers_at()..], index).unwrap_or(FragNo::HOLE).into()
     }
 
     /// Where block `lbn` is on the disk; a hole where it was never written.

@@ -14,7 +14,7 @@ use ordo_disk::{DiskOff, Tag};
 use ordo_ondisk::Lbn;
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::summary::SumFlags;
-use ordo_ondisk::lfs::{CleanerInfo, IFILE, SegNo, Superblock, inode_block};
+use ordo_ondisk::lfs::{CleanerInfo, IFILE, SegNo, Superblock, Version, inode_block};
 use ordo_vfs::{Error, Result};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -153,7 +153,10 @@ impl Log {
             fields.bfree = totals.nearest_bfree(fields.bfree);
             (fields.avail, fields.nclean, fields.freehd) = (totals.avail, totals.clean, head);
             fields.dmeta = i32::try_from(totals.dmeta).unwrap_or(i32::MAX);
-            (fields.uinodes, fields.lastpseg, fields.tstamp) = (0, fields.offset, now);
+            // Version 1 finds out by it which of the two superblocks is older (lfs-mount-4).
+            let later = u64::from(self.g.version == Version::V1);
+            let tstamp = now.max(fields.tstamp.saturating_add(later));
+            (fields.uinodes, fields.lastpseg, fields.tstamp) = (0, fields.offset, tstamp);
             ifile.encode_tables(&CleanerInfo {
                 clean: totals.clean,
                 dirty: totals.dirty,

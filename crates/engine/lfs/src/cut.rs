@@ -5,7 +5,6 @@
 //!     then a crash finds the old inode, and it must find the old block.
 
 use crate::Lfs;
-use crate::inode::POINTERS;
 use ordo_buf::{BufRef, Key, Op};
 use ordo_ondisk::lfs::Daddr;
 use ordo_ondisk::{FragNo, Lbn, NIADDR};
@@ -163,7 +162,8 @@ impl Lfs {
             if at.is_hole() && !within {
                 continue;
             }
-            let put = |bytes: &mut [u8]| log.encoding.put_pointer(&mut bytes[POINTERS..], lbn.0 as u32, FragNo::HOLE);
+            let from = log.pointers_at();
+            let put = |bytes: &mut [u8]| log.encoding.put_pointer(&mut bytes[from..], lbn.0 as u32, FragNo::HOLE);
             if !at.is_hole() {
                 self.cache.modify(&doomed.dinode, put);
             }
@@ -237,7 +237,8 @@ impl Lfs {
             let index = log.pointer_in_inode(name).ok_or_else(missing)?;
             let at = log.direct_pointer(&doomed.dinode, name);
             if !at.is_hole() {
-                let put = |bytes: &mut [u8]| log.encoding.put_pointer(&mut bytes[POINTERS..], index, FragNo::HOLE);
+                let from = log.pointers_at();
+                let put = |bytes: &mut [u8]| log.encoding.put_pointer(&mut bytes[from..], index, FragNo::HOLE);
                 self.cache.modify(&doomed.dinode, put);
             }
             return Ok(at);

@@ -1,6 +1,5 @@
 //! The log as the cache sees it: bufs leave in partial segments that are shaped here.
 
-use crate::inode::POINTERS;
 use crate::log::{Log, OnDisk, Pending};
 use crate::segment::Chain;
 use ordo_buf::{Batch, Boxed, Buf, BufRef, Cache, Home, Key};
@@ -240,8 +239,9 @@ impl Log {
         }
         let buf = cache.find(Key::Inode(ino)).ok_or_else(missing)?;
         let index = self.pointer_in_inode(lbn).ok_or_else(missing)?;
-        let old = self.encoding.pointer(&buf.bytes()[POINTERS..], index).ok_or_else(missing)?;
-        let put = cache.modify(&buf, |bytes| self.encoding.put_pointer(&mut bytes[POINTERS..], index, to.pointer()));
+        let from = self.pointers_at();
+        let old = self.encoding.pointer(&buf.bytes()[from..], index).ok_or_else(missing)?;
+        let put = cache.modify(&buf, |bytes| self.encoding.put_pointer(&mut bytes[from..], index, to.pointer()));
         put.ok_or_else(missing)?;
         Ok(old.into())
     }

@@ -9,19 +9,21 @@ use crate::Lfs;
 use crate::log::Log;
 use ordo_buf::{Buf, BufRef, Cache, Key, Role, Want};
 use ordo_disk::DiskOff;
-use ordo_ondisk::lfs::{Daddr, IFILE, inode_block};
+use ordo_ondisk::lfs::{Daddr, IFILE, Version, inode_block};
 use ordo_ondisk::{Corrupt, Dinode, Ino, Lbn, Rule, Structure};
 use ordo_ufs::Inode;
 use ordo_vfs::{Error, Kind, Refusal, Result};
 use std::rc::Rc;
 
-/// Where the pointers are in a dinode of 128 bytes: 12 direct ones, then 3 indirect ones.
-pub(crate) const POINTERS: usize = 40;
-
 /// At least so many inodes are remembered before those that left the cache are forgotten.
 pub(crate) const MANY: usize = 1 << 16;
 
 impl Log {
+    /// Where the pointers are in the buf of an inode.
+    pub(crate) fn pointers_at(&self) -> usize {
+        self.g.version.pointers_at()
+    }
+
     /// The index of a pointer among those of the inode, for a block to which the inode itself points.
     pub(crate) fn pointer_in_inode(&self, lbn: Lbn) -> Option<u32> {
         match u32::try_from(lbn.0) {
@@ -124,7 +126,10 @@ impl Log {
             let rule = Rule::Words("with this size, which no file has");
             return Err(Error::corrupt(Corrupt::new(Structure::Inode(ino), "di_mode", dinode.mode, rule)));
         }
-        dinode.atime = entry.atime;
+        // Version 1 has the time in the inode itself.
+        if self.g.version != Version::V1 {
+            dinode.atime = entry.atime;
+        }
         Ok((entry.daddr, dinode))
     }
 

@@ -1,5 +1,5 @@
-//! The layout of a log-structured file system: NetBSD's LFS, version 2, after Rosenblum and Ousterhout 1992 and Seltzer
-//! and others 1993.
+//! The layout of a log-structured file system: BSD's LFS, versions 1 and 2 and the form with 64-bit addresses, after
+//! Rosenblum and Ousterhout 1992 and Seltzer and others 1993.
 //!
 //! Nothing has a place. What is written goes to the head of the log, in partial segments: a summary, then the blocks
 //! that it describes, then the inodes that lead to them. The inode map and the segment usage table are a file, the

@@ -6,6 +6,10 @@
 //!     would not look behind the checkpoint.
 //! M3. After a roll-forward both superblocks say the same before a call begins. The older one leads to a log that ends
 //!     where the serial number jumps (rollforward-5), and the next mount would not get past it.
+//! M4. In version 1 the time of a superblock is what orders the two, and the serial number is ours alone
+//!     (lfs-superblock-3). So each checkpoint has a later second than the one before, and each mount for writing
+//!     raises the number above all that an earlier life of the volume can have left, by the clock: no partial segment
+//!     of another system between tells how far the numbers got.
 
 use crate::ifile::Ifile;
 use crate::log::Log;
@@ -13,10 +17,10 @@ use crate::{Lfs, home, order, rollforward};
 use ordo_buf::{Cache, Role, Scheme};
 use ordo_disk::{Block, DiskOff, Tag};
 use ordo_ondisk::lfs::superblock::{self, Copy};
-use ordo_ondisk::lfs::{Daddr, Geometry, IFILE, Superblock, Version, inode_block};
+use ordo_ondisk::lfs::{Daddr, Geometry, IFILE, Serial, Superblock, Version, inode_block};
 use ordo_ondisk::{Corrupt, Dinode, Encoding, FragNo, Ino, Lbn, NIADDR, Rule, Structure};
 use ordo_ufs::Shape;
-use ordo_vfs::{Error, Refusal, Result};
+use ordo_vfs::{Error, Result};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -54,8 +58,7 @@ pub struct Opened {
 /// Mounts the volume behind the cache's queue. Attaches itself and its scheme to the cache.
 ///
 /// # Errors
-/// `Corrupt`: no superblock is whole, or what it leads to is not; `Io`; `NotSupported` for a version that is only read
-/// by others.
+/// `Corrupt`: no superblock is whole, or what it leads to is not; `Io`.
 pub async fn open(cache: &Rc<Cache>, options: OpenOptions) -> Result<Opened> {
     let disk = Disk { cache };
     let [first, second] = disk.superblocks().await?;
@@ -67,11 +70,9 @@ pub async fn open(cache: &Rc<Cache>, options: OpenOptions) -> Result<Opened> {
     let Some(older) = choice.mount() else { return Err(Error::corrupt(first.err().unwrap_or_else(no_superblock))) };
     let mut sb = pick(older).map_err(Error::corrupt)?;
     let mut slot = usize::from(older == Copy::First);
-    if sb.version != Version::V2 {
-        return Err(Refusal::NotSupported.into());
-    }
     let mut found = rollforward::Found::default();
-    if !sb.is_clean() {
+    // The log that another system left in version 1 cannot be followed: its checkpoint is the volume.
+    if !sb.is_clean() && sb.has_serial() {
         // Which segments begin with a superblock, the table says.
         let ifile = disk.ifile(&sb).await?;
         found = disk.read_log(&sb, &ifile, &options).await?;
@@ -88,7 +89,7 @@ pub async fn open(cache: &Rc<Cache>, options: OpenOptions) -> Result<Opened> {
     log.attach(cache);
     let own: Rc<dyn Scheme> = Rc::new(order::Order(log.clone()));
     cache.attach(around.map_or(own.clone(), |around| around(own)), Rc::new(home::Writer(log.clone())));
-    let layout = Lfs { cache: cache.clone(), shape: shape_of(&log.g)?, log };
+    let layout = Lfs { cache: cache.clone(), shape: shape_of(&log.g), log };
     let rolled_forward = layout.recover(found).await?;
     Ok(Opened { layout, rolled_forward })
 }
@@ -106,15 +107,15 @@ fn no_superblock() -> Corrupt {
     Corrupt::new(Structure::Superblock, "lfs_magic", 0, Rule::Words("which is no superblock"))
 }
 
-fn shape_of(g: &Geometry) -> Result<Shape> {
-    Ok(Shape {
+fn shape_of(g: &Geometry) -> Shape {
+    Shape {
         encoding: Encoding::from(g),
-        dir_format: g.dir_format().ok_or(Refusal::NotSupported)?,
+        dir_format: g.dir_format(),
         maxfilesize: g.maxfilesize,
         inodes: u64::from(u32::MAX),
         maxcontig: (65536 / g.bsize).max(1),
         keeps_depth: false,
-    })
+    }
 }
 
 /// The disk, before there is a log.
@@ -248,6 +249,9 @@ impl Lfs {
             sb.set_clean(false);
             sb.fields.fsmnt = name_of_mount(&log.options.mount_point);
         }
+        if log.g.version == Version::V1 {
+            log.raise_serial();
+        }
         if was_clean && !log.keeps("mark-first") {
             return Ok(rolled);
         }
@@ -291,7 +295,18 @@ impl Lfs {
     }
 }
 
+/// The serial numbers of version 1 grow by this much each second (M4): more than a log has partial segments.
+const NUMBERS_OF_A_SECOND: u64 = 1 << 28;
+
 impl Log {
+    /// M4.
+    fn raise_serial(&self) {
+        // 0 is no number (lfs-superblock-3).
+        let least = self.now().saturating_mul(NUMBERS_OF_A_SECOND).clamp(1, u64::MAX >> 3);
+        let mut sb = self.sb.borrow_mut();
+        sb.fields.serial = sb.fields.serial.max(Serial(least));
+    }
+
     /// Everything to the disk, and the mark of a clean unmount in both superblocks.
     pub(crate) async fn unmount(&self) -> Result<()> {
         // What became empty is clean after the second one.

@@ -13,6 +13,8 @@
 //! R6. Before anything is written where the log ended, the summary of a dropped tail is zeroed. Otherwise a write of this
 //!     recovery that is torn itself could complete the torn partial segment: a recovery that is cut and begun again
 //!     would end in another tree.
+//! R7. Version 1 has no serial numbers but those of our seals: what another system wrote behind its checkpoint is lost,
+//!     as it is for that system itself.
 
 use crate::Lfs;
 use crate::ifile::Ifile;

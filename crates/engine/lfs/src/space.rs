@@ -89,7 +89,7 @@ impl Log {
     pub(crate) fn cost(&self, bytes: u64, files: u64) -> u64 {
         let inodes = files.div_ceil(self.g.inopb.into()) * u64::from(self.g.ibsize);
         let blocks = bytes.div_ceil(self.g.bsize.into()) + files;
-        let words = 4 * (blocks + 5 * files);
+        let words = u64::from(self.g.version.pointer_size()) * (blocks + 5 * files);
         // Each partial segment may end in an inode block that is hardly used.
         let each = u64::from(self.g.sumsize + self.g.ibsize);
         bytes + inodes + (words.div_ceil(u64::from(self.g.sumsize / 2)) + 2) * each

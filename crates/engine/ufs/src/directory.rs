@@ -157,7 +157,7 @@ impl<L: Layout> Ufs<L> {
         target: Target<'_>,
         now: Stamp,
     ) -> Result<()> {
-        let needed = dirent::min_reclen(name.len());
+        let needed = self.format().min_reclen(name.len());
         let room = loop {
             self.index(dir).await?;
             if let Some(index) = dir.names.borrow_mut().as_mut() {
@@ -197,7 +197,7 @@ impl<L: Layout> Ufs<L> {
         let start = chunk as u64 * size as u64;
         let (block, within) = self.dir_block(dir, start).await?;
         self.cache().before_change(&block).await;
-        let needed = dirent::min_reclen(name.len());
+        let needed = format.min_reclen(name.len());
         let gap = {
             let bytes = block.bytes();
             let mut entries =
@@ -407,14 +407,11 @@ impl<L: Layout> Ufs<L> {
 /// What the entry at `at` names, if it has this name.
 fn named(bytes: &[u8], at: usize, format: DirFormat, name: &[u8]) -> Option<Ino> {
     let entry = bytes.get(at..)?;
-    let namlen = match format.old {
-        true => format.endian.get_u16(entry, 6)?.into(),
-        false => usize::from(*entry.get(7)?),
-    };
-    if namlen != name.len() || entry.get(dirent::HEADER..dirent::HEADER + namlen)? != name {
+    let (start, namlen) = (format.header(), format.namelen(entry)?);
+    if namlen != name.len() || entry.get(start..start + namlen)? != name {
         return None;
     }
-    Some(Ino(format.endian.get_u32(entry, 0)?))
+    format.ino(entry)
 }
 
 fn largest_gap(chunk: &[u8], format: DirFormat) -> usize {

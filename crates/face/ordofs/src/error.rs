@@ -38,9 +38,6 @@ pub enum OpenError {
     /// An option of the schemes was given for a log-structured volume.
     #[error("{0}= is an option of schemes, and a log-structured volume (LFS) takes none; leave it out")]
     OnlySchemes(&'static str),
-    /// A form of the log that is only recognised.
-    #[error("a log-structured volume (LFS) of {0}: only version 2 with 32-bit addresses can be mounted")]
-    OldLog(&'static str),
     /// The scheme does not go with the volume's layout.
     #[error(transparent)]
     Unfit(#[from] ordo_ufs::Unfit),
@@ -68,6 +65,9 @@ pub enum OpenError {
         /// Bytes of a sector.
         sector: u32,
     },
+    /// Addresses of the log's version 1 count sectors of 512 bytes.
+    #[error("a log-structured volume (LFS) of version 1 writes sectors of 512 bytes, and the disk has sectors of {0}")]
+    SmallUnit(u32),
     /// The image's file cannot be made.
     #[error("{0}: {1}")]
     Create(std::path::PathBuf, io::Error),

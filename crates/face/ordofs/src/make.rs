@@ -118,6 +118,9 @@ impl NewLog {
         if self.options.device_bytes > info.size {
             return Err(OpenError::TooLarge { volume: self.options.device_bytes, disk: info.size });
         }
+        if new.superblock.version == Version::V1 && new.superblock.geometry().unit < info.sector {
+            return Err(OpenError::SmallUnit(info.sector));
+        }
         if fragment < info.sector {
             return Err(OpenError::SmallFragments { fragment, sector: info.sector });
         }

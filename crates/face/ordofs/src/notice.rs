@@ -28,6 +28,9 @@ pub enum Notice {
         /// Partial segments that were found there.
         psegs: u64,
     },
+    /// A crash has left a log-structured volume of version 1 whose log cannot be followed, because another system wrote
+    /// it. It is as its last checkpoint has it.
+    NotRolledForward,
     /// The volume turned read-only while it was mounted, for this reason.
     TurnedReadOnly(Arc<str>),
     /// Contents of a file could not be written. They stay in memory, and the write is tried again.
@@ -60,7 +63,9 @@ impl Notice {
             Notice::Replayed(_) | Notice::RolledForward { .. } | Notice::Reclaimed(_) | Notice::Dropped(Ok(())) => {
                 Weight::Note
             }
-            Notice::FromCopy { .. } | Notice::LogUnread(_) | Notice::ReadOnly(_) => Weight::Warning,
+            Notice::FromCopy { .. } | Notice::LogUnread(_) | Notice::ReadOnly(_) | Notice::NotRolledForward => {
+                Weight::Warning
+            }
             _ => Weight::Error,
         }
     }
@@ -80,6 +85,10 @@ impl fmt::Display for Notice {
             Notice::RolledForward { psegs } => {
                 write!(f, "the log was rolled forward after a crash: {psegs} partial segments")
             }
+            Notice::NotRolledForward => f.write_str(
+                "a crash left it, and the log of version 1 that another system writes cannot be rolled forward: \
+                 it is as its last checkpoint has it",
+            ),
             Notice::TurnedReadOnly(why) => write!(f, "turned read-only: {why}"),
             Notice::WriteFailed(why) => write!(f, "a write failed, and will be tried again: {why}"),
             Notice::NotCleaned(why) => write!(f, "a segment cannot be cleaned, and is left as it is: {why}"),

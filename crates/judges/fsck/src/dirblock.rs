@@ -99,7 +99,8 @@ mod tests {
     use super::*;
     use ordo_ondisk::Endian;
 
-    const FORMAT: DirFormat = DirFormat { endian: Endian::Little, old: false, block: 512 };
+    const FORMAT: DirFormat =
+        DirFormat { endian: Endian::Little, old: false, block: 512, wide: false, hidden: Ino::NONE };
 
     fn block() -> Vec<u8> {
         let mut block = with_dots(FORMAT, 5, 2, &[]);

@@ -10,6 +10,7 @@ use crate::question::Question;
 use crate::report::Violation;
 use crate::shape::{LogShape, Shape};
 use crate::{Error, one_cut};
+use ordo_ondisk::lfs::Version;
 use ordo_ondisk::{Endian, Format};
 use ordo_schemes::Settings;
 use ordo_workload::script::{self, Script, random};
@@ -51,7 +52,7 @@ impl Id {
         let script = if known { plan.script.name.clone() } else { inline(&plan.script) };
         let Shape { format, size, bsize, fsize, endian, log } = plan.shape;
         let format = match format {
-            _ if log.is_some() => "lfs",
+            _ if log.is_some() => log_form(log),
             Format::Ufs1 => "ufs1",
             Format::Ufs2 => "ufs2",
         };
@@ -138,22 +139,33 @@ fn inline(script: &Script) -> String {
     format!("[{}]", text.join("; ").replace(':', "%3a"))
 }
 
+/// The first word of a volume that is log-structured.
+const LOG_FORMS: [(&str, Version); 3] = [("lfs", Version::V2), ("lfs1", Version::V1), ("lfs64", Version::Lfs64)];
+
+fn log_form(log: Option<LogShape>) -> &'static str {
+    let form = LOG_FORMS.iter().find(|(_, version)| log.is_some_and(|log| log.version == *version));
+    form.map_or("lfs", |form| form.0)
+}
+
 fn shape(text: &str) -> Option<Shape> {
     let mut parts = text.split(',');
-    let format = match parts.next()? {
-        "ufs1" | "lfs" => Format::Ufs1,
-        "ufs2" => Format::Ufs2,
+    let word = parts.next()?;
+    let version = LOG_FORMS.iter().find(|form| form.0 == word).map(|form| form.1);
+    let format = match (word, version) {
+        ("ufs1", _) | (_, Some(_)) => Format::Ufs1,
+        ("ufs2", _) => Format::Ufs2,
         _ => return None,
     };
     let mut number = || parts.next()?.parse::<u64>().ok();
     let (size, bsize, fsize) = (number()?, number()?.try_into().ok()?, number()?.try_into().ok()?);
-    let log = match text.starts_with("lfs,") {
-        true => Some(LogShape {
+    let log = match version {
+        Some(version) => Some(LogShape {
+            version,
             segment: number()?.try_into().ok()?,
             free: number()?.try_into().ok()?,
             reserve: number()?.try_into().ok()?,
         }),
-        false => None,
+        None => None,
     };
     let endian = match parts.next() {
         None => Endian::Little,
@@ -238,6 +250,8 @@ mod tests {
             "softupdates:random-sizes-17:sata:ufs1,8388608,4096,512,big:0:3:",
             "lfs!superblock-after-log:create:sata:lfs,8388608,4096,512,65536,16,9:1:17:0110",
             "lfs:create:nvme:lfs,8388608,32768,4096,262144,4,3,big:1p:17:1*30.0*1",
+            "lfs:create:sata:lfs1,8388608,4096,512,65536,16,9:1:17:0110",
+            "lfs:create:sata:lfs64,8388608,4096,512,65536,16,9,big:1:17:0110",
             "async:[create a 644; ---; rename a b replace]:plp:ufs2,8388608,4096,512:0:3:",
         ] {
             let id: Id = text.parse().unwrap();

@@ -1,6 +1,7 @@
 //! The volume on which a script runs.
 
 use crate::device::Device;
+use ordo_ondisk::lfs::Version;
 use ordo_ondisk::{Endian, Format};
 use ordo_workload::script::random::Ground;
 use ordofs::{NewLog, NewVolume};
@@ -8,7 +9,7 @@ use ordofs::{NewLog, NewVolume};
 /// The volume on which a script runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
-    /// UFS1 or UFS2; of a log-structured volume the form of its inodes, UFS1.
+    /// UFS1 or UFS2. A log-structured volume has no choice: [`LogShape::version`] decides.
     pub format: Format,
     /// Bytes of the volume.
     pub size: u64,
@@ -25,6 +26,8 @@ pub struct Shape {
 /// The segments of a log-structured volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogShape {
+    /// Form of the log.
+    pub version: Version,
     /// Bytes of a segment.
     pub segment: u32,
     /// Segments that are not counted as space.
@@ -45,7 +48,7 @@ impl LogShape {
         let segment = (16384 + 8192 + 4 * bsize).next_power_of_two().max(SEGMENT);
         let nseg = u32::try_from(size / u64::from(segment)).unwrap_or(u32::MAX);
         let free = (nseg / 8).clamp(1, 20);
-        LogShape { segment, free, reserve: free / 2 + 1 }
+        LogShape { version: Version::V2, segment, free, reserve: free / 2 + 1 }
     }
 }
 
@@ -97,7 +100,7 @@ impl Shape {
         NewLog::new(self.size).with(|of| {
             (of.block, of.fragment, of.endian) = (Some(self.bsize), Some(self.fsize), self.endian);
             (of.segment, of.minfreeseg, of.resvseg) = (Some(log.segment), Some(log.free), Some(log.reserve));
-            of.ident = 0x6f72_646f;
+            (of.version, of.ident) = (log.version, 0x6f72_646f);
         })
     }
 }

@@ -1,15 +1,18 @@
 //! The volume with which every script begins.
 
 use crate::disks::{Disks, Split};
+use crate::order::Order;
 use crate::record::{honest, mount};
 use crate::{Error, Shape};
 use ordo_buf::{LogKind, Scheme};
-use ordo_disk::RamDisk;
+use ordo_disk::{Disk, RamDisk};
+use ordo_ondisk::lfs::Version;
 use ordo_rt::{Rng, Rt};
 use ordo_schemes::Settings;
 use ordo_vfs::{FileSystem, Name};
 use ordofs::{LayoutName, Tuning};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Length of the garbage that is repeated over a new disk, in bytes.
@@ -63,7 +66,19 @@ fn made_once(shape: &Shape, split: Split, needs: Needs) -> Result<RamDisk, Error
     Ok(ram)
 }
 
-/// newfs makes a directory for snapshots, which the model does not know: it is removed.
+/// Removes an empty directory of the root.
+fn remove(rt: &Rt, ram: &RamDisk, disk: Rc<dyn Disk>, order: Order, name: &'static [u8]) -> Result<(), Error> {
+    let failed = |error: ordo_vfs::Error| Error::Shape(error.to_string());
+    let mounted = mount(rt, ram, Disks::one(disk), order, false)?;
+    let fs = mounted.fs().clone();
+    rt.block_on(async move { fs.rmdir(fs.root(), Name::new(name)?).await }).map_err(failed)?;
+    rt.block_on(mounted.unmount()).map_err(failed)?;
+    rt.drop_tasks();
+    Ok(())
+}
+
+/// newfs makes a directory for snapshots, or, in version 1 of the log, one for lost files. The model does not know them:
+/// they are removed.
 fn make(shape: &Shape, split: Split, needs: Needs) -> Result<RamDisk, Error> {
     let (rt, ram, size) = (Rt::virtual_time(0), RamDisk::new(split.size()), split.size());
     let mut garbage = vec![0; GARBAGE];
@@ -73,18 +88,17 @@ fn make(shape: &Shape, split: Split, needs: Needs) -> Result<RamDisk, Error> {
     }
     let Disks { volume: disk, .. } = split.disks(Rc::new(ram.clone()));
     if let Some(log) = shape.log {
-        let made = shape.log_volume(log).create_on(&rt, disk);
-        return made.map(|()| ram).map_err(|error| Error::Shape(error.to_string()));
+        let made = shape.log_volume(log).create_on(&rt, disk.clone());
+        made.map_err(|error| Error::Shape(error.to_string()))?;
+        if log.version == Version::V1 {
+            remove(&rt, &ram, disk, Order::Log { without: BTreeSet::new(), around: None }, b"lost+found")?;
+        }
+        return Ok(ram);
     }
     let volume = shape.volume().with(|params| params.softdep = needs.mount_at_once);
     let made = volume.create_on(&rt, disk.clone(), false);
     made.map_err(|error| Error::Shape(error.to_string()))?;
-    let mounted = mount(&rt, &ram, Disks::one(disk.clone()), honest("async", &Settings::default())?, false)?;
-    let failed = |error: ordo_vfs::Error| Error::Shape(error.to_string());
-    let fs = mounted.fs().clone();
-    rt.block_on(async move { fs.rmdir(fs.root(), Name::new(b".snap")?).await }).map_err(failed)?;
-    rt.block_on(mounted.unmount()).map_err(failed)?;
-    rt.drop_tasks();
+    remove(&rt, &ram, disk.clone(), honest("async", &Settings::default())?.into(), b".snap")?;
     if let Some(kind) = needs.log {
         let made = Tuning::for_log(kind).apply_on(&rt, disk);
         made.map_err(|error| Error::Shape(error.to_string()))?;

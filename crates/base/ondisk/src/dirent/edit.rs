@@ -2,7 +2,7 @@
 //!
 //! Each function returns `None`, and changes nothing, if the bytes do not allow the change.
 
-use super::{DirFormat, HEADER, MAX_NAME, entries, min_reclen};
+use super::{DirFormat, MAX_NAME, entries};
 use crate::Ino;
 
 /// Writes an entry of `reclen` bytes at byte `at`: header, name, and zeros up to the next multiple of 4 (dirent-2). The
@@ -16,14 +16,14 @@ pub fn write(
     kind: u8,
     name: &[u8],
 ) -> Option<()> {
-    let own = min_reclen(name.len());
+    let (own, start) = (format.min_reclen(name.len()), format.header());
     if name.is_empty() || name.len() > MAX_NAME || usize::from(reclen) < own || !inside(bytes, at, reclen, format) {
         return None;
     }
     let entry = bytes.get_mut(at..at.checked_add(own)?)?;
     entry.fill(0);
     header(entry, format, ino, reclen, kind, name.len())?;
-    entry.get_mut(HEADER..HEADER.checked_add(name.len())?)?.copy_from_slice(name);
+    entry.get_mut(start..start.checked_add(name.len())?)?.copy_from_slice(name);
     Some(())
 }
 
@@ -37,10 +37,10 @@ fn inside(bytes: &[u8], at: usize, reclen: u16, format: DirFormat) -> bool {
 fn header(entry: &mut [u8], format: DirFormat, ino: Ino, reclen: u16, kind: u8, namlen: usize) -> Option<()> {
     let e = format.endian;
     let namlen = u8::try_from(namlen).ok()?;
-    e.put_u32(entry, 0, ino.0)?;
-    e.put_u16(entry, 4, reclen)?;
+    format.put_ino(entry, ino)?;
+    e.put_u16(entry, format.reclen_at(), reclen)?;
     let tail = if format.old { e.u16_bytes(namlen.into()) } else { [kind, namlen] };
-    *entry.get_mut(6..)?.first_chunk_mut()? = tail;
+    *entry.get_mut(format.reclen_at().checked_add(2)?..)?.first_chunk_mut()? = tail;
     Some(())
 }
 
@@ -50,51 +50,49 @@ pub fn set_reclen(bytes: &mut [u8], at: usize, format: DirFormat, reclen: u16) -
     if !inside(bytes, at, reclen, format) {
         return None;
     }
-    format.endian.put_u16(bytes, at.checked_add(4)?, reclen)
+    format.endian.put_u16(bytes, at.checked_add(format.reclen_at())?, reclen)
 }
 
 /// Makes the entry at `at` refer to another file: a rename over a name, or a new `..`.
 pub fn set_inode(bytes: &mut [u8], at: usize, format: DirFormat, ino: Ino, kind: u8) -> Option<()> {
     // Both fields must be within `bytes` before one of them changes.
-    bytes.get(at..at.checked_add(HEADER)?)?;
-    format.endian.put_u32(bytes, at, ino.0)?;
+    let entry = bytes.get_mut(at..at.checked_add(format.header())?)?;
+    format.put_ino(entry, ino)?;
     if !format.old {
-        *bytes.get_mut(at.checked_add(6)?)? = kind;
+        *entry.get_mut(format.reclen_at().checked_add(2)?)? = kind;
     }
     Some(())
 }
 
 /// The type in the entry at `at`; 0 if entries have none, or if there is no entry.
 pub fn kind_at(bytes: &[u8], at: usize, format: DirFormat) -> u8 {
-    let kind = if format.old { None } else { at.checked_add(6).and_then(|at| bytes.get(at)) };
+    let place = format.reclen_at().saturating_add(2);
+    let kind = if format.old { None } else { at.checked_add(place).and_then(|at| bytes.get(at)) };
     kind.copied().unwrap_or(0)
 }
 
 /// Removes the entry at `at`. `before` is the entry before it in the same directory block, if there is one, and absorbs
 /// its bytes; otherwise it stays as an unused entry (dirent-3). Name, type and inode are zeroed.
 pub fn clear(bytes: &mut [u8], at: usize, before: Option<usize>, format: DirFormat) -> Option<()> {
-    let e = format.endian;
-    let reclen = e.get_u16(bytes, at.checked_add(4)?)?;
-    if usize::from(reclen) < HEADER || !inside(bytes, at, reclen, format) {
+    let (e, place) = (format.endian, format.reclen_at());
+    let reclen = e.get_u16(bytes, at.checked_add(place)?)?;
+    if usize::from(reclen) < format.header() || !inside(bytes, at, reclen, format) {
         return None;
     }
     let joined = match before {
         None => None,
         Some(before) => {
-            let joined = e.get_u16(bytes, before.checked_add(4)?)?.checked_add(reclen)?;
+            let joined = e.get_u16(bytes, before.checked_add(place)?)?.checked_add(reclen)?;
             (before < at && inside(bytes, before, joined, format)).then_some(())?;
             Some((before, joined))
         }
     };
-    let namlen = match format.old {
-        true => e.get_u16(bytes, at.checked_add(6)?)?.into(),
-        false => usize::from(*bytes.get(at.checked_add(7)?)?),
-    };
-    let own = min_reclen(namlen).min(reclen.into());
+    let namlen = format.namelen(bytes.get(at..)?)?;
+    let own = format.min_reclen(namlen).min(reclen.into());
     bytes.get_mut(at..at.checked_add(own)?)?.fill(0);
     match joined {
         Some((before, joined)) => set_reclen(bytes, before, format, joined),
-        None => e.put_u16(bytes, at.checked_add(4)?, reclen),
+        None => e.put_u16(bytes, at.checked_add(place)?, reclen),
     }
 }
 
@@ -112,7 +110,7 @@ pub fn compact(block: &mut [u8], from: usize, format: DirFormat, mut moved: impl
         if entry.offset < from || entry.ino.0 == 0 {
             continue;
         }
-        let own = min_reclen(entry.name.len());
+        let own = format.min_reclen(entry.name.len());
         let stop = end.checked_add(own)?;
         packed.get_mut(end..stop)?.copy_from_slice(block.get(entry.offset..entry.offset.checked_add(own)?)?);
         set_reclen(&mut packed, end, format, u16::try_from(own).ok()?)?;
@@ -123,9 +121,9 @@ pub fn compact(block: &mut [u8], from: usize, format: DirFormat, mut moved: impl
     }
     if end == from {
         // No entry in use: the rest is one unused entry.
-        packed.get_mut(from..from.checked_add(HEADER)?)?.fill(0);
+        packed.get_mut(from..from.checked_add(format.header())?)?.fill(0);
     }
-    packed.get_mut(end.max(from.checked_add(HEADER)?)..)?.fill(0);
+    packed.get_mut(end.max(from.checked_add(format.header())?)..)?.fill(0);
     let rest = u16::try_from(block.len().checked_sub(last)?).ok()?;
     set_reclen(&mut packed, last, format, rest)?;
     block.copy_from_slice(&packed);
@@ -137,17 +135,18 @@ pub fn compact(block: &mut [u8], from: usize, format: DirFormat, mut moved: impl
 pub fn fresh_block(format: DirFormat) -> Vec<u8> {
     let mut block = vec![0; format.block];
     // Cannot fail: a block is at least 512 bytes.
-    let _ = format.endian.put_u16(&mut block, 4, u16::try_from(format.block).unwrap_or(512));
+    let _ = format.endian.put_u16(&mut block, format.reclen_at(), u16::try_from(format.block).unwrap_or(512));
     block
 }
 
 /// The first block of a directory `ino` in `parent`: `.` and `..`.
 pub fn new_directory(format: DirFormat, ino: Ino, parent: Ino) -> Vec<u8> {
     let mut block = vec![0; format.block];
-    let rest = u16::try_from(format.block.saturating_sub(12)).unwrap_or(500);
+    let own = format.min_reclen(1);
+    let [first, rest] = [own, format.block.saturating_sub(own)].map(|len| u16::try_from(len).unwrap_or(500));
     // Cannot fail: a block is at least 512 bytes.
-    let _ = write(&mut block, 0, format, 12, ino, 4, b".");
-    let _ = write(&mut block, 12, format, rest, parent, 4, b"..");
+    let _ = write(&mut block, 0, format, first, ino, 4, b".");
+    let _ = write(&mut block, own, format, rest, parent, 4, b"..");
     block
 }
 
@@ -156,7 +155,7 @@ mod tests {
     use super::*;
     use crate::Endian;
 
-    const FORMAT: DirFormat = DirFormat { endian: Endian::Big, old: false, block: 512 };
+    const FORMAT: DirFormat = DirFormat { endian: Endian::Big, old: false, block: 512, wide: false, hidden: Ino::NONE };
 
     fn list(block: &[u8]) -> Vec<(usize, u16, String)> {
         let name = |n: &[u8]| String::from_utf8_lossy(n).into_owned();

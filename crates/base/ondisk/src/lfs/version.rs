@@ -32,6 +32,11 @@ impl Version {
         if self.is_wide() { 256 } else { 128 }
     }
 
+    /// Where an inode has its pointers, 12 direct ones and then 3 indirect ones.
+    pub fn pointers_at(self) -> usize {
+        if self.is_wide() { 112 } else { 40 }
+    }
+
     /// Bytes of a summary's header.
     pub fn summary_header(self) -> u32 {
         match self {

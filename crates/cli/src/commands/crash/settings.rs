@@ -3,8 +3,9 @@
 use crate::out::usage;
 use crate::scheme_set::{self, SchemeSet};
 use crate::size;
-use ordo_crash::{Device, Plan, Shape};
+use ordo_crash::{Device, LogShape, Plan, Shape};
 use ordo_workload::script::random::{Ground, PROFILES, Profile};
+use ordofs::ondisk::lfs::Version;
 use ordofs::ondisk::{Endian, Format};
 use ordofs::schemes::Settings;
 
@@ -16,6 +17,7 @@ pub(super) struct Set {
     bsize: Option<u32>,
     fsize: Option<u32>,
     format: Option<Format>,
+    version: Option<Version>,
     endian: Option<Endian>,
     profile: Option<Profile>,
     steer: Option<bool>,
@@ -25,7 +27,7 @@ pub(super) struct Set {
 }
 
 /// The keys in addition to those of the scheme.
-const KEYS: &str = "size, bsize, fsize, format, endian, profile, steer, pauses, recovery, exhaustive";
+const KEYS: &str = "size, bsize, fsize, format, version, endian, profile, steer, pauses, recovery, exhaustive";
 
 /// Maximum number of writes of which every subset may be tried: 2^20 states at one cut.
 const EXHAUSTIVE_MAX: usize = 20;
@@ -52,6 +54,14 @@ impl Set {
                     "ufs1" => Format::Ufs1,
                     "ufs2" => Format::Ufs2,
                     _ => return Err("must be ufs1 or ufs2".into()),
+                });
+            }
+            "version" => {
+                self.version = Some(match value {
+                    "1" => Version::V1,
+                    "2" => Version::V2,
+                    "64" => Version::Lfs64,
+                    _ => return Err("must be 1, 2 or 64".into()),
                 });
             }
             "endian" => {
@@ -89,6 +99,7 @@ impl Set {
         put(self.fsize, &mut plan.shape.fsize);
         put(self.format, &mut plan.shape.format);
         put(self.endian, &mut plan.shape.endian);
+        plan.shape = self.log(plan.shape.clone());
         put(self.pauses, &mut plan.pauses);
         put(self.steer, &mut plan.steered);
         put(self.recovery, &mut plan.recovery_cuts);
@@ -126,6 +137,12 @@ impl Set {
             Some(set) => Err(usage(format!("--set {set}: is for UFS volumes only; leave it out"))),
             None => Ok(()),
         }
+    }
+
+    /// A log-structured volume of the form given here.
+    pub(super) fn log(&self, shape: Shape) -> Shape {
+        let log = shape.log.map(|log| LogShape { version: self.version.unwrap_or(log.version), ..log });
+        Shape { log, ..shape }
     }
 
     /// UFS1 has no extended attributes.

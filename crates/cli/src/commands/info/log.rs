@@ -2,7 +2,7 @@
 
 use super::{Part, bytes, name_of};
 use crate::text;
-use ordo_ondisk::lfs::{Geometry, Superblock, Version};
+use ordo_ondisk::lfs::{Geometry, Superblock};
 use ordofs::lfs::Counters;
 use ordofs::{FoundLog, LogState};
 use serde::Serialize;
@@ -13,6 +13,9 @@ pub(super) struct LogFacts {
     #[serde(rename = "type")]
     kind: &'static str,
     version: u32,
+    /// Addresses of 64 bits.
+    #[serde(rename = "wide_addresses")]
+    wide: bool,
     endian: &'static str,
     block_size: u32,
     frag_size: u32,
@@ -29,6 +32,7 @@ impl LogFacts {
         LogFacts {
             kind: "lfs",
             version: g.version.number(),
+            wide: g.version.is_wide(),
             endian: name_of(g.endian),
             block_size: g.bsize,
             frag_size: g.fsize,
@@ -81,9 +85,8 @@ pub(super) struct LogInfo {
     /// What is wrong with one of the two superblocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     damage: Option<String>,
-    /// Why it cannot be mounted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unfit: Option<&'static str>,
+    /// After a crash a mount rolls the log forward, and does not end at the last checkpoint.
+    rolls_forward: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     partitions: Vec<Part>,
 }
@@ -104,17 +107,22 @@ impl LogInfo {
             last_mount_point: mounted_on(sb),
             last_written: i64::try_from(f.tstamp).unwrap_or(i64::MAX),
             damage: found.damage.as_ref().map(ToString::to_string),
-            unfit: (sb.version != Version::V2).then_some("only version 2 with 32-bit addresses is read"),
+            rolls_forward: sb.has_serial(),
             partitions,
         }
     }
 
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let of = &self.facts;
-        let clean = if of.clean { "yes" } else { "no: a mount rolls the log forward" };
+        let clean = match (of.clean, self.rolls_forward) {
+            (true, _) => "yes",
+            (false, true) => "no: a mount rolls the log forward",
+            (false, false) => "no: a mount goes back to the last checkpoint, which another system wrote",
+        };
+        let width = if of.wide { " with 64-bit addresses" } else { "" };
         let mut lines = vec![
             ("image", self.image.clone()),
-            ("type", format!("lfs, version {}, {}-endian", of.version, of.endian)),
+            ("type", format!("lfs, version {}{width}, {}-endian", of.version, of.endian)),
             ("size", bytes(of.size)),
             ("blocks", format!("{} bytes, fragments of {}", of.block_size, of.frag_size)),
             ("segments", format!("{} of {}", of.segments, bytes(of.segment_size.into()))),
@@ -130,7 +138,6 @@ impl LogInfo {
             ("last on", self.last_mount_point.clone()),
             ("written", format!("{} UTC", text::time(self.last_written))),
             ("serial", self.serial.to_string()),
-            ("unfit", self.unfit.unwrap_or_default().to_owned()),
         ];
         lines.extend(self.damage.iter().map(|damage| ("superblock", format!("one of the two is damaged: {damage}"))));
         lines.extend(self.partitions.iter().map(Part::line));

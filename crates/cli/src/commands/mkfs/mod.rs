@@ -30,7 +30,8 @@ use ordofs::{ImageSpec, JournalChange, TuneError, Tuning};
 /// no extended attributes, and schemes that keep a log (suj, wafs, journal-file, block-journal) cannot mount it.
 ///
 /// --type lfs makes NetBSD's log-structured file system. The log is its order: it takes no scheme, needs no check after
-/// a crash, and files on it get no extended attributes.
+/// a crash, and files on it get no extended attributes. Version 1 has segments of a power of two, and writes sectors of
+/// 512 bytes.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo mkfs --size 1G disk.img\n  ordo mkfs --type ufs1 --endian big --block-size 8k \
@@ -84,6 +85,9 @@ pub(crate) struct Args {
     /// Segments that only the cleaner may fill (lfs) [default: half of those and one, at least 15]
     #[arg(long, value_name = "N")]
     reserve_segments: Option<u32>,
+    /// Form of the log (lfs): 1, of 4.4BSD and early NetBSD; 2, of NetBSD; 64, with 64-bit addresses [default: 2]
+    #[arg(long, value_enum, value_name = "N", hide_possible_values = true)]
+    lfs_version: Option<Form>,
     /// Also make a log of this many bytes in the volume, for wafs, journal-file and block-journal (ordo tune -o log=)
     #[arg(long, value_parser = size::parse, value_name = "SIZE")]
     log_size: Option<u64>,
@@ -102,8 +106,18 @@ pub(crate) struct Args {
 enum Kind {
     Ufs1,
     Ufs2,
-    /// NetBSD's log-structured file system, version 2
+    /// BSD's log-structured file system
     Lfs,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Form {
+    #[value(name = "1")]
+    One,
+    #[value(name = "2")]
+    Two,
+    #[value(name = "64")]
+    Wide,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

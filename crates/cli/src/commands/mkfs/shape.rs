@@ -1,8 +1,8 @@
 //! A new volume of the arguments.
 
-use super::{Args, For, Kind, Order};
+use super::{Args, For, Form, Kind, Order};
 use crate::out::usage;
-use ordo_ondisk::lfs::NewfsOptions;
+use ordo_ondisk::lfs::{NewfsOptions, Version};
 use ordo_ondisk::superblock::newfs::{NewfsParams, Rotation, System};
 use ordo_ondisk::{Endian, Format};
 use ordofs::disk::Disk;
@@ -56,6 +56,16 @@ fn luck() -> u32 {
     std::collections::hash_map::RandomState::new().build_hasher().finish() as u32
 }
 
+impl Form {
+    fn version(self) -> Version {
+        match self {
+            Form::One => Version::V1,
+            Form::Two => Version::V2,
+            Form::Wide => Version::Lfs64,
+        }
+    }
+}
+
 impl Args {
     /// Refuses what does not belong together.
     ///
@@ -77,6 +87,7 @@ impl Args {
             ("--segment-size", self.segment_size.is_some()),
             ("--min-free-segments", self.min_free_segments.is_some()),
             ("--reserve-segments", self.reserve_segments.is_some()),
+            ("--lfs-version", self.lfs_version.is_some()),
         ];
         let (unfit, kind) = match self.kind {
             Kind::Lfs => (&of_ufs[..], "lfs"),
@@ -106,6 +117,7 @@ impl Args {
     }
 
     fn put(&self, of: &mut NewfsOptions, sector: u32) {
+        of.version = self.lfs_version.map_or(of.version, Form::version);
         let block = self.block_size.or(of.block);
         let usual = of.fragment.map(|fragment| fragment.max(sector).min(block.unwrap_or(fragment)));
         (of.block, of.fragment) = (block, self.frag_size.or(usual));

@@ -52,7 +52,7 @@ impl Log {
         for _ in 0..usage.nsums {
             let Ok(summary) = Summary::decode(segment.get(index(at)..).unwrap_or_default(), g) else { break };
             // An older one behind the last of this turn.
-            if summary.ident != g.ident || summary.serial <= last {
+            if summary.is_stale(g, last) {
                 break;
             }
             last = summary.serial;

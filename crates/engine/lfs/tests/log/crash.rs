@@ -155,9 +155,13 @@ impl Task {
 
 /// Checks of one run.
 fn play(seed: u64, steps: u64) -> u64 {
+    play_on(made(Made { size: 16 << 20, segment: 64 << 10, ..SMALL }), seed, steps)
+}
+
+pub(crate) fn play_on(ram: RamDisk, seed: u64, steps: u64) -> u64 {
     let rt = Rt::virtual_time(seed);
     let mut rng = Rng::new(seed);
-    let ram = made(Made { size: 16 << 20, segment: 64 << 10, ..SMALL }).volatile(true);
+    let ram = ram.volatile(true);
     let mut plan = FaultPlan::new(seed);
     let faulty = rng.chance(1, 2);
     if faulty {

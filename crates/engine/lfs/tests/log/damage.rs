@@ -123,7 +123,7 @@ fn make_right(bytes: &mut [u8], g: &Geometry, found: &Found) {
     let sumsize = g.sumsize as usize;
     if seal::verify(pseg, g, &found.summary) != seal::Seal::Absent {
         let crc = seal::crc(0, &pseg[sumsize..]);
-        seal::put(&mut pseg[..sumsize], g, found.summary.inode_blocks.len(), crc).unwrap();
+        seal::put(&mut pseg[..sumsize], g, found.summary.inode_blocks.len(), crc, found.summary.serial).unwrap();
     }
     let sum = found.pseg.datasum(pseg, g).unwrap();
     g.endian.put_u32(pseg, 4, sum).unwrap();

@@ -7,6 +7,7 @@ mod cuts;
 mod damage;
 mod faults;
 mod space;
+mod versions;
 
 use ordo_buf::{Cache, CacheOptions, Health, Syncer};
 use ordo_disk::{Disk, Queue, QueueOptions, RamDisk};
@@ -39,6 +40,10 @@ const BIG: Made = Made { block: 16384, fragment: 2048, segment: 512 << 10, endia
 const WHOLE: Made = Made { block: 4096, fragment: 4096, segment: 128 << 10, endian: Endian::Big, size: SIZE };
 
 fn made(of: Made) -> RamDisk {
+    made_in(Version::V2, of)
+}
+
+fn made_in(version: Version, of: Made) -> RamDisk {
     let options = NewfsOptions {
         endian: of.endian,
         segment: Some(of.segment),
@@ -46,7 +51,7 @@ fn made(of: Made) -> RamDisk {
         fragment: Some(of.fragment),
         ident: 0x5eed,
         now: 1_000_000,
-        ..NewfsOptions::new(Version::V2, of.size)
+        ..NewfsOptions::new(version, of.size)
     };
     let initial = newfs::initial(&options).expect("the options are good");
     let mut bytes = vec![0; of.size as usize];
@@ -98,9 +103,12 @@ async fn wrong(rt: &Rt, ram: &RamDisk) -> Vec<String> {
 /// Runs `ops` on both; then compares what a crash and what an unmount leaves. Returns the partial segments that were
 /// rolled forward.
 fn play(of: Made, seed: u64, ops: &[Op]) -> Result<u64, Divergence> {
+    play_on(&made(of), seed, ops)
+}
+
+fn play_on(ram: &RamDisk, seed: u64, ops: &[Op]) -> Result<u64, Divergence> {
     let rt = Rt::virtual_time(seed);
-    let ram = made(of);
-    let mounted = rt.block_on(mount(&rt, &ram));
+    let mounted = rt.block_on(mount(&rt, ram));
     let clock = rt.clone();
     let options = Options { max_file_size: 1 << 40, ..Options::default() };
     let model = MemFs::new(options, move || {
@@ -115,9 +123,9 @@ fn play(of: Made, seed: u64, ops: &[Op]) -> Result<u64, Divergence> {
         ram.to_vec()
     });
     rt.block_on(mounted.fs.unmount()).expect("the disk is well");
-    assert_eq!(rt.block_on(wrong(&rt, &ram)), [""; 0], "after an unmount");
+    assert_eq!(rt.block_on(wrong(&rt, ram)), [""; 0], "after an unmount");
     assert_eq!(rt.block_on(wrong(&rt, &disk_of(&crashed))), [""; 0], "after a crash");
-    let again = rt.block_on(mount(&rt, &ram));
+    let again = rt.block_on(mount(&rt, ram));
     assert_eq!(again.rolled, None, "it was unmounted");
     rt.block_on(compare_trees(&model, &*again.fs)).expect("an unmounted volume has the same tree");
     rt.block_on(again.fs.unmount()).expect("the disk is well");
@@ -173,8 +181,11 @@ fn random_calls_on_a_log_of_the_other_byte_order_answer_as_the_model_does() {
 
 /// Overwrites blocks of a file at random, on a volume that is filled to `percent`.
 fn overwrite(of: Made, percent: u64, turns: u64, seed: u64) -> ordo_lfs::Counters {
+    overwrite_on(made(of), of, percent, turns, seed)
+}
+
+fn overwrite_on(ram: RamDisk, of: Made, percent: u64, turns: u64, seed: u64) -> ordo_lfs::Counters {
     let rt = Rt::virtual_time(seed);
-    let ram = made(of);
     let mounted = rt.block_on(mount(&rt, &ram));
     let (fs, who) = (mounted.fs.clone(), Caller { privileged: true, ..Caller::default() });
     let block = u64::from(of.block);

@@ -73,6 +73,9 @@ impl Mounted {
         let settings = Settings { without: without_rules(&options.settings.without)? };
         let mount_point = options.mount_point.clone();
         let opened = ordo_lfs::open(&cache, OpenOptions { read_only, mount_point, settings, around }).await?;
+        if !found.superblock.is_clean() && !found.superblock.has_serial() {
+            options.notices.tell(&Notice::NotRolledForward);
+        }
         if let Some(psegs) = opened.rolled_forward {
             options.notices.tell(&Notice::RolledForward { psegs });
         }
@@ -135,12 +138,10 @@ fn check(options: &MountOptions) -> std::result::Result<(), OpenError> {
     }
 }
 
-/// Whether this program can read the form, and the disk can hold and write the volume.
+/// Whether the disk can hold and write the volume.
 fn fits(g: &Geometry, disk: &DiskInfo, read_only: bool) -> std::result::Result<(), OpenError> {
-    match g.version {
-        Version::V2 => {}
-        Version::V1 => return Err(OpenError::OldLog("version 1")),
-        Version::Lfs64 => return Err(OpenError::OldLog("64-bit addresses")),
+    if g.version == Version::V1 && g.unit < disk.sector {
+        return Err(OpenError::SmallUnit(disk.sector));
     }
     if g.fsize < disk.sector {
         return Err(MountError::Sector { fsize: g.fsize, sector: disk.sector }.into());

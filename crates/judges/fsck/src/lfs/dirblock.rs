@@ -160,11 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn narrow_form_is_that_of_the_format() {
-        let form = forms()[0];
-        let format = ordo_ondisk::dirent::DirFormat { endian: form.endian, old: false, block: 512 };
-        let made = ordo_ondisk::dirent::new_directory(format, ordo_ondisk::Ino(5), ordo_ondisk::Ino(2));
-        assert_eq!(form.encode(&form.dots(5, 2)), made);
+    fn form_is_that_of_the_format() {
+        for form in forms() {
+            let &Form { endian, wide, old } = &form;
+            let hidden = ordo_ondisk::Ino::NONE;
+            let format = ordo_ondisk::dirent::DirFormat { endian, old, block: 512, wide, hidden };
+            let made = ordo_ondisk::dirent::new_directory(format, ordo_ondisk::Ino(5), ordo_ondisk::Ino(2));
+            assert_eq!(form.encode(&form.dots(5, 2)), made);
+        }
     }
 
     #[test]

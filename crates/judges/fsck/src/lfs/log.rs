@@ -27,7 +27,7 @@ pub(crate) async fn pseg_at(image: &mut Image, g: &Geometry, at: Daddr) -> Resul
     let bytes = image.bytes(g.byte(at), g.sumsize as usize).await?;
     let Ok(summary) = Summary::decode(&bytes, g) else { return Ok(None) };
     drop(bytes);
-    let whole = summary.ident == g.ident || g.version == ordo_ondisk::lfs::Version::V1;
+    let whole = summary.ident == g.ident;
     Ok(summary.walk(g, at).ok().filter(|_| whole).map(|pseg| (summary, pseg)))
 }
 
@@ -60,7 +60,7 @@ pub(crate) async fn of_segment(
     let (mut found, mut at): (Vec<(Serial, Pseg)>, _) = (vec![], Some(g.first_pseg(n, superblock)));
     while let Some(place) = at {
         let Some((summary, pseg)) = pseg_at(image, g, place).await? else { break };
-        if found.last().is_some_and(|(serial, _)| summary.serial <= *serial) {
+        if found.last().is_some_and(|(serial, _)| summary.is_stale(g, *serial)) {
             break;
         }
         at = pseg.next_here(g);

@@ -5,7 +5,9 @@
 //! G2. Nothing is changed in place (`state.rs`). Repairs are made in memory, in rounds, until a round finds nothing;
 //!     then all that differs is appended to the log and the superblocks are written, last (`write.rs`).
 //! G3. What the ifile lost is searched in the log (`scan.rs`): a file is given up only if its inode is nowhere.
-//! G4. Version 1 is checked and not repaired: it has no serial numbers, so the newest copy is not known.
+//! G4. Version 1 has no serial numbers but those that OrdoFS adds. Where it did not write the last checkpoint, the newest
+//!     copy of anything is not known: the volume is checked as its checkpoint says, without the accounts, which other
+//!     systems keep in their own ways, and not repaired.
 
 mod dirblock;
 mod finding;
@@ -34,7 +36,7 @@ use ifile::Ifile;
 use log::LogEnd;
 use open::Opened;
 use ordo_disk::{Block, Disk, DiskOff, Kind, ReadPart, Tag};
-use ordo_ondisk::lfs::{LABEL_PAD, Version, recognise};
+use ordo_ondisk::lfs::{LABEL_PAD, recognise};
 use ordo_rt::Rt;
 use state::Volume;
 use std::rc::Rc;
@@ -111,8 +113,8 @@ pub(crate) async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Resu
         misplaced: false,
     };
     volume.report.scanned = true;
-    if mode != Mode::Check && g.version == Version::V1 {
-        volume.report.refused = Some("version 1 of the format is only checked".to_owned());
+    if mode != Mode::Check && !volume.sb.has_serial() {
+        volume.report.refused = Some("a volume of version 1 that another system wrote is only checked".to_owned());
     }
     for finding in findings {
         volume.find(finding);
@@ -125,7 +127,7 @@ impl Volume {
         self.log.reached =
             matches!(log::position(&mut self.image, &self.g, &self.sb).await?, log::Position::Reached(_));
         self.load_ifile().await?;
-        let waits = !clean && self.g.version != Version::V1;
+        let waits = !clean && self.sb.has_serial();
         let psegs = if waits { self.roll_forward(newer).await? } else { 0 };
         if psegs > 0 {
             self.report.journal = Some(Journal::LogWaits { psegs });
@@ -167,7 +169,7 @@ impl Volume {
         self.check_names().await?;
         self.check_connectivity().await?;
         self.check_links().await?;
-        if self.g.version != Version::V1 {
+        if self.sb.has_serial() {
             self.check_free_list().await?;
             self.check_segments().await?;
         }

@@ -60,7 +60,7 @@ impl Volume {
                 continue;
             }
             // An older one behind a newer one is left from an earlier use of the segment.
-            fresh &= summary.serial > before;
+            fresh &= !summary.is_stale(&g, before);
             before = summary.serial;
             at = pseg.end;
             scan.serial = scan.serial.max(summary.serial);

@@ -18,7 +18,7 @@ use crate::dirty::Order;
 use crate::{Error, LogFinding};
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::summary::{PsegBuilder, Stamp, SumFlags};
-use ordo_ondisk::lfs::{Daddr, IFILE, Item, SegNo, SegUse, Serial, inode_block};
+use ordo_ondisk::lfs::{Daddr, IFILE, Item, SegNo, SegUse, Serial, Version, inode_block};
 use ordo_ondisk::{Dinode, Ino, Lbn, Root};
 
 impl Volume {
@@ -314,7 +314,9 @@ impl Volume {
     /// Writes both superblocks, marked clean.
     pub(crate) async fn put_superblocks(&mut self) -> Result<(), Error> {
         self.sb.set_clean(true);
-        self.sb.fields.tstamp = self.now.max(self.sb.fields.tstamp);
+        // The time tells which of the two is older, in version 1.
+        let later = u64::from(self.g.version == Version::V1);
+        self.sb.fields.tstamp = self.now.max(self.sb.fields.tstamp.saturating_add(later));
         self.sb.fields.uinodes = 0;
         let bytes = self.sb.encode();
         for at in self.g.sboffs.into_iter().take(2).filter(|at| !at.is_hole()) {

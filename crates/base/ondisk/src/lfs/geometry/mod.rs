@@ -159,12 +159,17 @@ impl Geometry {
         Tree { nindir: self.nindir }
     }
 
-    /// How directories are stored. With 64-bit inode numbers their entries have another form, which
-    /// [`crate::dirent`] does not read: `None`.
-    pub fn dir_format(&self) -> Option<DirFormat> {
-        let block = crate::num::index(super::DIRBLOCK);
-        let old = self.maxsymlinklen == 0;
-        (!self.version.is_wide()).then_some(DirFormat { endian: self.endian, old, block })
+    /// How directories are stored. Version 1 has a name for the ifile in the root, which no caller may write: it is
+    /// hidden.
+    pub fn dir_format(&self) -> DirFormat {
+        let hidden = if self.version == Version::V1 { super::IFILE } else { crate::Ino::NONE };
+        DirFormat {
+            endian: self.endian,
+            old: self.maxsymlinklen == 0,
+            block: crate::num::index(super::DIRBLOCK),
+            wide: self.version.is_wide(),
+            hidden,
+        }
     }
 }
 

@@ -13,7 +13,7 @@ pub enum NextFree {
     End,
     /// This free inode.
     Ino(Ino),
-    /// The inode has lost its last name and is not freed yet (version 2).
+    /// The inode has lost its last name and is not freed yet. In version 1 only OrdoFS says so.
     Orphan,
 }
 
@@ -47,7 +47,7 @@ impl IfileEntry {
         let (generation, daddr, nextfree, atime) = match version {
             Version::V1 => {
                 let raw = RawEntry1::load(bytes, e).ok_or_else(short)?;
-                (raw.version, raw.daddr.into(), raw.nextfree.into(), none)
+                (raw.version, raw.daddr.into(), widened(raw.nextfree), none)
             }
             Version::V2 => {
                 let raw = RawEntry2::load(bytes, e).ok_or_else(short)?;

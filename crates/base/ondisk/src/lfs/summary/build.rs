@@ -83,7 +83,7 @@ impl PsegBuilder {
             inode_blocks: Vec::new(),
             ninos: 0,
             items: Vec::new(),
-            used: g.version.summary_header().saturating_add(seal::reserved(g.version)),
+            used: g.version.summary_header().saturating_add(seal::size(g.version)),
         })
     }
 
@@ -239,7 +239,7 @@ impl PsegBuilder {
         Pseg { at: self.at, segment: self.segment, end: self.pos, items: self.items.clone() }
     }
 
-    /// The summary that says this, with the given checksum of the blocks.
+    /// The summary that says this without a seal, with the given checksum of the blocks.
     pub fn summary(&self, stamp: &Stamp, datasum: u32) -> Summary {
         let v1 = self.g.version == crate::lfs::Version::V1;
         Summary {
@@ -266,7 +266,8 @@ impl PsegBuilder {
     /// The same with a seal; `crc` is [`seal::crc`] over all bytes behind the summary.
     pub fn sealed_summary_bytes(&self, stamp: &Stamp, datasum: u32, crc: u32) -> Vec<u8> {
         // Cannot fail: what was added fits, and beside it the seal (U1).
-        self.summary(stamp, datasum).encode(&self.g, Some(crc)).unwrap_or_default()
+        let summary = Summary { serial: stamp.serial, ..self.summary(stamp, datasum) };
+        summary.encode(&self.g, Some(crc)).unwrap_or_default()
     }
 
     /// Writes the summary to the start of `pseg`, which has all bytes of the partial segment with the blocks in their
@@ -291,7 +292,7 @@ impl PsegBuilder {
     pub fn most_blocks(g: &Geometry) -> u32 {
         let v = g.version;
         let fixed = v.summary_header().saturating_add(v.finfo_header()).saturating_add(v.pointer_size());
-        let fixed = fixed.saturating_add(seal::reserved(v));
+        let fixed = fixed.saturating_add(seal::size(v));
         g.sumsize.saturating_sub(fixed).checked_div(v.pointer_size()).unwrap_or(0)
     }
 }

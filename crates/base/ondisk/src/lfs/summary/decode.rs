@@ -79,6 +79,9 @@ impl Summary {
         let end = g.version.summary_header().saturating_add(room);
         summary.finfos = finfos(bytes.get(..index(end)).unwrap_or_default(), nfinfo, g)?;
         summary.inode_blocks = inode_blocks(bytes, blocks, g)?;
+        if g.version == Version::V1 {
+            summary.serial = seal::serial_of_version_1(bytes, g, &summary);
+        }
         Ok(summary)
     }
 
@@ -102,7 +105,7 @@ impl Summary {
             if seal::seal_at(g, blocks) < at {
                 return None;
             }
-            seal::put(&mut bytes, g, blocks, crc)?;
+            seal::put(&mut bytes, g, blocks, crc, self.serial)?;
         }
         let sum = cksum(bytes.get(4..)?, g.endian);
         g.endian.put_u32(&mut bytes, 0, sum)?;

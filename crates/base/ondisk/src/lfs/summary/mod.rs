@@ -67,7 +67,7 @@ pub struct Summary {
     pub flags: SumFlags,
     /// The inode that was reclaimed, with that flag.
     pub reclino: u64,
-    /// Serial number; 0 in version 1.
+    /// Serial number; in version 1 that of the seal, 0 where there is none (summary-seal-4).
     pub serial: Serial,
     /// Time of writing, seconds.
     pub create: u64,
@@ -95,6 +95,13 @@ impl Summary {
             return Err(Corrupt::new(Structure::PartialSegment, "ss_serial", self.serial.0, rule));
         }
         Ok(())
+    }
+
+    /// `true` if it is not from a later turn of the log than the summary with number `last`, which lies before it in its
+    /// segment. Of version 1 only sealed ones can be compared.
+    pub fn is_stale(&self, g: &Geometry, last: Serial) -> bool {
+        let unnumbered = g.version == super::Version::V1 && self.serial == Serial(0);
+        self.ident != g.ident || (self.serial <= last && !unnumbered)
     }
 
     /// Blocks of files.

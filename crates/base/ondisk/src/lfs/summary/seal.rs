@@ -6,19 +6,21 @@
 //! E2. The seal is 16 bytes in the gap of the summary that no list uses, directly below the addresses of the inode
 //!     blocks: `OrdoSeal`, a CRC-32C over all bytes behind the summary in the volume's byte order, and 32 bits of 0.
 //!     Other programs ignore these bytes, but sum them with the summary.
-//! E3. Without the name there is no seal: other programs write none. Version 1 has none, since its log is not rolled
-//!     forward.
+//! E3. Without the name there is no seal: other programs write none.
+//! E4. Version 1 has no serial numbers, so nothing of the format tells a summary that continues the log from an older one
+//!     in the same place. There the seal is 8 bytes longer and ends with a serial number, 64 bits in the volume's byte
+//!     order; [`Summary::serial`] is that one. A summary of version 1 without a seal continues no log.
 
 use super::Summary;
-use crate::lfs::{Geometry, Version};
+use crate::lfs::{Geometry, Serial, Version};
 use crate::num::index;
 
 /// The name that begins a seal.
 const NAME: [u8; 8] = *b"OrdoSeal";
-/// Bytes of a seal.
-pub const SEAL: usize = 16;
 const CRC_AT: usize = 8;
 const ZERO_AT: usize = 12;
+/// Version 1 only (E4).
+const SERIAL_AT: usize = 16;
 
 /// What the seal says of a partial segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +37,7 @@ pub enum Seal {
 /// summary has no room for it.
 pub fn seal_at(g: &Geometry, inode_blocks: usize) -> usize {
     let list = inode_blocks.saturating_mul(index(g.version.pointer_size()));
-    index(g.sumsize).saturating_sub(list).saturating_sub(SEAL)
+    index(g.sumsize).saturating_sub(list).saturating_sub(index(size(g.version)))
 }
 
 /// The checksum that a seal has, over the bytes behind the summary. Of bytes in pieces, `crc` is that of those before.
@@ -43,30 +45,41 @@ pub fn crc(crc: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc, bytes)
 }
 
-/// Writes a seal with this checksum into a summary. `None`, and nothing written, if the summary is too short.
-pub fn put(summary: &mut [u8], g: &Geometry, inode_blocks: usize, crc: u32) -> Option<()> {
-    let seal = summary.get_mut(seal_at(g, inode_blocks)..)?.get_mut(..SEAL)?;
+/// Writes a seal with this checksum into a summary; `serial` is part of it in version 1 (E4). `None`, and nothing
+/// written, if the summary is too short.
+pub fn put(summary: &mut [u8], g: &Geometry, inode_blocks: usize, crc: u32, serial: Serial) -> Option<()> {
+    let seal = summary.get_mut(seal_at(g, inode_blocks)..)?.get_mut(..index(size(g.version)))?;
     seal.get_mut(..CRC_AT)?.copy_from_slice(&NAME);
     g.endian.put_u32(seal, CRC_AT, crc)?;
-    g.endian.put_u32(seal, ZERO_AT, 0)
+    g.endian.put_u32(seal, ZERO_AT, 0)?;
+    if g.version == Version::V1 { g.endian.put_u64(seal, SERIAL_AT, serial.0) } else { Some(()) }
+}
+
+/// The bytes of the seal in a summary's bytes, if there is one.
+fn find<'a>(bytes: &'a [u8], g: &Geometry, summary: &Summary) -> Option<&'a [u8]> {
+    let at = seal_at(g, summary.inode_blocks.len());
+    let seal = bytes.get(at..)?.get(..index(size(g.version)))?;
+    (at >= summary.records_end(g) && seal.starts_with(&NAME)).then_some(seal)
+}
+
+/// The serial number of a summary of version 1, whose bytes these are: that of its seal, or 0 (E4).
+pub(super) fn serial_of_version_1(bytes: &[u8], g: &Geometry, summary: &Summary) -> Serial {
+    let serial = find(bytes, g, summary).and_then(|seal| g.endian.get_u64(seal, SERIAL_AT));
+    Serial(serial.unwrap_or(0))
 }
 
 /// Checks the seal of a partial segment: `summary` was decoded from the start of `pseg`, which has all its bytes and
 /// no others.
 pub fn verify(pseg: &[u8], g: &Geometry, summary: &Summary) -> Seal {
-    let at = seal_at(g, summary.inode_blocks.len());
-    let seal = pseg.get(at..).and_then(|rest| rest.get(..SEAL)).unwrap_or_default();
-    if g.version == Version::V1 || at < summary.records_end(g) || !seal.starts_with(&NAME) {
-        return Seal::Absent;
-    }
+    let Some(seal) = find(pseg, g, summary) else { return Seal::Absent };
     let right = pseg.get(index(g.sumsize)..).map(|body| crc(0, body));
     let zero = g.endian.get_u32(seal, ZERO_AT) == Some(0);
     if zero && right.is_some() && g.endian.get_u32(seal, CRC_AT) == right { Seal::Good } else { Seal::Torn }
 }
 
-/// Bytes of the summary that must stay free for the seal.
-pub(super) fn reserved(version: Version) -> u32 {
-    if version == Version::V1 { 0 } else { 16 }
+/// Bytes of a seal.
+pub(super) fn size(version: Version) -> u32 {
+    if version == Version::V1 { 24 } else { 16 }
 }
 
 #[cfg(test)]
@@ -99,14 +112,14 @@ mod tests {
 
     #[test]
     fn full_summary_keeps_room_for_its_seal() {
-        for (version, endian) in
-            [(Version::V2, Endian::Little), (Version::V2, Endian::Big), (Version::Lfs64, Endian::Big)]
-        {
+        let forms = [Version::V1, Version::V2, Version::Lfs64];
+        for (version, endian) in forms.into_iter().flat_map(|v| [(v, Endian::Little), (v, Endian::Big)]) {
             let g = geometry(version, endian);
             let (pseg, bytes) = full(&g);
             let summary = Summary::decode(&bytes, &g).expect("OK to expect: it was encoded");
             assert_eq!(summary.finfos.len(), pseg.summary(&Stamp::default(), 0).finfos.len());
             assert_eq!(verify(&bytes, &g, &summary), Seal::Good);
+            assert_eq!(summary.serial, Serial(5), "{version:?}");
         }
     }
 
@@ -125,11 +138,15 @@ mod tests {
 
     #[test]
     fn partial_segment_without_the_name_has_no_seal() {
-        let g = geometry(Version::V2, Endian::Little);
-        let (pseg, mut bytes) = full(&g);
-        let stamp = Stamp { next: g.segment_start(crate::lfs::SegNo(4)), ..Stamp::default() };
-        assert_eq!(pseg.seal(&stamp, &mut bytes), Some(()));
-        let summary = Summary::decode(&bytes, &g).expect("OK to expect: it was encoded");
-        assert_eq!(verify(&bytes, &g, &summary), Seal::Absent);
+        for version in [Version::V1, Version::V2] {
+            let g = geometry(version, Endian::Little);
+            let (pseg, mut bytes) = full(&g);
+            let (next, serial) = (g.segment_start(crate::lfs::SegNo(4)), Serial(5));
+            assert_eq!(pseg.seal(&Stamp { next, serial, ..Stamp::default() }, &mut bytes), Some(()));
+            let summary = Summary::decode(&bytes, &g).expect("OK to expect: it was encoded");
+            assert_eq!(verify(&bytes, &g, &summary), Seal::Absent);
+            let right = if version == Version::V1 { Serial(0) } else { serial };
+            assert_eq!(summary.serial, right, "without a seal, version 1 has no number");
+        }
     }
 }

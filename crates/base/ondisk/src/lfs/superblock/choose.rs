@@ -2,7 +2,8 @@
 //!
 //! H1. A mount starts from the older one: the newer may have been written before all of what it refers to was durable.
 //!     Rolling forward from the older verifies that, and reaches the newer.
-//! H2. Version 1 has no serial numbers; its times decide, and one second has many.
+//! H2. Version 1 has no serial numbers that all systems write; its times decide. One second has many checkpoints of
+//!     other systems; OrdoFS gives each a second of its own.
 
 use super::Superblock;
 use crate::Corrupt;

@@ -77,7 +77,7 @@ pub struct Fields {
     pub minfreeseg: u32,
     /// Bytes of a summary.
     pub sumsize: u32,
-    /// Serial number of the last partial segment; 0 in version 1.
+    /// Serial number of the last partial segment; in version 1 only where OrdoFS wrote it, else 0.
     pub serial: Serial,
     /// Bytes of an inode block.
     pub ibsize: u32,

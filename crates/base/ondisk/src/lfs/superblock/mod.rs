@@ -4,7 +4,10 @@
 //!     division and sum relies on it. Counts (free space, clean segments) may be wrong after a crash and are not
 //!     judged here.
 //! B2. Bytes without a meaning here are written back as they were read; encoding sets the checksum.
-//! B3. Only copies 0 and 1 follow the checkpoints. The others keep the geometry of newfs.
+//! B3. OrdoFS stores a serial number in version 1, too, where the format has unused bytes: at version 2's places of
+//!     serial number and identity, which holds a checksum there. Whatever other system writes the superblock keeps both
+//!     and changes what the checksum covers: then there is no number, and no log to roll forward.
+//! B4. Only copies 0 and 1 follow the checkpoints. The others keep the geometry of newfs.
 
 mod check;
 mod choose;
@@ -169,6 +172,11 @@ impl Superblock {
         Geometry::of(self)
     }
 
+    /// `true` if the log behind it can be rolled forward: in version 1, if OrdoFS wrote it (B3).
+    pub fn has_serial(&self) -> bool {
+        self.version != Version::V1 || self.fields.serial != super::Serial(0)
+    }
+
     /// `true` if the volume was unmounted orderly.
     pub fn is_clean(&self) -> bool {
         self.fields.pflags & PF_CLEAN != 0
@@ -198,8 +206,17 @@ fn from_version_1(f: &mut Fields, raw: &RawSb32) -> Result<(), Corrupt> {
     f.ibsize = raw.bsize;
     let [first, ..] = f.sboffs;
     f.s0addr = first;
-    f.serial = super::Serial(0);
+    let known = raw.serial <= u64::MAX >> 2 && raw.ident == serial_sum(raw);
+    f.serial = super::Serial(if known { raw.serial } else { 0 });
+    f.ident = 0;
     Ok(())
+}
+
+/// The checksum by which a serial number of version 1 is known to be of this superblock (B3).
+fn serial_sum(raw: &RawSb32) -> u32 {
+    let position = [raw.offset, raw.curseg, raw.idaddr].map(i32::to_le_bytes).concat();
+    let sum = crc32c::crc32c_append(crc32c::crc32c(&raw.serial.to_le_bytes()), &raw.inopf.to_le_bytes());
+    crc32c::crc32c_append(sum, &position)
 }
 
 /// The fields of version 1 in its own meaning; `before` are those that it does not have.
@@ -207,7 +224,12 @@ fn to_version_1(raw: &mut RawSb32, before: &RawSb32, f: &Fields) {
     raw.ssize = f.ssize.checked_div(f.bsize).unwrap_or(0);
     raw.inopf = crate::num::low32(f.tstamp);
     (raw.sumsize, raw.ibsize, raw.s0addr) = (before.sumsize, before.ibsize, before.s0addr);
-    (raw.tstamp, raw.serial) = (before.tstamp, before.serial);
+    raw.tstamp = before.tstamp;
+    if f.serial == super::Serial(0) {
+        (raw.serial, raw.ident) = (before.serial, before.ident);
+    } else {
+        raw.ident = serial_sum(raw);
+    }
 }
 
 /// `true` if a superblock could be at this address: used for `sboffs`.

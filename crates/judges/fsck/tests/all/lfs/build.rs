@@ -26,7 +26,7 @@ pub(super) fn file(ino: u32, bytes: &[u8]) -> Put {
 }
 
 pub(super) fn directory(ino: u32, parent: u32, names: &[(u32, u16, &str)]) -> Put {
-    let format = dirent::DirFormat { endian: Endian::Little, old: false, block: 512 };
+    let format = dirent::DirFormat { endian: Endian::Little, old: false, block: 512, wide: false, hidden: Ino::NONE };
     let mut bytes = dirent::new_directory(format, Ino(ino), Ino(parent));
     let mut last = (12, 500);
     for (number, kind, name) in names {

@@ -284,17 +284,19 @@ fn root_directory_is_there_and_the_free_inodes_are_a_list() {
         }
         assert_eq!(free.0 + 1, g.maxino(ifile.size));
         assert_eq!(count + f.freehd.0 + 1, g.ifpb);
-        if let Some(format) = g.dir_format() {
-            let block = v.at(root.db[0].into(), 512);
-            let names: Vec<_> = crate::dirent::entries(block, format, Ino::ROOT, 0)
-                .map(|e| e.map(|e| (e.ino.0, e.kind, String::from_utf8_lossy(e.name).into_owned())).unwrap())
-                .collect();
-            let mut right = vec![(2, 4, ".".to_string()), (2, 4, "..".to_string())];
-            if v1 {
-                right.extend([(1, 8, "ifile".to_string()), (3, 4, "lost+found".to_string())]);
-            }
-            assert_eq!(names, right);
+        let block = v.at(root.db[0].into(), 512);
+        let shown = crate::dirent::DirFormat { hidden: Ino::NONE, ..g.dir_format() };
+        let names: Vec<_> = crate::dirent::entries(block, shown, Ino::ROOT, 0)
+            .map(|e| e.map(|e| (e.ino.0, e.kind, String::from_utf8_lossy(e.name).into_owned())).unwrap())
+            .collect();
+        let mut right = vec![(2, 4, ".".to_string()), (2, 4, "..".to_string())];
+        if v1 {
+            right.extend([(1, 8, "ifile".to_string()), (3, 4, "lost+found".to_string())]);
         }
+        assert_eq!(names, right);
+        let hidden = |name: &crate::dirent::Dirent<'_>| name.ino == crate::lfs::IFILE && !name.is_name();
+        let count = crate::dirent::entries(block, g.dir_format(), Ino::ROOT, 0).flatten().filter(hidden).count();
+        assert_eq!(count, usize::from(v1));
     }
 }
 

@@ -243,3 +243,28 @@ fn version_1_compares_times() {
     assert_eq!(choose(&at(5), &at(4)), Choice::Older(Copy::Second));
     assert_eq!(choose(&at(5), &at(5)), Choice::Equal);
 }
+
+#[test]
+fn serial_number_of_version_1_is_that_of_the_system_which_wrote_the_superblock() {
+    for endian in [Endian::Little, Endian::Big] {
+        let plain = volume(Version::V1, endian);
+        let mut sb = plain.clone();
+        assert!(!sb.has_serial());
+        sb.fields.serial = Serial(77 << 32);
+        let written = sb.encode();
+        let again = Superblock::decode(&written).unwrap();
+        assert_eq!((again.fields.serial, again.fields.ident), (Serial(77 << 32), 0));
+        assert!(again.has_serial());
+        // Another system keeps what it does not know, and writes its own checkpoint.
+        for at in [80, 72, 52] {
+            let mut bytes = written.clone();
+            let other = endian.get_u32(&bytes, at).unwrap() + u32::from(at != 72) + 1024 * u32::from(at == 72);
+            endian.put_u32(&mut bytes, at, other).unwrap();
+            let sum = cksum(&bytes[..508], endian);
+            endian.put_u32(&mut bytes, 508, sum).unwrap();
+            let foreign = Superblock::decode(&bytes).unwrap();
+            assert!(!foreign.has_serial(), "byte {at}");
+            assert_eq!(foreign.encode(), bytes, "byte {at}");
+        }
+    }
+}
