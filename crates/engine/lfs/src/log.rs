@@ -70,6 +70,8 @@ pub(crate) struct Log {
     pub(crate) sent: RefCell<Vec<Written>>,
     pub(crate) checkpointing: ordo_rt::sync::Mutex<()>,
     pub(crate) cleaning: ordo_rt::sync::Mutex<()>,
+    /// Segments that the cleaner reads (cleaner-5).
+    pub(crate) reading: RefCell<BTreeSet<SegNo>>,
     /// A call was refused because too much is in memory (space-1).
     pub(crate) refused: Cell<bool>,
     /// Segments that were empty at the last checkpoint (engine-lfs-5).
@@ -106,6 +108,7 @@ impl Log {
             sent: RefCell::default(),
             checkpointing: ordo_rt::sync::Mutex::new(()),
             cleaning: ordo_rt::sync::Mutex::new(()),
+            reading: RefCell::default(),
             refused: Cell::new(false),
             empty: RefCell::default(),
             opened: Cell::new(0),

@@ -45,10 +45,17 @@ impl Log {
         victims
     }
 
+    /// Cleaning the segment still gains something.
+    pub(crate) fn is_victim(&self, n: SegNo) -> bool {
+        let entry = self.ifile.borrow().usage(n);
+        Some(n) != self.current() && self.worth(Policy::Greedy, &entry, self.now()).is_some()
+    }
+
     /// The worth of cleaning a segment; `None` where nothing is gained.
     fn worth(&self, policy: Policy, entry: &SegUse, now: u64) -> Option<u128> {
         let flags = entry.flags;
-        let eligible = flags.has(SegFlags::DIRTY) && !flags.has(SegFlags::ERROR) && entry.nbytes > 0;
+        let at_rest = flags.has(SegFlags::DIRTY) && !flags.has(SegFlags::ACTIVE) && !flags.has(SegFlags::ERROR);
+        let eligible = at_rest && entry.nbytes > 0;
         let overhead = (u64::from(entry.nsums) + 1) * u64::from(self.g.fsize);
         let gain = u64::from(self.g.ssize).checked_sub(u64::from(entry.nbytes) + overhead).filter(|_| eligible)?;
         if gain == 0 {

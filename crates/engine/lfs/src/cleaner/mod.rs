@@ -6,6 +6,10 @@
 //!     looked at when the block is made dirty, without a wait in between: files change meanwhile.
 //! V3. The segment is clean after two checkpoints (checkpoint-4), and not before.
 //! V4. What cleaning writes always fits: victims are chosen so that their live bytes do.
+//! V5. A segment that is being read does not become clean. It may lose its last live block meanwhile; were it written
+//!     again, a block that is alive in it now would be compared by its address alone, and its old bytes written.
+//! V6. A segment that cannot be read stays out of use, also when nothing in it is alive: what cannot be read cannot be
+//!     written with any confidence either.
 
 mod choose;
 mod segment;
@@ -22,6 +26,18 @@ use std::rc::Rc;
 const IN_VAIN: u32 = 3;
 /// The most segments that are read before what is alive in them is written.
 const AT_ONCE: usize = 8;
+
+/// A segment that is being read (V5), until it is dropped.
+struct Reading<'a> {
+    log: &'a Log,
+    victim: SegNo,
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.log.reading.borrow_mut().remove(&self.victim);
+    }
+}
 
 impl Log {
     /// Makes room for a call (space-1): what is empty becomes clean, then what is worth it is cleaned.
@@ -105,6 +121,12 @@ impl Log {
         let (cache, victims) = (self.cache()?, self.victims(policy, most));
         let mut moving: Vec<BufRef> = Vec::new();
         for victim in &victims {
+            // It may have been emptied, or written again, while others were read.
+            if !self.is_victim(*victim) {
+                continue;
+            }
+            self.reading.borrow_mut().insert(*victim);
+            let _reading = Reading { log: self, victim: *victim };
             let bufs = match self.read_alive(*victim).await {
                 Ok(bufs) => bufs,
                 // What was brought in so far leaves; the rest stays where it is.

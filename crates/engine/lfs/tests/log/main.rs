@@ -1,6 +1,7 @@
 //! The calls of `ufs` on the log answer as the model does; what was unmounted, and what the log alone has after a
 //! crash, is the same tree.
 
+mod cleaner;
 mod crash;
 mod faults;
 
