@@ -3,6 +3,7 @@
 use crate::gate::Gate;
 use crate::ifile::Ifile;
 use crate::mount::OpenOptions;
+use crate::space::Wanted;
 use ordo_buf::{BufRef, Cache};
 use ordo_disk::Written;
 use ordo_ondisk::lfs::summary::{PsegBuilder, Stamp};
@@ -72,8 +73,10 @@ pub(crate) struct Log {
     pub(crate) cleaning: ordo_rt::sync::Mutex<()>,
     /// Segments that the cleaner reads (cleaner-5).
     pub(crate) reading: RefCell<BTreeSet<SegNo>>,
-    /// A call was refused because too much is in memory (space-1).
-    pub(crate) refused: Cell<bool>,
+    /// What calls were refused for lack of, and none has asked for yet (space-1).
+    pub(crate) refused: RefCell<Vec<Wanted>>,
+    /// Dead bytes when cleaning last gained nothing: before there are more, it gains nothing again.
+    pub(crate) in_vain: Cell<Option<u64>>,
     /// Segments that were empty at the last checkpoint (engine-lfs-5).
     pub(crate) empty: RefCell<BTreeSet<SegNo>>,
     /// Segments opened since the last checkpoint.
@@ -109,7 +112,8 @@ impl Log {
             checkpointing: ordo_rt::sync::Mutex::new(()),
             cleaning: ordo_rt::sync::Mutex::new(()),
             reading: RefCell::default(),
-            refused: Cell::new(false),
+            refused: RefCell::default(),
+            in_vain: Cell::default(),
             empty: RefCell::default(),
             opened: Cell::new(0),
             slot: Cell::new(0),

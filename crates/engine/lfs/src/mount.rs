@@ -9,7 +9,7 @@
 
 use crate::ifile::Ifile;
 use crate::log::Log;
-use crate::{Lfs, home, order, rollforward};
+use crate::{Lfs, Policy, home, order, rollforward};
 use ordo_buf::{Cache, Role, Scheme};
 use ordo_disk::{Block, DiskOff, Tag};
 use ordo_ondisk::lfs::superblock::{self, Copy};
@@ -35,6 +35,8 @@ pub struct Settings {
 pub struct OpenOptions {
     /// Nothing is written; the roll-forward happens in memory.
     pub read_only: bool,
+    /// How the cleaner chooses segments.
+    pub cleaner: Policy,
     /// For the explorer.
     pub settings: Settings,
     /// Around the scheme, before it is attached.

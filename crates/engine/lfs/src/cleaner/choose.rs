@@ -5,12 +5,13 @@ use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::{SegNo, SegUse};
 
 /// How the next segment to clean is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Policy {
     /// The one with the most dead bytes.
     Greedy,
     /// By what is gained and for how long, over what it costs: a segment of old data is worth more (Rosenblum and
     /// Ousterhout 1992, section 3.6), with the age of its last write, as in NetBSD.
+    #[default]
     CostBenefit,
 }
 

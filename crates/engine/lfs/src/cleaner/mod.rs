@@ -23,7 +23,7 @@ use ordo_vfs::{Error, Refusal, Result};
 use std::rc::Rc;
 
 /// Rounds without a gain after which a call is told that there is no space.
-const IN_VAIN: u32 = 3;
+const IN_VAIN: u32 = 4;
 /// The most segments that are read before what is alive in them is written.
 const AT_ONCE: usize = 8;
 
@@ -50,22 +50,50 @@ impl Log {
             return Ok(());
         }
         let _one = self.cleaning.lock().await;
-        let mut in_vain = 0;
-        while self.is_short(&cache, kind) {
+        match self.clean_until(|| !self.is_short(&cache, kind)).await? {
+            true => Ok(()),
+            false => Err(Refusal::NoSpace.into()),
+        }
+    }
+
+    /// A call was refused: waits until there is room for it, if cleaning can make it. Whether another attempt of the
+    /// call makes sense; the first one does, since everything is written now.
+    ///
+    /// # Errors
+    /// `Io`, `ReadOnly`.
+    pub(crate) async fn find_room(&self, again: bool) -> Result<bool> {
+        let Some(wanted) = self.refused.borrow_mut().pop() else { return Ok(false) };
+        let _one = self.cleaning.lock().await;
+        self.turn_over().await?;
+        self.clean_until(|| self.has(wanted.generous())).await?;
+        Ok(!again || self.has(wanted))
+    }
+
+    /// Rounds of cleaning until there is enough, or until they gain nothing. Whether there is enough.
+    ///
+    /// # Errors
+    /// `Io`, `ReadOnly`.
+    async fn clean_until(&self, enough: impl Fn() -> bool) -> Result<bool> {
+        let (cache, mut in_vain) = (self.cache()?, 0);
+        while !enough() {
             cache.health().writable()?;
             let before = self.ifile.borrow().sums().clean;
             self.turn_over().await?;
-            if !self.is_short(&cache, kind) {
+            let nothing_new = self.in_vain.get().is_some_and(|dead| self.dead() < dead + u64::from(self.g.ssize));
+            if enough() || nothing_new {
                 break;
             }
-            let read = self.clean(Policy::Greedy, AT_ONCE).await?;
+            // Where the policy's choice gains too little, that of what has most is asked.
+            let policy = if in_vain == 0 { self.options.cleaner } else { Policy::Greedy };
+            let read = self.clean(policy, AT_ONCE).await?;
             self.turn_over().await?;
             in_vain = if read > 0 && self.ifile.borrow().sums().clean > before { 0 } else { in_vain + 1 };
             if in_vain == IN_VAIN {
-                return Err(Refusal::NoSpace.into());
+                self.in_vain.set(Some(self.dead()));
+                break;
             }
         }
-        Ok(())
+        Ok(enough())
     }
 
     /// Two checkpoints: what is empty now is clean then (V3).
@@ -99,7 +127,7 @@ impl Log {
     /// In the background: cleans while segments run low, before a call has to wait for it.
     pub(crate) async fn clean_ahead(self: Rc<Self>) {
         let Some(_one) = self.cleaning.try_lock() else { return };
-        if self.wants_cleaning() && self.clean(Policy::CostBenefit, AT_ONCE).await.unwrap_or(0) > 0 {
+        if self.wants_cleaning() && self.clean(self.options.cleaner, AT_ONCE).await.unwrap_or(0) > 0 {
             // A failure has made the volume read-only, or is told to the call that needs the room.
             let _ = self.turn_over().await;
         }

@@ -274,3 +274,51 @@ fn full_volumes_tell_the_call_that_there_is_no_room() {
         ran.unwrap_or_else(|_| panic!("seed {seed}: {of:?}, {memory} bytes of memory"));
     }
 }
+
+/// A volume whose clean segments are used up, while most of what is in the others is dead; what takes `bytes` in one
+/// call finds room.
+fn one_call_waits_for_the_cleaner(call: impl AsyncFn(&Ufs<Lfs>, NodeId, u32)) {
+    let rt = Rt::virtual_time(3);
+    let ram = made(SMALL_SEGMENTS);
+    let who = Caller { privileged: true, ..Caller::default() };
+    rt.block_on(async {
+        let mounted = mount_on(&rt, Rc::new(ram.clone()), 8 << 20).await;
+        let (fs, block) = (mounted.fs.clone(), vec![7; 4096]);
+        let made = async |name: &[u8]| {
+            let name = Name::new(name).unwrap();
+            fs.mknod(&who, fs.root(), name, Kind::Regular, Mode::new(0o600), 0).await.unwrap().node
+        };
+        let (old, new) = (made(b"old").await, made(b"new").await);
+        // A third is alive, spread over all segments that were written.
+        for turn in 0..8 {
+            for i in 0..300 {
+                if turn == 0 || i % 5 != turn % 5 {
+                    fs.write(&who, old, i * 4096, &block).await.unwrap();
+                }
+            }
+            fs.fsync(old, false).await.unwrap();
+        }
+        call(&fs, new, 1_000_000).await;
+        fs.unmount().await.unwrap();
+    });
+    assert_eq!(rt.block_on(wrong(&rt, &ram)), [""; 0]);
+    rt.drop_tasks();
+}
+
+#[test]
+fn a_long_write_waits_for_the_cleaner() {
+    one_call_waits_for_the_cleaner(async |fs, node, len| {
+        let (who, data) = (Caller { privileged: true, ..Caller::default() }, vec![9; len as usize]);
+        assert_eq!(fs.write(&who, node, 0, &data).await.unwrap(), len, "bytes written");
+        assert!(fs.read(node, 0, len).await.unwrap().concat() == data);
+    });
+}
+
+#[test]
+fn a_long_fallocate_waits_for_the_cleaner() {
+    one_call_waits_for_the_cleaner(async |fs, node, len| {
+        let who = Caller { privileged: true, ..Caller::default() };
+        let done = fs.fallocate(&who, node, 0, len.into(), FallocMode::Allocate { keep_size: false }).await;
+        done.unwrap();
+    });
+}
