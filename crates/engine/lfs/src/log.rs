@@ -39,7 +39,10 @@ pub(crate) struct Pending {
 pub(crate) struct Counts {
     pub(crate) segments_cleaned: u64,
     pub(crate) segments_read: u64,
+    pub(crate) segments_written: u64,
     pub(crate) bytes_read: u64,
+    /// Alive in the segments that the cleaner read.
+    pub(crate) bytes_alive: u64,
     pub(crate) bytes_written: u64,
     /// Of blocks of files, those that the cleaner moved included.
     pub(crate) bytes_of_files: u64,
@@ -71,6 +74,10 @@ pub(crate) struct Log {
     pub(crate) sent: RefCell<Vec<Written>>,
     pub(crate) checkpointing: ordo_rt::sync::Mutex<()>,
     pub(crate) cleaning: ordo_rt::sync::Mutex<()>,
+    /// Files that the cleaner has brought in, and when the segments that they were in were written last (cleaner-7).
+    pub(crate) ages: RefCell<BTreeMap<Ino, u64>>,
+    /// Calls that had begun at the last tick that saw new ones, and when that was (cleaner-8).
+    pub(crate) busy: Cell<(u64, ordo_rt::Time)>,
     /// Segments that the cleaner reads (cleaner-5).
     pub(crate) reading: RefCell<BTreeSet<SegNo>>,
     /// What calls were refused for lack of, and none has asked for yet (space-1).
@@ -111,6 +118,8 @@ impl Log {
             sent: RefCell::default(),
             checkpointing: ordo_rt::sync::Mutex::new(()),
             cleaning: ordo_rt::sync::Mutex::new(()),
+            ages: RefCell::default(),
+            busy: Cell::default(),
             reading: RefCell::default(),
             refused: RefCell::default(),
             in_vain: Cell::default(),

@@ -15,9 +15,21 @@ pub enum Policy {
     CostBenefit,
 }
 
+impl Policy {
+    /// By the name of the mount option `cleaner=`.
+    pub fn by_name(name: &str) -> Option<Policy> {
+        Some(match name {
+            "greedy" => Policy::Greedy,
+            "cost-benefit" => Policy::CostBenefit,
+            _ => return None,
+        })
+    }
+}
+
 impl Log {
-    /// The segments to clean next, at most `most`, whose live bytes fit into the clean ones (cleaner-4).
-    pub(crate) fn victims(&self, policy: Policy, most: usize) -> Vec<SegNo> {
+    /// The segments to clean next, at most `most`, whose live bytes fit into the clean ones (cleaner-4), and of which
+    /// at least `least` bytes are gained.
+    pub(crate) fn victims(&self, policy: Policy, most: usize, least: u32) -> Vec<SegNo> {
         let (now, current) = (self.now(), self.current());
         let ifile = self.ifile.borrow();
         let mut ranked: Vec<(u128, u64, SegNo)> = (0..self.g.nseg)
@@ -25,6 +37,9 @@ impl Log {
             .filter(|n| Some(*n) != current)
             .filter_map(|n| {
                 let entry = ifile.usage(n);
+                if entry.nbytes > self.g.ssize.saturating_sub(least) {
+                    return None;
+                }
                 self.worth(policy, &entry, now).map(|worth| (worth, u64::from(entry.nbytes), n))
             })
             .collect();
@@ -65,6 +80,7 @@ impl Log {
         let age = now.saturating_sub(entry.lastmod).max(1);
         Some(match policy {
             Policy::Greedy => gain.into(),
+            // With the age of the youngest data, so far as it is known (cleaner-7).
             Policy::CostBenefit => {
                 256 * u128::from(gain) * u128::from(age) / (u128::from(self.g.ssize) + u128::from(entry.nbytes))
             }
