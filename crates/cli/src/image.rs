@@ -77,7 +77,12 @@ impl Opened {
     /// would make. That scheme can then recover from a kill or a power cut; under another one the volume would refuse
     /// every change until fsck was run. Signals are caught from here on; [`Opened::close`] must follow.
     pub(crate) fn to_change(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
-        let options = MountOptions { cache: CACHE, ..MountOptions::default() };
+        Opened::to_change_with(rt, spec, MountOptions::default())
+    }
+
+    /// The same with these options.
+    pub(crate) fn to_change_with(rt: &Rt, spec: &ImageSpec, options: MountOptions) -> anyhow::Result<Opened> {
+        let options = MountOptions { cache: CACHE, ..options };
         // Before the volume is marked as in use: otherwise a signal in between would leave it so.
         interrupt::catch()?;
         let mounted = Mounted::open(rt, spec, &options).map_err(|error| open_error(&spec.path, error))?;

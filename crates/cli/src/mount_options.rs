@@ -3,6 +3,7 @@
 use crate::out::usage;
 use crate::size;
 use ordo_fuse::TransportChoice;
+use ordofs::lfs::Policy;
 use ordofs::{LOG_SCHEME, MountOptions, schemes};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
@@ -132,6 +133,10 @@ impl Wanted {
             "cache" => {
                 let bytes = bytes()?;
                 self.volume.cache = usize::try_from(bytes).map_err(|_| wrong("more than this machine has".into()))?;
+            }
+            "cleaner" => {
+                let known = Policy::by_name(value).ok_or_else(|| wrong("must be greedy or cost-benefit".into()))?;
+                self.volume.cleaner = Some(known);
             }
             "log" => self.volume.log = Some(value.into()),
             "volatile_cache" => {

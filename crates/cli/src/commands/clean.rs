@@ -6,18 +6,27 @@ use crate::out::{Outcome, Status, print, usage};
 use anyhow::Context;
 use ordo_lab::cleaning_of;
 use ordo_workload::Cleaning;
-use ordofs::LogState;
+use ordofs::lfs::{Coalesced, Policy};
 use ordofs::rt::Rt;
+use ordofs::{ImageSpec, LogState, MountOptions, Mounted, OpenError};
 use serde::Serialize;
 
 /// Cleans a log-structured volume: copies what is alive out of its segments as long as that makes segments usable
 ///
-/// A mounted volume is cleaned by its mount, in the background. This is for a volume that is not.
+/// A mounted volume is cleaned by its mount, in the background. This is for a volume that is not. With --coalesce,
+/// files whose blocks are far apart are written again first, each in one piece.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ordo clean disk.img\n  ordo clean --json disk.img@s1")]
+#[command(after_help = "Examples:\n  ordo clean disk.img\n  ordo clean --json disk.img@s1\n  \
+    ordo clean --coalesce --cleaner greedy disk.img")]
 pub(crate) struct Args {
     #[command(flatten)]
     image: ImageArg,
+    /// Which segments are cleaned first, as mount -o cleaner= has it: greedy or cost-benefit
+    #[arg(long, value_name = "HOW", default_value = "cost-benefit", value_parser = how)]
+    cleaner: Policy,
+    /// Write files whose blocks are far apart again
+    #[arg(long)]
+    coalesce: bool,
     /// One JSON document
     #[arg(long)]
     json: bool,
@@ -30,6 +39,11 @@ struct Cleaned {
     segments: u32,
     clean_segments_before: u32,
     clean_segments: u32,
+    /// Files that were written again, with --coalesce, and their bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_rewritten: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_rewritten: Option<u64>,
     #[serde(flatten)]
     cleaning: Cleaning,
 }
@@ -38,30 +52,61 @@ struct Cleaned {
 pub(crate) fn run(args: &Args) -> Outcome {
     let spec = args.image.spec()?;
     let rt = Rt::real_time();
-    let opened = Opened::to_change(&rt, &spec)?;
+    let options = MountOptions { cleaner: Some(args.cleaner), ..MountOptions::default() };
+    let opened = Opened::to_change_with(&rt, &spec, options).map_err(|error| match no_log(&error) {
+        true => not_a_log(&spec),
+        false => error,
+    })?;
     let cleaned = match opened.mounted.log() {
-        None => Err(usage(format!("{spec}: is UFS; only a log-structured volume (LFS) has segments to clean"))),
-        Some(before) => rt.block_on(opened.mounted.clean()).with_context(|| spec.to_string()).map(|()| before),
+        None => Err(not_a_log(&spec)),
+        Some(before) => {
+            let work = rt.block_on(work(&opened.mounted, args.coalesce));
+            work.with_context(|| spec.to_string()).map(|coalesced| (before, coalesced))
+        }
     };
     let after = opened.mounted.log();
-    let before = opened.close(cleaned)?;
-    show(args, spec.to_string(), before, after.unwrap_or(before))
+    let (before, coalesced) = opened.close(cleaned)?;
+    show(args, spec.to_string(), before, after.unwrap_or(before), coalesced)
 }
 
-fn show(args: &Args, image: String, before: LogState, after: LogState) -> Outcome {
+fn how(name: &str) -> Result<Policy, String> {
+    Policy::by_name(name).ok_or_else(|| "must be greedy or cost-benefit".to_owned())
+}
+
+fn no_log(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| matches!(cause.downcast_ref(), Some(OpenError::NoCleaner)))
+}
+
+fn not_a_log(spec: &ImageSpec) -> anyhow::Error {
+    usage(format!("{spec}: is UFS; only a log-structured volume (LFS) has segments to clean"))
+}
+
+async fn work(mounted: &Mounted, coalesce: bool) -> ordofs::vfs::Result<Option<Coalesced>> {
+    let coalesced = if coalesce { Some(mounted.coalesce().await?) } else { None };
+    mounted.clean().await.map(|()| coalesced)
+}
+
+fn show(args: &Args, image: String, before: LogState, after: LogState, coalesced: Option<Coalesced>) -> Outcome {
     let cleaned = Cleaned {
         image: json_text(image.as_bytes()).0,
         segments: after.geometry.nseg,
         clean_segments_before: before.clean_segments,
         clean_segments: after.clean_segments,
+        files_rewritten: coalesced.map(|done| done.rewritten),
+        bytes_rewritten: coalesced.map(|done| done.bytes),
         cleaning: cleaning_of(&after),
     };
     print(|out| match args.json {
         true => out.json(&cleaned),
-        false => out.line(format!(
-            "{} of {} segments are clean; before {}",
-            cleaned.clean_segments, cleaned.segments, cleaned.clean_segments_before
-        )),
+        false => {
+            if let Some(done) = coalesced {
+                out.line(format!("{} of {} files were far apart and written again", done.rewritten, done.files))?;
+            }
+            out.line(format!(
+                "{} of {} segments are clean; before {}",
+                cleaned.clean_segments, cleaned.segments, cleaned.clean_segments_before
+            ))
+        }
     })?;
     Ok(Status::DONE)
 }

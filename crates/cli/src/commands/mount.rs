@@ -35,6 +35,9 @@ Options (-o), between commas:
                           show old contents of another file (writeback) [ordered]
   commit=SECONDS          the age at which a change is written without fsync or sync, under every
                           scheme: 1 to 3600 [5; for the logs of wafs and journal-file, 1]
+  cleaner=greedy|cost-benefit
+                          which segments a log-structured volume (LFS) cleans first: those with the
+                          most dead bytes, or by the age of their data, too [cost-benefit]
   cache=SIZE              memory for the cache [256M; less under ulimit -v]
   volatile_cache=yes|no   whether a power cut empties the disk's cache [as the disk says]
   direct                  bypass the system's page cache for the image

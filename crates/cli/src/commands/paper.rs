@@ -17,7 +17,7 @@ use std::io::IsTerminal;
 /// measured does not hold, unless --json asks for the document alone.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ordo paper list\n  ordo paper features\n  ordo paper recovery\n  ordo paper mup1994\n  ordo paper mup1994 --json > mup1994.json"
+    after_help = "Examples:\n  ordo paper list\n  ordo paper features\n  ordo paper recovery\n  ordo paper write-cost --json > cost.json; ordo report cost.json\n  ordo paper mup1994\n  ordo paper mup1994 --json > mup1994.json"
 )]
 pub(crate) struct Args {
     /// Papers, or list

@@ -188,6 +188,13 @@ fn files_go_in_and_out_and_the_cleaner_runs() {
     let is: Value = serde_json::from_str(&ok(ordo(["clean", "--json", path]))).unwrap();
     assert!(is["clean_segments"].as_u64() >= is["clean_segments_before"].as_u64(), "{is}");
     assert!(is["segments_cleaned"].is_u64() && is.get("write_cost").is_some(), "{is}");
+    assert!(is["segments_written"].is_u64() && is.get("files_rewritten").is_none(), "{is}");
+    ok(ordo(["fsck", "-n", path]));
+    let is = ok(ordo(["clean", "--coalesce", "--cleaner", "greedy", "--json", path]));
+    let is: Value = serde_json::from_str(&is).unwrap();
+    assert_eq!((&is["files_rewritten"], &is["bytes_rewritten"]), (&0.into(), &0.into()), "each is in one piece");
+    assert!(ok(ordo(["clean", "--coalesce", path])).starts_with("0 of 2 files"));
+    assert!(fails(2, ordo(["clean", "--cleaner", "lazy", path])).contains("greedy or cost-benefit"));
     ok(ordo(["fsck", "-n", path]));
     ok(ordo(["cp", &format!("{path}:/d/c"), again]));
     assert!(fs::read(again).unwrap() == fs::read(file).unwrap());
@@ -292,6 +299,7 @@ fn a_scheme_and_its_options_are_refused_before_anything_is_mounted() {
         (log, "logmode=sync", "logmode="),
         (log, "log=/dev/null", "log="),
         (ufs, "scheme=lfs", "this is UFS"),
+        (ufs, "cleaner=greedy", "has no cleaner"),
     ] {
         let said = fails(3, ordo(["mount", "-f", "-o", option, image, dir]));
         assert!(said.contains(named) && said.lines().count() == 1, "{option}: {said}");
@@ -317,6 +325,7 @@ fn a_mounted_log_says_what_cleaning_has_cost() {
     let is = info(path);
     assert_eq!((&is["type"], &is["segment_size"], &is["clean"]), (&"lfs".into(), &(256 << 10).into(), &false.into()));
     assert!(is["segments_cleaned"].as_u64().unwrap() > 12, "{is}");
+    assert!(is["segments_written"].as_u64().unwrap() > 12, "{is}");
     assert!(is["segments_read"].is_u64() && is["write_cost"].as_f64().is_some_and(|cost| cost > 0.5), "{is}");
     assert!(is["clean_segments"].as_u64() < is["segments"].as_u64() && is["scheme"] == "lfs", "{is}");
     let said = fails(3, ordo(["info", "--segments", path]));
@@ -347,6 +356,7 @@ fn the_laboratory_takes_the_layout() {
     let bench = ["bench", "--layout", "lfs", "--workload", "create-delete", "--param", "pairs=50", "--size", "64M"];
     let rows: Value = serde_json::from_str(&ok(ordo([&bench[..], &["--json"]].concat()))).unwrap();
     let row = &rows[0];
+    assert!(row["segments_written"].is_u64() && row["segments_read"].is_u64(), "{row}");
     assert!(row["scheme"] == "lfs" && row["segments_cleaned"].is_u64() && row.get("write_cost").is_some(), "{row}");
     let trace: Value =
         serde_json::from_str(&ok(ordo(["trace", "--explain", "--layout", "lfs", "--json", "create", "/f"]))).unwrap();

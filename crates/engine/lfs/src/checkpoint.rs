@@ -5,7 +5,8 @@
 //! K2. The two superblocks are written in turn. A torn one leaves the other, which is whole.
 //! K3. The ifile describes the segments that it is written to itself. Which of its blocks change by that is found by
 //!     trying: places are given, and if a block changes that has none, all of it is tried again with that block.
-//! K4. A segment that was empty at this checkpoint and at the one before it is clean (engine-lfs-5).
+//! K4. A segment that was empty at this checkpoint and at the one before it is clean (engine-lfs-5), unless the cleaner
+//!     reads it (cleaner-5) or has found that it cannot be read (cleaner-6).
 
 use crate::home::own_batch;
 use crate::log::Log;
@@ -196,12 +197,13 @@ impl Log {
         })
     }
 
-    /// Segments in which nothing is alive, apart from the current one.
+    /// Segments in which nothing is alive, apart from the current one and those that cannot be read.
     fn empty_segments(&self) -> BTreeSet<SegNo> {
         let (ifile, current) = (self.ifile.borrow(), self.current());
         let is_empty = |n: &SegNo| {
             let entry = ifile.usage(*n);
-            entry.flags.has(SegFlags::DIRTY) && entry.nbytes == 0 && Some(*n) != current
+            let dirty = entry.flags.has(SegFlags::DIRTY) && !entry.flags.has(SegFlags::ERROR);
+            dirty && entry.nbytes == 0 && Some(*n) != current
         };
         (0..self.g.nseg).map(SegNo).filter(is_empty).collect()
     }
@@ -240,7 +242,8 @@ impl Log {
         for n in empty {
             let entry = ifile.usage(n);
             let still = entry.flags.has(SegFlags::DIRTY) && entry.nbytes == 0 && Some(n) != current;
-            if still && before.contains(&n) {
+            // What the cleaner has read of it would be taken for what is written there next.
+            if still && before.contains(&n) && !self.reading.borrow().contains(&n) {
                 ifile.change_usage(n, |entry| entry.flags = entry.flags.without(SegFlags::DIRTY));
                 self.empty.borrow_mut().remove(&n);
                 self.count(|counts| counts.segments_cleaned += 1);

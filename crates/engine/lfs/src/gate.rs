@@ -12,6 +12,7 @@ use std::rc::Rc;
 #[derive(Default)]
 pub(crate) struct Gate {
     running: Cell<u64>,
+    begun: Cell<u64>,
     holders: Cell<u64>,
     changed: Notify,
 }
@@ -26,6 +27,12 @@ impl Gate {
             self.changed.notified().await;
         }
         self.running.set(self.running.get() + 1);
+        self.begun.set(self.begun.get() + 1);
+    }
+
+    /// Calls that have begun since the mount.
+    pub(crate) fn begun(&self) -> u64 {
+        self.begun.get()
     }
 
     /// A call has ended.

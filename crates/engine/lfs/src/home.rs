@@ -136,6 +136,7 @@ impl Log {
         let version = self.ifile.borrow().entry(ino).map_err(Error::corrupt)?.version;
         let size = self.dinode(&dinode)?.size;
         let before = self.on_disk.borrow().get(&ino).map_or(0, |disk| disk.size);
+        chain.of_age(self.ages.borrow_mut().remove(&ino).unwrap_or_else(|| self.now()));
         // In the order of the format: blocks ascending, then indirect blocks from single to triple.
         let dirty = cache.dirty_run(ino, Lbn(i64::MIN), Lbn(i64::MAX));
         let short = dirty.iter().all(|buf| self.pointer_in_inode(lbn_of(buf)).is_some() && lbn_of(buf).0 >= 0);

@@ -124,8 +124,8 @@ impl Layout for Lfs {
         Ok(())
     }
 
-    fn has_room_after_sync(&self) -> bool {
-        self.log.refused.replace(false)
+    async fn find_room(&self, again: bool) -> Result<bool> {
+        self.log.find_room(again).await
     }
 
     fn statfs(&self) -> StatFs {

@@ -3,6 +3,7 @@
 use crate::gate::Gate;
 use crate::ifile::Ifile;
 use crate::mount::OpenOptions;
+use crate::space::Wanted;
 use ordo_buf::{BufRef, Cache};
 use ordo_disk::Written;
 use ordo_ondisk::lfs::summary::{PsegBuilder, Stamp};
@@ -38,7 +39,10 @@ pub(crate) struct Pending {
 pub(crate) struct Counts {
     pub(crate) segments_cleaned: u64,
     pub(crate) segments_read: u64,
+    pub(crate) segments_written: u64,
     pub(crate) bytes_read: u64,
+    /// Alive in the segments that the cleaner read.
+    pub(crate) bytes_alive: u64,
     pub(crate) bytes_written: u64,
     /// Of blocks of files, those that the cleaner moved included.
     pub(crate) bytes_of_files: u64,
@@ -72,8 +76,16 @@ pub(crate) struct Log {
     pub(crate) sent: RefCell<Vec<Written>>,
     pub(crate) checkpointing: ordo_rt::sync::Mutex<()>,
     pub(crate) cleaning: ordo_rt::sync::Mutex<()>,
-    /// A call was refused because too much is in memory (space-1).
-    pub(crate) refused: Cell<bool>,
+    /// Files that the cleaner has brought in, and when the segments that they were in were written last (cleaner-7).
+    pub(crate) ages: RefCell<BTreeMap<Ino, u64>>,
+    /// Calls that had begun at the last tick that saw new ones, and when that was (cleaner-8).
+    pub(crate) busy: Cell<(u64, ordo_rt::Time)>,
+    /// Segments that the cleaner reads (cleaner-5).
+    pub(crate) reading: RefCell<BTreeSet<SegNo>>,
+    /// What calls were refused for lack of, and none has asked for yet (space-1).
+    pub(crate) refused: RefCell<Vec<Wanted>>,
+    /// Dead bytes when cleaning last gained nothing: before there are more, it gains nothing again.
+    pub(crate) in_vain: Cell<Option<u64>>,
     /// Segments that were empty at the last checkpoint (engine-lfs-5).
     pub(crate) empty: RefCell<BTreeSet<SegNo>>,
     /// Segments opened since the last checkpoint.
@@ -109,7 +121,11 @@ impl Log {
             sent: RefCell::default(),
             checkpointing: ordo_rt::sync::Mutex::new(()),
             cleaning: ordo_rt::sync::Mutex::new(()),
-            refused: Cell::new(false),
+            ages: RefCell::default(),
+            busy: Cell::default(),
+            reading: RefCell::default(),
+            refused: RefCell::default(),
+            in_vain: Cell::default(),
             empty: RefCell::default(),
             opened: Cell::new(0),
             slot: Cell::new(0),

@@ -13,7 +13,7 @@
 
 use crate::ifile::Ifile;
 use crate::log::Log;
-use crate::{Lfs, home, order, rollforward};
+use crate::{Lfs, Policy, home, order, rollforward};
 use ordo_buf::{Cache, Role, Scheme};
 use ordo_disk::{Block, DiskOff, Tag};
 use ordo_ondisk::lfs::superblock::{self, Copy};
@@ -41,6 +41,8 @@ pub struct OpenOptions {
     pub read_only: bool,
     /// Where it is mounted, for the superblock.
     pub mount_point: String,
+    /// How the cleaner chooses segments.
+    pub cleaner: Policy,
     /// For the explorer.
     pub settings: Settings,
     /// Around the scheme, before it is attached.

@@ -127,11 +127,22 @@ impl Log {
     pub(crate) async fn all_durable(&self) -> Result<()> {
         let sent: Vec<Written> = self.sent.borrow().clone();
         let last = if self.keeps("fsync-waits-for-all") { 0 } else { sent.len().saturating_sub(1) };
-        for written in &sent[last..] {
-            written.completed().await.map_err(Error::io)?;
-        }
-        for written in &sent[last..] {
-            written.durable().await.map_err(Error::io)?;
+        let durable = async {
+            for written in &sent[last..] {
+                written.completed().await?;
+            }
+            for written in &sent[last..] {
+                written.durable().await?;
+            }
+            Ok::<(), ordo_disk::DiskError>(())
+        };
+        if let Err(error) = durable.await {
+            // Of the ifile, too: what is behind the gap is out of reach for a roll-forward, and no later checkpoint
+            // has the blocks of the ifile that were in it.
+            let why = format!("{error}, writing the log; the volume is read-only now");
+            let error = Error::io(error);
+            self.cache()?.health().degrade(error.clone().told_as(why));
+            return Err(error);
         }
         // The cache learns of it before the caller does.
         self.cache()?.rt().yield_now().await;

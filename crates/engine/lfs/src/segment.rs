@@ -21,6 +21,9 @@ use ordo_vfs::{Error, Refusal, Result};
 pub(crate) struct Chain<'a> {
     log: &'a Log,
     flags: SumFlags,
+    /// How old its contents are: the file that is being written, and the youngest in the open partial segment.
+    age: u64,
+    youngest: u64,
     /// The open partial segment.
     builder: PsegBuilder,
     bufs: Vec<(BufRef, usize)>,
@@ -35,7 +38,13 @@ impl<'a> Chain<'a> {
     /// `Bug`: nothing fits there, against W2.
     pub(crate) fn begin(log: &'a Log, flags: SumFlags) -> Result<Chain<'a>> {
         let builder = open_at_head(log)?;
-        Ok(Chain { log, flags, builder, bufs: Vec::new(), batches: Vec::new() })
+        Ok(Chain { log, flags, age: 0, youngest: 0, builder, bufs: Vec::new(), batches: Vec::new() })
+    }
+
+    /// What follows was last changed at this time (cleaner-7).
+    pub(crate) fn of_age(&mut self, age: u64) {
+        self.age = age;
+        self.youngest = self.youngest.max(age);
     }
 
     /// A place for a block of `bytes` bytes, counted (W1). With its index in the batch.
@@ -99,8 +108,9 @@ impl<'a> Chain<'a> {
         log.ifile.borrow_mut().change_usage(segment, |entry| {
             entry.nsums = entry.nsums.saturating_add(1);
             entry.ninos = entry.ninos.saturating_add(u16::try_from(builder.inode_blocks()).unwrap_or(u16::MAX));
-            entry.lastmod = stamp.create;
+            entry.lastmod = entry.lastmod.max(self.youngest);
         });
+        self.youngest = self.age;
         let byte = log.g.byte(at).0;
         let (len, bufs) = (builder.bytes(), std::mem::take(&mut self.bufs));
         log.count(|counts| counts.bytes_written += len as u64);
@@ -143,7 +153,7 @@ fn open_next(log: &Log) -> Result<()> {
     };
     let mut ifile = log.ifile.borrow_mut();
     ifile.change_usage(next, |entry| {
-        (entry.nbytes, entry.nsums, entry.ninos) = (0, 0, 0);
+        (entry.nbytes, entry.nsums, entry.ninos, entry.lastmod) = (0, 0, 0, 0);
         entry.flags = entry.flags.with(SegFlags::DIRTY).with(SegFlags::ACTIVE);
     });
     let superblock = ifile.usage(next).flags.has(SegFlags::SUPERBLOCK);
@@ -152,6 +162,7 @@ fn open_next(log: &Log) -> Result<()> {
     fields.nextseg = log.g.segment_start(after);
     fields.offset = log.g.first_pseg(next, superblock);
     log.opened.set(log.opened.get() + 1);
+    log.count(|counts| counts.segments_written += 1);
     Ok(())
 }
 

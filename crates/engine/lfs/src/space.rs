@@ -3,6 +3,7 @@
 //! S1. A call is refused before it changes anything. What is in the cache always fits into the clean segments, with a
 //!     reserve for the cleaner: otherwise a sync could fail, and what was acknowledged would be lost. A call is asked
 //!     at its begin for what most calls take, and at each block, since nothing leaves while it runs.
+//!     Where it is refused, the dead space that is left is cleaned before the caller learns of it ([`Wanted`]).
 //! S2. Calls that free may use a part of the reserve: a full volume can always be made less full.
 //! S3. What leaves with a block is dirty when the block is: the indirect blocks above it, and the inode. So the dirty
 //!     bytes of the cache are all that will be written, but for summaries and the ends of segments.
@@ -19,6 +20,25 @@ use std::rc::Rc;
 const FOR_THE_CLEANER: u64 = 3;
 /// Segments that only the cleaner may open.
 const LAST: u64 = 2;
+
+/// So many refused calls are remembered.
+const MOST_REFUSED: usize = 64;
+
+/// What a call was refused for lack of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Bytes that the log could not write.
+    writable: u64,
+    /// Units that there is no room for, and whether the reserve may be taken.
+    units: Option<(u64, bool)>,
+}
+
+impl Wanted {
+    /// With as much again: a call that goes on may be refused again further on, and each time is a round of cleaning.
+    pub(crate) fn generous(self) -> Wanted {
+        Wanted { writable: self.writable.saturating_mul(2), ..self }
+    }
+}
 
 impl Log {
     /// What the usage table implies.
@@ -47,10 +67,45 @@ impl Log {
     /// # Errors
     /// `NoSpace`.
     pub(crate) fn may_take(&self, bytes: u64, privileged: bool) -> Result<()> {
-        if bytes == 0 || self.room().allows(self.g.units(bytes), privileged) {
+        let units = self.g.units(bytes);
+        if bytes == 0 || self.room().allows(units, privileged) {
             return Ok(());
         }
+        if self.spare_metadata() > bytes + u64::from(self.g.ssize) {
+            self.refuse(Wanted { writable: 0, units: Some((units, privileged)) });
+        }
         Err(Refusal::NoSpace.into())
+    }
+
+    /// Notes it for the caller, who asks with [`Log::find_room`]. Two calls may take each other's: both get room.
+    fn refuse(&self, wanted: Wanted) {
+        let mut refused = self.refused.borrow_mut();
+        // Not every call asks.
+        if refused.len() == MOST_REFUSED {
+            refused.remove(0);
+        }
+        refused.push(wanted);
+    }
+
+    /// Bytes of summaries and inode blocks that cleaning would not write again, roughly: many small partial segments
+    /// have more of them than few large ones.
+    fn spare_metadata(&self) -> u64 {
+        let (g, sums) = (&self.g, self.ifile.borrow().sums());
+        let has = sums.summaries * u64::from(g.sumsize) + sums.inode_blocks * u64::from(g.ibsize) / 2;
+        let needs = (sums.live / u64::from(g.ssize) + 1) * u64::from(2 * g.sumsize + g.ibsize / 2);
+        has.saturating_sub(needs)
+    }
+
+    /// Bytes in segments that are not clean and in which they are not alive.
+    pub(crate) fn dead(&self) -> u64 {
+        let sums = self.ifile.borrow().sums();
+        ((u64::from(self.g.nseg) - sums.clean) * u64::from(self.g.ssize)).saturating_sub(sums.live)
+    }
+
+    /// What a call was refused for is there.
+    pub(crate) fn has(&self, wanted: Wanted) -> bool {
+        self.writable() >= wanted.writable
+            && wanted.units.is_none_or(|(units, privileged)| self.room().allows(units, privileged))
     }
 
     pub(crate) fn statfs(&self) -> StatFs {
@@ -114,8 +169,12 @@ impl Log {
 
     /// Whether what is in the cache and `more` bytes fit, with so many segments left.
     fn fits(&self, cache: &Rc<Cache>, more: u64, kept: u64) -> bool {
+        self.needs(cache, more, kept) <= self.writable()
+    }
+
+    fn needs(&self, cache: &Rc<Cache>, more: u64, kept: u64) -> u64 {
         let dirty = cache.stats().dirty_bytes as u64 + more;
-        2 * dirty + self.cost_of_checkpoint() + kept * u64::from(self.g.ssize) <= self.writable()
+        2 * dirty + self.cost_of_checkpoint() + kept * u64::from(self.g.ssize)
     }
 
     /// Whether the log is too short for what is in the cache and another call of this kind (S1, S2).
@@ -131,13 +190,14 @@ impl Log {
     /// Whether a call that is running may make so many more bytes dirty (S1).
     ///
     /// # Errors
-    /// `NoSpace`: they could not be written. After a sync there may be room.
+    /// `NoSpace`: they could not be written. After a sync there may be room, or when dead space was cleaned.
     pub(crate) fn may_dirty(&self, kind: CallKind, bytes: u64) -> Result<()> {
         let kept = if frees(kind) { LAST - 1 } else { LAST };
-        if bytes == 0 || self.fits(&self.cache()?, bytes, kept) {
+        let cache = self.cache()?;
+        if bytes == 0 || self.fits(&cache, bytes, kept) {
             return Ok(());
         }
-        self.refused.set(true);
+        self.refuse(Wanted { writable: self.needs(&cache, bytes, kept), units: None });
         Err(Refusal::NoSpace.into())
     }
 
@@ -147,8 +207,8 @@ impl Log {
     }
 }
 
-/// A call of this kind frees more than it takes.
+/// A call of this kind frees more than it takes, or takes an inode at most.
 fn frees(kind: CallKind) -> bool {
-    use CallKind::{Reclaim, Rmdir, Truncate, Unlink, Upkeep};
-    matches!(kind, Unlink | Rmdir | Truncate | Reclaim | Upkeep)
+    use CallKind::{Reclaim, Rmdir, SetAttr, Truncate, Unlink, Upkeep};
+    matches!(kind, Unlink | Rmdir | Truncate | SetAttr | Reclaim | Upkeep)
 }

@@ -4,7 +4,7 @@ use crate::{Atime, Inode, Layout, Ufs};
 use ordo_buf::{CallKind, Fields};
 use ordo_ondisk::dinode::linux_rdev;
 use ordo_ondisk::{Dinode, Timestamp};
-use ordo_vfs::{Attr, Kind, Mode, Refusal, Result, SetAttr, SetTime, Stamp};
+use ordo_vfs::{Attr, Error, Kind, Mode, Refusal, Result, SetAttr, SetTime, Stamp};
 use std::rc::Rc;
 
 /// File flags that forbid changes (BSD's chflags(2)).
@@ -139,11 +139,15 @@ impl<L: Layout> Ufs<L> {
                 return Ok(());
             }
         }
-        self.call(CallKind::SetAttr, async |op| {
+        let noted = self.call(CallKind::SetAttr, async |op| {
             set_times(&mut inode.dinode_mut(), Some(now), None, None);
             self.changed(op, inode, Fields::Times).await.map(drop)
-        })
-        .await
+        });
+        match noted.await {
+            // A full volume can be read.
+            Err(Error::Refused(Refusal::NoSpace)) => Ok(()),
+            noted => noted,
+        }
     }
 }
 

@@ -156,14 +156,22 @@ impl<L: Layout> Ufs<L> {
     }
 
     /// Runs a call that takes space. On `NoSpace` it runs once more after a sync, so that space that only waits to be
-    /// freed is used.
+    /// freed is used, and as long as the layout finds room for it.
     pub(crate) async fn call_with_room<T>(&self, kind: CallKind, work: impl AsyncFn(Op) -> Result<T>) -> Result<T> {
-        let outcome = self.call(kind, &work).await;
-        if !matches!(outcome, Err(Error::Refused(Refusal::NoSpace | Refusal::NoInodes))) || !self.has_reclaimable() {
-            return outcome;
+        let is_short =
+            |outcome: &Result<T>| matches!(outcome, Err(Error::Refused(Refusal::NoSpace | Refusal::NoInodes)));
+        let mut outcome = self.call(kind, &work).await;
+        if is_short(&outcome) && self.has_reclaimable() {
+            self.syncfs().await?;
+            outcome = self.call(kind, &work).await;
         }
-        self.syncfs().await?;
-        self.call(kind, &work).await
+        for attempt in 0..ROOMS {
+            if !is_short(&outcome) || !self.layout.find_room(attempt > 0).await? {
+                break;
+            }
+            outcome = self.call(kind, &work).await;
+        }
+        outcome
     }
 
     /// Runs a call that does nothing and answers `false` if it meets a directory that is moving ([`Ufs::is_moving`]):
@@ -186,11 +194,9 @@ impl<L: Layout> Ufs<L> {
         inode.is_dir() && self.cache().capabilities().is_moving(inode.ino())
     }
 
-    /// Something waits to be freed, or a sync makes room.
+    /// Something waits to be freed.
     fn has_reclaimable(&self) -> bool {
-        self.layout.has_room_after_sync()
-            || !self.orphans.borrow().is_empty()
-            || self.cache().ledger().outstanding() > 0
+        !self.orphans.borrow().is_empty() || self.cache().ledger().outstanding() > 0
     }
 }
 
@@ -212,6 +218,9 @@ impl<L: Layout> Ufs<L> {
         Ok(())
     }
 }
+
+/// How often room is found for one call: other calls may take it, and one that takes much needs several times.
+const ROOMS: u32 = 32;
 
 /// Syncs that a call makes for directories that other calls keep moving.
 const SYNCS: u32 = 64;

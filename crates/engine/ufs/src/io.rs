@@ -98,18 +98,32 @@ impl<L: Layout> Ufs<L> {
             return Err(Refusal::TooBig.into());
         }
         let data = &data[..data.len().min((limit - offset.min(limit)) as usize)];
-        self.call_with_room(CallKind::Write, async |op| {
-            let _alone = inode.lock.write().await;
-            let (done, outcome) = self.write_blocks(op, who, inode, offset, data).await;
-            if done == 0 && !data.is_empty() {
-                outcome?;
+        let mut done = 0;
+        loop {
+            let (at, rest) = (offset + done as u64, &data[done..]);
+            let written = self.call_with_room(CallKind::Write, async |op| {
+                let _alone = inode.lock.write().await;
+                let (written, outcome) = self.write_blocks(op, who, inode, at, rest).await;
+                if written == 0 && !rest.is_empty() {
+                    outcome?;
+                }
+                let now = self.now();
+                attr::set_times(&mut inode.dinode_mut(), None, Some(now), Some(now));
+                self.changed(op, inode, Fields::Times).await?;
+                Ok(written)
+            });
+            match written.await {
+                Ok(written) => done += written,
+                // What is written counts; the next write is told.
+                Err(_) if done > 0 => break,
+                Err(error) => return Err(error),
             }
-            let now = self.now();
-            attr::set_times(&mut inode.dinode_mut(), None, Some(now), Some(now));
-            self.changed(op, inode, Fields::Times).await?;
-            Ok(done as u32)
-        })
-        .await
+            // The rest may find room: what a call may take at once is limited on a log.
+            if done == data.len() || !self.layout.find_room(true).await? {
+                break;
+            }
+        }
+        Ok(done as u32)
     }
 
     async fn write_blocks(

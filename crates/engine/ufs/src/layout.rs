@@ -191,10 +191,13 @@ pub trait Layout: 'static {
     /// Frees in the maps what a ticket named: blocks, or an inode. (A layout does not handle `DropLink`.)
     async fn free(&self, freed: Freed) -> Result<()>;
 
-    /// Whether a call was refused for lack of room that a sync makes: what is in memory takes more room than what is
-    /// written. The answer is given once.
-    fn has_room_after_sync(&self) -> bool {
-        false
+    /// A call was refused for lack of room: waits until there is more, where there can be, as a log cleans. Whether
+    /// another attempt makes sense; `again`: it is not the first one.
+    ///
+    /// # Errors
+    /// `Io`, `ReadOnly`.
+    async fn find_room(&self, _again: bool) -> Result<bool> {
+        Ok(false)
     }
 
     /// The space of the volume, outstanding tickets included.

@@ -38,6 +38,11 @@ pub enum OpenError {
     /// An option of the schemes was given for a log-structured volume.
     #[error("{0}= is an option of schemes, and a log-structured volume (LFS) takes none; leave it out")]
     OnlySchemes(&'static str),
+    /// An option of the cleaner was given for UFS.
+    #[error(
+        "cleaner= is an option of log-structured volumes (LFS), and this is UFS, which has no cleaner; leave it out"
+    )]
+    NoCleaner,
     /// The scheme does not go with the volume's layout.
     #[error(transparent)]
     Unfit(#[from] ordo_ufs::Unfit),

@@ -369,8 +369,8 @@ pub fn cleaning(mounted: &Mounted) -> Option<Cleaning> {
 
 /// The same of a state.
 pub fn cleaning_of(log: &LogState) -> Cleaning {
-    let Counters { segments_cleaned, segments_read, write_cost } = log.counters;
-    Cleaning { segments_cleaned, segments_read, write_cost }
+    let Counters { segments_cleaned, segments_read, segments_written, write_cost, .. } = log.counters;
+    Cleaning { segments_cleaned, segments_read, segments_written, write_cost }
 }
 
 /// The counters of drive, cache and scheme so far.

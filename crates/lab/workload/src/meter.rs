@@ -32,6 +32,9 @@ pub struct Cleaning {
     pub segments_cleaned: u64,
     /// Segments that the cleaner read.
     pub segments_read: u64,
+    /// Segments that the log has entered.
+    #[serde(default)]
+    pub segments_written: u64,
     /// Bytes written and bytes read by the cleaner, over bytes of new data; `None` before there is any.
     pub write_cost: Option<f64>,
 }

@@ -149,11 +149,12 @@ mod tests {
 
     #[test]
     fn rows_of_a_log_have_what_cleaning_has_cost_and_read_back() {
-        let cleaning = Some(Cleaning { segments_cleaned: 7, segments_read: 5, write_cost: None });
+        let cleaning = Some(Cleaning { segments_cleaned: 7, segments_read: 5, segments_written: 6, write_cost: None });
         let counts = Counts { cleaning, ..Counts::default() };
         let row = &rows("lfs", "postmark", "ram", &[PhaseResult { counts, ..phase("total", 1, 1.0) }])[0];
         let json = serde_json::to_value(row).unwrap();
         assert_eq!((&json["segments_cleaned"], &json["segments_read"]), (&7.into(), &5.into()));
+        assert_eq!(json["segments_written"], 6);
         assert_eq!(json.get("write_cost"), Some(&serde_json::Value::Null));
         assert_eq!(&serde_json::from_value::<Row>(json).unwrap(), row);
     }

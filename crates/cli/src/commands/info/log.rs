@@ -52,15 +52,17 @@ struct MountedLog {
     facts: LogFacts,
     segments_cleaned: u64,
     segments_read: u64,
+    segments_written: u64,
     write_cost: Option<f64>,
 }
 
 /// What a mount reports of its log-structured volume.
 pub(crate) fn of_mounted_log(log: &LogState) -> serde_json::Map<String, serde_json::Value> {
-    let Counters { segments_cleaned, segments_read, write_cost } = log.counters;
+    let Counters { segments_cleaned, segments_read, segments_written, write_cost, .. } = log.counters;
     // The mark of an orderly unmount is not there while it is mounted.
     let facts = LogFacts::new(&log.geometry, log.clean_segments, false);
-    let told = serde_json::to_value(MountedLog { facts, segments_cleaned, segments_read, write_cost });
+    let told =
+        serde_json::to_value(MountedLog { facts, segments_cleaned, segments_read, segments_written, write_cost });
     // OK to ignore: plain fields always become an object.
     told.ok().and_then(|told| told.as_object().cloned()).unwrap_or_default()
 }

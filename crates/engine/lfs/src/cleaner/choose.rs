@@ -5,18 +5,31 @@ use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::{SegNo, SegUse};
 
 /// How the next segment to clean is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Policy {
     /// The one with the most dead bytes.
     Greedy,
     /// By what is gained and for how long, over what it costs: a segment of old data is worth more (Rosenblum and
     /// Ousterhout 1992, section 3.6), with the age of its last write, as in NetBSD.
+    #[default]
     CostBenefit,
 }
 
+impl Policy {
+    /// By the name of the mount option `cleaner=`.
+    pub fn by_name(name: &str) -> Option<Policy> {
+        Some(match name {
+            "greedy" => Policy::Greedy,
+            "cost-benefit" => Policy::CostBenefit,
+            _ => return None,
+        })
+    }
+}
+
 impl Log {
-    /// The segments to clean next, at most `most`, whose live bytes fit into the clean ones (cleaner-4).
-    pub(crate) fn victims(&self, policy: Policy, most: usize) -> Vec<SegNo> {
+    /// The segments to clean next, at most `most`, whose live bytes fit into the clean ones (cleaner-4), and of which
+    /// at least `least` bytes are gained.
+    pub(crate) fn victims(&self, policy: Policy, most: usize, least: u32) -> Vec<SegNo> {
         let (now, current) = (self.now(), self.current());
         let ifile = self.ifile.borrow();
         let mut ranked: Vec<(u128, u64, SegNo)> = (0..self.g.nseg)
@@ -24,6 +37,9 @@ impl Log {
             .filter(|n| Some(*n) != current)
             .filter_map(|n| {
                 let entry = ifile.usage(n);
+                if entry.nbytes > self.g.ssize.saturating_sub(least) {
+                    return None;
+                }
                 self.worth(policy, &entry, now).map(|worth| (worth, u64::from(entry.nbytes), n))
             })
             .collect();
@@ -45,10 +61,17 @@ impl Log {
         victims
     }
 
+    /// Cleaning the segment still gains something.
+    pub(crate) fn is_victim(&self, n: SegNo) -> bool {
+        let entry = self.ifile.borrow().usage(n);
+        Some(n) != self.current() && self.worth(Policy::Greedy, &entry, self.now()).is_some()
+    }
+
     /// The worth of cleaning a segment; `None` where nothing is gained.
     fn worth(&self, policy: Policy, entry: &SegUse, now: u64) -> Option<u128> {
         let flags = entry.flags;
-        let eligible = flags.has(SegFlags::DIRTY) && !flags.has(SegFlags::ERROR) && entry.nbytes > 0;
+        let at_rest = flags.has(SegFlags::DIRTY) && !flags.has(SegFlags::ACTIVE) && !flags.has(SegFlags::ERROR);
+        let eligible = at_rest && entry.nbytes > 0;
         let overhead = (u64::from(entry.nsums) + 1) * u64::from(self.g.fsize);
         let gain = u64::from(self.g.ssize).checked_sub(u64::from(entry.nbytes) + overhead).filter(|_| eligible)?;
         if gain == 0 {
@@ -57,6 +80,7 @@ impl Log {
         let age = now.saturating_sub(entry.lastmod).max(1);
         Some(match policy {
             Policy::Greedy => gain.into(),
+            // With the age of the youngest data, so far as it is known (cleaner-7).
             Policy::CostBenefit => {
                 256 * u128::from(gain) * u128::from(age) / (u128::from(self.g.ssize) + u128::from(entry.nbytes))
             }

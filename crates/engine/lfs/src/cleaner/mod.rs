@@ -6,22 +6,55 @@
 //!     looked at when the block is made dirty, without a wait in between: files change meanwhile.
 //! V3. The segment is clean after two checkpoints (checkpoint-4), and not before.
 //! V4. What cleaning writes always fits: victims are chosen so that their live bytes do.
+//! V5. A segment that is being read does not become clean. It may lose its last live block meanwhile; were it written
+//!     again, a block that is alive in it now would be compared by its address alone, and its old bytes written.
+//! V6. A segment that cannot be read stays out of use, also when nothing in it is alive: what cannot be read cannot be
+//!     written with any confidence either.
+//! V7. Data that the cleaner moved stay as old as they were: the stamp of a segment is that of the youngest data in it,
+//!     and what is moved does not count as young (Rosenblum and Ousterhout 1992, section 3.6). It is a hint only.
+//! V8. When no call has come for a while, more is cleaned, as long as a segment gives back a quarter at least.
 
 mod choose;
+mod coalesce;
 mod segment;
 
 pub use choose::Policy;
+pub use coalesce::Coalesced;
 
 use crate::log::Log;
-use ordo_buf::{BufRef, CallKind, Trouble};
+use ordo_buf::{BufRef, CallKind, Key, Trouble};
 use ordo_ondisk::lfs::SegNo;
 use ordo_vfs::{Error, Refusal, Result};
 use std::rc::Rc;
+use std::time::Duration;
 
 /// Rounds without a gain after which a call is told that there is no space.
-const IN_VAIN: u32 = 3;
+const IN_VAIN: u32 = 4;
 /// The most segments that are read before what is alive in them is written.
 const AT_ONCE: usize = 8;
+/// Fewer where nothing is urgent: a call that comes waits for what is written of them.
+const AT_REST: usize = 2;
+/// So long without a call is rest.
+const REST: Duration = Duration::from_secs(2);
+
+/// A segment that is being read (V5), until it is dropped.
+struct Reading<'a> {
+    log: &'a Log,
+    victim: SegNo,
+}
+
+impl Reading<'_> {
+    fn of(log: &Log, victim: SegNo) -> Reading<'_> {
+        log.reading.borrow_mut().insert(victim);
+        Reading { log, victim }
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.log.reading.borrow_mut().remove(&self.victim);
+    }
+}
 
 impl Log {
     /// Makes room for a call (space-1): what is empty becomes clean, then what is worth it is cleaned.
@@ -34,22 +67,50 @@ impl Log {
             return Ok(());
         }
         let _one = self.cleaning.lock().await;
-        let mut in_vain = 0;
-        while self.is_short(&cache, kind) {
+        match self.clean_until(|| !self.is_short(&cache, kind)).await? {
+            true => Ok(()),
+            false => Err(Refusal::NoSpace.into()),
+        }
+    }
+
+    /// A call was refused: waits until there is room for it, if cleaning can make it. Whether another attempt of the
+    /// call makes sense; the first one does, since everything is written now.
+    ///
+    /// # Errors
+    /// `Io`, `ReadOnly`.
+    pub(crate) async fn find_room(&self, again: bool) -> Result<bool> {
+        let Some(wanted) = self.refused.borrow_mut().pop() else { return Ok(false) };
+        let _one = self.cleaning.lock().await;
+        self.turn_over().await?;
+        self.clean_until(|| self.has(wanted.generous())).await?;
+        Ok(!again || self.has(wanted))
+    }
+
+    /// Rounds of cleaning until there is enough, or until they gain nothing. Whether there is enough.
+    ///
+    /// # Errors
+    /// `Io`, `ReadOnly`.
+    async fn clean_until(&self, enough: impl Fn() -> bool) -> Result<bool> {
+        let (cache, mut in_vain) = (self.cache()?, 0);
+        while !enough() {
             cache.health().writable()?;
             let before = self.ifile.borrow().sums().clean;
             self.turn_over().await?;
-            if !self.is_short(&cache, kind) {
+            let nothing_new = self.in_vain.get().is_some_and(|dead| self.dead() < dead + u64::from(self.g.ssize));
+            if enough() || nothing_new {
                 break;
             }
-            let read = self.clean(Policy::Greedy, AT_ONCE).await?;
+            // Where the policy's choice gains too little, that of what has most is asked.
+            let policy = if in_vain == 0 { self.options.cleaner } else { Policy::Greedy };
+            let read = self.clean(policy, AT_ONCE, 0).await?;
             self.turn_over().await?;
             in_vain = if read > 0 && self.ifile.borrow().sums().clean > before { 0 } else { in_vain + 1 };
             if in_vain == IN_VAIN {
-                return Err(Refusal::NoSpace.into());
+                self.in_vain.set(Some(self.dead()));
+                break;
             }
         }
-        Ok(())
+        Ok(enough())
     }
 
     /// Two checkpoints: what is empty now is clean then (V3).
@@ -70,7 +131,7 @@ impl Log {
         self.turn_over().await?;
         loop {
             let before = self.ifile.borrow().sums().clean;
-            if self.clean(Policy::Greedy, AT_ONCE).await? == 0 {
+            if self.clean(self.options.cleaner, AT_ONCE, 0).await? == 0 {
                 return Ok(());
             }
             self.turn_over().await?;
@@ -80,10 +141,15 @@ impl Log {
         }
     }
 
-    /// In the background: cleans while segments run low, before a call has to wait for it.
+    /// In the background: cleans while segments run low, before a call has to wait for it, and at rest (V8).
     pub(crate) async fn clean_ahead(self: Rc<Self>) {
         let Some(_one) = self.cleaning.try_lock() else { return };
-        if self.wants_cleaning() && self.clean(Policy::CostBenefit, AT_ONCE).await.unwrap_or(0) > 0 {
+        let (most, least) = match (self.wants_cleaning(), self.rests()) {
+            (true, _) => (AT_ONCE, 0),
+            (false, true) => (AT_REST, self.g.ssize / 4),
+            (false, false) => return,
+        };
+        if self.clean(self.options.cleaner, most, least).await.unwrap_or(0) > 0 {
             // A failure has made the volume read-only, or is told to the call that needs the room.
             let _ = self.turn_over().await;
         }
@@ -91,20 +157,37 @@ impl Log {
 
     /// Fewer segments are clean than the format keeps aside for cleaning, and more than that is dead.
     fn wants_cleaning(&self) -> bool {
-        let sums = self.ifile.borrow().sums();
-        let segments = u64::from(self.g.nseg) - sums.clean;
-        let dead = (segments * u64::from(self.g.ssize)).saturating_sub(sums.live);
-        sums.clean < u64::from(self.g.minfreeseg.max(8)) && dead > 4 * u64::from(self.g.ssize)
+        let clean = self.ifile.borrow().sums().clean;
+        clean < u64::from(self.g.minfreeseg.max(8)) && self.dead() > 4 * u64::from(self.g.ssize)
     }
 
-    /// Cleans up to `most` segments; returns how many were read. They are empty then, and clean after two checkpoints.
+    /// No call has come for a while, and a tenth of what could be clean is not (as NetBSD's cleaner when idle).
+    fn rests(&self) -> bool {
+        let Ok(cache) = self.cache() else { return false };
+        let (begun, now) = (self.gate.begun(), cache.rt().now());
+        let (before, since) = self.busy.get();
+        if begun != before {
+            self.busy.set((begun, now));
+            return false;
+        }
+        let sums = self.ifile.borrow().sums();
+        let possible = u64::from(self.g.nseg).saturating_sub(sums.live.div_ceil(u64::from(self.g.ssize)));
+        since + REST <= now && sums.clean < possible * 9 / 10 && self.dead() > 4 * u64::from(self.g.ssize)
+    }
+
+    /// Cleans up to `most` segments, each of which gives back `least` bytes; returns how many were read. They are empty then, and clean after two checkpoints.
     ///
     /// # Errors
     /// `Io`, `Corrupt`: the segment stays as it is, and is not tried again.
-    pub(crate) async fn clean(&self, policy: Policy, most: usize) -> Result<usize> {
-        let (cache, victims) = (self.cache()?, self.victims(policy, most));
+    pub(crate) async fn clean(&self, policy: Policy, most: usize, least: u32) -> Result<usize> {
+        let (cache, victims) = (self.cache()?, self.victims(policy, most, least));
         let mut moving: Vec<BufRef> = Vec::new();
         for victim in &victims {
+            // It may have been emptied, or written again, while others were read.
+            if !self.is_victim(*victim) {
+                continue;
+            }
+            let _reading = Reading::of(self, *victim);
             let bufs = match self.read_alive(*victim).await {
                 Ok(bufs) => bufs,
                 // What was brought in so far leaves; the rest stays where it is.
@@ -114,11 +197,23 @@ impl Log {
                     continue;
                 }
             };
+            self.keep_age(&bufs, self.ifile.borrow().usage(*victim).lastmod);
             moving.extend(bufs);
         }
         let _held = self.gate.hold().await;
         cache.gather(moving).await?;
         Ok(victims.len())
+    }
+
+    /// The files leave as old as their segment was (V7).
+    fn keep_age(&self, bufs: &[BufRef], lastmod: u64) {
+        let mut ages = self.ages.borrow_mut();
+        for buf in bufs {
+            if let Key::File(ino, _) | Key::Inode(ino) = buf.key() {
+                let age = ages.entry(ino).or_insert(lastmod);
+                *age = lastmod.max(*age);
+            }
+        }
     }
 
     /// A segment that cannot be cleaned is left alone from now on, and the mount says so.

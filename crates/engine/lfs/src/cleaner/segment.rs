@@ -10,24 +10,25 @@ use ordo_ondisk::{Ino, Lbn};
 use ordo_vfs::{Error, Kind, Refusal, Result};
 
 /// A block of a file, as its record says.
-struct Found {
-    ino: Ino,
-    version: u32,
-    lbn: Lbn,
-    at: Daddr,
-    bytes: u32,
+pub(super) struct Found {
+    pub(super) ino: Ino,
+    pub(super) version: u32,
+    pub(super) lbn: Lbn,
+    pub(super) at: Daddr,
+    pub(super) bytes: u32,
 }
 
 impl Log {
     /// Reads a segment, brings what is alive into the cache, and makes it dirty. Returns the bufs.
     pub(super) async fn read_alive(&self, n: SegNo) -> Result<Vec<BufRef>> {
         let cache = self.cache()?;
-        let start = self.g.segment_start(n);
+        let (start, usage) = (self.g.segment_start(n), self.ifile.borrow().usage(n));
         let (at, len) = (DiskOff(self.g.byte(start).0), self.g.ssize as usize);
         let segment = cache.queue().read(at, len, Tag::of(Role::Data)).await.map_err(Error::io)?;
         self.count(|counts| {
             counts.segments_read += 1;
             counts.bytes_read += len as u64;
+            counts.bytes_alive += u64::from(usage.nbytes);
         });
         let (blocks, inodes) = self.records(n, &segment);
         let mut alive = Vec::new();
@@ -94,7 +95,7 @@ impl Log {
     }
 
     /// A block to which its file's pointer leads here is written again.
-    async fn keep_block(&self, found: &Found, bytes: &[u8]) -> Result<Option<BufRef>> {
+    pub(super) async fn keep_block(&self, found: &Found, bytes: &[u8]) -> Result<Option<BufRef>> {
         let &Found { ino, version, lbn, at, .. } = found;
         if ino == IFILE {
             self.ifile.borrow_mut().keep(lbn, at);

@@ -2,6 +2,7 @@
 //! crash, is the same tree.
 
 mod busy;
+mod cleaner;
 mod crash;
 mod cuts;
 mod damage;

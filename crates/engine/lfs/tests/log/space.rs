@@ -274,3 +274,169 @@ fn full_volumes_tell_the_call_that_there_is_no_room() {
         ran.unwrap_or_else(|_| panic!("seed {seed}: {of:?}, {memory} bytes of memory"));
     }
 }
+
+/// A volume whose clean segments are used up, while most of what is in the others is dead; what takes `bytes` in one
+/// call finds room.
+fn one_call_waits_for_the_cleaner(call: impl AsyncFn(&Ufs<Lfs>, NodeId, u32)) {
+    let rt = Rt::virtual_time(3);
+    let ram = made(SMALL_SEGMENTS);
+    let who = Caller { privileged: true, ..Caller::default() };
+    rt.block_on(async {
+        let mounted = mount_on(&rt, Rc::new(ram.clone()), 8 << 20).await;
+        let (fs, block) = (mounted.fs.clone(), vec![7; 4096]);
+        let made = async |name: &[u8]| {
+            let name = Name::new(name).unwrap();
+            fs.mknod(&who, fs.root(), name, Kind::Regular, Mode::new(0o600), 0).await.unwrap().node
+        };
+        let (old, new) = (made(b"old").await, made(b"new").await);
+        // A third is alive, spread over all segments that were written.
+        for turn in 0..8 {
+            for i in 0..300 {
+                if turn == 0 || i % 5 != turn % 5 {
+                    fs.write(&who, old, i * 4096, &block).await.unwrap();
+                }
+            }
+            fs.fsync(old, false).await.unwrap();
+        }
+        call(&fs, new, 1_000_000).await;
+        fs.unmount().await.unwrap();
+    });
+    assert_eq!(rt.block_on(wrong(&rt, &ram)), [""; 0]);
+    rt.drop_tasks();
+}
+
+#[test]
+fn a_long_write_waits_for_the_cleaner() {
+    one_call_waits_for_the_cleaner(async |fs, node, len| {
+        let (who, data) = (Caller { privileged: true, ..Caller::default() }, vec![9; len as usize]);
+        assert_eq!(fs.write(&who, node, 0, &data).await.unwrap(), len, "bytes written");
+        assert!(fs.read(node, 0, len).await.unwrap().concat() == data);
+    });
+}
+
+#[test]
+fn a_long_fallocate_waits_for_the_cleaner() {
+    one_call_waits_for_the_cleaner(async |fs, node, len| {
+        let who = Caller { privileged: true, ..Caller::default() };
+        let done = fs.fallocate(&who, node, 0, len.into(), FallocMode::Allocate { keep_size: false }).await;
+        done.unwrap();
+    });
+}
+
+/// One of several programs on a full volume: makes, overwrites, shortens, removes and syncs files of its own.
+async fn program(rt: Rt, fs: Rc<Ufs<Lfs>>, n: u64, seed: u64, steps: u64) -> BTreeMap<String, Vec<u8>> {
+    let (mut rng, mut files) = (Rng::new(seed * 100 + n), BTreeMap::<String, (NodeId, Vec<u8>)>::new());
+    let (who, root) = (Caller { privileged: n % 2 == 0, ..Caller::default() }, fs.root());
+    for step in 0..steps {
+        let nth = rng.below(files.len().max(1) as u64) as usize;
+        let some = files.keys().nth(nth).cloned();
+        match (rng.below(10), some) {
+            (0..=2, _) | (_, None) => {
+                let name = format!("p{n}-{step}");
+                let known = Name::new(name.as_bytes()).unwrap();
+                let made = told(&rt, "mknod", fs.mknod(&who, root, known, Kind::Regular, Mode::new(0o666), 0)).await;
+                if let Some(made) = made {
+                    files.insert(name, (made.node, Vec::new()));
+                }
+            }
+            (3..=6, Some(name)) => {
+                let (node, data) = files.get_mut(&name).unwrap();
+                let at = rng.below(data.len() as u64 + 1) as usize;
+                let most = 1 << rng.range(8, 17);
+                let bytes = vec![step as u8; rng.range(1, most) as usize];
+                if let Some(len) = told(&rt, "write", fs.write(&who, *node, at as u64, &bytes)).await {
+                    data.resize(data.len().max(at + len as usize), 0);
+                    data[at..at + len as usize].copy_from_slice(&bytes[..len as usize]);
+                }
+            }
+            (7, Some(name)) => {
+                let set = SetAttr { size: Some(files[&name].1.len() as u64 / 2), ..SetAttr::default() };
+                let done = told(&rt, "truncate", fs.setattr(files[&name].0, &set)).await;
+                done.expect("to truncate needs no room");
+                let data = &mut files.get_mut(&name).unwrap().1;
+                data.truncate(data.len() / 2);
+            }
+            (8, Some(name)) => {
+                let done = told(&rt, "unlink", fs.unlink(root, Name::new(name.as_bytes()).unwrap())).await;
+                done.expect("to unlink needs no room");
+                fs.forget(files[&name].0, 1);
+                files.remove(&name);
+            }
+            (_, Some(name)) => {
+                told(&rt, "fsync", fs.fsync(files[&name].0, false)).await.expect("an fsync needs no room");
+            }
+        }
+        if rng.chance(1, 8) {
+            rt.sleep(Duration::from_micros(rng.below(500_000))).await;
+        }
+    }
+    files.into_iter().map(|(name, (_, data))| (name, data)).collect()
+}
+
+/// Several programs on a volume that is filled to 95 per cent and more before they begin. Returns the highest use that
+/// was seen, in per cent of what a file may have.
+fn several_programs(of: Made, seed: u64) -> u64 {
+    let rt = Rt::virtual_time(seed);
+    let ram = made(of);
+    let most = rt.block_on(async {
+        let mounted = mount_on(&rt, Rc::new(ram.clone()), 1 << 20).await;
+        let (fs, who) = (mounted.fs.clone(), Caller { privileged: true, ..Caller::default() });
+        let used = async |fs: &Ufs<Lfs>| {
+            let stat = fs.statfs().await.unwrap();
+            100 - stat.free_frags * 100 / stat.frags
+        };
+        let name = Name::new(b"filler").unwrap();
+        let filler = fs.mknod(&who, fs.root(), name, Kind::Regular, Mode::new(0o600), 0).await.unwrap().node;
+        let (mut at, target) = (0, 95 + seed % 4);
+        while used(&fs).await < target {
+            let Some(len) = told(&rt, "write", fs.write(&who, filler, at, &[9; 16384])).await else { break };
+            at += u64::from(len);
+        }
+        let (found, mut most) = (Rc::new(std::cell::RefCell::new(Vec::new())), 0);
+        for n in 0..4 {
+            let (of, rt, fs) = (found.clone(), rt.clone(), fs.clone());
+            rt.clone().spawn(async move {
+                let files = program(rt, fs, n, seed, 150).await;
+                of.borrow_mut().push(files);
+            });
+        }
+        let mut waited = 0;
+        while found.borrow().len() < 4 {
+            most = most.max(used(&fs).await);
+            rt.sleep(Duration::from_secs(1)).await;
+            waited += 1;
+            assert!(waited < 50_000, "the programs do not end");
+        }
+        told(&rt, "sync", fs.syncfs()).await.expect("a sync needs no room");
+        let files = found.take();
+        let same = async |fs: &Ufs<Lfs>| {
+            for (name, data) in files.iter().flatten() {
+                let node = fs.lookup(fs.root(), Name::new(name.as_bytes()).unwrap()).await.unwrap().node;
+                let read = fs.read(node, 0, data.len() as u32).await.unwrap().concat();
+                assert!(read == *data, "{name}: {} of {} bytes, or others", read.len(), data.len());
+                fs.forget(node, 1);
+            }
+        };
+        same(&fs).await;
+        told(&rt, "unmount", fs.unmount()).await.expect("an unmount needs no room");
+        assert_eq!(wrong(&rt, &ram).await, [""; 0], "fsck after the unmount");
+        let again = mount_on(&rt, Rc::new(ram.clone()), 1 << 20).await;
+        same(&again.fs).await;
+        told(&rt, "unmount", again.fs.unmount()).await.expect("an unmount needs no room");
+        most
+    });
+    rt.drop_tasks();
+    most
+}
+
+#[test]
+fn several_programs_on_a_full_volume_end() {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let first = number("SPACE_SEED").unwrap_or(0);
+    for seed in first..first + number("SPACE_COUNT").unwrap_or(9) {
+        let of = [TINY, SMALL_SEGMENTS, BIG_ENDIAN][seed as usize % 3];
+        let ran = std::panic::catch_unwind(|| several_programs(of, seed));
+        let most = ran.unwrap_or_else(|_| panic!("seed {seed}: {of:?}"));
+        assert!(most >= 95, "seed {seed}: {most} per cent were used at most");
+    }
+}

@@ -7,7 +7,7 @@ use crate::{Fs, MountOptions, Notice, OpenError};
 use ordo_buf::Health;
 use ordo_disk::{DiskInfo, Queue};
 use ordo_ffs::MountError;
-use ordo_lfs::{Around, Counters, Lfs, OpenOptions, RULES, Settings};
+use ordo_lfs::{Around, Coalesced, Counters, Lfs, OpenOptions, RULES, Settings};
 use ordo_ondisk::lfs::{Geometry, SegNo, SegUse, Version};
 use ordo_rt::Rt;
 use ordo_schemes::NoRule;
@@ -26,6 +26,8 @@ pub struct LogState {
     pub geometry: Geometry,
     /// Segments that can be written now.
     pub clean_segments: u32,
+    /// Bytes that are alive, and bytes of all segments.
+    pub used: (u64, u64),
     /// What cleaning has cost since the mount.
     pub counters: Counters,
 }
@@ -44,7 +46,12 @@ pub struct LogSegments {
 impl LogState {
     fn of(fs: &Ufs<Lfs>) -> LogState {
         let lfs = fs.layout();
-        LogState { geometry: *lfs.geometry(), clean_segments: lfs.clean_segments(), counters: lfs.counters() }
+        LogState {
+            geometry: *lfs.geometry(),
+            clean_segments: lfs.clean_segments(),
+            used: lfs.used(),
+            counters: lfs.counters(),
+        }
     }
 }
 
@@ -71,8 +78,8 @@ impl Mounted {
         let queue = Queue::new(rt, located.disk, engine::queue(options));
         let cache = engine::cache(rt, queue, health, options);
         let settings = Settings { without: without_rules(&options.settings.without)? };
-        let mount_point = options.mount_point.clone();
-        let opened = ordo_lfs::open(&cache, OpenOptions { read_only, mount_point, settings, around }).await?;
+        let (mount_point, cleaner) = (options.mount_point.clone(), options.cleaner.unwrap_or_default());
+        let opened = ordo_lfs::open(&cache, OpenOptions { read_only, mount_point, cleaner, settings, around }).await?;
         if !found.superblock.is_clean() && !found.superblock.has_serial() {
             options.notices.tell(&Notice::NotRolledForward);
         }
@@ -114,6 +121,18 @@ impl Mounted {
         let Fs::Lfs(fs) = &*self.fs else { return Err(Refusal::NotSupported.into()) };
         fs.layout().clean().await?;
         ordo_vfs::FileSystem::syncfs(&**fs).await
+    }
+}
+
+impl Mounted {
+    /// Writes the files of a log-structured volume again whose blocks are far apart, and makes that durable.
+    ///
+    /// # Errors
+    /// `NotSupported` for a volume of another kind; `Io`, `Corrupt`.
+    pub async fn coalesce(&self) -> Result<Coalesced> {
+        let Fs::Lfs(fs) = &*self.fs else { return Err(Refusal::NotSupported.into()) };
+        let done = fs.layout().coalesce().await?;
+        ordo_vfs::FileSystem::syncfs(&**fs).await.map(|()| done)
     }
 }
 

@@ -95,6 +95,7 @@ impl Mounted {
     /// See [`Mounted::open`].
     pub async fn mount(rt: &Rt, located: Located, options: &MountOptions) -> std::result::Result<Mounted, OpenError> {
         let scheme = match &located.found {
+            Found::Ufs(_) if options.cleaner.is_some() => return Err(OpenError::NoCleaner),
             Found::Ufs(found) => make_scheme(options, default_scheme(&found.superblock))?,
             Found::Lfs(_) => return Mounted::mount_log(rt, located, options, None).await,
         };

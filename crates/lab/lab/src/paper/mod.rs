@@ -9,6 +9,7 @@ mod mup1994;
 mod parallel;
 mod printed;
 mod recovery;
+mod write_cost;
 
 pub use claims::{Claim, claims_of};
 pub use document::Document;
@@ -28,13 +29,14 @@ pub struct Paper {
 }
 
 /// All of them.
-pub const PAPERS: [Paper; 3] = [
+pub const PAPERS: [Paper; 4] = [
     Paper { key: "mup1994", what: "Ganger, Patt: Metadata Update Performance in File Systems (OSDI 1994)" },
     Paper {
         key: "jsu2000",
         what: "Seltzer, Ganger, McKusick, Smith, Soules, Stein: Journaling versus Soft Updates (USENIX 2000)",
     },
     recovery::RECOVERY,
+    write_cost::WRITE_COST,
 ];
 
 /// What `ordo paper` runs without a workload: the features of the systems of jsu2000, and of others.
@@ -87,6 +89,7 @@ pub fn run(key: &str, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Docume
         "mup1994" => mup1994::run(progress),
         "jsu2000" => jsu2000::run(progress),
         "recovery" => recovery::run(progress),
+        "write-cost" => write_cost::run(progress),
         other => Err(LabError::NoPaper(other.to_owned())),
     }
 }
