@@ -353,13 +353,17 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__clean)
-            opts="-h --offset --json --help"
+            opts="-h --offset --cleaner --coalesce --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cleaner)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -107,14 +107,18 @@ complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s T -d 'Of fsck(8); no 
 complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s l -d 'Of fsck(8); no effect'
 complete -c ordo -n "__fish_ordo_using_subcommand fsck" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand clean" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand clean" -l cleaner -d 'Which segments are cleaned first, as mount -o cleaner= has it: greedy or cost-benefit' -r
+complete -c ordo -n "__fish_ordo_using_subcommand clean" -l coalesce -d 'Write files whose blocks are far apart again'
+complete -c ordo -n "__fish_ordo_using_subcommand clean" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand clean" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand tune" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand tune" -s o -l options -d 'What to change; may be given more than once' -r
 complete -c ordo -n "__fish_ordo_using_subcommand tune" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand tune" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand info" -l offset -d 'The volume starts at this byte of the image' -r
+complete -c ordo -n "__fish_ordo_using_subcommand info" -l segments -d 'The segments of a log-structured volume, which is not mounted: state and live share of each'
 complete -c ordo -n "__fish_ordo_using_subcommand info" -l json -d 'One JSON document'
-complete -c ordo -n "__fish_ordo_using_subcommand info" -s h -l help -d 'Print help'
+complete -c ordo -n "__fish_ordo_using_subcommand info" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand ls" -l offset -d 'The volume starts at this byte of the image' -r
 complete -c ordo -n "__fish_ordo_using_subcommand ls" -s l -l long -d 'Mode, links, owner, group, size and time'
 complete -c ordo -n "__fish_ordo_using_subcommand ls" -s R -l recursive -d 'Directories below, too'
@@ -204,7 +208,9 @@ async\t'Within a second'"
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -l linger -d 'How long a group commit waits for more records, in microseconds' -r
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -l volatile-cache -d 'Whether a power cut empties the disk\'s cache; no for RAM that survives [default: as the disk says]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand wafs; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ordo -n "__fish_ordo_using_subcommand bench" -l scheme -d 'Schemes, between commas (ordo schemes), and lfs for a log-structured volume; without effect on dir:PATH [default: all]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l scheme -d 'Schemes, between commas (ordo schemes), among them lfs, the order of a log-structured volume; without effect on dir:PATH [default: all but lfs]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l layout -d 'The layout of the volume, where no scheme says it [default: ffs]' -r -f -a "ffs\t'UFS: the fast file system'
+lfs\t'A log-structured volume, which takes no scheme'"
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l workload -d 'Workloads, between commas (ordo workloads)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l disk -d 'Where to run: ram, file:PATH (created and removed), sim:NAME (a modelled drive in virtual time; ordo disks), or dir:PATH (a directory on any mounted file system, for comparison)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l users -d 'Number of programs that run at the same time' -r
@@ -214,13 +220,14 @@ today\t'One whose CPU costs next to nothing'"
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l set -d 'Options of the schemes, as for mount -o: allocinit=, logmode=, data=, commit=; log=separate: the transaction log is on a second disk of the same kind: in memory, a modelled drive, or for file:PATH the file PATH.log, which is created and removed' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l param -d 'Parameters of the workload (ordo workloads -p)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l size -d 'Bytes of the volume' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l bsize -d 'Bytes of a block of the volume; a fragment is an eighth [default: as mkfs has it, or as the machine around a modelled drive]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand paper" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand paper" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l scheme -d 'The scheme (ordo schemes)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand crash" -l layout -d 'The layout of the volume; lfs is its own order, and takes no scheme' -r -f -a "ffs\t''
-lfs\t''"
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l scheme -d 'The scheme (ordo schemes) [default: softupdates]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand crash" -l layout -d 'The layout of the volume [default: ffs]' -r -f -a "ffs\t'UFS: the fast file system'
+lfs\t'A log-structured volume, which takes no scheme'"
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l set -d 'allocinit=, logmode=, data= and commit= as for mount -o; log=separate: the log is on a second disk; size=, bsize=, fsize=, format=ufs1|ufs2, version=1|2|64 (of an lfs), endian=little|big: the volume; profile=NAME|all: the kind of random scripts; steer=yes|no: every other random script is varied from one that reached something new; pauses=yes|no: time passes between calls, so that the syncer writes; recovery=N: the recovery of one image in N is cut, too (0: none); exhaustive=N: every subset of up to N writes that are not durable is tried' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l workload -d 'Scripts between commas, or a set: hand, bugs, ufs, all of these, seq1 to seq3, moves1 to moves3, random' -r
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l script -d 'A script of your own, in the form that --list-workloads --json shows' -r -F
@@ -243,7 +250,9 @@ complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-disks -d 'List 
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-workloads -d 'List the scripts and sets'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l scheme -d 'The scheme (ordo schemes), or lfs for a log-structured volume' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace" -l scheme -d 'The scheme (ordo schemes) [default: softupdates]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace" -l layout -d 'The layout of the volume [default: ffs]' -r -f -a "ffs\t'UFS: the fast file system'
+lfs\t'A log-structured volume, which takes no scheme'"
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -l set -d 'allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk' -r
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -l disk -d 'The disk (ordo crash --list-disks)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -l setup -d 'A call to make before, which is then made durable; may be given several times, in order' -r
@@ -254,6 +263,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand trace" -l at-once -d 'When the
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand report" -s o -l output -d 'Where the page goes, as index.html' -r -F
+complete -c ordo -n "__fish_ordo_using_subcommand report" -l aged-log -d 'Also shows the segments of a log-structured volume that was in use, before and after cleaning'
 complete -c ordo -n "__fish_ordo_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand demo" -l scheme -d 'Schemes, between commas [default: all]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand demo" -l dir -d 'Where the scratch directory is made [default: the system\'s]' -r -F
