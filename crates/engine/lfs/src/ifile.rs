@@ -34,6 +34,8 @@ pub(crate) struct Ifile {
 pub(crate) struct Sums {
     /// Clean segments.
     pub(crate) clean: u64,
+    /// Dirty ones in which nothing is alive: they become clean with the checkpoints to come.
+    pub(crate) empty: u64,
     /// Bytes that are alive.
     pub(crate) live: u64,
     /// Summaries in dirty segments.
@@ -45,6 +47,7 @@ pub(crate) struct Sums {
 impl Sums {
     fn add(&mut self, entry: &SegUse) {
         if entry.flags.has(SegFlags::DIRTY) {
+            self.empty += u64::from(entry.nbytes == 0);
             self.live += u64::from(entry.nbytes);
             self.summaries += u64::from(entry.nsums);
             self.inode_blocks += u64::from(entry.ninos);
@@ -55,6 +58,7 @@ impl Sums {
 
     fn take(&mut self, entry: &SegUse) {
         if entry.flags.has(SegFlags::DIRTY) {
+            self.empty -= u64::from(entry.nbytes == 0);
             self.live -= u64::from(entry.nbytes);
             self.summaries -= u64::from(entry.nsums);
             self.inode_blocks -= u64::from(entry.ninos);

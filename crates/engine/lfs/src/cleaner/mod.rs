@@ -13,6 +13,8 @@
 //! V7. Data that the cleaner moved stay as old as they were: the stamp of a segment is that of the youngest data in it,
 //!     and what is moved does not count as young (Rosenblum and Ousterhout 1992, section 3.6). It is a hint only.
 //! V8. When no call has come for a while, more is cleaned, as long as a segment gives back a quarter at least.
+//! V9. Two checkpoints after each round would cost more than they gain on a small volume, where each writes all of the
+//!     ifile: the ones that are due anyway serve as well.
 
 mod choose;
 mod coalesce;
@@ -141,24 +143,31 @@ impl Log {
         }
     }
 
-    /// In the background: cleans while segments run low, before a call has to wait for it, and at rest (V8).
+    /// In the background: cleans while segments run low, before a call has to wait for it, and at rest (V8). What is
+    /// empty becomes clean with the checkpoints that come anyway, unless segments run very low (V9).
     pub(crate) async fn clean_ahead(self: Rc<Self>) {
         let Some(_one) = self.cleaning.try_lock() else { return };
-        let (most, least) = match (self.wants_cleaning(), self.rests()) {
-            (true, _) => (AT_ONCE, 0),
-            (false, true) => (AT_REST, self.g.ssize / 4),
-            (false, false) => return,
-        };
-        if self.clean(self.options.cleaner, most, least).await.unwrap_or(0) > 0 {
+        let (low, rests) = (self.wants_cleaning(), self.rests());
+        if low || rests {
+            let (most, least) = if low { (AT_ONCE, 0) } else { (AT_REST, self.g.ssize / 4) };
             // A failure has made the volume read-only, or is told to the call that needs the room.
+            let _ = self.clean(self.options.cleaner, most, least).await;
+        }
+        let sums = self.ifile.borrow().sums();
+        if sums.empty > 0 && (rests || 4 * sums.clean < 3 * self.kept_clean()) {
             let _ = self.turn_over().await;
         }
     }
 
-    /// Fewer segments are clean than the format keeps aside for cleaning, and more than that is dead.
+    /// Segments that the cleaner keeps clean.
+    fn kept_clean(&self) -> u64 {
+        u64::from(self.g.minfreeseg.max(8))
+    }
+
+    /// Fewer segments are clean, or about to be, than the format keeps aside for cleaning, and more than that is dead.
     fn wants_cleaning(&self) -> bool {
-        let clean = self.ifile.borrow().sums().clean;
-        clean < u64::from(self.g.minfreeseg.max(8)) && self.dead() > 4 * u64::from(self.g.ssize)
+        let sums = self.ifile.borrow().sums();
+        sums.clean + sums.empty < self.kept_clean() && self.dead() > 4 * u64::from(self.g.ssize)
     }
 
     /// No call has come for a while, and a tenth of what could be clean is not (as NetBSD's cleaner when idle).
@@ -172,7 +181,7 @@ impl Log {
         }
         let sums = self.ifile.borrow().sums();
         let possible = u64::from(self.g.nseg).saturating_sub(sums.live.div_ceil(u64::from(self.g.ssize)));
-        since + REST <= now && sums.clean < possible * 9 / 10 && self.dead() > 4 * u64::from(self.g.ssize)
+        since + REST <= now && sums.clean + sums.empty < possible * 9 / 10 && self.dead() > 4 * u64::from(self.g.ssize)
     }
 
     /// Cleans up to `most` segments, each of which gives back `least` bytes; returns how many were read. They are empty then, and clean after two checkpoints.

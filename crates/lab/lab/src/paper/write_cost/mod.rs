@@ -101,7 +101,7 @@ impl Case {
     fn run(&self) -> Result<Option<Measured>> {
         let rt = Rt::virtual_time(SEED);
         let disk: Rc<dyn Disk> = Rc::new(RamDisk::new(SIZE));
-        let new = NewLog::new(SIZE).with(|of| (of.segment, of.minfreeseg) = (Some(SEGMENT), Some(20)));
+        let new = NewLog::new(SIZE).with(|of| (of.segment, of.minfreeseg) = (Some(SEGMENT), Some(40)));
         new.create_on(&rt, disk.clone())?;
         let options = MountOptions { cache: 8 << 20, cleaner: Some(self.policy), ..MountOptions::default() };
         let located = locate_on(&rt, disk)?;
