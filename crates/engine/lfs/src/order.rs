@@ -17,8 +17,10 @@ use std::time::Duration;
 
 /// A checkpoint is due so long after the last one, if anything was written.
 const PERIOD: Duration = Duration::from_secs(30);
-/// Or when so many segments were opened since.
+/// Or when at least so many segments were opened since, and so many bytes: each checkpoint writes what has changed of
+/// the ifile, and a crash rolls forward what came since.
 const ACTIVE: u32 = 10;
+const ACTIVE_BYTES: u32 = 16 << 20;
 
 /// The scheme `lfs`.
 pub(crate) struct Order(pub(crate) Rc<Log>);
@@ -87,7 +89,7 @@ impl Scheme for Order {
         cache.rt().spawn(self.0.clone().clean_ahead());
         let log = self.0.clone();
         let due = log.changed.get() && log.checkpointed.get() + PERIOD <= now;
-        if due || log.opened.get() > ACTIVE {
+        if due || log.opened.get() > log.most_active() {
             cache.rt().spawn(async move {
                 // A failure has made the volume read-only; the next sync reports it.
                 let _ = log.checkpoint().await;
@@ -103,6 +105,12 @@ impl Defers for Order {
 }
 
 impl Log {
+    /// Segments that are opened before a checkpoint is due. Emptied ones become clean with the checkpoints, so those
+    /// that the format keeps clean bound it.
+    fn most_active(&self) -> u32 {
+        (ACTIVE_BYTES / self.g.ssize.max(1)).min(self.g.minfreeseg / 2).max(ACTIVE)
+    }
+
     async fn fsync(&self, ino: Ino, inode: BufRef) -> Result<()> {
         let cache = self.cache()?;
         if self.is_short(&cache, CallKind::Upkeep) {
