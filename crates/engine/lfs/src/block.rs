@@ -89,6 +89,41 @@ impl Log {
         above.last().filter(is_parent).map_or(Daddr::HOLE, |above| self.pointer_in(above, lbn))
     }
 
+    /// What block `lbn` is, and how many from it on are the same, as far as the pointers beside the one that tells. A
+    /// hole may be as long as the format allows, and whoever looks for its end holds up all other calls: so an indirect
+    /// block that is not there stands for all that it would lead to, and its neighbours are looked at with it.
+    pub(crate) async fn alike(&self, dinode: &BufRef, lbn: Lbn) -> Result<(Alike, u64)> {
+        let (cache, tree) = (self.cache()?, self.g.tree());
+        let (Key::Inode(ino), Some(path)) = (dinode.key(), tree.path(lbn)) else { return Ok((Alike::Holes, 1)) };
+        let above = self.indirects_above(dinode, lbn).await?;
+        let is_unplaced = |name: Lbn| {
+            let buf = cache.find(Key::File(ino, name));
+            // An indirect block has no contents without a dirty block below it, which the search for that finds.
+            buf.is_some_and(|buf| name.0 < 0 || buf.is_dirty())
+        };
+        let of = |at: Daddr, name: Lbn| match (at.is_hole(), is_unplaced(name)) {
+            (false, _) => Alike::Stored,
+            (true, true) => Alike::Unplaced,
+            (true, false) => Alike::Holes,
+        };
+        // Blocks that each pointer leads to, of the block that has the last pointer there is.
+        let below = path.depth() - above.len();
+        let first = (0..path.depth()).map(|level| tree.span(level)).skip(1).sum::<u64>() + DIRECT;
+        let within = if path.depth() == 0 { 0 } else { (lbn.0.unsigned_abs() - first) % tree.span(below) };
+        let Some((last, (name, index))) = above.last().zip(path.indirects().nth(above.len().saturating_sub(1))) else {
+            let alike = if path.depth() == 0 { of(self.direct_pointer(dinode, lbn), lbn) } else { Alike::Holes };
+            return Ok((alike, tree.span(below) - within));
+        };
+        let bytes = last.bytes();
+        let at = |index: u32| {
+            let pointer = self.encoding.pointer(&bytes, index).unwrap_or(FragNo::HOLE).into();
+            of(pointer, tree.indirect_child(name, below, index))
+        };
+        let this = at(index);
+        let alike = (index..self.g.nindir).take_while(|index| at(*index) == this).count() as u64;
+        Ok((this, alike * tree.span(below) - within))
+    }
+
     /// More indirect blocks than a file can have: those that the volume has room for, and those in memory alone.
     /// Damaged pointers that lead back to a block above them would be followed a thousand million times.
     pub(crate) fn most_indirect(&self) -> usize {
@@ -118,6 +153,17 @@ pub(crate) fn cycle(ino: Ino, found: u64) -> Corrupt {
         found,
         Rule::Words("which is more than the volume has room for"),
     )
+}
+
+/// What a run of blocks is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Alike {
+    /// Nothing leads to them.
+    Holes,
+    /// They are in the cache alone.
+    Unplaced,
+    /// They have places.
+    Stored,
 }
 
 /// What is needed to write a block, all of it in memory (B1).
@@ -180,12 +226,13 @@ impl Lfs {
         if lbn.0.unsigned_abs() >= blocks {
             return Ok(Mapped::Hole { blocks: count.max(1) });
         }
-        let cached = self.cache.find(Key::File(inode.ino(), lbn)).filter(|buf| buf.is_dirty());
         let dinode = self.block_of(inode).await?;
-        Ok(match (cached, self.log.pointer(&dinode, lbn).await?.is_hole()) {
-            (None, true) => Mapped::Hole { blocks: 1 },
-            (Some(_), true) => Mapped::Unplaced { blocks: 1 },
-            (_, false) => Mapped::Stored { blocks: 1 },
+        let (run, alike) = self.log.alike(&dinode, lbn).await?;
+        let alike = alike.clamp(1, (blocks - lbn.0.unsigned_abs()).min(count.max(1)));
+        Ok(match run {
+            Alike::Holes => Mapped::Hole { blocks: alike },
+            Alike::Unplaced => Mapped::Unplaced { blocks: alike },
+            Alike::Stored => Mapped::Stored { blocks: alike },
         })
     }
 

@@ -66,26 +66,34 @@ impl Log {
         };
         let dinode = self.dinode(&buf)?;
         let count = self.g.file_blocks(dinode.size);
-        // No more than its inode counts: a hole may be as long as the format allows.
-        let stored = dinode.blocks * 512 / u64::from(self.g.bsize) + 1;
+        // No more than its inode counts, nor than the volume has: damaged pointers can lead round in a circle.
+        let most = self.g.size / u64::from(self.g.block_units).max(1);
+        let stored = (dinode.blocks * 512 / u64::from(self.g.bsize) + 1).min(most);
         if Kind::from_bits(dinode.mode >> 12) != Some(Kind::Regular) || count < LEAST || stored < LEAST {
             return Ok(None);
         }
         done.files += 1;
         let (mut blocks, mut breaks) = (Vec::new(), 0_u64);
         let mut expected: Option<u64> = None;
-        for lbn in (0..count).map(|lbn| Lbn(lbn.cast_signed())) {
+        let (mut next, mut holes) = (0, 0);
+        while next < count && (blocks.len() as u64) < stored {
+            let lbn = Lbn(next.cast_signed());
             let at = self.pointer(&buf, lbn).await?;
             if at.is_hole() {
-                if blocks.len() as u64 >= stored {
-                    break;
+                // A hole may be as long as the format allows. Behind each there is a block, of the file or an indirect
+                // one.
+                holes += 1;
+                if holes > most + stored {
+                    return Err(Error::corrupt(crate::block::cycle(ino, holes)));
                 }
+                next += self.alike(&buf, lbn).await?.1.max(1);
                 continue;
             }
             let byte = self.g.byte(at).0;
             breaks += u64::from(expected.is_some_and(|end| byte < end || byte - end > NEAR));
             expected = Some(byte + u64::from(self.g.bsize));
             blocks.push((lbn, at));
+            next += 1;
         }
         // Each segment that it fills is a break of its own, and few more cost little.
         let bytes = blocks.len() as u64 * u64::from(self.g.bsize);

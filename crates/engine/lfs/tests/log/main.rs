@@ -8,6 +8,7 @@ mod cuts;
 mod damage;
 mod faults;
 mod space;
+mod sparse;
 mod versions;
 
 use ordo_buf::{Cache, CacheOptions, Health, Syncer};
