@@ -27,6 +27,8 @@ pub(crate) struct Ifile {
     usage: Vec<SegUse>,
     sums: Sums,
     free: BTreeSet<u32>,
+    /// One more than the highest inode number that the last checkpoint has.
+    known: u32,
 }
 
 /// Sums over the usage table, kept so that no call has to walk it.
@@ -104,7 +106,9 @@ impl Ifile {
             usage: Vec::new(),
             sums: Sums::default(),
             free: BTreeSet::new(),
+            known: 0,
         };
+        ifile.known = ifile.maxino();
         for n in (0..g.nseg).map(SegNo) {
             let place = g.seguse_place(n);
             let mut entry = SegUse::decode(ifile.block(place.lbn), place.at, n, g.version, g.endian)?;
@@ -294,6 +298,17 @@ impl Ifile {
     pub(crate) fn written(&mut self) {
         self.dirty.clear();
         self.changed_indirect.clear();
+        self.known = self.maxino();
+    }
+
+    /// How many inodes the map has that the last checkpoint's does not have.
+    pub(crate) fn ahead(&self) -> u32 {
+        self.maxino() - self.known
+    }
+
+    /// An inode that the log has behind the last checkpoint can have this number.
+    pub(crate) fn is_near(&self, ino: Ino) -> bool {
+        ino.0.saturating_sub(self.known) < self.g.inodes_ahead()
     }
 
     // Free inodes.

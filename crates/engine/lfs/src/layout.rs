@@ -20,6 +20,7 @@ impl Layout for Lfs {
     }
 
     async fn begin(&self, op: Op) -> Result<()> {
+        self.log.keep_map_near(op.kind).await?;
         loop {
             let room = self.log.make_room(op.kind).await;
             self.log.gate.enter().await;

@@ -15,6 +15,9 @@
 //!     would end in another tree.
 //! R7. Version 1 has no serial numbers but those of our seals: what another system wrote behind its checkpoint is lost,
 //!     as it is for that system itself.
+//! R8. No inode is further beyond the map of the checkpoint than `Geometry::inodes_ahead`: a damaged number must not
+//!     make the map as long as the volume. Before calls get that far there is a checkpoint; inodes that were freed
+//!     before they were ever written are not in the log, but count in the map.
 
 use crate::Lfs;
 use crate::ifile::Ifile;
@@ -315,8 +318,7 @@ impl Lfs {
     pub(crate) async fn exists(&self, ino: Ino, version: u32) -> Result<()> {
         let log = &self.log;
         while ino.0 >= log.ifile.borrow().maxino() {
-            // A damaged number must not make the map as long as the volume.
-            let near = ino.0 - log.ifile.borrow().maxino() < 64 * log.g.ifpb;
+            let near = log.ifile.borrow().is_near(ino);
             if !near || !log.ifile.borrow_mut().grow() {
                 return Err(Refusal::NoInodes.into());
             }

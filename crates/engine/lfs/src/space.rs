@@ -201,6 +201,18 @@ impl Log {
         Err(Refusal::NoSpace.into())
     }
 
+    /// Before a call gets a new inode: one that is too far beyond the checkpoint's map would not be found after a crash
+    /// (rollforward-8). A roll-forward may begin at the checkpoint before the last, and calls that run now go on.
+    ///
+    /// # Errors
+    /// Those of the checkpoint.
+    pub(crate) async fn keep_map_near(&self, kind: CallKind) -> Result<()> {
+        if frees(kind) || self.ifile.borrow().ahead() < self.g.inodes_ahead() / 4 {
+            return Ok(());
+        }
+        self.checkpoint().await
+    }
+
     /// Whether the cleaner may make so many more bytes dirty: its copies are what the last segments are for.
     pub(crate) fn may_move(&self, cache: &Rc<Cache>, bytes: u64) -> bool {
         self.fits(cache, bytes, 0)

@@ -7,6 +7,7 @@ mod crash;
 mod cuts;
 mod damage;
 mod faults;
+mod growth;
 mod space;
 mod sparse;
 mod versions;

@@ -192,8 +192,7 @@ impl Volume {
     /// The highest generation of each inode of the tail that is not older than the volume's (R2). Numbers that the
     /// inode map could not have grown to are left out: they would only make it large.
     fn highest(&self, inodes: &[Vec<(Daddr, u32, Dinode)>]) -> FxHashMap<u32, u32> {
-        let count = inodes.iter().map(Vec::len).sum::<usize>() as u64;
-        let most = self.ifile.entries.len() as u64 + count + u64::from(self.g.ifpb);
+        let most = self.ifile.entries.len() as u64 + u64::from(self.g.inodes_ahead());
         let mut highest: FxHashMap<u32, u32> = FxHashMap::default();
         for (_, ino, dinode) in inodes.iter().flatten() {
             let known = self.ifile.entry(*ino).version;

@@ -2,7 +2,7 @@
 
 use super::Geometry;
 use crate::lfs::{CleanerInfo, SegNo};
-use crate::num::{index, roundup};
+use crate::num::{index, low32, roundup};
 use crate::{Ino, Lbn, NDADDR};
 
 /// The place of an entry in the ifile.
@@ -43,7 +43,17 @@ impl Geometry {
     /// Number of inodes that an ifile of `size` bytes has entries for: one more than the highest.
     pub fn maxino(&self, size: u64) -> u32 {
         let blocks = (size >> self.bshift).saturating_sub(self.inode_map_start());
-        crate::num::low32(blocks.saturating_mul(self.ifpb.into()))
+        low32(blocks.saturating_mul(self.ifpb.into()))
+    }
+
+    /// How far inodes behind a checkpoint may be beyond the end of its inode map. A roll-forward takes the number of an
+    /// inode from the log, and lets the map grow to it: a damaged number must not make the map as long as the volume.
+    /// Whoever writes the log ends a checkpoint early enough that inodes in use are never further.
+    pub fn inodes_ahead(&self) -> u32 {
+        // Of a map that takes an eighth of the volume, and no more than a few megabytes.
+        let entry = u64::from(self.version.ifile_entry_size().max(1)).saturating_mul(8);
+        let fit = self.size.saturating_mul(self.unit.into()).checked_div(entry).unwrap_or(0);
+        low32(fit.min(1 << 17)).max(self.ifpb.saturating_mul(64))
     }
 
     /// Where the entry of a segment is.
