@@ -10,9 +10,9 @@
 //!     write an inode before its blocks.
 //! R5. After that the serial number goes on beyond all that a dropped tail can have. Otherwise a new partial segment of
 //!     the same length as an old one would make the old one behind it valid again.
-//! R6. Before anything is written where the log ended, the summary of a dropped tail is zeroed. Otherwise a write of this
-//!     recovery that is torn itself could complete the torn partial segment: a recovery that is cut and begun again
-//!     would end in another tree.
+//! R6. Before anything is written where the log ended, the summary of a dropped tail is zeroed. Otherwise a write of
+//!     this recovery that is torn itself could complete the torn partial segment: a recovery that is cut and begun
+//!     again would end in another tree.
 //! R7. Version 1 has no serial numbers but those of our seals: what another system wrote behind its checkpoint is lost,
 //!     as it is for that system itself.
 //! R8. No inode is further beyond the map of the checkpoint than `Geometry::inodes_ahead`: a damaged number must not

@@ -22,7 +22,8 @@ pub struct MountOptions {
     pub cache: usize,
     /// Settings of the scheme.
     pub settings: Settings,
-    /// How the cleaner of a log-structured volume chooses segments; `None`: by cost and benefit. Others have no cleaner.
+    /// How the cleaner of a log-structured volume chooses segments; `None`: by cost and benefit. Others have no
+    /// cleaner.
     pub cleaner: Option<ordo_lfs::Policy>,
     /// The disk of the scheme's log, if the log is not a file of the volume.
     pub log: Option<PathBuf>,

@@ -77,8 +77,8 @@ fn remove(rt: &Rt, ram: &RamDisk, disk: Rc<dyn Disk>, order: Order, name: &'stat
     Ok(())
 }
 
-/// newfs makes a directory for snapshots, or, in version 1 of the log, one for lost files. The model does not know them:
-/// they are removed.
+/// newfs makes a directory for snapshots, or, in version 1 of the log, one for lost files. The model does not know
+/// them: they are removed.
 fn make(shape: &Shape, split: Split, needs: Needs) -> Result<RamDisk, Error> {
     let (rt, ram, size) = (Rt::virtual_time(0), RamDisk::new(split.size()), split.size());
     let mut garbage = vec![0; GARBAGE];

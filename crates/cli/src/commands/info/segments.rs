@@ -181,7 +181,7 @@ mod tests {
         ];
         let map = SegmentMap::new("v".into(), &LogSegments { segment_size: 1000, usage, head: Some(SegNo(5)) });
         let lines = map.lines();
-        assert_eq!(lines[0], "v: 7 segments of 1000, 1 clean; 3039 alive, 43%");
+        assert_eq!(lines[0], "v: 7 segments of 1000, 1 clean; 3.0k alive, 43%");
         assert_eq!(lines[2], "       0  990.-*!");
         let counts: Vec<String> =
             map.histogram().iter().filter_map(|line| line.split_whitespace().nth(3).map(str::to_owned)).collect();

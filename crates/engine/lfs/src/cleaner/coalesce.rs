@@ -58,12 +58,7 @@ impl Log {
 
     /// The blocks of a file in their order, with their places, if they are far apart.
     async fn scattered(&self, ino: Ino, done: &mut Coalesced) -> Result<Option<Vec<(Lbn, Daddr)>>> {
-        let buf = match self.dinode_buf(ino).await {
-            Ok(buf) => buf,
-            // It was removed meanwhile.
-            Err(Error::Refused(Refusal::Stale)) => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some(buf) = self.dinode_in_use(ino).await? else { return Ok(None) };
         let dinode = self.dinode(&buf)?;
         let count = self.g.file_blocks(dinode.size);
         // No more than its inode counts, nor than the volume has: damaged pointers can lead round in a circle.

@@ -184,7 +184,8 @@ impl Log {
         since + REST <= now && sums.clean + sums.empty < possible * 9 / 10 && self.dead() > 4 * u64::from(self.g.ssize)
     }
 
-    /// Cleans up to `most` segments, each of which gives back `least` bytes; returns how many were read. They are empty then, and clean after two checkpoints.
+    /// Cleans up to `most` segments, each of which gives back `least` bytes; returns how many were read. They are empty
+    /// then, and clean after two checkpoints.
     ///
     /// # Errors
     /// `Io`, `Corrupt`: the segment stays as it is, and is not tried again.

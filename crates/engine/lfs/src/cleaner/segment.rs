@@ -86,12 +86,23 @@ impl Log {
             // The ifile's own moves with each checkpoint.
             return Ok(None);
         }
-        let buf = self.dinode_buf(ino).await?;
+        let Some(buf) = self.dinode_in_use(ino).await? else { return Ok(None) };
         if is_here() {
             self.cache()?.mark_dirty(&buf);
             return Ok(Some(buf));
         }
         Ok(None)
+    }
+
+    /// The buf of an inode; none if the file was removed meanwhile: that is no fault of the segment.
+    ///
+    /// # Errors
+    /// `Corrupt`; `Io`.
+    pub(super) async fn dinode_in_use(&self, ino: Ino) -> Result<Option<BufRef>> {
+        match self.dinode_buf(ino).await {
+            Err(Error::Refused(Refusal::Stale)) => Ok(None),
+            found => found.map(Some),
+        }
     }
 
     /// A block to which its file's pointer leads here is written again.
@@ -108,7 +119,7 @@ impl Log {
         if !is_current() {
             return Ok(None);
         }
-        let dinode = self.dinode_buf(ino).await?;
+        let Some(dinode) = self.dinode_in_use(ino).await? else { return Ok(None) };
         let kind = Kind::from_bits(self.dinode(&dinode)?.mode >> 12);
         if !self.has_blocks(&self.dinode(&dinode)?) {
             return Ok(None);

@@ -5,9 +5,9 @@
 //! G2. Nothing is changed in place (`state.rs`). Repairs are made in memory, in rounds, until a round finds nothing;
 //!     then all that differs is appended to the log and the superblocks are written, last (`write.rs`).
 //! G3. What the ifile lost is searched in the log (`scan.rs`): a file is given up only if its inode is nowhere.
-//! G4. Version 1 has no serial numbers but those that OrdoFS adds. Where it did not write the last checkpoint, the newest
-//!     copy of anything is not known: the volume is checked as its checkpoint says, without the accounts, which other
-//!     systems keep in their own ways, and not repaired.
+//! G4. Version 1 has no serial numbers but those that OrdoFS adds. Where it did not write the last checkpoint, the
+//!     newest copy of anything is not known: the volume is checked as its checkpoint says, without the accounts, which
+//!     other systems keep in their own ways, and not repaired.
 
 mod dirblock;
 mod finding;

@@ -97,8 +97,8 @@ impl Summary {
         Ok(())
     }
 
-    /// `true` if it is not from a later turn of the log than the summary with number `last`, which lies before it in its
-    /// segment. Of version 1 only sealed ones can be compared.
+    /// `true` if it is not from a later turn of the log than the summary with number `last`, which lies before it in
+    /// its segment. Of version 1 only sealed ones can be compared.
     pub fn is_stale(&self, g: &Geometry, last: Serial) -> bool {
         let unnumbered = g.version == super::Version::V1 && self.serial == Serial(0);
         self.ident != g.ident || (self.serial <= last && !unnumbered)

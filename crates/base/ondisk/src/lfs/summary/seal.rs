@@ -7,9 +7,9 @@
 //!     blocks: `OrdoSeal`, a CRC-32C over all bytes behind the summary in the volume's byte order, and 32 bits of 0.
 //!     Other programs ignore these bytes, but sum them with the summary.
 //! E3. Without the name there is no seal: other programs write none.
-//! E4. Version 1 has no serial numbers, so nothing of the format tells a summary that continues the log from an older one
-//!     in the same place. There the seal is 8 bytes longer and ends with a serial number, 64 bits in the volume's byte
-//!     order; [`Summary::serial`] is that one. A summary of version 1 without a seal continues no log.
+//! E4. Version 1 has no serial numbers, so nothing of the format tells a summary that continues the log from an older
+//!     one in the same place. There the seal is 8 bytes longer and ends with a serial number, 64 bits in the volume's
+//!     byte order; [`Summary::serial`] is that one. A summary of version 1 without a seal continues no log.
 
 use super::Summary;
 use crate::lfs::{Geometry, Serial, Version};
