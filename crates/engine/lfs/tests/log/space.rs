@@ -326,7 +326,7 @@ fn a_long_fallocate_waits_for_the_cleaner() {
 /// One of several programs on a full volume: makes, overwrites, shortens, removes and syncs files of its own.
 async fn program(rt: Rt, fs: Rc<Ufs<Lfs>>, n: u64, seed: u64, steps: u64) -> BTreeMap<String, Vec<u8>> {
     let (mut rng, mut files) = (Rng::new(seed * 100 + n), BTreeMap::<String, (NodeId, Vec<u8>)>::new());
-    let (who, root) = (Caller { privileged: n % 2 == 0, ..Caller::default() }, fs.root());
+    let (who, root) = (Caller { privileged: n.is_multiple_of(2), ..Caller::default() }, fs.root());
     for step in 0..steps {
         let nth = rng.below(files.len().max(1) as u64) as usize;
         let some = files.keys().nth(nth).cloned();

@@ -122,7 +122,7 @@ impl Case {
         let mut files: Vec<NodeId> = Vec::new();
         while used().0 * 100 < used().1 * self.percent {
             let name = files.len().to_string();
-            let name = Name::new(name.as_bytes()).map_err(Error::from)?;
+            let name = Name::new(name.as_bytes())?;
             let made = fs.mknod(&who, fs.root(), name, Kind::Regular, Mode::new(0o600), 0).await?;
             fs.write(&who, made.node, 0, &data).await?;
             files.push(made.node);
