@@ -284,7 +284,8 @@ fn a_directory_left(recording: &Recording, from: usize, to: usize) -> bool {
     let began = |call: usize| recording.calls[call.max(1) - 1].began;
     let is_directory = |moment: &Moment| match moment {
         Moment::Issued(write) => {
-            recording.writes[*write].parts.iter().any(|part| part.kind == ordo_disk::Kind::Directory)
+            let mut parts = recording.writes[*write].parts.iter();
+            recording.log_structured || parts.any(|part| part.kind == ordo_disk::Kind::Directory)
         }
         _ => false,
     };

@@ -105,7 +105,9 @@ pub(crate) struct Recording {
     pub(crate) flushes: u64,
     /// The files that the script held open after the set-up, by slot: their names may be those of others by then.
     pub(crate) held: Vec<(usize, FileId)>,
-    /// Segments that became usable again, on a log-structured volume.
+    /// The volume is log-structured: any write may have blocks of directories.
+    pub(crate) log_structured: bool,
+    /// Segments that became usable again there.
     pub(crate) cleaned: u64,
     pub(crate) calls: Vec<Call>,
     /// The trees before the first call and after each call.
@@ -245,6 +247,7 @@ impl Run<'_> {
             times: Vec::new(),
             flushes: 0,
             held: self.held(&real)?,
+            log_structured: self.plan.layout() == LayoutName::Lfs,
             cleaned: 0,
             calls: Vec::new(),
             trees: vec![Rc::new(self.tree()?)],
@@ -390,6 +393,7 @@ impl Recording {
             times: Vec::new(),
             flushes: 0,
             held: Vec::new(),
+            log_structured: false,
             cleaned: 0,
             calls: marks.iter().map(call).collect(),
             trees: Vec::new(),

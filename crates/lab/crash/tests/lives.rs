@@ -365,3 +365,15 @@ fn a_recovery_does_not_complete_what_was_torn() {
     let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
     assert_eq!(report.violations.first().map(|found| found.detail.clone()), None);
 }
+
+/// The name of the file was durable with a chain that another fsync had written, so its own did not cover that the
+/// directory above moved. The oracle did not see directories in writes of a log.
+#[test]
+fn an_fsync_covers_no_later_move_of_a_directory_above() {
+    let calls = "mkdir c\n mkdir c/d\n create c/d/f\n mkdir b\n fsync b all\n rename c/d g replace\n fsync g/f all";
+    let script = Script::parse("found", &format!("---\n{calls}")).expect("it is a script");
+    let device = Device::by_name("sata").expect("it comes ready");
+    let plan = Plan { shape: Shape::small_log(device), states: 200, ..Plan::new("lfs", script, device) };
+    let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
+    assert_eq!(report.violations.first().map(|found| found.detail.clone()), None);
+}
