@@ -6,8 +6,9 @@ use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{self, Session};
 use crate::program::Program;
 use crate::registry::{Parameter, Values};
+use crate::sequential::{LARGE, large_file, write_in_order};
 use ordo_rt::Rng;
-use ordo_vfs::{FileSystem, Name};
+use ordo_vfs::FileSystem;
 
 /// Its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,31 +66,23 @@ impl Program for Overwrites {
         base: &str,
         meter: Meter<'_>,
     ) -> Result<Vec<PhaseResult>> {
-        let path = "large";
-        let name = Name::new(path.as_bytes()).map_err(at("name", path))?;
-        let dir = session.resolve(base).await.map_err(at("lookup", base))?;
-        let file = session.create(&dir, name).await.map_err(at("create", path))?;
-        let sync = || session.fs.fsync(file.node(), false);
+        let file = large_file(session, base).await?;
+        let sync = async || session.fs.fsync(file.node(), false).await.map_err(at("fsync", LARGE));
         let mut results = Vec::new();
 
-        let (data, mut phase, mut offset) = (paths::bytes(TRANSFER, 1), Phase::start("write", meter), 0);
-        while offset < self.size {
-            let len = (self.size - offset).min(TRANSFER);
-            session.write_at(&file, offset, &data[..len as usize]).await.map_err(at("write", path))?;
-            offset += len;
-            phase.done(len);
-        }
-        sync().await.map_err(at("fsync", path))?;
+        let mut phase = Phase::start("write", meter);
+        write_in_order(session, &file, (self.size, TRANSFER), &mut phase).await?;
+        sync().await?;
         results.push(phase.end());
 
         let (data, mut rng) = (paths::bytes(self.block, 2), Rng::new(self.seed));
         let mut phase = Phase::start("overwrite", meter);
         for _ in 0..self.count {
             let offset = rng.below(self.size / self.block) * self.block;
-            session.write_at(&file, offset, &data).await.map_err(at("write", path))?;
+            session.write_at(&file, offset, &data).await.map_err(at("write", LARGE))?;
             phase.done(self.block);
         }
-        sync().await.map_err(at("fsync", path))?;
+        sync().await?;
         results.push(phase.end());
         Ok(results)
     }

@@ -2,10 +2,36 @@
 
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
-use crate::paths::{self, Session};
+use crate::paths::{self, Held, Session};
 use crate::program::Program;
 use crate::registry::{Parameter, Values};
 use ordo_vfs::{FileSystem, Name};
+
+/// The name of the large file.
+pub(crate) const LARGE: &str = "large";
+
+/// A new file of this name.
+pub(crate) async fn large_file<'a, F: FileSystem>(session: &Session<'a, F>, base: &str) -> Result<Held<'a, F>> {
+    let name = Name::new(LARGE.as_bytes()).map_err(at("name", LARGE))?;
+    let dir = session.resolve(base).await.map_err(at("lookup", base))?;
+    session.create(&dir, name).await.map_err(at("create", LARGE))
+}
+
+/// Writes the file from its beginning on, `size` bytes; the unit of the phase is the transfer.
+pub(crate) async fn write_in_order<F: FileSystem>(
+    session: &Session<'_, F>,
+    file: &Held<'_, F>,
+    (size, transfer): (u64, u64),
+    phase: &mut Phase<'_>,
+) -> Result<()> {
+    let data = paths::bytes(transfer, 1);
+    for offset in (0..size).step_by(transfer as usize) {
+        let len = (size - offset).min(transfer);
+        session.write_at(file, offset, &data[..len as usize]).await.map_err(at("write", LARGE))?;
+        phase.done(len);
+    }
+    Ok(())
+}
 
 /// Its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,28 +82,21 @@ impl Program for Sequential {
         base: &str,
         meter: Meter<'_>,
     ) -> Result<Vec<PhaseResult>> {
-        let path = "large";
-        let name = Name::new(path.as_bytes()).map_err(at("name", path))?;
-        let dir = session.resolve(base).await.map_err(at("lookup", base))?;
-        let file = session.create(&dir, name).await.map_err(at("create", path))?;
-        let data = paths::bytes(self.transfer, 1);
+        let file = large_file(session, base).await?;
         let mut results = Vec::new();
         for (phase, writes) in [("write", true), ("rewrite", true), ("read", false)] {
             let mut phase = Phase::start(phase, meter);
-            let mut offset = 0;
-            while offset < self.size {
-                let len = (self.size - offset).min(self.transfer);
-                if writes {
-                    let piece = &data[..len as usize];
-                    session.write_at(&file, offset, piece).await.map_err(at("write", path))?;
-                } else {
-                    session.fs.read(file.node(), offset, len as u32).await.map_err(at("read", path))?;
+            if writes {
+                write_in_order(session, &file, (self.size, self.transfer), &mut phase).await?;
+            } else {
+                for offset in (0..self.size).step_by(self.transfer as usize) {
+                    let len = (self.size - offset).min(self.transfer);
+                    session.fs.read(file.node(), offset, len as u32).await.map_err(at("read", LARGE))?;
+                    phase.done(len);
                 }
-                offset += len;
-                phase.done(len);
             }
             if writes && self.fsync {
-                session.fs.fsync(file.node(), false).await.map_err(at("fsync", path))?;
+                session.fs.fsync(file.node(), false).await.map_err(at("fsync", LARGE))?;
             }
             results.push(phase.end());
         }

@@ -63,7 +63,7 @@ impl Log {
         let count = self.g.file_blocks(dinode.size);
         // No more than its inode counts, nor than the volume has: damaged pointers can lead round in a circle.
         let most = self.g.size / u64::from(self.g.block_units).max(1);
-        let stored = (dinode.blocks * 512 / u64::from(self.g.bsize) + 1).min(most);
+        let stored = (dinode.blocks.saturating_mul(512) / u64::from(self.g.bsize) + 1).min(most);
         if Kind::from_bits(dinode.mode >> 12) != Some(Kind::Regular) || count < LEAST || stored < LEAST {
             return Ok(None);
         }

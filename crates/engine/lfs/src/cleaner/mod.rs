@@ -212,6 +212,8 @@ impl Log {
         }
         let _held = self.gate.hold().await;
         cache.gather(moving).await?;
+        // What was removed before it could leave has none.
+        self.ages.borrow_mut().clear();
         Ok(victims.len())
     }
 

@@ -1,10 +1,11 @@
 //! Files that are almost all holes: a hole costs no more than the pointers around it, however long it is.
 
 use crate::{Made, SMALL, made, mount_on};
+use ordo_lfs::Lfs;
 use ordo_ondisk::{Ino, Lbn};
 use ordo_rt::Rt;
-use ordo_ufs::{Layout, Mapped};
-use ordo_vfs::{Caller, FileSystem, Kind, Mode, Name, Whence};
+use ordo_ufs::{Layout, Mapped, Ufs};
+use ordo_vfs::{Caller, Entry, FileSystem, Kind, Mode, Name, Whence};
 use std::rc::Rc;
 
 const OF: Made = Made { block: 1024, fragment: 512, segment: 64 << 10, size: 16 << 20, ..SMALL };
@@ -27,6 +28,12 @@ const WRITTEN: [u64; 12] = [
     AREAS[2] + 256 * 256 * 256 - 1,
 ];
 
+/// A new file.
+async fn sparse(fs: &Ufs<Lfs>) -> Entry {
+    let who = Caller { privileged: true, ..Caller::default() };
+    fs.mknod(&who, fs.root(), Name::new(b"sparse").unwrap(), Kind::Regular, Mode::new(0o600), 0).await.unwrap()
+}
+
 #[test]
 fn holes_are_as_long_as_they_are_and_cost_few_looks() {
     let rt = Rt::virtual_time(1);
@@ -34,8 +41,7 @@ fn holes_are_as_long_as_they_are_and_cost_few_looks() {
     rt.block_on(async {
         let mounted = mount_on(&rt, Rc::new(ram.clone()), 4 << 20).await;
         let (fs, who) = (&mounted.fs, Caller { privileged: true, ..Caller::default() });
-        let name = Name::new(b"sparse").unwrap();
-        let file = fs.mknod(&who, fs.root(), name, Kind::Regular, Mode::new(0o600), 0).await.unwrap();
+        let file = sparse(fs).await;
         for (i, lbn) in WRITTEN.iter().enumerate() {
             fs.write(&who, file.node, lbn * BLOCK, &[7; BLOCK as usize]).await.unwrap();
             if i == 6 {
@@ -74,17 +80,18 @@ fn holes_are_as_long_as_they_are_and_cost_few_looks() {
 
 #[test]
 fn coalescing_does_not_look_at_each_block_of_a_hole() {
+    // Some nine thousand million blocks of hole: a look at each would not end.
+    let of = Made { block: 8192, fragment: 1024, segment: 256 << 10, size: 32 << 20, ..SMALL };
+    let (block, far) = (8192, 12 + 2048 + 2048 * 2048 + 2048 * 2048 * 2048 - 1);
     let rt = Rt::virtual_time(1);
-    let ram = made(OF);
+    let ram = made(of);
     rt.block_on(async {
         let mounted = mount_on(&rt, Rc::new(ram.clone()), 4 << 20).await;
         let (fs, who) = (&mounted.fs, Caller { privileged: true, ..Caller::default() });
-        let name = Name::new(b"sparse").unwrap();
-        let file = fs.mknod(&who, fs.root(), name, Kind::Regular, Mode::new(0o600), 0).await.unwrap().node;
-        fs.write(&who, file, 0, &[7; 40 * BLOCK as usize]).await.unwrap();
-        fs.write(&who, file, WRITTEN[11] * BLOCK, &[7; 1024]).await.unwrap();
+        let file = sparse(fs).await.node;
+        fs.write(&who, file, 0, &vec![7; 40 * block as usize]).await.unwrap();
+        fs.write(&who, file, far * block, &[7; 1024]).await.unwrap();
         fs.syncfs().await.unwrap();
-        // A look at each block of the hole would take minutes.
         let done = fs.layout().coalesce().await.unwrap();
         assert_eq!((done.files, done.rewritten), (1, 0));
         fs.unmount().await.unwrap();
