@@ -308,7 +308,7 @@ _ordo() {
                     return 0
                     ;;
                 --machine)
-                    COMPREPLY=($(compgen -W "1994 today" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "1994 2000 today" -- "${cur}"))
                     return 0
                     ;;
                 --set)

@@ -34,8 +34,31 @@ pub(crate) enum MachineOf {
     /// A 33 MHz 486 with 44 MB and UNIX SVR4
     #[value(name = "1994")]
     Of1994,
+    /// A 500 MHz Pentium III with 512 MB and FreeBSD of that year
+    #[value(name = "2000")]
+    Of2000,
     /// One whose CPU costs next to nothing
     Today,
+}
+
+impl MachineOf {
+    /// The machine whose own drive this is; that of today for any other drive.
+    pub(crate) fn with_drive(name: &str) -> MachineOf {
+        match name {
+            "hp_c2447" => MachineOf::Of1994,
+            "seagate_cheetah_9gb_2000" => MachineOf::Of2000,
+            _ => MachineOf::Today,
+        }
+    }
+
+    fn machine(self, drive: &str) -> Machine {
+        let drive = drive.to_owned();
+        match self {
+            MachineOf::Of1994 => Machine { drive, ..Machine::of_1994() },
+            MachineOf::Of2000 => Machine { drive, ..Machine::of_2000() },
+            MachineOf::Today => Machine::today(&drive),
+        }
+    }
 }
 
 impl Job {
@@ -62,10 +85,7 @@ impl Job {
 
     /// Runs in virtual time: the same run gives the same rows, to the last digit.
     fn on_model(&self, drive: &str, run: u32) -> anyhow::Result<(String, Vec<PhaseResult>)> {
-        let mut machine = match self.machine {
-            MachineOf::Of1994 => Machine { drive: drive.to_owned(), ..Machine::of_1994() },
-            MachineOf::Today => Machine::today(drive),
-        };
+        let mut machine = self.machine.machine(drive);
         if let Some((block, frag)) = self.size.block_and_fragment() {
             machine.shape = Shape { block, frag, ..machine.shape };
         }
@@ -260,6 +280,19 @@ mod tests {
         assert_eq!((rows.len(), rows[0].phase.as_str(), rows[0].ops), (1, "total", 100));
         assert_ne!(rows[0].seconds, job.run(&bed, 2).unwrap()[0].seconds);
         assert!("sim:nothing".parse::<Bed>().is_err());
+    }
+
+    #[test]
+    fn a_drive_brings_the_machine_that_it_belongs_to() {
+        for (machine, own) in [(Machine::of_1994(), MachineOf::Of1994), (Machine::of_2000(), MachineOf::Of2000)] {
+            assert_eq!(MachineOf::with_drive(&machine.drive), own);
+            assert_eq!(own.machine("ibm_18es").drive, "ibm_18es");
+        }
+        assert_eq!(MachineOf::with_drive("ibm_18es"), MachineOf::Today);
+        let job = Job { size: NewSize::of(1 << 30), machine: MachineOf::Of2000, ..job(1) };
+        let row = job.run(&"sim:seagate_cheetah_9gb_2000".parse().unwrap(), 1).unwrap().remove(0);
+        // Half of each pair is a create, at 40 microseconds of this machine's CPU with its call.
+        assert!(row.ops == 50 && row.cpu_seconds > 0.002, "{row:?}");
     }
 
     #[test]

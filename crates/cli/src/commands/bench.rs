@@ -51,7 +51,8 @@ pub(crate) struct Args {
     /// Runs of each; the table shows medians
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// The machine around a modelled drive [default: 1994 for hp_c2447, the drive of that machine; otherwise today]
+    /// The machine around a modelled drive [default: 1994 for hp_c2447 and 2000 for seagate_cheetah_9gb_2000, the
+    /// drives of those machines; otherwise today]
     #[arg(long, value_enum)]
     machine: Option<MachineOf>,
     /// Options of the schemes, as for mount -o: allocinit=, logmode=, data=, commit=; log=separate: the transaction log
@@ -121,8 +122,10 @@ fn jobs(args: &Args) -> anyhow::Result<Vec<Job>> {
             .map(|name| mount_options::scheme(name).map(|known| Some(known.to_owned())))
             .collect::<anyhow::Result<Vec<_>>>()?,
     };
-    let papers = matches!(&args.disk, Bed::Sim(name) if name == "hp_c2447");
-    let machine = args.machine.unwrap_or(if papers { MachineOf::Of1994 } else { MachineOf::Today });
+    let machine = args.machine.unwrap_or(match &args.disk {
+        Bed::Sim(name) => MachineOf::with_drive(name),
+        _ => MachineOf::Today,
+    });
     let block = args.bsize.map(|bytes| u32::try_from(bytes).map_err(|_| usage(format!("--bsize {bytes}: too large"))));
     let volume = NewSize { bytes: args.size, block: block.transpose()? };
     let mut jobs = Vec::new();
