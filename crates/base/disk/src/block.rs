@@ -1,4 +1,7 @@
 //! Buffers for reads and writes.
+//!
+//! Zeros take no memory before somebody changes them. A reader sees no difference, and the first change makes the
+//! memory.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -22,11 +25,16 @@ pub struct Block {
 }
 
 enum Memory {
+    /// None yet: all zeros. At most as many as [`ZEROS`] has.
+    Zeros,
     /// At least as many as the block needs.
     Sectors(Box<[Sector]>),
     /// Shorter than a sector.
     Short(Box<[u8]>),
 }
+
+/// What blocks of zeros have in common: as long as the longest block of a volume.
+static ZEROS: [Sector; 128] = [const { Sector([0; SECTOR]) }; 128];
 
 /// Bytes that are being written, shared with their owner: a buffer that changes while its image is in flight is copied
 /// first (`Arc::make_mut`), and the image stays as it was.
@@ -41,6 +49,14 @@ impl Block {
         if is_short(len) {
             return Block { memory: Memory::Short(vec![0; len].into()), len };
         }
+        match len <= ZEROS.len() * SECTOR {
+            true => Block { memory: Memory::Zeros, len },
+            false => Block::filled(len),
+        }
+    }
+
+    /// Zero bytes in memory of their own.
+    fn filled(len: usize) -> Block {
         let count = spare::sectors_for(len);
         if let Some(mut sectors) = spare::take(count) {
             sectors.as_mut_bytes()[..len].fill(0);
@@ -51,6 +67,11 @@ impl Block {
         Block { memory: Memory::Sectors(sectors), len }
     }
 
+    /// Nobody has changed it since it was made of zeros. A block of zeros may also have memory of its own.
+    pub fn is_untouched(&self) -> bool {
+        matches!(self.memory, Memory::Zeros)
+    }
+
     /// `len` bytes with unspecified contents, for a caller that overwrites all of them before they are read.
     ///
     /// # Panics
@@ -59,7 +80,8 @@ impl Block {
         let found = if is_short(len) { None } else { spare::take(spare::sectors_for(len)) };
         match found {
             Some(sectors) => Block { memory: Memory::Sectors(sectors), len },
-            None => Block::zeroed(len),
+            None if is_short(len) => Block::zeroed(len),
+            None => Block::filled(len),
         }
     }
 
@@ -83,6 +105,9 @@ fn is_short(len: usize) -> bool {
 
 impl Clone for Block {
     fn clone(&self) -> Block {
+        if self.is_untouched() {
+            return Block::zeroed(self.len);
+        }
         let mut copy = Block::unspecified(self.len);
         copy.copy_from_slice(self);
         copy
@@ -155,6 +180,7 @@ impl Deref for Block {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
         match &self.memory {
+            Memory::Zeros => &ZEROS.as_bytes()[..self.len],
             Memory::Sectors(sectors) => &sectors.as_bytes()[..self.len],
             Memory::Short(bytes) => bytes,
         }
@@ -163,7 +189,11 @@ impl Deref for Block {
 
 impl DerefMut for Block {
     fn deref_mut(&mut self) -> &mut [u8] {
+        if self.is_untouched() {
+            *self = Block::filled(self.len);
+        }
         match &mut self.memory {
+            Memory::Zeros => unreachable!("it has just got its memory"),
             Memory::Sectors(sectors) => &mut sectors.as_mut_bytes()[..self.len],
             Memory::Short(bytes) => bytes,
         }
@@ -223,9 +253,20 @@ mod tests {
         first.fill(0xa5);
         let place = first.as_ptr();
         drop(first);
-        let second = Block::zeroed(8192);
-        assert_eq!(second.as_ptr(), place, "a block of this size was to be had");
+        let mut second = Block::zeroed(8192);
+        assert_eq!(second.as_mut_ptr().cast_const(), place, "a block of this size was to be had");
         assert!(second.iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn zeros_take_memory_when_they_are_changed() {
+        let mut owner = Block::zeroed(4096);
+        let shared = owner.clone();
+        assert!(owner.is_untouched() && shared.is_untouched());
+        assert_eq!(owner.as_ptr(), shared.as_ptr());
+        owner[4095] = 1;
+        assert!(!owner.is_untouched() && shared.is_untouched());
+        assert_eq!((owner[0], owner[4095], shared[4095], owner.len()), (0, 1, 0, 4096));
     }
 
     #[test]

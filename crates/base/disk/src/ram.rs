@@ -39,7 +39,7 @@ struct State {
 #[derive(Clone)]
 struct Unflushed {
     at: u64,
-    old: Vec<u8>,
+    old: Block,
     new: Vec<WritePart>,
 }
 
@@ -55,6 +55,7 @@ impl RamDisk {
                 max_transfer: 1 << 20,
                 depth: 1,
                 immediate: true,
+                times_only: false,
             },
             pages: FxHashMap::default(),
             unflushed: Vec::new(),
@@ -70,8 +71,13 @@ impl RamDisk {
 
     /// The same disk with changed properties. To be set before a queue is put on it.
     pub fn with(self, change: impl FnOnce(&mut DiskInfo)) -> RamDisk {
-        change(&mut self.0.borrow_mut().info);
+        self.change_info(change);
         self
+    }
+
+    /// Changes the properties of the disk. To be done before a queue is put on it.
+    pub(crate) fn change_info(&self, change: impl FnOnce(&mut DiskInfo)) {
+        change(&mut self.0.borrow_mut().info);
     }
 
     /// The same disk with a cache that a power cut empties (`true`) or that survives it.
@@ -190,6 +196,31 @@ impl State {
         }
     }
 
+    /// Every byte of the range is zero. Missing chunks are not looked at byte by byte.
+    fn is_zero(&self, at: u64, len: usize) -> bool {
+        let (first, end) = (at / CHUNK as u64, (at + len as u64).div_ceil(CHUNK as u64));
+        (first..end).all(|number| {
+            let Some(chunk) = self.chunk(number) else { return true };
+            let start = number * CHUNK as u64;
+            let from = at.saturating_sub(start) as usize;
+            let to = (at + len as u64 - start).min(CHUNK as u64) as usize;
+            chunk[from..to] == ZEROS[from..to]
+        })
+    }
+
+    /// Reads into a block, which takes no memory if all is zero.
+    fn get_block(&self, at: u64, block: &mut Block) {
+        if !(block.is_untouched() && self.is_zero(at, block.len())) {
+            self.get(at, block);
+        }
+    }
+
+    fn put_block(&mut self, at: u64, block: &Block) {
+        if !(block.is_untouched() && self.is_zero(at, block.len())) {
+            self.put(at, block);
+        }
+    }
+
     fn put(&mut self, mut at: u64, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (chunk, from) = (at / CHUNK as u64, (at % CHUNK as u64) as usize);
@@ -211,12 +242,13 @@ impl State {
     fn write(&mut self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> Result<(), DiskError> {
         let len = write_len(&parts);
         self.info.check(DiskOp::Write, at, len)?;
-        let cached = self.info.volatile_cache && !fua;
-        let mut old = vec![0; if cached { len as usize } else { 0 }];
-        self.get(at.0, &mut old);
+        // There is no power cut on a disk of which only the times are wanted.
+        let cached = self.info.volatile_cache && !fua && !self.info.times_only;
+        let mut old = Block::zeroed(if cached { len as usize } else { 0 });
+        self.get_block(at.0, &mut old);
         let mut place = at.0;
         for part in &parts {
-            self.put(place, &part.image);
+            self.put_block(place, &part.image);
             if !cached {
                 self.settle(place, &part.image);
             }
@@ -232,7 +264,9 @@ impl State {
     /// before them.
     fn settle(&mut self, at: u64, bytes: &[u8]) {
         for write in &mut self.unflushed {
-            overlay(write.at, &mut write.old, at, bytes);
+            if write.at < at + bytes.len() as u64 && at < write.at + write.old.len() as u64 {
+                overlay(write.at, &mut write.old, at, bytes);
+            }
             let mut place = write.at;
             for part in &mut write.new {
                 let len = part.image.len() as u64;
@@ -267,7 +301,7 @@ impl Disk for RamDisk {
         DiskFuture::now(state.info.check(DiskOp::Read, at, read_len(&parts)).map(|()| {
             let mut place = at.0;
             for part in &mut parts {
-                state.get(place, &mut part.block);
+                state.get_block(place, &mut part.block);
                 place += part.block.len() as u64;
             }
             parts
@@ -328,6 +362,23 @@ mod tests {
         write(&disk, 1 << 39, 0, 4096, false);
         assert_eq!((disk.allocated(), before.allocated()), (CHUNK as u64, 2 * CHUNK as u64));
         assert_eq!((byte(&disk, (1 << 39) - 512), byte(&disk, 1 << 39), byte(&before, 1 << 39)), (9, 0, 9));
+    }
+
+    #[test]
+    fn zeros_that_are_read_take_no_memory_and_zeros_over_something_are_written() {
+        let disk = RamDisk::new(1 << 20);
+        write(&disk, CHUNK as u64 - 512, 7, 512, false);
+        let rt = ordo_rt::Rt::virtual_time(0);
+        let read = |at, len| {
+            let part = ReadPart { block: Block::zeroed(len), tag: Kind::Data.into() };
+            rt.block_on(disk.read(DiskOff(at), vec![part])).unwrap().remove(0).block
+        };
+        assert!(read(0, CHUNK - 512).is_untouched() && read(CHUNK as u64, 4096).is_untouched());
+        let both = read(CHUNK as u64 - 1024, 2048);
+        assert_eq!((both.is_untouched(), [511, 512, 1023, 1024].map(|at| both[at])), (false, [0, 7, 7, 0]));
+        let zeros = WritePart { image: Block::zeroed(4096).image(), tag: Kind::Data.into() };
+        rt.block_on(disk.write(DiskOff(CHUNK as u64 - 4096), vec![zeros], false)).unwrap();
+        assert_eq!((byte(&disk, CHUNK as u64 - 1), disk.allocated()), (0, 0));
     }
 
     #[test]

@@ -10,6 +10,10 @@
 //!     done by itself meanwhile does not count.
 //! D3. The drive's clock is the executor's, to the nanosecond: an answer comes at the first whole nanosecond that is
 //!     not before the drive's own.
+//! D4. A drive of which only the times are wanted ([`SimDisk::times_only`]) says so to the cache above it, which then
+//!     writes zeros in place of the contents of files: they are most of what a run moves, and nothing that is measured
+//!     depends on them. Only the laboratory asks for it, for machines whose drive ends with the run. No other disk can
+//!     say so, hence no mount and no copy loses a byte.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -87,6 +91,11 @@ impl SimDisk {
             drive: RefCell::new(drive),
             services: RefCell::new(None),
         }))
+    }
+
+    /// From the next mount on only times are wanted (D4): a cache keeps no contents of files, and no power cut comes.
+    pub fn times_only(&self) {
+        self.0.contents.change_info(|info| info.times_only = true);
     }
 
     /// The contents, including what is not durable: for a power cut.

@@ -225,6 +225,11 @@ impl Buf {
         Arc::strong_count(&self.image.borrow()) > 1
     }
 
+    /// Gets a private copy if the present image is in flight, as for a change (buf-3).
+    pub(crate) fn renew(&self) {
+        Arc::make_mut(&mut self.image.borrow_mut());
+    }
+
     /// Changes the bytes. Makes a private copy first if the present image is in flight (buf-3).
     pub(crate) fn change<R>(&self, f: impl FnOnce(&mut [u8]) -> R) -> R {
         let mut image = self.image.borrow_mut();

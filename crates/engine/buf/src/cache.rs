@@ -3,7 +3,7 @@
 use crate::buf::{State, Stored};
 use crate::dirty::DirtyBufs;
 use crate::{Buf, BufRef, Capabilities, Health, Home, Key, Ledger, Role, Scheme, SeesChanges, Ticket, WhileLeaving};
-use ordo_disk::{Block, DiskOff, Queue, Tag};
+use ordo_disk::{Block, DiskOff, Kind, Queue, Tag};
 use ordo_ondisk::{Ino, Lbn};
 use ordo_rt::Rt;
 use ordo_vfs::{Error, Result};
@@ -142,6 +142,8 @@ pub struct Cache {
     pub(crate) next_op: Cell<u64>,
     /// The running call, as far as the cache knows; 0 for none (buf-7).
     pub(crate) running: Cell<u64>,
+    /// Where changes of contents go that are not kept (buf-9).
+    lost: Option<RefCell<Vec<u8>>>,
 }
 
 #[derive(Default)]
@@ -159,6 +161,7 @@ pub(crate) struct Inner {
 impl Cache {
     /// An empty cache in front of `queue`. A scheme and a layout must be attached before the first change.
     pub fn new(rt: Rt, queue: Queue, health: Health, options: CacheOptions) -> Rc<Cache> {
+        let lost = queue.info().times_only.then(RefCell::default);
         Rc::new(Cache {
             rt,
             queue,
@@ -189,6 +192,7 @@ impl Cache {
             stuck: RefCell::default(),
             next_op: Cell::new(1),
             running: Cell::new(0),
+            lost,
         })
     }
 
@@ -442,7 +446,23 @@ impl Cache {
         if buf.leaving.get() && buf.is_shared() {
             self.count(|s| s.copies += 1);
         }
-        buf.change(f)
+        self.change(buf, f)
+    }
+
+    /// Whether the buf has the bytes that were put into it (buf-9).
+    pub fn keeps_bytes(&self, buf: &Buf) -> bool {
+        self.lost.is_none() || buf.kind() != Kind::Data
+    }
+
+    /// Lets `f` change the bytes of the buf, or bytes in place of them that are not kept.
+    pub(crate) fn change<R>(&self, buf: &Buf, f: impl FnOnce(&mut [u8]) -> R) -> R {
+        let Some(lost) = self.lost.as_ref().filter(|_| buf.kind() == Kind::Data) else { return buf.change(f) };
+        buf.renew();
+        let (mut lost, len) = (lost.borrow_mut(), buf.len());
+        if lost.len() < len {
+            lost.resize(len, 0);
+        }
+        f(&mut lost[..len])
     }
 
     #[inline]
@@ -480,7 +500,9 @@ impl Cache {
         self.tell_change(buf);
         let mut block = Block::zeroed(len);
         let keep = old.min(len);
-        block[..keep].copy_from_slice(&buf.bytes()[..keep]);
+        if !buf.image.borrow().is_untouched() {
+            block[..keep].copy_from_slice(&buf.bytes()[..keep]);
+        }
         *buf.image.borrow_mut() = Arc::new(block);
         let mut inner = self.inner.borrow_mut();
         if buf.place_in_cache.get() != u32::MAX {

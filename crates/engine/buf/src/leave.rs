@@ -332,7 +332,7 @@ impl Cache {
         let rolled_back = image.is_some();
         match &mut image {
             Some(image) => self.home().seal(buf, &mut Arc::make_mut(image)[..]),
-            None => buf.change(|bytes| self.home().seal(buf, bytes)),
+            None => self.change(buf, |bytes| self.home().seal(buf, bytes)),
         }
         let image = image.unwrap_or_else(|| buf.image());
         if rolled_back {

@@ -23,6 +23,10 @@
 //! B8. With [`WhileLeaving::Lock`] a buf must not change while its image is in flight. The engine awaits
 //!     [`Cache::before_change`], then modifies the buf before its next await. This cannot deadlock: completing a write
 //!     takes no lock of the engine, and no task keeps a write from the disk while it waits for a buf.
+//! B9. On a disk of which only the times are wanted (disk-sim-4) the contents of regular files are not kept: their bufs
+//!     read as zeros and take no memory, whatever is written to them. Everything else keeps its bytes: directories,
+//!     targets of symbolic links, attributes, logs, metadata. Such a disk is a modelled drive in the laboratory; on any
+//!     other one every byte is kept, and no option of a mount changes that.
 
 #![forbid(unsafe_code)]
 

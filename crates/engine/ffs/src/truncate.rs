@@ -68,7 +68,12 @@ impl Ffs {
             return Ok(());
         }
         let Some(block) = self.block(inode, lbn).await? else { return Ok(()) };
-        if block.bytes().get(end..).is_none_or(|rest| rest.iter().all(|&b| b == 0)) {
+        let clear = match self.cache.keeps_bytes(&block) {
+            true => block.bytes().get(end..).is_none_or(|rest| rest.iter().all(|&b| b == 0)),
+            // Behind the end of the file all is zero (Z1); of what is cut off it is not known, and seldom is.
+            false => size >= inode.size(),
+        };
+        if clear {
             return Ok(());
         }
         self.cache.before_change(&block).await;

@@ -29,6 +29,9 @@ pub struct Machine {
     pub shape: Shape,
     /// A new block of contents that must be initialised is first written with zeroes, then with the contents.
     pub zeroes_first: bool,
+    /// The drive and the cache keep the contents of files, which only takes the memory and the time of the machine that
+    /// computes: no result of a run depends on them (disk-sim-4).
+    pub keeps_contents: bool,
 }
 
 /// The parameters of a volume.
@@ -78,6 +81,7 @@ impl Machine {
             volume: None,
             shape,
             zeroes_first: false,
+            keeps_contents: false,
         }
     }
 
@@ -123,6 +127,7 @@ impl Machine {
             volume: Some(640 << 20),
             shape,
             zeroes_first: true,
+            keeps_contents: false,
         }
     }
 
@@ -167,6 +172,7 @@ impl Machine {
             volume: Some(9088 << 20),
             shape,
             zeroes_first: false,
+            keeps_contents: false,
         }
     }
 

@@ -17,7 +17,7 @@ use ordo_workload::{Cleaning, Counts, Params, PhaseResult, Reading, Session, Wor
 use ordofs::disk::{Counted, Disk, Requests, Service, SimDisk, Slice, Stats};
 use ordofs::lfs::Counters;
 use ordofs::rt::{Rt, Time};
-use ordofs::schemes::Settings;
+use ordofs::schemes::{DataMode, Settings};
 use ordofs::{
     AllocInit, LOG_SCHEME, Located, LogKind, LogState, MountOptions, Mounted, OpenError, Tuning, locate_on, schemes,
 };
@@ -154,7 +154,6 @@ impl Outcome {
 impl Start {
     /// How the papers began this program: what is removed was made just before, throughput was measured repeatedly,
     /// everything else comes from the disk.
-    /// everything else comes from the disk.
     pub fn of(workload: &str) -> Start {
         match workload {
             "remove-tree" | "remove-files" => Start::Warm,
@@ -187,10 +186,20 @@ impl Run<'_> {
         if let Some(kind) = self.wants_log().filter(|_| log.is_none()) {
             Tuning::for_log(kind).apply_on(&rt, disk.clone())?;
         }
+        if !self.needs_contents() {
+            drive.times_only();
+        }
         let outcome = self.on(&rt, &drive, (disk, log), &requests);
         // Tasks hold the executor, and through it all memory of the run.
         rt.drop_tasks();
         outcome
+    }
+
+    /// Whether the contents of files must be kept: the machine does so anyway, a log holds changes of them, or they
+    /// share their writes with metadata.
+    fn needs_contents(&self) -> bool {
+        let in_log = self.settings.data == Some(DataMode::Journal);
+        self.machine.keeps_contents || in_log || self.scheme == LOG_SCHEME
     }
 
     fn wants_log(&self) -> Option<LogKind> {

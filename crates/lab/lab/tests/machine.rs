@@ -144,6 +144,40 @@ fn a_part_of_a_machine_has_a_part_of_its_memory() {
 
 /// Files that are created and synced: each waits for the log, which is far from where the files are written.
 #[test]
+fn no_result_depends_on_whether_the_contents_of_files_are_kept() {
+    let runs = [
+        ("softupdates", "small-files", "files=200"),
+        ("flag-part-nr-cb", "copy-tree", "files=60"),
+        ("journal-file", "postmark", "files=300,transactions=300"),
+        ("sync", "overwrites", "size=4194304,count=300"),
+    ];
+    for machine in [Machine::of_1994(), Machine::of_2000()] {
+        for (scheme, workload, params) in runs {
+            let outcome = |keeps_contents| {
+                let machine = Machine { keeps_contents, ..machine.clone() };
+                let run = Run {
+                    machine: &machine,
+                    scheme,
+                    settings: Settings::default(),
+                    log: LogPlace::Volume,
+                    alloc_init: None,
+                    workload,
+                    params: Params::parse(params).unwrap(),
+                    users: 2,
+                    start: Start::Cold,
+                    size: None,
+                    seed: 3,
+                    services: true,
+                };
+                let outcome = run.run().unwrap();
+                format!("{} {:?} {:?}", shown(&outcome), outcome.counts, outcome.services)
+            };
+            assert!(outcome(true) == outcome(false), "{scheme} {workload} on {}", machine.drive);
+        }
+    }
+}
+
+#[test]
 fn a_log_on_a_drive_of_its_own_spares_the_way_there_and_back() {
     let machine = Machine::of_1994();
     let run = |scheme, mode: &str, log| {

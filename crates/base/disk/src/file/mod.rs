@@ -95,6 +95,7 @@ impl FileDisk {
             max_transfer: 1 << 20,
             depth: if name == "io_uring" { uring::DEPTH } else { pool::THREADS * 2 },
             immediate: false,
+            times_only: false,
         };
         let driven = Driven::new(rt, engine).map_err(refused)?;
         Ok(FileDisk(Rc::new(Shared { info, offset: options.offset, regular, file, driven, name })))

@@ -94,6 +94,7 @@ impl NbdDisk {
             max_transfer: export.max_transfer.min(1 << 20),
             depth: 32,
             immediate: false,
+            times_only: false,
         };
         let driven = Driven::new(rt, Rc::new(Link::new(stream)?))?;
         Ok(NbdDisk(Rc::new(Shared { info, export, driven })))

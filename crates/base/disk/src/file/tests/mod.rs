@@ -81,6 +81,15 @@ fn every_engine_gives_what_a_disk_in_memory_gives() {
 }
 
 #[test]
+fn a_file_is_never_a_disk_of_which_only_times_are_wanted() {
+    let (_dir, path) = image();
+    for options in both() {
+        let disk = FileDisk::open(&Rt::real_time(), &path, &options).unwrap();
+        assert!(!disk.info().times_only, "disk-sim-4");
+    }
+}
+
+#[test]
 fn requests_of_many_buffers_are_scattered_and_gathered() {
     for options in both() {
         let (_dir, path) = image();

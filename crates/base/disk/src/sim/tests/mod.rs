@@ -56,6 +56,20 @@ fn what_is_written_is_read_and_takes_the_drives_time() {
 }
 
 #[test]
+fn only_a_drive_that_was_asked_is_for_times_only_and_no_power_cut_follows() {
+    let rt = Rt::virtual_time(1);
+    let disk = disk(&rt, "seagate_cheetah_9lp");
+    assert!(disk.info().volatile_cache && !disk.info().times_only);
+    disk.times_only();
+    let queue = Queue::new(&rt, Rc::new(disk.clone()), QueueOptions::default());
+    assert!(queue.info().times_only);
+    rt.block_on(queue.write(DiskOff(0), block(8192, 3), Tag::of(Kind::Log)).completed()).unwrap();
+    assert_eq!(disk.contents().unflushed(), 0, "nothing is noted for a cut");
+    let read = rt.block_on(queue.read(DiskOff(0), 8192, Tag::of(Kind::Log))).unwrap();
+    assert!(read.iter().all(|&byte| byte == 3));
+}
+
+#[test]
 fn schedulers_differ_in_order_and_time_on_the_same_requests() {
     let far = 900 << 20;
     let places: Vec<u64> = (0..40).map(|i| if i % 2 == 0 { i << 16 } else { far - (i << 16) }).collect();
