@@ -10,6 +10,8 @@
 //!     real file) therefore takes no virtual time, and cannot lose a race against a timer.
 //! R3. A future that is ready at its first poll costs [`Rt::block_on`] no allocation and no system call.
 //! R4. A waker may be called from any thread; everything else stays on the thread that made the [`Rt`].
+//! R5. A task that waits for the very next event need not give way: nobody else would run before it. Then the clock may
+//!     move while the task is being polled ([`Rt::charge_alone`]), and the run is the same.
 #![forbid(unsafe_code)]
 
 mod exec;

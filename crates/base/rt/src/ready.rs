@@ -34,7 +34,9 @@ pub(crate) struct Ready {
 impl Ready {
     pub(crate) fn push(&self, task: TaskId) {
         self.list.lock().unwrap_or_else(PoisonError::into_inner).push_back(task);
-        if self.asleep.swap(false, Ordering::SeqCst)
+        // A load first, which is cheap: an executor that sets the flag after it looks at the list once more.
+        if self.asleep.load(Ordering::SeqCst)
+            && self.asleep.swap(false, Ordering::SeqCst)
             && let Some(bell) = self.bell.get()
         {
             // An eventfd refuses a write only when its counter is full, and then it is readable anyway.

@@ -53,6 +53,10 @@ impl Sleep {
     pub(crate) fn new(rt: Rt, until: Time) -> Sleep {
         Sleep { rt, until, armed: None }
     }
+
+    pub(crate) fn until(&self) -> Time {
+        self.until
+    }
 }
 
 impl Future for Sleep {

@@ -102,10 +102,9 @@ pub(crate) struct Cpu {
     frag_size: u64,
     /// What was charged to users; the rest is the system's.
     counted: Cell<Done>,
+    /// There is one user, whose task polls nothing else.
+    one_user: bool,
 }
-
-/// The scheme's counter of changes in its log.
-const RECORDS: &str = "log_changes";
 
 /// How long the system's own work is collected before it is charged (M3).
 const GATHER: Duration = Duration::from_millis(50);
@@ -113,11 +112,12 @@ const GATHER: Duration = Duration::from_millis(50);
 const SLICE: Duration = Duration::from_millis(10);
 
 impl Cpu {
-    pub(crate) fn new(rt: &Rt, mounted: Rc<Mounted>, prices: Prices) -> Rc<Cpu> {
+    pub(crate) fn new(rt: &Rt, mounted: Rc<Mounted>, prices: Prices, users: usize) -> Rc<Cpu> {
         let space = mounted.space();
         let frags_of_block = u64::from(space.block_size / space.frag_size).max(1);
         let frag_size = space.frag_size.into();
-        let cpu = Rc::new(Cpu { rt: rt.clone(), mounted, prices, frags_of_block, frag_size, counted: Cell::default() });
+        let (counted, one_user) = (Cell::default(), users == 1);
+        let cpu = Rc::new(Cpu { rt: rt.clone(), mounted, prices, frags_of_block, frag_size, counted, one_user });
         cpu.counted.set(cpu.done());
         let system = Rc::downgrade(&cpu);
         let rt = rt.clone();
@@ -134,15 +134,11 @@ impl Cpu {
     }
 
     fn done(&self) -> Done {
-        let queue = self.mounted.cache().queue_stats();
-        let free = self.mounted.space().free_frags.saturating_sub(self.mounted.cache().ledger().frags());
-        let records = if self.prices.record.is_zero() { 0 } else { self.records() };
-        Done { reads: queue.reads, writes: queue.writes, free, records }
-    }
-
-    fn records(&self) -> u64 {
-        let counters = self.mounted.cache().capabilities().counters();
-        counters.iter().find(|(name, _)| *name == RECORDS).map_or(0, |(_, count)| *count)
+        let cache = self.mounted.cache();
+        let (reads, writes) = cache.queue().issued();
+        let free = self.mounted.space().free_frags.saturating_sub(cache.ledger().frags());
+        let records = if self.prices.record.is_zero() { 0 } else { cache.capabilities().logged_changes() };
+        Done { reads, writes, free, records }
     }
 
     fn price(&self, before: Done, now: Done) -> Duration {
@@ -189,7 +185,10 @@ impl Share {
     /// Computes, and returns when that is done.
     pub(crate) async fn work(&self, work: Duration) {
         self.used.set(self.used.get() + work);
-        self.cpu.rt.charge(work).await;
+        match self.cpu.one_user {
+            true => self.cpu.rt.charge_alone(work).await,
+            false => self.cpu.rt.charge(work).await,
+        }
     }
 
     /// Runs a call of the file system and charges the work of its steps (M2).

@@ -274,7 +274,7 @@ impl Run<'_> {
         params: &[Params],
     ) -> Result<Outcome> {
         let prices = Prices::new(self.machine.costs, self.scheme, self.alloc_init == Some(AllocInit::All));
-        let cpu = Cpu::new(rt, mounted.clone(), prices);
+        let cpu = Cpu::new(rt, mounted.clone(), prices, bases.len());
         rt.sleep(Duration::from_nanos(rt.rng().below(30_000_000_000))).await;
         if self.services {
             drive.note_services();

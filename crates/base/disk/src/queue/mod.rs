@@ -164,6 +164,12 @@ impl Queue {
         Stats { depth: state.unfinished(), ..state.stats }
     }
 
+    /// The reads and the writes requested so far.
+    pub fn issued(&self) -> (u64, u64) {
+        let state = self.0.state.borrow();
+        (state.stats.reads, state.stats.writes)
+    }
+
     /// Reads `len` bytes. The request is made now, whether or not the result is awaited.
     pub fn read(&self, at: DiskOff, len: usize, tag: Tag) -> Answer<Block> {
         if let Some(answer) = self.0.read_at_once(at, len, tag) {

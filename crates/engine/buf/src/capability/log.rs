@@ -43,4 +43,7 @@ pub trait KeepsLog {
 
     /// Whether the log is so full that calls must wait until a sync has emptied it.
     fn wants_sync(&self) -> bool;
+
+    /// Changes that it has recorded so far.
+    fn changes(&self) -> u64;
 }

@@ -84,6 +84,11 @@ impl Capabilities {
         self.log.as_ref().is_some_and(|log| log.wants_sync())
     }
 
+    /// See [`KeepsLog::changes`].
+    pub fn logged_changes(&self) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.changes())
+    }
+
     /// See [`OrdersQueue::sequence`]; without it no order.
     pub fn sequence(&self, buf: &BufRef) -> Sequence {
         self.order.as_ref().map_or_else(Sequence::default, |order| order.sequence(buf))

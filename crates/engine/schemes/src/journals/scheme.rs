@@ -245,6 +245,10 @@ impl<L: Log> KeepsLog for Journal<L> {
     fn wants_sync(&self) -> bool {
         false
     }
+
+    fn changes(&self) -> u64 {
+        self.shared.state.borrow().counts.changes
+    }
 }
 
 impl<L: Log> SeesChanges for Journal<L> {

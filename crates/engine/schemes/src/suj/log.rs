@@ -221,6 +221,11 @@ impl Log {
         Some((at, bytes))
     }
 
+    /// Records of changes so far.
+    pub(super) fn told(&self) -> u64 {
+        self.told
+    }
+
     pub(super) fn counters(&self) -> [(&'static str, u64); 6] {
         [
             ("log_records", self.told),

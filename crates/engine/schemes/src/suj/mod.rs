@@ -268,6 +268,10 @@ impl KeepsLog for Suj {
     fn wants_sync(&self) -> bool {
         self.state.borrow().overdue || self.log().is_some_and(|log| log.borrow().is_full())
     }
+
+    fn changes(&self) -> u64 {
+        self.log().map_or(0, |log| log.borrow().told())
+    }
 }
 
 impl Defers for Suj {

@@ -6,6 +6,10 @@ type Trace = Rc<RefCell<Vec<(u64, u64)>>>;
 
 /// Ten tasks that sleep and yield according to their generators; each step records the time and the task.
 fn run_world(seed: u64) -> Vec<(u64, u64)> {
+    run_world_with(seed, Rt::charge)
+}
+
+fn run_world_with(seed: u64, charge: fn(&Rt, Duration) -> Sleep) -> Vec<(u64, u64)> {
     let rt = Rt::virtual_time(seed);
     let trace = Trace::default();
     for who in 0..10 {
@@ -14,7 +18,7 @@ fn run_world(seed: u64) -> Vec<(u64, u64)> {
             for _ in 0..20 {
                 match rng.below(3) {
                     0 => rt2.yield_now().await,
-                    1 => rt2.charge(Duration::from_nanos(rng.below(50))).await,
+                    1 => charge(&rt2, Duration::from_nanos(rng.below(50))).await,
                     _ => rt2.sleep(Duration::from_nanos(rng.below(100))).await,
                 }
                 trace.borrow_mut().push((rt2.now().as_nanos(), who));
@@ -31,6 +35,21 @@ fn the_same_seed_gives_the_same_trace_and_another_seed_another() {
     assert_eq!(first.len(), 200);
     assert_eq!(first, run_world(42));
     assert_ne!(first, run_world(43));
+}
+
+#[test]
+fn whoever_would_be_next_anyway_need_not_give_way() {
+    for seed in 0..50 {
+        assert_eq!(run_world(seed), run_world_with(seed, Rt::charge_alone), "seed {seed}");
+    }
+    // Alone in the world: the clock moves at the first poll.
+    let rt = Rt::virtual_time(0);
+    rt.block_on(async {
+        let mut alone = std::pin::pin!(rt.charge_alone(Duration::from_nanos(7)));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(alone.as_mut().poll(&mut cx).is_ready() && rt.now() == Time::from_nanos(7));
+        assert!(std::pin::pin!(rt.charge(Duration::from_nanos(7))).poll(&mut cx).is_pending());
+    });
 }
 
 #[test]
