@@ -290,7 +290,17 @@ impl Cache {
     ///
     /// # Errors
     /// `Io` when the read fails; the next call tries again.
+    #[inline]
     pub async fn read(self: &Rc<Self>, want: Want) -> Result<BufRef> {
+        if let Some(buf) = self.find(want.key) {
+            self.count(|s| s.hits += 1);
+            return Ok(buf);
+        }
+        // Boxed, so that the future of each caller need not have room for the wait.
+        Box::pin(self.read_missing(want)).await
+    }
+
+    async fn read_missing(self: &Rc<Self>, want: Want) -> Result<BufRef> {
         loop {
             if let Some(buf) = self.find(want.key) {
                 self.count(|s| s.hits += 1);
@@ -338,7 +348,9 @@ impl Cache {
         while let Some(loading) = self.loading(key) {
             self.aside(loading.changed.notified()).await;
         }
-        self.aside(self.make_room(len)).await?;
+        if !self.has_room(len) {
+            self.aside(Box::pin(self.make_room(len))).await?;
+        }
         if let Some(old) = self.find(key) {
             self.discard(&old);
         }

@@ -4,6 +4,8 @@
 //! work, for example allocated an inode that has no name. The volume turns read-only, as after a failed write, and the
 //! next mount finds what a crash would have left. Otherwise a journal would make that part durable, or wait forever for
 //! the end of the call.
+//!
+//! A wait is rare, and its future large: it is boxed, so that the future of each call need not have room for it.
 
 use crate::{Answer, Cache, CallKind, Must, Op, Step, Ticket};
 use ordo_vfs::Result;
@@ -49,15 +51,15 @@ impl Cache {
             self.write_back();
         }
         if self.is_over_dirty() {
-            self.throttle().await?;
+            Box::pin(self.throttle()).await?;
         }
         if let Some(spare) = self.options.spare {
-            self.room_for_copies(spare).await;
+            Box::pin(self.room_for_copies(spare)).await;
         }
         // Last: from here on the scheme may count the call as running, and hold back writes until it ends.
         match self.scheme().begin(self, op) {
             Must::Nothing => Ok(()),
-            must => self.obey(must).await,
+            must => Box::pin(self.obey(must)).await,
         }
     }
 
@@ -76,30 +78,38 @@ impl Cache {
         if let Must::Nothing = must {
             return Ok(());
         }
-        self.obey(must).await
+        Box::pin(self.obey(must)).await
     }
 
     /// Notifies the scheme of a step, and waits for what it demands. Returns the step's ticket if it is ripe then. If
-    /// the scheme demands nothing, this awaits and allocates nothing.
+    /// the scheme demands nothing, this awaits and allocates nothing. The scheme is notified at once, whether or not
+    /// the result is awaited.
     ///
     /// # Errors
     /// `Io` when a write that the scheme demands fails. What the step's ticket would free then stays allocated.
     #[inline]
-    pub async fn step(self: &Rc<Self>, op: Op, step: Step<'_>) -> Result<Option<Ticket>> {
+    pub fn step<'a>(
+        self: &'a Rc<Self>,
+        op: Op,
+        step: Step<'_>,
+    ) -> impl Future<Output = Result<Option<Ticket>>> + use<'a> {
+        // Not in the future: that would be as large as a step, in each future of a call, and moved with it.
         step.each_changed(|buf| buf.cause.set(op.id));
         self.running.set(op.id);
         let Answer { must, ripe } = self.scheme().step(self, op, step);
-        if let Must::Nothing = must {
-            return Ok(ripe);
-        }
-        self.running.set(0);
-        let outcome = self.obey(must).await;
-        self.running.set(op.id);
-        match outcome {
-            Ok(()) => Ok(ripe),
-            Err(error) => {
-                self.stuck.borrow_mut().extend(ripe);
-                Err(error)
+        async move {
+            if let Must::Nothing = must {
+                return Ok(ripe);
+            }
+            self.running.set(0);
+            let outcome = Box::pin(self.obey(must)).await;
+            self.running.set(op.id);
+            match outcome {
+                Ok(()) => Ok(ripe),
+                Err(error) => {
+                    self.stuck.borrow_mut().extend(ripe);
+                    Err(error)
+                }
             }
         }
     }

@@ -66,7 +66,8 @@ impl DirtyBufs {
     /// queue come before the others when their time has come. With an age of zero the rest of the queue comes after the
     /// others, since what they wait for may be among the others.
     pub(crate) fn take_older(&mut self, now: Time, age: Duration, most: usize) -> Vec<BufRef> {
-        let mut taken = Vec::new();
+        // Whoever needs room takes as many as it may.
+        let mut taken = Vec::with_capacity(if age.is_zero() { most.min(self.by_age.len()) } else { 0 });
         self.take_again(&mut taken, most, |at| at <= now);
         while taken.len() < most {
             match self.by_age.front() {

@@ -44,13 +44,22 @@ pub(crate) fn find_run(cg: &Cg<'_>, k: u32, from: u32) -> Option<u32> {
     let table = &RUNS[frag.trailing_zeros() as usize];
     let start = (from / 8) as usize % map.len().max(1);
     let has_run = |byte: &u8| table[usize::from(*byte)] & 1 << k != 0;
-    let after = map[start..].iter().position(has_run).map(|at| start + at);
-    let byte = after.or_else(|| map[..start].iter().position(has_run))?;
+    let after = first_free(&map[start..], has_run).map(|at| start + at);
+    let byte = after.or_else(|| first_free(&map[..start], has_run))?;
     let blocks = (byte as u32 * 8 / frag)..((byte as u32 + 1) * 8).div_ceil(frag);
     blocks.into_iter().find_map(|block| {
         let run = map::runs(map::block(map, block, frag), frag).find(|run| run.1 == k)?;
         Some(block * frag + run.0)
     })
+}
+
+/// The first byte with a free fragment for which `is_right`. Eight bytes at a time are skipped where nothing is free,
+/// as in most of a map.
+fn first_free(map: &[u8], is_right: impl Fn(&u8) -> bool) -> Option<usize> {
+    let (words, rest) = map.as_chunks::<8>();
+    let some_free = words.iter().enumerate().filter(|(_, word)| **word != [0; 8]);
+    let mut found = some_free.filter_map(|(i, word)| Some(i * 8 + word.iter().position(&is_right)?));
+    found.next().or_else(|| Some(words.len() * 8 + rest.iter().position(&is_right)?))
 }
 
 /// Block `block` is completely free.

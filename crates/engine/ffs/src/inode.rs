@@ -220,10 +220,13 @@ impl Ffs {
     }
 
     /// Reports a step, and frees what its ticket names if it is ripe.
-    pub(crate) async fn report(&self, op: Op, step: Step<'_>) -> Result<()> {
-        match self.cache.step(op, step).await? {
-            Some(ticket) => self.free(ticket.redeem()).await,
-            None => Ok(()),
+    pub(crate) fn report<'a>(&'a self, op: Op, step: Step<'_>) -> impl Future<Output = Result<()>> + use<'a> {
+        let told = self.cache.step(op, step);
+        async move {
+            match told.await? {
+                Some(ticket) => self.free(ticket.redeem()).await,
+                None => Ok(()),
+            }
         }
     }
 }

@@ -162,7 +162,7 @@ impl<L: Layout> Ufs<L> {
             |outcome: &Result<T>| matches!(outcome, Err(Error::Refused(Refusal::NoSpace | Refusal::NoInodes)));
         let mut outcome = self.call(kind, &work).await;
         if is_short(&outcome) && self.has_reclaimable() {
-            self.syncfs().await?;
+            Box::pin(self.syncfs()).await?;
             outcome = self.call(kind, &work).await;
         }
         for attempt in 0..ROOMS {

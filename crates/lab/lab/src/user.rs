@@ -4,12 +4,15 @@
 //! afterwards; ours initialises a block with the bytes themselves. Where a scheme writes the initialised block at once,
 //! that is one write less for each block than in the paper's systems. So there a write beyond the end of a file goes
 //! block by block, zeroes first ([`User::zeroes_first`]).
+//!
+//! A call is pinned where it is made: to hand it on by value would copy some KiB, several times.
 
 use bytes::Bytes;
 use ordo_vfs::{
     Attr, Caller, DirEntry, Entry, FallocMode, FileSystem, Kind, Mode, Name, NodeId, RenameMode, Result, Segments,
     SetAttr, StatFs, Whence, XattrMode,
 };
+use std::pin::pin;
 use std::time::Duration;
 
 use crate::cpu::Share;
@@ -82,7 +85,7 @@ impl<F: FileSystem> FileSystem for User<'_, F> {
     }
 
     async fn lookup(&self, dir: NodeId, name: Name<'_>) -> Result<Entry> {
-        self.searching(dir, false, Duration::ZERO, self.fs.lookup(dir, name)).await
+        self.searching(dir, false, Duration::ZERO, pin!(self.fs.lookup(dir, name))).await
     }
 
     fn forget(&self, node: NodeId, lookups: u64) {
@@ -90,15 +93,15 @@ impl<F: FileSystem> FileSystem for User<'_, F> {
     }
 
     async fn getattr(&self, node: NodeId) -> Result<Attr> {
-        self.plain(self.fs.getattr(node)).await
+        self.plain(pin!(self.fs.getattr(node))).await
     }
 
     async fn setattr(&self, node: NodeId, set: &SetAttr) -> Result<Attr> {
-        self.plain(self.fs.setattr(node, set)).await
+        self.plain(pin!(self.fs.setattr(node, set))).await
     }
 
     async fn readlink(&self, node: NodeId) -> Result<Bytes> {
-        self.plain(self.fs.readlink(node)).await
+        self.plain(pin!(self.fs.readlink(node))).await
     }
 
     async fn mknod(
@@ -110,31 +113,32 @@ impl<F: FileSystem> FileSystem for User<'_, F> {
         mode: Mode,
         rdev: u64,
     ) -> Result<Entry> {
-        self.searching(dir, true, self.share.costs().create, self.fs.mknod(who, dir, name, kind, mode, rdev)).await
+        self.searching(dir, true, self.share.costs().create, pin!(self.fs.mknod(who, dir, name, kind, mode, rdev)))
+            .await
     }
 
     async fn mkdir(&self, who: &Caller, dir: NodeId, name: Name<'_>, mode: Mode) -> Result<Entry> {
-        self.searching(dir, true, self.share.costs().create, self.fs.mkdir(who, dir, name, mode)).await
+        self.searching(dir, true, self.share.costs().create, pin!(self.fs.mkdir(who, dir, name, mode))).await
     }
 
     async fn symlink(&self, who: &Caller, dir: NodeId, name: Name<'_>, target: &[u8]) -> Result<Entry> {
-        self.searching(dir, true, self.share.costs().create, self.fs.symlink(who, dir, name, target)).await
+        self.searching(dir, true, self.share.costs().create, pin!(self.fs.symlink(who, dir, name, target))).await
     }
 
     async fn tmpfile(&self, who: &Caller, dir: NodeId, mode: Mode) -> Result<Entry> {
-        self.costing(self.share.costs().create, self.fs.tmpfile(who, dir, mode)).await
+        self.costing(self.share.costs().create, pin!(self.fs.tmpfile(who, dir, mode))).await
     }
 
     async fn link(&self, node: NodeId, dir: NodeId, name: Name<'_>) -> Result<Entry> {
-        self.searching(dir, true, Duration::ZERO, self.fs.link(node, dir, name)).await
+        self.searching(dir, true, Duration::ZERO, pin!(self.fs.link(node, dir, name))).await
     }
 
     async fn unlink(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
-        self.searching(dir, false, self.share.costs().remove, self.fs.unlink(dir, name)).await
+        self.searching(dir, false, self.share.costs().remove, pin!(self.fs.unlink(dir, name))).await
     }
 
     async fn rmdir(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
-        self.searching(dir, false, self.share.costs().remove, self.fs.rmdir(dir, name)).await
+        self.searching(dir, false, self.share.costs().remove, pin!(self.fs.rmdir(dir, name))).await
     }
 
     async fn rename(
@@ -145,12 +149,12 @@ impl<F: FileSystem> FileSystem for User<'_, F> {
         to_name: Name<'_>,
         mode: RenameMode,
     ) -> Result<()> {
-        let call = self.fs.rename(dir, name, to_dir, to_name, mode);
+        let call = pin!(self.fs.rename(dir, name, to_dir, to_name, mode));
         self.searching(dir, false, self.share.costs().remove, call).await
     }
 
     async fn read(&self, node: NodeId, offset: u64, len: u32) -> Result<Segments> {
-        let segments = self.plain(self.fs.read(node, offset, len)).await?;
+        let segments = self.plain(pin!(self.fs.read(node, offset, len))).await?;
         self.share.work(self.moving(segments.iter().map(Bytes::len).sum())).await;
         Ok(segments)
     }
@@ -158,17 +162,17 @@ impl<F: FileSystem> FileSystem for User<'_, F> {
     async fn write(&self, who: &Caller, node: NodeId, offset: u64, data: &[u8]) -> Result<u32> {
         let cost = self.moving(data.len());
         match self.zeroed {
-            Some(block) => self.costing(cost, self.write_zeroed(who, node, offset, data, block)).await,
-            None => self.costing(cost, self.fs.write(who, node, offset, data)).await,
+            Some(block) => self.costing(cost, pin!(self.write_zeroed(who, node, offset, data, block))).await,
+            None => self.costing(cost, pin!(self.fs.write(who, node, offset, data))).await,
         }
     }
 
     async fn fallocate(&self, who: &Caller, node: NodeId, offset: u64, len: u64, mode: FallocMode) -> Result<()> {
-        self.plain(self.fs.fallocate(who, node, offset, len, mode)).await
+        self.plain(pin!(self.fs.fallocate(who, node, offset, len, mode))).await
     }
 
     async fn seek(&self, node: NodeId, offset: u64, whence: Whence) -> Result<u64> {
-        self.plain(self.fs.seek(node, offset, whence)).await
+        self.plain(pin!(self.fs.seek(node, offset, whence))).await
     }
 
     async fn readdir(&self, node: NodeId, cookie: u64, take: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
@@ -179,36 +183,36 @@ impl<F: FileSystem> FileSystem for User<'_, F> {
             bytes += if taken { len + 16 } else { 0 };
             taken
         };
-        let outcome = self.plain(self.fs.readdir(node, cookie, &mut counted)).await;
+        let outcome = self.plain(pin!(self.fs.readdir(node, cookie, &mut counted))).await;
         self.share.work(self.moving(bytes)).await;
         outcome
     }
 
     async fn fsync(&self, node: NodeId, data_only: bool) -> Result<()> {
-        self.plain(self.fs.fsync(node, data_only)).await
+        self.plain(pin!(self.fs.fsync(node, data_only))).await
     }
 
     async fn syncfs(&self) -> Result<()> {
-        self.plain(self.fs.syncfs()).await
+        self.plain(pin!(self.fs.syncfs())).await
     }
 
     async fn statfs(&self) -> Result<StatFs> {
-        self.plain(self.fs.statfs()).await
+        self.plain(pin!(self.fs.statfs())).await
     }
 
     async fn getxattr(&self, node: NodeId, name: &[u8]) -> Result<Bytes> {
-        self.plain(self.fs.getxattr(node, name)).await
+        self.plain(pin!(self.fs.getxattr(node, name))).await
     }
 
     async fn setxattr(&self, who: &Caller, node: NodeId, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
-        self.plain(self.fs.setxattr(who, node, name, value, mode)).await
+        self.plain(pin!(self.fs.setxattr(who, node, name, value, mode))).await
     }
 
     async fn listxattr(&self, node: NodeId) -> Result<Vec<Vec<u8>>> {
-        self.plain(self.fs.listxattr(node)).await
+        self.plain(pin!(self.fs.listxattr(node))).await
     }
 
     async fn removexattr(&self, node: NodeId, name: &[u8]) -> Result<()> {
-        self.plain(self.fs.removexattr(node, name)).await
+        self.plain(pin!(self.fs.removexattr(node, name))).await
     }
 }

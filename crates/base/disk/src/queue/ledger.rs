@@ -29,12 +29,19 @@ pub(super) enum Stage {
 
 /// What a [`super::Written`] and the queue share.
 pub(super) struct WriteState {
-    inner: RefCell<(Stage, Vec<Waker>)>,
+    inner: RefCell<(Stage, Waiters)>,
+}
+
+/// Tasks that wait for the next stage. There is nearly always one, which then takes no memory of its own.
+#[derive(Default)]
+struct Waiters {
+    first: Option<Waker>,
+    others: Vec<Waker>,
 }
 
 impl WriteState {
     pub(super) fn new() -> Rc<WriteState> {
-        Rc::new(WriteState { inner: RefCell::new((Stage::Pending, Vec::new())) })
+        Rc::new(WriteState { inner: RefCell::new((Stage::Pending, Waiters::default())) })
     }
 
     pub(super) fn stage(&self) -> Stage {
@@ -42,19 +49,23 @@ impl WriteState {
     }
 
     pub(super) fn wake_on_change(&self, waker: &Waker) {
-        let wakers = &mut self.inner.borrow_mut().1;
-        if !wakers.iter().any(|kept| kept.will_wake(waker)) {
-            wakers.push(waker.clone());
+        let Waiters { first, others } = &mut self.inner.borrow_mut().1;
+        if first.iter().chain(&*others).any(|kept| kept.will_wake(waker)) {
+            return;
+        }
+        match first {
+            None => *first = Some(waker.clone()),
+            Some(_) => others.push(waker.clone()),
         }
     }
 
     pub(super) fn set(&self, stage: Stage) {
-        let wakers = {
+        let waiters = {
             let mut inner = self.inner.borrow_mut();
             inner.0 = stage;
             std::mem::take(&mut inner.1)
         };
-        wakers.into_iter().for_each(Waker::wake);
+        waiters.first.into_iter().chain(waiters.others).for_each(Waker::wake);
     }
 }
 
