@@ -34,7 +34,7 @@ pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
 pub use file::{EngineChoice, FileDisk, FileOptions};
 pub use nbd::{NbdDisk, NbdError, NbdOptions};
 pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written};
-pub use ram::RamDisk;
+pub use ram::{Frozen, RamDisk};
 pub use recorder::{Event, RecordedPart, Recorder};
 pub use sim::{Service, SimDisk};
 pub use slice::Slice;
