@@ -13,6 +13,7 @@ mod error;
 mod join;
 mod machine;
 pub mod paper;
+mod prepared;
 mod run;
 mod user;
 

@@ -11,7 +11,7 @@ use ordofs::{Engine, NewLog, NewVolume, Spread, Syncer};
 use crate::cpu::Costs;
 
 /// A modelled machine.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// The drive, by its name among the built-in profiles.
     pub drive: String,
@@ -191,6 +191,11 @@ impl Machine {
     /// `Unknown`.
     pub fn profile(&self) -> Result<Profile, ProfileError> {
         Profile::named(&self.drive)
+    }
+
+    /// Bytes of its volume on a disk of so many, or of another for which `asked` is given.
+    pub(crate) fn volume_size(&self, asked: Option<u64>, disk: u64) -> u64 {
+        asked.or(self.volume).unwrap_or(u64::MAX).min(disk)
     }
 
     /// A log-structured volume of `size` bytes on it, with the blocks of its UFS volumes.

@@ -6,6 +6,9 @@
 //! X3. A user's time ends with its last call. The disk's figures go on until everything that the users caused is on the
 //!     disk: under some schemes most of it is not when they end, and a scheme must not look better for leaving more
 //!     behind.
+//! X4. A cold run begins on a volume that was prepared without it (`Preparation`), on a drive that was just switched
+//!     on: of everything before the measurement only the mount is its own. So it is the same run whether it shares the
+//!     prepared volume with others or has made it for itself.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -26,6 +29,7 @@ use crate::cpu::{Cpu, Prices, Share, defers};
 use crate::error::{LabError, Result};
 use crate::join::together;
 use crate::machine::Machine;
+use crate::prepared::{Preparation, Prepared, users};
 use crate::user::User;
 
 /// Size of a log outside of the volume, in bytes: what `ordo tune -o log=on` gives the largest volumes.
@@ -169,27 +173,44 @@ impl Run<'_> {
     /// # Errors
     /// Unknown or impossible parameters, before anything is done; then errors of the file system.
     pub fn run(&self) -> Result<Outcome> {
+        let prepared = self.preparation().map(|preparation| preparation.make()).transpose()?;
+        self.run_on(prepared.as_ref())
+    }
+
+    /// What the volume must hold, which can be made once for all runs that need the same; `None` where the run has to
+    /// make it itself: it needs the cache of its preparation, or it is about the layout.
+    pub(crate) fn preparation(&self) -> Option<Preparation> {
+        (self.start == Start::Cold && self.scheme != LOG_SCHEME).then(|| Preparation {
+            machine: self.machine.clone(),
+            size: self.size,
+            log: self.wants_log().filter(|_| self.log_place() == LogPlace::Volume),
+            workload: self.workload.to_owned(),
+            params: self.params.clone(),
+            users: self.users,
+        })
+    }
+
+    /// Runs the workload on what was made of its [`Run::preparation`].
+    ///
+    /// # Errors
+    /// As [`Run::run`].
+    pub(crate) fn run_on(&self, prepared: Option<&Prepared>) -> Result<Outcome> {
         let rt = Rt::virtual_time(self.seed);
         let drive = SimDisk::tagged(&rt, self.machine.profile()?, self.machine.tags);
         let (disk, requests) = Counted::count(Rc::new(drive.clone()));
-        let place = if self.wants_log() == Some(LogKind::Redo) { self.log } else { LogPlace::Volume };
-        let size = self.size.or(self.machine.volume).unwrap_or(u64::MAX).min(disk.info().size);
-        let log: Option<Rc<dyn Disk>> = match place {
+        let log: Option<Rc<dyn Disk>> = match self.log_place() {
             LogPlace::Volume => None,
             LogPlace::Drive => Some(self.drive_for_log(&rt, &self.machine.drive, self.machine.tags, &requests)?),
             LogPlace::Nvram => Some(self.drive_for_log(&rt, NVRAM, 1, &requests)?),
         };
-        match self.scheme {
-            LOG_SCHEME => self.machine.make_log(size).create_on(&rt, disk.clone())?,
-            _ => self.machine.make(size).create_on(&rt, disk.clone(), true)?,
-        }
-        if let Some(kind) = self.wants_log().filter(|_| log.is_none()) {
-            Tuning::for_log(kind).apply_on(&rt, disk.clone())?;
+        match prepared {
+            Some(prepared) => prepared.put_on(&drive),
+            None => self.make(&rt, &disk)?,
         }
         if !self.needs_contents() {
             drive.times_only();
         }
-        let outcome = self.on(&rt, &drive, (disk, log), &requests);
+        let outcome = self.on(&rt, &drive, (disk, log), &requests, prepared.is_some());
         // Tasks hold the executor, and through it all memory of the run.
         rt.drop_tasks();
         outcome
@@ -200,6 +221,24 @@ impl Run<'_> {
     fn needs_contents(&self) -> bool {
         let in_log = self.settings.data == Some(DataMode::Journal);
         self.machine.keeps_contents || in_log || self.scheme == LOG_SCHEME
+    }
+
+    /// Makes an empty volume.
+    fn make(&self, rt: &Rt, disk: &Rc<dyn Disk>) -> Result<()> {
+        let size = self.machine.volume_size(self.size, disk.info().size);
+        match self.scheme {
+            LOG_SCHEME => self.machine.make_log(size).create_on(rt, disk.clone())?,
+            _ => self.machine.make(size).create_on(rt, disk.clone(), true)?,
+        }
+        if let Some(kind) = self.wants_log().filter(|_| self.log_place() == LogPlace::Volume) {
+            Tuning::for_log(kind).apply_on(rt, disk.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Where the log is, if there is one that has a choice.
+    fn log_place(&self) -> LogPlace {
+        if self.wants_log() == Some(LogKind::Redo) { self.log } else { LogPlace::Volume }
     }
 
     fn wants_log(&self) -> Option<LogKind> {
@@ -214,42 +253,38 @@ impl Run<'_> {
         Ok(Rc::new(log))
     }
 
-    fn on(&self, rt: &Rt, drive: &SimDisk, disks: Disks, requests: &Cell<Requests>) -> Result<Outcome> {
-        let bases: Vec<String> = (0..self.users).map(|user| format!("u{user}")).collect();
-        let program = ordo_workload::find(self.workload)?;
-        let params: Vec<Params> = (0..self.users).map(|user| self.params.for_user(&program, user.into())).collect();
-        let prepared = self.mount(rt, disks.clone())?;
-        rt.block_on(async {
-            let session = Session::new(&**prepared.fs());
-            let users = bases.iter().zip(&params);
-            match self.start {
-                // One user after the other: the files of each are then close together, as after long use.
-                Start::Cold => {
-                    for (base, params) in users {
-                        ordo_workload::prepare(self.workload, &session, base, params).await?;
-                    }
-                }
-                // All users concurrently, as if they had just done it: none has more of the cache than another.
-                Start::Warm => {
-                    all(users.map(|(base, params)| ordo_workload::prepare(self.workload, &session, base, params)))
-                        .await?;
-                }
-                Start::Again => {
-                    all(users.clone().map(|(base, params)| self.rehearse(&session, base, params))).await?;
-                    all(users.map(|(base, params)| ordo_workload::prepare(self.workload, &session, base, params)))
-                        .await?;
-                }
+    fn on(&self, rt: &Rt, drive: &SimDisk, disks: Disks, requests: &Cell<Requests>, prepared: bool) -> Result<Outcome> {
+        let users = users(self.workload, &self.params, self.users)?;
+        let mut mounted = self.mount(rt, disks.clone())?;
+        if !prepared {
+            rt.block_on(self.prepare(&mounted, &users))?;
+            if self.start == Start::Cold {
+                rt.block_on(mounted.unmount())?;
+                mounted = self.mount(rt, disks)?;
             }
-            prepared.fs().syncfs().await.map_err(LabError::from)
-        })?;
-        let mounted = match self.start {
-            Start::Warm | Start::Again => prepared,
+        }
+        rt.block_on(self.measured(rt, drive, requests, Rc::new(mounted), &users))
+    }
+
+    /// Makes everything that the users need, and writes it.
+    async fn prepare(&self, mounted: &Mounted, users: &[(String, Params)]) -> Result<()> {
+        let session = Session::new(&**mounted.fs());
+        let prepared = users.iter().map(|(base, params)| ordo_workload::prepare(self.workload, &session, base, params));
+        match self.start {
+            // One user after the other: the files of each are then close together, as after long use.
             Start::Cold => {
-                rt.block_on(prepared.unmount())?;
-                self.mount(rt, disks)?
+                for user in prepared {
+                    user.await?;
+                }
             }
-        };
-        rt.block_on(self.measured(rt, drive, requests, Rc::new(mounted), &bases, &params))
+            // All users concurrently, as if they had just done it: none has more of the cache than another.
+            Start::Warm => all(prepared).await?,
+            Start::Again => {
+                all(users.iter().map(|(base, params)| self.rehearse(&session, base, params))).await?;
+                all(prepared).await?;
+            }
+        }
+        Ok(mounted.fs().syncfs().await?)
     }
 
     /// Runs the program once, for what it leaves in the cache.
@@ -270,19 +305,18 @@ impl Run<'_> {
         drive: &SimDisk,
         requests: &Cell<Requests>,
         mounted: Rc<Mounted>,
-        bases: &[String],
-        params: &[Params],
+        users: &[(String, Params)],
     ) -> Result<Outcome> {
         let prices = Prices::new(self.machine.costs, self.scheme, self.alloc_init == Some(AllocInit::All));
-        let cpu = Cpu::new(rt, mounted.clone(), prices, bases.len());
+        let cpu = Cpu::new(rt, mounted.clone(), prices, users.len());
         rt.sleep(Duration::from_nanos(rt.rng().below(30_000_000_000))).await;
         if self.services {
             drive.note_services();
         }
         let so_far = || counts(&mounted, requests.get());
         let (start, queue, before) = (rt.now(), mounted.cache().queue_stats(), so_far());
-        let shares: Vec<Share> = bases.iter().map(|_| Share::new(&cpu)).collect();
-        let users = bases.iter().zip(params).zip(&shares);
+        let shares: Vec<Share> = users.iter().map(|_| Share::new(&cpu)).collect();
+        let users = users.iter().zip(&shares);
         let results =
             together(users.map(|((base, params), share)| self.user(rt, &mounted, base, params, share, &so_far))).await;
         let elapsed = rt.now() - start;

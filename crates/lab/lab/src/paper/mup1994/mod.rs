@@ -27,7 +27,7 @@ pub(super) fn systems() -> Vec<(&'static str, String)> {
 /// The first failure of any run.
 pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> {
     let machine = Machine::of_1994();
-    let results = experiments::run_all(&machine, SEED, progress)?;
+    let mut results = experiments::run_all(&machine, SEED, progress)?;
     Ok(Document {
         paper: "mup1994".to_owned(),
         title: "Metadata Update Performance in File Systems".to_owned(),
@@ -35,13 +35,17 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
         disk: machine.drive.clone(),
         seed: SEED,
         notes: vec![
-            format!("Each number is the mean of {} runs in virtual time.", experiments::RUNS),
+            format!(
+                "Of four users who copy or remove under the systems of section 5, and of Sdet, each number is the mean \
+                 of {} runs in virtual time; every other is that of one run.",
+                experiments::RUNS
+            ),
             "The figures' own numbers were never printed; those shown are ours.".to_owned(),
         ],
         tables: tables::tables(&results),
         figures: figures::figures(&results),
         claims: claims::verdicts(&results),
-        timelines: timelines::timelines(&machine, SEED)?,
+        timelines: timelines::timelines(&mut results),
         ..Document::default()
     })
 }

@@ -3,29 +3,26 @@
 use ordofs::disk::{DiskOp, Kind, Service};
 use ordofs::rt::Time;
 
-use super::experiments::{FIVE, Key, run_of, system};
+use super::experiments::{FIVE, Results, system};
 use super::tables::printed;
-use crate::Machine;
-use crate::error::Result;
+use crate::Outcome;
 use crate::paper::document::{Dot, Timeline};
 
-pub(super) fn timelines(machine: &Machine, seed: u64) -> Result<Vec<Timeline>> {
-    FIVE.iter().map(|name| timeline(machine, name, seed)).collect()
+/// In the order of the paper.
+pub(super) fn timelines(results: &mut Results) -> Vec<Timeline> {
+    FIVE.iter().filter_map(|name| results.timelines.remove(*name)).collect()
 }
 
-fn timeline(machine: &Machine, name: &str, seed: u64) -> Result<Timeline> {
-    let (scheme, init) = system(name);
-    let key = Key { workload: "remove", users: 1, system: name.to_owned() };
-    let run = crate::Run { services: true, ..run_of(machine, &key, &scheme, init, seed) };
-    let outcome = run.run()?;
+/// That of a run.
+pub(super) fn timeline(name: &str, outcome: &Outcome) -> Timeline {
     let start = outcome.services.first().map_or(Time::ZERO, |service| service.at);
-    Ok(Timeline {
+    Timeline {
         title: format!("{}: one user removes a tree", printed(name)),
-        scheme,
+        scheme: system(name).0,
         workload: "remove-tree".to_owned(),
         cylinders: outcome.cylinders,
         requests: outcome.services.iter().map(|service| dot(service, start)).collect(),
-    })
+    }
 }
 
 fn dot(service: &Service, start: Time) -> Dot {
