@@ -21,7 +21,7 @@ use std::rc::Rc;
 use ordo_drive::{Drive, Lbn, Ms, Op, Phases, Profile, Request};
 use ordo_rt::{Rt, Time};
 
-use crate::tags::Tags;
+use crate::tags::{Place, Tags};
 use crate::{
     Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Kind, RamDisk, ReadPart, WritePart, read_len,
     write_len,
@@ -124,7 +124,7 @@ struct Turn(Rc<Inner>);
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let reach = |lbn, op| self.0.reach(lbn, op).unwrap_or(u64::MAX);
+        let reach = |place| self.0.reach(place).unwrap_or(u64::MAX);
         if let Some(next) = self.0.tags.next(reach) {
             next.send(Turn(self.0.clone()));
         }
@@ -133,8 +133,8 @@ impl Drop for Turn {
 
 impl Inner {
     /// Waits until the drive accepts the request.
-    async fn turn(self: &Rc<Self>, place: Option<(DiskOff, Op)>) -> Turn {
-        match self.tags.come(place.map(|(at, op)| (Lbn(at.0 / BLOCK), op))) {
+    async fn turn(self: &Rc<Self>, place: Option<Place>) -> Turn {
+        match self.tags.come(place) {
             None => Turn(self.clone()),
             // The queue drops no waiting request.
             Some(turn) => turn.await.unwrap_or_else(|_| Turn(self.clone())),
@@ -142,13 +142,22 @@ impl Inner {
     }
 
     /// Nanoseconds until the head reaches the block; `None` beyond the end.
-    fn reach(&self, lbn: Lbn, op: Op) -> Option<u64> {
-        let now = Ms::from_nanos(self.rt.now().as_nanos());
-        self.drive.borrow().positioning(now, lbn, op).ok().map(Ms::as_nanos)
+    fn reach(&self, (lbn, op, came): Place) -> Option<u64> {
+        let (came, now) = (Ms::from_nanos(came.as_nanos()), Ms::from_nanos(self.rt.now().as_nanos()));
+        self.drive.borrow().positioning_queued(came, now, lbn, op).ok().map(Ms::as_nanos)
     }
 
-    /// The drive's part of a request. Ends when the request is done and the task has run.
-    async fn serve(&self, op: DiskOp, place: DiskOff, len: u64, fua: bool, kind: Kind) -> Result<(), DiskError> {
+    /// The drive's part of a request, from its turn on; it came at `came`. Ends when the request is done and the task has
+    /// run.
+    async fn serve(
+        &self,
+        came: Time,
+        op: DiskOp,
+        place: DiskOff,
+        len: u64,
+        fua: bool,
+        kind: Kind,
+    ) -> Result<(), DiskError> {
         let info = self.contents.info();
         info.check(op, place, len)?;
         let at = self.rt.now();
@@ -162,7 +171,8 @@ impl Inner {
         let (completion, cylinder) = {
             let mut drive = self.drive.borrow_mut();
             let now = Ms::from_nanos(at.as_nanos()).max(drive.free_at());
-            let completion = drive.submit(now, request).map_err(outside)?;
+            let came = Ms::from_nanos(came.as_nanos());
+            let completion = drive.submit_queued(came, now, request).map_err(outside)?;
             (completion, drive.cylinder(request.lbn).map_err(outside)?)
         };
         let done = moment(completion.at).max(at);
@@ -188,8 +198,9 @@ impl Disk for SimDisk {
         let (disk, len) = (self.0.clone(), read_len(&parts));
         let kind = parts.first().map_or(Kind::Other, |part| part.tag.kind);
         DiskFuture::later(async move {
-            let _turn = disk.turn(Some((at, Op::Read))).await;
-            disk.serve(DiskOp::Read, at, len, false, kind).await?;
+            let came = disk.rt.now();
+            let _turn = disk.turn(Some((Lbn(at.0 / BLOCK), Op::Read, came))).await;
+            disk.serve(came, DiskOp::Read, at, len, false, kind).await?;
             disk.contents.read(at, parts).await
         })
     }
@@ -198,8 +209,9 @@ impl Disk for SimDisk {
         let (disk, len) = (self.0.clone(), write_len(&parts));
         let kind = parts.first().map_or(Kind::Other, |part| part.tag.kind);
         DiskFuture::later(async move {
-            let _turn = disk.turn(Some((at, Op::Write))).await;
-            disk.serve(DiskOp::Write, at, len, fua, kind).await?;
+            let came = disk.rt.now();
+            let _turn = disk.turn(Some((Lbn(at.0 / BLOCK), Op::Write, came))).await;
+            disk.serve(came, DiskOp::Write, at, len, fua, kind).await?;
             disk.contents.write(at, parts, fua).await
         })
     }
@@ -221,7 +233,7 @@ impl Disk for SimDisk {
     }
 
     fn positioning(&self, at: DiskOff, is_write: bool) -> Option<u64> {
-        self.0.reach(Lbn(at.0 / BLOCK), if is_write { Op::Write } else { Op::Read })
+        self.0.reach((Lbn(at.0 / BLOCK), if is_write { Op::Write } else { Op::Read }, self.0.rt.now()))
     }
 }
 

@@ -134,14 +134,29 @@ impl Drive {
     ///
     /// If the request is empty, ends beyond the drive, or comes before the previous one has completed.
     pub fn submit(&mut self, now: Ms, request: Request) -> Result<Completion, RequestError> {
+        self.submit_queued(now, now, request)
+    }
+
+    /// Serves a request that the drive has had since `came`, while it served others, and whose turn is `now` (tagged
+    /// queueing): a disk has processed the command meanwhile, and received the data of a write. Returns when it
+    /// completes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Drive::submit`]; and if the request comes after its turn.
+    pub fn submit_queued(&mut self, came: Ms, now: Ms, request: Request) -> Result<Completion, RequestError> {
+        let free = now;
         let now = self.check(now)?;
+        if came > free || !came.0.is_finite() {
+            return Err(RequestError::Early { now: came, free });
+        }
         let Request { op, lbn, blocks, fua } = request;
         if blocks == 0 {
             return Err(RequestError::Empty { lbn });
         }
         self.check_range(lbn, blocks)?;
         let completion = match &mut self.device {
-            Device::Disk(disk) => disk.submit(now, op, lbn.0, blocks, fua),
+            Device::Disk(disk) => disk.submit(came.0, now, op, lbn.0, blocks, fua),
             Device::Ssd(ssd) => ssd.submit(now, op, lbn.0, blocks, fua),
         };
         self.free = completion.at.0;
@@ -202,10 +217,19 @@ impl Drive {
     ///
     /// If the drive has no such block.
     pub fn positioning(&self, now: Ms, lbn: Lbn, op: Op) -> Result<Ms, RequestError> {
+        self.positioning_queued(now, now, lbn, op)
+    }
+
+    /// The same for a request that the drive has had since `came`.
+    ///
+    /// # Errors
+    ///
+    /// If the drive has no such block.
+    pub fn positioning_queued(&self, came: Ms, now: Ms, lbn: Lbn, op: Op) -> Result<Ms, RequestError> {
         self.check_range(lbn, 1)?;
         Ok(match &self.device {
             Device::Disk(disk) => {
-                let (seek, rotation) = disk.positioning(now.0, lbn.0, op);
+                let (seek, rotation) = disk.positioning(came.0, now.0, lbn.0, op);
                 Ms(seek + rotation)
             }
             Device::Ssd(_) => Ms::ZERO,

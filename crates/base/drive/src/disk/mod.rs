@@ -7,6 +7,10 @@
 //! D3. A write-back is never interrupted. So the moment at which each of its blocks becomes durable is known as soon as
 //!     its data are in the buffer. Only on a drive with a large volatile cache ([`defer`]) do writes wait behind it;
 //!     later requests may delay those.
+//! D4. A command that waited at the drive (tagged queueing) was processed while the mechanism served others, and the
+//!     data of a write were in the buffer before its turn: of the overhead and of the transfer over the bus only the part
+//!     is left that took longer than the wait. Commands that wait do not delay each other on the bus: it is faster than
+//!     the media, by a factor of two at least on the drives that have tags.
 
 mod defer;
 mod read;
@@ -47,6 +51,8 @@ pub(crate) struct Disk {
     /// Those writes wait until the current request has been served.
     holds_deferred: bool,
     last: Op,
+    /// What is left of the time for which the drive has had the current command before its turn (D4).
+    early: f64,
     /// Number of requests before the current one.
     number: u64,
     /// The writes that the blocks of the motion come from, ascending.
@@ -122,6 +128,7 @@ impl Disk {
             dirty: Vec::new(),
             holds_deferred: false,
             last: Op::Read,
+            early: 0.0,
             number: 0,
             sources: Vec::new(),
             written: Vec::new(),
@@ -136,8 +143,10 @@ impl Disk {
         self.mechanism.geometry.blocks()
     }
 
-    pub(crate) fn submit(&mut self, now: f64, op: Op, lbn: u64, blocks: u64, fua: bool) -> Completion {
-        let from = now + self.controller.per_request;
+    /// `came` is when the drive got the command; `now`, when it is its turn.
+    pub(crate) fn submit(&mut self, came: f64, now: f64, op: Op, lbn: u64, blocks: u64, fua: bool) -> Completion {
+        self.early = now - came;
+        let from = now + self.left_of(self.controller.per_request);
         self.settle(from);
         self.holds_deferred = true;
         let completion = match op {
@@ -184,12 +193,20 @@ impl Disk {
         self.written.retain(|recorded| recorded.passed.last_done() > time);
     }
 
-    /// Seek and rotation, in milliseconds, for a request that arrives at `now`.
-    pub(crate) fn positioning(&self, now: f64, lbn: u64, op: Op) -> (f64, f64) {
+    /// The part of some work on the current command that was not done while it waited (D4).
+    fn left_of(&mut self, work: f64) -> f64 {
+        let done = if work < self.early { work } else { self.early };
+        self.early -= done;
+        work - done
+    }
+
+    /// Seek and rotation, in milliseconds, for a request that came at `came` and has its turn at `now`.
+    pub(crate) fn positioning(&self, came: f64, now: f64, lbn: u64, op: Op) -> (f64, f64) {
         let place = self.mechanism.geometry.locate(lbn);
         let seek = self.mechanism.seek.to(self.arm_at(now), &place, op == Op::Write);
         let overhead = self.controller.per_request + self.miss_overhead(op);
-        (seek, self.mechanism.wait(place.angle, now + overhead + seek))
+        let left = if now - came < overhead { overhead - (now - came) } else { 0.0 };
+        (seek, self.mechanism.wait(place.angle, now + left + seek))
     }
 
     /// Cylinders between the arm and a block.

@@ -26,9 +26,11 @@ impl Disk {
     /// advanced to `from`.
     pub(super) fn read(&mut self, now: f64, from: f64, first: u64, end: u64) -> Completion {
         let miss = self.after(self.controller.read_miss);
+        let early = self.early;
+        let miss = self.left_of(miss);
         let disconnect = self.after(self.controller.read_disconnect);
         if self.is_deferred(first, end) {
-            let overhead = self.after(self.controller.read_hit) + self.controller.data_preparation;
+            let overhead = self.hit_after(early) + self.controller.data_preparation;
             let at = from + overhead + (end - first) as f64 * self.read_block + self.controller.read_completion;
             return self.completion(at, self.phases(now, at, None, 0.0), true);
         }
@@ -55,7 +57,7 @@ impl Disk {
             Hit::None => false,
         };
         let stays = self.controller.never_disconnect || (at_once && !busy);
-        let overhead = if hit == Hit::None { miss } else { self.after(self.controller.read_hit) };
+        let overhead = if hit == Hit::None { miss } else { self.hit_after(early) };
         // A read that is wholly in the buffer needs no mechanism: it does not wait for the prefetch to stop.
         let reach = if hit == Hit::Whole { from } else { from + grant.stopping };
         let sending = Sending {
@@ -80,6 +82,12 @@ impl Disk {
         self.drop_requested(segment, end);
         let waited = if busy { grant.at - from } else { grant.stopping };
         self.completion(at, self.phases(now, at, positioned, waited), hit == Hit::Whole)
+    }
+
+    /// The overhead of a read that is in the buffer, on a command that waited for `early` (D4).
+    fn hit_after(&self, early: f64) -> f64 {
+        let overhead = self.after(self.controller.read_hit);
+        if early < overhead { overhead - early } else { 0.0 }
     }
 
     /// Starts the mechanism for a read, or lets the current prefetch continue.

@@ -27,6 +27,7 @@ impl Disk {
     pub(super) fn write(&mut self, now: f64, from: f64, first: u64, end: u64, through: bool) -> Completion {
         let overhead = if through { self.controller.write_miss } else { self.controller.write_hit };
         let overhead = self.after(overhead);
+        let overhead = self.left_of(overhead);
         self.supersede_deferred(first, end);
         if self.joins(first, through) {
             return self.append(now, from + overhead, first, end);
@@ -76,6 +77,7 @@ impl Disk {
             Motion::start(&self.mechanism, self.arm, begin, first, end, true, controller.minimum_seek_delay);
         motion.delay(self.unaligned(first, end));
         let positioned = (motion.seek_from, motion.seek_end, motion.begins(first));
+        let bus = bus - self.early;
         self.arrivals = Arrivals { there: first, end: first, ..Arrivals::default() };
         self.arrivals.held = controller.extra_write_disconnect.map(|_| {
             let blocks = end - first;
