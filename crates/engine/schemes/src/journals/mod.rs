@@ -131,6 +131,8 @@ struct Lists {
 struct Counts {
     /// As `changes_of` in `scheme` counts them.
     changes: u64,
+    /// Of these, a block taken or freed.
+    of_blocks: u64,
     transactions: u64,
     blocks: u64,
     forced: u64,

@@ -34,6 +34,14 @@ fn changes_of(step: &Step<'_>) -> u64 {
     }
 }
 
+/// Those of them that are of a block.
+fn blocks_of(step: &Step<'_>) -> u64 {
+    match step {
+        Step::BlocksReleased { .. } | Step::BlockAllocated { .. } => changes_of(step),
+        _ => 0,
+    }
+}
+
 fn done_by(step: &Step<'_>) -> Done {
     match step {
         Step::LinkAdded { .. } | Step::LinkChanged { .. } | Step::LinkRemoved { .. } => Done::Names,
@@ -128,6 +136,7 @@ impl<L: Log + 'static> Scheme for Journal<L> {
             let mut state = self.shared.state.borrow_mut();
             state.gate.does(op, done_by(&step));
             state.counts.changes += changes_of(&step);
+            state.counts.of_blocks += blocks_of(&step);
         }
         match &step {
             Step::Links { ino, after, .. } => self.shared.state.borrow().outstanding.borrow_mut().links(*ino, *after),
@@ -247,7 +256,8 @@ impl<L: Log> KeepsLog for Journal<L> {
     }
 
     fn changes(&self) -> u64 {
-        self.shared.state.borrow().counts.changes
+        let Counts { changes, of_blocks, .. } = self.shared.state.borrow().counts;
+        changes - of_blocks
     }
 }
 
@@ -296,9 +306,11 @@ impl<L: Log> Explains for Journal<L> {
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let Counts { changes, transactions, blocks, forced, checkpoints } = self.shared.state.borrow().counts;
+        let Counts { changes, of_blocks, transactions, blocks, forced, checkpoints } =
+            self.shared.state.borrow().counts;
         let mut counters = vec![
             ("log_changes", changes),
+            ("log_changes_of_blocks", of_blocks),
             ("log_transactions", transactions),
             ("log_blocks_changed", blocks),
             ("log_waits_of_bufs", forced),
