@@ -21,6 +21,9 @@ pub struct CacheOptions {
     pub bytes: usize,
     /// Limit of dirty bytes; a caller that dirties more waits for the disk.
     pub dirty_bytes: usize,
+    /// Limits of the number of bufs, beside those of bytes. `None`: writing in the background begins, and ends, at a
+    /// quarter of the dirty bytes.
+    pub counts: Option<BufCounts>,
     /// When the syncer writes a dirty buf that no caller writes.
     pub syncer: Syncer,
     /// Bufs written in one batch, to make room or to stay below the dirty limit.
@@ -29,6 +32,17 @@ pub struct CacheOptions {
     /// while copies take more than this plus the memory that the cache has released. `None`: the dirty limit is the
     /// only bound.
     pub spare: Option<usize>,
+}
+
+/// How many bufs a system has that counts them (FreeBSD), whatever the size of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BufCounts {
+    /// All (`nbuf`).
+    pub most: usize,
+    /// Above this count, writing in the background begins (`hidirtybuffers`). A call waits while a tenth more are dirty.
+    pub high: usize,
+    /// At this count it ends (`lodirtybuffers`).
+    pub low: usize,
 }
 
 /// When the syncer, which runs once a second, writes a dirty buf.
@@ -59,7 +73,14 @@ impl Default for CacheOptions {
 impl CacheOptions {
     /// A cache of `bytes` bytes, half of which may be dirty, for up to 30 seconds.
     pub fn of_size(bytes: usize) -> CacheOptions {
-        CacheOptions { bytes, dirty_bytes: bytes / 2, syncer: Syncer::OF_THE_PAPERS, batch: 256, spare: None }
+        CacheOptions {
+            bytes,
+            dirty_bytes: bytes / 2,
+            counts: None,
+            syncer: Syncer::OF_THE_PAPERS,
+            batch: 256,
+            spare: None,
+        }
     }
 }
 

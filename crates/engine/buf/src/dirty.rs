@@ -16,6 +16,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct DirtyBufs {
     bytes: usize,
+    bufs: usize,
     by_age: VecDeque<(Time, Weak<Buf>)>,
     /// When to look at it again, since when it is dirty, and the buf.
     again: VecDeque<(Time, Time, Weak<Buf>)>,
@@ -27,9 +28,15 @@ impl DirtyBufs {
         self.bytes
     }
 
+    /// How many.
+    pub(crate) fn bufs(&self) -> usize {
+        self.bufs
+    }
+
     /// `buf` has just become dirty.
     pub(crate) fn add(&mut self, buf: &BufRef) {
         self.bytes += buf.len();
+        self.bufs += 1;
         buf.in_line.set(true);
         self.by_age.push_back((buf.dirty_since.get(), Rc::downgrade(buf)));
         if let Key::File(ino, lbn) = buf.key() {
@@ -40,6 +47,7 @@ impl DirtyBufs {
     /// `buf` is written or discarded.
     pub(crate) fn drop_buf(&mut self, buf: &Buf) {
         self.bytes -= buf.len();
+        self.bufs -= 1;
         if let Key::File(ino, lbn) = buf.key()
             && let Some(lbns) = self.by_file.get_mut(&ino)
         {

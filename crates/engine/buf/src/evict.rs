@@ -4,6 +4,7 @@
 
 use crate::Cache;
 use crate::buf::State;
+use crate::cache::Inner;
 use ordo_vfs::Result;
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,17 +13,23 @@ use std::time::Duration;
 /// again.
 const TRIES: u32 = 3;
 
+/// How often, and for how long each time, background writing waits for bufs that cannot leave yet, on a system that
+/// counts bufs: together the tenth of a second that FreeBSD's daemon sleeps.
+const NAPS: u32 = 10;
+const NAP: Duration = Duration::from_millis(10);
+
 impl Cache {
-    /// Whether `len` more bytes fit. Evicts clean bufs if needed.
+    /// Whether a buf of `len` bytes more fits. Evicts clean bufs if needed.
     pub(crate) fn has_room(&self, len: usize) -> bool {
-        let limit = self.options.bytes;
-        if self.inner.borrow().bytes + len <= limit {
+        let (limit, most) = (self.options.bytes, self.options.counts.map_or(usize::MAX, |counts| counts.most));
+        let fits = |inner: &Inner| inner.bytes + len <= limit && inner.bufs.len() - inner.free.len() < most;
+        if fits(&self.inner.borrow()) {
             return true;
         }
         let mut inner = self.inner.borrow_mut();
         let count = inner.bufs.len();
         let mut looked_at = 0;
-        while inner.bytes + len > limit && looked_at < 2 * count {
+        while !fits(&inner) && looked_at < 2 * count {
             looked_at += 1;
             let at = inner.hand % count;
             inner.hand = at + 1;
@@ -38,7 +45,7 @@ impl Cache {
             inner.bufs[at] = None;
             inner.free.push(at as u32);
         }
-        inner.bytes + len <= limit
+        fits(&inner)
     }
 
     /// Makes room for `len` more bytes. If all bufs are held or dirty, dirty bufs are written. If all are held, the
@@ -78,33 +85,71 @@ impl Cache {
         Ok(())
     }
 
-    /// The bytes that are dirty or not yet durable exceed the limit.
+    /// The bytes that are dirty or not yet durable exceed the limit, or the dirty bufs do.
     #[inline]
     pub(crate) fn is_over_dirty(&self) -> bool {
-        self.inner.borrow().dirty.bytes() + self.undurable_bytes.get() > self.options.dirty_bytes
+        let inner = self.inner.borrow();
+        inner.dirty.bytes() + self.undurable_bytes.get() > self.options.dirty_bytes
+            || self.options.counts.is_some_and(|bufs| inner.dirty.bufs() > bufs.high + bufs.high / 10)
     }
 
     /// Enough is dirty to start writing in the background. Without that, callers would later block all at once.
     #[inline]
     pub(crate) fn should_write_back(&self) -> bool {
-        !self.writing_back.get() && self.inner.borrow().dirty.bytes() > self.options.dirty_bytes / 4
+        if self.writing_back.get() {
+            return false;
+        }
+        match self.options.counts {
+            Some(bufs) => self.inner.borrow().dirty.bufs() > bufs.high,
+            None => self.is_over_a_quarter(),
+        }
     }
 
-    /// Starts to write the oldest dirty bufs in the background, until the dirty bytes are below a quarter of the limit.
+    /// Bufs to write in the background before it may end.
+    fn to_write_back(&self) -> usize {
+        match self.options.counts {
+            Some(bufs) => self.inner.borrow().dirty.bufs().saturating_sub(bufs.low).min(self.options.batch),
+            None if self.is_over_a_quarter() => self.options.batch,
+            None => 0,
+        }
+    }
+
+    fn is_over_a_quarter(&self) -> bool {
+        self.inner.borrow().dirty.bytes() > self.options.dirty_bytes / 4
+    }
+
+    /// Starts to write the oldest dirty bufs in the background, until the dirty bytes are below a quarter of the limit,
+    /// or the dirty bufs at the lower watermark.
     pub(crate) fn write_back(self: &Rc<Self>) {
         if self.writing_back.replace(true) {
             return;
         }
         let cache = self.clone();
         self.rt.spawn(async move {
-            while cache.inner.borrow().dirty.bytes() > cache.options.dirty_bytes / 4 {
+            loop {
+                let most = cache.to_write_back();
+                if most == 0 {
+                    break;
+                }
                 let before = cache.inner.borrow().dirty.bytes();
-                let oldest =
-                    cache.inner.borrow_mut().dirty.take_older(cache.rt.now(), Duration::ZERO, cache.options.batch);
+                let oldest = cache.inner.borrow_mut().dirty.take_older(cache.rt.now(), Duration::ZERO, most);
                 if oldest.is_empty() || cache.health().sound().is_err() {
                     break;
                 }
-                if !cache.write_and_forget_errors(oldest).await {
+                let sent = cache.send_and_forget_errors(oldest).await;
+                let some = sent.iter().any(|buf| buf.leaving.get());
+                if cache.options.counts.is_some() {
+                    // FreeBSD's daemon counts what is dirty, and not what is in flight: it starts the writes and ends.
+                    // If some cannot start, it sleeps, and the next call does not try the same bufs again at once.
+                    let mut naps = 0;
+                    while naps < NAPS && sent.iter().any(|buf| buf.is_dirty() && !buf.leaving.get()) {
+                        cache.rt.sleep(NAP).await;
+                        naps += 1;
+                    }
+                    break;
+                }
+                cache.complete(&sent).await;
+                if !some {
                     // The scheme holds back all of these bufs. Trying again at once would loop without end.
                     break;
                 }
@@ -153,18 +198,16 @@ impl Cache {
         Ok(())
     }
 
-    /// Writes these bufs. A failure is recorded with its file and in the volume's health; the caller that makes room
-    /// does not get it. `false` if none of them could be written.
-    async fn write_and_forget_errors(self: &Rc<Self>, bufs: Vec<crate::BufRef>) -> bool {
+    /// Sends these bufs, or what they depend on. A failure is recorded with its file and in the volume's health; the
+    /// caller that makes room does not get it.
+    async fn send_and_forget_errors(self: &Rc<Self>, bufs: Vec<crate::BufRef>) -> Vec<crate::BufRef> {
         let sent = self.write_choosing(bufs, self.options.batch);
         let unplaced: Vec<_> = sent.iter().filter(|buf| self.is_unplaced(buf)).cloned().collect();
         if !unplaced.is_empty() {
             // A failure stays with the bufs, which are dirty still.
             let _ = self.gather(unplaced).await;
         }
-        let some = sent.iter().any(|buf| buf.leaving.get());
-        self.complete(&sent).await;
-        some
+        sent
     }
 
     /// Waits until the device has completed the writes of these bufs.

@@ -58,7 +58,7 @@ mod tests;
 pub use answer::{Answer, Leave, Must};
 pub use batch::Batch;
 pub use buf::{Buf, BufRef, ImageNo, Key};
-pub use cache::{Cache, CacheOptions, CacheStats, Syncer, Want};
+pub use cache::{BufCounts, Cache, CacheOptions, CacheStats, Syncer, Want};
 pub use capability::{
     Ahead, Capabilities, Defers, Explains, KeepsLog, LogFile, LogKind, OrdersQueue, Places, Ready, SeesChanges,
     Sequence, TracksBufs, TracksInodes, WhileLeaving,

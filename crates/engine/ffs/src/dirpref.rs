@@ -4,7 +4,8 @@
 //! long as there is room for its files, and only directories in the root are spread at random. Since 2023 FreeBSD keeps
 //! each directory's depth in its inode, and places the children of one directory at 1/2, 1/4, 3/4, 1/8, ... of a range
 //! of groups around it that halves with every level: siblings lie far apart and families together. The random choice
-//! can be switched off ([`Spread::InOrder`]).
+//! can be switched off ([`Spread::InOrder`]), and the laboratory's old systems have the policy before 2001
+//! ([`Spread::Evenly`]).
 
 use crate::Ffs;
 use ordo_ondisk::{Cgx, Dialect, Ino};
@@ -20,6 +21,10 @@ pub enum Spread {
     /// random group on. Runs compared this way have their files at the same place of the drive, which is faster
     /// outside.
     InOrder,
+    /// Each directory, wherever its parent is, goes to the first of the groups with the fewest directories, among those
+    /// with no less than the average of free inodes: all systems before 2001 (McKusick and others, *A Fast File System
+    /// for UNIX*, 1984, section 3.3).
+    Evenly,
 }
 
 /// What a group must offer for a new directory.
@@ -41,6 +46,9 @@ impl Ffs {
         let total = self.summary.total();
         let (ncg, ipg) = (i64::from(self.g.ncg), i64::from(self.g.ipg));
         let (avgifree, avgbfree, avgndir) = (total.nifree / ncg, total.nbfree / ncg, total.ndir / ncg);
+        if self.spread == Spread::Evenly {
+            return self.emptiest_group(avgifree, 0);
+        }
         let (start, maxndir) = if self.has_depths() {
             let depth = parent.dinode().freelink;
             let more = 1i64.checked_shl(depth).filter(|_| depth < 32).unwrap_or(ipg);
@@ -86,16 +94,16 @@ impl Ffs {
         fit.min(i64::from(g.ipg / g.avgfpdir.max(1))).max(1)
     }
 
-    /// A group with at least the average of room and the fewest directories; the search starts at a random group if
-    /// random choices are allowed.
-    fn emptiest_group(&self, avgifree: i64, avgbfree: i64) -> Cgx {
+    /// A group with at least so many free inodes and blocks and the fewest directories; the search starts at a random
+    /// group if random choices are allowed.
+    fn emptiest_group(&self, minifree: i64, minbfree: i64) -> Cgx {
         let start = match self.spread {
             Spread::OfVolume => Cgx(self.rng.borrow_mut().below(self.g.ncg.into()) as u32),
-            Spread::InOrder => Cgx(0),
+            Spread::InOrder | Spread::Evenly => Cgx(0),
         };
         let roomy = |c: &Cgx| {
             let cs = self.summary.cs(*c);
-            i64::from(cs.nifree) >= avgifree && i64::from(cs.nbfree) >= avgbfree && !self.summary.is_bad(*c)
+            i64::from(cs.nifree) >= minifree && i64::from(cs.nbfree) >= minbfree && !self.summary.is_bad(*c)
         };
         self.round(start).filter(roomy).min_by_key(|c| self.summary.cs(*c).ndir).unwrap_or(start)
     }
@@ -126,6 +134,7 @@ fn family_offset(here: u32, ncg: u32, depth: u32, nth: u32) -> u32 {
 mod tests {
     use super::*;
     use crate::tests::testing::Bench;
+    use ordo_vfs::Kind;
 
     #[test]
     fn children_halve_the_range_around_their_parent() {
@@ -171,5 +180,28 @@ mod tests {
         }
         seen.sort_unstable();
         assert_eq!(seen, roomy);
+    }
+
+    #[test]
+    fn every_directory_is_spread_where_all_are_to_be_spread_evenly() {
+        let places = |spread| {
+            let mut bench = Bench::ufs1();
+            bench.ffs.spread = spread;
+            let parent = bench.create(Kind::Directory);
+            let take = |_| {
+                let c = bench.ffs.dirpref(&parent);
+                let cs = bench.ffs.summary.cs(c);
+                bench.ffs.summary.set(c, ordo_ondisk::Csum { ndir: cs.ndir + 1, ..cs });
+                c
+            };
+            let ncg = bench.ffs.g.ncg;
+            (bench.ffs.g.ino_to_cg(parent.ino()), ncg, (1..ncg).map(take).collect::<Vec<_>>())
+        };
+        let (parents, ncg, even) = places(Spread::Evenly);
+        // Those without a directory, then the parent's; the root's has fewer free inodes than the average.
+        let without = (1..ncg).map(Cgx).filter(|c| *c != parents);
+        assert_eq!(even, without.chain([parents]).collect::<Vec<_>>());
+        let (_, _, together) = places(Spread::InOrder);
+        assert!(together.iter().all(|c| Some(c) == together.first()), "{together:?}");
     }
 }

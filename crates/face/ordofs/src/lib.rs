@@ -113,7 +113,7 @@ pub use options::{COMMIT, DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
 pub use tune::{JournalChange, TuneError, Tuned, Tuning};
 pub use unread::UnreadLog;
 
-pub use ordo_buf::{LogKind, Syncer};
+pub use ordo_buf::{BufCounts, LogKind, Syncer};
 pub use ordo_disk as disk;
 pub use ordo_ffs as ffs;
 pub use ordo_ffs::Spread;

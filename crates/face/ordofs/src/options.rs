@@ -1,7 +1,7 @@
 //! Mount options.
 
 use crate::Notices;
-use ordo_buf::{CacheOptions, Syncer};
+use ordo_buf::{BufCounts, CacheOptions, Syncer};
 use ordo_disk::Scheduler;
 use ordo_ffs::Spread;
 use ordo_ondisk::Superblock;
@@ -57,6 +57,8 @@ pub struct Engine {
     pub batch: usize,
     /// The dirty limit in bytes: a writer above it waits for the disk. `None`: half of the cache.
     pub dirty: Option<usize>,
+    /// Limits of the number of bufs, for a system that counts them, beside those of bytes.
+    pub counts: Option<BufCounts>,
     /// Bytes that are reserved for copies in flight when memory is full; `None`: `dirty` is the only bound.
     pub spare: Option<usize>,
     /// How far to read ahead of a sequential reader, in bytes.
@@ -91,6 +93,7 @@ impl Default for Engine {
             syncer: Syncer::Within(COMMIT),
             batch,
             dirty: None,
+            counts: None,
             spare: None,
             read_ahead,
             cluster,

@@ -41,7 +41,7 @@ pub struct Costs {
     pub search_kib: Duration,
     /// Tracking a KiB of new contents until it is initialised, for a scheme that defers that.
     pub init_kib: Duration,
-    /// Making a log record of a change.
+    /// Making a log record of a change, other than of a block.
     pub log_record: Duration,
     /// The additional cost if the log is a file system of its own (`wafs`), used through calls.
     pub log_call: Duration,

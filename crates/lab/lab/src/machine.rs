@@ -6,7 +6,7 @@ use ordo_drive::{Profile, ProfileError};
 use ordofs::disk::Scheduler;
 use ordofs::ondisk::superblock::newfs::{NewfsParams, Rotation};
 use ordofs::ondisk::{Endian, Format};
-use ordofs::{Engine, NewLog, NewVolume, Spread, Syncer};
+use ordofs::{BufCounts, Engine, NewLog, NewVolume, Spread, Syncer};
 
 use crate::cpu::Costs;
 
@@ -99,7 +99,7 @@ impl Machine {
             request: micro(1100),
             block_copy: micro(210),
             chain: micro(250),
-            search_kib: Duration::ZERO,
+            search_kib: micro(30),
             init_kib: micro(180),
             log_record: Duration::ZERO,
             log_call: Duration::ZERO,
@@ -108,12 +108,13 @@ impl Machine {
             scheduler: Scheduler::CLook,
             merge: false,
             syncer: Syncer::Sweep(Duration::from_secs(30)),
-            batch: 80,
+            batch: 72,
             dirty: Some(24 << 20),
+            counts: None,
             spare: Some(2 << 20),
             read_ahead: 4096,
             cluster: 0,
-            spread: Spread::default(),
+            spread: Spread::Evenly,
         };
         let rotation = Some(Rotation { rotdelay_ms: 4, rps: 90, nsect: 64 });
         let shape =
@@ -124,7 +125,7 @@ impl Machine {
             costs,
             memory: 36 << 20,
             engine,
-            volume: Some(640 << 20),
+            volume: Some(720 << 20),
             shape,
             zeroes_first: true,
             keeps_contents: false,
@@ -145,44 +146,37 @@ impl Machine {
             request: micro(60),
             block_copy: micro(30),
             chain: micro(10),
-            search_kib: micro(2),
+            search_kib: micro(1),
             init_kib: micro(1),
-            log_record: micro(12),
-            log_call: micro(26),
+            log_record: micro(8),
+            log_call: micro(22),
         };
         let engine = Engine {
             scheduler: Scheduler::CLook,
             merge: true,
             syncer: Syncer::Age(Duration::from_secs(29)),
-            batch: 128,
-            dirty: Some(11 << 20),
+            batch: 1024,
+            // All bufs: what is in flight needs them, too.
+            dirty: Some(61 << 20),
+            counts: Some(BufCounts { most: usize::MAX, high: 1_978, low: 989 }),
             spare: None,
             read_ahead: 64 << 10,
             cluster: 64 << 10,
-            spread: Spread::InOrder,
+            spread: Spread::Evenly,
         };
         let shape =
             Shape { format: Format::Ufs1, block: 8192, frag: 1024, density: None, maxcontig: Some(8), rotation: None };
         Machine {
             drive: "seagate_cheetah_9gb_2000".to_owned(),
-            tags: 1,
+            tags: 64,
             costs,
             memory: 400 << 20,
             engine,
-            volume: Some(9088 << 20),
+            volume: Some(8555 << 20),
             shape,
             zeroes_first: false,
             keeps_contents: false,
         }
-    }
-
-    /// This machine with 1/`scale` of its memory, for a workload reduced by the same factor.
-    #[must_use]
-    pub fn one_in(&self, scale: u64) -> Machine {
-        let part = |bytes: usize| bytes / scale.max(1) as usize;
-        let engine =
-            Engine { dirty: self.engine.dirty.map(part), spare: self.engine.spare.map(part), ..self.engine.clone() };
-        Machine { memory: part(self.memory), engine, ..self.clone() }
     }
 
     /// Its drive.

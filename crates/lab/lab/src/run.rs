@@ -42,6 +42,8 @@ pub enum LogPlace {
     /// In a file of the volume.
     #[default]
     Volume,
+    /// In a partition of its own behind the volume, on the same drive.
+    Behind,
     /// On a second drive of the same kind.
     Drive,
     /// In non-volatile memory: the drive `nvram`.
@@ -200,6 +202,7 @@ impl Run<'_> {
         let (disk, requests) = Counted::count(Rc::new(drive.clone()));
         let log: Option<Rc<dyn Disk>> = match self.log_place() {
             LogPlace::Volume => None,
+            LogPlace::Behind => Some(behind(&disk, self.machine.volume_size(self.size, disk.info().size))?),
             LogPlace::Drive => Some(self.drive_for_log(&rt, &self.machine.drive, self.machine.tags, &requests)?),
             LogPlace::Nvram => Some(self.drive_for_log(&rt, NVRAM, 1, &requests)?),
         };
@@ -375,6 +378,12 @@ impl Run<'_> {
         let located = Located { log, ..locate_on(rt, disk)? };
         Ok(rt.block_on(Mounted::mount(rt, located, &options))?)
     }
+}
+
+/// The partition for a log behind a volume of `size` bytes: the last one of the disk.
+fn behind(disk: &Rc<dyn Disk>, size: u64) -> Result<Rc<dyn Disk>> {
+    let len = LOG.min(disk.info().size.saturating_sub(size));
+    Ok(Rc::new(Slice::new(disk.clone(), disk.info().size - len, len).map_err(OpenError::from)?))
 }
 
 /// All results, or the first failure.

@@ -124,8 +124,8 @@ fn a_name_costs_more_in_a_large_directory_where_all_of_it_is_read_through() {
         outcome.cpu.as_secs_f64() / files as f64
     };
     let (small, large) = (each(50), each(4_000));
-    // 4,000 names of up to 16 bytes are 62 KiB in the end, half of that on average, at 2 µs a KiB.
-    assert!((large - small - 62e-6).abs() < 10e-6, "{small} and {large}");
+    // 4,000 names of up to 16 bytes are 62 KiB in the end, half of that on average, at 1 µs a KiB.
+    assert!((large - small - 31e-6).abs() < 5e-6, "{small} and {large}");
 }
 
 #[test]
@@ -135,14 +135,6 @@ fn soft_updates_free_a_removed_file_long_after_the_call_and_async_in_it() {
     assert!((30..=62).contains(&freed("softupdates")), "{}", freed("softupdates"));
 }
 
-#[test]
-fn a_part_of_a_machine_has_a_part_of_its_memory() {
-    let (whole, part) = (Machine::of_2000(), Machine::of_2000().one_in(4));
-    assert_eq!((part.memory, part.engine.dirty), (whole.memory / 4, whole.engine.dirty.map(|bytes| bytes / 4)));
-    assert_eq!((part.drive, part.volume), (whole.drive, whole.volume));
-}
-
-/// Files that are created and synced: each waits for the log, which is far from where the files are written.
 #[test]
 fn no_result_depends_on_whether_the_contents_of_files_are_kept() {
     let runs = [

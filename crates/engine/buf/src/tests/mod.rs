@@ -7,8 +7,8 @@ mod given_up;
 mod leaving;
 
 use crate::{
-    Answer, Buf, BufRef, Cache, CacheOptions, Capabilities, Defers, Health, Home, ImageNo, Key, Must, Op, Promises,
-    Ready, Scheme, Step, Syncer, Want,
+    Answer, Buf, BufCounts, BufRef, Cache, CacheOptions, Capabilities, Defers, Health, Home, ImageNo, Key, Must, Op,
+    Promises, Ready, Scheme, Step, Syncer, Want,
 };
 use ordo_disk::{
     Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, Queue, QueueOptions,
@@ -212,6 +212,28 @@ fn who_waits_for_room_is_told_that_the_disk_takes_no_data() {
         let told = b.cache.throttle().await;
         assert!(matches!(told, Err(ordo_vfs::Error::Io(_))), "{told:?}");
         assert!(b.cache.stats().dirty_bytes > 32 << 10 && b.cache.health().reason().is_none());
+    });
+}
+
+#[test]
+fn a_system_that_counts_bufs_writes_from_the_upper_mark_to_the_lower_and_keeps_no_more_than_all() {
+    let counts = BufCounts { most: 20, high: 10, low: 4 };
+    let b = bench(CacheOptions { counts: Some(counts), ..CacheOptions::default() }, FaultPlan::new(1));
+    b.rt.block_on(async {
+        for lbn in 0..11 {
+            assert!(!b.cache.should_write_back(), "{lbn} are not too many");
+            let buf = b.cache.read(data(lbn)).await.expect("the disk is well");
+            b.cache.modify(&buf, |bytes| bytes[0] = 7);
+        }
+        assert!(b.cache.should_write_back() && !b.cache.is_over_dirty());
+        b.cache.write_back();
+        b.rt.sleep(Duration::from_secs(1)).await;
+        assert_eq!(b.cache.inner.borrow().dirty.bufs(), 4);
+        for lbn in 11..100 {
+            b.cache.read(data(lbn)).await.expect("the disk is well");
+            let inner = b.cache.inner.borrow();
+            assert!(inner.bufs.len() - inner.free.len() <= 20);
+        }
     });
 }
 

@@ -30,6 +30,7 @@ pub(super) fn cache(rt: &Rt, queue: Queue, health: Health, options: &MountOption
     let mut cache =
         CacheOptions { syncer: options.syncer(), batch: engine.batch.max(1), ..CacheOptions::of_size(options.cache) };
     cache.dirty_bytes = engine.dirty.unwrap_or(cache.dirty_bytes);
+    cache.counts = engine.counts;
     cache.spare = engine.spare;
     Cache::new(rt.clone(), queue, health, cache)
 }

@@ -3,13 +3,15 @@
 //!
 //! C1. A claim about a system that was not run is not tested.
 //! C2. Performance is work per second: more is better. Of ssh, Netnews and PostMark it is one over the time.
+//! C3. PostMark's time is that of its transactions, without making the pool and removing it: the paper says of it
+//!     "performance (in transactions per second)" (section 7.3), and its 21 s, 1,572 s and factor of 15 agree only so.
 
-use super::experiments::{NEWS_SCALE, Results, SDET_USERS, Sample, Step, Work};
+use super::experiments::{Results, SDET_USERS, Sample, Step, Work};
 use super::systems::{ASYNC_JOURNALS, NO_RULE, eight};
 use super::tables::seconds;
 use crate::paper::claims::{Claim, claims_of};
 use crate::paper::document::Verdict;
-use crate::paper::judge::{Judged, comparable, each, number, order, short, untested};
+use crate::paper::judge::{Judged, comparable, each, not_judged, number, order, short, untested};
 
 /// Every claim, in the order of the file.
 pub(super) fn verdicts(results: &Results) -> Vec<Verdict> {
@@ -33,9 +35,10 @@ fn workload(text: &str) -> Option<(Work, &'static str)> {
         "any" | "netnews" | "netnews.total" => (Work::Netnews, "total"),
         "netnews.unbatch" => (Work::Netnews, "unbatch"),
         "netnews.expire" => (Work::Netnews, "expire"),
-        "postmark-small" => (Work::PostmarkSmall, "total"),
+        // The program reports transactions a second (C3).
+        "postmark-small" => (Work::PostmarkSmall, "transactions"),
         // The paper does not say which of the two it means; the large one keeps the disk busy.
-        "postmark" | "postmark-large" => (Work::PostmarkLarge, "total"),
+        "postmark" | "postmark-large" => (Work::PostmarkLarge, "transactions"),
         "micro.zero" => (Work::Zero(1), "total"),
         "concurrent metadata streams" => (Work::Zero(8), "total"),
         "single-threaded" => (Work::Zero(1), "total"),
@@ -66,7 +69,7 @@ const OF_CRASHES: &str = "what a crash leaves: a question for ordo crash, not fo
 impl Bench<'_> {
     fn verdict(&self) -> Verdict {
         let claim = self.claim;
-        if let Some(why) = self.not_to_be_measured() {
+        if let Some(why) = not_judged(claim).or_else(|| self.not_to_be_measured()) {
             return untested(claim, why);
         }
         let there = self.results.systems();
@@ -168,7 +171,7 @@ impl Bench<'_> {
             "s8.news_extra_inode_share" => self.share_of_rollbacks(|inode| inode),
             "s8.news_extra_other_share" => self.share_of_rollbacks(|inode| 1.0 - inode),
             "s8.large_run_longer" => {
-                let time = |work| seconds(self.results, work, "total", "ffs-async");
+                let time = |work| seconds(self.results, work, "transactions", "ffs-async");
                 Some(number(claim, &[("elapsed".into(), time(Work::PostmarkLarge)? / time(Work::PostmarkSmall)?)]))
             }
             "s8.netnews_files_per_s" => self.millis_per_article(),
@@ -280,11 +283,11 @@ impl Bench<'_> {
         })
     }
 
-    /// The most that FFS and the synchronous journals lose on any workload.
+    /// The most that FFS and the synchronous journals lose on any macrobenchmark.
     fn largest_penalty(&self) -> Option<(String, f64)> {
         let mut all = Vec::new();
         for system in ["ffs", "lffs-wafs-1sync", "lffs-wafs-2sync"] {
-            for workload in ["micro.zero", "ssh.unpack", "netnews.expire", "sdet", "postmark-small", "postmark-large"] {
+            for workload in ["ssh.unpack", "netnews.expire", "sdet", "postmark-small", "postmark-large"] {
                 all.push((format!("{workload} {system}"), 1.0 - self.speed(workload, system, "ffs-async")?));
             }
         }
@@ -388,7 +391,7 @@ impl Bench<'_> {
             holds: near(unbatch, their_unbatch) && near(expire, their_expire),
             expected: format!("{} and {} ms", short(their_unbatch), short(their_expire)),
             ours: format!("{} and {} ms", short(unbatch), short(expire)),
-            why: format!("one in {NEWS_SCALE} of the articles; within 20 per cent of the print"),
+            why: "within 20 per cent of the print".to_owned(),
         })
     }
 

@@ -18,7 +18,7 @@ pub(in crate::paper) fn set_ups() -> Vec<SetUp> {
     let set_up = |system: &super::systems::System| {
         let settings = system.set_up()?;
         // NVRAM keeps its contents in a power cut, as a drive does.
-        let separate_log = system.log != LogPlace::Volume;
+        let separate_log = !matches!(system.log, LogPlace::Volume | LogPlace::Behind);
         Some(SetUp { name: system.key, scheme: system.scheme, settings, separate_log })
     };
     there.filter_map(set_up).collect()

@@ -58,7 +58,7 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let users: Vec<_> = SDET_USERS.iter().map(|users| (*users, Work::Sdet(*users))).collect();
     let zero = |system: &str| results.mean(Work::Zero(1), system, rate);
     let against = |work, system: &str| {
-        Some(seconds(results, work, "total", "ffs-async")? / seconds(results, work, "total", system)?)
+        Some(seconds(results, work, "transactions", "ffs-async")? / seconds(results, work, "transactions", system)?)
     };
     vec![
         lines(

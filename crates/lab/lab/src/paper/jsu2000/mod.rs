@@ -41,10 +41,7 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
     let machine = Machine::of_2000();
     let results = experiments::run_all(&machine, SEED, progress)?;
     let missing: Vec<&str> = SYSTEMS.iter().filter(|system| !system.is_there()).map(|system| system.key).collect();
-    let mut notes = vec![
-        format!("Netnews is one in {} of the paper's, memory with it; times are multiplied.", experiments::NEWS_SCALE),
-        "The figures' own numbers were never printed; those shown are ours.".to_owned(),
-    ];
+    let mut notes = vec!["The figures' own numbers were never printed; those shown are ours.".to_owned()];
     if !missing.is_empty() {
         notes.push(format!("Not there yet: {}.", missing.join(", ")));
     }

@@ -23,7 +23,8 @@ pub(super) struct System {
 
 impl System {
     const fn new(key: &'static str, printed: &'static str, scheme: &'static str) -> System {
-        System { key, printed, scheme, settings: &[], log: LogPlace::Volume, without: &[], alloc_init: None }
+        let (settings, without, log) = (&[], &[], LogPlace::Volume);
+        System { key, printed, scheme, settings, log, without, alloc_init: None }
     }
 
     const fn set(self, settings: &'static [(&'static str, &'static str)]) -> System {
@@ -77,12 +78,14 @@ pub(super) const SYSTEMS: [System; 11] = [
     System { alloc_init: BSD, ..System::new("ffs", "FFS", "sync").without(&OUTGROWN) },
     System::new("soft-updates", "Soft-Updates", "softupdates"),
     System::new("lffs-file", "LFFS-file", "journal-file").set(&[LATER, UNORDERED]),
-    System::new("lffs-wafs-1sync", "LFFS-wafs-1sync", "wafs").set(&[AT_ONCE, UNORDERED]),
-    System::new("lffs-wafs-1async", "LFFS-wafs-1async", "wafs").set(&[LATER, UNORDERED]),
+    System::new("lffs-wafs-1sync", "LFFS-wafs-1sync", "wafs").set(&[AT_ONCE, UNORDERED]).log(LogPlace::Behind),
+    System::new("lffs-wafs-1async", "LFFS-wafs-1async", "wafs").set(&[LATER, UNORDERED]).log(LogPlace::Behind),
     System::new("lffs-wafs-2sync", "LFFS-wafs-2sync", "wafs").set(&[AT_ONCE, UNORDERED]).log(LogPlace::Drive),
     System::new("lffs-wafs-2async", "LFFS-wafs-2async", "wafs").set(&[LATER, UNORDERED]).log(LogPlace::Drive),
     System::new("lffs-wafs-nvram", "LFFS-wafs-nvram", "wafs").set(&[AT_ONCE, UNORDERED]).log(LogPlace::Nvram),
-    System::new("group-commit", "LFFS-wafs, group commit", "wafs").set(&[("logmode", "group"), UNORDERED]),
+    System::new("group-commit", "LFFS-wafs, group commit", "wafs")
+        .set(&[("logmode", "group"), UNORDERED])
+        .log(LogPlace::Behind),
     System { alloc_init: BSD, ..System::new(NO_RULE, "Soft-Updates, no data rule", "softupdates") },
 ];
 

@@ -1,6 +1,6 @@
 //! Tables 1, 2, 4 and 5. The first two have words instead of numbers: what a scheme is.
 
-use super::experiments::{NEWS_SCALE, Results, Work};
+use super::experiments::{Results, Work};
 use super::systems::SYSTEMS;
 use crate::LogPlace;
 use crate::paper::document::{Table, TableRow};
@@ -16,14 +16,12 @@ fn key(printed: &str) -> &'static str {
     SYSTEMS.iter().find(|system| system.printed == printed).map_or("", |system| system.key)
 }
 
-/// Seconds of a phase; of the whole run for `total`. Netnews is scaled up to the paper's size.
+/// Seconds of a phase; of the whole run for `total`.
 pub(super) fn seconds(results: &Results, work: Work, phase: &str, system: &str) -> Option<f64> {
-    let scale = if work == Work::Netnews { NEWS_SCALE as f64 } else { 1.0 };
-    let seconds = results.mean(work, system, |sample| match phase {
+    results.mean(work, system, |sample| match phase {
         "total" => Some(sample.elapsed_s),
         phase => Some(sample.phases.get(phase)?.seconds),
-    });
-    Some(seconds? * scale)
+    })
 }
 
 /// Seconds for FFS-async, and for the others their speed relative to it.
@@ -53,6 +51,7 @@ fn configurations() -> Vec<TableRow> {
             let without = system.without.iter().map(|rule| format!(" without {rule}"));
             let log = match system.log {
                 LogPlace::Volume => None,
+                LogPlace::Behind => Some(" log behind the volume".to_owned()),
                 LogPlace::Drive => Some(" log on a second drive".to_owned()),
                 LogPlace::Nvram => Some(" log in NVRAM".to_owned()),
             };

@@ -5,7 +5,7 @@ use super::experiments::{FIVE, Key, Results, SDET_USERS, Sample, THROUGHPUT_USER
 use super::tables::{PHASES, andrew_phase, andrew_system};
 use crate::paper::claims::{Claim, claims_of};
 use crate::paper::document::Verdict;
-use crate::paper::judge::{Judged, number, order, short, untested};
+use crate::paper::judge::{Judged, not_judged, number, order, short, untested};
 
 /// Every claim, in the order of the file.
 pub(super) fn verdicts(results: &Results) -> Vec<Verdict> {
@@ -53,7 +53,7 @@ const OF_DESIGN: &str = "a property of the design, not a number of a run";
 impl Bench<'_> {
     fn verdict(&self) -> Verdict {
         let claim = self.claim;
-        if let Some(why) = self.not_to_be_measured() {
+        if let Some(why) = not_judged(claim).or_else(|| self.not_to_be_measured()) {
             return untested(claim, why);
         }
         match self.judged() {
