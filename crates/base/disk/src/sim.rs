@@ -147,8 +147,8 @@ impl Inner {
         self.drive.borrow().positioning_queued(came, now, lbn, op).ok().map(Ms::as_nanos)
     }
 
-    /// The drive's part of a request, from its turn on; it came at `came`. Ends when the request is done and the task has
-    /// run.
+    /// The drive's part of a request, from its turn on; it came at `came`. Ends when the request is done and the task
+    /// has run.
     async fn serve(
         &self,
         came: Time,

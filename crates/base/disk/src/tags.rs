@@ -1,8 +1,9 @@
 //! The requests at a modelled drive: a drive with tags holds several commands and picks the next among them itself.
 //!
 //! T1. One request is at the mechanism at a time.
-//! T2. The drive picks the one that its arm and platter reach first; it knows both, and what it still has to do for each
-//!     command before the arm can move ([`ordo_drive::Drive::positioning_queued`]). Of equals it picks the older one.
+//! T2. The drive picks the one that its arm and platter reach first; it knows both, and what it still has to do for
+//!     each command before the arm can move ([`ordo_drive::Drive::positioning_queued`]). Of equals it picks the older
+//!     one.
 //! T3. A flush covers what was answered before it began, and a drive that picked others first could delay it forever:
 //!     nothing that came after a flush goes before it.
 //! T4. A request that was passed over [`PATIENCE`] times is next. Makers do not say what their drives do; without such

@@ -39,7 +39,8 @@ pub struct CacheOptions {
 pub struct BufCounts {
     /// All (`nbuf`).
     pub most: usize,
-    /// Above this count, writing in the background begins (`hidirtybuffers`). A call waits while a tenth more are dirty.
+    /// Above this count, writing in the background begins (`hidirtybuffers`). A call waits while a tenth more are
+    /// dirty.
     pub high: usize,
     /// At this count it ends (`lodirtybuffers`).
     pub low: usize,

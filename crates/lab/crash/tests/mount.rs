@@ -2,7 +2,7 @@
 //!
 //! No ready-made scheme promises that. `Claims` stands for one: the conventional order with another declaration, and,
 //! in the variant that keeps its promise, with each map durable before anything that points to what was allocated from
-//! it.
+//! it, and a cleared inode before its number is free: without fsck, a mark says what is used.
 
 use ordo_buf::{Answer, Cache, CrashLeaves, Must, Op, Promises, Scheme, Step};
 use ordo_crash::{Device, Oracle, Plan, Report, explore};
@@ -32,15 +32,16 @@ impl Scheme for Claims {
     }
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
-        let map = match &step {
+        let first = match &step {
             Step::InodeAllocated { map, .. } | Step::BlockAllocated { map, .. } if self.maps_first => map.cloned(),
+            Step::InodeReleased { inode, .. } if self.maps_first => Some((*inode).clone()),
             _ => None,
         };
         let Answer { must, ripe } = self.inner.step(cache, op, step);
-        let must = match (map, must) {
+        let must = match (first, must) {
             (None, must) => must,
-            (Some(map), Must::Nothing) => Must::Durable(map),
-            (Some(map), Must::Durable(buf)) => Must::InOrder(vec![map, buf]),
+            (Some(first), Must::Nothing) => Must::Durable(first),
+            (Some(first), Must::Durable(buf)) => Must::InOrder(vec![first, buf]),
             _ => unreachable!("sync demands one buf of an allocation"),
         };
         Answer { must, ripe }

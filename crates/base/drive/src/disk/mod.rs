@@ -8,9 +8,9 @@
 //!     its data are in the buffer. Only on a drive with a large volatile cache ([`defer`]) do writes wait behind it;
 //!     later requests may delay those.
 //! D4. A command that waited at the drive (tagged queueing) was processed while the mechanism served others, and the
-//!     data of a write were in the buffer before its turn: of the overhead and of the transfer over the bus only the part
-//!     is left that took longer than the wait. Commands that wait do not delay each other on the bus: it is faster than
-//!     the media, by a factor of two at least on the drives that have tags.
+//!     data of a write were in the buffer before its turn: of the overhead and of the transfer over the bus only the
+//!     part is left that took longer than the wait. Commands that wait do not delay each other on the bus, which is
+//!     faster than the media of the drives that have tags.
 
 mod defer;
 mod read;

@@ -84,7 +84,7 @@ impl Disk {
         self.completion(at, self.phases(now, at, positioned, waited), hit == Hit::Whole)
     }
 
-    /// The overhead of a read that is in the buffer, on a command that waited for `early` (D4).
+    /// The overhead of a read that is in the buffer, on a command that waited for `early` (drive-disk-4).
     fn hit_after(&self, early: f64) -> f64 {
         let overhead = self.after(self.controller.read_hit);
         if early < overhead { overhead - early } else { 0.0 }

@@ -200,8 +200,8 @@ impl Scheme for Synchronous {
                 then_free(self.named(op, block, &[Rule::NameGoneBeforeLink]), ticket)
             }
             Step::BlocksReleased { at, ticket, .. } => then_free(self.by(Rule::LinkBeforeFree, at), ticket),
-            // What it pointed to was released before. An inode that is still marked used has no name (fsck frees it), and
-            // whoever gets its number next waits for it before a name points to it.
+            // What it pointed to was released before. An inode that is still marked used has no name, and fsck, which
+            // comes before a mount, frees it. The next file with its number waits for it before a name points to it.
             Step::InodeReleased { ticket, .. } => then_free(Must::Nothing, ticket),
         }
     }

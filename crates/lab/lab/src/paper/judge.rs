@@ -3,9 +3,9 @@
 //! J1. A claim with bounds or a tolerance is judged by them.
 //! J2. A number printed without a tolerance was measured on another machine: it holds within 20 per cent of itself, or
 //!     within two of its own standard deviations if it has one.
-//! J3. An order holds if each member of a group is on its side of each member of the next, or beyond it by 5 per cent at
-//!     most: an order is not judged finer than the print, whose captions give that dispersion for elapsed times. It is
-//!     the same for every order of every paper, also for those that hold without it.
+//! J3. An order holds if each member of a group is on its side of each member of the next, or beyond it by 5 per cent
+//!     at most: an order is not judged finer than the print, whose captions give that dispersion for elapsed times. It
+//!     is the same for every order of every paper, also for those that hold without it.
 //! J4. What was not measured is not tested; nothing is taken for true because the code was written that way.
 
 use super::claims::Claim;

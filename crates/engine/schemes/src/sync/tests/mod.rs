@@ -39,7 +39,7 @@ const EFFECTS: &[(Rule, &[&str], &[&str])] = &[
     (Rule::NameOnReturn, &["name created"], &[]),
     (Rule::NewNameBeforeOld, &[], &["name linked", "name renamed"]),
     (Rule::NameGoneBeforeLink, &[], &["name removed", "old name removed"]),
-    (Rule::LinkBeforeFree, &["links down", "inode released", "blocks released"], &[]),
+    (Rule::LinkBeforeFree, &["links down", "blocks released"], &[]),
     (Rule::DirectorySize, &["directory size", "directory pointed to"], &[]),
     (Rule::InodesInitialised, &["inodes ready", "inodes initialised"], &[]),
     (Rule::IndirectInitialised, &["indirect initialised"], &[]),
