@@ -3,9 +3,8 @@
 //! There are two policies; the system that made the volume decides. Since 2001 a directory stays near its parent as
 //! long as there is room for its files, and only directories in the root are spread at random. Since 2023 FreeBSD keeps
 //! each directory's depth in its inode, and places the children of one directory at 1/2, 1/4, 3/4, 1/8, ... of a range
-//! of groups around it that halves with every level: siblings lie far apart and families together. The random choice
-//! can be switched off ([`Spread::InOrder`]), and the laboratory's old systems have the policy before 2001
-//! ([`Spread::Evenly`]).
+//! of groups around it that halves with every level: siblings lie far apart and families together. The laboratory's old
+//! systems have the policy before 2001 ([`Spread::Evenly`]).
 
 use crate::Ffs;
 use ordo_ondisk::{Cgx, Dialect, Ino};
@@ -17,10 +16,6 @@ pub enum Spread {
     /// As the system would that made the volume.
     #[default]
     OfVolume,
-    /// The same, but a directory in the root goes to the first of the emptiest groups, instead of a search from a
-    /// random group on. Runs compared this way have their files at the same place of the drive, which is faster
-    /// outside.
-    InOrder,
     /// Each directory, wherever its parent is, goes to the first of the groups with the fewest directories, among those
     /// with no less than the average of free inodes: all systems before 2001 (McKusick and others, *A Fast File System
     /// for UNIX*, 1984, section 3.3).
@@ -99,7 +94,7 @@ impl Ffs {
     fn emptiest_group(&self, minifree: i64, minbfree: i64) -> Cgx {
         let start = match self.spread {
             Spread::OfVolume => Cgx(self.rng.borrow_mut().below(self.g.ncg.into()) as u32),
-            Spread::InOrder | Spread::Evenly => Cgx(0),
+            Spread::Evenly => Cgx(0),
         };
         let roomy = |c: &Cgx| {
             let cs = self.summary.cs(*c);
@@ -201,7 +196,7 @@ mod tests {
         // Those without a directory, then the parent's; the root's has fewer free inodes than the average.
         let without = (1..ncg).map(Cgx).filter(|c| *c != parents);
         assert_eq!(even, without.chain([parents]).collect::<Vec<_>>());
-        let (_, _, together) = places(Spread::InOrder);
+        let (_, _, together) = places(Spread::OfVolume);
         assert!(together.iter().all(|c| Some(c) == together.first()), "{together:?}");
     }
 }
