@@ -40,7 +40,7 @@ pub struct BufCounts {
     /// All (`nbuf`).
     pub most: usize,
     /// Above this count, writing in the background begins (`hidirtybuffers`). A call waits while a tenth more are
-    /// dirty.
+    /// dirty: assumed, that of later 4.x waits at this count.
     pub high: usize,
     /// At this count it ends (`lodirtybuffers`).
     pub low: usize,

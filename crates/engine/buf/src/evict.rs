@@ -14,7 +14,7 @@ use std::time::Duration;
 const TRIES: u32 = 3;
 
 /// How often, and for how long each time, background writing waits for bufs that cannot leave yet, on a system that
-/// counts bufs: together the tenth of a second that FreeBSD's daemon sleeps.
+/// counts bufs: a tenth of a second together. (FreeBSD's daemon of 4.x sleeps half a second when it finds none.)
 const NAPS: u32 = 10;
 const NAP: Duration = Duration::from_millis(10);
 
@@ -139,7 +139,8 @@ impl Cache {
                 let sent = cache.send_and_forget_errors(oldest).await;
                 let some = sent.iter().any(|buf| buf.leaving.get());
                 if cache.options.counts.is_some() {
-                    // FreeBSD's daemon counts what is dirty, and not what is in flight: it starts the writes and ends.
+                    // FreeBSD's daemon counts what is dirty, and not what is in flight: it starts writes and ends.
+                    // (That of later 4.x also bounds what is in flight.)
                     // If some cannot start, it sleeps, and the next call does not try the same bufs again at once.
                     let mut naps = 0;
                     while naps < NAPS && sent.iter().any(|buf| buf.is_dirty() && !buf.leaving.get()) {
