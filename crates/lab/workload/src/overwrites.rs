@@ -1,12 +1,12 @@
 //! One large file, overwritten at random places: what a log turns into sequential writes (Rosenblum and Ousterhout
 //! 1992, section 5.2).
 
-use crate::error::{Result, WorkloadError, at};
+use crate::error::{Result, WorkloadError};
 use crate::meter::{Meter, Phase, PhaseResult};
-use crate::paths::{self, Session};
+use crate::paths::Session;
 use crate::program::Program;
 use crate::registry::{Parameter, Values};
-use crate::sequential::{LARGE, large_file, write_in_order};
+use crate::sequential::{Transfers, new_large};
 use ordo_rt::Rng;
 use ordo_vfs::FileSystem;
 
@@ -66,23 +66,21 @@ impl Program for Overwrites {
         base: &str,
         meter: Meter<'_>,
     ) -> Result<Vec<PhaseResult>> {
-        let file = large_file(session, base).await?;
-        let sync = async || session.fs.fsync(file.node(), false).await.map_err(at("fsync", LARGE));
+        let file = &new_large(session, base).await?;
         let mut results = Vec::new();
 
+        let transfers = Transfers { session, file, size: self.size, unit: TRANSFER };
         let mut phase = Phase::start("write", meter);
-        write_in_order(session, &file, (self.size, TRANSFER), &mut phase).await?;
-        sync().await?;
+        transfers.write(transfers.in_order(), 1, &mut |bytes| phase.done(bytes)).await?;
+        transfers.sync().await?;
         results.push(phase.end());
 
-        let (data, mut rng) = (paths::bytes(self.block, 2), Rng::new(self.seed));
+        let overwrites = Transfers { unit: self.block, ..transfers };
+        let mut rng = Rng::new(self.seed);
+        let offsets = (0..self.count).map(|_| rng.below(self.size / self.block) * self.block);
         let mut phase = Phase::start("overwrite", meter);
-        for _ in 0..self.count {
-            let offset = rng.below(self.size / self.block) * self.block;
-            session.write_at(&file, offset, &data).await.map_err(at("write", LARGE))?;
-            phase.done(self.block);
-        }
-        sync().await?;
+        overwrites.write(offsets, 2, &mut |bytes| phase.done(bytes)).await?;
+        overwrites.sync().await?;
         results.push(phase.end());
         Ok(results)
     }

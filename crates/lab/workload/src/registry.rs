@@ -5,8 +5,8 @@ use crate::meter::{Meter, PhaseResult};
 use crate::paths::Session;
 use crate::program::{Errand, Program, Stage};
 use crate::{
-    Andrew, CopyTree, CreateDelete, CreateFiles, CreateRemove, Netnews, Overwrites, Postmark, RemoveFiles, RemoveTree,
-    Sdet, Sequential, SmallFiles, Ssh,
+    Andrew, CopyTree, CreateDelete, CreateFiles, CreateRemove, LargeFile, Netnews, Overwrites, Postmark, RemoveFiles,
+    RemoveTree, Sdet, Sequential, SmallFiles, Ssh,
 };
 use ordo_vfs::FileSystem;
 
@@ -45,6 +45,7 @@ pub fn workloads() -> Vec<Workload> {
         described::<CreateDelete>(),
         described::<SmallFiles>(),
         described::<Sequential>(),
+        described::<LargeFile>(),
         described::<Overwrites>(),
         described::<Postmark>(),
         described::<CopyTree>(),
@@ -201,6 +202,7 @@ async fn dispatch<F: FileSystem>(name: &str, params: &Params, errand: Errand<'_,
         CreateDelete::NAME => errand.of(CreateDelete::new(&values)).await,
         SmallFiles::NAME => errand.of(SmallFiles::new(&values)).await,
         Sequential::NAME => errand.of(Sequential::new(&values)).await,
+        LargeFile::NAME => errand.of(LargeFile::new(&values)).await,
         Overwrites::NAME => errand.of(Overwrites::new(&values)).await,
         Postmark::NAME => errand.of(Postmark::new(&values)).await,
         CopyTree::NAME => errand.of(CopyTree::new(&values)).await,
@@ -231,6 +233,7 @@ mod tests {
             "create-delete" => "pairs=100",
             "small-files" => "size=9k,files=120",
             "sequential" => "size=1M,transfer=33k",
+            "large-file" => "size=1M,unit=33k",
             "overwrites" => "size=1M,count=50",
             "postmark" => "subdirs=3",
             "create-files" | "remove-files" | "create-remove" => "files=30",
@@ -295,9 +298,12 @@ mod tests {
         for workload in workloads().iter().filter(|workload| workload.parameters.iter().any(|p| p.key == "seed")) {
             let calls = |user| {
                 let calls = Calls::of(MemFs::timeless());
-                let small =
-                    if workload.name == "netnews" { Params::default().with("scale", 500) } else { Params::default() };
-                let params = small.for_user(workload, user);
+                let small = match workload.name {
+                    "netnews" => "scale=500",
+                    "large-file" => "size=1M",
+                    _ => "",
+                };
+                let params = Params::parse(small).unwrap().for_user(workload, user);
                 ready(run(workload.name, &Session::new(&calls), "b", &params, &Reading::default)).unwrap();
                 calls.hash()
             };

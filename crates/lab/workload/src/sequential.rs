@@ -11,26 +11,62 @@ use ordo_vfs::{FileSystem, Name};
 pub(crate) const LARGE: &str = "large";
 
 /// A new file of this name.
-pub(crate) async fn large_file<'a, F: FileSystem>(session: &Session<'a, F>, base: &str) -> Result<Held<'a, F>> {
+pub(crate) async fn new_large<'a, F: FileSystem>(session: &Session<'a, F>, base: &str) -> Result<Held<'a, F>> {
     let name = Name::new(LARGE.as_bytes()).map_err(at("name", LARGE))?;
     let dir = session.resolve(base).await.map_err(at("lookup", base))?;
     session.create(&dir, name).await.map_err(at("create", LARGE))
 }
 
-/// Writes the file from its beginning on, `size` bytes; the unit of the phase is the transfer.
-pub(crate) async fn write_in_order<F: FileSystem>(
-    session: &Session<'_, F>,
-    file: &Held<'_, F>,
-    (size, transfer): (u64, u64),
-    phase: &mut Phase<'_>,
-) -> Result<()> {
-    let data = paths::bytes(transfer, 1);
-    for offset in (0..size).step_by(transfer as usize) {
-        let len = (size - offset).min(transfer);
-        session.write_at(file, offset, &data[..len as usize]).await.map_err(at("write", LARGE))?;
-        phase.done(len);
+/// The large file, and how it is gone through.
+pub(crate) struct Transfers<'s, 'a, F: FileSystem> {
+    pub(crate) session: &'s Session<'a, F>,
+    pub(crate) file: &'s Held<'a, F>,
+    /// Bytes of the file.
+    pub(crate) size: u64,
+    /// Bytes of one transfer, 1 to 2^30; the one at the end of the file may be shorter.
+    pub(crate) unit: u64,
+}
+
+impl<F: FileSystem> Transfers<'_, '_, F> {
+    /// The offsets of all transfers, in order.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = u64> + use<F> {
+        (0..self.size).step_by(self.unit as usize)
     }
-    Ok(())
+
+    fn len(&self, offset: u64) -> u64 {
+        (self.size - offset).min(self.unit)
+    }
+
+    /// Writes at each of `offsets` the same bytes, which `contents` chooses; calls `done` with the bytes of each write.
+    pub(crate) async fn write(
+        &self,
+        offsets: impl Iterator<Item = u64>,
+        contents: u64,
+        done: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        let data = paths::bytes(self.unit, contents);
+        for offset in offsets {
+            let len = self.len(offset);
+            self.session.write_at(self.file, offset, &data[..len as usize]).await.map_err(at("write", LARGE))?;
+            done(len);
+        }
+        Ok(())
+    }
+
+    /// Reads at each of `offsets`; calls `done` with the bytes of each read.
+    pub(crate) async fn read(&self, offsets: impl Iterator<Item = u64>, done: &mut dyn FnMut(u64)) -> Result<()> {
+        for offset in offsets {
+            let len = self.len(offset);
+            self.session.fs.read(self.file.node(), offset, len as u32).await.map_err(at("read", LARGE))?;
+            done(len);
+        }
+        Ok(())
+    }
+
+    /// Makes the file durable.
+    pub(crate) async fn sync(&self) -> Result<()> {
+        self.session.fs.fsync(self.file.node(), false).await.map_err(at("fsync", LARGE))
+    }
 }
 
 /// Its parameters.
@@ -82,21 +118,19 @@ impl Program for Sequential {
         base: &str,
         meter: Meter<'_>,
     ) -> Result<Vec<PhaseResult>> {
-        let file = large_file(session, base).await?;
+        let file = &new_large(session, base).await?;
+        let transfers = Transfers { session, file, size: self.size, unit: self.transfer };
         let mut results = Vec::new();
         for (phase, writes) in [("write", true), ("rewrite", true), ("read", false)] {
             let mut phase = Phase::start(phase, meter);
+            let done = &mut |bytes| phase.done(bytes);
             if writes {
-                write_in_order(session, &file, (self.size, self.transfer), &mut phase).await?;
+                transfers.write(transfers.in_order(), 1, done).await?;
             } else {
-                for offset in (0..self.size).step_by(self.transfer as usize) {
-                    let len = (self.size - offset).min(self.transfer);
-                    session.fs.read(file.node(), offset, len as u32).await.map_err(at("read", LARGE))?;
-                    phase.done(len);
-                }
+                transfers.read(transfers.in_order(), done).await?;
             }
             if writes && self.fsync {
-                session.fs.fsync(file.node(), false).await.map_err(at("fsync", LARGE))?;
+                transfers.sync().await?;
             }
             results.push(phase.end());
         }
