@@ -142,6 +142,8 @@ fn no_result_depends_on_whether_the_contents_of_files_are_kept() {
         ("flag-part-nr-cb", "copy-tree", "files=60"),
         ("journal-file", "postmark", "files=300,transactions=300"),
         ("sync", "overwrites", "size=4194304,count=300"),
+        ("async", "large-file", "size=4M"),
+        ("softupdates", "tpcb", "accounts=30000,transactions=200,cache=256k,warm=100"),
     ];
     for machine in [Machine::of_1994(), Machine::of_2000()] {
         for (scheme, workload, params) in runs {

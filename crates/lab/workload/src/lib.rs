@@ -34,6 +34,7 @@ mod ssh;
 #[cfg(test)]
 mod tests;
 mod throughput;
+mod tpcb;
 mod tree;
 mod unix;
 
@@ -58,4 +59,5 @@ pub use sequential::Sequential;
 pub use small_files::SmallFiles;
 pub use ssh::Ssh;
 pub use throughput::{CreateFiles, CreateRemove, Files, RemoveFiles};
+pub use tpcb::Tpcb;
 pub use tree::Tree;

@@ -6,7 +6,7 @@ use crate::paths::Session;
 use crate::program::{Errand, Program, Stage};
 use crate::{
     Andrew, CopyTree, CreateDelete, CreateFiles, CreateRemove, LargeFile, Netnews, Overwrites, Postmark, RemoveFiles,
-    RemoveTree, Sdet, Sequential, SmallFiles, Ssh,
+    RemoveTree, Sdet, Sequential, SmallFiles, Ssh, Tpcb,
 };
 use ordo_vfs::FileSystem;
 
@@ -57,6 +57,7 @@ pub fn workloads() -> Vec<Workload> {
         described::<Sdet>(),
         described::<Ssh>(),
         described::<Netnews>(),
+        described::<Tpcb>(),
     ]
 }
 
@@ -214,6 +215,7 @@ async fn dispatch<F: FileSystem>(name: &str, params: &Params, errand: Errand<'_,
         Sdet::NAME => errand.of(Sdet::new(&values)).await,
         Ssh::NAME => errand.of(Ssh::new(&values)).await,
         Netnews::NAME => errand.of(Netnews::new(&values)).await,
+        Tpcb::NAME => errand.of(Tpcb::new(&values)).await,
         other => Err(WorkloadError::Unknown(other.to_owned())),
     }
 }
@@ -239,6 +241,7 @@ mod tests {
             "create-files" | "remove-files" | "create-remove" => "files=30",
             "andrew" | "sdet" | "ssh" => "transfer=4k",
             "netnews" => "scale=500",
+            "tpcb" => "accounts=20000,transactions=300,cache=64k,warm=30",
             _ => "files=25,mean=3000",
         };
         for workload in workloads() {
@@ -301,6 +304,7 @@ mod tests {
                 let small = match workload.name {
                     "netnews" => "scale=500",
                     "large-file" => "size=1M",
+                    "tpcb" => "accounts=20000,transactions=300,cache=64k",
                     _ => "",
                 };
                 let params = Params::parse(small).unwrap().for_user(workload, user);

@@ -1,0 +1,417 @@
+//! TPC-B: a data base of accounts, with its own cache, over four files.
+//!
+//! After Seltzer et al. (USENIX 1995, section 4), with the file sizes of their Table 3 and one user. In a transaction
+//! an account, a teller and the teller's branch get an amount added, and a record is appended to the history. The data
+//! base writes no page when a transaction ends: its log makes that durable. The log is on another disk, in the paper as
+//! here, and is not modelled: nothing here reads or writes it.
+//!
+//! With the defaults the cache is 1024 pages. It soon has all 180 pages inside the tree, the branches and the tellers;
+//! the rest are leaves, of which the tree has 60,607. So about one page a transaction is read, at random, and another
+//! one, changed some 800 transactions ago, is written to make room. That is the load on the file system.
+//!
+//! What is reconstructed: the layout of pages ([`layout`]); teller and account are drawn uniformly and independently,
+//! where TPC-B has 85 of 100 accounts from the teller's own branch: each page is used as often either way. The data
+//! base's own computing takes no time.
+//!
+//! T1. The tree is loaded whole and never splits. Where a record is follows from its key, so a run does not depend on
+//!     what is read back: the laboratory does not keep the contents of files (buf-9). Even so the pages from the root
+//!     to the leaf are read in their order, as a search reads them, and the amounts are added in the pages.
+//! T2. With `verify` it does depend on them. Each page must name itself, each search must find its way by the keys, and
+//!     at the end accounts, branches, tellers and history must have the same sum, which is TPC-B's condition of
+//!     consistency: so a page that came back old is found. On a disk without contents this fails.
+//! T3. The cache of the data base does not outlive a stage (program-1). So the work begins with `warm` transactions,
+//!     which fill it; from then on as many pages are written as read. They are in no phase, but in what is counted
+//!     over the whole work. What was loaded is durable before, so that none of it is written during the phase.
+
+mod layout;
+mod pool;
+
+use crate::error::{Result, WorkloadError, at};
+use crate::meter::{Meter, Phase, PhaseResult};
+use crate::paths::{Held, Session, join};
+use crate::program::Program;
+use crate::registry::{Parameter, Values};
+use layout::{BRANCHES, FILES, File, PAGES, PageId, Place, Shape, TELLERS};
+use ordo_rt::Rng;
+use ordo_vfs::{FileSystem, Name};
+use pool::{Pool, wrong};
+
+/// Its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tpcb {
+    /// Records of the account file, 1 to 2^32.
+    pub accounts: u64,
+    /// Transactions that are measured.
+    pub transactions: u64,
+    /// Bytes of the data base's cache, at least a page.
+    pub cache: u64,
+    /// Bytes of a page, a power of two from 2^10 to 2^16.
+    pub page: u64,
+    /// Transactions before the measurement.
+    pub warm: u64,
+    /// Check what is read back, and the sums at the end.
+    pub verify: bool,
+    /// The random seed.
+    pub seed: u64,
+}
+
+impl Default for Tpcb {
+    fn default() -> Tpcb {
+        Tpcb {
+            accounts: 1_000_000,
+            transactions: 10_000,
+            cache: 4 << 20,
+            page: 4096,
+            warm: 2048,
+            verify: false,
+            seed: 42,
+        }
+    }
+}
+
+/// Bytes of one write of the load.
+const PIECE: u64 = 64 << 10;
+
+/// The largest amount of a transaction.
+const LARGEST: i64 = 999_999;
+
+impl Program for Tpcb {
+    const NAME: &'static str = "tpcb";
+    const WHAT: &'static str = "a data base with a cache of its own: pages read and written at random";
+
+    fn parameters() -> Vec<Parameter> {
+        let (d, set) = (Tpcb::default(), Parameter::new);
+        vec![
+            set("accounts", d.accounts, "records of the account file"),
+            set("transactions", d.transactions, "transactions"),
+            set("cache", d.cache, "bytes of the data base's cache"),
+            set("page", d.page, "bytes of a page"),
+            set(
+                "warm",
+                d.warm,
+                "transactions before the measurement; the cache is full after about as many as it has pages",
+            ),
+            set("verify", d.verify.into(), "1: check pages that are read back, and the sums at the end"),
+            set("seed", d.seed, "where the random numbers start"),
+        ]
+    }
+
+    fn new(values: &Values) -> Tpcb {
+        let [accounts, transactions, cache] = ["accounts", "transactions", "cache"].map(|key| values.get(key));
+        let [page, warm, verify, seed] = ["page", "warm", "verify", "seed"].map(|key| values.get(key));
+        Tpcb { accounts, transactions, cache, page, warm, verify: verify != 0, seed }
+    }
+
+    fn check(&self) -> Result<()> {
+        let unusable = |why| Err(WorkloadError::Unusable { workload: Self::NAME, why });
+        if !(1..=1 << 32).contains(&self.accounts) {
+            return unusable("accounts must be between 1 and 4G");
+        }
+        if !PAGES.contains(&self.page) || !self.page.is_power_of_two() {
+            return unusable("page must be a power of two from 1k to 64k");
+        }
+        if self.cache < self.page {
+            return unusable("cache must hold a page");
+        }
+        Ok(())
+    }
+
+    async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {
+        let dir = session.resolve(base).await.map_err(at("lookup", base))?;
+        let shape = Shape::new(self.accounts, self.page);
+        for file in FILES {
+            self.load(session, &dir, file, &shape).await.map_err(at("load", file.name()))?;
+        }
+        Ok(())
+    }
+
+    /// The unit is the transaction; bytes are those that the cache has read and written.
+    async fn work<F: FileSystem>(
+        &self,
+        session: &Session<'_, F>,
+        base: &str,
+        meter: Meter<'_>,
+    ) -> Result<Vec<PhaseResult>> {
+        let mut bank = self.open(session, base).await?;
+        for _ in 0..self.warm {
+            bank.transaction().await?;
+        }
+        let mut phase = Phase::start("transactions", meter);
+        for _ in 0..self.transactions {
+            let before = bank.pool.moved;
+            bank.transaction().await?;
+            phase.done(bank.pool.moved - before);
+        }
+        let results = vec![phase.end()];
+        if self.verify {
+            bank.audit().await?;
+        }
+        Ok(results)
+    }
+}
+
+impl Tpcb {
+    async fn load<F: FileSystem>(
+        &self,
+        session: &Session<'_, F>,
+        dir: &Held<'_, F>,
+        file: File,
+        shape: &Shape,
+    ) -> ordo_vfs::Result<()> {
+        let held = session.create(dir, Name::new(file.name().as_bytes())?).await?;
+        let (pages, mut piece) = (shape.pages(file), vec![0; PIECE as usize]);
+        for first in (0..pages).step_by((PIECE / self.page) as usize) {
+            let mut end = 0;
+            for (page, no) in piece.chunks_exact_mut(self.page as usize).zip(first..pages) {
+                shape.load(PageId { file, no }, page);
+                end += page.len();
+            }
+            session.write_at(&held, first * self.page, &piece[..end]).await?;
+        }
+        session.fs.fsync(held.node(), false).await
+    }
+
+    async fn open<'s, 'a, F: FileSystem>(&self, session: &'s Session<'a, F>, base: &str) -> Result<Bank<'s, 'a, F>> {
+        let open = async |file: File| {
+            let path = join(base, file.name());
+            session.resolve(&path).await.map_err(at("lookup", &path))
+        };
+        let [account, branch, teller, history] = FILES;
+        let files = [open(account).await?, open(branch).await?, open(teller).await?, open(history).await?];
+        Ok(Bank {
+            shape: Shape::new(self.accounts, self.page),
+            accounts: self.accounts,
+            pool: Pool::new(session, files, (self.page, self.cache), self.verify),
+            rng: Rng::new(self.seed),
+            made: 0,
+            verify: self.verify,
+        })
+    }
+}
+
+/// The data base while it works.
+struct Bank<'s, 'a, F: FileSystem> {
+    shape: Shape,
+    accounts: u64,
+    pool: Pool<'s, 'a, F>,
+    rng: Rng,
+    /// Transactions so far.
+    made: u64,
+    verify: bool,
+}
+
+impl<F: FileSystem> Bank<'_, '_, F> {
+    async fn transaction(&mut self) -> Result<()> {
+        let (account, teller) = (self.rng.below(self.accounts), self.rng.below(TELLERS));
+        let branch = teller / (TELLERS / BRANCHES);
+        let amount = self.rng.below(2 * LARGEST as u64 + 1).cast_signed() - LARGEST;
+        let record = self.search(account).await?;
+        self.add(record, account, amount).await?;
+        self.add(Place::teller(teller), teller, amount).await?;
+        self.add(Place::branch(branch), branch, amount).await?;
+        self.append(account, (teller, branch), amount).await
+    }
+
+    /// Goes from the root to the leaf of an account.
+    async fn search(&mut self, account: u64) -> Result<Place> {
+        let (path, place) = self.shape.path(account);
+        // The root is the first page.
+        let mut found = Some(0);
+        for id in path {
+            let page = self.pool.get(id).await?;
+            if self.verify {
+                if found != Some(id.no) {
+                    return Err(wrong(id.file, format!("the keys do not lead to account {account}")));
+                }
+                found = layout::child(page, account);
+            }
+        }
+        Ok(place)
+    }
+
+    async fn add(&mut self, place: Place, key: u64, amount: i64) -> Result<()> {
+        let page = self.pool.change(place.page).await?;
+        if self.verify && place.key(page) != key {
+            return Err(wrong(place.page.file, format!("record {key} is not at its place")));
+        }
+        place.add(page, amount);
+        Ok(())
+    }
+
+    /// Appends to the history. A page is written as soon as it is full.
+    async fn append(&mut self, account: u64, (teller, branch): (u64, u64), amount: i64) -> Result<()> {
+        let place = self.shape.history(self.made);
+        self.made += 1;
+        let page = if place.slot == 0 {
+            let page = self.pool.add(place.page).await?;
+            place.page.begin(page, 0);
+            page
+        } else {
+            self.pool.change(place.page).await?
+        };
+        place.set(page, account, amount);
+        place.set_origin(page, teller, branch);
+        if place.slot + 1 == self.shape.on_page(File::History) { self.pool.write(place.page).await } else { Ok(()) }
+    }
+
+    /// Writes everything, reads everything, and compares the sums (T2).
+    async fn audit(&mut self) -> Result<()> {
+        self.pool.write_all().await?;
+        let history = self.made.div_ceil(self.shape.on_page(File::History));
+        let mut sums = Vec::new();
+        for (file, records) in FILES.into_iter().zip([self.accounts, BRANCHES, TELLERS, self.made]) {
+            let pages = if file == File::History { history } else { self.shape.pages(file) };
+            let mut total = (0, 0_i64);
+            for no in 0..pages {
+                let id = PageId { file, no };
+                let (records, amounts) = id.total(&self.pool.read(id).await?);
+                total = (total.0 + records, total.1.wrapping_add(amounts));
+            }
+            if total.0 != records {
+                return Err(wrong(file, format!("{} records where there must be {records}", total.0)));
+            }
+            sums.push(total.1);
+        }
+        if sums.iter().any(|sum| *sum != sums[0]) {
+            return Err(wrong(File::Account, format!("account, branch, teller and history have the sums {sums:?}")));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meter::Reading;
+    use crate::tests::Calls;
+    use ordo_model::{MemFs, ready};
+    use std::cell::RefCell;
+
+    const SMALL: Tpcb =
+        Tpcb { accounts: 30_000, transactions: 1000, cache: 64 << 10, page: 1024, warm: 100, verify: true, seed: 1 };
+
+    type Fault<'f> = &'f dyn Fn(&Session<'_, MemFs>);
+
+    /// Runs `program`, after `between` has had the loaded files.
+    fn run(program: Tpcb, between: impl FnOnce(&Session<'_, MemFs>)) -> Result<Vec<PhaseResult>> {
+        let fs = MemFs::timeless();
+        let session = Session::new(&fs);
+        ready(session.mkdir_all("b")).unwrap();
+        ready(program.prepare(&session, "b"))?;
+        between(&session);
+        let results = ready(program.work(&session, "b", &Reading::default));
+        assert_eq!(fs.lookups(), 0);
+        results
+    }
+
+    #[test]
+    fn after_any_number_of_transactions_all_four_files_have_the_same_sum() {
+        for transactions in [0, 1, 20, 999, 1000] {
+            // A page, so that each use reads and each change is written; the tree and few leaves; everything.
+            for cache in [1 << 10, 64 << 10, 16 << 20] {
+                let results = run(Tpcb { transactions, cache, ..SMALL }, |_| ()).unwrap();
+                assert_eq!((results.len(), results[0].phase, results[0].ops), (1, "transactions", transactions));
+            }
+        }
+        let large = Tpcb { accounts: 1_000_000, page: 4096, cache: 4 << 20, ..SMALL };
+        run(large, |_| ()).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_as_it_was_loaded_or_written_is_found_if_that_is_asked() {
+        let shape = Shape::new(SMALL.accounts, SMALL.page);
+        let leaf = shape.path(29_999).1.page;
+        let amount = |session: &Session<'_, MemFs>| change(session, leaf, |page| shape.path(29_999).1.add(page, 1));
+        let lost = |session: &Session<'_, MemFs>| change(session, leaf, |page| page.fill(0));
+        let moved = |session: &Session<'_, MemFs>| {
+            let root = PageId { file: File::Account, no: 0 };
+            // The second key of the root: everything below it is now under the first.
+            change(session, root, |page| page[16 + 12..][..8].fill(0xff));
+        };
+        let counted = |session: &Session<'_, MemFs>| {
+            // An account that no transaction has: without it all sums are as before.
+            change(session, leaf, |page| page[12] -= 1);
+        };
+        let faults: [Fault<'_>; 4] = [&amount, &lost, &moved, &counted];
+        for (no, fault) in faults.into_iter().enumerate() {
+            let failed = run(SMALL, fault);
+            assert!(failed.as_ref().is_err_and(|why| why.to_string().contains("verify")), "{no}: {failed:?}");
+            run(Tpcb { verify: false, ..SMALL }, fault).unwrap();
+        }
+    }
+
+    #[test]
+    fn without_that_nothing_depends_on_what_is_read_back() {
+        let program = Tpcb { verify: false, ..SMALL };
+        let zeroed = |session: &Session<'_, MemFs>| {
+            for file in FILES {
+                let held = ready(session.resolve(&join("b", file.name()))).unwrap();
+                ready(session.write_at(&held, 0, &vec![0; held.attr.size as usize])).unwrap();
+            }
+        };
+        assert_eq!(run(program, zeroed).unwrap(), run(program, |_| ()).unwrap());
+    }
+
+    #[test]
+    fn a_page_of_the_history_is_written_when_it_is_full_and_nothing_else_if_all_fits() {
+        let calls = Calls::of(MemFs::timeless());
+        let session = Session::new(&calls);
+        ready(session.mkdir_all("b")).unwrap();
+        let program = Tpcb { cache: 16 << 20, verify: false, ..SMALL };
+        ready(program.prepare(&session, "b")).unwrap();
+        calls.reset();
+        ready(program.work(&session, "b", &Reading::default)).unwrap();
+        // Twenty records fit on one.
+        assert_eq!(calls.count("write"), (SMALL.warm + SMALL.transactions) / 20);
+    }
+
+    fn change(session: &Session<'_, MemFs>, id: PageId, how: impl FnOnce(&mut [u8])) {
+        ready(async {
+            let file = session.resolve(&join("b", id.file.name())).await.unwrap();
+            let mut page = session.read_at(&file, id.no * SMALL.page, SMALL.page as u32).await.unwrap();
+            how(&mut page);
+            session.write_at(&file, id.no * SMALL.page, &page).await.unwrap();
+        });
+    }
+
+    #[test]
+    fn a_transaction_reads_a_page_and_writes_one_and_the_inner_pages_stay() {
+        let calls = Calls::of(MemFs::timeless());
+        let session = Session::new(&calls);
+        ready(session.mkdir_all("b")).unwrap();
+        let program = Tpcb { verify: false, ..Tpcb::default() };
+        ready(program.prepare(&session, "b")).unwrap();
+        // 237 MB in pieces of 64 KB, and two small files.
+        let done = ["write", "read", "fsync"].map(|call| calls.count(call));
+        assert_eq!(done, [60_787_u64.div_ceil(16) + 2, 0, 4]);
+        let marks = RefCell::new(Vec::new());
+        let meter = || {
+            marks.borrow_mut().push(["read", "write", "fsync"].map(|call| calls.count(call)));
+            Reading::default()
+        };
+        let results = ready(program.work(&session, "b", &meter)).unwrap();
+        let marks = marks.borrow();
+        let [reads, writes, fsyncs] = std::array::from_fn(|no| marks[1][no] - marks[0][no]);
+        // Of a hundred leaves one or two are in the cache; of the inner pages one in a hundred is not; a page of the
+        // history is full after 81.
+        assert!((9800..=10_100).contains(&reads) && (9800..=10_200).contains(&writes), "{reads} and {writes}");
+        assert_eq!((fsyncs, results[0].bytes), (0, (reads + writes) * 4096));
+    }
+
+    #[test]
+    fn parameters_that_make_no_sense_are_refused() {
+        let bad = [
+            Tpcb { accounts: 0, ..SMALL },
+            Tpcb { accounts: (1 << 32) + 1, ..SMALL },
+            Tpcb { page: 512, ..SMALL },
+            Tpcb { page: 3000, ..SMALL },
+            Tpcb { page: 128 << 10, cache: 1 << 20, ..SMALL },
+            Tpcb { cache: 1023, ..SMALL },
+        ];
+        assert!(bad.iter().all(|program| program.check().is_err()));
+        assert!(
+            SMALL.check().is_ok()
+                && Tpcb { accounts: 1 << 32, page: 64 << 10, cache: 64 << 10, ..SMALL }.check().is_ok()
+        );
+    }
+}
