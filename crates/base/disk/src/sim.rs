@@ -14,6 +14,9 @@
 //!     writes zeros in place of the contents of files: they are most of what a run moves, and nothing that is measured
 //!     depends on them. Only the laboratory asks for it, for machines whose drive ends with the run. No other disk can
 //!     say so, hence no mount and no copy loses a byte.
+//! D5. A request of more than [`DiskInfo::max_transfer`] bytes, as a log-structured volume makes them, reaches the drive
+//!     as several commands, each sent when the one before is answered. A drive without write cache then loses nearly a
+//!     turn between two of them (Seltzer and others 1995, section 3.1), which one large command would hide.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -148,7 +151,7 @@ impl Inner {
     }
 
     /// The drive's part of a request, from its turn on; it came at `came`. Ends when the request is done and the task
-    /// has run.
+    /// has run (D5).
     async fn serve(
         &self,
         came: Time,
@@ -160,6 +163,25 @@ impl Inner {
     ) -> Result<(), DiskError> {
         let info = self.contents.info();
         info.check(op, place, len)?;
+        let mut came = came;
+        for from in (0..len).step_by(info.max_transfer as usize) {
+            let piece = (len - from).min(info.max_transfer.into());
+            self.command(came, op, DiskOff(place.0 + from), piece, fua, kind).await?;
+            came = self.rt.now();
+        }
+        Ok(())
+    }
+
+    /// One command to the drive, of no more bytes than the host's adapter can move.
+    async fn command(
+        &self,
+        came: Time,
+        op: DiskOp,
+        place: DiskOff,
+        len: u64,
+        fua: bool,
+        kind: Kind,
+    ) -> Result<(), DiskError> {
         let at = self.rt.now();
         let request = Request {
             op: if op == DiskOp::Read { Op::Read } else { Op::Write },
@@ -167,7 +189,7 @@ impl Inner {
             blocks: len / BLOCK,
             fua,
         };
-        let outside = |_| DiskError::new(op, place, len, Cause::OutOfRange { size: info.size });
+        let outside = |_| DiskError::new(op, place, len, Cause::OutOfRange { size: self.contents.info().size });
         let (completion, cylinder) = {
             let mut drive = self.drive.borrow_mut();
             let now = Ms::from_nanos(at.as_nanos()).max(drive.free_at());

@@ -192,3 +192,19 @@ fn what_comes_after_a_flush_waits_for_it_whatever_is_near() {
     rt.block_on(rt.sleep(Duration::from_secs(1)));
     assert_eq!(*done.borrow(), ["at the drive", "far", "flush", "near"]);
 }
+
+#[test]
+fn a_long_request_goes_as_commands_that_the_host_can_move_and_each_loses_its_turn() {
+    let rt = Rt::virtual_time(1);
+    let disk = disk(&rt, "dec_dsp3105");
+    disk.note_services();
+    let queue = Queue::new(&rt, Rc::new(disk.clone()), QueueOptions::default());
+    rt.block_on(queue.write(DiskOff(1 << 20), block(640 << 10, 3), Tag::default()).durable()).unwrap();
+    let services = disk.take_services();
+    assert!(services.iter().all(|service| service.len == 64 << 10), "{services:?}");
+    assert_eq!(services.iter().map(|service| service.place.0 >> 16).collect::<Vec<_>>(), (16..26).collect::<Vec<_>>());
+    assert!(services.windows(2).all(|two| two[0].done == two[1].at), "{services:?}");
+    // 1.66 MB/s; in one command it would be 2.3.
+    let rate = f64::from(640 << 10) / 1e6 / rt.now().as_secs_f64();
+    assert!((1.5..1.8).contains(&rate), "{rate}");
+}
