@@ -117,6 +117,7 @@ impl Job {
             bytes: phases.iter().map(|phase| phase.bytes).sum(),
             seconds: outcome.elapsed.as_secs_f64(),
             cpu_seconds: outcome.cpu.as_secs_f64(),
+            own_cpu_seconds: 0.0,
             counts: outcome.counts,
         };
         Ok((scheme, vec![whole]))
@@ -213,6 +214,7 @@ fn whole(phases: &[PhaseResult], start: Reading, end: Reading) -> PhaseResult {
         bytes: phases.iter().map(|phase| phase.bytes).sum(),
         seconds: end.elapsed.saturating_sub(start.elapsed).as_secs_f64(),
         cpu_seconds: end.cpu.saturating_sub(start.cpu).as_secs_f64(),
+        own_cpu_seconds: 0.0,
         counts: end.counts.since(&start.counts),
     }
 }
@@ -220,7 +222,7 @@ fn whole(phases: &[PhaseResult], start: Reading, end: Reading) -> PhaseResult {
 fn reading(rt: &Rt, counts: Counts) -> Reading {
     let cpu = clock_gettime(ClockId::ProcessCPUTime);
     let cpu = Duration::new(cpu.tv_sec as u64, cpu.tv_nsec as u32);
-    Reading { elapsed: rt.now().since(ordofs::rt::Time::ZERO), cpu, counts }
+    Reading { elapsed: rt.now().since(ordofs::rt::Time::ZERO), cpu, own_cpu: Duration::ZERO, counts }
 }
 
 /// The type of the file system that a directory is on.

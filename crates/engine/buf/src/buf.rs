@@ -19,6 +19,13 @@ pub enum Key {
     Inode(Ino),
 }
 
+impl Key {
+    /// It is of a dinode by itself.
+    pub(crate) fn is_dinode(self) -> bool {
+        matches!(self, Key::Inode(_))
+    }
+}
+
 /// Numbers the images of one buf in the order in which they were sent: 1, 2, and so on; 0 is what was read from the
 /// disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -34,7 +34,8 @@ pub struct CacheOptions {
     pub spare: Option<usize>,
 }
 
-/// How many bufs a system has that counts them (FreeBSD), whatever the size of each.
+/// How many bufs a system has that counts them (4.4BSD, FreeBSD), whatever the size of each. A dinode by itself
+/// ([`Key::Inode`]) is none of them: those systems have inodes in memory of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufCounts {
     /// All (`nbuf`).
@@ -44,6 +45,25 @@ pub struct BufCounts {
     pub high: usize,
     /// At this count it ends (`lodirtybuffers`).
     pub low: usize,
+    /// The way of a log-structured system (4.4BSD). It changes indirect blocks only when it writes, so they do not count
+    /// as dirty. A call waits while more than twice `high` are dirty, and a call on names until segments that are being
+    /// written are on the disk, if they are of files with one block each.
+    pub of_log: bool,
+    /// Contents of files leave the cache before anything else does: 4.4BSD queues a block for reuse when it was read or
+    /// written to its end.
+    pub contents_first: bool,
+    /// Dinodes by themselves that are kept in memory, those in use not counted.
+    pub dinodes: usize,
+}
+
+impl BufCounts {
+    /// While more are dirty, a call waits.
+    pub(crate) fn most_dirty(self) -> usize {
+        match self.of_log {
+            true => 2 * self.high,
+            false => self.high + self.high / 10,
+        }
+    }
 }
 
 /// When the syncer, which runs once a second, writes a dirty buf.
@@ -144,6 +164,8 @@ pub struct Cache {
     pub(crate) next_serial: Cell<u64>,
     pub(crate) flushing: Cell<bool>,
     pub(crate) writing_back: Cell<bool>,
+    /// A third at least of what is being written are dinodes by themselves: of files with one block.
+    pub(crate) writes_names: Cell<bool>,
     /// Notified when dirty bytes or undurable bytes decrease.
     pub(crate) progress: ordo_rt::sync::Notify,
     /// The last background write failure of each file, until fsync has reported it.
@@ -177,18 +199,42 @@ pub(crate) struct Inner {
     pub(crate) bytes: usize,
     /// The highest value of `bytes` so far.
     pub(crate) most_bytes: usize,
+    /// Dinodes by themselves among the bufs.
+    pub(crate) dinodes: usize,
     pub(crate) dirty: DirtyBufs,
+}
+
+impl Inner {
+    /// The bufs that a system counts ([`BufCounts`]).
+    pub(crate) fn counted(&self) -> usize {
+        self.bufs.len() - self.free.len() - self.dinodes
+    }
+
+    /// Takes a buf out of its place.
+    pub(crate) fn vacate(&mut self, buf: &Buf) {
+        let at = buf.place_in_cache.replace(u32::MAX);
+        if at == u32::MAX {
+            return;
+        }
+        self.bytes -= buf.len();
+        self.dinodes -= usize::from(buf.key().is_dinode());
+        self.map.remove(&buf.key());
+        self.bufs[at as usize] = None;
+        self.free.push(at);
+    }
 }
 
 impl Cache {
     /// An empty cache in front of `queue`. A scheme and a layout must be attached before the first change.
     pub fn new(rt: Rt, queue: Queue, health: Health, options: CacheOptions) -> Rc<Cache> {
         let lost = queue.info().times_only.then(RefCell::default);
+        let only_contents = options.counts.is_some_and(|counts| counts.of_log);
+        let inner = Inner { dirty: DirtyBufs::new(only_contents), ..Inner::default() };
         Rc::new(Cache {
             rt,
             queue,
             options,
-            inner: RefCell::default(),
+            inner: RefCell::new(inner),
             stats: Cell::default(),
             undurable_bytes: Cell::new(0),
             on_their_way: Cell::new(0),
@@ -200,6 +246,7 @@ impl Cache {
             next_serial: Cell::new(0),
             flushing: Cell::new(false),
             writing_back: Cell::new(false),
+            writes_names: Cell::new(false),
             progress: ordo_rt::sync::Notify::new(),
             write_errors: RefCell::default(),
             last_failure: RefCell::default(),
@@ -421,20 +468,18 @@ impl Cache {
         buf.place_in_cache.set(at);
         inner.bytes += buf.len();
         inner.most_bytes = inner.most_bytes.max(inner.bytes);
+        inner.dinodes += usize::from(buf.key().is_dinode());
         inner.map.insert(buf.key(), at);
         inner.bufs[at as usize] = Some(buf);
     }
 
     pub(crate) fn remove(&self, buf: &Buf) {
-        let mut inner = self.inner.borrow_mut();
-        let at = buf.place_in_cache.replace(u32::MAX);
-        if at == u32::MAX {
-            return;
-        }
-        inner.bytes -= buf.len();
-        inner.map.remove(&buf.key());
-        inner.bufs[at as usize] = None;
-        inner.free.push(at);
+        self.inner.borrow_mut().vacate(buf);
+    }
+
+    /// The most bytes of all bufs together.
+    pub fn bytes(&self) -> usize {
+        self.options.bytes
     }
 
     // Changing.

@@ -53,6 +53,9 @@ impl Cache {
         if self.is_over_dirty() {
             Box::pin(self.throttle()).await?;
         }
+        if self.writing_back.get() {
+            Box::pin(self.segments_written(op)).await;
+        }
         if let Some(spare) = self.options.spare {
             Box::pin(self.room_for_copies(spare)).await;
         }

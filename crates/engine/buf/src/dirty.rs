@@ -17,6 +17,9 @@ use std::time::Duration;
 pub(crate) struct DirtyBufs {
     bytes: usize,
     bufs: usize,
+    /// Those among them that are not counted: dinodes by themselves, and of a log also indirect blocks.
+    uncounted: usize,
+    only_contents: bool,
     by_age: VecDeque<(Time, Weak<Buf>)>,
     /// When to look at it again, since when it is dirty, and the buf.
     again: VecDeque<(Time, Time, Weak<Buf>)>,
@@ -24,12 +27,26 @@ pub(crate) struct DirtyBufs {
 }
 
 impl DirtyBufs {
+    /// None. `only_contents`: indirect blocks do not count.
+    pub(crate) fn new(only_contents: bool) -> DirtyBufs {
+        DirtyBufs { only_contents, ..DirtyBufs::default() }
+    }
+
+    fn is_uncounted(&self, key: Key) -> bool {
+        key.is_dinode() || self.only_contents && matches!(key, Key::File(_, lbn) if lbn.0 < 0)
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many.
+    /// How many of those that a system counts ([`crate::BufCounts`]).
     pub(crate) fn bufs(&self) -> usize {
+        self.bufs - self.uncounted
+    }
+
+    /// How many.
+    pub(crate) fn all_bufs(&self) -> usize {
         self.bufs
     }
 
@@ -37,6 +54,7 @@ impl DirtyBufs {
     pub(crate) fn add(&mut self, buf: &BufRef) {
         self.bytes += buf.len();
         self.bufs += 1;
+        self.uncounted += usize::from(self.is_uncounted(buf.key()));
         buf.in_line.set(true);
         self.by_age.push_back((buf.dirty_since.get(), Rc::downgrade(buf)));
         if let Key::File(ino, lbn) = buf.key() {
@@ -48,6 +66,7 @@ impl DirtyBufs {
     pub(crate) fn drop_buf(&mut self, buf: &Buf) {
         self.bytes -= buf.len();
         self.bufs -= 1;
+        self.uncounted -= usize::from(self.is_uncounted(buf.key()));
         if let Key::File(ino, lbn) = buf.key()
             && let Some(lbns) = self.by_file.get_mut(&ino)
         {

@@ -5,6 +5,7 @@
 use crate::Cache;
 use crate::buf::State;
 use crate::cache::Inner;
+use crate::{Op, Role};
 use ordo_vfs::Result;
 use std::rc::Rc;
 use std::time::Duration;
@@ -21,29 +22,38 @@ const NAP: Duration = Duration::from_millis(10);
 impl Cache {
     /// Whether a buf of `len` bytes more fits. Evicts clean bufs if needed.
     pub(crate) fn has_room(&self, len: usize) -> bool {
-        let (limit, most) = (self.options.bytes, self.options.counts.map_or(usize::MAX, |counts| counts.most));
-        let fits = |inner: &Inner| inner.bytes + len <= limit && inner.bufs.len() - inner.free.len() < most;
-        if fits(&self.inner.borrow()) {
+        let counts = self.options.counts;
+        let (limit, most) = (self.options.bytes, counts.map_or(usize::MAX, |counts| counts.most));
+        let fits = |inner: &Inner| inner.bytes + len <= limit && inner.counted() < most;
+        let many_dinodes = |inner: &Inner| counts.is_some_and(|counts| inner.dinodes > counts.dinodes);
+        if fits(&self.inner.borrow()) && !many_dinodes(&self.inner.borrow()) {
             return true;
         }
         let mut inner = self.inner.borrow_mut();
         let count = inner.bufs.len();
+        let contents_first = counts.is_some_and(|counts| counts.contents_first);
+        let rounds = if contents_first { 4 } else { 2 };
         let mut looked_at = 0;
-        while !fits(&inner) && looked_at < 2 * count {
+        while looked_at < rounds * count {
+            let enough = fits(&inner);
+            if enough && (!many_dinodes(&inner) || looked_at >= 2 * count) {
+                break;
+            }
             looked_at += 1;
             let at = inner.hand % count;
             inner.hand = at + 1;
             let Some(buf) = &inner.bufs[at] else { continue };
             let idle = buf.state.get() == State::Clean && buf.undurable.get() == 0 && Rc::strong_count(buf) == 1;
-            if !idle || buf.referenced.replace(false) {
+            // If there are only too many dinodes, the others need not go.
+            let stays = match enough {
+                true => !buf.key().is_dinode(),
+                false => contents_first && looked_at <= 2 * count && buf.kind.get() != Role::Data,
+            };
+            if !idle || stays || buf.referenced.replace(false) {
                 continue;
             }
-            let (key, len_gone) = (buf.key(), buf.len());
-            buf.place_in_cache.set(u32::MAX);
-            inner.bytes -= len_gone;
-            inner.map.remove(&key);
-            inner.bufs[at] = None;
-            inner.free.push(at as u32);
+            let buf = buf.clone();
+            inner.vacate(&buf);
         }
         fits(&inner)
     }
@@ -90,7 +100,7 @@ impl Cache {
     pub(crate) fn is_over_dirty(&self) -> bool {
         let inner = self.inner.borrow();
         inner.dirty.bytes() + self.undurable_bytes.get() > self.options.dirty_bytes
-            || self.options.counts.is_some_and(|bufs| inner.dirty.bufs() > bufs.high + bufs.high / 10)
+            || self.options.counts.is_some_and(|bufs| inner.dirty.bufs() > bufs.most_dirty())
     }
 
     /// Enough is dirty to start writing in the background. Without that, callers would later block all at once.
@@ -108,7 +118,10 @@ impl Cache {
     /// Bufs to write in the background before it may end.
     fn to_write_back(&self) -> usize {
         match self.options.counts {
-            Some(bufs) => self.inner.borrow().dirty.bufs().saturating_sub(bufs.low).min(self.options.batch),
+            Some(bufs) => match &self.inner.borrow().dirty {
+                dirty if dirty.bufs() > bufs.low => (dirty.all_bufs() - bufs.low).min(self.options.batch),
+                _ => 0,
+            },
             None if self.is_over_a_quarter() => self.options.batch,
             None => 0,
         }
@@ -136,9 +149,11 @@ impl Cache {
                 if oldest.is_empty() || cache.health().sound().is_err() {
                     break;
                 }
+                let dinodes = oldest.iter().filter(|buf| buf.key().is_dinode()).count();
+                cache.writes_names.set(3 * dinodes >= oldest.len());
                 let sent = cache.send_and_forget_errors(oldest).await;
                 let some = sent.iter().any(|buf| buf.leaving.get());
-                if cache.options.counts.is_some() {
+                if cache.options.counts.is_some_and(|bufs| !bufs.of_log) {
                     // FreeBSD's daemon counts what is dirty, and not what is in flight: it starts writes and ends.
                     // (That of later 4.x also bounds what is in flight.)
                     // If some cannot start, it sleeps, and the next call does not try the same bufs again at once.
@@ -197,6 +212,15 @@ impl Cache {
             }
         }
         Ok(())
+    }
+
+    /// Where a log counts bufs, a call on names waits while segments of as many files as blocks are written.
+    pub(crate) async fn segments_written(&self, op: Op) {
+        if self.options.counts.is_some_and(|bufs| bufs.of_log) && op.kind.is_on_names() {
+            while self.writing_back.get() && self.writes_names.get() {
+                self.progress.notified().await;
+            }
+        }
     }
 
     /// Sends these bufs, or what they depend on. A failure is recorded with its file and in the volume's health; the

@@ -216,6 +216,13 @@ impl Cache {
         }
     }
 
+    /// The same for a cluster, which the queue takes for one call's.
+    pub fn write_as_one(self: &Rc<Self>, bufs: &[BufRef]) {
+        let cause = bufs.last().map_or(0, |buf| buf.cause());
+        bufs.iter().for_each(|buf| buf.cause.set(cause));
+        self.write_soon(bufs);
+    }
+
     /// The same. Returns the futures that the scheme wants to end before it allows the blocked bufs, which are tried
     /// again, and the bufs without a place, which the caller gathers.
     pub(crate) fn begin_to_write(self: &Rc<Self>, bufs: &[BufRef]) -> (Vec<Boxed<'static, Result<()>>>, Vec<BufRef>) {

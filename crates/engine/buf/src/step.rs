@@ -26,6 +26,14 @@ pub enum CallKind {
     Upkeep,
 }
 
+impl CallKind {
+    /// It changes directories.
+    pub(crate) fn is_on_names(self) -> bool {
+        use CallKind::{Create, Link, Mkdir, Rename, Rmdir, Symlink, Unlink};
+        matches!(self, Create | Mkdir | Symlink | Link | Unlink | Rmdir | Rename)
+    }
+}
+
 /// A running call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Op {

@@ -4,6 +4,9 @@
 //! moves to a group with more free blocks than the average, so that one file cannot fill the group of its directory and
 //! the small files in it (McKusick and others 1984, section 3.3). Directories and indirect blocks go to the zone at the
 //! start of a group's data that newer volumes reserve for them, so that a check reads fewer tracks.
+//!
+//! 4.4BSD moves to a group with room already behind the twelve direct blocks, with the indirect block
+//! ([`crate::mount::Opening`], for the laboratory; Seltzer and others 1995, section 3.2).
 
 use crate::Ffs;
 use ordo_ondisk::{Cgx, FragNo, Ino};
@@ -30,7 +33,11 @@ impl Ffs {
         let g = &self.g;
         let home = g.ino_to_cg(place.ino);
         let behind_indirect = place.first_indirect.plus(g.frag);
-        if place.lbn == 12 && place.first_indirect >= g.cgdata(home) && g.dtog(place.first_indirect) == home {
+        if place.lbn == 12
+            && !self.far_behind_direct
+            && place.first_indirect >= g.cgdata(home)
+            && g.dtog(place.first_indirect) == home
+        {
             return behind_indirect;
         }
         let before = match place.index.checked_sub(1) {
@@ -43,7 +50,7 @@ impl Ffs {
         if place.directory {
             return g.cgdmin(home);
         }
-        if place.lbn < 12 + u64::from(g.nindir) {
+        if place.lbn < if self.far_behind_direct { 12 } else { 12 + u64::from(g.nindir) } {
             return g.cgdata(home);
         }
         let first = if before.is_hole() {
@@ -57,6 +64,10 @@ impl Ffs {
 
     /// For an indirect block on the way to block `lbn`.
     pub(crate) fn indirect_pref(&self, ino: Ino, lbn: u64, last_direct: FragNo) -> FragNo {
+        if self.far_behind_direct {
+            let home = u64::from(self.g.ino_to_cg(ino).0);
+            return self.spacious_group(((home + lbn / u64::from(self.g.maxbpg)) % u64::from(self.g.ncg)) as u32);
+        }
         if lbn < 12 + u64::from(self.g.nindir) && !last_direct.is_hole() {
             return last_direct.plus(self.g.frag);
         }

@@ -59,6 +59,7 @@ pub struct Ffs {
     memory: alloc::Memory,
     rng: RefCell<ordo_rt::Rng>,
     spread: Spread,
+    far_behind_direct: bool,
     /// Held while a block of inodes is written for the first time.
     preparing: ordo_rt::sync::Mutex<()>,
     /// Inodes may have extended attributes.

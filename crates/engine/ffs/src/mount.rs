@@ -46,6 +46,8 @@ pub struct Opening {
     pub keeper: Keeper,
     /// How new directories are spread.
     pub spread: crate::Spread,
+    /// The blocks behind the direct ones, and the indirect block, begin in another group with room (4.4BSD).
+    pub far_behind_direct: bool,
 }
 
 /// Why a volume cannot be mounted, or not for writing.
@@ -169,6 +171,7 @@ impl Ffs {
             memory: Memory { optim: Cell::new(optim), cgrotor: Cell::new(cgrotor) },
             rng: RefCell::new(cache.rt().rng()),
             spread: opening.spread,
+            far_behind_direct: opening.far_behind_direct,
             preparing: ordo_rt::sync::Mutex::new(()),
             extattr,
             at_rest: Cell::new(AtRest { clean: false, softdep: false }),

@@ -32,11 +32,22 @@ pub struct Options {
     /// Bytes that a sequential writer fills before they are written, unless the volume says more (`maxcontig`). Zero:
     /// the syncer writes contents like everything else.
     pub cluster: u32,
+    /// A cluster is moved to contiguous places before it is written for the first time (`doreallocblks`).
+    pub reallocates: bool,
+    /// Clusters as 4.4BSD makes them (`cluster_write`, `cluster_read`): a writer that goes on elsewhere, in its file or on
+    /// the disk, has what it filled before written at once, and the first block of a file is read alone.
+    pub clusters_of_files: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { atime: Atime::default(), read_ahead: 1 << 20, cluster: 128 << 10 }
+        Options {
+            atime: Atime::default(),
+            read_ahead: 1 << 20,
+            cluster: 128 << 10,
+            reallocates: true,
+            clusters_of_files: false,
+        }
     }
 }
 

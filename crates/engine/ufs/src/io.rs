@@ -2,7 +2,7 @@
 
 use crate::{Inode, Layout, Ufs, attr};
 use bytes::Bytes;
-use ordo_buf::{CallKind, Fields, Op};
+use ordo_buf::{CallKind, Fields, Key, Op};
 use ordo_ondisk::Lbn;
 use ordo_vfs::{Caller, Kind, Refusal, Result, Segments};
 use std::rc::Rc;
@@ -64,6 +64,9 @@ impl<L: Layout> Ufs<L> {
         let (expected, ahead) = inode.read_cursor.get();
         let sequential = first == expected || first + 1 == expected;
         let window = self.options.read_ahead / u64::from(shape.bsize());
+        if self.options.clusters_of_files && first == 0 && last > 0 && expected == 0 {
+            self.layout.block(inode, Lbn(0)).await?;
+        }
         let mut end = last + 1;
         // The next window is started when half of this one is used, so that a reader seldom waits for the disk.
         if sequential && ahead < end + window / 2 {
@@ -148,10 +151,48 @@ impl<L: Layout> Ufs<L> {
                 Err(error) => return (done, Err(error)),
             }
             if from + take == bsize {
-                self.cluster_full(op, inode, lbn).await;
+                match self.options.clusters_of_files {
+                    true => self.block_full(op, inode, lbn).await,
+                    false => self.cluster_full(op, inode, lbn).await,
+                }
             }
         }
         (done, Ok(()))
+    }
+
+    /// A writer has filled a block, on a system that writes clusters as 4.4BSD does (`cluster_write`): up to `maxcontig`
+    /// blocks that follow each other in the file and on the disk. A block that does not follow has those before it
+    /// written.
+    async fn block_full(&self, op: Op, inode: &Inode, lbn: u64) {
+        let shape = self.layout.shape();
+        let (first, next) = inode.write_cursor.get();
+        let place = |lbn: u64| self.cache().find(Key::File(inode.ino(), Lbn(lbn as i64)))?.addr();
+        let follows = || match (lbn.checked_sub(1).and_then(place), place(lbn)) {
+            (Some(before), Some(here)) => before.0 + u64::from(shape.bsize()) == here.0,
+            _ => true,
+        };
+        if lbn != next || first < next && !follows() {
+            self.write_cluster(op, inode, first, next).await;
+            inode.write_cursor.set((lbn, lbn + 1));
+        } else {
+            inode.write_cursor.set((first, next + 1));
+        }
+        let (first, next) = inode.write_cursor.get();
+        if next - first >= u64::from(shape.maxcontig.max(self.options.cluster / shape.bsize())) {
+            inode.write_cursor.set((next, next));
+            self.write_cluster(op, inode, first, next).await;
+        }
+    }
+
+    async fn write_cluster(&self, op: Op, inode: &Inode, first: u64, next: u64) {
+        let (from, to) = (Lbn(first as i64), Lbn(next as i64));
+        if self.options.reallocates {
+            self.layout.gather_cluster(op, inode, from, to).await;
+        }
+        match self.options.clusters_of_files {
+            true => self.cache().write_as_one(&self.cache().dirty_run(inode.ino(), from, to)),
+            false => self.cache().write_soon(&self.cache().dirty_run(inode.ino(), from, to)),
+        }
     }
 
     /// A sequential writer has filled a cluster: it is written now, as one request, instead of with the next sweep.
@@ -164,8 +205,7 @@ impl<L: Layout> Ufs<L> {
         let (from, to) = (Lbn((lbn + 1 - maxcontig) as i64), Lbn(lbn as i64 + 1));
         let run = self.cache().dirty_run(inode.ino(), from, to);
         if run.len() as u64 == maxcontig {
-            self.layout.gather_cluster(op, inode, from, to).await;
-            self.cache().write_soon(&self.cache().dirty_run(inode.ino(), from, to));
+            self.write_cluster(op, inode, lbn + 1 - maxcontig, lbn + 1).await;
         }
     }
 }

@@ -66,8 +66,16 @@ pub struct Engine {
     /// The size of a cluster that a sequential writer fills before it is written, in bytes; 0: contents wait for the
     /// syncer.
     pub cluster: u32,
+    /// A cluster is moved to contiguous places before it is written for the first time.
+    pub reallocates: bool,
+    /// Clusters as 4.4BSD makes them: a writer that goes on elsewhere, in its file or on the disk, has what it filled
+    /// before written at once; only what one cluster or one call has is merged; and the first block of a file is read
+    /// alone.
+    pub clusters_of_files: bool,
     /// Where new directories go.
     pub spread: Spread,
+    /// The blocks of a file behind the direct ones begin in another cylinder group (4.4BSD).
+    pub far_behind_direct: bool,
 }
 
 /// How long a change may stay only in memory if no caller syncs it; the default of `commit=`.
@@ -85,7 +93,8 @@ impl MountOptions {
 
 impl Default for Engine {
     fn default() -> Self {
-        let ordo_ufs::Options { read_ahead, cluster, .. } = ordo_ufs::Options::default();
+        let ordo_ufs::Options { read_ahead, cluster, reallocates, clusters_of_files, .. } =
+            ordo_ufs::Options::default();
         let CacheOptions { batch, .. } = CacheOptions::default();
         Engine {
             scheduler: Scheduler::default(),
@@ -97,7 +106,10 @@ impl Default for Engine {
             spare: None,
             read_ahead,
             cluster,
+            reallocates,
+            clusters_of_files,
             spread: Spread::default(),
+            far_behind_direct: false,
         }
     }
 }

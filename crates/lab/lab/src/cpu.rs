@@ -43,8 +43,32 @@ pub struct Costs {
     pub init_kib: Duration,
     /// Making a log record of a change, other than of a block.
     pub log_record: Duration,
+    /// Copying a KiB into the buffer from which a log-structured volume writes its segments.
+    pub segment_kib: Duration,
     /// The additional cost if the log is a file system of its own (`wafs`), used through calls.
     pub log_call: Duration,
+}
+
+impl Costs {
+    /// On a CPU that takes `factor` times as long.
+    pub fn slower(self, factor: f64) -> Costs {
+        let by = |cost: Duration| cost.mul_f64(factor);
+        Costs {
+            call: by(self.call),
+            create: by(self.create),
+            remove: by(self.remove),
+            free_block: by(self.free_block),
+            kib: by(self.kib),
+            request: by(self.request),
+            block_copy: by(self.block_copy),
+            chain: by(self.chain),
+            search_kib: by(self.search_kib),
+            init_kib: by(self.init_kib),
+            log_record: by(self.log_record),
+            segment_kib: by(self.segment_kib),
+            log_call: by(self.log_call),
+        }
+    }
 }
 
 /// Whether the scheme defers the initialisation of a block until it is written anyway.
@@ -60,6 +84,8 @@ pub(crate) struct Prices {
     new_kib: Duration,
     /// A record of a change; zero without a log of changes.
     record: Duration,
+    /// A KiB written that was copied before.
+    written_kib: Duration,
 }
 
 impl Prices {
@@ -78,7 +104,8 @@ impl Prices {
             _ => Duration::ZERO,
         };
         let new_kib = if defers(scheme) && init_all { costs.init_kib } else { Duration::ZERO };
-        Prices { costs, write, new_kib, record }
+        let written_kib = if scheme == ordofs::LOG_SCHEME { costs.segment_kib } else { Duration::ZERO };
+        Prices { costs, write, new_kib, record, written_kib }
     }
 }
 
@@ -91,6 +118,8 @@ struct Done {
     free: u64,
     /// Changes that a log has recorded; counted only where they cost something.
     records: u64,
+    /// KiB sent to the disk; counted only where they cost something.
+    written_kib: u64,
 }
 
 /// The CPU of a machine with one mounted volume.
@@ -102,6 +131,8 @@ pub(crate) struct Cpu {
     frag_size: u64,
     /// What was charged to users; the rest is the system's.
     counted: Cell<Done>,
+    /// Work that was charged to no user so far (M3).
+    own: Cell<Duration>,
     /// There is one user, whose task polls nothing else.
     one_user: bool,
 }
@@ -116,8 +147,8 @@ impl Cpu {
         let space = mounted.space();
         let frags_of_block = u64::from(space.block_size / space.frag_size).max(1);
         let frag_size = space.frag_size.into();
-        let (counted, one_user) = (Cell::default(), users == 1);
-        let cpu = Rc::new(Cpu { rt: rt.clone(), mounted, prices, frags_of_block, frag_size, counted, one_user });
+        let (counted, own, one_user) = (Cell::default(), Cell::default(), users == 1);
+        let cpu = Rc::new(Cpu { rt: rt.clone(), mounted, prices, frags_of_block, frag_size, counted, own, one_user });
         cpu.counted.set(cpu.done());
         let system = Rc::downgrade(&cpu);
         let rt = rt.clone();
@@ -127,7 +158,9 @@ impl Cpu {
                 let Some(cpu) = system.upgrade() else { return };
                 let (now, before) = (cpu.done(), cpu.counted.get());
                 cpu.counted.set(now);
-                cpu.use_for(cpu.price(before, now));
+                let price = cpu.price(before, now);
+                cpu.own.set(cpu.own.get() + price);
+                cpu.use_for(price);
             }
         });
         cpu
@@ -138,11 +171,13 @@ impl Cpu {
         let (reads, writes) = cache.queue().issued();
         let free = self.mounted.space().free_frags.saturating_sub(cache.ledger().frags());
         let records = if self.prices.record.is_zero() { 0 } else { cache.capabilities().logged_changes() };
-        Done { reads, writes, free, records }
+        let sent = || cache.queue_stats().bytes_written / 1024;
+        let written_kib = if self.prices.written_kib.is_zero() { 0 } else { sent() };
+        Done { reads, writes, free, records, written_kib }
     }
 
     fn price(&self, before: Done, now: Done) -> Duration {
-        let Prices { costs, write, new_kib, record } = self.prices;
+        let Prices { costs, write, new_kib, record, written_kib } = self.prices;
         let times = |cost: Duration, count: u64| cost * count.min(u64::from(u32::MAX)) as u32;
         let (reads, writes) = (now.reads.saturating_sub(before.reads), now.writes.saturating_sub(before.writes));
         let freed = now.free.saturating_sub(before.free).div_ceil(self.frags_of_block);
@@ -152,6 +187,7 @@ impl Cpu {
             + times(costs.free_block, freed)
             + times(new_kib, taken)
             + times(record, now.records.saturating_sub(before.records))
+            + times(written_kib, now.written_kib.saturating_sub(before.written_kib))
     }
 
     /// Uses the CPU without a caller that waits: the next one to compute waits for it.
@@ -176,6 +212,11 @@ impl Share {
     /// CPU time of this user so far.
     pub(crate) fn used(&self) -> Duration {
         self.used.get()
+    }
+
+    /// CPU time of the file system's own work so far (M3).
+    pub(crate) fn own(&self) -> Duration {
+        self.cpu.own.get()
     }
 
     pub(crate) fn costs(&self) -> &Costs {
@@ -220,6 +261,7 @@ impl Done {
             writes: plus(self.writes, before.writes, after.writes),
             free: plus(self.free, before.free, after.free),
             records: plus(self.records, before.records, after.records),
+            written_kib: plus(self.written_kib, before.written_kib, after.written_kib),
         }
     }
 }

@@ -29,6 +29,9 @@ pub struct Machine {
     pub shape: Shape,
     /// A new block of contents that must be initialised is first written with zeroes, then with the contents.
     pub zeroes_first: bool,
+    /// Bytes that one read or write moves at once. One of more moves so many, and then the next: the disk works
+    /// meanwhile.
+    pub piece: u32,
     /// The drive and the cache keep the contents of files, which only takes the memory and the time of the machine that
     /// computes: no result of a run depends on them (disk-sim-4).
     pub keeps_contents: bool,
@@ -49,6 +52,11 @@ pub struct Shape {
     pub maxcontig: Option<u32>,
     /// The gap, for drives that could not process the next sector in time (UFS1).
     pub rotation: Option<Rotation>,
+    /// Fragments of a cylinder group; `None` for as many as its block can map.
+    pub group: Option<u32>,
+    /// Bytes of a segment of a log-structured volume, whose inode blocks are then whole blocks, as 4.4BSD has them;
+    /// `None` for NetBSD's defaults.
+    pub segment: Option<u32>,
 }
 
 impl Machine {
@@ -69,9 +77,18 @@ impl Machine {
             init_kib: Duration::ZERO,
             log_record: Duration::ZERO,
             log_call: Duration::ZERO,
+            segment_kib: Duration::ZERO,
         };
-        let shape =
-            Shape { format: Format::Ufs2, block: 32768, frag: 4096, density: None, maxcontig: None, rotation: None };
+        let shape = Shape {
+            format: Format::Ufs2,
+            block: 32768,
+            frag: 4096,
+            density: None,
+            maxcontig: None,
+            rotation: None,
+            group: None,
+            segment: None,
+        };
         Machine {
             drive: drive.to_owned(),
             tags: Profile::named(drive).map_or(1, |profile| profile.tags()),
@@ -81,6 +98,7 @@ impl Machine {
             volume: None,
             shape,
             zeroes_first: false,
+            piece: u32::MAX,
             keeps_contents: false,
         }
     }
@@ -103,6 +121,7 @@ impl Machine {
             init_kib: micro(180),
             log_record: Duration::ZERO,
             log_call: Duration::ZERO,
+            segment_kib: Duration::ZERO,
         };
         let engine = Engine {
             scheduler: Scheduler::CLook,
@@ -114,11 +133,22 @@ impl Machine {
             spare: Some(2 << 20),
             read_ahead: 4096,
             cluster: 0,
+            reallocates: true,
+            clusters_of_files: false,
             spread: Spread::Evenly,
+            far_behind_direct: false,
         };
         let rotation = Some(Rotation { rotdelay_ms: 4, rps: 90, nsect: 64 });
-        let shape =
-            Shape { format: Format::Ufs1, block: 4096, frag: 1024, density: Some(4096), maxcontig: Some(1), rotation };
+        let shape = Shape {
+            format: Format::Ufs1,
+            block: 4096,
+            frag: 1024,
+            density: Some(4096),
+            maxcontig: Some(1),
+            rotation,
+            group: None,
+            segment: None,
+        };
         Machine {
             drive: "hp_c2447".to_owned(),
             tags: 1,
@@ -128,6 +158,7 @@ impl Machine {
             volume: Some(720 << 20),
             shape,
             zeroes_first: true,
+            piece: u32::MAX,
             keeps_contents: false,
         }
     }
@@ -150,6 +181,7 @@ impl Machine {
             init_kib: micro(1),
             log_record: micro(8),
             log_call: micro(22),
+            segment_kib: Duration::ZERO,
         };
         let engine = Engine {
             scheduler: Scheduler::CLook,
@@ -158,14 +190,32 @@ impl Machine {
             batch: 1024,
             // All bufs: what is in flight needs them, too.
             dirty: Some(61 << 20),
-            counts: Some(BufCounts { most: usize::MAX, high: 1_978, low: 989 }),
+            counts: Some(BufCounts {
+                most: usize::MAX,
+                high: 1_978,
+                low: 989,
+                of_log: false,
+                contents_first: false,
+                dinodes: usize::MAX,
+            }),
             spare: None,
             read_ahead: 64 << 10,
             cluster: 64 << 10,
+            reallocates: true,
+            clusters_of_files: false,
             spread: Spread::Evenly,
+            far_behind_direct: false,
         };
-        let shape =
-            Shape { format: Format::Ufs1, block: 8192, frag: 1024, density: None, maxcontig: Some(8), rotation: None };
+        let shape = Shape {
+            format: Format::Ufs1,
+            block: 8192,
+            frag: 1024,
+            density: None,
+            maxcontig: Some(8),
+            rotation: None,
+            group: None,
+            segment: None,
+        };
         Machine {
             drive: "seagate_cheetah_9gb_2000".to_owned(),
             tags: 64,
@@ -175,6 +225,74 @@ impl Machine {
             volume: Some(8555 << 20),
             shape,
             zeroes_first: false,
+            piece: u32::MAX,
+            keeps_contents: false,
+        }
+    }
+
+    /// The machine of Seltzer, Smith and others (USENIX 1995, Table 1): a SPARCstation 2 with a DSP 3105 and 4.4BSD,
+    /// its volume made for clusters of 64 KB without gaps. What the paper states is used as stated; the rest, and the
+    /// costs, are derived in `docs/papers/lvc1995.md`.
+    pub fn of_1995() -> Machine {
+        let micro = Duration::from_micros;
+        let costs = Costs {
+            call: micro(120),
+            create: micro(1200),
+            remove: micro(900),
+            free_block: micro(20),
+            kib: micro(225),
+            request: micro(100),
+            block_copy: Duration::ZERO,
+            chain: Duration::ZERO,
+            search_kib: micro(30),
+            init_kib: Duration::ZERO,
+            log_record: Duration::ZERO,
+            log_call: Duration::ZERO,
+            segment_kib: micro(225),
+        };
+        let engine = Engine {
+            scheduler: Scheduler::CLook,
+            merge: true,
+            syncer: Syncer::Age(Duration::from_secs(30)),
+            batch: 16,
+            dirty: None,
+            counts: Some(BufCounts {
+                most: 500,
+                high: 440,
+                low: 430,
+                of_log: false,
+                contents_first: true,
+                dinodes: 700,
+            }),
+            spare: None,
+            read_ahead: 64 << 10,
+            cluster: 64 << 10,
+            reallocates: false,
+            clusters_of_files: true,
+            spread: Spread::Evenly,
+            far_behind_direct: true,
+        };
+        let shape = Shape {
+            format: Format::Ufs1,
+            block: 8192,
+            frag: 1024,
+            density: Some(4096),
+            maxcontig: Some(8),
+            rotation: None,
+            // 16 cylinders of 14 tracks of 57 sectors.
+            group: Some(6384),
+            segment: Some(1 << 20),
+        };
+        Machine {
+            drive: "dec_dsp3105".to_owned(),
+            tags: 1,
+            costs,
+            memory: 4 << 20,
+            engine,
+            volume: Some(1000 << 20),
+            shape,
+            zeroes_first: false,
+            piece: 64 << 10,
             keeps_contents: false,
         }
     }
@@ -194,8 +312,9 @@ impl Machine {
 
     /// A log-structured volume of `size` bytes on it, with the blocks of its UFS volumes.
     pub(crate) fn make_log(&self, size: u64) -> NewLog {
-        let Shape { block, frag, .. } = self.shape;
+        let Shape { block, frag, segment, .. } = self.shape;
         NewLog::new(size).with(|of| {
+            (of.segment, of.ibsize) = (segment, segment.map(|_| block));
             // Larger fragments than a superblock are not possible there.
             (of.block, of.fragment) = (Some(block), Some(frag.min(8192)));
             (of.now, of.ident) = (946_684_800, 1);
@@ -204,7 +323,7 @@ impl Machine {
 
     /// A volume of `size` bytes on it.
     pub(crate) fn make(&self, size: u64) -> NewVolume {
-        let Shape { format, block, frag, density, maxcontig, rotation } = self.shape;
+        let Shape { format, block, frag, density, maxcontig, rotation, group, .. } = self.shape;
         let params = NewfsParams::new(format, size);
         NewVolume {
             params: NewfsParams {
@@ -213,6 +332,7 @@ impl Machine {
                 density,
                 maxcontig,
                 rotation,
+                max_fpg: group,
                 endian: Endian::Little,
                 // Volumes are identical each time they are made.
                 now: 946_684_800,

@@ -63,7 +63,8 @@ pub enum Start {
     Cold,
     /// What the preparation left there, all of it clean.
     Warm,
-    /// What an earlier run of the same program left there, cleaned up afterwards: inodes and maps are cached.
+    /// What an earlier run of the same program, a shorter one ([`Params::for_rehearsal`]), left there, cleaned up
+    /// afterwards: inodes and maps are cached.
     Again,
 }
 
@@ -297,6 +298,7 @@ impl Run<'_> {
         base: &str,
         params: &Params,
     ) -> std::result::Result<(), WorkloadError> {
+        let params = &params.for_rehearsal(&ordo_workload::find(self.workload)?);
         ordo_workload::prepare(self.workload, session, base, params).await?;
         ordo_workload::work(self.workload, session, base, params, &Reading::default).await?;
         ordo_workload::clean(self.workload, session, base, params).await
@@ -356,13 +358,18 @@ impl Run<'_> {
         share: &Share,
         counts: &dyn Fn() -> Counts,
     ) -> Result<(Vec<PhaseResult>, Duration)> {
-        let mut fs = User::new(&**mounted.fs(), share);
+        let mut fs = User::new(&**mounted.fs(), share).in_pieces_of(self.machine.piece);
         if self.alloc_init == Some(AllocInit::All) && self.machine.zeroes_first && !defers(self.scheme) {
             fs = fs.zeroes_first(mounted.space().block_size);
         }
         let session = Session::with_compute(&fs, share);
         let start = rt.now();
-        let meter = || Reading { elapsed: rt.now().since(Time::ZERO), cpu: share.used(), counts: counts() };
+        let meter = || Reading {
+            elapsed: rt.now().since(Time::ZERO),
+            cpu: share.used(),
+            own_cpu: share.own(),
+            counts: counts(),
+        };
         let phases = ordo_workload::work(self.workload, &session, base, params, &meter).await?;
         Ok((phases, rt.now() - start))
     }

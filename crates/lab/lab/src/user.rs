@@ -23,16 +23,23 @@ pub(crate) struct User<'a, F> {
     share: &'a Share,
     /// Block size in bytes, if new blocks are initialised with zeroes.
     zeroed: Option<u32>,
+    /// Bytes that a call moves at once.
+    piece: u32,
 }
 
 impl<'a, F: FileSystem> User<'a, F> {
     pub(crate) fn new(fs: &'a F, share: &'a Share) -> User<'a, F> {
-        User { fs, share, zeroed: None }
+        User { fs, share, zeroed: None, piece: u32::MAX }
     }
 
     /// New blocks, of `block` bytes, are initialised with zeroes before anything is written to them.
     pub(crate) fn zeroes_first(self, block: u32) -> User<'a, F> {
         User { zeroed: Some(block), ..self }
+    }
+
+    /// A call that moves more than `bytes` moves so many, and then the next: the disk works meanwhile.
+    pub(crate) fn in_pieces_of(self, bytes: u32) -> User<'a, F> {
+        User { piece: bytes.max(1), ..self }
     }
 
     async fn write_zeroed(&self, who: &Caller, node: NodeId, offset: u64, data: &[u8], block: u32) -> Result<u32> {
@@ -154,17 +161,41 @@ impl<F: FileSystem> FileSystem for User<'_, F> {
     }
 
     async fn read(&self, node: NodeId, offset: u64, len: u32) -> Result<Segments> {
-        let segments = self.plain(pin!(self.fs.read(node, offset, len))).await?;
-        self.share.work(self.moving(segments.iter().map(Bytes::len).sum())).await;
-        Ok(segments)
+        let mut all = self.plain(pin!(self.fs.read(node, offset, len.min(self.piece)))).await?;
+        let mut done: usize = all.iter().map(Bytes::len).sum();
+        self.share.work(self.moving(done)).await;
+        while (done as u64).is_multiple_of(self.piece.into()) && 0 < done && done < len as usize {
+            let left = (len - done as u32).min(self.piece);
+            let more = self.share.call(pin!(self.fs.read(node, offset + done as u64, left))).await?;
+            let moved: usize = more.iter().map(Bytes::len).sum();
+            if moved == 0 {
+                break;
+            }
+            self.share.work(self.moving(moved)).await;
+            done += moved;
+            all.extend(more);
+        }
+        Ok(all)
     }
 
     async fn write(&self, who: &Caller, node: NodeId, offset: u64, data: &[u8]) -> Result<u32> {
-        let cost = self.moving(data.len());
-        match self.zeroed {
-            Some(block) => self.costing(cost, pin!(self.write_zeroed(who, node, offset, data, block))).await,
-            None => self.costing(cost, pin!(self.fs.write(who, node, offset, data))).await,
+        if let Some(block) = self.zeroed {
+            let cost = self.moving(data.len());
+            return self.costing(cost, pin!(self.write_zeroed(who, node, offset, data, block))).await;
         }
+        let first = &data[..data.len().min(self.piece as usize)];
+        let mut done = self.costing(self.moving(first.len()), pin!(self.fs.write(who, node, offset, first))).await?;
+        // A short write ends the call.
+        while done.is_multiple_of(self.piece) && 0 < done && (done as usize) < data.len() {
+            let rest = &data[done as usize..];
+            let piece = &rest[..rest.len().min(self.piece as usize)];
+            self.share.work(self.moving(piece.len())).await;
+            match self.share.call(pin!(self.fs.write(who, node, offset + u64::from(done), piece))).await {
+                Ok(0) | Err(_) => break,
+                Ok(moved) => done += moved,
+            }
+        }
+        Ok(done)
     }
 
     async fn fallocate(&self, who: &Caller, node: NodeId, offset: u64, len: u64, mode: FallocMode) -> Result<()> {

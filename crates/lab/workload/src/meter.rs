@@ -62,6 +62,8 @@ pub struct Reading {
     pub elapsed: Duration,
     /// CPU time spent.
     pub cpu: Duration,
+    /// CPU time of the file system's own work, which is charged to no program; zero where it cannot be told apart.
+    pub own_cpu: Duration,
     /// The disk's and the scheme's counters.
     pub counts: Counts,
 }
@@ -82,6 +84,8 @@ pub struct PhaseResult {
     pub seconds: f64,
     /// CPU time in seconds.
     pub cpu_seconds: f64,
+    /// CPU time of the file system's own work, in seconds.
+    pub own_cpu_seconds: f64,
     /// The counters of disk and scheme during the phase.
     pub counts: Counts,
 }
@@ -126,6 +130,7 @@ impl<'a> Phase<'a> {
             bytes: self.bytes,
             seconds: end.elapsed.saturating_sub(start.elapsed).as_secs_f64(),
             cpu_seconds: end.cpu.saturating_sub(start.cpu).as_secs_f64(),
+            own_cpu_seconds: end.own_cpu.saturating_sub(start.own_cpu).as_secs_f64(),
             counts: end.counts.since(&start.counts),
         }
     }

@@ -98,6 +98,17 @@ impl Params {
         self
     }
 
+    /// These parameters for a run of `workload` that only fills a cache, and is not measured: a tenth of its
+    /// `transactions`, if it has any. They work on files that are all made before the first of them.
+    #[must_use]
+    pub fn for_rehearsal(&self, workload: &Workload) -> Params {
+        let set = self.0.iter().rev().find(|(key, _)| key == "transactions").map(|(_, count)| *count);
+        match workload.parameters.iter().find(|parameter| parameter.key == "transactions") {
+            Some(count) => self.clone().with("transactions", set.unwrap_or(count.default).div_ceil(10)),
+            None => self.clone(),
+        }
+    }
+
     /// These parameters for one of several users of `workload`: a `seed` is increased by `user`, so that users do not
     /// do the same at the same time. The first user is number 0.
     #[must_use]
@@ -314,6 +325,11 @@ mod tests {
             assert_eq!(calls(0), calls(0), "{}", workload.name);
             assert_ne!(calls(0), calls(1), "{}", workload.name);
         }
+        let rehearsed = |workload| Params::parse("transactions=7,transactions=25").unwrap().for_rehearsal(&workload);
+        assert_eq!(
+            Values::new(&find("postmark").unwrap(), &rehearsed(find("postmark").unwrap())).unwrap().get("transactions"),
+            3
+        );
         let seeded = Params::default().with("seed", 7).for_user(&find("sdet").unwrap(), 2);
         assert_eq!(Values::new(&find("sdet").unwrap(), &seeded).unwrap().get("seed"), 9);
         let none = Params::default().for_user(&find("create-files").unwrap(), 2);

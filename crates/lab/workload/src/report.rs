@@ -79,6 +79,7 @@ fn total(phases: &[PhaseResult]) -> PhaseResult {
         bytes: sum(|phase| phase.bytes),
         seconds: phases.iter().map(|phase| phase.seconds).sum(),
         cpu_seconds: phases.iter().map(|phase| phase.cpu_seconds).sum(),
+        own_cpu_seconds: phases.iter().map(|phase| phase.own_cpu_seconds).sum(),
         counts: Counts {
             disk_reads: sum(|phase| phase.counts.disk_reads),
             disk_writes: sum(|phase| phase.counts.disk_writes),
@@ -132,7 +133,7 @@ mod tests {
     fn phase(phase: &'static str, ops: u64, seconds: f64) -> PhaseResult {
         let scheme = BTreeMap::from([("deferred", ops)]);
         let counts = Counts { disk_writes: ops, flushes: 6, scheme, ..Counts::default() };
-        PhaseResult { phase, ops, bytes: 0, seconds, cpu_seconds: 0.25, counts }
+        PhaseResult { phase, ops, bytes: 0, seconds, cpu_seconds: 0.25, own_cpu_seconds: 0.0, counts }
     }
 
     #[test]

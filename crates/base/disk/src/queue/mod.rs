@@ -57,6 +57,9 @@ pub struct QueueOptions {
     pub scheduler: Scheduler,
     /// The most bytes of a merged request; the default and the maximum are the disk's own limit. Zero: no merging.
     pub max_merge: Option<u32>,
+    /// Only requests with the same [`Tag::cause`] are merged, as a system does that gathers clusters of files above its
+    /// queue.
+    pub within_call: bool,
 }
 
 /// Counters of a queue since it was made.
@@ -122,7 +125,8 @@ struct Inner {
     disk: Rc<dyn Disk>,
     info: DiskInfo,
     depth: u32,
-    max_merge: u64,
+    /// Bytes, and whether only within a call.
+    merge: (u64, bool),
     pump: Rc<Notify>,
     /// The scheduler holds the disk idle until then.
     holds_until: Cell<Option<Time>>,
@@ -137,7 +141,10 @@ impl Queue {
         let inner = Rc::new(Inner {
             rt: rt.clone(),
             depth: options.depth.unwrap_or(info.depth).min(info.depth).max(1),
-            max_merge: u64::from(options.max_merge.unwrap_or(info.max_transfer).min(info.max_transfer)),
+            merge: (
+                u64::from(options.max_merge.unwrap_or(info.max_transfer).min(info.max_transfer)),
+                options.within_call,
+            ),
             pump: Rc::new(Notify::new()),
             holds_until: Cell::new(None),
             state: RefCell::new(State::new(options.scheduler, info.volatile_cache)),
@@ -337,7 +344,7 @@ impl Inner {
                 return None;
             }
             let positioning = |start, is_write| self.disk.positioning(DiskOff(start), is_write);
-            let run = match state.take_run(now, self.max_merge, &positioning) {
+            let run = match state.take_run(now, self.merge, &positioning) {
                 Ok(run) => run?,
                 Err(until) => {
                     self.hold_until(until);

@@ -264,7 +264,7 @@ impl State {
     pub(super) fn take_run(
         &mut self,
         now: Time,
-        max_merge: u64,
+        (max_merge, within_call): (u64, bool),
         positioning: Positioning<'_>,
     ) -> Result<Option<Vec<Id>>, Time> {
         let (start, id) = match self.waiting.pick(now, positioning) {
@@ -279,7 +279,8 @@ impl State {
         while !first.alone && run.len() < MAX_PARTS {
             let Some(next) = self.waiting.beginning_at(end) else { break };
             let neighbour = &self.requests[&next];
-            if neighbour.alone || !first.job.joins(&neighbour.job) || bytes + neighbour.len > max_merge {
+            let apart = within_call && first.tag.cause != neighbour.tag.cause;
+            if apart || neighbour.alone || !first.job.joins(&neighbour.job) || bytes + neighbour.len > max_merge {
                 break;
             }
             self.waiting.remove(end, next);

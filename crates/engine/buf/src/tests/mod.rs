@@ -217,7 +217,7 @@ fn who_waits_for_room_is_told_that_the_disk_takes_no_data() {
 
 #[test]
 fn a_system_that_counts_bufs_writes_from_the_upper_mark_to_the_lower_and_keeps_no_more_than_all() {
-    let counts = BufCounts { most: 20, high: 10, low: 4 };
+    let counts = BufCounts { most: 20, high: 10, low: 4, of_log: false, contents_first: false, dinodes: usize::MAX };
     let b = bench(CacheOptions { counts: Some(counts), ..CacheOptions::default() }, FaultPlan::new(1));
     b.rt.block_on(async {
         for lbn in 0..11 {

@@ -15,6 +15,9 @@
 //! V8. When no call has come for a while, more is cleaned, as long as a segment gives back a quarter at least.
 //! V9. Two checkpoints after each round would cost more than they gain on a small volume, where each writes all of the
 //!     ifile: the ones that are due anyway serve as well.
+//! V10. What is brought in before it is written takes a quarter of the cache at most, and one segment more. All of it
+//!     stays in memory until it is written; with more, a small cache would lose the indirect blocks above it, and read
+//!     them again for every block.
 
 mod choose;
 mod coalesce;
@@ -191,8 +194,13 @@ impl Log {
     /// `Io`, `Corrupt`: the segment stays as it is, and is not tried again.
     pub(crate) async fn clean(&self, policy: Policy, most: usize, least: u32) -> Result<usize> {
         let (cache, victims) = (self.cache()?, self.victims(policy, most, least));
-        let mut moving: Vec<BufRef> = Vec::new();
+        let (mut moving, mut read) = (Vec::<BufRef>::new(), 0);
         for victim in &victims {
+            // What is held takes the place of indirect blocks, which all of it needs (V10).
+            if moving.iter().map(|buf| buf.len()).sum::<usize>() > cache.bytes() / 4 {
+                break;
+            }
+            read += 1;
             // It may have been emptied, or written again, while others were read.
             if !self.is_victim(*victim) {
                 continue;
@@ -214,7 +222,7 @@ impl Log {
         cache.gather(moving).await?;
         // What was removed before it could leave has none.
         self.ages.borrow_mut().clear();
-        Ok(victims.len())
+        Ok(read)
     }
 
     /// The files leave as old as their segment was (V7).

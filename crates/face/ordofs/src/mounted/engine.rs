@@ -1,6 +1,6 @@
 //! What is under and around every layout: queue, cache, the calls, and the tasks in the background.
 
-use crate::{MountOptions, Notice};
+use crate::{Engine, MountOptions, Notice};
 use ordo_buf::{Cache, CacheOptions, Health, Trouble};
 use ordo_disk::{Queue, QueueOptions};
 use ordo_rt::Rt;
@@ -13,6 +13,7 @@ pub(super) fn queue(options: &MountOptions) -> QueueOptions {
         volatile_cache: options.volatile_cache,
         scheduler: options.engine.scheduler,
         max_merge: (!options.engine.merge).then_some(0),
+        within_call: options.engine.clusters_of_files,
         ..QueueOptions::default()
     }
 }
@@ -38,8 +39,9 @@ pub(super) fn cache(rt: &Rt, queue: Queue, health: Health, options: &MountOption
 /// The calls over a layout, and what runs beside them.
 pub(super) fn start<L: Layout>(cache: &Rc<Cache>, layout: L, options: &MountOptions) -> Rc<Ufs<L>> {
     let atime = if options.noatime { Atime::Never } else { Atime::Relative };
-    let (read_ahead, cluster) = (options.engine.read_ahead, options.engine.cluster);
-    let fs = Rc::new(Ufs::new(layout, ordo_ufs::Options { atime, read_ahead, cluster }));
+    let Engine { read_ahead, cluster, reallocates, clusters_of_files, .. } = options.engine;
+    let how = ordo_ufs::Options { atime, read_ahead, cluster, reallocates, clusters_of_files };
+    let fs = Rc::new(Ufs::new(layout, how));
     cache.rt().spawn(Cache::run_syncer(Rc::downgrade(cache)));
     cache.rt().spawn(Ufs::run_upkeep(Rc::downgrade(&fs)));
     fs

@@ -119,6 +119,7 @@ impl Mounted {
             force: options.force,
             mount_point: options.mount_point.clone(),
             spread: options.engine.spread,
+            far_behind_direct: options.engine.far_behind_direct,
             ..ordo_ffs::Opening::default()
         };
         let notices = &options.notices;
