@@ -5,6 +5,7 @@ pub mod document;
 pub mod features;
 mod jsu2000;
 mod judge;
+mod lvc1995;
 mod mup1994;
 mod parallel;
 mod printed;
@@ -29,8 +30,9 @@ pub struct Paper {
 }
 
 /// All of them.
-pub const PAPERS: [Paper; 4] = [
+pub const PAPERS: [Paper; 5] = [
     Paper { key: "mup1994", what: "Ganger, Patt: Metadata Update Performance in File Systems (OSDI 1994)" },
+    Paper { key: "lvc1995", what: "Seltzer, Smith and others: File System Logging versus Clustering (USENIX 1995)" },
     Paper {
         key: "jsu2000",
         what: "Seltzer, Ganger, McKusick, Smith, Soules, Stein: Journaling versus Soft Updates (USENIX 2000)",
@@ -76,6 +78,7 @@ pub fn systems(key: &str) -> Vec<(&'static str, String)> {
     match key {
         "mup1994" => mup1994::systems(),
         "jsu2000" => jsu2000::systems(),
+        "lvc1995" => lvc1995::systems(),
         _ => Vec::new(),
     }
 }
@@ -88,6 +91,7 @@ pub fn run(key: &str, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Docume
     match key {
         "mup1994" => mup1994::run(progress),
         "jsu2000" => jsu2000::run(progress),
+        "lvc1995" => lvc1995::run(progress),
         "recovery" => recovery::run(progress),
         "write-cost" => write_cost::run(progress),
         other => Err(LabError::NoPaper(other.to_owned())),

@@ -1,0 +1,442 @@
+//! Judges every claim of the paper. The fields of a claim decide where they can; where its words name sizes or systems
+//! that no field does, the numbers are computed here.
+//!
+//! C1. "Small" files have less than a cluster of 64 KB, "large" ones 1 MB and more. A printed ratio of two systems is
+//!     compared with the geometric mean over the sizes that the claim names; a share of the bandwidth, with that of the
+//!     largest files.
+//! C2. `ffs-m8r*` stands for both settings: a claim about it must hold for each.
+//! C3. Sprite's systems are scaled as the paper scales them (Table 2 and section 2): creates and deletes of the log by
+//!     2.5, those of the other by 1.2; small reads, sequential passes and what a log writes at random by 1.8; other
+//!     random passes by 1.2.
+//! C4. A share of the bandwidth is of 2.5 MB/s, and of 1.4 MB/s for Sprite's disk (Table 2).
+//! C5. A claim about the closed model of TPC-B is judged by the model's formula with this machine's prices, and by what
+//!     was simulated ([`super::model`]).
+
+use super::experiments::{FULL, KIB, Phase, REPEATED, Results, Work};
+use super::model;
+use super::systems::{M1R2, M8R0, M8R2, SPRITE, SUN, THREE};
+use crate::paper::claims::{Claim, claims_of};
+use crate::paper::document::Verdict;
+use crate::paper::judge::{Judged, comparable, each, not_judged, number, order, short, untested};
+
+/// MB/s of the disks (Table 2).
+const BANDWIDTH: f64 = 2.5;
+const BANDWIDTH_SPRITE: f64 = 1.4;
+
+/// Below a cluster.
+const SMALL: [u32; 6] = [1, 2, 4, 8, 16, 32];
+/// The largest size.
+const LARGEST: u32 = 4096;
+
+/// Every claim, in the order of the file.
+pub(super) fn verdicts(results: &Results) -> Vec<Verdict> {
+    claims_of("lvc1995").iter().map(|claim| Bench { results, claim }.verdict()).collect()
+}
+
+/// A claim, and the data to judge it by.
+struct Bench<'a> {
+    results: &'a Results,
+    claim: &'a Claim,
+}
+
+type Rate = fn(&Phase) -> f64;
+const MB_S: Rate = |phase| phase.mb_s;
+const FILES: Rate = |phase| phase.rate;
+
+impl Bench<'_> {
+    fn verdict(&self) -> Verdict {
+        let claim = self.claim;
+        if let Some(why) = not_judged(claim) {
+            return untested(claim, why);
+        }
+        match self.judged() {
+            Some(judged) => judged.verdict(claim),
+            None => untested(claim, self.not_yet()),
+        }
+    }
+
+    fn id(&self) -> &str {
+        self.claim.id.strip_prefix("lvc1995.").unwrap_or(&self.claim.id)
+    }
+
+    fn not_yet(&self) -> &'static str {
+        let of_age = self.id().starts_with("f8.") || self.id().starts_with("s5.") || self.id().contains("frag");
+        match (of_age, self.claim.cls.as_str()) {
+            (true, _) | (_, "measured") if of_age || self.id() == "abs.ffs_age" => {
+                "the aging study is not run again yet"
+            }
+            (_, "semantics") => "what a crash leaves: a question for ordo crash, not for a run of a workload",
+            (_, "param") => "a number of the authors' machines",
+            _ => "a property of the design, not a number of a run",
+        }
+    }
+
+    fn judged(&self) -> Option<Judged> {
+        let claim = self.claim;
+        let small: Vec<u32> = SMALL.to_vec();
+        let large: Vec<u32> = KIB.into_iter().filter(|kib| *kib >= 1024).collect();
+        let sizes = |from: u32, to: u32| KIB.into_iter().filter(|kib| (from..=to).contains(kib)).collect::<Vec<_>>();
+        match self.id() {
+            "abs.magnitude_region_create" => self.lead("create", &sizes(0, 1)),
+            "abs.magnitude_region_delete" => self.lead("delete", &sizes(0, 64)),
+            "f6.small_magnitude" => self.lead("delete", &small),
+            "concl.create_delete" => {
+                let steps = ["create", "delete"].map(|step| Some((step.to_owned(), self.lead(step, &sizes(0, 1))?)));
+                Some(each(steps.into_iter().collect::<Option<_>>()?))
+            }
+            "f3.caption_4_10" => self.lead("create", &small),
+            "f6.large_3_4" => self.lead("delete", &sizes(104, LARGEST)),
+            "f3.create_series" => self.series(&[(1, 10.0), (2, 4.0), (32, 2.0), (512, 1.0)]),
+            "abs.small_read_same" | "f4.lt64_same" | "concl.read_lt64" => {
+                self.alike("read", &small, &THREE.map(|s| s.key))
+            }
+            "abs.small_write_lfs" | "f5.lt_cluster_lfs" => self.in_order("write", &small),
+            "concl.write_le256" => self.in_order("write", &sizes(0, 256)),
+            "concl.write_gt256" => self.in_order("write", &sizes(257, LARGEST)),
+            "f4.lfs_best_64_2m" => self.in_order("read", &sizes(64, 2048)),
+            "concl.read_64_4m" => self.in_order("read", &sizes(64, LARGEST)),
+            "f4.m8r2_fragmented" => self.in_order("read", &sizes(65, LARGEST)),
+            "s3.slightly_better_read" => self.in_order("read", &large),
+            "abs.large_same" => self.alike_in(&["create", "read", "write"], &large, &["bsd-lfs", "ffs-m8r0"]),
+            "abs.read_tuned_same" => self.alike_in(&["read", "write"], &large, &["bsd-lfs", "ffs-m8r0"]),
+            "f3.large_same" | "concl.create_large" => self.alike("create", &sizes(512, LARGEST), &THREE.map(|s| s.key)),
+            "abs.write_tuned_gain" => self.against("write", "ffs-m8r2", "bsd-lfs", 1024),
+            "abs.write_tuned_read_loss" => self.against("read", "ffs-m8r2", "bsd-lfs", 1024),
+            "f5.m8r2_15" => self.against("write", "ffs-m8r2", "bsd-lfs", 257),
+            "f5.m8r2_over_m8r0" => self.against("write", "ffs-m8r2", "ffs-m8r0", 257),
+            "f5.crossover_256" => self.crossover(),
+            "f5.closer_than_create" => order(claim, |step| self.mean_lead(step.strip_prefix("seq.").unwrap_or(step))),
+            "f4.rise_1_8" => {
+                self.changes("read", &THREE.map(|s| s.key), 1, 8, |from, to| to > from, "more at 8 KB than at 1")
+            }
+            "f4.dip_16" => {
+                self.changes("read", &THREE.map(|s| s.key), 8, 16, |from, to| to < from, "less at 16 KB than at 8")
+            }
+            "f4.rise_to_64" => {
+                self.changes("read", &THREE.map(|s| s.key), 16, 64, |from, to| to > from, "more at 64 KB than at 16")
+            }
+            "f4.dip_after_64" => {
+                self.changes("read", &THREE.map(|s| s.key), 64, 96, |from, to| to < from, "less at 96 KB than at 64")
+            }
+            "f4.ffs_steeper" => order(claim, |system| self.drop("read", system, 64, 128)),
+            // Twelve blocks are 96 KB: the first size with an indirect block is the next one.
+            "f4.indirect_drop" => order(claim, |system| self.drop("read", system, 96, 104)),
+            "f5.drop_64" => self.changes(
+                "write",
+                &["bsd-lfs", "ffs-m8r0"],
+                32,
+                64,
+                |from, to| to < from,
+                "less at 64 KB than at 32",
+            ),
+            "f6.indirect_drop" => self.changes(
+                "delete",
+                &THREE.map(|s| s.key),
+                96,
+                104,
+                |from, to| to < 0.8 * from,
+                "at 104 KB less than 0.8 of 96 KB",
+            ),
+            "f3.bw_lfs" | "f3.bw_m8r0" | "f3.bw_m8r2" => {
+                let system = claim.text("of")?.to_owned();
+                let share = self.files("create", LARGEST, &system, MB_S)? / BANDWIDTH;
+                Some(number(claim, &[(system, share)]))
+            }
+            "s3.lfs_small_bw" => {
+                // From a block to less than a cluster.
+                let share =
+                    |kib: u32| Some((format!("{kib} KB"), self.files("write", kib, "bsd-lfs", MB_S)? / BANDWIDTH));
+                Some(number(claim, &[8, 16, 32].map(share).into_iter().collect::<Option<Vec<_>>>()?))
+            }
+            "f4.large_bus" => {
+                let rate = |system: &str| Some((system.to_owned(), self.files("read", LARGEST, system, MB_S)?));
+                Some(number(claim, &[rate("bsd-lfs")?, rate("ffs-m8r0")?]))
+            }
+            "s3.conf_1pct" | "s4.std" => Some(number(claim, &[self.results.most_varied(REPEATED)?])),
+            id if id.starts_with("s4.") || id.contains("cleaner") => self.of_tpcb(id),
+            id if id.starts_with("s2.") || id.starts_with("f1.") || id.starts_with("f2.") => self.of_validation(id),
+            "f3.lost_rotation_m8r0" => {
+                let lost = |system: &str| Some((system.to_owned(), self.lost_turns(system)?));
+                Some(number(claim, &[lost("bsd-lfs")?, lost("ffs-m8r0")?]))
+            }
+            "f3.lost_rotation_m8r2" => Some(number(claim, &[("ffs-m8r2".into(), self.lost_turns("ffs-m8r2")?)])),
+            "t2.cpu_scale" => Some(number(claim, &[("SPECint92".into(), 21.8 / 8.7)])),
+            "t2.bw_scale" => Some(number(claim, &[("MB/s".into(), BANDWIDTH / BANDWIDTH_SPRITE)])),
+            _ => None,
+        }
+    }
+
+    /// A number of one step with files of a size.
+    fn files(&self, step: &str, kib: u32, system: &str, what: Rate) -> Option<f64> {
+        Some(what(self.results.phase(Work::files(step, kib), system, step)?))
+    }
+
+    /// The log over each FFS, at each size.
+    fn lead(&self, step: &str, sizes: &[u32]) -> Option<Judged> {
+        let mut leads = Vec::new();
+        for kib in sizes {
+            for ffs in [M8R0.key, M8R2.key] {
+                let (a, b) = (self.files(step, *kib, "bsd-lfs", FILES)?, self.files(step, *kib, ffs, FILES)?);
+                leads.push((format!("{kib} KB {ffs}"), a / b));
+            }
+        }
+        Some(number(self.claim, &leads))
+    }
+
+    /// The geometric mean over all sizes of the log over FFS.
+    fn mean_lead(&self, step: &str) -> Option<f64> {
+        let lead =
+            |kib: u32| Some((self.files(step, kib, "bsd-lfs", FILES)? / self.files(step, kib, M8R0.key, FILES)?).ln());
+        let logs: Vec<f64> = KIB.into_iter().map(lead).collect::<Option<_>>()?;
+        Some((logs.iter().sum::<f64>() / logs.len() as f64).exp())
+    }
+
+    fn series(&self, points: &[(u32, f64)]) -> Option<Judged> {
+        let (mut holds, mut ours) = (true, Vec::new());
+        for (kib, printed) in points {
+            for ffs in [M8R0.key, M8R2.key] {
+                let lead = self.files("create", *kib, "bsd-lfs", FILES)? / self.files("create", *kib, ffs, FILES)?;
+                holds &= (lead - printed).abs() <= 0.2 * printed;
+                ours.push(format!("{kib} KB {ffs} {}", short(lead)));
+            }
+        }
+        let expected = points.iter().map(|(kib, lead)| format!("{kib} KB {lead}")).collect::<Vec<_>>().join(", ");
+        Some(Judged { holds, expected, ours: ours.join(", "), why: "each within 20 per cent of the print".to_owned() })
+    }
+
+    fn alike(&self, step: &str, sizes: &[u32], systems: &[&str]) -> Option<Judged> {
+        let systems: Vec<String> = systems.iter().map(|key| (*key).to_owned()).collect();
+        let one = |kib: &u32| {
+            let judged = comparable(self.claim, &systems, |system| self.files(step, *kib, system, MB_S))?;
+            Some((format!("{step} {kib} KB"), judged))
+        };
+        Some(each(sizes.iter().map(one).collect::<Option<_>>()?))
+    }
+
+    fn alike_in(&self, steps: &[&str], sizes: &[u32], systems: &[&str]) -> Option<Judged> {
+        let of = |step: &&str| Some(((*step).to_owned(), self.alike(step, sizes, systems)?));
+        Some(each(steps.iter().map(of).collect::<Option<_>>()?))
+    }
+
+    fn in_order(&self, step: &str, sizes: &[u32]) -> Option<Judged> {
+        let one =
+            |kib: &u32| Some((format!("{kib} KB"), order(self.claim, |system| self.files(step, *kib, system, MB_S))?));
+        Some(each(sizes.iter().map(one).collect::<Option<_>>()?))
+    }
+
+    /// The geometric mean of one system over another, with files of at least so many KB.
+    fn against(&self, step: &str, a: &str, b: &str, least: u32) -> Option<Judged> {
+        let ratio = |kib| Some((self.files(step, kib, a, MB_S)? / self.files(step, kib, b, MB_S)?).ln());
+        let logs: Vec<f64> = KIB.into_iter().filter(|kib| *kib >= least).map(ratio).collect::<Option<_>>()?;
+        let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+        Some(number(self.claim, &[(format!("{a} over {b}"), mean)]))
+    }
+
+    fn crossover(&self) -> Option<Judged> {
+        let (mut holds, mut ours) = (true, Vec::new());
+        for kib in KIB {
+            let (lfs, ffs) = (self.files("write", kib, "bsd-lfs", MB_S)?, self.files("write", kib, M8R2.key, MB_S)?);
+            holds &= if kib <= 256 { lfs >= 0.95 * ffs } else { ffs >= 0.95 * lfs };
+            ours.push(format!("{kib} KB {}", short(lfs / ffs)));
+        }
+        let expected = "bsd-lfs ahead up to 256 KB, ffs-m8r2 beyond".to_owned();
+        Some(Judged { holds, expected, ours: ours.join(", "), why: "or within 5 per cent".to_owned() })
+    }
+
+    fn changes(
+        &self,
+        step: &str,
+        systems: &[&str],
+        from: u32,
+        to: u32,
+        rule: impl Fn(f64, f64) -> bool,
+        expected: &str,
+    ) -> Option<Judged> {
+        let what = if step == "delete" { FILES } else { MB_S };
+        let (mut holds, mut ours) = (true, Vec::new());
+        for system in systems {
+            let (a, b) = (self.files(step, from, system, what)?, self.files(step, to, system, what)?);
+            holds &= rule(a, b);
+            ours.push(format!("{system} {} to {}", short(a), short(b)));
+        }
+        let why = "for each system".to_owned();
+        Some(Judged { holds, expected: expected.to_owned(), ours: ours.join(", "), why })
+    }
+
+    /// The part that is lost from one size to another.
+    fn drop(&self, step: &str, system: &str, from: u32, to: u32) -> Option<f64> {
+        let (a, b) = (self.files(step, from, system, MB_S)?, self.files(step, to, system, MB_S)?);
+        Some((1.0 - b / a).max(0.0))
+    }
+
+    /// Turns that are lost between two transfers of 64 KB, with the largest files.
+    fn lost_turns(&self, system: &str) -> Option<f64> {
+        let (transfer, turn, media) = (f64::from(64 << 10), 1.0 / 90.0, 57.0 * 512.0 * 90.0);
+        let rate = self.files("create", LARGEST, system, MB_S)? * 1e6;
+        Some((transfer / rate - transfer / media) / turn)
+    }
+
+    /// Sections 2.1 and 2.2.
+    fn of_validation(&self, id: &str) -> Option<Judged> {
+        let claim = self.claim;
+        let small = |system: &str, step: &str| self.results.phase(Work::Small, system, step);
+        let scaled = |system: &str, pass: &str| self.scaled(system, pass);
+        match id {
+            "s2.lfs_cpu_create" => Some(number(claim, &[("create".into(), small("bsd-lfs", "create")?.cpu)])),
+            "s2.lfs_cpu_delete" => Some(number(claim, &[("delete".into(), small("bsd-lfs", "delete")?.cpu)])),
+            "s2.ffs_cpu" => {
+                let mut shares = Vec::new();
+                for system in [M1R2.key, M8R2.key] {
+                    for step in ["create", "delete"] {
+                        // The print has whole per cents.
+                        shares.push((format!("{system} {step}"), (small(system, step)?.cpu * 100.0).round() / 100.0));
+                    }
+                }
+                Some(number(claim, &shares))
+            }
+            "f1.create_magnitude" | "f1.delete_magnitude" => {
+                let step = if id.contains("create") { "create" } else { "delete" };
+                let mut ratios = Vec::new();
+                for lfs in ["bsd-lfs", SPRITE.key] {
+                    for ffs in [M1R2.key, M8R2.key, SUN.key] {
+                        ratios.push((format!("{lfs} over {ffs}"), scaled(lfs, step)? / scaled(ffs, step)?));
+                    }
+                }
+                Some(number(claim, &ratios))
+            }
+            "f1.read_same" => comparable(claim, &claim.list("systems"), |system| scaled(system, "small-read")),
+            "f1.read_bsd_over_sprite" => order(claim, |system| scaled(system, "small-read")),
+            "f1.delete_bsd_2x" => Some(number(
+                claim,
+                &[("bsd over sprite".into(), scaled("bsd-lfs", "delete")? / scaled(SPRITE.key, "delete")?)],
+            )),
+            "f1.create_bsd_25_worse" => Some(number(
+                claim,
+                &[("bsd over sprite".into(), scaled("bsd-lfs", "create")? / scaled(SPRITE.key, "create")?)],
+            )),
+            "f1.sprite_delete_odd" => order(claim, |name| scaled(SPRITE.key, name.strip_prefix("sprite-lfs ")?)),
+            "f1.delete_writes" => {
+                let phase = small("bsd-lfs", "delete")?;
+                Some(Judged {
+                    holds: phase.writes <= 0.01 * phase.ops,
+                    expected: "a write for a hundred files at most".to_owned(),
+                    ours: format!("{} reads and {} writes for {} files", phase.reads, phase.writes, phase.ops),
+                    why: "counted at the drive".to_owned(),
+                })
+            }
+            "f2.write_same" => {
+                let both = ["bsd-lfs".to_owned(), SPRITE.key.to_owned()];
+                let passes = ["write", "random-write"].map(|pass| {
+                    Some((
+                        pass.to_owned(),
+                        comparable(claim, &both, |system| scaled(system, &format!("large-{pass}")))?,
+                    ))
+                });
+                Some(each(passes.into_iter().collect::<Option<_>>()?))
+            }
+            "f2.seq_read_bsd" => order(claim, |system| scaled(system, "large-read")),
+            "f2.reread_bsd" => order(claim, |system| scaled(system, "large-re-read")),
+            "f2.random_read_sprite" => order(claim, |system| scaled(system, "large-random-read")),
+            "f2.sunffs_m1" => {
+                let both = [SUN.key.to_owned(), M1R2.key.to_owned()];
+                let passes = ["read", "random-write", "random-read", "re-read"].map(|pass| {
+                    Some((
+                        pass.to_owned(),
+                        comparable(claim, &both, |system| scaled(system, &format!("large-{pass}")))?,
+                    ))
+                });
+                Some(each(passes.into_iter().collect::<Option<_>>()?))
+            }
+            "f2.sunffs_40" => {
+                let rate = self.results.phase(Work::Large, SUN.key, "write")?.mb_s;
+                Some(number(claim, &[(SUN.key.into(), rate / BANDWIDTH_SPRITE)]))
+            }
+            "f2.m1r2_third" => Some(number(claim, &[(M1R2.key.into(), scaled(M1R2.key, "large-write")? / BANDWIDTH)])),
+            _ => None,
+        }
+    }
+
+    /// A rate, scaled to the machine of 1995 where it is of the earlier work (C3).
+    fn scaled(&self, system: &str, pass: &str) -> Option<f64> {
+        let sprite = [SPRITE.key, SUN.key].contains(&system);
+        let log = system == SPRITE.key;
+        let factor = match (pass, log) {
+            _ if !sprite => 1.0,
+            ("create" | "delete", true) => 2.5,
+            ("small-read" | "large-write" | "large-read" | "large-re-read", _) | ("large-random-write", true) => 1.8,
+            _ => 1.2,
+        };
+        let rate = match pass.strip_prefix("large-") {
+            Some(pass) => self.results.phase(Work::Large, system, pass)?.mb_s,
+            None => self.results.phase(Work::Small, system, pass.strip_prefix("small-").unwrap_or(pass))?.rate,
+        };
+        Some(rate * factor)
+    }
+
+    /// Section 4, and what the abstract and the conclusion say of it.
+    fn of_tpcb(&self, id: &str) -> Option<Judged> {
+        let claim = self.claim;
+        let tps = |work: Work, system: &str| Some(self.results.phase(work, system, "transactions")?.rate);
+        let fresh = || tps(Work::Fresh, "bsd-lfs");
+        let log = |full: u32| tps(Work::Full(full), "bsd-lfs");
+        let ffs = |full: u32| tps(Work::Full(full), M8R0.key);
+        let loss = |full: u32| Some(1.0 - log(full)? / fresh()?);
+        let [half, .., fullest] = FULL;
+        let named = |name: &str, value: Option<f64>| Some(number(claim, &[(name.to_owned(), value?)]));
+        let flat = |rates: [Option<f64>; FULL.len()], most: f64| {
+            let rates: Vec<f64> = rates.into_iter().collect::<Option<_>>()?;
+            let (least, top) = rates.iter().fold((f64::INFINITY, 0.0f64), |(a, b), rate| (a.min(*rate), b.max(*rate)));
+            Some(Judged {
+                holds: top <= least * (1.0 + most),
+                expected: format!("within {:.0} per cent", most * 100.0),
+                ours: rates.iter().map(|rate| short(*rate)).collect::<Vec<_>>().join(", "),
+                why: format!("with the disk {FULL:?} per cent full"),
+            })
+        };
+        match id {
+            "abs.cleaner_33" | "s4.cleaner_34" | "concl.cleaner_34" => named("loss", loss(half)),
+            "s4.cleaner_41" => named("loss", loss(fullest)),
+            "s4.no_cleaner_50" => named("log over ffs", Some(fresh()? / ffs(half)?)),
+            "s4.ffs_flat" => flat(FULL.map(ffs), 0.1),
+            "s4.lfs_flat" => flat(FULL.map(log), 0.2),
+            "s4.cleaned_equals_ffs" => {
+                comparable(claim, &claim.list("systems"), |system| if system == "ffs" { ffs(half) } else { log(half) })
+            }
+            "s4.order_at_48" => order(claim, |system| match system {
+                "ffs" => ffs(half),
+                "bsd-lfs" => log(half),
+                _ => fresh(),
+            }),
+            "s4.measured_nocleaner" => named("tps", fresh()),
+            "s4.indirect_interval" => named("s", Some(model::FLUSH / fresh()?)),
+            "s4.write_threshold" => named("blocks", Some(model::FLUSH)),
+            "s4.indirect_per_flush" => named("indirect blocks", Some(model::indirect_per_flush())),
+            "s4.flush_kb" => {
+                let phase = self.results.phase(Work::Fresh, "bsd-lfs", "transactions")?;
+                named("KB", Some(phase.bytes_written / 1024.0 / (phase.ops / model::FLUSH)))
+            }
+            "s4.copy_ms" => named("ms", Some(model::COPY_MS)),
+            "s4.read_ms" => named("ms", Some(model::READ_MS)),
+            "s4.read_tps" => named("tps", Some(1000.0 / model::READ_MS)),
+            "s4.seg_write_rate" => {
+                let phase = self.results.phase(Work::Large, "bsd-lfs", "random-write")?;
+                named("MB/s", Some(phase.mb_s))
+            }
+            "s4.seg_write_s" => named("s", Some(model::flush_s())),
+            "s4.model_nocleaner" => named("tps", Some(model::without_cleaner())),
+            "s4.model_nocleaner_err" => named("model over simulation", Some(model::without_cleaner() / fresh()?)),
+            "s4.ffs_io_ms" => named("ms", Some(model::FFS_IO_MS)),
+            "s4.model_ffs" => named("tps", Some(model::ffs())),
+            "s4.model_ffs_err" => named("model over simulation", Some(model::ffs() / ffs(half)?)),
+            "s4.tx_per_segment" => named("transactions", Some(model::per_segment())),
+            "s4.best_case" => named("tps", Some(model::in_batches())),
+            "s4.best_case_err" => named("model over simulation", Some(model::in_batches() / log(half)?)),
+            "s4.clean_one_s" => named("s", Some(model::clean_one_s())),
+            "s4.seg_read_ms" => named("ms", Some(model::SEGMENT_READ_MS)),
+            "s4.seg_rewrite_ms" => named("ms", Some(model::SEGMENT_WRITE_MS)),
+            "s4.model_steady" => named("tps", Some(model::steady())),
+            "s4.model_steady_err" => named("model over simulation", Some(model::steady() / log(half)?)),
+            _ => None,
+        }
+    }
+}
