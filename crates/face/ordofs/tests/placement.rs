@@ -17,8 +17,8 @@ fn placement(rt: &Rt, ram: &RamDisk) -> Result<Placement, OpenError> {
     Placement::of(rt, &locate_on(rt, Rc::new(ram.clone())).expect("there is a volume"))
 }
 
-/// A volume with files of these sizes in its root, made in this order; those called `x...` are removed before the others
-/// are made that follow `|`.
+/// A volume with files of these sizes in its root, made in this order; those called `x...` are removed before the
+/// others are made that follow `|`.
 fn with(shape: (Format, Endian, u32, u32), files: &[(&str, usize)]) -> (Rt, RamDisk) {
     let rt = Rt::virtual_time(1);
     let ram = fresh(&rt, shape, 64 << 20);

@@ -1,8 +1,8 @@
 //! Volumes as old as those of the aging study (Seltzer, Smith and others, USENIX 1995, section 5), and new ones of the
 //! same shape.
 //!
-//! The study copied the free maps of real servers to a disk, on four dates of nine months, and ran its tests there. Here
-//! a simulated use makes the volumes ([`ordo_workload::age`]), whole ones with their files.
+//! The study copied the free maps of real servers to a disk, on four dates of nine months, and ran its tests there.
+//! Here a simulated use makes the volumes ([`ordo_workload::age`]), whole ones with their files.
 //!
 //! aged-ffs-1. A server, a seed and the disk decide the volumes. They are made in memory, where nothing takes time, by
 //!     one scheme; contents of files are not kept.

@@ -2,9 +2,9 @@
 //!
 //! `shown` is what it prints.
 //!
-//! Unlike other commands that change an image, it does so under the scheme `async`: under soft updates the space of what
-//! is removed returns only after seconds, in which the users of this volume have lived for weeks, and their files would
-//! lie where they never could.
+//! Unlike other commands that change an image, it does so under the scheme `async`: under soft updates the space of
+//! what is removed returns only after seconds, in which the users of this volume have lived for weeks, and their
+//! files would lie where they never could.
 
 mod shown;
 
@@ -28,11 +28,11 @@ const BASE: &str = "aged";
 /// Lets users work on a volume for months, so that it looks like one of a server
 ///
 /// In the directory /aged people make, change and remove files, articles of news come and go, packages are installed:
-/// day by day, from a seed, after what is known of six servers of 1994 (Seltzer and others, USENIX 1995). The users take
-/// what the volume has left; contents are not theirs. First comes the time before the study, four days for each month;
-/// then the days of the study. At the end it says how the files lie: the part of their blocks that lie directly behind
-/// the block before, and where the free blocks are in their groups. A log-structured volume has no groups, and only
-/// what happened is said of it.
+/// day by day, from a seed, after what is known of six servers of 1994 (Seltzer and others, USENIX 1995). The users
+/// take what the volume has left; contents are not theirs. First comes the time before the study, four days for each
+/// month; then the days of the study. At the end it says how the files lie: the part of their blocks that lie
+/// directly behind the block before, and where the free blocks are in their groups. A log-structured volume has no
+/// groups, and only what happened is said of it.
 ///
 /// The volume must be clean. A signal ends the work after the current day, and leaves it clean.
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,8 @@
 //! The servers whose use is simulated: the calibration table of `ordo age` and of the aging study.
 //!
-//! From the study (Seltzer, Smith and others, USENIX 1995, Table 4 and section 5) are the shape of each volume, its age,
-//! what it holds, that `cnews` ran out of blocks by January and recovered, that `glan5` changes little, and that the
-//! fill levels of some changed much. Everything else is chosen here, for these reasons:
+//! From the study (Seltzer, Smith and others, USENIX 1995, Table 4 and section 5) are the shape of each volume, its
+//! age, what it holds, that `cnews` ran out of blocks by January and recovered, that `glan5` changes little, and that
+//! the fill levels of some changed much. Everything else is chosen here, for these reasons:
 //!
 //! | what | value | reason |
 //! | --- | --- | --- |

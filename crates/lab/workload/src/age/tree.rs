@@ -1,6 +1,6 @@
 //! What the users believe to be on the volume: directories, files, and the space that they take.
 //!
-//! T1. A file's number is larger than that of every file made before it, so a directory's list is in order of age.
+//! A file's number is larger than that of every file made before it, so a directory's list is in order of age.
 
 use ordo_vfs::StatFs;
 
