@@ -5,14 +5,23 @@
 //! no score.
 //!
 //! Q1. The disk is only read, and past every cache: the volume must be clean, and not mounted for writing.
-//! Q2. Nothing that is read is trusted: an inode, a pointer or a map that breaks a rule is an error.
+//! Q2. Nothing that is read is trusted: an inode, a pointer, a name or a map that breaks a rule is an error.
+//! Q3. The files are those of the users. Snapshots, journals, logs and tables of quotas are the system's: most were made
+//!     at one time on an empty volume, and would make it look younger. Those with names are known by their names in the
+//!     root directory, journals by their flags, too.
 
 use crate::{Located, OpenError};
 use ordo_disk::{Block, Disk, DiskOff, ReadPart, Tag};
 use ordo_ondisk::cg::{self, Cg, map};
 use ordo_ondisk::dinode::{flags, mode};
-use ordo_ondisk::{Cgx, Corrupt, Dinode, FragNo, Geometry, Ino, NDADDR, Rule, Structure};
+use ordo_ondisk::{
+    Cgx, Corrupt, Dinode, FragNo, Geometry, Ino, NDADDR, Rule, Structure, Superblock, dirent, redo, suj,
+};
 use ordo_rt::Rt;
+
+/// Names of the system's own files in the root directory, and the flags that such a file has.
+const OWN: [(&str, u32); 4] =
+    [(suj::NAME, suj::FLAGS), (redo::FILE, redo::FLAGS), ("quota.user", 0), ("quota.group", 0)];
 
 /// A part of a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,7 +71,7 @@ pub struct Tenth {
 pub struct Placement {
     /// Bytes of a block and of a fragment.
     pub sizes: (u32, u32),
-    /// Regular files with blocks.
+    /// Regular files of users, with blocks.
     pub files: u64,
     /// Of all blocks behind the first of a file, those that lie directly behind the block before: the layout score.
     pub score: Part,
@@ -92,7 +101,8 @@ impl Placement {
     pub fn of(rt: &Rt, located: &Located) -> Result<Placement, OpenError> {
         let sb = &located.found.ufs()?.superblock;
         let g = &sb.geometry();
-        let mut reader = Reader { rt, disk: &*located.disk, g };
+        let mut reader = Reader { rt, disk: &*located.disk, g, own: Vec::new() };
+        reader.own = reader.own_files(sb)?;
         let data_frags = g.dsize;
         let mut placement = Placement { sizes: (g.bsize, g.fsize), data_frags, ..Placement::default() };
         for c in (0..g.ncg).map(Cgx) {
@@ -184,11 +194,13 @@ struct Trail {
     follow: u64,
     /// The block before.
     before: FragNo,
+    /// Where they lie, and their fragments, if that is to be kept.
+    kept: Option<Vec<(FragNo, u32)>>,
 }
 
 impl Default for Trail {
     fn default() -> Trail {
-        Trail { blocks: 0, follow: 0, before: FragNo::HOLE }
+        Trail { blocks: 0, follow: 0, before: FragNo::HOLE, kept: None }
     }
 }
 
@@ -197,9 +209,46 @@ struct Reader<'r> {
     rt: &'r Rt,
     disk: &'r dyn Disk,
     g: &'r Geometry,
+    /// The system's own files, and the flags without which they are those of users.
+    own: Vec<(Ino, u32)>,
 }
 
 impl Reader<'_> {
+    /// The files that Q3 leaves out, except those that a flag marks.
+    fn own_files(&self, sb: &Superblock) -> Result<Vec<(Ino, u32)>, OpenError> {
+        let g = self.g;
+        let (block, within) = g.inode_at(Ino::ROOT);
+        let root = self.dinode(&self.read(block, g.bsize)?, within, Ino::ROOT)?;
+        if root.kind() != mode::DIR {
+            let words = Rule::Words("which is no directory");
+            return Err(damage(Corrupt::new(Structure::Inode(Ino::ROOT), "di_mode", root.mode, words)));
+        }
+        let mut trail = Trail { kept: Some(Vec::new()), ..Trail::default() };
+        self.follow(Ino::ROOT, &root, &mut trail)?;
+        let (mut own, mut from) = (Vec::new(), 0);
+        for (at, frags) in trail.kept.unwrap_or_default() {
+            let block = self.read(at, frags * g.fsize)?;
+            // The last fragment of a directory may be longer than what it has.
+            let len = (root.size - from).min(block.len() as u64);
+            for entry in dirent::entries(&block[..len as usize], g.dir_format(), Ino::ROOT, from) {
+                let entry = entry.map_err(damage)?;
+                let known = OWN.iter().find(|(name, _)| entry.is_name() && entry.name == name.as_bytes());
+                own.extend(known.map(|(_, flags)| (entry.ino, *flags)));
+            }
+            from += len;
+        }
+        if sb.features().quota2 {
+            let tables = sb.fields.sparecon64.iter().skip(3).take(2).filter_map(|ino| u32::try_from(*ino).ok());
+            own.extend(tables.map(|ino| (Ino(ino), 0)));
+        }
+        Ok(own)
+    }
+
+    fn dinode(&self, bytes: &[u8], within: usize, ino: Ino) -> Result<Dinode, OpenError> {
+        let dinode = Dinode::decode(bytes.get(within..).unwrap_or_default(), self.g, ino);
+        dinode.and_then(|dinode| dinode.check(self.g, ino).map(|()| dinode)).map_err(damage)
+    }
+
     fn read(&self, at: FragNo, bytes: u32) -> Result<Block, OpenError> {
         let len = bytes.next_multiple_of(self.g.fsize) as usize;
         let part = ReadPart { block: Block::zeroed(len), tag: Tag::of(ordo_disk::Kind::Other) };
@@ -211,7 +260,7 @@ impl Reader<'_> {
     fn group(&mut self, c: Cgx, placement: &mut Placement) -> Result<(), OpenError> {
         let g = self.g;
         let bytes = self.read(g.cgtod(c), g.cgsize)?;
-        let layout = cg::check(&bytes, g, c).map_err(ordo_vfs::Error::corrupt)?;
+        let layout = cg::check(&bytes, g, c).map_err(damage)?;
         let Some(group) = Cg::new(&bytes, layout, g.endian) else { return Ok(()) };
         placement.room(g, c, &group);
         let mut inodes: Option<(FragNo, Block)> = None;
@@ -225,32 +274,39 @@ impl Reader<'_> {
                 inodes = Some((block, self.read(block, g.bsize)?));
             }
             let Some((_, bytes)) = &inodes else { continue };
-            let dinode = Dinode::decode(bytes.get(within..).unwrap_or_default(), g, ino);
-            let dinode = dinode.and_then(|dinode| dinode.check(g, ino).map(|()| dinode));
-            self.inode(ino, &dinode.map_err(ordo_vfs::Error::corrupt)?, placement)?;
+            self.inode(ino, &self.dinode(bytes, within, ino)?, placement)?;
         }
         Ok(())
     }
 
-    /// Counts a file of the users. Snapshots and logs are files of the system.
+    /// Counts a file of the users (Q3).
     fn inode(&self, ino: Ino, dinode: &Dinode, placement: &mut Placement) -> Result<(), OpenError> {
         let g = self.g;
-        let own = dinode.flags & (flags::SF_SNAPSHOT | flags::SF_LOG) != 0;
+        let has = |(own, flags): &(Ino, u32)| *own == ino && dinode.flags & flags == *flags;
+        let own = dinode.flags & (flags::SF_SNAPSHOT | flags::SF_LOG) != 0 || self.own.iter().any(has);
         if dinode.kind() != mode::REG || dinode.blocks == 0 || own {
             return Ok(());
         }
-        let count = dinode.size.div_ceil(g.bsize.into());
         let mut trail = Trail::default();
+        self.follow(ino, dinode, &mut trail)?;
+        let last = dinode.size.div_ceil(g.bsize.into()).saturating_sub(1);
+        placement.file(&trail, g.blkfrags(dinode.size, last) == g.frag);
+        Ok(())
+    }
+
+    /// All blocks of a file or a directory.
+    fn follow(&self, ino: Ino, dinode: &Dinode, trail: &mut Trail) -> Result<(), OpenError> {
+        let g = self.g;
+        let count = dinode.size.div_ceil(g.bsize.into());
         for (lbn, at) in (0..count).zip(dinode.db) {
-            self.step(ino, at, g.blkfrags(dinode.size, lbn), &mut trail)?;
+            self.step(ino, at, g.blkfrags(dinode.size, lbn), trail)?;
         }
         let mut rest = count.saturating_sub(NDADDR as u64);
         for (level, root) in dinode.ib.iter().enumerate() {
             let here = rest.min(g.span(level + 1));
-            self.below(ino, *root, level, here, &mut trail)?;
+            self.below(ino, *root, level, here, trail)?;
             rest -= here;
         }
-        placement.file(&trail, g.blkfrags(dinode.size, count.saturating_sub(1)) == g.frag);
         Ok(())
     }
 
@@ -280,6 +336,7 @@ impl Reader<'_> {
             self.check(ino, at, frags)?;
             trail.blocks += 1;
             trail.follow += u64::from(!trail.before.is_hole() && trail.before.plus(self.g.frag) == at);
+            trail.kept.iter_mut().for_each(|kept| kept.push((at, frags)));
         }
         trail.before = at;
         Ok(())
@@ -289,7 +346,11 @@ impl Reader<'_> {
         if self.g.is_data_range(at, frags) {
             return Ok(());
         }
-        let damage = Corrupt::new(Structure::Inode(ino), "pointer", at.0, Rule::Words("which is no data block"));
-        Err(ordo_vfs::Error::corrupt(damage).into())
+        let words = Rule::Words("which is no data block");
+        Err(damage(Corrupt::new(Structure::Inode(ino), "pointer", at.0, words)))
     }
+}
+
+fn damage(what: Corrupt) -> OpenError {
+    ordo_vfs::Error::corrupt(what).into()
 }

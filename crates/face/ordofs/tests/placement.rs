@@ -3,6 +3,7 @@
 mod common;
 
 use common::{SHAPES, fresh, mount};
+use ordo_vfs::{FileSystem, SetAttr};
 use ordo_workload::Session;
 use ordofs::disk::{Disk, RamDisk};
 use ordofs::ondisk::{Endian, Format};
@@ -98,6 +99,31 @@ fn holes_and_pointers_of_every_level_are_followed() {
     rt.drop_tasks();
     let seen = placement(&rt, &ram).unwrap();
     assert_eq!((seen.files, seen.score), (1, Part { part: 4, of: 7 }), "{seen:?}");
+}
+
+#[test]
+fn files_of_the_system_are_no_files_of_the_users() {
+    let rt = Rt::virtual_time(1);
+    let ram = fresh(&rt, (Format::Ufs2, Endian::Little, 4096, 512), 64 << 20);
+    let mounted = mount(&rt, &ram, "async");
+    rt.block_on(async {
+        let session = Session::new(&**mounted.fs());
+        // So many names that the root directory has indirect blocks, and the journal's name is in one.
+        for i in 0..600 {
+            session.write_file(&format!("{i:0>100}"), b"").await.unwrap();
+        }
+        for name in ["quota.user", ".ordofs-log", ".sujournal", "mine"] {
+            session.write_file(name, &[1; 3 * 4096]).await.unwrap();
+        }
+        let journal = session.resolve(".sujournal").await.unwrap();
+        let flags = Some(ordofs::ondisk::suj::NEW_FLAGS);
+        session.fs.setattr(journal.node(), &SetAttr { flags, ..SetAttr::default() }).await.unwrap();
+    });
+    rt.block_on(mounted.unmount()).unwrap();
+    rt.drop_tasks();
+    // A file with a log's name and without its flags is the users'.
+    let seen = placement(&rt, &ram).unwrap();
+    assert_eq!((seen.files, seen.score.of), (2, 4), "{seen:?}");
 }
 
 #[test]
