@@ -6,9 +6,9 @@
 //!
 //! Q1. The disk is only read, and past every cache: the volume must be clean, and not mounted for writing.
 //! Q2. Nothing that is read is trusted: an inode, a pointer, a name or a map that breaks a rule is an error.
-//! Q3. The files are those of the users. Snapshots, journals, logs and tables of quotas are the system's: most were made
-//!     at one time on an empty volume, and would make it look younger. Those with names are known by their names in the
-//!     root directory, journals by their flags, too.
+//! Q3. The files are those of the users. Snapshots, journals, logs and tables of quotas are the system's: most were
+//!     made at one time on an empty volume, and would make it look younger. Those with names are known by their names
+//!     in the root directory, journals by their flags, too.
 
 use crate::{Located, OpenError};
 use ordo_disk::{Block, Disk, DiskOff, ReadPart, Tag};

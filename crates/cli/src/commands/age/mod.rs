@@ -10,7 +10,7 @@ mod shown;
 
 use crate::image::{ImageArg, Opened, open_error};
 use crate::interrupt;
-use crate::out::{Outcome, Status, usage};
+use crate::out::{Outcome, Status, say, usage};
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use ordo_vfs::{FileSystem, Refusal};
@@ -34,7 +34,8 @@ const BASE: &str = "aged";
 /// directly behind the block before, and where the free blocks are in their groups. A log-structured volume has no
 /// groups, and only what happened is said of it.
 ///
-/// The volume must be clean. A signal ends the work after the current day, and leaves it clean.
+/// The volume must be clean. A signal ends the work after the current file, and leaves it clean. The work goes on
+/// without order (the scheme async): when it is killed, or ended by a second signal, run ordo fsck on the volume.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo mkfs --type ufs1 --block-size 8k --frag-size 1k --size 450M old.img\n  \
     ordo age --profile white old.img\n  ordo age --profile cnews --days 98 --seed 2 --json old.img@s1a")]
@@ -70,6 +71,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let bar = bar();
     let mut played = (0, Aged::default());
     let outcome = rt.block_on(age(args, opened.fs(), &bar, &mut played)).with_context(|| spec.to_string());
+    if interrupt::caught().is_some() {
+        bar.suspend(|| say("closing the volume; if this is ended too, run ordo fsck on it"));
+    }
     let outcome = opened.close(outcome);
     bar.finish_and_clear();
     let (days, aged) = played;
@@ -122,9 +126,10 @@ async fn age(args: &Args, fs: &Fs, bar: &ProgressBar, played: &mut (u32, Aged)) 
     bar.set_message(args.profile.name);
     let mut outcome = Ok(());
     while outcome.is_ok() && aging.played() < all {
-        outcome = interrupt::check().map_err(anyhow::Error::from);
+        let may_go_on = || interrupt::caught().is_none();
+        outcome = aging.play_while(fs, BASE, may_go_on).await.map(drop).map_err(anyhow::Error::from);
         if outcome.is_ok() {
-            outcome = aging.play(fs, BASE).await.map_err(anyhow::Error::from);
+            outcome = interrupt::check().map_err(anyhow::Error::from);
         }
         bar.set_position(aging.played().into());
     }

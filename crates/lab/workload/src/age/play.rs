@@ -54,17 +54,34 @@ impl Aging {
     /// # Errors
     /// Errors of the file system, except a lack of space, which is noted. The use cannot go on after an error.
     pub async fn play<F: FileSystem>(&mut self, fs: &F, base: &str) -> Result<()> {
+        self.play_while(fs, base, || true).await.map(drop)
+    }
+
+    /// The same, as long as `may_go_on` says so before each operation. Returns whether the day has ended; the use
+    /// cannot go on after a day that has not.
+    ///
+    /// # Errors
+    /// As [`Aging::play`].
+    pub async fn play_while<F: FileSystem>(
+        &mut self,
+        fs: &F,
+        base: &str,
+        may_go_on: impl Fn() -> bool,
+    ) -> Result<bool> {
         let session = &if self.profile.reserve { Session::new(fs) } else { Session::for_users(fs) };
         let held = session.resolve(base).await.map_err(at("lookup", base))?;
         let (dirs, gone) = (FxHashMap::default(), FxHashSet::default());
         let mut player = Player { session, base: &held, data: paths::bytes(TRANSFER, 1), dirs, gone };
         for op in self.plan() {
+            if !may_go_on() {
+                return Ok(false);
+            }
             if let Err(why) = self.one(&mut player, op).await {
                 return Err(at("age", &format!("{base}, {op:?}"))(why));
             }
         }
         self.day += 1;
-        Ok(())
+        Ok(true)
     }
 
     async fn one<F: FileSystem>(&mut self, player: &mut Player<'_, '_, F>, op: Op) -> ordo_vfs::Result<()> {
