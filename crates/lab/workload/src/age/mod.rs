@@ -107,7 +107,7 @@ impl Aging {
             rng: Rng::new(seed),
             sway: Sway::default(),
             tree: Tree::new(space, profile.uses.len()),
-            uses: profile.uses.iter().map(|of| State::new(of)).collect(),
+            uses: profile.uses.iter().map(State::new).collect(),
             day: 0,
             aged: Aged::default(),
         }
