@@ -1,5 +1,6 @@
 //! The commands, one file each: its arguments, and its implementation.
 
+pub(crate) mod age;
 pub(crate) mod bench;
 pub(crate) mod cat;
 pub(crate) mod clean;

@@ -1,5 +1,6 @@
 //! The built program, end to end.
 
+mod aged;
 mod apart;
 mod common;
 mod contents;

@@ -97,6 +97,7 @@ mod mounted;
 mod notice;
 mod options;
 pub mod path;
+mod placement;
 mod tune;
 mod unread;
 
@@ -110,6 +111,7 @@ pub use make::{NewLog, NewVolume};
 pub use mounted::{LOG_SCHEME, LeaksPhase, LeaksProgress, LogSegments, LogState, Mounted, without_rules};
 pub use notice::{Notice, Notices, Weight};
 pub use options::{COMMIT, DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
+pub use placement::{Class, Part, Placement, Tenth};
 pub use tune::{JournalChange, TuneError, Tuned, Tuning};
 pub use unread::UnreadLog;
 

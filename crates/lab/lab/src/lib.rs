@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod aged;
+mod aged_ffs;
 mod cpu;
 mod error;
 mod join;
@@ -18,6 +19,7 @@ mod run;
 mod user;
 
 pub use aged::aged_log;
+pub use aged_ffs::{AgedFfs, AgedVolume};
 pub use cpu::Costs;
 pub use error::{LabError, Result};
 pub use join::together;

@@ -7,6 +7,7 @@
 //!     (program-1 and program-2).
 #![forbid(unsafe_code)]
 
+pub mod age;
 mod andrew;
 mod compile;
 mod compute;

@@ -55,6 +55,11 @@ impl<'a, F: FileSystem> Session<'a, F> {
         Session { fs, who: Caller { privileged: true, ..Caller::default() }, compute: None }
     }
 
+    /// A session of users without privilege, who cannot have the reserved space.
+    pub fn for_users(fs: &'a F) -> Session<'a, F> {
+        Session { who: Caller::default(), ..Session::new(fs) }
+    }
+
     /// Like [`Session::new`], but `compute` performs the programs' own computing.
     pub fn with_compute(fs: &'a F, compute: &'a dyn Compute) -> Session<'a, F> {
         Session { compute: Some(compute), ..Session::new(fs) }
