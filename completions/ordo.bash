@@ -344,7 +344,7 @@ _ordo() {
                     return 0
                     ;;
                 --machine)
-                    COMPREPLY=($(compgen -W "1994 2000 today" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "1994 1995 2000 today" -- "${cur}"))
                     return 0
                     ;;
                 --set)

@@ -14,9 +14,9 @@
 //!     writes zeros in place of the contents of files: they are most of what a run moves, and nothing that is measured
 //!     depends on them. Only the laboratory asks for it, for machines whose drive ends with the run. No other disk can
 //!     say so, hence no mount and no copy loses a byte.
-//! D5. A request of more than [`DiskInfo::max_transfer`] bytes, as a log-structured volume makes them, reaches the drive
-//!     as several commands, each sent when the one before is answered. A drive without write cache then loses nearly a
-//!     turn between two of them (Seltzer and others 1995, section 3.1), which one large command would hide.
+//! D5. A request of more than [`DiskInfo::max_transfer`] bytes, as a log-structured volume makes them, reaches the
+//!     drive as several commands, each sent when the one before is answered. A drive without write cache then loses
+//!     nearly a turn between two of them (Seltzer and others 1995, section 3.1), which one large command would hide.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -34,6 +34,9 @@ pub(crate) enum MachineOf {
     /// A 33 MHz 486 with 44 MB and UNIX SVR4
     #[value(name = "1994")]
     Of1994,
+    /// A SPARCstation 2 with 4.4BSD
+    #[value(name = "1995")]
+    Of1995,
     /// A 500 MHz Pentium III with 512 MB and FreeBSD of that year
     #[value(name = "2000")]
     Of2000,
@@ -46,6 +49,7 @@ impl MachineOf {
     pub(crate) fn with_drive(name: &str) -> MachineOf {
         match name {
             "hp_c2447" => MachineOf::Of1994,
+            "dec_dsp3105" => MachineOf::Of1995,
             "seagate_cheetah_9gb_2000" => MachineOf::Of2000,
             _ => MachineOf::Today,
         }
@@ -55,6 +59,7 @@ impl MachineOf {
         let drive = drive.to_owned();
         match self {
             MachineOf::Of1994 => Machine { drive, ..Machine::of_1994() },
+            MachineOf::Of1995 => Machine { drive, ..Machine::of_1995() },
             MachineOf::Of2000 => Machine { drive, ..Machine::of_2000() },
             MachineOf::Today => Machine::today(&drive),
         }
@@ -286,7 +291,11 @@ mod tests {
 
     #[test]
     fn a_drive_brings_the_machine_that_it_belongs_to() {
-        for (machine, own) in [(Machine::of_1994(), MachineOf::Of1994), (Machine::of_2000(), MachineOf::Of2000)] {
+        for (machine, own) in [
+            (Machine::of_1994(), MachineOf::Of1994),
+            (Machine::of_1995(), MachineOf::Of1995),
+            (Machine::of_2000(), MachineOf::Of2000),
+        ] {
             assert_eq!(MachineOf::with_drive(&machine.drive), own);
             assert_eq!(own.machine("ibm_18es").drive, "ibm_18es");
         }

@@ -45,9 +45,9 @@ pub struct BufCounts {
     pub high: usize,
     /// At this count it ends (`lodirtybuffers`).
     pub low: usize,
-    /// The way of a log-structured system (4.4BSD). It changes indirect blocks only when it writes, so they do not count
-    /// as dirty. A call waits while more than twice `high` are dirty, and a call on names until segments that are being
-    /// written are on the disk, if they are of files with one block each.
+    /// The way of a log-structured system (4.4BSD). It changes indirect blocks only when it writes, so they do not
+    /// count as dirty. A call waits while more than twice `high` are dirty, and a call on names until segments that
+    /// are being written are on the disk, if they are of files with one block each.
     pub of_log: bool,
     /// Contents of files leave the cache before anything else does: 4.4BSD queues a block for reuse when it was read or
     /// written to its end.

@@ -34,8 +34,8 @@ pub struct Options {
     pub cluster: u32,
     /// A cluster is moved to contiguous places before it is written for the first time (`doreallocblks`).
     pub reallocates: bool,
-    /// Clusters as 4.4BSD makes them (`cluster_write`, `cluster_read`): a writer that goes on elsewhere, in its file or on
-    /// the disk, has what it filled before written at once, and the first block of a file is read alone.
+    /// Clusters as 4.4BSD makes them (`cluster_write`, `cluster_read`): a writer that goes on elsewhere, in its file or
+    /// on the disk, has what it filled before written at once, and the first block of a file is read alone.
     pub clusters_of_files: bool,
 }
 

@@ -160,10 +160,13 @@ impl<L: Layout> Ufs<L> {
         (done, Ok(()))
     }
 
-    /// A writer has filled a block, on a system that writes clusters as 4.4BSD does (`cluster_write`): up to `maxcontig`
-    /// blocks that follow each other in the file and on the disk. A block that does not follow has those before it
-    /// written.
+    /// A writer has filled a block, on a system that writes clusters as 4.4BSD does (`cluster_write`): up to
+    /// `maxcontig` blocks that follow each other in the file and on the disk. A block that does not follow has those
+    /// before it written.
     async fn block_full(&self, op: Op, inode: &Inode, lbn: u64) {
+        if self.options.cluster == 0 {
+            return;
+        }
         let shape = self.layout.shape();
         let (first, next) = inode.write_cursor.get();
         let place = |lbn: u64| self.cache().find(Key::File(inode.ino(), Lbn(lbn as i64)))?.addr();

@@ -34,7 +34,11 @@ pub(crate) struct Preparation {
 }
 
 /// A prepared volume.
-pub(crate) struct Prepared(Frozen);
+pub(crate) struct Prepared {
+    contents: Frozen,
+    /// What the workload needs is on it, too.
+    pub(crate) has_work: bool,
+}
 
 impl Preparation {
     /// Prepares a volume.
@@ -52,7 +56,7 @@ impl Preparation {
         let outcome = self.on(&rt, &disk);
         // Tasks hold the executor, and through it the cache.
         rt.drop_tasks();
-        outcome.map(|()| Prepared(disk.frozen()))
+        outcome.map(|()| Prepared { contents: disk.frozen(), has_work: true })
     }
 
     fn on(&self, rt: &Rt, ram: &RamDisk) -> Result<()> {
@@ -83,9 +87,14 @@ impl Preparation {
 }
 
 impl Prepared {
+    /// A volume on which the workload has to prepare what it needs.
+    pub(crate) fn without_work(contents: Frozen) -> Prepared {
+        Prepared { contents, has_work: false }
+    }
+
     /// Puts it on a drive that has just been switched on.
     pub(crate) fn put_on(&self, drive: &SimDisk) {
-        drive.contents().begin_with(&self.0);
+        drive.contents().begin_with(&self.contents);
     }
 }
 

@@ -214,7 +214,7 @@ impl Run<'_> {
         if !self.needs_contents() {
             drive.times_only();
         }
-        let outcome = self.on(&rt, &drive, (disk, log), &requests, prepared.is_some());
+        let outcome = self.on(&rt, &drive, (disk, log), &requests, prepared.is_some_and(|prepared| prepared.has_work));
         // Tasks hold the executor, and through it all memory of the run.
         rt.drop_tasks();
         outcome

@@ -9,15 +9,19 @@
 //!     2.5, those of the other by 1.2; small reads, sequential passes and what a log writes at random by 1.8; other
 //!     random passes by 1.2.
 //! C4. A share of the bandwidth is of 2.5 MB/s, and of 1.4 MB/s for Sprite's disk (Table 2).
-//! C5. A claim about the closed model of TPC-B is judged by the model's formula with this machine's prices, and by what
+//! C5. Of the aging study a claim about "most" or a "typical" volume is judged by the median; one about active volumes
+//!     in general, by the mean of each server.
+//! C6. A claim about the closed model of TPC-B is judged by the model's formula with this machine's prices, and by what
 //!     was simulated ([`super::model`]).
 
+use super::aging::{AGES, Aged, DATES};
 use super::experiments::{FULL, KIB, Phase, REPEATED, Results, Work};
 use super::model;
 use super::systems::{M1R2, M8R0, M8R2, SPRITE, SUN, THREE};
 use crate::paper::claims::{Claim, claims_of};
 use crate::paper::document::Verdict;
 use crate::paper::judge::{Judged, comparable, each, not_judged, number, order, short, untested};
+use ordofs::Placement;
 
 /// MB/s of the disks (Table 2).
 const BANDWIDTH: f64 = 2.5;
@@ -29,13 +33,14 @@ const SMALL: [u32; 6] = [1, 2, 4, 8, 16, 32];
 const LARGEST: u32 = 4096;
 
 /// Every claim, in the order of the file.
-pub(super) fn verdicts(results: &Results) -> Vec<Verdict> {
-    claims_of("lvc1995").iter().map(|claim| Bench { results, claim }.verdict()).collect()
+pub(super) fn verdicts(results: &Results, aged: &Aged) -> Vec<Verdict> {
+    claims_of("lvc1995").iter().map(|claim| Bench { results, aged, claim }.verdict()).collect()
 }
 
 /// A claim, and the data to judge it by.
 struct Bench<'a> {
     results: &'a Results,
+    aged: &'a Aged,
     claim: &'a Claim,
 }
 
@@ -60,13 +65,10 @@ impl Bench<'_> {
     }
 
     fn not_yet(&self) -> &'static str {
-        let of_age = self.id().starts_with("f8.") || self.id().starts_with("s5.") || self.id().contains("frag");
-        match (of_age, self.claim.cls.as_str()) {
-            (true, _) | (_, "measured") if of_age || self.id() == "abs.ffs_age" => {
-                "the aging study is not run again yet"
-            }
-            (_, "semantics") => "what a crash leaves: a question for ordo crash, not for a run of a workload",
-            (_, "param") => "a number of the authors' machines",
+        match self.claim.cls.as_str() {
+            "semantics" => "what a crash leaves: a question for ordo crash, not for a run of a workload",
+            "param" => "a number of the authors' machines",
+            "measured" => "nothing was measured for it",
             _ => "a property of the design, not a number of a run",
         }
     }
@@ -154,6 +156,9 @@ impl Bench<'_> {
             }
             "s3.conf_1pct" | "s4.std" => Some(number(claim, &[self.results.most_varied(REPEATED)?])),
             id if id.starts_with("s4.") || id.contains("cleaner") => self.of_tpcb(id),
+            id if id.starts_with("f8.") || id.starts_with("s5.") || id.contains("frag") || id == "abs.ffs_age" => {
+                self.of_age(id)
+            }
             id if id.starts_with("s2.") || id.starts_with("f1.") || id.starts_with("f2.") => self.of_validation(id),
             "f3.lost_rotation_m8r0" => {
                 let lost = |system: &str| Some((system.to_owned(), self.lost_turns(system)?));
@@ -373,6 +378,104 @@ impl Bench<'_> {
         Some(rate * factor)
     }
 
+    /// Section 5.
+    fn of_age(&self, id: &str) -> Option<Judged> {
+        let (claim, aged) = (self.claim, self.aged);
+        let all = aged.of(|_| true);
+        if all.is_empty() {
+            return None;
+        }
+        let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+        let least = |shares: &[f64]| shares.iter().fold(f64::INFINITY, |least, share| least.min(*share));
+        let of_server = |server: &str| aged.of(|test| test.0 == server);
+        let of_size = |kib: u32| aged.of(|test| test.2 == kib);
+        let named = |name: &str, value: f64| Some(number(claim, &[(name.to_owned(), value)]));
+        let count =
+            |shares: &[f64], rule: &dyn Fn(f64) -> bool| shares.iter().filter(|share| rule(**share)).count() as f64;
+        let median = |mut shares: Vec<f64>| {
+            shares.sort_by(f64::total_cmp);
+            shares.get(shares.len() / 2).copied().unwrap_or_default()
+        };
+        let parts = |of: fn(&Placement) -> Option<f64>| mean(&aged.volumes.values().filter_map(of).collect::<Vec<_>>());
+        let yes = |holds: bool, expected: &str, ours: String| {
+            Some(Judged { holds, expected: expected.to_owned(), ours, why: "over all tests".to_owned() })
+        };
+        match id {
+            "abs.ffs_age" => {
+                let means: Vec<_> = AGES.iter().map(|(name, _)| ((*name).to_owned(), mean(&of_server(name)))).collect();
+                Some(number(claim, &means))
+            }
+            "f8.most_85_90" => named("median", median(all)),
+            "f8.n_tests" => named("tests", all.len() as f64),
+            "f8.cnews_jan" => {
+                named("tests", count(&aged.of(|test| test.0 == "cnews" && test.1 == 1), &|share| share < 0.8))
+            }
+            "f8.cnews_worst" => {
+                named("64 KB create", least(&aged.of(|test| test.0 == "cnews" && test.2 == 64 && test.3 == "create")))
+            }
+            "f8.cnews_frag_free" => {
+                let january = aged.volumes.get(&("cnews", 1))?;
+                named("January", january.free_frags as f64 / january.data_frags as f64)
+            }
+            "f8.glan5" => named("tests", count(&of_server("glan5"), &|share| share >= 0.95)),
+            "f8.glan5_april" => named("April", aged.of(|test| *test == ("glan5", 2, 8, "create")).first().copied()?),
+            "f8.glan5_best" => order(claim, |server| Some(mean(&of_server(server)))),
+            "f8.util_inverse" => {
+                let mut sum = 0.0;
+                for (server, _) in AGES {
+                    for date in 1..DATES {
+                        let used = aged.in_use(server, date)? - aged.in_use(server, date - 1)?;
+                        let of = |date: usize| mean(&aged.of(|test| test.0 == server && test.1 == date));
+                        sum += used * (of(date) - of(date - 1));
+                    }
+                }
+                yes(sum < 0.0, "more in use, less throughput", format!("the sum of products is {sum:.4}"))
+            }
+            "f8.lt80_only_oldest" => {
+                let below: Vec<&str> =
+                    AGES.iter().map(|(name, _)| *name).filter(|name| least(&of_server(name)) < 0.8).collect();
+                yes(below == ["cnews", "staff"], "cnews, staff", below.join(", "))
+            }
+            "f8.age_inconclusive" => {
+                let points: Vec<(f64, f64)> = AGES.iter().map(|(name, age)| (*age, mean(&of_server(name)))).collect();
+                let r = correlation(&points);
+                yes(r.abs() < 0.7, "a correlation of less than 0.7", format!("{r:.2}"))
+            }
+            "f8.1024k" => named("tests", count(&of_size(1024), &|share| share < 0.85)),
+            "f8.8k" => {
+                let shares = aged.of(|test| test.2 == 8 && (test.0 != "cnews" || test.1 != 1));
+                named("tests", count(&shares, &|share| share < 0.85))
+            }
+            "f8.64k_lt85" => named("tests", count(&of_size(64), &|share| share < 0.85)),
+            "f8.64k_gt90" => named("tests", count(&of_size(64), &|share| share > 0.9)),
+            "f8.64k_most_sensitive" => order(claim, |size| Some(mean(&of_size(size.strip_suffix('k')?.parse().ok()?)))),
+            "s5.max_30" => named("loss", 1.0 - least(&all)),
+            "s5.large_15" => named("loss", 1.0 - least(&of_size(1024))),
+            "s5.large_70pct_95" => {
+                let shares = of_size(1024);
+                let part = count(&shares, &|share| share >= 0.95) / shares.len() as f64;
+                share(claim, part)
+            }
+            "s5.two_block_contig" => share(claim, parts(|placement| placement.two_blocks.share())),
+            "s5.32_block_contig" => share(claim, parts(|placement| placement.thirty_two_blocks.share())),
+            "s5.small_more_fragmented" => order(claim, |files| match files {
+                "two-block files" => Some(1.0 - parts(|placement| placement.two_blocks.share())),
+                _ => Some(1.0 - parts(|placement| placement.thirty_two_blocks.share())),
+            }),
+            "s5.free_at_end" => {
+                let half = parts(|placement| {
+                    let free = |tenths: &[ordofs::Tenth]| tenths.iter().map(|tenth| tenth.free.part).sum::<u64>();
+                    let (all, end) = (free(&placement.tenths), free(&placement.tenths[5..]));
+                    (all > 0).then(|| end as f64 / all as f64)
+                });
+                yes(half > 0.5, "more than half in the second half of a group", format!("{half:.2}"))
+            }
+            "concl.frag_15" => named("loss", 1.0 - median(AGES.map(|(name, _)| mean(&of_server(name))).to_vec())),
+            "concl.frag_30" => named("loss", 1.0 - least(&of_server("cnews"))),
+            _ => None,
+        }
+    }
+
     /// Section 4, and what the abstract and the conclusion say of it.
     fn of_tpcb(&self, id: &str) -> Option<Judged> {
         let claim = self.claim;
@@ -439,4 +542,24 @@ impl Bench<'_> {
             _ => None,
         }
     }
+}
+
+/// A share that the claim gives as a part.
+fn share(claim: &Claim, ours: f64) -> Option<Judged> {
+    let printed = claim.number("part")?;
+    Some(Judged {
+        holds: (ours - printed).abs() <= 0.2 * printed,
+        expected: short(printed),
+        ours: short(ours),
+        why: "within 20 per cent of the print".to_owned(),
+    })
+}
+
+/// Pearson's coefficient.
+fn correlation(points: &[(f64, f64)]) -> f64 {
+    let count = points.len() as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
+    let sum = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
+    let both = sum(&|point| (point.0 - x) * (point.1 - y));
+    both / (sum(&|point| (point.0 - x).powi(2)) * sum(&|point| (point.1 - y).powi(2))).sqrt()
 }

@@ -1,5 +1,6 @@
 //! Figures 1 to 7, and what the paper could not draw. Its plots survive as words only, so these have only our numbers.
 
+use super::aging::{self, AGES, Aged, DATES};
 use super::experiments::{BEYOND_KIB, FULL, KIB, Phase, Results, Work};
 use super::systems::{BEYOND, Disk, LFS, M8R0, System, THREE, VALIDATED};
 use crate::paper::document::{Axis, Chart, Figure, Series};
@@ -87,7 +88,33 @@ fn beyond(results: &Results, (id, title): (&str, &str), disk: Disk, step: &str) 
     }
 }
 
-pub(super) fn figures(results: &Results) -> Vec<Figure> {
+/// Every test on aged volumes, by server.
+fn age(aged: &Aged) -> Figure {
+    let categories: Vec<_> = (0..DATES)
+        .flat_map(|date| aging::KIB.map(|kib| (date, kib)))
+        .flat_map(|(date, kib)| aging::STEPS.map(|step| (date, kib, step)))
+        .collect();
+    let series = AGES.iter().map(|(server, _)| Series {
+        name: (*server).to_owned(),
+        values: categories
+            .iter()
+            .map(|(date, kib, step)| aged.of(|test| *test == (*server, *date, *kib, *step)).first().copied())
+            .collect(),
+        points: Vec::new(),
+    });
+    let month = |date: usize| ["October", "January", "April", "July"].get(date).copied().unwrap_or_default();
+    Figure {
+        id: "figure8".to_owned(),
+        title: "Throughput on aged volumes".to_owned(),
+        kind: Chart::Bar,
+        x: Axis::default(),
+        y: Axis::new("Share of an empty volume's", ""),
+        categories: categories.iter().map(|(date, kib, step)| format!("{} {step} {kib} KB", month(*date))).collect(),
+        series: series.collect(),
+    }
+}
+
+pub(super) fn figures(results: &Results, aged: &Aged) -> Vec<Figure> {
     let files: Number = |phase| phase.rate;
     let mb_s: Number = |phase| phase.mb_s;
     let rate = || Axis::new("Throughput", "MB/s");
@@ -101,6 +128,7 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
         by_size(results, ("figure5", "Files overwritten"), "write", rate(), mb_s),
         by_size(results, ("figure6", "Files deleted"), "delete", Axis::new("Rate", "files/s"), files),
         transactions(results),
+        age(aged),
         beyond(results, ("beyond1", "Files created, by every way, on the disk of 1995"), Disk::Theirs, "create"),
         beyond(results, ("beyond2", "Files deleted, by every way, on the disk of 1995"), Disk::Theirs, "delete"),
         beyond(results, ("beyond3", "Files created, by every way, on a flash drive"), Disk::Today, "create"),

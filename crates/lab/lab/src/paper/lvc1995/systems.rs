@@ -121,7 +121,6 @@ impl System {
         }
         if self.is_log() {
             machine.engine.cluster = 0;
-            machine.engine.clusters_of_files = false;
             machine.engine.batch = 1024;
             machine.engine.counts =
                 machine.engine.counts.map(|counts| BufCounts { high: LOG_WRITE, low: 0, of_log: true, ..counts });

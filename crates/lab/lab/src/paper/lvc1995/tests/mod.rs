@@ -1,5 +1,6 @@
 //! The machine and its systems, on runs that take a moment.
 
+use super::aging::Aged;
 use super::experiments::{Results, Work, run_some};
 use super::systems::{LFS, M8R0, M8R2, SPRITE};
 use super::{claims, figures, model};
@@ -35,11 +36,11 @@ fn the_simulation_of_transactions_agrees_with_the_closed_model() {
 
 #[test]
 fn a_claim_about_what_was_not_run_is_not_tested() {
-    let verdicts = claims::verdicts(&Results::default());
+    let verdicts = claims::verdicts(&Results::default(), &Aged::default());
     assert_eq!(verdicts.len(), 145);
     let tested: Vec<_> = verdicts.iter().filter(|verdict| verdict.tested).map(|verdict| verdict.id.as_str()).collect();
     // Those that are arithmetic.
     assert!(tested.iter().all(|id| id.starts_with("lvc1995.s4.") || id.starts_with("lvc1995.t2.")), "{tested:?}");
-    assert_eq!(figures::figures(&Results::default()).len(), 11);
+    assert_eq!(figures::figures(&Results::default(), &Aged::default()).len(), 12);
     assert_eq!(SPRITE.scheme, LFS.scheme);
 }
