@@ -15,7 +15,7 @@
 //! V8. When no call has come for a while, more is cleaned, as long as a segment gives back a quarter at least.
 //! V9. Two checkpoints after each round would cost more than they gain on a small volume, where each writes all of the
 //!     ifile: the ones that are due anyway serve as well.
-//! V10. What is brought in before it is written takes a quarter of the cache at most, and one segment more. All of it
+//! V10. What is brought in before it is written takes half of the cache at most, and one segment more. All of it
 //!     stays in memory until it is written; with more, a small cache would lose the indirect blocks above it, and read
 //!     them again for every block.
 
@@ -197,7 +197,7 @@ impl Log {
         let (mut moving, mut read) = (Vec::<BufRef>::new(), 0);
         for victim in &victims {
             // What is held takes the place of indirect blocks, which all of it needs (V10).
-            if moving.iter().map(|buf| buf.len()).sum::<usize>() > cache.bytes() / 4 {
+            if moving.iter().map(|buf| buf.len()).sum::<usize>() > cache.bytes() / 2 {
                 break;
             }
             read += 1;

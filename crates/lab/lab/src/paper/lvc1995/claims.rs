@@ -159,14 +159,12 @@ impl Bench<'_> {
             id if id.starts_with("f8.") || id.starts_with("s5.") || id.contains("frag") || id == "abs.ffs_age" => {
                 self.of_age(id)
             }
-            id if id.starts_with("s2.") || id.starts_with("f1.") || id.starts_with("f2.") => self.of_validation(id),
+            id if ["s2.", "f1.", "f2.", "t2."].iter().any(|head| id.starts_with(head)) => self.of_validation(id),
             "f3.lost_rotation_m8r0" => {
                 let lost = |system: &str| Some((system.to_owned(), self.lost_turns(system)?));
                 Some(number(claim, &[lost("bsd-lfs")?, lost("ffs-m8r0")?]))
             }
             "f3.lost_rotation_m8r2" => Some(number(claim, &[("ffs-m8r2".into(), self.lost_turns("ffs-m8r2")?)])),
-            "t2.cpu_scale" => Some(number(claim, &[("SPECint92".into(), 21.8 / 8.7)])),
-            "t2.bw_scale" => Some(number(claim, &[("MB/s".into(), BANDWIDTH / BANDWIDTH_SPRITE)])),
             _ => None,
         }
     }
@@ -287,6 +285,8 @@ impl Bench<'_> {
         let small = |system: &str, step: &str| self.results.phase(Work::Small, system, step);
         let scaled = |system: &str, pass: &str| self.scaled(system, pass);
         match id {
+            "t2.cpu_scale" => Some(number(claim, &[("SPECint92".into(), 21.8 / 8.7)])),
+            "t2.bw_scale" => Some(number(claim, &[("MB/s".into(), BANDWIDTH / BANDWIDTH_SPRITE)])),
             "s2.lfs_cpu_create" => Some(number(claim, &[("create".into(), small("bsd-lfs", "create")?.cpu)])),
             "s2.lfs_cpu_delete" => Some(number(claim, &[("delete".into(), small("bsd-lfs", "delete")?.cpu)])),
             "s2.ffs_cpu" => {
@@ -418,7 +418,7 @@ impl Bench<'_> {
                 named("January", january.free_frags as f64 / january.data_frags as f64)
             }
             "f8.glan5" => named("tests", count(&of_server("glan5"), &|share| share >= 0.95)),
-            "f8.glan5_april" => named("April", aged.of(|test| *test == ("glan5", 2, 8, "create")).first().copied()?),
+            "f8.glan5_april" => named("April", *aged.of(|test| *test == ("glan5", 2, 8, "create")).first()?),
             "f8.glan5_best" => order(claim, |server| Some(mean(&of_server(server)))),
             "f8.util_inverse" => {
                 let mut sum = 0.0;
@@ -453,8 +453,7 @@ impl Bench<'_> {
             "s5.large_15" => named("loss", 1.0 - least(&of_size(1024))),
             "s5.large_70pct_95" => {
                 let shares = of_size(1024);
-                let part = count(&shares, &|share| share >= 0.95) / shares.len() as f64;
-                share(claim, part)
+                share(claim, count(&shares, &|share| share >= 0.95) / shares.len() as f64)
             }
             "s5.two_block_contig" => share(claim, parts(|placement| placement.two_blocks.share())),
             "s5.32_block_contig" => share(claim, parts(|placement| placement.thirty_two_blocks.share())),
