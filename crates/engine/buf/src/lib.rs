@@ -44,6 +44,7 @@ mod held;
 mod home;
 mod landing;
 mod leave;
+mod options;
 mod promises;
 mod scheme;
 mod step;
@@ -58,7 +59,7 @@ mod tests;
 pub use answer::{Answer, Leave, Must};
 pub use batch::Batch;
 pub use buf::{Buf, BufRef, ImageNo, Key};
-pub use cache::{BufCounts, Cache, CacheOptions, CacheStats, Syncer, Want};
+pub use cache::{Cache, CacheStats, Want};
 pub use capability::{
     Ahead, Capabilities, Defers, Explains, KeepsLog, LogFile, LogKind, OrdersQueue, Places, Ready, SeesChanges,
     Sequence, TracksBufs, TracksInodes, WhileLeaving,
@@ -67,6 +68,7 @@ pub use health::{Health, Trouble};
 pub use held::{Held, How};
 pub use home::Home;
 pub use landing::Landing;
+pub use options::{BufCounts, CacheOptions, Syncer};
 pub use ordo_disk::Kind as Role;
 pub use promises::{CrashLeaves, Durable, Promises};
 pub use scheme::Scheme;

@@ -155,6 +155,21 @@ mod tests {
     }
 
     #[test]
+    fn on_a_system_of_1995_a_file_leaves_its_group_behind_the_direct_blocks() {
+        let mut bench = Bench::ufs2();
+        let none = |_| FragNo::HOLE;
+        let groups = |ffs: &crate::Ffs| {
+            let g = &ffs.g;
+            [ffs.blkpref(&place(12, 0, &none)), ffs.indirect_pref(Ino(5), 12, g.cgdata(Cgx(0)))].map(|at| g.dtog(at))
+        };
+        assert_eq!(groups(&bench.ffs), [Cgx(0); 2]);
+        bench.ffs.far_behind_direct = true;
+        // The first group holds the root, so it has less room than the average.
+        assert_eq!(groups(&bench.ffs), [Cgx(1); 2]);
+        assert_eq!(bench.ffs.blkpref(&place(0, 0, &none)), bench.ffs.g.cgdata(Cgx(0)));
+    }
+
+    #[test]
     fn an_old_disk_gets_its_pause_after_maxcontig_blocks() {
         let mut bench = Bench::ufs2();
         {

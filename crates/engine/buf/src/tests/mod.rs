@@ -238,6 +238,23 @@ fn a_system_that_counts_bufs_writes_from_the_upper_mark_to_the_lower_and_keeps_n
 }
 
 #[test]
+fn where_contents_go_first_a_block_of_pointers_stays() {
+    let stays = |contents_first| {
+        let counts = BufCounts { most: 20, high: 10, low: 4, of_log: false, contents_first, dinodes: usize::MAX };
+        let b = bench(CacheOptions { counts: Some(counts), ..CacheOptions::default() }, FaultPlan::new(1));
+        b.rt.block_on(async {
+            let pointers = Want { role: Kind::Indirect, ..data(0) };
+            drop(b.cache.read(pointers).await.expect("the disk is well"));
+            for lbn in 1..200 {
+                b.cache.read(data(lbn)).await.expect("the disk is well");
+            }
+        });
+        b.cache.find(data(0).key).is_some()
+    };
+    assert!(stays(true) && !stays(false));
+}
+
+#[test]
 fn a_sweep_writes_what_the_last_one_marked() {
     let sweep = CacheOptions { syncer: Syncer::Sweep(Duration::from_secs(30)), ..CacheOptions::default() };
     let b = bench(sweep, FaultPlan::new(1));

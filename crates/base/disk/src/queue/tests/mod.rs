@@ -194,6 +194,17 @@ fn first_come_first_served_keeps_the_order_and_a_limit_ends_a_merge() {
 }
 
 #[test]
+fn what_other_calls_write_is_not_merged_where_only_one_calls_is() {
+    let world = world(QueueOptions { scheduler: Scheduler::Fcfs, within_call: true, ..Default::default() });
+    for (sector, cause) in [(9, 1), (3, 1), (4, 1), (5, 2), (6, 2)] {
+        let tag = Tag { cause, ..Tag::of(Kind::Data) };
+        drop(world.queue.write(DiskOff(sector * 512), Block::copy_of(&[1; 512]).image(), tag));
+    }
+    world.settle();
+    assert_eq!(world.log(), ["write 4608 512 in 1", "write 1536 1024 in 2", "write 2560 1024 in 2"]);
+}
+
+#[test]
 fn overlapping_requests_keep_their_order_whatever_the_elevator_likes() {
     let rt_world = world(QueueOptions { depth: Some(8), ..Default::default() });
     let world = &rt_world;

@@ -7,13 +7,14 @@
 //!     empty volume always holds all. A test that does not fit even so has no number.
 
 use crate::aged_ffs::{AgedFfs, AgedVolume};
-use crate::error::Result;
+use crate::error::{LabError, Result};
 use crate::paper::parallel;
 use crate::prepared::Prepared;
 use crate::{LogPlace, Machine, Run, Start};
 use ordo_drive::Profile as Drive;
-use ordo_workload::Params;
+use ordo_vfs::Refusal;
 use ordo_workload::age::{PROFILES, Profile};
+use ordo_workload::{Params, WorkloadError};
 use ordofs::AllocInit;
 use ordofs::Placement;
 use ordofs::disk::Frozen;
@@ -89,8 +90,7 @@ fn of_server(profile: &'static Profile, seed: u64) -> Result<Aged> {
     }
     for (date, AgedVolume { contents, placement, .. }) in server.at_all_dates()?.into_iter().enumerate() {
         for kib in KIB {
-            let rates = [1, 2, 4].into_iter().find_map(|part| test(&contents, kib, part, seed).ok());
-            for (step, rate) in rates.unwrap_or_default() {
+            for (step, rate) in fitting(&contents, kib, seed)? {
                 if let Some(base) = base.get(&(kib, step)) {
                     all.tests.insert((profile.name, date, kib, step), rate / base);
                 }
@@ -99,6 +99,24 @@ fn of_server(profile: &'static Profile, seed: u64) -> Result<Aged> {
         all.volumes.insert((profile.name, date), placement);
     }
     Ok(all)
+}
+
+/// The test with as many files as fit; no rates if not even a quarter does (G3).
+///
+/// # Errors
+/// All that is not lack of space.
+fn fitting(volume: &Frozen, kib: u32, seed: u64) -> Result<Vec<(&'static str, f64)>> {
+    for part in [1, 2, 4] {
+        match test(volume, kib, part, seed) {
+            Err(LabError::Workload(WorkloadError::Call(failed))) if is_full(&failed.source) => {}
+            other => return other,
+        }
+    }
+    Ok(Vec::new())
+}
+
+fn is_full(error: &ordo_vfs::Error) -> bool {
+    matches!(error, ordo_vfs::Error::Refused(Refusal::NoSpace))
 }
 
 /// Creates and reads a `part`th of 32 MB in files of `kib` KB; the rates in bytes a second.
