@@ -115,7 +115,7 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    /// The bufs that a system counts ([`BufCounts`]).
+    /// The bufs that a system counts ([`crate::BufCounts`]).
     pub(crate) fn counted(&self) -> usize {
         self.bufs.len() - self.free.len() - self.dinodes
     }

@@ -16,14 +16,14 @@ pub struct CacheOptions {
     pub syncer: Syncer,
     /// Bufs written in one batch, to make room or to stay below the dirty limit.
     pub batch: usize,
-    /// Bytes reserved for copies in flight ([`WhileLeaving::Copy`]) on a machine whose memory is full: a call waits
-    /// while copies take more than this plus the memory that the cache has released. `None`: the dirty limit is the
-    /// only bound.
+    /// Bytes reserved for copies in flight ([`crate::WhileLeaving::Copy`]) on a machine whose memory is full: a call
+    /// waits while copies take more than this plus the memory that the cache has released. `None`: the dirty limit is
+    /// the only bound.
     pub spare: Option<usize>,
 }
 
 /// How many bufs a system has that counts them (4.4BSD, FreeBSD), whatever the size of each. A dinode by itself
-/// ([`Key::Inode`]) is none of them: those systems have inodes in memory of their own.
+/// ([`crate::Key::Inode`]) is none of them: those systems have inodes in memory of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufCounts {
     /// All (`nbuf`).
