@@ -76,6 +76,9 @@ pub enum Cause {
     /// A write that had to be durable before this one is not.
     #[error("it had to follow another request, which failed: {0}")]
     After(Box<DiskError>),
+    /// The bytes are not those that were written, and no copy has these.
+    #[error("the bytes there are not those that were written, and no good copy is known")]
+    Rot,
     /// The power is off (fault injection).
     #[error("the power is off")]
     PowerCut,
@@ -104,7 +107,7 @@ impl DiskError {
             Cause::ReadOnly => Errno::ROFS.raw_os_error(),
             Cause::Gone { .. } | Cause::PowerCut => Errno::NODEV.raw_os_error(),
             Cause::Unsupported => Errno::OPNOTSUPP.raw_os_error(),
-            Cause::OutOfRange { .. } | Cause::Unaligned { .. } => Errno::IO.raw_os_error(),
+            Cause::OutOfRange { .. } | Cause::Unaligned { .. } | Cause::Rot => Errno::IO.raw_os_error(),
         }
     }
 }

@@ -33,18 +33,6 @@ impl Area {
         (at, bytes / self.circle.unit)
     }
 
-    /// The bytes of the disk that `count` blocks from `line` on take, in order.
-    pub(crate) fn runs(&self, line: u64, count: u64) -> Vec<(DiskOff, u64)> {
-        let (mut at, end, mut runs) = (line, line + count, Vec::new());
-        while at < end {
-            let (from, blocks) = self.run(at);
-            let blocks = blocks.min(end - at);
-            runs.push((from, blocks * self.circle.unit));
-            at += blocks;
-        }
-        runs
-    }
-
     /// The most blocks of one request, up to 1 MiB.
     pub(crate) fn transfer_most(&self) -> u64 {
         self.circle.transfer_most() / self.circle.unit

@@ -4,7 +4,7 @@
 //! piece of the note, or, in a commit block, the time and the checksum that complete the transaction.
 
 use crate::Seq;
-use ordo_disk::DiskOff;
+use ordo_disk::{DiskOff, Stored};
 #[cfg(feature = "planted")]
 use ordo_ring::planted::{Broken, has};
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -201,6 +201,14 @@ impl Tag {
             false => crc32c::crc32c(image),
         };
         Tag { home, sum, escaped }
+    }
+
+    /// What it describes: `image`, whose home is `home`, in the journal at `at`.
+    pub(crate) fn stored(&self, home: DiskOff, image: &[u8], at: DiskOff) -> Stored {
+        match self.escaped {
+            false => Stored { home, at: Some(at), sum: self.sum },
+            true => Stored { home, at: None, sum: crc32c::crc32c(image) },
+        }
     }
 
     /// Copies the block that it describes into its place in the journal.

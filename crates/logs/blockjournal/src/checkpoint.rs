@@ -19,6 +19,9 @@ impl Journal {
     pub async fn checkpoint(&self, upto: Seq) -> Result<(), Error> {
         let journal = &self.0;
         let mut known = journal.superblock.lock().await;
+        if let Some(copies) = journal.copies.get().filter(|_| upto >= known.tail_seq) {
+            copies.settle().await.map_err(|error| journal.fail(error))?;
+        }
         let next = {
             let state = journal.state.borrow();
             journal.usable(&state)?;

@@ -7,7 +7,7 @@ use crate::area::Area;
 use crate::blocks::{Body, Ending, Header, Kind, Tag, put_revoked};
 use crate::journal::{Inner, State};
 use crate::{Commit, Error, Journal, Seq, Transaction};
-use ordo_disk::{Block, DiskError, DiskOff, Kind as Bytes, Written};
+use ordo_disk::{Block, DiskError, DiskOff, Kind as Bytes, Stored, Written};
 #[cfg(feature = "planted")]
 use ordo_ring::planted::{Broken, has};
 use std::collections::VecDeque;
@@ -31,7 +31,13 @@ impl Journal {
         let cost = transaction.cost(journal.area.shape);
         let (line, header) = journal.begin(cost)?;
         match journal.write(line, cost, header, &transaction).await {
-            Ok(()) => Ok(journal.end(&mut journal.state.borrow_mut(), line, cost, &transaction)),
+            Ok(stored) => {
+                let seq = journal.end(&mut journal.state.borrow_mut(), line, cost, &transaction);
+                if let Some(copies) = journal.copies.get() {
+                    copies.committed(seq.0, &stored, &transaction.revoked);
+                }
+                Ok(seq)
+            }
             Err(error) => Err(journal.fail(error)),
         }
     }
@@ -68,22 +74,27 @@ impl Inner {
         seq
     }
 
-    async fn write(&self, line: u64, cost: u64, header: Header, transaction: &Transaction) -> Result<(), DiskError> {
-        if let Some(placer) = self.placer.get() {
-            placer.place(&self.area.runs(line, cost));
-        }
+    /// Returns where it has stored the caller's blocks, if anything below wants to know.
+    async fn write(
+        &self,
+        line: u64,
+        cost: u64,
+        header: Header,
+        transaction: &Transaction,
+    ) -> Result<Vec<Stored>, DiskError> {
         let mut writer = Writer::new(self, line, header);
         writer.body(transaction, line + cost - 1).await?;
         match self.options.commit {
             Commit::Together => {
                 writer.commit_block(cost, false).await?;
-                writer.land().await
+                writer.land().await?;
             }
             Commit::AfterFlush => {
                 writer.before_commit().await?;
-                writer.commit_block(cost, true).await
+                writer.commit_block(cost, true).await?;
             }
         }
+        Ok(writer.stored)
     }
 }
 
@@ -102,6 +113,8 @@ struct Writer<'a> {
     open: Option<(u64, Block, usize)>,
     under_way: VecDeque<Written>,
     written: Vec<Written>,
+    /// The caller's blocks so far, for [`ordo_disk::KeepsCopies`].
+    stored: Vec<Stored>,
     /// Each request is a forced (FUA) write.
     forced: bool,
 }
@@ -118,6 +131,7 @@ impl<'a> Writer<'a> {
             open: None,
             under_way: VecDeque::new(),
             written: Vec::new(),
+            stored: Vec::new(),
             forced: false,
         }
     }
@@ -153,7 +167,11 @@ impl<'a> Writer<'a> {
         let tags: Vec<Tag> = group.iter().map(|(home, image)| Tag::of(*home, image)).collect();
         let fill = |block: &mut [u8]| tags.iter().enumerate().for_each(|(number, tag)| tag.put(number, block));
         self.own(Kind::Descriptor, tags.len(), fill).await?;
-        for (tag, (_, image)) in tags.iter().zip(group) {
+        let wanted = self.journal.copies.get().is_some();
+        for (tag, (home, image)) in tags.iter().zip(group) {
+            if wanted {
+                self.stored.push(tag.stored(*home, image, self.area.run(self.line).0));
+            }
             tag.lay(image, self.slot().await?);
         }
         Ok(())

@@ -5,7 +5,7 @@ use crate::hole::{hole, lost_superblock};
 use crate::recover::Walk;
 use crate::superblock::Superblock;
 use crate::{Damage, Error, Place, Recovered, Seq};
-use ordo_disk::{DiskError, DiskOff};
+use ordo_disk::{DiskError, KeepsCopies};
 #[cfg(feature = "planted")]
 use ordo_ring::planted::{Broken, has};
 use ordo_ring::{SLOT, Superblock as _};
@@ -30,14 +30,6 @@ pub enum Commit {
 pub struct Options {
     /// When the commit block is written.
     pub commit: Commit,
-}
-
-/// Decides where a transaction goes: for a disk below the journal that maps the journal's room to other places, such as
-/// the free space nearest to the head.
-pub trait Placer {
-    /// A transaction is about to be written to these bytes of the disk, in order: address and length. No write to them
-    /// was issued yet for this transaction, and no other commit is in flight.
-    fn place(&self, runs: &[(DiskOff, u64)]);
 }
 
 /// Counters since the journal was opened.
@@ -95,8 +87,8 @@ pub(crate) struct Inner {
     pub(crate) superblock: Mutex<Superblock>,
     /// Serializes commits.
     pub(crate) turn: Mutex<()>,
-    /// What decides where a transaction goes, if not the journal's own place.
-    pub(crate) placer: OnceCell<Rc<dyn Placer>>,
+    /// The disk below, if it keeps the journal's blocks as copies.
+    pub(crate) copies: OnceCell<Rc<dyn KeepsCopies>>,
 }
 
 pub(crate) struct State {
@@ -196,7 +188,7 @@ impl Journal {
             state: RefCell::new(state),
             superblock: Mutex::new(opened),
             turn: Mutex::new(()),
-            placer: OnceCell::new(),
+            copies: OnceCell::new(),
         };
         Ok((Journal(Rc::new(inner)), recovered))
     }
@@ -221,9 +213,10 @@ impl Journal {
         })
     }
 
-    /// Asks `placer` before each commit from now on. Once; a second placer is not accepted, and `false` is returned.
-    pub fn ask(&self, placer: Rc<dyn Placer>) -> bool {
-        self.0.placer.set(placer).is_ok()
+    /// Tells `copies` of each commit from now on, and asks it before transactions are dropped. Once; a second one is not
+    /// accepted, and `false` is returned.
+    pub fn tell(&self, copies: Rc<dyn KeepsCopies>) -> bool {
+        self.0.copies.set(copies).is_ok()
     }
 
     /// The name that its maker gave it.

@@ -47,7 +47,7 @@ mod superblock;
 mod transaction;
 
 pub use error::{Damage, Error, Witness};
-pub use journal::{Commit, Counters, Inspected, Journal, Options, Placer};
+pub use journal::{Commit, Counters, Inspected, Journal, Options};
 #[cfg(feature = "planted")]
 pub use ordo_ring::planted;
 pub use ordo_ring::{ErrorKind, Place};

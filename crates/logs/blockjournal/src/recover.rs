@@ -154,6 +154,7 @@ impl Walk {
             if !tag.restore(&mut image) {
                 return Err(Stop::Not("an image is not whole"));
             }
+            reading.found.stored.push(tag.stored(tag.home, &image, self.area.run(reading.line).0));
             reading.found.blocks.push((tag.home, image));
             reading.line += 1;
         }

@@ -1,7 +1,7 @@
 //! What recovery has found, and which blocks of it are to be written in place.
 
 use crate::Seq;
-use ordo_disk::{Block, DiskOff};
+use ordo_disk::{Block, DiskOff, Stored};
 #[cfg(feature = "planted")]
 use ordo_ring::planted::{Broken, has};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +17,8 @@ pub struct Found {
     pub length: u64,
     /// Blocks with their home locations, each of the journal's block size, in the order in which they were given.
     pub blocks: Vec<(DiskOff, Block)>,
+    /// Where the journal has each of them.
+    pub stored: Vec<Stored>,
     /// Places whose copies in earlier transactions must not be replayed.
     pub revoked: Vec<(DiskOff, u64)>,
     /// The caller's bytes.

@@ -615,46 +615,51 @@ fn a_large_journal_is_read_whole() {
     });
 }
 
-/// Notes what it is asked, with what the disk had there.
+/// Notes what it is told.
+#[derive(Default)]
 struct Notes {
-    ram: RamDisk,
-    asked: std::cell::RefCell<Vec<Vec<(DiskOff, u64)>>>,
+    told: std::cell::RefCell<Vec<(u64, Vec<ordo_disk::Stored>)>>,
+    settled: std::cell::Cell<u32>,
 }
 
-impl ordo_blockjournal::Placer for Notes {
-    fn place(&self, runs: &[(DiskOff, u64)]) {
-        for &(at, len) in runs {
-            let mut before = vec![0; len as usize];
-            self.ram.peek(at.0, &mut before);
-            assert!(before.iter().all(|&byte| byte == 0), "it is asked before the first write");
-        }
-        self.asked.borrow_mut().push(runs.to_vec());
+type Told = std::pin::Pin<Box<dyn Future<Output = Result<(), ordo_disk::DiskError>>>>;
+
+impl ordo_disk::KeepsCopies for Notes {
+    fn committed(&self, seq: u64, stored: &[ordo_disk::Stored], _revoked: &[(DiskOff, u64)]) {
+        self.told.borrow_mut().push((seq, stored.to_vec()));
+    }
+
+    fn settle(&self) -> Told {
+        self.settled.set(self.settled.get() + 1);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn begins(&self, _: u64) -> Told {
+        Box::pin(async { Ok(()) })
     }
 }
 
 #[test]
-fn a_placer_is_asked_before_each_commit_for_exactly_the_bytes_that_are_written() {
+fn a_disk_that_keeps_copies_is_told_where_each_block_lies_and_is_asked_before_any_is_dropped() {
     let bed = Bed::new(40);
     let (journal, _) = bed.open();
-    let recorder = ordo_disk::Recorder::new(&bed.rt, Rc::new(bed.ram.clone()), true);
-    let place = Place::whole(&bed.rt, Rc::new(recorder.clone()));
-    drop(journal);
-    let (journal, _) = bed.rt.block_on(Journal::open(place, Options::default())).unwrap();
-    let notes = Rc::new(Notes { ram: bed.ram.clone(), asked: Default::default() });
-    assert!(journal.ask(notes.clone()));
-    assert!(!journal.ask(notes.clone()), "there is one placer");
-    let _ = recorder.take();
+    let notes = Rc::new(Notes::default());
+    assert!(journal.tell(notes.clone()));
+    assert!(!journal.tell(notes.clone()), "there is one disk below");
     for count in [1, 5, 9] {
         bed.commit(&journal, &bed.blocks(count, 1));
     }
-    let events = recorder.take();
-    let written = events.iter().filter_map(|event| match event {
-        ordo_disk::Event::Begin { op: DiskOp::Write, at, parts, .. } => {
-            Some((*at, parts.iter().map(|part| part.len).sum()))
-        }
-        _ => None,
-    });
-    let bytes = |runs: Vec<(DiskOff, u64)>| runs.iter().flat_map(|(at, len)| at.0..at.0 + len).collect::<Vec<u64>>();
-    assert_eq!(notes.asked.borrow().len(), 3);
-    assert_eq!(bytes(notes.asked.borrow().concat()), bytes(written.collect()));
+    let told = notes.told.borrow().clone();
+    assert_eq!(told.iter().map(|(seq, stored)| (*seq, stored.len())).collect::<Vec<_>>(), [(1, 1), (2, 5), (3, 9)]);
+    for stored in told.iter().flat_map(|(_, stored)| stored) {
+        let mut bytes = vec![0; 512];
+        bed.ram.peek(stored.at.expect("none begins with the magic").0, &mut bytes);
+        assert_eq!(crc32c::crc32c(&bytes), stored.sum);
+    }
+    let (_, recovered) = bed.open();
+    let found: Vec<_> = recovered.iter().map(|found| (found.seq.0, found.stored.clone())).collect();
+    assert_eq!(found, told, "recovery says the same");
+    assert_eq!(notes.settled.get(), 0);
+    bed.rt.block_on(journal.checkpoint(Seq(2))).unwrap();
+    assert_eq!(notes.settled.get(), 1);
 }

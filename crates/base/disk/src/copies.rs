@@ -1,0 +1,29 @@
+//! What a disk learns that keeps copies of blocks for a journal above it.
+
+use crate::{DiskError, DiskOff};
+use std::future::Future;
+use std::pin::Pin;
+
+/// A block of a committed transaction, as the journal has stored it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    /// Its home location.
+    pub home: DiskOff,
+    /// Where the journal has it. `None` if the bytes there are not those of the block.
+    pub at: Option<DiskOff>,
+    /// CRC-32C of the block.
+    pub sum: u32,
+}
+
+/// A disk below a journal that keeps the journal's blocks as copies of the blocks at home. The journal tells it what
+/// only the journal knows.
+pub trait KeepsCopies {
+    /// A transaction is durable. What it says of `revoked` places (address and bytes) came before its blocks.
+    fn committed(&self, seq: u64, stored: &[Stored], revoked: &[(DiskOff, u64)]);
+
+    /// Makes durable what the disk knows of the transactions so far: called before the journal drops the first of them.
+    fn settle(&self) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>>;
+
+    /// A new journal with this name begins, while no home lacks anything.
+    fn begins(&self, id: u64) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>>;
+}
