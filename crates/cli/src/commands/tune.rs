@@ -18,6 +18,9 @@ use serde::Serialize;
 /// log=on|off|SIZE: the file .ordofs-log, in which wafs, journal-file and block-journal keep their transaction log
 /// unless a mount names another disk for it (log=PATH); at least 256K; on: about one hundredth of the volume.
 ///
+/// active=on|off|SIZE: the active journal of the scheme active, in the file .ordofs-active: group journals in each
+/// cylinder group, and the map of checksums and copies; on: one part in 48 of the volume.
+///
 /// check-hashes=on|off: the hashes by which FreeBSD detects damage in the superblock, groups and inodes of a UFS2. All
 /// are computed, or cleared. NetBSD takes their flag for that of quotas, and can write to the volume only without them
 /// (ordo info says which systems can write to a volume).
@@ -99,6 +102,13 @@ fn parse(options: &[String]) -> Result<Tuning, String> {
                     Err(_) => JournalChange::On(Some(size::parse(value)?)),
                 });
             }
+            "active" => {
+                tuning.active = Some(match switch(name, value) {
+                    Ok(true) => JournalChange::On(None),
+                    Ok(false) => JournalChange::Off,
+                    Err(_) => JournalChange::On(Some(size::parse(value)?)),
+                });
+            }
             "check-hashes" => tuning.check_hashes = Some(switch(name, value)?),
             "label" => tuning.label = Some(value.to_owned()),
             "minfree" => {
@@ -107,14 +117,15 @@ fn parse(options: &[String]) -> Result<Tuning, String> {
             }
             _ => {
                 return Err(format!(
-                    "no option {name:?}; there are softupdates, journal, log, check-hashes, label, minfree"
+                    "no option {name:?}; there are softupdates, journal, log, active, check-hashes, label, minfree"
                 ));
             }
         }
     }
     match tuning == Tuning::default() {
         true => {
-            Err("nothing to change; give -o softupdates=, journal=, log=, check-hashes=, label= or minfree=".into())
+            Err("nothing to change; give -o softupdates=, journal=, log=, active=, check-hashes=, label= or minfree="
+                .into())
         }
         false => Ok(tuning),
     }

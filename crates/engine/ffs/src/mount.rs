@@ -48,6 +48,8 @@ pub struct Opening {
     pub spread: crate::Spread,
     /// The blocks behind the direct ones, and the indirect block, begin in another group with room (4.4BSD).
     pub far_behind_direct: bool,
+    /// Blocks of a file in one group, before it goes on in another. `None`: as the volume says (`maxbpg`).
+    pub section: Option<u32>,
 }
 
 /// Why a volume cannot be mounted, or not for writing.
@@ -117,7 +119,8 @@ fn left_by_softdep(sb: &Superblock) -> bool {
 
 /// It leaves a volume that every system may use at once, without reading a log of ours.
 fn keeps_order(cache: &Cache) -> bool {
-    cache.scheme().declares().mount_at_once && cache.capabilities().log_kind() != Some(LogKind::Redo)
+    cache.scheme().declares().mount_at_once
+        && cache.capabilities().log_kind().is_none_or(|kind| kind == LogKind::Intents)
 }
 
 /// What the calls need to know of a volume.
@@ -146,7 +149,9 @@ impl Ffs {
         opening: &Opening,
     ) -> std::result::Result<Ffs, MountError> {
         let sb = found.superblock;
-        let g = Rc::new(sb.geometry());
+        let mut g = sb.geometry();
+        g.maxbpg = opening.section.unwrap_or(g.maxbpg).max(1);
+        let g = Rc::new(g);
         let (info, writable) = (cache.queue().info().clone(), !cache.health().is_read_only());
         if g.fsize < info.sector {
             return Err(MountError::Sector { fsize: g.fsize, sector: info.sector });

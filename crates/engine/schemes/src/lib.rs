@@ -21,7 +21,7 @@
 //! | `chains-*` | `OrdersQueue`, `TracksInodes`; without `-cb` `Lock` |
 //! | `softupdates` | `Defers`, `TracksBufs`, `TracksInodes`, `Explains` |
 //! | `suj` | `KeepsLog`, `Defers`, `TracksBufs`, `TracksInodes`, `Explains` |
-//! | `journal-file`, `wafs`, `block-journal` | `KeepsLog`, `SeesChanges`, `Defers`, `TracksBufs`, `Explains` |
+//! | `journal-file`, `wafs`, `block-journal`, `active` | `KeepsLog`, `SeesChanges`, `Defers`, `TracksBufs`, `Explains` |
 
 #![forbid(unsafe_code)]
 

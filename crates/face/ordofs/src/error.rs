@@ -93,6 +93,12 @@ pub enum OpenError {
         "the scheme {0} needs a log, and the volume has no file for one; make it with `ordo tune -o log=on`, or name another disk with log=PATH"
     )]
     NoLog(&'static str),
+    /// The scheme keeps an active journal, and the volume has none.
+    #[error("the scheme {0} needs an active journal, and the volume has none; make one with `ordo tune -o active=on`")]
+    NoActive(&'static str),
+    /// The active journal of the volume cannot be used.
+    #[error("the active journal cannot be used: {0}; make it anew with `ordo tune -o active=off` and `-o active=on`")]
+    Active(ordo_fsck::NotReplayed),
     /// Volumes of this system have no field that records a log.
     #[error("the scheme {0} keeps a log, but a volume of {1} cannot record where it is; choose another scheme")]
     NoLogThere(&'static str, ordo_ondisk::Dialect),

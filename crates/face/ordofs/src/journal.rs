@@ -2,13 +2,14 @@
 
 use crate::image::{Located, located_again};
 use crate::{Notice, Notices, OpenError};
+use ordo_active::Active;
 use ordo_buf::{KeepsLog, LogFile, LogKind, Scheme};
-use ordo_disk::{DiskOff, Queue};
+use ordo_disk::{DiskOff, KeepsCopies, Queue};
 use ordo_ffs::{MountError, Opening};
 use ordo_fsck::NotReplayed;
 use ordo_ondisk::superblock::LogAt;
 use ordo_ondisk::superblock::search::Copy;
-use ordo_ondisk::{Dialect, Endian};
+use ordo_ondisk::{Dialect, Endian, Ino};
 use ordo_rt::Rt;
 use std::rc::Rc;
 
@@ -60,6 +61,7 @@ pub(crate) struct PlaceForLog {
     /// The `fs_mtime` that the mount must write.
     stamp: Option<i64>,
     endian: Endian,
+    copies: Option<Rc<dyn KeepsCopies>>,
 }
 
 /// The place for the log of a scheme that keeps one. `None` if the scheme keeps none, and if the mount of a dirty
@@ -68,12 +70,14 @@ pub(crate) async fn place_for_log(
     rt: &Rt,
     located: &Located,
     scheme: &Rc<dyn Scheme>,
+    active: Option<&(Ino, Active)>,
 ) -> Result<Option<PlaceForLog>, OpenError> {
     let sb = &located.found.ufs()?.superblock;
     let (block, frag, endian) = (sb.geometry().bsize, sb.geometry().fsize, sb.endian);
     let Some(log) = scheme.clone().capabilities().log else { return Ok(None) };
     let kind = log.kind();
-    let place = |at, extents, stamp| Some(PlaceForLog { log, at, extents, block, frag, stamp, endian });
+    let copies = active.map(|(_, active)| Rc::new(active.clone()) as Rc<dyn KeepsCopies>);
+    let place = |at, extents, stamp| Some(PlaceForLog { log, at, extents, block, frag, stamp, endian, copies });
     match kind {
         _ if sb.dialect != Dialect::FreeBsd => Err(OpenError::NoLogThere(scheme.name(), sb.dialect)),
         LogKind::Intents if !sb.features().suj => Err(OpenError::NoJournal(scheme.name())),
@@ -81,6 +85,10 @@ pub(crate) async fn place_for_log(
         LogKind::Intents => {
             let session = ordo_fsck::begin_session(rt, located.disk.clone(), sb).await.map_err(OpenError::Journal)?;
             Ok(place(LogAt::Nowhere, session.extents, Some(session.stamp)))
+        }
+        LogKind::Active => {
+            let (ino, active) = active.ok_or(OpenError::NoActive(scheme.name()))?;
+            Ok(place(LogAt::File(*ino), vec![active.journal()], None))
         }
         LogKind::Redo => {
             if let Some(disk) = &located.log {
@@ -97,9 +105,9 @@ pub(crate) async fn place_for_log(
 
 /// Starts the log, and stores in `opening` what the superblock must record about it.
 pub(crate) async fn begin_log(place: PlaceForLog, on: Queue, opening: &mut Opening) -> Result<(), OpenError> {
-    let PlaceForLog { log, at, extents, block, frag, stamp, endian } = place;
+    let PlaceForLog { log, at, extents, block, frag, stamp, endian, copies } = place;
     (opening.stamp, opening.keeper.log) = (stamp, at);
-    let file = LogFile { on, extents, block, frag, stamp: stamp.unwrap_or(0), endian };
+    let file = LogFile { on, extents, block, frag, stamp: stamp.unwrap_or(0), endian, copies };
     opening.keeper.id = log.begin_log(file).await?;
     Ok(())
 }

@@ -85,6 +85,7 @@
 
 #![forbid(unsafe_code)]
 
+mod active;
 mod blocking;
 mod contents;
 mod error;
@@ -101,6 +102,7 @@ mod placement;
 mod tune;
 mod unread;
 
+pub use active::{ActiveState, Rest, active_at_rest};
 pub use blocking::{DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, Volume};
 pub use contents::{Kind as ContentsKind, NoVolume, Signature, contents, wipe};
 pub use error::OpenError;

@@ -76,6 +76,10 @@ pub struct Engine {
     pub spread: Spread,
     /// The blocks of a file behind the direct ones begin in another cylinder group (4.4BSD).
     pub far_behind_direct: bool,
+    /// Blocks of a file in one cylinder group, before it goes on in another; `None`: as the volume says.
+    pub section: Option<u32>,
+    /// An active journal commits near the head; `None`: if the disk says where that is.
+    pub near_head: Option<bool>,
 }
 
 /// How long a change may stay only in memory if no caller syncs it; the default of `commit=`.
@@ -110,6 +114,8 @@ impl Default for Engine {
             clusters_of_files,
             spread: Spread::default(),
             far_behind_direct: false,
+            section: None,
+            near_head: None,
         }
     }
 }

@@ -20,8 +20,13 @@ use ordo_ondisk::{
 use ordo_rt::Rt;
 
 /// Names of the system's own files in the root directory, and the flags that such a file has.
-const OWN: [(&str, u32); 4] =
-    [(suj::NAME, suj::FLAGS), (redo::FILE, redo::FLAGS), ("quota.user", 0), ("quota.group", 0)];
+const OWN: [(&str, u32); 5] = [
+    (suj::NAME, suj::FLAGS),
+    (redo::FILE, redo::FLAGS),
+    (redo::ACTIVE, redo::FLAGS),
+    ("quota.user", 0),
+    ("quota.group", 0),
+];
 
 /// A part of a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -46,6 +46,7 @@ fn prepared(rt: &Rt, ram: &RamDisk, scheme: &Known) {
         None => return,
         Some(LogKind::Intents) => Tuning { journal: on, ..Tuning::default() },
         Some(LogKind::Redo) => Tuning { log: on, ..Tuning::default() },
+        Some(LogKind::Active) => Tuning { active: on, ..Tuning::default() },
     };
     tuning.apply_on(rt, Rc::new(ram.clone())).expect("there is room for a log");
 }

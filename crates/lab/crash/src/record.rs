@@ -119,7 +119,7 @@ pub(crate) struct Recording {
 
 /// As on a mount, but with the papers' syncer: a recording must also hold late writes and writes in no order.
 pub(crate) fn engine() -> Engine {
-    Engine { syncer: Syncer::OF_THE_PAPERS, ..Engine::default() }
+    Engine { syncer: Syncer::OF_THE_PAPERS, near_head: Some(true), ..Engine::default() }
 }
 
 /// Mounts the volume on `ram` in this order, through `disks`.

@@ -297,7 +297,9 @@ impl Tree {
 
 /// Whether this is the file of a log, in the root directory.
 fn is_log(name: &[u8]) -> bool {
-    [ordo_ondisk::suj::NAME, ordo_ondisk::redo::FILE].iter().any(|log| log.as_bytes() == name)
+    [ordo_ondisk::suj::NAME, ordo_ondisk::redo::FILE, ordo_ondisk::redo::ACTIVE]
+        .iter()
+        .any(|log| log.as_bytes() == name)
 }
 
 async fn names<F: FileSystem>(fs: &F, node: NodeId) -> Result<Vec<Vec<u8>>> {

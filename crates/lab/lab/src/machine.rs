@@ -137,6 +137,8 @@ impl Machine {
             clusters_of_files: false,
             spread: Spread::Evenly,
             far_behind_direct: false,
+            section: None,
+            near_head: None,
         };
         let rotation = Some(Rotation { rotdelay_ms: 4, rps: 90, nsect: 64 });
         let shape = Shape {
@@ -205,6 +207,8 @@ impl Machine {
             clusters_of_files: false,
             spread: Spread::Evenly,
             far_behind_direct: false,
+            section: None,
+            near_head: None,
         };
         let shape = Shape {
             format: Format::Ufs1,
@@ -271,6 +275,8 @@ impl Machine {
             clusters_of_files: true,
             spread: Spread::Evenly,
             far_behind_direct: true,
+            section: None,
+            near_head: None,
         };
         let shape = Shape {
             format: Format::Ufs1,

@@ -22,6 +22,8 @@ use crate::{FragNo, Ino};
 
 /// The file of a log, in the root directory.
 pub const FILE: &str = ".ordofs-log";
+/// The file of an active journal.
+pub const ACTIVE: &str = ".ordofs-active";
 /// The flags by which the log is recognised: other programs do not change or dump it.
 pub const FLAGS: u32 = crate::suj::FLAGS;
 /// Its mode.

@@ -1,8 +1,9 @@
 //! Keeping a log.
 
 use crate::Boxed;
-use ordo_disk::{DiskOff, Queue};
+use ordo_disk::{DiskOff, KeepsCopies, Queue};
 use ordo_vfs::Result;
+use std::rc::Rc;
 
 /// The kind of log that a scheme keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub enum LogKind {
     Intents,
     /// A redo log. After a crash the volume is useless until the log has been replayed.
     Redo,
+    /// A redo log in the group journals of an active disk.
+    Active,
 }
 
 /// Where a scheme keeps a log of its own: in a file of the volume, or on another disk.
@@ -28,10 +31,12 @@ pub struct LogFile {
     pub stamp: i64,
     /// The byte order of the volume.
     pub endian: ordo_ondisk::Endian,
+    /// The disk below, if it keeps what is logged as copies.
+    pub copies: Option<Rc<dyn KeepsCopies>>,
 }
 
-/// Keeps a log of its own. `suj` (intents), and `journal-file`, `wafs` and `block-journal` (redo): a mount after a
-/// crash replays it.
+/// Keeps a log of its own. `suj` (intents), and `journal-file`, `wafs`, `block-journal` and `active` (redo): a mount
+/// after a crash replays it.
 pub trait KeepsLog {
     /// The log it needs; the scheme cannot be mounted where there is no place for one.
     fn kind(&self) -> LogKind;

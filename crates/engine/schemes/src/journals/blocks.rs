@@ -1,13 +1,14 @@
-//! The log of `block-journal`: whole blocks, in a journal of [`ordo_blockjournal`].
+//! The log of `block-journal` and `active`: whole blocks, in a journal of [`ordo_blockjournal`].
 
 use super::Txn;
 use super::log::{Capture, Log};
 use super::marks::Marks;
 use ordo_blockjournal::{Commit, Journal, Options, Place, Seq, Transaction};
 use ordo_buf::{Boxed, LogFile};
-use ordo_disk::DiskOff;
+use ordo_disk::{DiskOff, KeepsCopies};
 use ordo_ondisk::redo::{self, Waiting};
 use ordo_vfs::{Error, Result};
+use std::rc::Rc;
 
 /// One part in so many of the journal. When less is free, the journal is checkpointed before the next transaction is
 /// written.
@@ -18,6 +19,8 @@ pub(crate) struct Blocks {
     /// Bytes of a fragment: the unit of places, and the journal's own block.
     frag: u32,
     marks: Marks<Seq>,
+    /// The disk below, if it is an active one.
+    copies: Option<Rc<dyn KeepsCopies>>,
 }
 
 /// A transaction; and whether a replay would write another one, with its lists alone (journals-8).
@@ -64,10 +67,17 @@ impl Log for Blocks {
         Box::pin(async move {
             let place = Place::new(&file.on, &file.extents).map_err(failed)?;
             let id = file.on.rt().rng().next_u64();
+            if let Some(copies) = &file.copies {
+                // Before the journal that the map knows is gone.
+                copies.begins(id).await.map_err(Error::io)?;
+            }
             Journal::make(&place, file.frag, id).await.map_err(failed)?;
             let (journal, _) = Journal::open(place, Options { commit: Commit::Together }).await.map_err(failed)?;
             let marks = Marks::new(Seq(journal.last().0 + 1));
-            Ok((Blocks { journal, frag: file.frag, marks }, id))
+            file.copies.iter().for_each(|copies| {
+                journal.tell(copies.clone());
+            });
+            Ok((Blocks { journal, frag: file.frag, marks, copies: file.copies }, id))
         })
     }
 
@@ -112,6 +122,15 @@ impl Log for Blocks {
             }
             let upto = Seq(self.marks.forget(before).0.saturating_sub(1));
             self.journal.checkpoint(upto).await.map_err(failed)
+        })
+    }
+
+    fn settle(&self) -> Boxed<'_, Result<()>> {
+        Box::pin(async move {
+            match &self.copies {
+                Some(copies) => copies.settle().await.map_err(Error::io),
+                None => Ok(()),
+            }
         })
     }
 

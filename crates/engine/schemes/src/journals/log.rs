@@ -53,6 +53,14 @@ pub(crate) trait Log: Sized + 'static {
     /// `Io`.
     fn reclaim(&self, before: Txn, now: bool) -> Boxed<'_, Result<()>>;
 
+    /// Makes durable what the disk below knows of the transactions, if it is one that keeps copies.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn settle(&self) -> Boxed<'_, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// Its counters, by name.
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }

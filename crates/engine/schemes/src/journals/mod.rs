@@ -43,7 +43,7 @@ use gate::Gate;
 use log::Log;
 pub(crate) use members::Captured;
 use policy::Policy;
-pub(crate) use policy::{in_file, in_wafs, of_blocks};
+pub(crate) use policy::{active, in_file, in_wafs, of_blocks};
 use rule::Rule;
 
 use crate::{AllocInit, DataMode, Rules};

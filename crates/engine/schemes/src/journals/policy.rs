@@ -1,10 +1,10 @@
-//! The three journals as policies of one mechanism: which log, when a call returns, which contents are logged.
+//! The journals as policies of one mechanism: which log, when a call returns, which contents are logged.
 
 use super::Journal;
 use super::blocks::Blocks;
 use super::redo::Redo;
 use crate::{Checkpoint, DataMode, LogMode, Settings};
-use ordo_buf::Scheme;
+use ordo_buf::{LogKind, Scheme};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ pub(crate) struct Policy {
     pub(crate) restless: bool,
     /// Durable transactions are checkpointed at once, not when the syncer or a full log demands it.
     pub(crate) home_at_once: bool,
+    /// The kind of its log.
+    pub(crate) kind: LogKind,
 }
 
 /// Calls per transaction if no call waits, in `wafs`: so many calls that make and remove empty files fill two blocks of
@@ -38,8 +40,18 @@ const CALLS_OF_A_CLUSTER: u32 = 3200;
 
 /// The scheme `block-journal`.
 pub(crate) fn of_blocks(settings: &Settings) -> Rc<dyn Scheme> {
+    blocks(settings, "block-journal", LogKind::Redo)
+}
+
+/// The scheme `active`: the same transactions, on a disk that keeps what they have as copies.
+pub(crate) fn active(settings: &Settings) -> Rc<dyn Scheme> {
+    blocks(settings, "active", LogKind::Active)
+}
+
+fn blocks(settings: &Settings, name: &'static str, kind: LogKind) -> Rc<dyn Scheme> {
     let policy = Policy {
-        name: "block-journal",
+        name,
+        kind,
         mode: settings.log_mode.unwrap_or(LogMode::Async),
         data: settings.data.unwrap_or_default(),
         commit: settings.commit.unwrap_or(Duration::from_secs(5)),
@@ -54,6 +66,7 @@ pub(crate) fn of_blocks(settings: &Settings) -> Rc<dyn Scheme> {
 pub(crate) fn in_file(settings: &Settings) -> Rc<dyn Scheme> {
     let policy = Policy {
         name: "journal-file",
+        kind: LogKind::Redo,
         mode: LogMode::Async,
         data: settings.data.unwrap_or_default(),
         commit: settings.commit.unwrap_or(Duration::from_secs(1)),
@@ -68,6 +81,7 @@ pub(crate) fn in_file(settings: &Settings) -> Rc<dyn Scheme> {
 pub(crate) fn in_wafs(settings: &Settings) -> Rc<dyn Scheme> {
     let policy = Policy {
         name: "wafs",
+        kind: LogKind::Redo,
         mode: settings.log_mode.unwrap_or_default(),
         data: settings.data.unwrap_or_default(),
         commit: settings.commit.unwrap_or(Duration::from_secs(1)),

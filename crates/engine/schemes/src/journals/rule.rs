@@ -18,11 +18,26 @@ pub(crate) enum Rule {
     /// Contents that have moved are durable before the transaction with the pointer to their new place; with
     /// `data=ordered` all new contents are. Otherwise a file shows what lay there before.
     DataBeforeLog,
+    /// With an active journal, what the map says of a transaction is durable before the log drops it. Otherwise a crash
+    /// leaves an entry for older bytes, and a read takes the newer ones for rot.
+    MapBeforeReclaim,
+}
+
+impl Rule {
+    /// It is a rule of the journals that are active, or not.
+    pub(crate) fn is_of(self, active: bool) -> bool {
+        active || self != Rule::MapBeforeReclaim
+    }
 }
 
 impl RuleNames for Rule {
-    const ALL: &'static [Rule] =
-        &[Rule::LogBeforeBuf, Rule::LogBeforeReuse, Rule::HomeBeforeReclaim, Rule::DataBeforeLog];
+    const ALL: &'static [Rule] = &[
+        Rule::LogBeforeBuf,
+        Rule::LogBeforeReuse,
+        Rule::HomeBeforeReclaim,
+        Rule::DataBeforeLog,
+        Rule::MapBeforeReclaim,
+    ];
 
     fn number(self) -> u32 {
         self as u32
@@ -36,6 +51,9 @@ impl RuleNames for Rule {
             Rule::LogBeforeReuse => ("log-before-reuse", "what was freed is free when that is durable in the log"),
             Rule::HomeBeforeReclaim => {
                 ("home-before-reclaim", "the log keeps a transaction until all that it changed is at home")
+            }
+            Rule::MapBeforeReclaim => {
+                ("map-before-reclaim", "the map of copies is durable before the log drops what it describes")
             }
             Rule::DataBeforeLog => ("data-before-log", "contents are durable before a pointer to their new place is"),
         }

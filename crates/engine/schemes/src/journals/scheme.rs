@@ -12,7 +12,7 @@ use ordo_buf::{
     Answer, Boxed, BufRef, Cache, Capabilities, CrashLeaves, Defers, Durable, Explains, Fields, Held, ImageNo,
     KeepsLog, Leave, LogFile, LogKind, Must, Op, Promises, Ready, Role, Scheme, SeesChanges, Step, TracksBufs,
 };
-use ordo_disk::Block;
+use ordo_disk::{Block, DiskError, DiskOff, KeepsCopies, Stored};
 use ordo_rt::Time;
 use ordo_vfs::{Error, Result};
 use std::rc::Rc;
@@ -58,7 +58,8 @@ impl<L: Log + 'static> Scheme for Journal<L> {
     fn declares(&self) -> Promises {
         let Policy { mode, data, .. } = self.shared.policy;
         let name = if mode == LogMode::Async { Durable::AfterFsync } else { Durable::OnReturn };
-        let rules = Rule::ALL.iter().map(|rule| rule.text()).collect();
+        let is_ours = |rule: &&Rule| rule.is_of(self.shared.policy.kind == LogKind::Active);
+        let rules = Rule::ALL.iter().filter(is_ours).map(|rule| rule.text()).collect();
         Promises {
             name_added: name,
             name_removed: name,
@@ -213,7 +214,8 @@ impl<L: Log + 'static> Scheme for Journal<L> {
             let upto = shared.now();
             Shared::durable(&shared, &cache, upto).await?;
             cache.write_everything().await?;
-            shared.reclaim().await
+            shared.reclaim().await?;
+            shared.settle().await
         }))
     }
 
@@ -238,13 +240,15 @@ impl<L: Log + 'static> Scheme for Journal<L> {
 
 impl<L: Log> KeepsLog for Journal<L> {
     fn kind(&self) -> LogKind {
-        LogKind::Redo
+        self.shared.policy.kind
     }
 
     fn begin_log(&self, file: LogFile) -> Boxed<'static, Result<u64>> {
         let shared = self.shared.clone();
         Box::pin(async move {
-            let (log, id) = L::begin(file).await?;
+            let settles = shared.rules.has(Rule::MapBeforeReclaim);
+            let copies = file.copies.map(|copies| if settles { copies } else { Rc::new(Unsettled(copies)) });
+            let (log, id) = L::begin(LogFile { copies, ..file }).await?;
             *shared.log.borrow_mut() = Some(Rc::new(log));
             Ok(id)
         })
@@ -258,6 +262,23 @@ impl<L: Log> KeepsLog for Journal<L> {
     fn changes(&self) -> u64 {
         let Counts { changes, of_blocks, .. } = self.shared.state.borrow().counts;
         changes - of_blocks
+    }
+}
+
+/// A disk with copies whose map is not made durable in time: [`Rule::MapBeforeReclaim`] is broken.
+struct Unsettled(Rc<dyn KeepsCopies>);
+
+impl KeepsCopies for Unsettled {
+    fn committed(&self, seq: u64, stored: &[Stored], revoked: &[(DiskOff, u64)]) {
+        self.0.committed(seq, stored, revoked);
+    }
+
+    fn settle(&self) -> Boxed<'static, std::result::Result<(), DiskError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn begins(&self, id: u64) -> Boxed<'static, std::result::Result<(), DiskError>> {
+        self.0.begins(id)
     }
 }
 

@@ -228,6 +228,12 @@ impl<L: Log> Shared<L> {
         self.reclaim_now(self.policy.restless).await
     }
 
+    /// What the disk below knows of the transactions is durable.
+    pub(super) async fn settle(&self) -> Result<()> {
+        let Some(log) = self.log.borrow().clone() else { return Ok(()) };
+        log.settle().await
+    }
+
     async fn reclaim_now(&self, now: bool) -> Result<()> {
         let Some(log) = self.log.borrow().clone() else { return Ok(()) };
         let start = {

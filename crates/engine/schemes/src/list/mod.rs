@@ -101,6 +101,12 @@ pub const ALL: &[Known] = &[
         make: journals::of_blocks,
     },
     Known {
+        name: "active",
+        about: "as block-journal, but what it logs is kept: commits near the head, reads verified and healed from copies",
+        for_study: false,
+        make: journals::active,
+    },
+    Known {
         name: "async",
         about: "everything is written later, in no order: the fastest, and a crash may leave anything",
         for_study: false,

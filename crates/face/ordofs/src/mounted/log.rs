@@ -88,7 +88,16 @@ impl Mounted {
         }
         let fs = Rc::new(Fs::Lfs(engine::start(&cache, opened.layout, options)));
         let scheme = cache.scheme().clone();
-        Ok(Mounted { fs, cache, scheme, why_read_only: None, unread_log: None, acls: false, reclaimer: None })
+        Ok(Mounted {
+            fs,
+            cache,
+            scheme,
+            why_read_only: None,
+            unread_log: None,
+            acls: false,
+            active_disk: None,
+            reclaimer: None,
+        })
     }
 
     /// The state of a log-structured volume; `None` for others.

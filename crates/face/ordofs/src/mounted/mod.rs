@@ -5,11 +5,13 @@ mod log;
 
 pub use log::{LOG_SCHEME, LogSegments, LogState, without_rules};
 
+use crate::active;
 use crate::found::Found;
 use crate::image::{ImageSpec, Located, locate_damaged};
 use crate::journal;
 use crate::options::default_scheme;
 use crate::{Fs, MountOptions, Notice, Notices, OpenError, UnreadLog};
+use ordo_active::Active;
 use ordo_buf::{Cache, Health, Scheme};
 use ordo_disk::{FileOptions, Queue};
 use ordo_ffs::Ffs;
@@ -63,6 +65,8 @@ pub struct Mounted {
     why_read_only: Option<String>,
     unread_log: Option<UnreadLog>,
     acls: bool,
+    /// The disk below, if it is an active one.
+    pub(crate) active_disk: Option<Active>,
     /// If a crash of soft updates had left the volume when it was mounted.
     reclaimer: Option<Rc<Reclaimer>>,
 }
@@ -120,6 +124,7 @@ impl Mounted {
             mount_point: options.mount_point.clone(),
             spread: options.engine.spread,
             far_behind_direct: options.engine.far_behind_direct,
+            section: options.engine.section,
             ..ordo_ffs::Opening::default()
         };
         let notices = &options.notices;
@@ -140,11 +145,14 @@ impl Mounted {
         if let Some(log) = unread_log.filter(|_| why_read_only.is_none()) {
             notices.tell(&Notice::LogUnread(log));
         }
+        let active = active::under(rt, &located, &scheme, options, read_only || gate.is_err()).await?;
         let place = match gate {
-            Ok(()) if !read_only => journal::place_for_log(rt, &located, &scheme).await?,
+            Ok(()) if !read_only => journal::place_for_log(rt, &located, &scheme, active.as_ref()).await?,
             _ => None,
         };
-        let queue = Queue::new(rt, located.disk, engine::queue(options));
+        let active_disk = active.map(|(_, active)| active);
+        let disk = active_disk.clone().map_or(located.disk, |active| Rc::new(active));
+        let queue = Queue::new(rt, disk, engine::queue(options));
         opening.keeper.scheme = scheme.name().into();
         if let Some(place) = place {
             let elsewhere = located.log.map(|disk| Queue::new(rt, disk, engine::queue(options)));
@@ -160,7 +168,7 @@ impl Mounted {
             rt.spawn(reclaim(Rc::downgrade(&fs), Rc::downgrade(reclaimer), notices.clone()));
         }
         let fs = Rc::new(Fs::Ffs(fs));
-        Ok(Mounted { fs, cache, scheme, why_read_only, unread_log, acls, reclaimer })
+        Ok(Mounted { fs, cache, scheme, why_read_only, unread_log, acls, active_disk, reclaimer })
     }
 
     /// The file system.

@@ -65,12 +65,47 @@ pub(super) const INTENTS: LogFile = LogFile { name: suj::NAME, mode: suj::MODE, 
 /// The transaction log.
 pub(super) const REDO: LogFile = LogFile { name: redo::FILE, mode: redo::MODE, flags: (suj::NEW_FLAGS, redo::FLAGS) };
 
+/// The file of an active journal.
+pub(super) const ACTIVE: LogFile =
+    LogFile { name: redo::ACTIVE, mode: redo::MODE, flags: (suj::NEW_FLAGS, redo::FLAGS) };
+
+/// Bytes of an active journal, and the blocks of it that lie in one group: it has a group journal in each. What was
+/// requested, or one part in 48 of the volume.
+pub(super) fn active_size(sb: &Superblock, asked: Option<u64>) -> Result<(u64, u32), TuneError> {
+    let g = sb.geometry();
+    let (least, most) = (g.blkroundup(ordo_active::least(g.fsize.into()) + 16 * u64::from(g.bsize)), LOG_MAX);
+    let usual = (sb.volume_bytes() / 48).clamp(2 * least, LOG_MAX / 4);
+    let size = g.blkroundup(asked.unwrap_or(usual));
+    if !(least..=most).contains(&size) {
+        return Err(TuneError::JournalSize { found: asked.unwrap_or(usual), least, most });
+    }
+    let needed = size + size / 512 + 5 * u64::from(g.bsize);
+    let free = u64::try_from(sb.totals().nbfree).unwrap_or(0) * u64::from(g.bsize);
+    if needed > free {
+        return Err(TuneError::NoRoom { needed: size, free });
+    }
+    let in_group = (size / u64::from(g.bsize)).div_ceil(g.ncg.into()).max(32);
+    Ok((size, u32::try_from(in_group).unwrap_or(u32::MAX)))
+}
+
 /// Removes the existing file, and makes one of `size` bytes.
 pub(super) fn change(rt: &Rt, disk: &Rc<dyn Disk>, what: &LogFile, size: Option<u64>) -> Result<(), TuneError> {
+    change_spread(rt, disk, what, size, None)
+}
+
+/// The same, with so many blocks of the file in each group.
+pub(super) fn change_spread(
+    rt: &Rt,
+    disk: &Rc<dyn Disk>,
+    what: &LogFile,
+    size: Option<u64>,
+    section: Option<u32>,
+) -> Result<(), TuneError> {
     let located = locate_on(rt, disk.clone())?;
     // The old contents of its blocks do not matter, and need not be overwritten.
     let settings = Settings { alloc_init: Some(AllocInit::Directories), ..Settings::default() };
-    let options = MountOptions { scheme: Some("sync".into()), settings, ..MountOptions::default() };
+    let mut options = MountOptions { scheme: Some("sync".into()), settings, ..MountOptions::default() };
+    options.engine.section = section;
     let mounted = rt.block_on(Mounted::mount(rt, located, &options))?;
     let done = rt.block_on(async {
         what.remove(mounted.fs()).await?;
@@ -83,6 +118,13 @@ pub(super) fn change(rt: &Rt, disk: &Rc<dyn Disk>, what: &LogFile, size: Option<
     let unmounted = rt.block_on(mounted.unmount());
     done?;
     Ok(unmounted?)
+}
+
+/// Whether the volume has an active journal.
+pub(super) fn is_active(rt: &Rt, disk: &Rc<dyn Disk>, sb: &Superblock) -> Result<bool, TuneError> {
+    let options = ordo_active::Options { read_only: true, ..ordo_active::Options::default() };
+    let found = rt.block_on(ordo_fsck::active_disk(rt, disk.clone(), sb, options));
+    found.map(|found| found.is_some()).map_err(|why| crate::OpenError::Active(why).into())
 }
 
 /// Whether the volume has this file.

@@ -49,6 +49,8 @@ pub struct Tuning {
     pub journal: Option<JournalChange>,
     /// The transaction log file that `journal-file`, `wafs` and `block-journal` keep.
     pub log: Option<JournalChange>,
+    /// The active journal, for the scheme `active`.
+    pub active: Option<JournalChange>,
     /// The name of the volume: at most 31 bytes, without NUL.
     pub label: Option<String>,
     /// Percent of the data space kept for the privileged: 0 to 99.
@@ -60,7 +62,7 @@ pub struct Tuning {
 /// A requested change, with the old and the new value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuned {
-    /// `softupdates`, `journal`, `log`, `label`, `minfree` or `check-hashes`.
+    /// `softupdates`, `journal`, `log`, `active`, `label`, `minfree` or `check-hashes`.
     pub what: &'static str,
     /// The old value.
     pub was: String,
@@ -187,6 +189,7 @@ impl Tuning {
             Some(JournalChange::Off) => journal::change(rt, &disk, &journal::REDO, None)?,
             None => {}
         }
+        let was_active = self.change_active(rt, &disk, &before)?;
         change_superblock(rt, &disk, |f| self.put(f))?;
         if let Some(on) = self.check_hashes {
             hashes::switch(rt, &disk, on)?;
@@ -198,7 +201,28 @@ impl Tuning {
             let is = journal::is_there(rt, &disk, &after)?;
             told.push(Tuned { what: "log", was: on(had_log), is: on(is) });
         }
+        if let Some(was) = was_active {
+            let on = |on: bool| if on { "on" } else { "off" }.to_owned();
+            told.push(Tuned { what: "active", was: on(was), is: on(journal::is_active(rt, &disk, &after)?) });
+        }
         Ok(told)
+    }
+
+    /// Makes or removes the active journal; returns whether there was one, if it is to be changed.
+    fn change_active(&self, rt: &Rt, disk: &Rc<dyn Disk>, sb: &Superblock) -> Result<Option<bool>, TuneError> {
+        let Some(change) = self.active else { return Ok(None) };
+        // A damaged one can be made anew.
+        let had = journal::is_active(rt, disk, sb).unwrap_or(false);
+        match change {
+            JournalChange::On(None) if had => {}
+            JournalChange::On(asked) => {
+                let (size, section) = journal::active_size(sb, asked)?;
+                journal::change_spread(rt, disk, &journal::ACTIVE, Some(size), Some(section))?;
+                journal::is_active(rt, disk, &locate_on(rt, disk.clone())?.found.into_ufs()?.superblock)?;
+            }
+            JournalChange::Off => journal::change(rt, disk, &journal::ACTIVE, None)?,
+        }
+        Ok(Some(had))
     }
 
     /// The changes that a scheme with such a log needs on a new volume.
@@ -206,6 +230,7 @@ impl Tuning {
         match kind {
             LogKind::Intents => Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() },
             LogKind::Redo => Tuning { log: Some(JournalChange::On(None)), ..Tuning::default() },
+            LogKind::Active => Tuning { active: Some(JournalChange::On(None)), ..Tuning::default() },
         }
     }
 
@@ -221,6 +246,13 @@ impl Tuning {
         of_freebsd("check hashes", self.check_hashes == Some(true))?;
         if self.check_hashes == Some(true) && sb.format == Format::Ufs1 {
             return Err(TuneError::HashesOfUfs1);
+        }
+        of_freebsd(
+            "the superblock's place for what an active journal needs",
+            matches!(self.active, Some(JournalChange::On(_))),
+        )?;
+        if let Some(JournalChange::On(size)) = self.active {
+            journal::active_size(sb, size)?;
         }
         if let Some(JournalChange::On(size)) = self.log {
             journal::log_size(sb, size)?;

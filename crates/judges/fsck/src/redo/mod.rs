@@ -21,11 +21,12 @@ mod apply;
 mod nameless;
 mod source;
 
-pub use source::{LogPlace, place_of_log};
+pub use source::{LogPlace, active_disk, place_of_log};
 
 use crate::dirty::Order;
 use crate::setup::{self, Opened};
 use crate::suj::{NotReplayed, Replay, Replayed};
+use ordo_active::Active;
 use ordo_disk::Disk;
 use ordo_ondisk::superblock::fields::flag;
 use ordo_ondisk::superblock::{Keeper, LogAt};
@@ -62,29 +63,45 @@ pub(crate) async fn replay_opened(
     };
     crate::suj::gate(&opened.sb)?;
     let mut volume = Replay::new(disk.clone(), opened.sb, rt.wall().0);
+    let mut active = None;
     let place = match keeper.log {
+        LogAt::File(ino) if keeper.scheme == source::ACTIVE => {
+            // All that recovery writes goes through the active disk: its map stays right (active-1).
+            let extents = volume.log_extents(ino).await?;
+            let over = source::active_over(disk, &volume.sb, &extents, ordo_active::Options::default()).await?;
+            volume = Replay::new(Rc::new(over.clone()), volume.sb, rt.wall().0);
+            source::Where::Active(active.insert(over).clone())
+        }
         LogAt::File(ino) => source::Where::Within(disk, volume.log_extents(ino).await?),
         LogAt::Elsewhere | LogAt::Nowhere => source::Where::Elsewhere(elsewhere.ok_or(NotReplayed::LogElsewhere)?),
     };
     let mut source = Source::open(rt, place, &keeper).await?;
     let Held { transactions, blocks } = source.held().await?;
+    if let Some(active) = &active {
+        // Reads already see what the group journals have: what is written as it was read is not written.
+        active.bring_home().await.map_err(ordo_active::OpenError::from)?;
+    }
     volume.done.segments = transactions.len() as u64;
     volume.redo(&transactions, blocks).await?;
     volume.free_what_waits(&transactions).await?;
     volume.free_the_nameless(&transactions, source).await?;
-    volume.finish_redo(&keeper).await?;
+    volume.finish_redo(&keeper, active.as_ref()).await?;
     Ok(volume.done)
 }
 
 impl Replay {
     /// Rule P4.
-    async fn finish_redo(&mut self, keeper: &Keeper) -> Result<(), NotReplayed> {
+    async fn finish_redo(&mut self, keeper: &Keeper, active: Option<&Active>) -> Result<(), NotReplayed> {
         self.sum_all_groups().await?;
         self.write_groups().await?;
         self.flush_home().await?;
         let f = &mut self.sb.fields;
         (f.pendingblocks, f.pendinginodes) = (0, 0);
         self.put_kept(keeper).await?;
+        if let Some(active) = active {
+            // The next mount begins another journal: what this one says is then known from the map alone.
+            active.settled().await.map_err(ordo_active::OpenError::from)?;
+        }
         let f = &mut self.sb.fields;
         f.clean = 1;
         f.flags &= !(flag::UNCLEAN | flag::NEEDSFSCK);

@@ -1,6 +1,7 @@
 //! Where a log lies, and its contents.
 
 use crate::suj::{NotReplayed, Replay};
+use ordo_active::Active;
 use ordo_disk::{Disk, DiskOff, Queue, QueueOptions};
 use ordo_ondisk::redo::{Joined, Transaction};
 use ordo_ondisk::superblock::Keeper;
@@ -22,10 +23,50 @@ pub struct LogPlace {
 /// # Errors
 /// The file exists, but is not a valid log file; or the disk fails.
 pub async fn place_of_log(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock) -> Result<Option<LogPlace>, NotReplayed> {
+    place_of(rt, disk, sb, ordo_ondisk::redo::FILE).await
+}
+
+async fn place_of(
+    rt: &Rt,
+    disk: Rc<dyn Disk>,
+    sb: &Superblock,
+    name: &'static str,
+) -> Result<Option<LogPlace>, NotReplayed> {
     let mut volume = Replay::new(disk, sb.clone(), rt.wall().0);
-    let Some(ino) = volume.file_in_root(ordo_ondisk::redo::FILE).await? else { return Ok(None) };
+    let Some(ino) = volume.file_in_root(name).await? else { return Ok(None) };
     let extents = volume.log_extents(Ino(ino)).await?;
     Ok(Some(LogPlace { ino: Ino(ino), extents }))
+}
+
+/// The active disk over `disk`, with its journal in these extents of the volume. Its map counts if the superblock says
+/// that the scheme `active` was the last to write to the volume.
+///
+/// # Errors
+/// The extents are too short for an active journal; or the disk fails.
+pub(super) async fn active_over(
+    disk: Rc<dyn Disk>,
+    sb: &Superblock,
+    extents: &[(DiskOff, u64)],
+    options: ordo_active::Options,
+) -> Result<Active, NotReplayed> {
+    let keeper = sb.keeper().filter(|(keeper, untouched)| *untouched && keeper.scheme == ACTIVE);
+    let kept = ordo_active::Kept { by: keeper.map(|(keeper, _)| keeper.id), dirty: !sb.is_clean() };
+    Ok(Active::open(disk, extents, sb.geometry().fsize, kept, options).await?)
+}
+
+/// The same, if the clean volume on `disk` has an active journal; with its file.
+///
+/// # Errors
+/// The file exists, but is not a valid one; or the disk fails.
+pub async fn active_disk(
+    rt: &Rt,
+    disk: Rc<dyn Disk>,
+    sb: &Superblock,
+    options: ordo_active::Options,
+) -> Result<Option<(Ino, Active)>, NotReplayed> {
+    let place = place_of(rt, disk.clone(), sb, ordo_ondisk::redo::ACTIVE).await?;
+    let Some(LogPlace { ino, extents }) = place else { return Ok(None) };
+    Ok(Some((ino, active_over(disk, sb, &extents, options).await?)))
 }
 
 impl Replay {
@@ -50,6 +91,7 @@ impl Replay {
 /// The place of a log.
 pub(super) enum Where {
     Within(Rc<dyn Disk>, Vec<(DiskOff, u64)>),
+    Active(Active),
     Elsewhere(Rc<dyn Disk>),
 }
 
@@ -57,8 +99,13 @@ pub(super) enum Where {
 pub(super) enum Source {
     /// A log of changed bytes.
     Records { place: ordo_wafs::Place, log: ordo_wafs::Log, last: Last<ordo_wafs::Lsn> },
-    /// A log of whole blocks.
-    Blocks { place: ordo_blockjournal::Place, found: ordo_blockjournal::Inspected, last: Last<ordo_blockjournal::Seq> },
+    /// A log of whole blocks, perhaps on an active disk.
+    Blocks {
+        place: ordo_blockjournal::Place,
+        found: ordo_blockjournal::Inspected,
+        last: Last<ordo_blockjournal::Seq>,
+        active: Option<Active>,
+    },
 }
 
 /// The last complete transaction.
@@ -84,14 +131,19 @@ pub(super) struct Held {
     pub(super) blocks: Vec<(DiskOff, ordo_disk::Block)>,
 }
 
-/// The scheme with a log of whole blocks.
+/// The schemes with a log of whole blocks.
 const OF_BLOCKS: &str = "block-journal";
+pub(super) const ACTIVE: &str = "active";
 
 impl Source {
     /// Opens the log that the superblock names, and no other (fsck-redo-1).
     pub(super) async fn open(rt: &Rt, place: Where, keeper: &Keeper) -> Result<Source, NotReplayed> {
+        let active = if let Where::Active(active) = &place { Some(active.clone()) } else { None };
         let (queue, extents) = match place {
             Where::Within(disk, extents) => (Queue::new(rt, disk, QueueOptions::default()), extents),
+            Where::Active(active) => {
+                (Queue::new(rt, Rc::new(active.clone()), QueueOptions::default()), vec![active.journal()])
+            }
             Where::Elsewhere(disk) => {
                 let (size, sector) = (disk.info().size, u64::from(disk.info().sector));
                 let all = (DiskOff(0), size / sector * sector);
@@ -102,14 +154,15 @@ impl Source {
             true => Ok(()),
             false => Err(NotReplayed::OtherLog { found: id, wanted: keeper.id }),
         };
-        if keeper.scheme == OF_BLOCKS {
+        if keeper.scheme == OF_BLOCKS || keeper.scheme == ACTIVE {
             let place = ordo_blockjournal::Place::new(&queue, &extents).map_err(ordo_blockjournal::Error::from)?;
             let found = ordo_blockjournal::Journal::inspect(place.clone()).await?;
             is_the_one(found.id)?;
             if let Some(damage) = &found.damage {
                 return Err(ordo_blockjournal::Error::from(*damage).into());
             }
-            return Ok(Source::Blocks { place, found, last: Last { at: None, is_lists: false } });
+            let last = Last { at: None, is_lists: false };
+            return Ok(Source::Blocks { place, found, last, active });
         }
         let place = ordo_wafs::Place::new(&queue, &extents).map_err(ordo_wafs::Error::from)?;
         let log = ordo_wafs::Log::open(place.clone()).await?;
@@ -136,7 +189,11 @@ impl Source {
                     }
                 }
             }
-            Source::Blocks { found, last, .. } => {
+            Source::Blocks { found, last, active, .. } => {
+                if let Some(active) = active {
+                    let all = found.recovered.transactions.iter();
+                    active.recovered(found.id, all.map(|one| (one.seq.0, &one.stored[..], &one.revoked[..])));
+                }
                 for transaction in &found.recovered.transactions {
                     *last = Last { at: Some(transaction.seq), is_lists: transaction.blocks.is_empty() };
                     held.transactions.push(Transaction::decode(&transaction.note)?);
@@ -170,9 +227,12 @@ impl Source {
                 let first = first.unwrap_or(log.last());
                 Ok(Kept::Records(log, first))
             }
-            Source::Blocks { place, last, .. } => {
+            Source::Blocks { place, last, active, .. } => {
                 let (journal, _) =
                     ordo_blockjournal::Journal::open(place, ordo_blockjournal::Options::default()).await?;
+                active.into_iter().for_each(|active| {
+                    journal.tell(Rc::new(active));
+                });
                 let seq = match last.at.filter(|_| last.is_lists) {
                     Some(seq) => seq,
                     None => {

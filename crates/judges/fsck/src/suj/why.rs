@@ -120,6 +120,9 @@ pub enum NotReplayed {
     /// The journal of blocks cannot be read, or is damaged.
     #[error("the log: {0}")]
     Blocks(#[from] ordo_blockjournal::Error),
+    /// The active journal cannot be used.
+    #[error("the active journal: {0}")]
+    Active(#[from] ordo_active::OpenError),
     /// A transaction of the log is invalid.
     #[error(transparent)]
     Undecodable(#[from] ordo_ondisk::redo::Undecodable),

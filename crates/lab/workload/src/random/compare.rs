@@ -28,7 +28,7 @@ impl Difference {
 }
 
 /// The journals of a volume, in its root directory. No script makes them.
-pub(super) const OWN_FILES: [&[u8]; 2] = [b".sujournal", b".ordofs-log"];
+pub(super) const OWN_FILES: [&[u8]; 3] = [b".sujournal", b".ordofs-log", b".ordofs-active"];
 
 type Compared<T> = std::result::Result<T, Difference>;
 

@@ -76,6 +76,10 @@ impl Case {
             Some(LogKind::Redo) => {
                 Tuning { log: Some(JournalChange::On(self.log)), ..Tuning::default() }.apply_on(&rt, disk.clone())?;
             }
+            Some(LogKind::Active) => {
+                Tuning { active: Some(JournalChange::On(self.log)), ..Tuning::default() }
+                    .apply_on(&rt, disk.clone())?;
+            }
             Some(LogKind::Intents) => {
                 Tuning { journal: Some(JournalChange::On(self.log)), ..Tuning::default() }
                     .apply_on(&rt, disk.clone())?;

@@ -1,0 +1,106 @@
+//! The active disk of a volume: between the engine and the disk, for the scheme `active`.
+
+use crate::image::Located;
+use crate::{MountOptions, Mounted, OpenError};
+use ordo_active::Active;
+use ordo_buf::{LogKind, Scheme};
+use ordo_ondisk::{Dialect, Ino, Superblock};
+use ordo_rt::Rt;
+use std::rc::Rc;
+
+/// The state of an active journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActiveState {
+    /// Whether everything is at home.
+    pub rest: Rest,
+    /// Group journals.
+    pub groups: u32,
+    /// Fragments whose checksum is known.
+    pub mapped: u64,
+    /// Of these, with a copy in a group journal.
+    pub copies: u64,
+    /// Fragments that were read, and written, from another copy since the mount.
+    pub healed: u64,
+    /// Pages of the map that could not be read: what they had is not verified any more.
+    pub lost_pages: u32,
+}
+
+/// Where the newest bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// At home, all of them, and the volume was unmounted: any system may use it.
+    AllClean,
+    /// At home, as long as the volume is not written to.
+    Clean,
+    /// Some are in a group journal only.
+    Dirty,
+}
+
+impl ActiveState {
+    /// The state of a mounted volume's active disk.
+    fn mounted(active: &Active) -> ActiveState {
+        let rest = if active.state().dirty { Rest::Dirty } else { Rest::Clean };
+        ActiveState::with(active, rest)
+    }
+
+    fn with(active: &Active, rest: Rest) -> ActiveState {
+        let ordo_active::State { groups, mapped, copies, healed, lost_pages, .. } = active.state();
+        ActiveState { rest, groups, mapped, copies, healed, lost_pages }
+    }
+}
+
+/// The active disk that this scheme wants, over the disk of the volume, with the file of its journal.
+///
+/// # Errors
+/// The volume has no active journal, or a damaged one.
+pub(crate) async fn under(
+    rt: &Rt,
+    located: &Located,
+    scheme: &Rc<dyn Scheme>,
+    options: &MountOptions,
+    read_only: bool,
+) -> Result<Option<(Ino, Active)>, OpenError> {
+    let sb = &located.found.ufs()?.superblock;
+    if scheme.clone().capabilities().log_kind() != Some(LogKind::Active) {
+        return Ok(None);
+    }
+    if sb.dialect != Dialect::FreeBsd {
+        return Err(OpenError::NoLogThere(scheme.name(), sb.dialect));
+    }
+    if !sb.is_clean() {
+        // It could not be replayed: nothing is known of what the group journals have.
+        return Ok(None);
+    }
+    let wanted =
+        ordo_active::Options { near_head: options.engine.near_head, volatile_cache: options.volatile_cache, read_only };
+    let found = ordo_fsck::active_disk(rt, located.disk.clone(), sb, wanted).await.map_err(OpenError::Active)?;
+    found.ok_or(OpenError::NoActive(scheme.name())).map(Some)
+}
+
+/// The active journal of a volume that is not mounted, for reading: its map, and what may be asked of it. `None` if it
+/// has none.
+///
+/// # Errors
+/// The disk fails, or the file of the journal is damaged.
+pub fn active_at_rest(rt: &Rt, located: &Located) -> Result<Option<(ActiveState, Active)>, OpenError> {
+    let Ok(found) = located.found.ufs() else { return Ok(None) };
+    let sb: &Superblock = &found.superblock;
+    let options = ordo_active::Options { read_only: true, ..ordo_active::Options::default() };
+    let found = rt.block_on(ordo_fsck::active_disk(rt, located.disk.clone(), sb, options));
+    let Some((_, active)) = found.map_err(OpenError::Active)? else { return Ok(None) };
+    let rest = if sb.is_clean() { Rest::AllClean } else { Rest::Dirty };
+    Ok(Some((ActiveState::with(&active, rest), active)))
+}
+
+impl Mounted {
+    /// The state of the volume's active journal, if it is mounted with one.
+    pub fn active(&self) -> Option<ActiveState> {
+        self.active_watch()()
+    }
+
+    /// The same at any later moment, without keeping the file system in memory; `None` once it is gone.
+    pub fn active_watch(&self) -> impl Fn() -> Option<ActiveState> + use<> {
+        let active = self.active_disk.as_ref().map(Active::downgrade);
+        move || Some(ActiveState::mounted(&active.as_ref()?.upgrade()?))
+    }
+}

@@ -1,0 +1,203 @@
+//! Where everything lies: the extents of the active journal's file, in the file's order.
+//!
+//! ```text
+//! the superblocks of the journal | two roots of the map | pages of the map | their twins | group journals …
+//! ```
+//!
+//! A group journal is what lies together: at most an extent of the file, and at most as many places as its header can
+//! name. It begins with two slots for its header.
+
+use ordo_disk::DiskOff;
+
+/// Bytes of a page, of a root with its slot, and of the header of a group journal with its slot.
+pub(crate) const PAGE: u64 = 4096;
+/// Blocks of the journal in a place: the unit in which the journal's line is spread.
+pub(crate) const BLOCKS: u64 = 8;
+/// The most places of a group journal.
+pub(crate) const PLACES: u64 = 500;
+
+/// The file is too small for an active journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an active journal of {len} bytes: it needs {least} at least, in long extents")]
+pub struct NoPlace {
+    /// Bytes of the file.
+    pub len: u64,
+    /// Bytes that it needs.
+    pub least: u64,
+}
+
+/// A range of bytes of the file that lies together on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Extent {
+    /// Its offset in the file.
+    from: u64,
+    at: DiskOff,
+    len: u64,
+}
+
+/// The places of one group journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// Its header's first slot.
+    pub(crate) header: DiskOff,
+    /// Its first place.
+    pub(crate) at: DiskOff,
+    /// The number of this place among all.
+    pub(crate) first: u32,
+    /// How many it has.
+    pub(crate) count: u32,
+}
+
+/// Where everything lies.
+#[derive(Debug)]
+pub(crate) struct Area {
+    extents: Vec<Extent>,
+    /// Bytes of a fragment of the volume, and of a block of the journal.
+    pub(crate) frag: u64,
+    /// Pages of the map; as many twins follow.
+    pub(crate) pages: u32,
+    pub(crate) groups: Vec<Group>,
+    /// Places of all groups.
+    pub(crate) places: u32,
+}
+
+/// The bytes before the roots: what the journal has before its blocks.
+fn head(frag: u64) -> u64 {
+    ordo_ring::FIRST.max(frag)
+}
+
+/// The least bytes of a file for a volume with fragments of `frag` bytes.
+pub fn least(frag: u64) -> u64 {
+    head(frag) + 2 * PAGE + 2 * 8 * PAGE + 2 * PAGE + 24 * BLOCKS * frag
+}
+
+impl Area {
+    /// The area in these extents of a file. One part in eight is for the map.
+    pub(crate) fn new(extents: &[(DiskOff, u64)], frag: u64) -> Result<Area, NoPlace> {
+        let mut joined: Vec<Extent> = Vec::new();
+        let mut from = 0;
+        for &(at, len) in extents.iter().filter(|(_, len)| *len > 0) {
+            match joined.last_mut().filter(|last| last.at + last.len == at) {
+                Some(last) => last.len += len,
+                None => joined.push(Extent { from, at, len }),
+            }
+            from += len;
+        }
+        let none = NoPlace { len: from, least: least(frag) };
+        if from < none.least || frag == 0 {
+            return Err(none);
+        }
+        let pages = (from / 8 / (2 * PAGE)).clamp(8, u64::from(u32::MAX / 4)) as u32;
+        let mut area = Area { extents: joined, frag, pages, groups: Vec::new(), places: 0 };
+        let rest = (area.pages_at() + 2 * u64::from(pages) * PAGE).next_multiple_of(frag);
+        area.cut(rest);
+        if area.places < 16 { Err(none) } else { Ok(area) }
+    }
+
+    /// Cuts what lies from byte `rest` of the file on into group journals.
+    fn cut(&mut self, rest: u64) {
+        let (place, headers) = (self.place_len(), (2 * PAGE).next_multiple_of(self.frag));
+        for extent in self.extents.clone() {
+            let skip = rest.saturating_sub(extent.from).min(extent.len);
+            let (mut at, end) = (extent.at.0 + skip, extent.at.0 + extent.len);
+            while end.saturating_sub(at) >= headers + place {
+                let count = ((end - at - headers) / place).min(PLACES) as u32;
+                let group = Group { header: DiskOff(at), at: DiskOff(at + headers), first: self.places, count };
+                self.groups.push(group);
+                self.places += count;
+                at += headers + u64::from(count) * place;
+            }
+        }
+    }
+
+    /// Bytes of a place.
+    pub(crate) fn place_len(&self) -> u64 {
+        BLOCKS * self.frag
+    }
+
+    /// The bytes before the journal's first block.
+    pub(crate) fn head(&self) -> u64 {
+        head(self.frag)
+    }
+
+    /// Pieces of the journal's line. A quarter of the places has no owner, so that there is a choice.
+    pub(crate) fn pieces(&self) -> u32 {
+        self.places - self.places / 4
+    }
+
+    /// The address of byte `from` of the file, and how many bytes follow it there.
+    pub(crate) fn run(&self, from: u64) -> (DiskOff, u64) {
+        let after = self.extents.partition_point(|extent| extent.from <= from);
+        match after.checked_sub(1).and_then(|index| self.extents.get(index)) {
+            Some(extent) => {
+                let skip = (from - extent.from).min(extent.len);
+                (extent.at + skip, extent.len - skip)
+            }
+            None => (DiskOff(0), 0),
+        }
+    }
+
+    fn pages_at(&self) -> u64 {
+        self.head() + 2 * PAGE
+    }
+
+    /// Byte of the file at which a slot of the root begins.
+    pub(crate) fn root(&self, slot: u64) -> u64 {
+        self.head() + slot * PAGE
+    }
+
+    /// Byte of the file at which a page, or its twin, begins.
+    pub(crate) fn page(&self, page: u32, twin: bool) -> u64 {
+        self.pages_at() + (u64::from(page) + if twin { u64::from(self.pages) } else { 0 }) * PAGE
+    }
+
+    /// The group journal of a place.
+    pub(crate) fn group_of(&self, place: u32) -> Option<(usize, &Group)> {
+        let index = self.groups.partition_point(|group| group.first <= place).checked_sub(1)?;
+        let group = self.groups.get(index)?;
+        (place - group.first < group.count).then_some((index, group))
+    }
+
+    /// The address of a place.
+    pub(crate) fn place(&self, place: u32) -> DiskOff {
+        let offset = |group: &Group| group.at + u64::from(place - group.first) * self.place_len();
+        self.group_of(place).map_or(DiskOff(0), |(_, group)| offset(group))
+    }
+
+    /// The address of a block in the group journals, numbered through all places.
+    pub(crate) fn block(&self, block: u32) -> DiskOff {
+        let (place, within) = (block / BLOCKS as u32, block % BLOCKS as u32);
+        self.place(place) + u64::from(within) * self.frag
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_lie_in_their_extents_and_share_nothing() {
+        let extents = [(DiskOff(1 << 20), 300 << 10), (DiskOff(4 << 20), 200 << 10), (DiskOff(9 << 20), 100 << 10)];
+        let area = Area::new(&extents, 2048).unwrap();
+        assert_eq!(area.groups.len(), 3);
+        let mut last = 0;
+        for place in 0..area.places {
+            let at = area.place(place).0;
+            let inside = extents.iter().any(|(from, len)| from.0 <= at && at + area.place_len() <= from.0 + len);
+            assert!(inside && at >= last, "place {place} at {at}");
+            assert!(area.groups.iter().all(|group| group.header.0 + 2 * PAGE <= at || group.header.0 > at));
+            last = at + area.place_len();
+        }
+        assert_eq!(area.block(9), area.place(1) + 2048);
+        let end_of_pages = area.page(area.pages - 1, true) + PAGE;
+        assert_eq!(area.run(end_of_pages - 1).1, (300 << 10) - end_of_pages + 1);
+        assert!(area.groups[0].header >= extents[0].0 + end_of_pages);
+    }
+
+    #[test]
+    fn a_short_file_is_refused() {
+        assert_eq!(Area::new(&[(DiskOff(0), 4096)], 2048).unwrap_err().least, least(2048));
+        let crumbs: Vec<_> = (0..100).map(|i| (DiskOff(i << 20), 8192)).collect();
+        assert!(Area::new(&crumbs, 2048).is_err(), "no extent has room for a header and a place");
+    }
+}

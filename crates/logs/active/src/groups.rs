@@ -1,0 +1,302 @@
+//! Which place of a group journal has which piece of the journal's line (active-4).
+//!
+//! At first piece `n` has place `n`. When the journal enters a piece, it moves to the place without an owner that is
+//! nearest to the head, if that is nearer than its own. The header of a group names the owner of each place with the
+//! number of the move: of two claims the later one counts.
+
+use crate::area::{Area, Group, PAGE};
+use crate::bytes;
+use ordo_disk::{Block, DiskOff};
+use std::collections::BTreeSet;
+use zerocopy::byteorder::little_endian::{U32, U64};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+const MAGIC: [u8; 4] = *b"oAGj";
+const ENTRIES: usize = crate::area::PLACES as usize;
+
+/// A header on the disk.
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct Raw {
+    sum: U32,
+    magic: [u8; 4],
+    /// The journal whose line is meant: no other mount's moves count.
+    journal: U64,
+    /// Grows with each header of the group; its lowest bit is the slot.
+    number: U64,
+    group: U32,
+    count: U32,
+    owners: [Owner; ENTRIES],
+    zero: [u8; PAGE as usize - 32 - ENTRIES * 8],
+}
+const _: () = assert!(size_of::<Raw>() == PAGE as usize);
+
+/// The owner of a place.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct Owner {
+    /// The piece, counted from 1; 0 if there is none.
+    piece: U32,
+    /// The number of the move.
+    turn: U32,
+}
+
+/// The owners of all places.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    journal: u64,
+    /// The place of each piece.
+    place: Vec<Option<u32>>,
+    /// The piece of each place, with the number of the move.
+    owner: Vec<Option<(u32, u32)>>,
+    /// Places without an owner, by address.
+    free: BTreeSet<(u64, u32)>,
+    headers: Vec<Header>,
+    turn: u32,
+}
+
+/// The state of a group's header.
+#[derive(Debug, Clone, Copy, Default)]
+struct Header {
+    /// The number of the newest one.
+    number: u64,
+    /// The slot of the newest one that is durable. The next one goes to the other slot, however many it takes until one
+    /// of them is durable: if both slots were in flight, a power cut could tear both.
+    durable: u64,
+    /// The slot of one that was written since.
+    written: Option<u64>,
+}
+
+impl Groups {
+    /// Each piece in its first place, for the line of this journal.
+    pub(crate) fn first(area: &Area, journal: u64) -> Groups {
+        let pieces = area.pieces();
+        let mut groups = Groups {
+            journal,
+            place: (0..pieces).map(Some).collect(),
+            owner: (0..area.places).map(|place| (place < pieces).then_some((place, 0))).collect(),
+            free: BTreeSet::new(),
+            headers: vec![Header::default(); area.groups.len()],
+            turn: 0,
+        };
+        groups.gather(area);
+        groups
+    }
+
+    fn gather(&mut self, area: &Area) {
+        let without = self.owner.iter().enumerate().filter(|(_, owner)| owner.is_none());
+        self.free = without.map(|(place, _)| (area.place(place as u32).0, place as u32)).collect();
+    }
+
+    /// The same from the headers on the disk: both slots of each group.
+    pub(crate) fn read(area: &Area, journal: u64, headers: &[[Block; 2]]) -> Groups {
+        let mut groups = Groups::first(area, journal);
+        for (index, (group, slots)) in area.groups.iter().zip(headers).enumerate() {
+            let found = slots.iter().zip(0..).filter_map(|(slot, at)| Some((valid(slot, journal, index, group)?, at)));
+            let Some((header, at)) = found.max_by_key(|(header, _)| header.number.get()) else { continue };
+            groups.headers[index] = Header { number: header.number.get(), durable: at, written: None };
+            for (place, owner) in (group.first..).zip(header.owners.iter().take(group.count as usize)) {
+                let piece = owner.piece.get().checked_sub(1).filter(|piece| *piece < area.pieces());
+                groups.owner[place as usize] = piece.map(|piece| (piece, owner.turn.get()));
+            }
+        }
+        groups.place.fill(None);
+        for place in 0..area.places {
+            let Some((piece, turn)) = groups.owner[place as usize] else { continue };
+            groups.turn = groups.turn.max(turn);
+            let rival = groups.place[piece as usize];
+            let lost = rival.filter(|rival| groups.owner[*rival as usize].is_some_and(|(_, other)| other > turn));
+            match (lost, rival) {
+                (Some(_), _) => groups.owner[place as usize] = None,
+                (None, rival) => {
+                    rival.into_iter().for_each(|rival| groups.owner[rival as usize] = None);
+                    groups.place[piece as usize] = Some(place);
+                }
+            }
+        }
+        groups.gather(area);
+        groups
+    }
+
+    /// Where a piece is.
+    pub(crate) fn place_of(&self, piece: u32) -> Option<u32> {
+        self.place.get(piece as usize).copied().flatten()
+    }
+
+    /// The journal enters a piece, with the head at `head` if that matters. Returns its place, and the group whose
+    /// header must be written with the first bytes.
+    pub(crate) fn enter(&mut self, area: &Area, piece: u32, head: Option<DiskOff>) -> Option<(u32, Option<usize>)> {
+        let own = self.place_of(piece);
+        let away = |at: u64, head: DiskOff| at.abs_diff(head.0);
+        let nearest = |head: DiskOff| {
+            let before = self.free.range(..(head.0, 0)).next_back();
+            let after = self.free.range((head.0, 0)..).next();
+            before.into_iter().chain(after).copied().min_by_key(|(at, _)| away(*at, head))
+        };
+        let better = match (own, head) {
+            (Some(_), None) => None,
+            (None, None) => self.free.first().copied(),
+            (None, Some(head)) => nearest(head),
+            (Some(own), Some(head)) => nearest(head).filter(|(at, _)| away(*at, head) < away(area.place(own).0, head)),
+        };
+        let Some((at, place)) = better else { return own.map(|own| (own, None)) };
+        self.free.remove(&(at, place));
+        if let Some(own) = own {
+            self.owner[own as usize] = None;
+            self.free.insert((area.place(own).0, own));
+        }
+        self.turn += 1;
+        self.owner[place as usize] = Some((piece, self.turn));
+        self.place[piece as usize] = Some(place);
+        area.group_of(place).map(|(group, _)| (place, Some(group)))
+    }
+
+    /// The header of a group as it must be written now, and where. One at a time.
+    pub(crate) fn header(&mut self, area: &Area, index: usize) -> Option<(DiskOff, Block)> {
+        let (group, header) = (area.groups.get(index)?, self.headers.get_mut(index)?);
+        let slot = 1 - header.durable;
+        header.number += 1;
+        let mut raw = Raw::new_zeroed();
+        raw.magic = MAGIC;
+        raw.journal = self.journal.into();
+        raw.number = header.number.into();
+        (raw.group, raw.count) = ((index as u32).into(), group.count.into());
+        let places = self.owner.iter().skip(group.first as usize).take(group.count as usize);
+        for (to, owner) in raw.owners.iter_mut().zip(places) {
+            let Some((piece, turn)) = owner else { continue };
+            (to.piece, to.turn) = ((piece + 1).into(), (*turn).into());
+        }
+        raw.sum = bytes::sum(raw.as_bytes()).into();
+        Some((group.header + slot * PAGE, Block::copy_of(raw.as_bytes())))
+    }
+
+    /// The header of a group that was asked for last is on the disk, durably or not.
+    pub(crate) fn wrote(&mut self, index: usize, durable: bool) {
+        let Some(header) = self.headers.get_mut(index) else { return };
+        let slot = 1 - header.durable;
+        (header.durable, header.written) = if durable { (slot, None) } else { (header.durable, Some(slot)) };
+    }
+
+    /// Headers that were written and may not be durable, each with its number: for [`Groups::became_durable`].
+    pub(crate) fn not_durable(&self) -> Vec<(usize, u64)> {
+        let written = self.headers.iter().enumerate().filter(|(_, header)| header.written.is_some());
+        written.map(|(index, header)| (index, header.number)).collect()
+    }
+
+    /// A flush that began after these were written has ended.
+    pub(crate) fn became_durable(&mut self, those: &[(usize, u64)]) {
+        for (index, number) in those {
+            let Some(header) = self.headers.get_mut(*index).filter(|header| header.number == *number) else { continue };
+            header.durable = header.written.take().unwrap_or(header.durable);
+        }
+    }
+}
+
+/// The header in a slot, if it is one of this group and this journal.
+fn valid<'a>(slot: &'a Block, journal: u64, index: usize, group: &Group) -> Option<&'a Raw> {
+    let raw = Raw::ref_from_bytes(slot.get(..PAGE as usize)?).ok()?;
+    let is_it = raw.magic == MAGIC
+        && raw.sum.get() == bytes::sum(raw.as_bytes())
+        && (raw.journal.get(), raw.group.get(), raw.count.get()) == (journal, index as u32, group.count);
+    is_it.then_some(raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn area() -> Area {
+        let extents: Vec<_> = (0..6).map(|i| (DiskOff((1 + i) << 20), 128 << 10)).collect();
+        Area::new(&extents, 1024).unwrap()
+    }
+
+    fn empty(area: &Area) -> Vec<[Block; 2]> {
+        area.groups.iter().map(|_| [Block::zeroed(4096), Block::zeroed(4096)]).collect()
+    }
+
+    fn keep(area: &Area, disk: &mut [[Block; 2]], at: DiskOff, header: Block) {
+        let index =
+            area.groups.iter().position(|group| at.0 - group.header.0 < 2 * PAGE && at >= group.header).unwrap();
+        disk[index][((at.0 - area.groups[index].header.0) / PAGE) as usize] = header;
+    }
+
+    #[test]
+    fn a_piece_moves_to_the_nearest_place_without_an_owner_and_is_found_there_again() {
+        let area = area();
+        let (mut groups, mut disk) = (Groups::first(&area, 5), empty(&area));
+        let last = area.places - 1;
+        let head = area.place(last);
+        let (place, group) = groups.enter(&area, 0, Some(head)).unwrap();
+        assert_eq!((place, group), (last, Some(area.groups.len() - 1)));
+        assert_eq!(groups.enter(&area, 0, Some(head)), Some((last, None)), "it is there");
+        let (at, header) = groups.header(&area, group.unwrap()).unwrap();
+        keep(&area, &mut disk, at, header);
+        let again = Groups::read(&area, 5, &disk);
+        assert_eq!(again.place_of(0), Some(last));
+        assert!(again.free.contains(&(area.place(0).0, 0)), "its first place has no owner");
+        assert_eq!(again.turn, groups.turn);
+        assert_eq!(Groups::read(&area, 6, &disk).place_of(0), Some(0), "the moves of another journal do not count");
+    }
+
+    #[test]
+    fn without_a_head_nothing_moves() {
+        let area = area();
+        let mut groups = Groups::first(&area, 5);
+        assert!((0..area.pieces()).all(|piece| groups.enter(&area, piece, None) == Some((piece, None))));
+    }
+
+    #[test]
+    fn of_two_claims_the_later_one_counts_and_a_damaged_header_leaves_its_twin() {
+        let area = area();
+        let (mut groups, mut disk) = (Groups::first(&area, 5), empty(&area));
+        let heads = [area.place(area.places - 1), area.place(area.pieces()), area.place(area.places - 1)];
+        for head in heads {
+            let (_, group) = groups.enter(&area, 3, Some(head)).unwrap();
+            let (at, header) = groups.header(&area, group.unwrap()).unwrap();
+            groups.wrote(group.unwrap(), true);
+            keep(&area, &mut disk, at, header);
+        }
+        assert_eq!(Groups::read(&area, 5, &disk).place_of(3), Some(area.places - 1));
+        let last = disk.last_mut().unwrap();
+        let newest = groups.headers.last().unwrap().durable as usize;
+        last[newest][100] ^= 1;
+        let second = Groups::read(&area, 5, &disk).place_of(3);
+        assert_eq!(second, Some(area.pieces()), "the move before the last");
+    }
+
+    #[test]
+    fn a_header_does_not_take_the_slot_of_one_that_is_durable_before_another_is() {
+        let area = area();
+        let mut groups = Groups::first(&area, 5);
+        let slot = |groups: &mut Groups| (groups.header(&area, 0).unwrap().0.0 - area.groups[0].header.0) / PAGE;
+        let first = slot(&mut groups);
+        groups.wrote(0, true);
+        let second = slot(&mut groups);
+        groups.wrote(0, false);
+        assert_ne!(first, second);
+        let flushed = groups.not_durable();
+        assert_eq!(slot(&mut groups), second, "neither is that of the durable one");
+        groups.wrote(0, false);
+        groups.became_durable(&flushed);
+        assert_eq!(slot(&mut groups), second, "the flush began before this one was written");
+        groups.wrote(0, false);
+        let flushed = groups.not_durable();
+        groups.became_durable(&flushed);
+        assert_eq!(slot(&mut groups), first);
+    }
+
+    #[test]
+    fn no_place_has_two_owners_after_many_moves() {
+        let area = area();
+        let mut groups = Groups::first(&area, 5);
+        let mut rng = ordo_rt::Rng::new(1);
+        for _ in 0..5000 {
+            let piece = rng.below(u64::from(area.pieces())) as u32;
+            let head = area.place(rng.below(u64::from(area.places)) as u32);
+            groups.enter(&area, piece, Some(head)).unwrap();
+        }
+        let mut seen = BTreeSet::new();
+        assert!((0..area.pieces()).all(|piece| seen.insert(groups.place_of(piece).unwrap())));
+        assert_eq!(groups.free.len() as u32, area.places - area.pieces());
+    }
+}

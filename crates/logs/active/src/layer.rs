@@ -1,0 +1,415 @@
+//! The active disk: what it has in memory, how it is opened, and how the map becomes durable.
+
+use crate::area::{Area, NoPlace, PAGE};
+use crate::groups::Groups;
+use crate::map::{CopyNo, Entry, Frag, Map};
+use crate::page::{self, Down, Items};
+use crate::root::Root;
+use crate::tree::{Change, Tree};
+use ordo_disk::{Block, Cause, Disk, DiskError, DiskOff, DiskOp, KeepsCopies, Kind, ReadPart, Stored, Tag, WritePart};
+use ordo_rt::sync::{Mutex, Notify};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+
+/// The number of the journal by which the superblock keeps the volume, as found there (active-7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// The number. `None` if another program, or another scheme, has kept the volume since: the map is void.
+    pub by: Option<u64>,
+    /// The volume was not unmounted: what the journal has must be found.
+    pub dirty: bool,
+}
+
+/// Options of an active disk.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Commits go where the head is. `None`: if the disk says where that is.
+    pub near_head: Option<bool>,
+    /// What is completed may be lost by a power cut. `None`: as the disk says.
+    pub volatile_cache: Option<bool>,
+    /// Nothing is written: what is wrong is right in the answers only.
+    pub read_only: bool,
+}
+
+/// Why a disk cannot be opened as an active one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// The file of the active journal is too small.
+    #[error(transparent)]
+    NoPlace(#[from] NoPlace),
+    /// The disk fails.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+}
+
+/// The state of an active disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct State {
+    /// Group journals.
+    pub groups: u32,
+    /// Fragments whose checksum is known.
+    pub mapped: u64,
+    /// Of these, with a copy in a group journal.
+    pub copies: u64,
+    /// Fragments that were read, and written, from another copy since it was opened.
+    pub healed: u64,
+    /// Pages of the map that could not be read: what they had is not verified any more.
+    pub lost_pages: u32,
+    /// Transactions that the journal may still need.
+    pub dirty: bool,
+}
+
+/// The places of a range of bytes, the newest first, all with the right bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copies {
+    /// Bytes.
+    pub len: u64,
+    /// Home, then the copies.
+    pub at: Vec<DiskOff>,
+}
+
+/// A disk with an active journal. Clones are handles of the same one.
+#[derive(Clone)]
+pub struct Active(pub(crate) Rc<Layer>);
+
+pub(crate) struct Layer {
+    pub(crate) disk: Rc<dyn Disk>,
+    pub(crate) area: Area,
+    /// The address of the journal's first byte: behind the end of the disk.
+    pub(crate) base: u64,
+    pub(crate) near_head: bool,
+    pub(crate) volatile: bool,
+    pub(crate) read_only: bool,
+    pub(crate) map: RefCell<Map>,
+    pub(crate) tree: RefCell<Tree>,
+    pub(crate) groups: RefCell<Groups>,
+    root: RefCell<Root>,
+    /// The last transaction that the map has.
+    last: Cell<u64>,
+    /// Where the last request has ended.
+    pub(crate) head: Cell<u64>,
+    /// Serializes what makes the map durable.
+    settling: Mutex<()>,
+    failed: RefCell<Option<DiskError>>,
+    /// Serializes headers of group journals.
+    pub(crate) heading: Mutex<()>,
+    /// Writes in flight of fragments that are in the map, and fragments that are being healed (active-6).
+    pub(crate) busy: RefCell<BTreeMap<Frag, u32>>,
+    pub(crate) healing: RefCell<BTreeSet<Frag>>,
+    pub(crate) changed: Notify,
+    pub(crate) healed: Cell<u64>,
+    lost_pages: Cell<u32>,
+}
+
+/// A handle that does not keep the disk in memory.
+#[derive(Clone)]
+pub struct Watch(Weak<Layer>);
+
+impl Watch {
+    /// The disk, unless it is gone.
+    pub fn upgrade(&self) -> Option<Active> {
+        self.0.upgrade().map(Active)
+    }
+}
+
+impl Active {
+    /// A handle that does not keep the disk in memory.
+    pub fn downgrade(&self) -> Watch {
+        Watch(Rc::downgrade(&self.0))
+    }
+
+    /// The active disk over `disk`, with the file of its journal in these extents, on a volume with fragments of `frag`
+    /// bytes. Nothing is written.
+    ///
+    /// # Errors
+    /// See [`OpenError`]. A map that is damaged is not an error: see [`State::lost_pages`].
+    pub async fn open(
+        disk: Rc<dyn Disk>,
+        extents: &[(DiskOff, u64)],
+        frag: u32,
+        kept: Kept,
+        options: Options,
+    ) -> Result<Active, OpenError> {
+        let area = Area::new(extents, frag.into())?;
+        let info = disk.info();
+        let near_head = options.near_head.unwrap_or_else(|| disk.positioning(DiskOff(0), true).is_some());
+        let (pages, id) = (area.pages, kept.by.unwrap_or(0));
+        let none = Root { number: 0, id, before: id, upto: 0, frag, healed: 0, top: None };
+        let layer = Layer {
+            base: info.size.next_multiple_of(area.place_len().max(1 << 16)),
+            near_head,
+            read_only: options.read_only || info.read_only,
+            volatile: options.volatile_cache.unwrap_or(info.volatile_cache),
+            map: RefCell::new(Map::new(&area, Tree::most(pages))),
+            tree: RefCell::new(Tree::new(pages)),
+            groups: RefCell::new(Groups::first(&area, id)),
+            root: RefCell::new(none),
+            last: Cell::new(0),
+            head: Cell::new(0),
+            settling: Mutex::new(()),
+            failed: RefCell::new(None),
+            heading: Mutex::new(()),
+            busy: RefCell::default(),
+            healing: RefCell::default(),
+            changed: Notify::new(),
+            healed: Cell::new(0),
+            lost_pages: Cell::new(0),
+            disk,
+            area,
+        };
+        let active = Active(Rc::new(layer));
+        active.load(kept).await?;
+        Ok(active)
+    }
+
+    async fn load(&self, kept: Kept) -> Result<(), OpenError> {
+        let layer = &self.0;
+        let mut slots = [None; 2];
+        for slot in 0..2 {
+            let (at, _) = layer.area.run(layer.area.root(slot));
+            // A root that cannot be read is none.
+            if let Ok(block) = layer.read_raw(at, PAGE).await {
+                slots[slot as usize] = Root::decode(&block);
+            }
+        }
+        if let Some(newest) = Root::newest(slots) {
+            layer.root.borrow_mut().number = newest.number;
+        }
+        let ours = |root: &Root| {
+            u64::from(root.frag) == layer.area.frag && kept.by.is_some_and(|by| by == root.id || by == root.before)
+        };
+        if let Some(root) = Root::newest(slots.map(|slot| slot.filter(ours))) {
+            let number = layer.root.borrow().number;
+            *layer.root.borrow_mut() = Root { number, ..root };
+            if let Some((down, level)) = root.top {
+                layer.load_page(down, level, 0..Frag::MAX).await?;
+            }
+        }
+        if kept.dirty {
+            let mut headers = Vec::new();
+            for group in &layer.area.groups {
+                let read = async |slot: u64| layer.read_raw(group.header + slot * PAGE, PAGE).await;
+                let empty = |_: DiskError| Block::zeroed(PAGE as usize);
+                headers.push([read(0).await.unwrap_or_else(empty), read(1).await.unwrap_or_else(empty)]);
+            }
+            *layer.groups.borrow_mut() = Groups::read(&layer.area, kept.by.unwrap_or(0), &headers);
+        }
+        Ok(())
+    }
+
+    /// Adds what the journal has found in its recovery: transactions of the journal `id`, in their order (active-2).
+    pub fn recovered<'a>(&self, id: u64, found: impl Iterator<Item = (u64, &'a [Stored], &'a [(DiskOff, u64)])>) {
+        let root = *self.0.root.borrow();
+        let upto = if root.id == id { root.upto } else { 0 };
+        if root.id != id {
+            let mut root = self.0.root.borrow_mut();
+            (root.id, root.before, root.upto) = (id, id, 0);
+        }
+        self.0.last.set(upto);
+        for (seq, stored, revoked) in found.filter(|(seq, ..)| *seq > upto) {
+            self.0.committed(seq, stored, revoked);
+        }
+    }
+
+    /// The range of addresses of the journal: behind the end of the volume.
+    pub fn journal(&self) -> (DiskOff, u64) {
+        (DiskOff(self.0.base), self.0.journal_len())
+    }
+
+    /// The state.
+    pub fn state(&self) -> State {
+        let (layer, map) = (&self.0, self.0.map.borrow());
+        State {
+            groups: layer.area.groups.len() as u32,
+            mapped: map.len() as u64,
+            copies: map.copies(),
+            healed: layer.healed.get(),
+            lost_pages: layer.lost_pages.get(),
+            dirty: map.is_away(),
+        }
+    }
+
+    /// Makes the map durable.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub async fn settled(&self) -> Result<(), DiskError> {
+        self.0.settle(None).await
+    }
+}
+
+impl KeepsCopies for Active {
+    fn committed(&self, seq: u64, stored: &[Stored], revoked: &[(DiskOff, u64)]) {
+        self.0.committed(seq, stored, revoked);
+    }
+
+    fn settle(&self) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>> {
+        let layer = self.0.clone();
+        Box::pin(async move { layer.settle(None).await })
+    }
+
+    fn begins(&self, id: u64) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>> {
+        let layer = self.0.clone();
+        Box::pin(async move { layer.settle(Some(id)).await })
+    }
+}
+
+impl Layer {
+    /// The fragments that a range of bytes touches.
+    pub(crate) fn frags(&self, at: DiskOff, len: u64) -> Range<Frag> {
+        at.0 / self.area.frag..(at.0 + len).div_ceil(self.area.frag)
+    }
+
+    fn committed(&self, seq: u64, stored: &[Stored], revoked: &[(DiskOff, u64)]) {
+        for &(at, len) in revoked {
+            self.forget(self.frags(at, len));
+        }
+        let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
+        for one in stored {
+            let frag = one.home.0 / self.area.frag;
+            let copy = one.at.and_then(|at| self.copy_at(at));
+            let given_up = map.commit(frag, one, copy);
+            given_up.into_iter().chain([frag]).for_each(|frag| tree.touch(frag));
+        }
+        self.last.set(self.last.get().max(seq));
+    }
+
+    /// Nothing is known of these fragments any more.
+    pub(crate) fn forget(&self, frags: Range<Frag>) {
+        let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
+        let known: Vec<Frag> = map.entries(frags).map(|(frag, _)| frag).collect();
+        for frag in &known {
+            map.remove(*frag);
+            tree.touch(*frag);
+        }
+    }
+
+    /// The block of the group journals in which the journal has what it wrote at this address.
+    fn copy_at(&self, at: DiskOff) -> Option<CopyNo> {
+        let within = at.0.checked_sub(self.base + self.area.head())?;
+        let (piece, block) = (within / self.area.place_len(), within % self.area.place_len() / self.area.frag);
+        let place = self.groups.borrow().place_of(u32::try_from(piece).ok()?)?;
+        CopyNo::new(place * crate::area::BLOCKS as u32 + block as u32 + 1)
+    }
+
+    /// Where a copy lies.
+    pub(crate) fn at_copy(&self, copy: CopyNo) -> DiskOff {
+        self.area.block(copy.get() - 1)
+    }
+
+    /// Reads `len` bytes past everything.
+    pub(crate) async fn read_raw(&self, at: DiskOff, len: u64) -> Result<Block, DiskError> {
+        let part = ReadPart { block: Block::unspecified(len as usize), tag: Tag::of(Kind::Log) };
+        let mut parts = self.disk.read(at, vec![part]).await?;
+        let read = parts.pop().map(|part| part.block);
+        // A disk returns the parts that it was given.
+        read.ok_or_else(|| DiskError::new(DiskOp::Read, at, len, Cause::Io(5)))
+    }
+
+    /// Reads a page, or its twin if that is damaged.
+    async fn read_page(&self, down: Down, level: u32, within: Range<Frag>) -> Option<Items> {
+        for twin in [false, true] {
+            let (at, _) = self.area.run(self.area.page(down.page, twin));
+            let Ok(block) = self.read_raw(at, PAGE).await else { continue };
+            if let Some(items) = page::decode(&block, level, down.sum, within.clone()) {
+                return Some(items);
+            }
+        }
+        None
+    }
+
+    async fn load_page(&self, top: Down, level: u32, range: Range<Frag>) -> Result<(), OpenError> {
+        let mut todo = vec![(top, level, range)];
+        while let Some((down, level, range)) = todo.pop() {
+            let items = match down.page < self.area.pages {
+                true => self.read_page(down, level, range.clone()).await,
+                false => None,
+            };
+            let mut tree = self.tree.borrow_mut();
+            tree.found(level, range.start, down);
+            match items {
+                None => {
+                    // Without it the places of its range are not verified; nothing else is lost.
+                    tree.lost(level, range.start);
+                    self.lost_pages.set(self.lost_pages.get() + 1);
+                }
+                Some(Items::Entries(entries)) => {
+                    let mut map = self.map.borrow_mut();
+                    for (frag, entry) in entries {
+                        let copy =
+                            entry.copy.filter(|copy| copy.get() <= self.area.places * crate::area::BLOCKS as u32);
+                        map.set(frag, Entry { copy, ..entry });
+                    }
+                }
+                Some(Items::Pages(pages)) => {
+                    let ends: Vec<Frag> = pages.iter().skip(1).map(|(first, _)| *first).chain([range.end]).collect();
+                    let below = pages.into_iter().zip(ends).map(|((first, down), end)| (down, level - 1, first..end));
+                    todo.extend(below);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the map durable (active-3). `begins`: for a new journal, while no home lacks anything.
+    pub(crate) async fn settle(&self, begins: Option<u64>) -> Result<(), DiskError> {
+        let _one = self.settling.lock().await;
+        if let Some(error) = &*self.failed.borrow() {
+            return Err(error.clone());
+        }
+        let changed = self.tree.borrow().is_changed();
+        if begins.is_none() && !changed {
+            return Ok(());
+        }
+        let (change, root) = self.next_root(begins)?;
+        let done = self.write_change(&change, &root).await;
+        if let Err(error) = &done {
+            *self.failed.borrow_mut() = Some(error.clone());
+            return done;
+        }
+        *self.root.borrow_mut() = root;
+        self.tree.borrow_mut().release(&change.gone);
+        if let Some(id) = begins {
+            self.last.set(0);
+            *self.groups.borrow_mut() = Groups::first(&self.area, id);
+        }
+        done
+    }
+
+    /// The pages that have changed, and the root over them.
+    fn next_root(&self, begins: Option<u64>) -> Result<(Change, Root), DiskError> {
+        let change = self.tree.borrow_mut().change(&self.map.borrow());
+        let Ok(change) = change else {
+            let (at, _) = self.area.run(self.area.page(0, false));
+            return Err(DiskError::new(DiskOp::Write, at, PAGE, Cause::Io(28)));
+        };
+        let root = *self.root.borrow();
+        let of_journal = match begins {
+            Some(id) => (id, root.id, 0),
+            None => (root.id, root.before, self.last.get()),
+        };
+        let (id, before, upto) = of_journal;
+        let healed = root.healed.max(self.healed.get());
+        let next = Root { number: root.number + 1, id, before, upto, healed, top: change.top, ..root };
+        Ok((change, next))
+    }
+
+    async fn write_change(&self, change: &Change, root: &Root) -> Result<(), DiskError> {
+        let tag = Tag::of(Kind::Log);
+        for twin in [false, true] {
+            for (page, block) in &change.pages {
+                let (at, _) = self.area.run(self.area.page(*page, twin));
+                let part = WritePart { image: block.clone().image(), tag };
+                self.disk.write(at, vec![part], false).await?;
+            }
+        }
+        if !change.pages.is_empty() {
+            self.disk.flush().await?;
+        }
+        let (at, _) = self.area.run(self.area.root(root.number % 2));
+        self.disk.write(at, vec![WritePart { image: root.encode().image(), tag }], true).await
+    }
+}

@@ -1,0 +1,46 @@
+//! Active journaling: a journal that is not just a log.
+//!
+//! After "Not Just a Log". A journal has a copy of each block that it commits, and after the commit it forgets it. Here
+//! the copies are kept, and used. [`Active`] is a disk over a disk: a file system and a journal of whole blocks
+//! ([`ordo_disk::KeepsCopies`]) above it need not know. It gives the journal a range of addresses behind the end of the
+//! volume, puts what is written there into *group journals*, wherever one is near the head, and keeps a map of which
+//! block has which checksum and which copy (*vmap*). Each read at home is verified with it; a wrong block is replaced
+//! by its copy, in the answer and at home.
+//!
+//! A1. The map is never older than a home. An entry describes the newest committed bytes of its place. Where bytes
+//!     that no transaction has are written at home, the entry is gone, durably, before they are written. Otherwise a
+//!     crash leaves an entry for older bytes, and a read would "heal" the newer ones away.
+//! A2. The map on the disk and the journal together make the map: the root says up to which transaction the pages have
+//!     everything, and recovery adds what later transactions say. So the pages are made durable before the journal
+//!     drops a transaction ([`ordo_disk::KeepsCopies::settle`]).
+//! A3. Pages are never overwritten while the root that leads to them counts. The root is one sector in two slots.
+//!     Otherwise a power cut would leave a tree of which a half is new. Each page is written twice, and its parent has
+//!     its checksum: a rotten page is read from its twin.
+//! A4. A place of a group journal has one owner, a piece of the journal's line. A piece moves only to a place without
+//!     one, when the journal enters it again and its old contents count no more. What says so is written with the
+//!     first bytes, and is durable when they are.
+//! A5. A copy is used only if its checksum is that of the entry: a pointer to one that was overwritten since does no
+//!     harm.
+//! A6. A home is healed only while nothing is being written there, and what is to be written there meanwhile waits.
+//! A7. The map counts on the volume for which it was made, as long as no other program has written to that: its root
+//!     has the number that the superblock has ([`Kept`]).
+#![forbid(unsafe_code)]
+
+mod area;
+mod bytes;
+mod disk;
+mod groups;
+mod heal;
+mod journal;
+mod layer;
+mod map;
+mod page;
+mod root;
+mod tree;
+
+pub use area::{NoPlace, least};
+pub use heal::Scrubbed;
+pub use layer::{Active, Copies, Kept, OpenError, Options, State, Watch};
+
+#[cfg(test)]
+mod tests;

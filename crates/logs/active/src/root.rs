@@ -1,0 +1,112 @@
+//! The root of the map, in two slots.
+
+use crate::bytes;
+use crate::page::Down;
+use ordo_disk::Block;
+use zerocopy::byteorder::little_endian::{U32, U64};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+const MAGIC: [u8; 8] = *b"ORDOAJMP";
+const VERSION: u32 = 1;
+
+/// A root on the disk: one sector, which is never torn.
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct Raw {
+    sum: U32,
+    version: U32,
+    magic: [u8; 8],
+    number: U64,
+    id: U64,
+    before: U64,
+    upto: U64,
+    healed: U64,
+    frag: U32,
+    levels: U32,
+    page: U32,
+    page_sum: U32,
+    zero: [u8; 440],
+}
+const _: () = assert!(size_of::<Raw>() == 512);
+
+/// A root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Root {
+    /// Grows with each root; its lowest bit is the slot.
+    pub(crate) number: u64,
+    /// The journal of the mount that wrote it (active-7).
+    pub(crate) id: u64,
+    /// The journal of the mount before: the superblock has this number until the new mount has written it.
+    pub(crate) before: u64,
+    /// The pages have everything up to this transaction of the journal `id` (active-2).
+    pub(crate) upto: u64,
+    /// Bytes of a fragment.
+    pub(crate) frag: u32,
+    /// Blocks that were healed so far.
+    pub(crate) healed: u64,
+    /// The topmost page, and its level.
+    pub(crate) top: Option<(Down, u32)>,
+}
+
+impl Root {
+    pub(crate) fn encode(&self) -> Block {
+        let mut raw = Raw::new_zeroed();
+        (raw.magic, raw.version) = (MAGIC, VERSION.into());
+        (raw.number, raw.id, raw.before) = (self.number.into(), self.id.into(), self.before.into());
+        (raw.upto, raw.frag, raw.healed) = (self.upto.into(), self.frag.into(), self.healed.into());
+        if let Some((down, level)) = self.top {
+            (raw.levels, raw.page, raw.page_sum) = ((level + 1).into(), down.page.into(), down.sum.into());
+        }
+        raw.sum = bytes::sum(raw.as_bytes()).into();
+        Block::copy_of(raw.as_bytes())
+    }
+
+    pub(crate) fn decode(block: &[u8]) -> Option<Root> {
+        let raw = Raw::ref_from_bytes(block.get(..512)?).ok()?;
+        let whole = raw.magic == MAGIC && raw.sum.get() == bytes::sum(raw.as_bytes());
+        if !whole || raw.version.get() != VERSION || raw.levels.get() > 8 {
+            return None;
+        }
+        let top = raw.levels.get().checked_sub(1);
+        Some(Root {
+            number: raw.number.get(),
+            id: raw.id.get(),
+            before: raw.before.get(),
+            upto: raw.upto.get(),
+            frag: raw.frag.get(),
+            healed: raw.healed.get(),
+            top: top.map(|level| (Down { page: raw.page.get(), sum: raw.page_sum.get() }, level)),
+        })
+    }
+
+    /// The newer one of two slots.
+    pub(crate) fn newest(slots: [Option<Root>; 2]) -> Option<Root> {
+        slots.into_iter().flatten().max_by_key(|root| root.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_survives_being_written_and_the_newer_of_two_counts() {
+        let root = Root {
+            number: 4,
+            id: 7,
+            before: 6,
+            upto: 5,
+            frag: 2048,
+            healed: 3,
+            top: Some((Down { page: 1, sum: 2 }, 1)),
+        };
+        let next = Root { number: 5, top: None, ..root };
+        let slots = [&root, &next].map(|root| Root::decode(&root.encode()));
+        assert_eq!(slots, [Some(root), Some(next)]);
+        assert_eq!(Root::newest(slots), Some(next));
+        let mut torn = next.encode();
+        torn[40] ^= 1;
+        assert_eq!(Root::newest([Some(root), Root::decode(&torn)]), Some(root));
+        assert_eq!(Root::decode(&[0; 4096]), None);
+    }
+}

@@ -1,0 +1,254 @@
+//! The active disk with a journal above it.
+
+use crate::layer::{Active, Kept, Options, State};
+use ordo_blockjournal::{Journal, Place, Seq, Transaction};
+use ordo_disk::{Block, Cause, Disk, DiskError, DiskOff, Kind, Queue, QueueOptions, RamDisk, ReadPart, Tag, WritePart};
+use ordo_rt::Rt;
+use std::rc::Rc;
+
+const FRAG: u64 = 1024;
+/// The volume's blocks are below this address; the file of the journal lies behind.
+const FILE: u64 = 1 << 20;
+const ID: u64 = 77;
+
+struct Bed {
+    rt: Rt,
+    ram: RamDisk,
+}
+
+struct Open {
+    active: Active,
+    journal: Journal,
+}
+
+impl Bed {
+    fn new() -> Bed {
+        Bed { rt: Rt::virtual_time(1), ram: RamDisk::new(8 << 20).volatile(true) }
+    }
+
+    fn extents() -> Vec<(DiskOff, u64)> {
+        (0..4).map(|i| (DiskOff(FILE + (i << 20)), 256 << 10)).collect()
+    }
+
+    fn active(&self, kept: Kept) -> Active {
+        let options = Options { near_head: Some(true), ..Options::default() };
+        let disk = Rc::new(self.ram.clone());
+        self.rt.block_on(Active::open(disk, &Bed::extents(), FRAG as u32, kept, options)).unwrap()
+    }
+
+    fn place(&self, active: &Active) -> Place {
+        let queue = Queue::new(&self.rt, Rc::new(active.clone()), QueueOptions::default());
+        Place::new(&queue, &[active.journal()]).unwrap()
+    }
+
+    /// A new mount of a volume that the journal `before` has kept.
+    fn begin(&self, before: Option<u64>, id: u64) -> Open {
+        let active = self.active(Kept { by: before, dirty: false });
+        self.rt.block_on(async {
+            ordo_disk::KeepsCopies::begins(&active, id).await.unwrap();
+            let place = self.place(&active);
+            Journal::make(&place, FRAG as u32, id).await.unwrap();
+            let (journal, _) = Journal::open(place, ordo_blockjournal::Options::default()).await.unwrap();
+            assert!(journal.tell(Rc::new(active.clone())));
+            Open { active, journal }
+        })
+    }
+
+    /// What a mount after a crash finds: the journal's transactions, written home.
+    fn recover(&self, id: u64) -> (Active, usize) {
+        let active = self.active(Kept { by: Some(id), dirty: true });
+        let found = self.rt.block_on(Journal::inspect(self.place(&active))).unwrap();
+        assert_eq!((found.id, found.damage), (id, None));
+        let all = &found.recovered.transactions;
+        active.recovered(id, all.iter().map(|one| (one.seq.0, &one.stored[..], &one.revoked[..])));
+        for (at, block) in found.recovered.replay() {
+            self.write(&active, at.0, block).unwrap();
+        }
+        self.rt.block_on(active.settled()).unwrap();
+        (active, all.len())
+    }
+
+    fn write(&self, active: &Active, at: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        let part = WritePart { image: Block::copy_of(bytes).image(), tag: Tag::of(Kind::Data) };
+        self.rt.block_on(async { active.write(DiskOff(at), vec![part], false).await })
+    }
+
+    fn read(&self, active: &Active, at: u64, len: u64) -> Result<Vec<u8>, DiskError> {
+        let part = ReadPart { block: Block::unspecified(len as usize), tag: Tag::of(Kind::Data) };
+        let parts = self.rt.block_on(async { active.read(DiskOff(at), vec![part]).await })?;
+        Ok(parts[0].block.to_vec())
+    }
+
+    fn rot(&self, at: u64) {
+        let mut byte = [0];
+        self.ram.peek(at, &mut byte);
+        self.ram.poke(at, &[byte[0] ^ 0x40]);
+    }
+
+    fn places(&self, active: &Active, at: u64) -> Vec<u64> {
+        self.rt.block_on(active.copies(DiskOff(at), FRAG))[0].at.iter().map(|at| at.0).collect()
+    }
+}
+
+fn bytes(seed: u8) -> Vec<u8> {
+    (0..FRAG).map(|i| (i as u8).wrapping_mul(31) ^ seed).collect()
+}
+
+fn transaction(blocks: &[(u64, u8)]) -> Transaction {
+    let blocks = blocks.iter().map(|(frag, seed)| (DiskOff(frag * FRAG), Block::copy_of(&bytes(*seed)).image()));
+    Transaction { blocks: blocks.collect(), ..Transaction::default() }
+}
+
+impl Open {
+    fn commit(&self, bed: &Bed, blocks: &[(u64, u8)]) {
+        bed.rt.block_on(self.journal.commit(transaction(blocks))).unwrap();
+    }
+}
+
+#[test]
+fn a_rotten_home_is_read_from_its_copy_and_healed() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    open.commit(&bed, &[(5, 1), (6, 2)]);
+    bed.write(&open.active, 5 * FRAG, &[bytes(1), bytes(2)].concat()).unwrap();
+    bed.rot(5 * FRAG + 100);
+    let whole = [bytes(1), bytes(2)].concat();
+    assert_eq!(bed.read(&open.active, 5 * FRAG, 2 * FRAG).unwrap(), whole);
+    assert_eq!(open.active.state().healed, 1);
+    let mut home = vec![0; 2 * FRAG as usize];
+    bed.ram.peek(5 * FRAG, &mut home);
+    assert_eq!(home, whole, "it is right at home again");
+    bed.rot(6 * FRAG);
+    assert_eq!(
+        bed.read(&open.active, 6 * FRAG + 512, 512).unwrap(),
+        bytes(2)[512..],
+        "half a fragment is verified, too"
+    );
+    assert_eq!(open.active.state(), State { healed: 2, mapped: 2, copies: 2, groups: 4, ..State::default() });
+}
+
+#[test]
+fn rot_in_all_copies_is_an_error_and_not_bytes() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    open.commit(&bed, &[(5, 1)]);
+    bed.write(&open.active, 5 * FRAG, &bytes(1)).unwrap();
+    let places = bed.places(&open.active, 5 * FRAG);
+    assert_eq!(places.len(), 2);
+    places.iter().for_each(|at| bed.rot(*at));
+    let error = bed.read(&open.active, 5 * FRAG, FRAG).unwrap_err();
+    assert_eq!((error.cause, error.at.0), (Cause::Rot, 5 * FRAG));
+    bed.rot(places[1]);
+    assert_eq!(bed.read(&open.active, 5 * FRAG, FRAG).unwrap(), bytes(1), "the copy is right again");
+}
+
+#[test]
+fn what_is_committed_and_not_home_is_read_from_the_journal() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    bed.write(&open.active, 9 * FRAG, &bytes(7)).unwrap();
+    open.commit(&bed, &[(9, 8)]);
+    assert!(open.active.state().dirty);
+    assert_eq!(bed.read(&open.active, 9 * FRAG, FRAG).unwrap(), bytes(8));
+    assert_eq!(open.active.state().healed, 0, "nothing was wrong");
+    bed.write(&open.active, 9 * FRAG, &bytes(8)).unwrap();
+    assert!(!open.active.state().dirty);
+}
+
+#[test]
+fn bytes_of_no_transaction_are_written_when_the_map_has_durably_nothing_of_their_place() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    open.commit(&bed, &[(5, 1), (6, 2)]);
+    bed.write(&open.active, 5 * FRAG, &[bytes(1), bytes(2)].concat()).unwrap();
+    bed.rt.block_on(open.active.settled()).unwrap();
+    bed.write(&open.active, 5 * FRAG, &bytes(9)).unwrap();
+    assert_eq!(bed.read(&open.active, 5 * FRAG, FRAG).unwrap(), bytes(9));
+    // As after a power cut directly after: what the pages say must not contradict the home.
+    let again = bed.active(Kept { by: Some(ID), dirty: true });
+    assert_eq!(bed.read(&again, 5 * FRAG, 2 * FRAG).unwrap(), [bytes(9), bytes(2)].concat());
+    // The transaction itself is still in the journal. It is older than what the root says.
+    let (again, count) = bed.recover(ID);
+    assert_eq!((count, again.state().mapped), (1, 0), "its entry stays void, as that of the contents behind it");
+}
+
+#[test]
+fn the_map_of_another_keeper_does_not_count() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    open.commit(&bed, &[(5, 1)]);
+    bed.write(&open.active, 5 * FRAG, &bytes(1)).unwrap();
+    bed.rt.block_on(open.active.settled()).unwrap();
+    let mapped = |by| bed.active(Kept { by, dirty: false }).state().mapped;
+    assert_eq!([mapped(Some(ID)), mapped(Some(ID + 1)), mapped(None)], [1, 0, 0]);
+    // Until the superblock names a new mount, the old one keeps the volume.
+    let next = bed.begin(Some(ID), ID + 1);
+    assert_eq!([mapped(Some(ID)), mapped(Some(ID + 1))], [1, 1]);
+    assert_eq!(bed.places(&next.active, 5 * FRAG).len(), 2, "the copy of the last mount is still there");
+}
+
+#[test]
+fn after_many_laps_recovery_finds_all_and_each_home_is_right() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    let mut rng = ordo_rt::Rng::new(5);
+    let mut now = std::collections::BTreeMap::new();
+    for round in 1..=600_u64 {
+        let count = rng.range(1, 12);
+        let blocks: Vec<(u64, u8)> = (0..count).map(|_| (rng.below(300), rng.below(250) as u8)).collect();
+        open.commit(&bed, &blocks);
+        now.extend(blocks.iter().copied());
+        // A reader moves the head.
+        let elsewhere = rng.below(7 << 10) * FRAG;
+        bed.read(&open.active, elsewhere.min(FILE - FRAG), FRAG).unwrap();
+        open.active.0.head.set(elsewhere);
+        if round % 7 == 0 {
+            for (frag, seed) in &now {
+                bed.write(&open.active, frag * FRAG, &bytes(*seed)).unwrap();
+            }
+            bed.rt.block_on(async { open.active.flush().await }).unwrap();
+            bed.rt.block_on(open.journal.checkpoint(Seq(round))).unwrap();
+        }
+    }
+    let cut = bed.recover(ID).0;
+    for (frag, seed) in &now {
+        assert_eq!(bed.read(&cut, frag * FRAG, FRAG).unwrap(), bytes(*seed));
+    }
+    assert_eq!(cut.state().healed, 0, "no home was wrong");
+    assert_eq!(cut.state().mapped, now.len() as u64);
+}
+
+#[test]
+fn a_rotten_page_of_the_map_is_read_from_its_twin_and_without_both_its_places_are_not_verified() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    open.commit(&bed, &[(5, 1), (6, 2)]);
+    bed.write(&open.active, 5 * FRAG, &[bytes(1), bytes(2)].concat()).unwrap();
+    bed.rt.block_on(open.active.settled()).unwrap();
+    let area = &open.active.0.area;
+    let first = area.run(area.page(0, false)).0.0;
+    let twin = area.run(area.page(0, true)).0.0;
+    let pages = |at: u64| (0..u64::from(area.pages)).for_each(|page| bed.rot(at + page * 4096 + 50));
+    pages(first);
+    let again = bed.active(Kept { by: Some(ID), dirty: false });
+    assert_eq!((again.state().mapped, again.state().lost_pages), (2, 0));
+    pages(twin);
+    let again = bed.active(Kept { by: Some(ID), dirty: false });
+    assert_eq!((again.state().mapped, again.state().lost_pages), (0, 1));
+    assert_eq!(bed.read(&again, 5 * FRAG, FRAG).unwrap(), bytes(1));
+}
+
+#[test]
+fn a_scrub_heals_homes_and_drops_bad_copies() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    open.commit(&bed, &[(5, 1), (6, 2), (7, 3)]);
+    bed.write(&open.active, 5 * FRAG, &[bytes(1), bytes(2), bytes(3)].concat()).unwrap();
+    bed.rot(5 * FRAG);
+    bed.rot(bed.places(&open.active, 6 * FRAG)[1]);
+    bed.places(&open.active, 7 * FRAG).iter().for_each(|at| bed.rot(*at));
+    let done = bed.rt.block_on(open.active.scrub()).unwrap();
+    assert_eq!((done.blocks, done.healed, done.bad_copies, done.rotten), (3, 1, 1, 1));
+    let again = bed.rt.block_on(open.active.scrub()).unwrap();
+    assert_eq!((again.healed, again.bad_copies, again.rotten), (0, 0, 1));
+}
