@@ -198,6 +198,12 @@ pub trait Disk {
     /// if a later flush succeeds: the disk may have dropped what it could not write.
     fn flush(&self) -> DiskFuture<Result<(), DiskError>>;
 
+    /// These ranges are about to be written with bytes that no journal on this disk has committed. A disk that knows
+    /// checksums of what it holds forgets those there at once, durably, and need not do so for each write.
+    fn announce(&self, _ranges: &[(DiskOff, u64)]) -> DiskFuture<Result<(), DiskError>> {
+        DiskFuture::now(Ok(()))
+    }
+
     /// How long until the byte at `at` would pass the head, in nanoseconds, if a request for it came now; used by
     /// [`crate::Scheduler::Sptf`]. `None` if the disk does not know.
     fn positioning(&self, _at: DiskOff, _is_write: bool) -> Option<u64> {

@@ -208,6 +208,7 @@ fn serve(
 /// The answer to `ordo info`. The closure must not keep the file system or the cache alive.
 fn status_of(mounted: &Mounted) -> impl Fn() -> ordo_fuse::Status + use<> {
     let (leaks, cache, log) = (mounted.leaks_watch(), Rc::downgrade(mounted.cache()), mounted.log_watch());
+    let active = mounted.active_watch();
     let began = mounted.cache().rt().now();
     move || {
         let leaks = leaks();
@@ -238,13 +239,17 @@ fn status_of(mounted: &Mounted) -> impl Fn() -> ordo_fuse::Status + use<> {
                 "flushes_per_second": if seconds > 0.0 { flushes as f64 / seconds } else { 0.0 },
             });
         }
+        let active = active();
+        if let Some(active) = &active {
+            status["active"] = serde_json::json!(super::info::ActiveInfo::of(active));
+        }
         let log = log();
         if let (Some(log), Some(status)) = (&log, status.as_object_mut()) {
             status.remove("reclaim");
             status.extend(super::info::of_mounted_log(log));
         }
         // The counts of a log go on as long as it is mounted.
-        ordo_fuse::Status { text: status.to_string(), busy: log.is_some() || !leaks.phase.is_over() }
+        ordo_fuse::Status { text: status.to_string(), busy: log.is_some() || active.is_some() || !leaks.phase.is_over() }
     }
 }
 

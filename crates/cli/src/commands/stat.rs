@@ -7,7 +7,11 @@ use crate::place::Inside;
 use crate::text;
 use anyhow::Context;
 use ordo_vfs::{Attr, Stamp};
+use ordofs::ImageSpec;
+use ordofs::disk::FileOptions;
 use ordofs::path::resolve;
+use ordofs::rt::Rt;
+use serde::Serialize;
 use std::ffi::OsString;
 
 /// Shows the attributes of files of an image
@@ -20,11 +24,44 @@ pub(crate) struct Args {
     /// Show the target of a symbolic link, not the link
     #[arg(short = 'L', long)]
     dereference: bool,
+    /// Where each block of the files lies: at home, and where an active journal has a copy of it
+    #[arg(long)]
+    copies: bool,
     /// One JSON list
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     start: Start,
+}
+
+/// A block of a file, or a part of it whose copies lie together.
+#[derive(Debug, Serialize)]
+struct Copies {
+    lbn: u64,
+    size: u64,
+    /// Byte offsets in the image: at home, then the copies.
+    at: Vec<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct FileAndCopies {
+    #[serde(flatten)]
+    file: FileJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copies: Option<Vec<Copies>>,
+}
+
+fn copies_of(spec: &ImageSpec, attr: &Attr) -> anyhow::Result<Vec<Copies>> {
+    let (rt, options) = (Rt::real_time(), FileOptions { read_only: true, ..FileOptions::default() });
+    let (located, before) = (ordofs::locate(&rt, spec, options)?, ordofs::begins_at(&rt, spec)?);
+    let ino = u32::try_from(attr.ino).map(ordo_ondisk::Ino).context("the number of the inode")?;
+    let rows = ordofs::copies_of(&rt, &located, ino)?;
+    let row = |row: ordofs::BlockCopies| Copies {
+        lbn: row.lbn,
+        size: row.len,
+        at: row.at.iter().map(|at| at + before).collect(),
+    };
+    Ok(rows.into_iter().map(row).collect())
 }
 
 /// Shows the files, one after the other.
@@ -39,9 +76,16 @@ pub(crate) fn run(args: &Args) -> Outcome {
             let target = listing::target(&file).await.with_context(|| place.shown())?;
             Ok((*file.attr(), target))
         })?;
-        match args.json {
-            true => files.push(FileJson::new(&place.path, &attr, target.as_deref())),
-            false => out.bytes(describe(&place.path, &attr, target.as_deref()).as_bytes())?,
+        let copies = if args.copies { Some(copies_of(&spec, &attr).with_context(|| place.shown())?) } else { None };
+        if args.json {
+            let file = FileJson::new(&place.path, &attr, target.as_deref());
+            files.push(FileAndCopies { file, copies });
+            continue;
+        }
+        out.bytes(describe(&place.path, &attr, target.as_deref()).as_bytes())?;
+        for Copies { lbn, size, at } in copies.iter().flatten() {
+            let places: Vec<_> = at.iter().map(u64::to_string).collect();
+            out.bytes(format!(" Block: {lbn}\t{size} bytes at byte {}\n", places.join(", ")).as_bytes())?;
         }
     }
     if args.json {

@@ -155,9 +155,10 @@ mod tests {
             label: Some("a=b".into()),
             minfree: Some(5),
             log: Some(JournalChange::On(None)),
+            active: Some(JournalChange::Off),
             check_hashes: Some(true),
         };
-        assert_eq!(said("softupdates=off,suj=off,label=a=b,minfree=5%,log=on,check-hashes=on"), Ok(all));
+        assert_eq!(said("softupdates=off,suj=off,label=a=b,minfree=5%,log=on,active=off,check-hashes=on"), Ok(all));
         let log = |options| said(options).map(|tuning| tuning.log);
         assert_eq!(log("log=off"), Ok(Some(JournalChange::Off)));
         assert_eq!(log("log=1M"), Ok(Some(JournalChange::On(Some(1 << 20)))));

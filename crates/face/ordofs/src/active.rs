@@ -92,6 +92,63 @@ pub fn active_at_rest(rt: &Rt, located: &Located) -> Result<Option<(ActiveState,
     Ok(Some((ActiveState::with(&active, rest), active)))
 }
 
+/// Bytes of a block of a file that lie together wherever they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockCopies {
+    /// The block's number in the file.
+    pub lbn: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Where they are on the volume's disk, in bytes: at home, and where a group journal has them.
+    pub at: Vec<u64>,
+}
+
+/// Where the blocks of a file lie on a volume that is not mounted, in order. A block whose copies do not lie together
+/// has a row for each part that does.
+///
+/// # Errors
+/// The volume is not UFS, or the file is damaged; or the disk fails.
+pub fn copies_of(rt: &Rt, located: &Located, ino: Ino) -> Result<Vec<BlockCopies>, OpenError> {
+    let sb = &located.found.ufs()?.superblock;
+    let active = active_at_rest(rt, located)?.map(|(_, active)| active);
+    rt.block_on(async {
+        let blocks = ordo_fsck::blocks_of_file(rt, located.disk.clone(), sb, ino).await.map_err(OpenError::Active)?;
+        let mut rows = Vec::new();
+        for block in blocks {
+            let Some(active) = &active else {
+                rows.push(BlockCopies { lbn: block.lbn, len: block.len, at: vec![block.at.0] });
+                continue;
+            };
+            for part in active.copies(block.at, block.len).await {
+                let at = part.at.iter().map(|at| at.0).collect();
+                rows.push(BlockCopies { lbn: block.lbn, len: part.len, at });
+            }
+        }
+        Ok(rows)
+    })
+}
+
+/// Reads everything that the active journal of a volume knows, at home and in the copies, and heals it. The volume must
+/// not be mounted.
+///
+/// # Errors
+/// The volume has no active journal, or was not unmounted in order; or the disk fails.
+pub fn scrub(rt: &Rt, located: &Located) -> Result<ordo_active::Scrubbed, OpenError> {
+    let sb = &located.found.ufs()?.superblock;
+    if !sb.is_clean() {
+        return Err(ordo_ffs::MountError::Dirty.into());
+    }
+    rt.block_on(async {
+        let options = ordo_active::Options::default();
+        let found = ordo_fsck::active_disk(rt, located.disk.clone(), sb, options).await.map_err(OpenError::Active)?;
+        let (_, active) = found.ok_or(OpenError::NoActive("active"))?;
+        let done = active.scrub().await?;
+        active.settled().await?;
+        ordo_disk::Disk::flush(&active).await?;
+        Ok(done)
+    })
+}
+
 impl Mounted {
     /// The state of the volume's active journal, if it is mounted with one.
     pub fn active(&self) -> Option<ActiveState> {

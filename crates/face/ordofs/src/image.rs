@@ -169,6 +169,29 @@ fn only_partition(rt: &Rt, disk: &Rc<dyn Disk>, search: Search, no_volume: OpenE
     }
 }
 
+/// The byte of the image at which the volume begins that [`locate`] finds.
+///
+/// # Errors
+/// As [`locate`].
+pub fn begins_at(rt: &Rt, spec: &ImageSpec) -> Result<u64, OpenError> {
+    if let Some(offset) = spec.offset {
+        return Ok(offset);
+    }
+    let disk = ordo_disk::open(rt, &spec.path, &FileOptions { read_only: true, ..FileOptions::default() })?;
+    if spec.part.is_none() && find(rt, disk.clone(), found::find).is_ok() {
+        return Ok(0);
+    }
+    let table = partitions(rt, &disk)?;
+    if let Some(wanted) = &spec.part {
+        let part = partition::select(&table, wanted).map_err(|error| OpenError::BadSpec(error.to_string()))?;
+        return Ok(part.start);
+    }
+    let has_volume = |part: &&Partition| {
+        window(disk.clone(), part).and_then(|disk| find(rt, disk, found::find)).is_ok()
+    };
+    Ok(table.partitions.iter().find(has_volume).map_or(0, |part| part.start))
+}
+
 /// The partitions of a disk; none if it has no table.
 ///
 /// # Errors

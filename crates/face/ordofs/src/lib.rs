@@ -102,13 +102,13 @@ mod placement;
 mod tune;
 mod unread;
 
-pub use active::{ActiveState, Rest, active_at_rest};
+pub use active::{ActiveState, BlockCopies, Rest, active_at_rest, copies_of, scrub};
 pub use blocking::{DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, Volume};
 pub use contents::{Kind as ContentsKind, NoVolume, Signature, contents, wipe};
 pub use error::OpenError;
 pub use found::{Found, FoundLog, find};
 pub use fs::{Fs, LayoutName};
-pub use image::{ImageSpec, Located, locate, locate_damaged, locate_on, open, partitions};
+pub use image::{ImageSpec, Located, begins_at, locate, locate_damaged, locate_on, open, partitions};
 pub use make::{NewLog, NewVolume};
 pub use mounted::{LOG_SCHEME, LeaksPhase, LeaksProgress, LogSegments, LogState, Mounted, without_rules};
 pub use notice::{Notice, Notices, Weight};
@@ -117,6 +117,7 @@ pub use placement::{Class, Part, Placement, Tenth};
 pub use tune::{JournalChange, TuneError, Tuned, Tuning};
 pub use unread::UnreadLog;
 
+pub use ordo_active::Scrubbed;
 pub use ordo_buf::{BufCounts, LogKind, Syncer};
 pub use ordo_disk as disk;
 pub use ordo_ffs as ffs;

@@ -265,6 +265,13 @@ impl Image {
     /// Writes the changes of one order, and makes them durable.
     pub(crate) async fn flush_order(&mut self, order: Order) -> Result<(), Error> {
         let (indices, sector) = (self.dirty_lines(order), self.sector());
+        let mut ranges = Vec::new();
+        for index in &indices {
+            let Some(line) = self.lines.get(index) else { continue };
+            let at = |start: usize| DiskOff(index * self.line_bytes as u64 + start as u64);
+            ranges.extend(line.dirty.runs(order, sector).into_iter().map(|run| (at(run.start), run.len() as u64)));
+        }
+        self.disk.announce(&ranges).await?;
         for index in &indices {
             let Some(line) = self.lines.get_mut(index) else { continue };
             let (bytes, runs) = (line.bytes.clone(), line.dirty.runs(order, sector));
@@ -301,6 +308,11 @@ impl Image {
 
     /// Writes inodes, without changing those beside them on the disk.
     async fn put_inodes(&mut self, inodes: &[(ByteOff, Vec<u8>)]) -> Result<(), Error> {
+        let sector = self.sector() as u64;
+        let whole = |at: u64, len: u64| (at / sector * sector, (at % sector + len).next_multiple_of(sector));
+        let ranges: Vec<_> = inodes.iter().map(|(at, bytes)| whole(at.0, bytes.len() as u64)).collect();
+        let ranges: Vec<_> = ranges.into_iter().map(|(at, len)| (DiskOff(at), len)).collect();
+        self.disk.announce(&ranges).await?;
         for (at, bytes) in inodes {
             let (mut line, within) = self.stored(*at).await?;
             let range = within..within + bytes.len();

@@ -92,6 +92,14 @@ impl Disk for Active {
         })
     }
 
+    fn announce(&self, ranges: &[(DiskOff, u64)]) -> DiskFuture<Result<(), DiskError>> {
+        for (at, len) in ranges {
+            self.0.forget(self.0.frags(*at, *len));
+        }
+        let layer = self.0.clone();
+        DiskFuture::later(async move { layer.settle(None).await })
+    }
+
     fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
         let layer = self.0.clone();
         let headers = layer.groups.borrow().not_durable();

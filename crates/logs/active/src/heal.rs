@@ -6,7 +6,7 @@ use ordo_disk::{Block, Cause, DiskError, DiskOff, DiskOp, Kind, ReadPart, Tag, W
 use std::ops::Range;
 
 /// The most fragments that are read and written at once.
-const TOGETHER: usize = 128;
+const TOGETHER: usize = 256;
 
 /// What a scrub has found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,26 +26,29 @@ impl Layer {
         DiskOff(frag * self.area.frag)
     }
 
-    /// The first fragments from `next` on whose homes lack their bytes, and that lie together in both places.
+    /// The first fragments from `next` on that lie together and whose homes lack their bytes.
     fn away(&self, next: Frag) -> Vec<(Frag, Entry)> {
         let map = self.map.borrow();
         let mut run: Vec<(Frag, Entry)> = Vec::new();
         for (frag, entry) in map.entries(next..Frag::MAX) {
-            let follows = match run.last() {
-                None => !entry.home,
-                Some((last, before)) => {
-                    let together = |copy, before| self.at_copy(copy) == self.at_copy(before) + self.area.frag;
-                    let copies = entry.copy.zip(before.copy).is_some_and(|(copy, before)| together(copy, before));
-                    !entry.home && frag == last + 1 && copies && run.len() < TOGETHER
-                }
-            };
-            match (follows, run.is_empty()) {
-                (true, _) => run.push((frag, entry)),
-                (false, true) => {}
-                (false, false) => break,
+            let follows = run.last().is_none_or(|(last, _)| frag == last + 1 && run.len() < TOGETHER);
+            match !entry.home && follows {
+                true => run.push((frag, entry)),
+                false if run.is_empty() => {}
+                false => break,
             }
         }
         run
+    }
+
+    /// Bytes of the first copies that lie together.
+    fn together(&self, run: &[(Frag, Entry)]) -> u64 {
+        let follows = |(one, next): (&(Frag, Entry), &(Frag, Entry))| {
+            let at = |entry: &Entry| entry.copy.map(|copy| self.at_copy(copy));
+            at(&one.1).is_some_and(|at_one| at(&next.1) == Some(at_one + self.area.frag))
+        };
+        let more = run.iter().zip(run.iter().skip(1)).take_while(|two| follows(*two)).count();
+        (1 + more as u64) * self.area.frag
     }
 
     /// The bytes of a fragment from its copy.
@@ -170,17 +173,20 @@ impl Active {
         let (layer, mut next) = (&self.0, 0);
         loop {
             let run = layer.away(next);
-            let Some(&(first, entry)) = run.first() else { return Ok(()) };
+            let Some(&(first, _)) = run.first() else { return Ok(()) };
             next = first + run.len() as u64;
-            let (home, len) = (layer.home(first), run.len() as u64 * layer.area.frag);
-            let rot = |frag: Frag| DiskError::new(DiskOp::Read, layer.home(frag), layer.area.frag, Cause::Rot);
-            let Some(copy) = entry.copy else { return Err(rot(first)) };
-            let block = layer.read_raw(layer.at_copy(copy), len).await?;
-            for ((frag, entry), bytes) in run.iter().zip(block.chunks(layer.area.frag as usize)) {
-                if crc32c::crc32c(bytes) != entry.sum {
-                    return Err(rot(*frag));
+            let (size, mut bytes) = (layer.area.frag as usize, Vec::with_capacity(run.len() * layer.area.frag as usize));
+            for (number, (frag, entry)) in run.iter().enumerate() {
+                let rot = || DiskError::new(DiskOp::Read, layer.home(*frag), layer.area.frag, Cause::Rot);
+                let copy = entry.copy.ok_or_else(rot)?;
+                if bytes.len() <= number * size {
+                    bytes.extend_from_slice(&layer.read_raw(layer.at_copy(copy), layer.together(&run[number..])).await?);
+                }
+                if crc32c::crc32c(&bytes[number * size..][..size]) != entry.sum {
+                    return Err(rot());
                 }
             }
+            let (home, block) = (layer.home(first), Block::copy_of(&bytes));
             let part = WritePart { image: block.image(), tag: Tag::of(Kind::Other) };
             layer.disk.write(home, vec![part], false).await?;
             let mut map = layer.map.borrow_mut();

@@ -71,6 +71,9 @@ pub struct Copies {
     pub at: Vec<DiskOff>,
 }
 
+/// The most pages in one write.
+const TOGETHER: u64 = 32;
+
 /// A disk with an active journal. Clones are handles of the same one.
 #[derive(Clone)]
 pub struct Active(pub(crate) Rc<Layer>);
@@ -399,11 +402,18 @@ impl Layer {
 
     async fn write_change(&self, change: &Change, root: &Root) -> Result<(), DiskError> {
         let tag = Tag::of(Kind::Log);
+        let mut pages: Vec<&(u32, Block)> = change.pages.iter().collect();
+        pages.sort_unstable_by_key(|(page, _)| *page);
         for twin in [false, true] {
-            for (page, block) in &change.pages {
-                let (at, _) = self.area.run(self.area.page(*page, twin));
-                let part = WritePart { image: block.clone().image(), tag };
-                self.disk.write(at, vec![part], false).await?;
+            let mut rest = pages.as_slice();
+            while let Some((first, _)) = rest.first() {
+                let (at, there) = self.area.run(self.area.page(*first, twin));
+                let most = (there / PAGE).clamp(1, TOGETHER) as usize;
+                let follow = rest.iter().zip(*first..).take(most).take_while(|((page, _), next)| page == next);
+                let (now, later) = rest.split_at(follow.count());
+                let part = |page: &&(u32, Block)| WritePart { image: page.1.clone().image(), tag };
+                self.disk.write(at, now.iter().map(part).collect(), false).await?;
+                rest = later;
             }
         }
         if !change.pages.is_empty() {

@@ -3,10 +3,12 @@
 //! `log` is what it says of a log-structured volume, and `segments` its map; the rest of this file is what it says of
 //! UFS; `in_use` asks the server of a mounted one.
 
+mod active;
 mod in_use;
 mod log;
 mod segments;
 
+pub(crate) use active::ActiveInfo;
 pub(crate) use log::of_mounted_log;
 pub(crate) use segments::SegmentMap;
 
@@ -21,7 +23,7 @@ use ordo_ondisk::superblock::search::{self, Copy};
 use ordo_ondisk::{Endian, Format, Superblock};
 use ordofs::disk::FileOptions;
 use ordofs::rt::Rt;
-use ordofs::{Found, ImageSpec, Located, default_scheme, locate_damaged, partitions};
+use ordofs::{Found, ImageSpec, Located, active_at_rest, default_scheme, locate_damaged, partitions};
 use serde::Serialize;
 use std::path::Path;
 
@@ -167,6 +169,9 @@ pub(crate) struct Info {
     /// Where the transaction log of that scheme is, if it kept one.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<Log>,
+    /// Its active journal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    active: Option<ActiveInfo>,
     features: Vec<&'static str>,
     flags: u32,
     last_mount_point: String,
@@ -183,7 +188,7 @@ pub(crate) struct Info {
 }
 
 /// The volume at `spec`, and the partitions of its disk.
-fn find(spec: &ImageSpec) -> anyhow::Result<(Located, Vec<Part>)> {
+fn find(spec: &ImageSpec) -> anyhow::Result<(Located, Vec<Part>, Option<ActiveInfo>)> {
     let rt = Rt::real_time();
     let options = || FileOptions { read_only: true, ..FileOptions::default() };
     let located = locate_damaged(&rt, spec, options()).map_err(|error| image::open_error(&spec.path, error))?;
@@ -201,11 +206,14 @@ fn find(spec: &ImageSpec) -> anyhow::Result<(Located, Vec<Part>)> {
         kind: part.kind,
         label: part.label,
     };
-    Ok((located, table.into_iter().map(part).collect()))
+    let table = table.into_iter().map(part).collect();
+    // What is wrong with it is told where it is used.
+    let active = active_at_rest(&rt, &located).ok().flatten().map(|(state, _)| ActiveInfo::of(&state));
+    Ok((located, table, active))
 }
 
 impl Info {
-    fn new(image: String, found: &search::Found, partitions: Vec<Part>) -> Info {
+    fn new(image: String, found: &search::Found, partitions: Vec<Part>, active: Option<ActiveInfo>) -> Info {
         let sb = &found.superblock;
         let (g, f) = (sb.geometry(), &sb.fields);
         let opening = ordofs::ffs::Opening::default();
@@ -236,6 +244,7 @@ impl Info {
             scheme: default_scheme(sb),
             kept_by: sb.keeper().map(|(keeper, _)| json_text(keeper.scheme.as_bytes()).0),
             log: Log::of(sb),
+            active,
             features: features(sb),
             flags: f.flags,
             last_mount_point: sb.last_mount_point(),
@@ -281,6 +290,7 @@ impl Info {
             ("scheme", format!("{} unless another is chosen", self.scheme)),
             ("kept by", self.kept_by.clone().unwrap_or_default()),
             ("log", self.log.as_ref().map(Log::line).unwrap_or_default()),
+            ("active", self.active.as_ref().map(ActiveInfo::line).unwrap_or_default()),
             ("features", self.features.join(", ")),
             ("last on", self.last_mount_point.clone()),
             ("written", format!("{} UTC", text::time(self.last_written))),
@@ -316,14 +326,14 @@ fn features(sb: &Superblock) -> Vec<&'static str> {
 /// Prints the volume at a place; also used by `mkfs`.
 pub(crate) fn show(image: &Path, start: image::Start, json: bool) -> Outcome {
     let spec = image::spec(image, start)?;
-    let (located, parts) = match find(&spec) {
+    let (located, parts, active) = match find(&spec) {
         Ok(found) => found,
         Err(error) => return InUse::of(image).map_or(Err(error), |used| used.show(json)),
     };
     let name = json_text(spec.to_string().as_bytes()).0;
     match &located.found {
         Found::Ufs(found) => {
-            let info = Info::new(name, found, parts);
+            let info = Info::new(name, found, parts, active);
             shown(&info, info.lines(), json)
         }
         Found::Lfs(found) => {

@@ -21,7 +21,7 @@ mod apply;
 mod nameless;
 mod source;
 
-pub use source::{LogPlace, active_disk, place_of_log};
+pub use source::{FileBlock, LogPlace, active_disk, blocks_of_file, place_of_log};
 
 use crate::dirty::Order;
 use crate::setup::{self, Opened};

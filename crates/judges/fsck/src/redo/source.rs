@@ -1,6 +1,7 @@
 //! Where a log lies, and its contents.
 
 use crate::suj::{NotReplayed, Replay};
+use crate::walk::{Slot, Walk};
 use ordo_active::Active;
 use ordo_disk::{Disk, DiskOff, Queue, QueueOptions};
 use ordo_ondisk::redo::{Joined, Transaction};
@@ -36,6 +37,42 @@ async fn place_of(
     let Some(ino) = volume.file_in_root(name).await? else { return Ok(None) };
     let extents = volume.log_extents(Ino(ino)).await?;
     Ok(Some(LogPlace { ino: Ino(ino), extents }))
+}
+
+/// A block of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileBlock {
+    /// Its number in the file.
+    pub lbn: u64,
+    /// Where it lies.
+    pub at: DiskOff,
+    /// Bytes: whole fragments.
+    pub len: u64,
+}
+
+/// The blocks of a file on the volume on `disk`, in order; holes have none.
+///
+/// # Errors
+/// The inode or its tree is damaged; or the disk fails.
+pub async fn blocks_of_file(
+    rt: &Rt,
+    disk: Rc<dyn Disk>,
+    sb: &Superblock,
+    ino: Ino,
+) -> Result<Vec<FileBlock>, NotReplayed> {
+    let mut volume = Replay::new(disk, sb.clone(), rt.wall().0);
+    if !volume.geo.is_valid_ino(ino) {
+        return Err(NotReplayed::Inode { ino: ino.0, what: "there is no such inode" });
+    }
+    let (dinode, mut blocks) = (volume.dinode(ino.0).await?, Vec::new());
+    let mut walk = Walk::of(&volume.geo, &dinode);
+    while let Some(pointer) = volume.step(ino.0, &mut walk).await? {
+        if pointer.level == 0 && !matches!(pointer.slot, Slot::Ext(_)) {
+            let (at, len) = (volume.geo.byte(pointer.frag).0, u64::from(pointer.count) * u64::from(volume.geo.fsize));
+            blocks.push(FileBlock { lbn: pointer.lbn, at: DiskOff(at), len });
+        }
+    }
+    Ok(blocks)
 }
 
 /// The active disk over `disk`, with its journal in these extents of the volume. Its map counts if the superblock says

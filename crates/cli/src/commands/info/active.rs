@@ -1,0 +1,44 @@
+//! What `ordo info` says of an active journal.
+
+use ordofs::{ActiveState, Rest};
+use serde::Serialize;
+
+/// An active journal.
+#[derive(Debug, Serialize)]
+pub(crate) struct ActiveInfo {
+    /// `all clean`: any system may use the volume. `clean`: everything is at home. `dirty`: some is in a group journal
+    /// only.
+    state: &'static str,
+    groups: u32,
+    /// Fragments whose checksum is known.
+    mapped: u64,
+    /// Of these, with a copy in a group journal.
+    copies: u64,
+    /// Fragments that were read, and written, from another copy since the mount.
+    healed: u64,
+    /// Pages of the map that could not be read.
+    #[serde(skip_serializing_if = "is_none")]
+    lost_pages: u32,
+}
+
+fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
+impl ActiveInfo {
+    pub(crate) fn of(active: &ActiveState) -> ActiveInfo {
+        let state = match active.rest {
+            Rest::AllClean => "all clean",
+            Rest::Clean => "clean",
+            Rest::Dirty => "dirty",
+        };
+        let ActiveState { groups, mapped, copies, healed, lost_pages, .. } = *active;
+        ActiveInfo { state, groups, mapped, copies, healed, lost_pages }
+    }
+
+    pub(super) fn line(&self) -> String {
+        let ActiveInfo { state, groups, mapped, copies, lost_pages, .. } = self;
+        let lost = if *lost_pages > 0 { format!("; {lost_pages} pages of the map are lost") } else { String::new() };
+        format!("{state}; {groups} group journals, {mapped} fragments known, {copies} of them with a copy{lost}")
+    }
+}
