@@ -249,7 +249,10 @@ fn status_of(mounted: &Mounted) -> impl Fn() -> ordo_fuse::Status + use<> {
             status.extend(super::info::of_mounted_log(log));
         }
         // The counts of a log go on as long as it is mounted.
-        ordo_fuse::Status { text: status.to_string(), busy: log.is_some() || active.is_some() || !leaks.phase.is_over() }
+        ordo_fuse::Status {
+            text: status.to_string(),
+            busy: log.is_some() || active.is_some() || !leaks.phase.is_over(),
+        }
     }
 }
 

@@ -516,6 +516,11 @@ impl Cache {
         self.home().place(buf)
     }
 
+    /// Seals the buf as it would be if it left now: for a scheme that logs what is written later.
+    pub fn seal(&self, buf: &Buf) {
+        self.change(buf, |bytes| self.home().seal(buf, bytes));
+    }
+
     /// Gives the buf the address at which a batch is about to write it ([`crate::Home::shape`]). No notice goes to the
     /// scheme: it knows the buf without a place, and has let it leave.
     pub fn place(&self, buf: &BufRef, addr: DiskOff) {

@@ -186,9 +186,8 @@ pub fn begins_at(rt: &Rt, spec: &ImageSpec) -> Result<u64, OpenError> {
         let part = partition::select(&table, wanted).map_err(|error| OpenError::BadSpec(error.to_string()))?;
         return Ok(part.start);
     }
-    let has_volume = |part: &&Partition| {
-        window(disk.clone(), part).and_then(|disk| find(rt, disk, found::find)).is_ok()
-    };
+    let has_volume =
+        |part: &&Partition| window(disk.clone(), part).and_then(|disk| find(rt, disk, found::find)).is_ok();
     Ok(table.partitions.iter().find(has_volume).map_or(0, |part| part.start))
 }
 

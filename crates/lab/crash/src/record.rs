@@ -58,8 +58,8 @@ impl Write {
 pub(crate) enum Moment {
     Issued(usize),
     Completed(usize),
-    FlushBegan(Side),
-    FlushEnded(Side),
+    FlushBegan(Side, u64),
+    FlushEnded(Side, u64),
 }
 
 /// A call, and its place among the moments.
@@ -428,7 +428,7 @@ impl Recording {
                     self.times.push(time);
                     let side = self.split.side(at.0);
                     of_request.insert(request, Request::Flush(side));
-                    self.moments.push(Moment::FlushBegan(side));
+                    self.moments.push(Moment::FlushBegan(side, request));
                     self.flushes += 1;
                 }
                 Event::Begin { .. } => {}
@@ -436,7 +436,7 @@ impl Recording {
                     outcome.map_err(|error| Error::Run(error.to_string()))?;
                     self.times.extend(of_request.contains_key(&request).then_some(time));
                     match of_request.get(&request) {
-                        Some(Request::Flush(side)) => self.moments.push(Moment::FlushEnded(*side)),
+                        Some(Request::Flush(side)) => self.moments.push(Moment::FlushEnded(*side, request)),
                         Some(Request::Write(write, fua)) => {
                             self.moments.push(Moment::Completed(*write));
                             if device.honest && (!device.volatile || *fua) {
@@ -460,15 +460,20 @@ impl Recording {
     }
 
     /// A flush makes durable what had completed on the same disk before it began, and no write that completed while it
-    /// ran.
+    /// ran. Flushes may overlap: an active disk has its own beside those of the queue.
     fn flush(&mut self, side: Side) {
-        let (mut completed, mut covered) = (Vec::new(), Vec::new());
+        let (mut completed, mut covered) = (Vec::new(), rustc_hash::FxHashMap::<u64, Vec<usize>>::default());
         for (i, moment) in self.moments.iter().enumerate() {
             match moment {
                 Moment::Completed(write) if self.side(*write) == side => completed.push(*write),
-                Moment::FlushBegan(of) if *of == side => covered = std::mem::take(&mut completed),
-                Moment::FlushEnded(of) if *of == side => {
-                    for write in covered.drain(..) {
+                Moment::FlushBegan(of, flush) if *of == side => {
+                    // What an earlier one covers that has not ended, this one covers, too.
+                    let mut all: Vec<usize> = covered.values().flatten().copied().collect();
+                    all.append(&mut completed);
+                    covered.insert(*flush, all);
+                }
+                Moment::FlushEnded(of, flush) if *of == side => {
+                    for write in covered.remove(flush).unwrap_or_default() {
                         let durable = &mut self.writes[write].durable;
                         *durable = (*durable).min(i + 1);
                     }

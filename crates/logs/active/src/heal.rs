@@ -175,12 +175,14 @@ impl Active {
             let run = layer.away(next);
             let Some(&(first, _)) = run.first() else { return Ok(()) };
             next = first + run.len() as u64;
-            let (size, mut bytes) = (layer.area.frag as usize, Vec::with_capacity(run.len() * layer.area.frag as usize));
+            let (size, mut bytes) =
+                (layer.area.frag as usize, Vec::with_capacity(run.len() * layer.area.frag as usize));
             for (number, (frag, entry)) in run.iter().enumerate() {
                 let rot = || DiskError::new(DiskOp::Read, layer.home(*frag), layer.area.frag, Cause::Rot);
                 let copy = entry.copy.ok_or_else(rot)?;
                 if bytes.len() <= number * size {
-                    bytes.extend_from_slice(&layer.read_raw(layer.at_copy(copy), layer.together(&run[number..])).await?);
+                    bytes
+                        .extend_from_slice(&layer.read_raw(layer.at_copy(copy), layer.together(&run[number..])).await?);
                 }
                 if crc32c::crc32c(&bytes[number * size..][..size]) != entry.sum {
                     return Err(rot());

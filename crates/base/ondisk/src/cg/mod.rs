@@ -182,6 +182,12 @@ pub fn seal(bytes: &mut [u8], g: &Geometry, now: i64) -> Option<()> {
     Some(())
 }
 
+/// The group's block has not changed since it was sealed. False on a volume without check hashes, which cannot tell.
+pub fn is_sealed(bytes: &[u8], g: &Geometry) -> bool {
+    let Some(bytes) = bytes.get(..index(g.cgsize)).filter(|_| g.cg_hash) else { return false };
+    g.endian.get_u32(bytes, CKHASH_AT) == Some(hash::check_hash_without(bytes, CKHASH_AT))
+}
+
 /// Computes the check hash of a group's block, or clears it on a volume without; nothing else changes. `None`, without
 /// a change, if `bytes` are fewer than `cgsize`. On a volume that must pass NetBSD's fsck the field is zero.
 pub fn rehash(bytes: &mut [u8], g: &Geometry) -> Option<()> {

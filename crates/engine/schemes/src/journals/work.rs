@@ -3,7 +3,7 @@
 use super::log::Capture;
 use super::{Lists, Log, Rule, Shared, Txn};
 use crate::LogMode;
-use ordo_buf::{Boxed, Cache, Op};
+use ordo_buf::{Boxed, Cache, LogKind, Op};
 use ordo_disk::Tag;
 use ordo_vfs::{Error, Result};
 use std::rc::Rc;
@@ -126,6 +126,10 @@ impl<L: Log> Shared<L> {
             let txn = state.running;
             state.running = txn.next();
             (state.calls, state.since) = (0, None);
+            if self.policy.kind == LogKind::Active {
+                // What goes home must be what the map has from the log.
+                state.members.each_running(|buf| cache.seal(buf));
+            }
             let blocks = state.members.capture(txn, |buf| cache.place_of(buf));
             let changed = state.outstanding.borrow().has_changed();
             let (waiting, nameless) = state.outstanding.borrow_mut().take();

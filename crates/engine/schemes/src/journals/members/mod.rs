@@ -159,6 +159,12 @@ impl Members {
         self.bytes += buf.len();
     }
 
+    /// Calls `each` for the dirty bufs of the running transaction.
+    pub(super) fn each_running(&self, mut each: impl FnMut(&BufRef)) {
+        let members = self.running.iter().filter_map(|index| self.all.get(*index as usize)?.as_ref());
+        members.filter(|member| member.buf.is_dirty()).for_each(|member| each(&member.buf));
+    }
+
     /// The running transaction has changes.
     pub(super) fn has_running(&self) -> bool {
         !self.running.is_empty()
