@@ -299,6 +299,9 @@ impl Ffs {
         }
         self.gather().await?;
         self.cache.write_everything().await?;
+        if let Some(log) = &self.cache.capabilities().log {
+            log.at_rest().await?;
+        }
         {
             let rest = self.at_rest.get();
             let damaged = self.summary.is_damaged();

@@ -1,7 +1,7 @@
 //! Where everything lies: the extents of the active journal's file, in the file's order.
 //!
 //! ```text
-//! the superblocks of the journal | two roots of the map | pages of the map | their twins | group journals …
+//! the superblocks of the journal | two roots of the map, their twins | pages of the map | their twins | group journals …
 //! ```
 //!
 //! A group journal is what lies together: at most an extent of the file, and at most as many places as its header can
@@ -11,8 +11,8 @@ use ordo_disk::DiskOff;
 
 /// Bytes of a page, of a root with its slot, and of the header of a group journal with its slot.
 pub(crate) const PAGE: u64 = 4096;
-/// Blocks of the journal in a place: the unit in which the journal's line is spread.
-pub(crate) const BLOCKS: u64 = 8;
+/// Slots for roots: of two roots, each with a twin.
+const ROOTS: u64 = 4;
 /// The most places of a group journal.
 pub(crate) const PLACES: u64 = 500;
 
@@ -54,6 +54,8 @@ pub(crate) struct Area {
     extents: Vec<Extent>,
     /// Bytes of a fragment of the volume, and of a block of the journal.
     pub(crate) frag: u64,
+    /// Blocks of the journal in a place.
+    pub(crate) blocks: u32,
     /// Pages of the map; as many twins follow.
     pub(crate) pages: u32,
     pub(crate) groups: Vec<Group>,
@@ -66,9 +68,14 @@ fn head(frag: u64) -> u64 {
     ordo_ring::FIRST.max(frag)
 }
 
+/// Blocks of the journal in a place, the unit in which the journal's line is spread: 32 KiB, and one to eight blocks.
+fn blocks_of_place(frag: u64) -> u32 {
+    ((32 << 10) / frag.max(1)).clamp(1, 8) as u32
+}
+
 /// The least bytes of a file for a volume with fragments of `frag` bytes.
 pub fn least(frag: u64) -> u64 {
-    head(frag) + 2 * PAGE + 2 * 8 * PAGE + 2 * PAGE + 24 * BLOCKS * frag
+    head(frag) + ROOTS * PAGE + 2 * 8 * PAGE + 2 * PAGE.max(frag) + 24 * u64::from(blocks_of_place(frag)) * frag
 }
 
 impl Area {
@@ -88,7 +95,8 @@ impl Area {
             return Err(none);
         }
         let pages = (from / 8 / (2 * PAGE)).clamp(8, u64::from(u32::MAX / 4)) as u32;
-        let mut area = Area { extents: joined, frag, pages, groups: Vec::new(), places: 0 };
+        let blocks = blocks_of_place(frag);
+        let mut area = Area { extents: joined, frag, blocks, pages, groups: Vec::new(), places: 0 };
         let rest = (area.pages_at() + 2 * u64::from(pages) * PAGE).next_multiple_of(frag);
         area.cut(rest);
         if area.places < 16 { Err(none) } else { Ok(area) }
@@ -112,7 +120,7 @@ impl Area {
 
     /// Bytes of a place.
     pub(crate) fn place_len(&self) -> u64 {
-        BLOCKS * self.frag
+        u64::from(self.blocks) * self.frag
     }
 
     /// The bytes before the journal's first block.
@@ -138,12 +146,12 @@ impl Area {
     }
 
     fn pages_at(&self) -> u64 {
-        self.head() + 2 * PAGE
+        self.head() + ROOTS * PAGE
     }
 
-    /// Byte of the file at which a slot of the root begins.
-    pub(crate) fn root(&self, slot: u64) -> u64 {
-        self.head() + slot * PAGE
+    /// Bytes of the file at which a root with this number and its twin begin.
+    pub(crate) fn root(&self, number: u64) -> [u64; 2] {
+        [number % 2, number % 2 + 2].map(|slot| self.head() + slot * PAGE)
     }
 
     /// Byte of the file at which a page, or its twin, begins.
@@ -166,7 +174,7 @@ impl Area {
 
     /// The address of a block in the group journals, numbered through all places.
     pub(crate) fn block(&self, block: u32) -> DiskOff {
-        let (place, within) = (block / BLOCKS as u32, block % BLOCKS as u32);
+        let (place, within) = (block / self.blocks, block % self.blocks);
         self.place(place) + u64::from(within) * self.frag
     }
 }

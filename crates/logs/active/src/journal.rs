@@ -1,6 +1,5 @@
 //! The journal's range of addresses: its line, spread over the group journals (active-4).
 
-use crate::area::BLOCKS;
 use crate::layer::Layer;
 use crate::map::CopyNo;
 use ordo_disk::{Block, DiskError, DiskFuture, DiskOff, Kind, ReadPart, Tag, WritePart, read_len, write_len};
@@ -71,13 +70,13 @@ impl Layer {
     fn forget_copies(&self, bytes: Range<u64>) {
         let head = self.area.head();
         let (from, end) = (bytes.start.max(head) - head, bytes.end.max(head) - head);
-        let groups = self.groups.borrow();
-        let mut map = self.map.borrow_mut();
+        let (groups, blocks) = (self.groups.borrow(), u64::from(self.area.blocks));
+        let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
         for block in from / self.area.frag..end.div_ceil(self.area.frag) {
-            let Some(place) = groups.place_of((block / BLOCKS) as u32) else { continue };
-            CopyNo::new(place * BLOCKS as u32 + (block % BLOCKS) as u32 + 1).into_iter().for_each(|copy| {
-                map.forget_copy(copy);
-            });
+            let Some(place) = groups.place_of((block / blocks) as u32) else { continue };
+            let copy = CopyNo::new(place * self.area.blocks + (block % blocks) as u32 + 1);
+            let frag = copy.and_then(|copy| map.forget_copy(copy));
+            frag.into_iter().for_each(|frag| tree.touch(frag));
         }
     }
 

@@ -170,13 +170,10 @@ impl Active {
 
     async fn load(&self, kept: Kept) -> Result<(), OpenError> {
         let layer = &self.0;
-        let mut slots = [None; 2];
-        for slot in 0..2 {
-            let (at, _) = layer.area.run(layer.area.root(slot));
+        let mut slots = [None; 4];
+        for (slot, at) in slots.iter_mut().zip([0, 1].into_iter().flat_map(|number| layer.area.root(number))) {
             // A root that cannot be read is none.
-            if let Ok(block) = layer.read_raw(at, PAGE).await {
-                slots[slot as usize] = Root::decode(&block);
-            }
+            *slot = layer.read_raw(layer.area.run(at).0, PAGE).await.ok().and_then(|block| Root::decode(&block));
         }
         if let Some(newest) = Root::newest(slots) {
             layer.root.borrow_mut().number = newest.number;
@@ -212,8 +209,11 @@ impl Active {
             (root.id, root.before, root.upto) = (id, id, 0);
         }
         self.0.last.set(upto);
-        for (seq, stored, revoked) in found.filter(|(seq, ..)| *seq > upto) {
-            self.0.committed(seq, stored, revoked);
+        for (seq, stored, revoked) in found {
+            match seq > upto {
+                true => self.0.committed(seq, stored, revoked),
+                false => self.0.confirm(stored),
+            }
         }
     }
 
@@ -280,6 +280,14 @@ impl Layer {
         self.last.set(self.last.get().max(seq));
     }
 
+    /// The map has what a transaction says; it may not be at home.
+    fn confirm(&self, stored: &[Stored]) {
+        let mut map = self.map.borrow_mut();
+        for one in stored {
+            map.confirm(one.home.0 / self.area.frag, one.sum, one.at.and_then(|at| self.copy_at(at)));
+        }
+    }
+
     /// Nothing is known of these fragments any more.
     pub(crate) fn forget(&self, frags: Range<Frag>) {
         let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
@@ -295,7 +303,7 @@ impl Layer {
         let within = at.0.checked_sub(self.base + self.area.head())?;
         let (piece, block) = (within / self.area.place_len(), within % self.area.place_len() / self.area.frag);
         let place = self.groups.borrow().place_of(u32::try_from(piece).ok()?)?;
-        CopyNo::new(place * crate::area::BLOCKS as u32 + block as u32 + 1)
+        CopyNo::new(place * self.area.blocks + block as u32 + 1)
     }
 
     /// Where a copy lies.
@@ -342,8 +350,7 @@ impl Layer {
                 Some(Items::Entries(entries)) => {
                     let mut map = self.map.borrow_mut();
                     for (frag, entry) in entries {
-                        let copy =
-                            entry.copy.filter(|copy| copy.get() <= self.area.places * crate::area::BLOCKS as u32);
+                        let copy = entry.copy.filter(|copy| copy.get() <= self.area.places * self.area.blocks);
                         map.set(frag, Entry { copy, ..entry });
                     }
                 }
@@ -419,7 +426,11 @@ impl Layer {
         if !change.pages.is_empty() {
             self.disk.flush().await?;
         }
-        let (at, _) = self.area.run(self.area.root(root.number % 2));
-        self.disk.write(at, vec![WritePart { image: root.encode().image(), tag }], true).await
+        // Its twin, too: the root before would bring back entries that had to go (active-1).
+        for at in self.area.root(root.number) {
+            let part = WritePart { image: root.encode().image(), tag };
+            self.disk.write(self.area.run(at).0, vec![part], true).await?;
+        }
+        Ok(())
     }
 }

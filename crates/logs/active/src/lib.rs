@@ -13,9 +13,10 @@
 //! A2. The map on the disk and the journal together make the map: the root says up to which transaction the pages have
 //!     everything, and recovery adds what later transactions say. So the pages are made durable before the journal
 //!     drops a transaction ([`ordo_disk::KeepsCopies::settle`]).
-//! A3. Pages are never overwritten while the root that leads to them counts. The root is one sector in two slots.
-//!     Otherwise a power cut would leave a tree of which a half is new. Each page is written twice, and its parent has
-//!     its checksum: a rotten page is read from its twin.
+//! A3. Pages are never overwritten while the root that leads to them counts. The root is one sector, in two slots
+//!     in turn. Otherwise a power cut would leave a tree of which a half is new. Pages and roots are written twice, and
+//!     a parent has the checksums of its pages: a rotten page is read from its twin. Without the twin of a root, rot
+//!     would bring back the root before, with entries that had to go.
 //! A4. A place of a group journal has one owner, a piece of the journal's line. A piece moves only to a place without
 //!     one, when the journal enters it again and its old contents count no more. What says so is written with the
 //!     first bytes, and is durable when they are.

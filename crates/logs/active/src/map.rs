@@ -57,7 +57,7 @@ pub(crate) enum Gets {
 
 impl Map {
     pub(crate) fn new(area: &Area, most: usize) -> Map {
-        let blocks = area.places as usize * crate::area::BLOCKS as usize;
+        let blocks = area.places as usize * area.blocks as usize;
         Map { of_block: vec![0; blocks], most, ..Map::default() }
     }
 
@@ -92,7 +92,8 @@ impl Map {
         let given_up = (self.entries.len() >= self.most && !self.entries.contains_key(&frag)).then(|| self.give_up());
         self.drop_entry(frag);
         if let Some(copy) = entry.copy {
-            self.forget_copy(copy);
+            // In memory only: recovery and what is read from pages know which claim is the newer one.
+            let _ = self.forget_copy(copy);
             if let Some(of) = self.of_block.get_mut(copy.get() as usize - 1) {
                 *of = frag + 1;
                 self.copies += 1;
@@ -142,14 +143,20 @@ impl Map {
         self.drop_entry(frag).is_some()
     }
 
-    /// A block of the group journals is about to be overwritten: it is nobody's copy.
-    pub(crate) fn forget_copy(&mut self, copy: CopyNo) {
-        let Some(of) = self.of_block.get_mut(copy.get() as usize - 1) else { return };
-        let Some(frag) = std::mem::take(of).checked_sub(1) else { return };
-        if let Some(entry) = self.entries.get_mut(&frag) {
-            entry.copy = None;
-            self.copies -= 1;
-        }
+    /// A block of the group journals is about to be overwritten: it is nobody's copy. Returns the fragment whose copy it
+    /// was.
+    pub(crate) fn forget_copy(&mut self, copy: CopyNo) -> Option<Frag> {
+        let frag = std::mem::take(self.of_block.get_mut(copy.get() as usize - 1)?).checked_sub(1)?;
+        self.entries.get_mut(&frag)?.copy = None;
+        self.copies -= 1;
+        Some(frag)
+    }
+
+    /// The journal has the newest committed bytes of this fragment here, and the home may lack them: if the sum is that
+    /// of the entry. Of an older transaction it is another one.
+    pub(crate) fn confirm(&mut self, frag: Frag, sum: u32, copy: Option<CopyNo>) {
+        let Some(entry) = self.get(frag).filter(|entry| entry.sum == sum) else { return };
+        self.set(frag, Entry { copy, home: false, ..entry });
     }
 
     /// What the home of `frag` is about to get, with bytes of this sum.

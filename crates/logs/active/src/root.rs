@@ -1,5 +1,6 @@
-//! The root of the map, in two slots.
+//! The root of the map: two slots in turn, each with a twin.
 
+use crate::area::PAGE;
 use crate::bytes;
 use crate::page::Down;
 use ordo_disk::Block;
@@ -9,7 +10,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligne
 const MAGIC: [u8; 8] = *b"ORDOAJMP";
 const VERSION: u32 = 1;
 
-/// A root on the disk: one sector, which is never torn.
+/// A root on the disk: in the first sector of its slot, which is never torn.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct Raw {
@@ -58,7 +59,9 @@ impl Root {
             (raw.levels, raw.page, raw.page_sum) = ((level + 1).into(), down.page.into(), down.sum.into());
         }
         raw.sum = bytes::sum(raw.as_bytes()).into();
-        Block::copy_of(raw.as_bytes())
+        let mut slot = Block::zeroed(PAGE as usize);
+        slot[..size_of::<Raw>()].copy_from_slice(raw.as_bytes());
+        slot
     }
 
     pub(crate) fn decode(block: &[u8]) -> Option<Root> {
@@ -79,8 +82,8 @@ impl Root {
         })
     }
 
-    /// The newer one of two slots.
-    pub(crate) fn newest(slots: [Option<Root>; 2]) -> Option<Root> {
+    /// The newest of those in all slots.
+    pub(crate) fn newest(slots: impl IntoIterator<Item = Option<Root>>) -> Option<Root> {
         slots.into_iter().flatten().max_by_key(|root| root.number)
     }
 }

@@ -239,6 +239,23 @@ fn a_rotten_page_of_the_map_is_read_from_its_twin_and_without_both_its_places_ar
 }
 
 #[test]
+fn a_rotten_root_does_not_bring_back_an_entry_that_had_to_go() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    open.commit(&bed, &[(5, 1)]);
+    bed.write(&open.active, 5 * FRAG, &bytes(1)).unwrap();
+    bed.rt.block_on(open.active.settled()).unwrap();
+    bed.write(&open.active, 5 * FRAG, &bytes(9)).unwrap();
+    let area = &open.active.0.area;
+    for number in [0, 1] {
+        bed.rot(area.run(area.root(number)[0]).0.0 + 30);
+    }
+    let again = bed.active(Kept { by: Some(ID), dirty: false });
+    assert_eq!(again.state().mapped, 0);
+    assert_eq!(bed.read(&again, 5 * FRAG, FRAG).unwrap(), bytes(9));
+}
+
+#[test]
 fn a_scrub_heals_homes_and_drops_bad_copies() {
     let bed = Bed::new();
     let open = bed.begin(None, ID);

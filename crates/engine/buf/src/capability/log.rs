@@ -46,6 +46,15 @@ pub trait KeepsLog {
     /// is empty.
     fn begin_log(&self, file: LogFile) -> Boxed<'static, Result<u64>>;
 
+    /// Everything is at home, and the volume is about to be marked clean: what the disk below the log knows becomes
+    /// durable.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn at_rest(&self) -> Boxed<'static, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// Whether the log is so full that calls must wait until a sync has emptied it.
     fn wants_sync(&self) -> bool;
 

@@ -74,7 +74,7 @@ pub(super) const ACTIVE: LogFile =
 pub(super) fn active_size(sb: &Superblock, asked: Option<u64>) -> Result<(u64, u32), TuneError> {
     let g = sb.geometry();
     let (least, most) = (g.blkroundup(ordo_active::least(g.fsize.into()) + 16 * u64::from(g.bsize)), LOG_MAX);
-    let usual = (sb.volume_bytes() / 48).clamp(2 * least, LOG_MAX / 4);
+    let usual = (sb.volume_bytes() / 48).clamp(least * 3 / 2, LOG_MAX / 4);
     let size = g.blkroundup(asked.unwrap_or(usual));
     if !(least..=most).contains(&size) {
         return Err(TuneError::JournalSize { found: asked.unwrap_or(usual), least, most });

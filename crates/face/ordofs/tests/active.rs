@@ -1,0 +1,154 @@
+//! Volumes with an active journal, over several mounts.
+
+use ordofs::disk::{Disk, RamDisk};
+use ordofs::path::{Held, resolve};
+use ordofs::rt::Rt;
+use ordofs::vfs::{Caller, FileSystem, Kind, Mode, Name};
+use ordofs::{JournalChange, MountOptions, Mounted, NewVolume, Tuning, active_at_rest, locate_on, scrub};
+use std::rc::Rc;
+
+const FILES: u32 = 60;
+
+struct Bed {
+    rt: Rt,
+    ram: RamDisk,
+}
+
+impl Bed {
+    fn new() -> Bed {
+        let bed = Bed { rt: Rt::virtual_time(1), ram: RamDisk::new(64 << 20).volatile(true) };
+        NewVolume::new(64 << 20).create_on(&bed.rt, bed.disk(), true).unwrap();
+        bed.tune(JournalChange::On(None));
+        bed
+    }
+
+    fn disk(&self) -> Rc<dyn Disk> {
+        Rc::new(self.ram.clone())
+    }
+
+    fn tune(&self, active: JournalChange) {
+        Tuning { active: Some(active), ..Tuning::default() }.apply_on(&self.rt, self.disk()).unwrap();
+    }
+
+    fn mount(&self, scheme: &str, data: &str) -> Mounted {
+        let mut options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
+        if scheme == "active" {
+            options.engine.near_head = Some(true);
+            options.settings.set("data", data).unwrap().unwrap();
+        }
+        let located = locate_on(&self.rt, self.disk()).unwrap();
+        self.rt.block_on(Mounted::mount(&self.rt, located, &options)).unwrap()
+    }
+
+    fn write(&self, mounted: &Mounted, word: u32, fsync: bool) {
+        let (fs, who) = (mounted.fs(), Caller { privileged: true, ..Caller::default() });
+        self.rt.block_on(async {
+            for file in 0..FILES {
+                let name = format!("f{file}");
+                let held = match resolve(fs, name.as_bytes(), true).await {
+                    Ok(held) => held,
+                    Err(_) => {
+                        let name = Name::new(name.as_bytes()).unwrap();
+                        Held::new(
+                            fs,
+                            fs.mknod(&who, fs.root(), name, Kind::Regular, Mode::new(0o644), 0).await.unwrap(),
+                        )
+                    }
+                };
+                fs.write(&who, held.node(), 0, &contents(file, word)).await.unwrap();
+                if fsync {
+                    fs.fsync(held.node(), false).await.unwrap();
+                }
+            }
+        });
+    }
+
+    fn check(&self, mounted: &Mounted, word: u32) {
+        let fs = mounted.fs();
+        self.rt.block_on(async {
+            for file in 0..FILES {
+                let held = resolve(fs, format!("f{file}").as_bytes(), true).await.unwrap();
+                let read = fs.read(held.node(), 0, 1 << 20).await.unwrap().concat();
+                assert!(read == contents(file, word), "file {file}, word {word}");
+            }
+        });
+    }
+
+    fn unmount(&self, mounted: Mounted) {
+        self.rt.block_on(mounted.unmount()).unwrap();
+        self.rt.drop_tasks();
+    }
+
+    /// As a kill of the server with a power cut.
+    fn cut(&self, mounted: Mounted) {
+        self.ram.power_cut();
+        self.rt.drop_tasks();
+        drop(mounted);
+    }
+
+    /// Nothing on the volume contradicts the map.
+    fn is_right(&self) {
+        let located = locate_on(&self.rt, self.disk()).unwrap();
+        let done = scrub(&self.rt, &located).unwrap();
+        assert_eq!((done.healed, done.rotten), (0, 0), "of {} fragments", done.blocks);
+    }
+
+    fn mapped(&self) -> u64 {
+        let located = locate_on(&self.rt, self.disk()).unwrap();
+        active_at_rest(&self.rt, &located).unwrap().unwrap().0.mapped
+    }
+}
+
+fn contents(file: u32, word: u32) -> Vec<u8> {
+    (0..3000 + file * 700).flat_map(|i| (i.wrapping_mul(file + 7) ^ word).to_le_bytes()).collect()
+}
+
+#[test]
+fn after_an_unmount_the_map_is_that_of_the_homes() {
+    for data in ["ordered", "journal"] {
+        let bed = Bed::new();
+        for word in 1..4 {
+            let mounted = bed.mount("active", data);
+            bed.write(&mounted, word, word == 2);
+            bed.check(&mounted, word);
+            bed.unmount(mounted);
+            bed.is_right();
+            assert!(bed.mapped() > 0);
+            let mounted = bed.mount("active", data);
+            bed.check(&mounted, word);
+            assert_eq!(mounted.active().unwrap().healed, 0);
+            bed.unmount(mounted);
+            bed.is_right();
+        }
+    }
+}
+
+#[test]
+fn after_a_power_cut_what_was_synced_is_there_and_the_map_is_right_whatever_mode_wrote_it() {
+    let bed = Bed::new();
+    for (word, data) in (1..).zip(["journal", "ordered", "journal", "journal", "ordered", "ordered", "journal"]) {
+        let mounted = bed.mount("active", data);
+        bed.write(&mounted, word, true);
+        bed.cut(mounted);
+        let mounted = bed.mount("active", "ordered");
+        bed.check(&mounted, word);
+        bed.unmount(mounted);
+        bed.is_right();
+    }
+}
+
+#[test]
+fn what_another_scheme_has_written_does_not_come_back_from_a_copy() {
+    let bed = Bed::new();
+    let mounted = bed.mount("active", "journal");
+    bed.write(&mounted, 1, true);
+    bed.unmount(mounted);
+    let mounted = bed.mount("softupdates", "");
+    bed.write(&mounted, 2, false);
+    bed.unmount(mounted);
+    assert_eq!(bed.mapped(), 0, "what the map knew is void");
+    let mounted = bed.mount("active", "journal");
+    bed.check(&mounted, 2);
+    bed.unmount(mounted);
+    bed.is_right();
+}
