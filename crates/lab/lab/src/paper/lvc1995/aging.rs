@@ -13,7 +13,7 @@ use crate::prepared::Prepared;
 use crate::{LogPlace, Machine, Run, Start};
 use ordo_drive::Profile as Drive;
 use ordo_vfs::Refusal;
-use ordo_workload::age::{PROFILES, Profile};
+use ordo_workload::age::{Aged as History, PROFILES, Profile, Volume};
 use ordo_workload::{Params, WorkloadError};
 use ordofs::AllocInit;
 use ordofs::Placement;
@@ -27,7 +27,7 @@ pub(super) const STEPS: [&str; 2] = ["create", "read"];
 pub(super) const DATES: usize = 4;
 /// The paper's servers.
 const SERVERS: usize = 6;
-const DRIVE: &str = "fujitsu_m2694exa";
+pub(super) const DRIVE: &str = "fujitsu_m2694exa";
 /// How much slower the study's CPU was: 20 MHz instead of 40.
 const SPARC_1: f64 = 2.0;
 
@@ -39,6 +39,19 @@ pub(super) type Test = (&'static str, usize, u32, &'static str);
 pub(super) struct Aged {
     pub(super) tests: BTreeMap<Test, f64>,
     pub(super) volumes: BTreeMap<(&'static str, usize), Placement>,
+    /// What each server's volume was made as, and what had happened to it in the end.
+    pub(super) made: BTreeMap<&'static str, Made>,
+}
+
+/// A volume of the study, as ours was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Made {
+    /// Its shape: fewer groups than the server had where the drive is too small for all (G2).
+    pub(super) volume: Volume,
+    /// Months of use before the first date.
+    pub(super) months: u32,
+    /// All that had happened by the last date.
+    pub(super) by_then: History,
 }
 
 impl Aged {
@@ -71,6 +84,7 @@ pub(super) fn run(seed: u64, progress: &(dyn Fn(usize, usize) + Sync)) -> Result
     for aged in found {
         all.tests.extend(aged.tests);
         all.volumes.extend(aged.volumes);
+        all.made.extend(aged.made);
     }
     Ok(all)
 }
@@ -88,7 +102,7 @@ fn of_server(profile: &'static Profile, seed: u64) -> Result<Aged> {
             base.insert((kib, step), rate);
         }
     }
-    for (date, AgedVolume { contents, placement, .. }) in server.at_all_dates()?.into_iter().enumerate() {
+    for (date, AgedVolume { contents, placement, aged, .. }) in server.at_all_dates()?.into_iter().enumerate() {
         for kib in KIB {
             for (step, rate) in fitting(&contents, kib, seed)? {
                 if let Some(base) = base.get(&(kib, step)) {
@@ -97,6 +111,8 @@ fn of_server(profile: &'static Profile, seed: u64) -> Result<Aged> {
             }
         }
         all.volumes.insert((profile.name, date), placement);
+        let volume = Volume { groups, ..profile.volume };
+        all.made.insert(profile.name, Made { volume, months: profile.months, by_then: aged });
     }
     Ok(all)
 }

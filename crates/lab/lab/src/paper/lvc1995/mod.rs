@@ -5,6 +5,7 @@
 //! is in `docs/papers/lvc1995.md`.
 
 mod aging;
+mod beds;
 mod claims;
 mod experiments;
 mod figures;
@@ -43,7 +44,7 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
             "The figures' own numbers were never printed; those shown are ours.".to_owned(),
             "The use that aged the volumes of section 5 is simulated.".to_owned(),
         ],
-        tables: tables::tables(&results),
+        tables: tables::tables(&results, &aged),
         figures: figures::figures(&results, &aged),
         claims: claims::verdicts(&results, &aged),
         ..Document::default()

@@ -81,6 +81,8 @@ const BUFS: usize = 500;
 /// Bytes for inodes in memory, beside the buffers: those of some 700 files.
 const DINODES: usize = 256 << 10;
 
+/// The drive of the earlier work.
+pub(super) const SPRITE_DRIVE: &str = "cdc_wren_iv";
 /// How much slower the CPU of a Sun 4/260 is: SPECint92, Table 1.
 const SUN_4_260: f64 = 21.8 / 8.7;
 
@@ -126,7 +128,7 @@ impl System {
                 machine.engine.counts.map(|counts| BufCounts { high: LOG_WRITE, low: 0, of_log: true, ..counts });
         }
         if self.sprite {
-            machine.drive = "cdc_wren_iv".to_owned();
+            machine.drive = SPRITE_DRIVE.to_owned();
             machine.volume = Some(300 << 20);
             machine.costs = machine.costs.slower(SUN_4_260);
             // Neither system had clusters.
