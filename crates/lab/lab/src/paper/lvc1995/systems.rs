@@ -8,7 +8,7 @@
 use crate::Machine;
 use ordofs::ondisk::superblock::newfs::Rotation;
 use ordofs::schemes::Settings;
-use ordofs::{AllocInit, BufCounts, LOG_SCHEME};
+use ordofs::{AllocInit, LOG_SCHEME};
 
 /// Which disk, with which machine around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,14 +73,6 @@ pub(super) const BEYOND: [System; 7] = [
 /// A block as FFS has it, in bytes; 4.4BSD's buffers are as large.
 const BLOCK: u32 = 8192;
 
-/// Buffers that may be dirty before the log is written (section 4: 115 of them).
-const LOG_WRITE: usize = 114;
-
-/// Buffers of the machine: the log is written at a quarter of them less ten.
-const BUFS: usize = 500;
-/// Bytes for inodes in memory, beside the buffers: those of some 700 files.
-const DINODES: usize = 256 << 10;
-
 /// The drive of the earlier work.
 pub(super) const SPRITE_DRIVE: &str = "cdc_wren_iv";
 /// How much slower the CPU of a Sun 4/260 is: SPECint92, Table 1.
@@ -116,16 +108,13 @@ impl System {
         machine.shape.block = block;
         machine.shape.maxcontig = Some(self.maxcontig * BLOCK / block);
         machine.engine.cluster = self.maxcontig * BLOCK;
-        machine.memory = BUFS * block as usize + DINODES;
+        machine.memory = machine.memory_for_bufs();
         if self.rotdelay > 0 {
             // A turn of 57 sectors takes 11.1 ms, 16 of them (a block) 3.1 ms.
             machine.shape.rotation = Some(Rotation { rotdelay_ms: 3 * self.rotdelay, rps: 90, nsect: 57 });
         }
         if self.is_log() {
-            machine.engine.cluster = 0;
-            machine.engine.batch = 1024;
-            machine.engine.counts =
-                machine.engine.counts.map(|counts| BufCounts { high: LOG_WRITE, low: 0, of_log: true, ..counts });
+            machine = machine.over_a_log();
         }
         if self.sprite {
             machine.drive = SPRITE_DRIVE.to_owned();
