@@ -39,6 +39,8 @@ pub(super) type Test = (&'static str, usize, u32, &'static str);
 pub(super) struct Aged {
     pub(super) tests: BTreeMap<Test, f64>,
     pub(super) volumes: BTreeMap<(&'static str, usize), Placement>,
+    /// Those of the last date again, on a system that reallocates clusters (`doreallocblks`), as share of the same.
+    pub(super) moved: BTreeMap<Test, f64>,
     /// What each server's volume was made as, and what had happened to it in the end.
     pub(super) made: BTreeMap<&'static str, Made>,
 }
@@ -83,6 +85,7 @@ pub(super) fn run(seed: u64, progress: &(dyn Fn(usize, usize) + Sync)) -> Result
     let mut all = Aged::default();
     for aged in found {
         all.tests.extend(aged.tests);
+        all.moved.extend(aged.moved);
         all.volumes.extend(aged.volumes);
         all.made.extend(aged.made);
     }
@@ -98,17 +101,25 @@ fn of_server(profile: &'static Profile, seed: u64) -> Result<Aged> {
     let mut all = Aged::default();
     let mut base = BTreeMap::new();
     for kib in KIB {
-        for (step, rate) in test(&empty, kib, 1, seed)? {
+        for (step, rate) in test(&empty, kib, 1, seed, false)? {
             base.insert((kib, step), rate);
         }
     }
     for (date, AgedVolume { contents, placement, aged, .. }) in server.at_all_dates()?.into_iter().enumerate() {
-        for kib in KIB {
-            for (step, rate) in fitting(&contents, kib, seed)? {
-                if let Some(base) = base.get(&(kib, step)) {
-                    all.tests.insert((profile.name, date, kib, step), rate / base);
+        let shares = |reallocates: bool| {
+            let mut shares = BTreeMap::new();
+            for kib in KIB {
+                for (step, rate) in fitting(&contents, kib, seed, reallocates)? {
+                    if let Some(base) = base.get(&(kib, step)) {
+                        shares.insert((profile.name, date, kib, step), rate / base);
+                    }
                 }
             }
+            Ok::<_, LabError>(shares)
+        };
+        all.tests.extend(shares(false)?);
+        if date + 1 == DATES {
+            all.moved.extend(shares(true)?);
         }
         all.volumes.insert((profile.name, date), placement);
         let volume = Volume { groups, ..profile.volume };
@@ -121,9 +132,9 @@ fn of_server(profile: &'static Profile, seed: u64) -> Result<Aged> {
 ///
 /// # Errors
 /// All that is not lack of space.
-fn fitting(volume: &Frozen, kib: u32, seed: u64) -> Result<Vec<(&'static str, f64)>> {
+fn fitting(volume: &Frozen, kib: u32, seed: u64, reallocates: bool) -> Result<Vec<(&'static str, f64)>> {
     for part in [1, 2, 4] {
-        match test(volume, kib, part, seed) {
+        match test(volume, kib, part, seed, reallocates) {
             Err(LabError::Workload(WorkloadError::Call(failed))) if is_full(&failed.source) => {}
             other => return other,
         }
@@ -136,9 +147,10 @@ fn is_full(error: &ordo_vfs::Error) -> bool {
 }
 
 /// Creates and reads a `part`th of 32 MB in files of `kib` KB; the rates in bytes a second.
-fn test(volume: &Frozen, kib: u32, part: u32, seed: u64) -> Result<Vec<(&'static str, f64)>> {
+fn test(volume: &Frozen, kib: u32, part: u32, seed: u64, reallocates: bool) -> Result<Vec<(&'static str, f64)>> {
     let mut machine = Machine { drive: DRIVE.to_owned(), ..Machine::of_1995() };
     machine.costs = machine.costs.slower(SPARC_1);
+    machine.engine.reallocates = reallocates;
     let files = u64::from((32_768 / kib / part).max(10));
     let params = Params::default().with("size", u64::from(kib) << 10).with("files", files).with("per_dir", 25);
     let run = Run {

@@ -33,14 +33,16 @@ pub(super) struct System {
     rotdelay: u32,
     /// Of the earlier work.
     sprite: bool,
+    /// Clusters are moved to contiguous places before they are written (`doreallocblks`).
+    reallocates: bool,
 }
 
 const fn lfs(key: &'static str, what: &'static str) -> System {
-    System { key, what, scheme: LOG_SCHEME, maxcontig: 8, rotdelay: 0, sprite: false }
+    System { key, what, scheme: LOG_SCHEME, maxcontig: 8, rotdelay: 0, sprite: false, reallocates: false }
 }
 
 const fn ffs(key: &'static str, what: &'static str, maxcontig: u32, rotdelay: u32) -> System {
-    System { key, what, scheme: "sync", maxcontig, rotdelay, sprite: false }
+    System { key, what, scheme: "sync", maxcontig, rotdelay, sprite: false, reallocates: false }
 }
 
 pub(super) const LFS: System = lfs("bsd-lfs", "the log of 4.4BSD");
@@ -49,6 +51,22 @@ pub(super) const M8R2: System = ffs("ffs-m8r2", "clusters of 64 KB and a gap of 
 pub(super) const M1R2: System = ffs("ffs-m1r2", "no clusters, a gap of two blocks", 1, 2);
 pub(super) const SPRITE: System = System { sprite: true, ..lfs("sprite-lfs", "a log on a Sun 4/260, scaled") };
 pub(super) const SUN: System = System { sprite: true, ..ffs("sun-ffs", "no clusters, on a Sun 4/260, scaled", 1, 1) };
+
+/// FFS as it can be varied, and that with reallocation, which the paper's systems did not have.
+pub(super) const VARIED: [System; 8] = [
+    M8R0,
+    moving("ffs-m8r0+r", "the same, and clusters are reallocated", M8R0),
+    M8R2,
+    moving("ffs-m8r2+r", "the same, and clusters are reallocated", M8R2),
+    ffs("ffs-m4r0", "clusters of 32 KB", 4, 0),
+    moving("ffs-m4r0+r", "the same, and clusters are reallocated", ffs("", "", 4, 0)),
+    ffs("ffs-m1r0", "no clusters, no gap", 1, 0),
+    M1R2,
+];
+
+const fn moving(key: &'static str, what: &'static str, of: System) -> System {
+    System { key, what, reallocates: true, ..of }
+}
 
 /// Those of section 3.
 pub(super) const THREE: [System; 3] = [LFS, M8R0, M8R2];
@@ -109,6 +127,7 @@ impl System {
         machine.shape.maxcontig = Some(self.maxcontig * BLOCK / block);
         machine.engine.cluster = self.maxcontig * BLOCK;
         machine.memory = machine.memory_for_bufs();
+        machine.engine.reallocates = self.reallocates;
         if self.rotdelay > 0 {
             // A turn of 57 sectors takes 11.1 ms, 16 of them (a block) 3.1 ms.
             machine.shape.rotation = Some(Rotation { rotdelay_ms: 3 * self.rotdelay, rps: 90, nsect: 57 });

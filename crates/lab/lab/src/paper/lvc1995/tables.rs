@@ -1,13 +1,14 @@
 //! Tables 1 to 5 with ours beside them, TPC-B by model and by simulation, and which way is fastest on which disk.
 
-use super::aging::Aged;
+use super::aging::{self, Aged};
 use super::beds;
-use super::experiments::{BEYOND_KIB, FULL, Results, Work};
+use super::experiments::{BEYOND_KIB, FULL, GROUPS, Results, VARIED_KIB, Work};
 use super::model;
-use super::systems::{BEYOND, Disk, M8R0, VALIDATED};
+use super::systems::{BEYOND, Disk, LFS, M8R0, VALIDATED, VARIED};
 use crate::paper::document::{Table, TableRow};
 use crate::paper::printed::{columns, lines, numbers};
 use ordofs::Part;
+use std::collections::BTreeMap;
 
 const TABLE2: &str = include_str!("../../../data/lvc1995_table2_scale.csv");
 const TABLE3: &str = include_str!("../../../data/lvc1995_table3_tpcb_files.csv");
@@ -48,6 +49,34 @@ fn tpcb(results: &Results) -> Vec<TableRow> {
     ]
 }
 
+/// TPC-B without a log, as in the paper's model, and with one on a drive of its own.
+fn logged(results: &Results) -> Vec<TableRow> {
+    let [half, ..] = FULL;
+    let of = |name: &str, system: &super::systems::System, full: Option<u32>| {
+        let tps = |work: Work| Some(results.phase(work, system.key, "transactions")?.rate);
+        let mut ours = vec![tps(full.map_or(Work::Fresh, Work::Full))];
+        ours.extend(GROUPS.map(|group| tps(Work::Logged(full, group))));
+        let theirs = vec![None; ours.len()];
+        row(&[name], ours, theirs)
+    };
+    vec![
+        of("bsd-lfs, no cleaner", &LFS, None),
+        of("bsd-lfs, disk half full", &LFS, Some(half)),
+        of("ffs", &M8R0, Some(half)),
+    ]
+}
+
+/// MB/s of FFS by its parameters, files made and read.
+fn varied(results: &Results) -> Vec<TableRow> {
+    let of = |system: &super::systems::System| {
+        let rate = |step: &str, kib: u32| Some(results.phase(Work::Files(kib), system.key, step)?.mb_s);
+        let ours: Vec<_> = ["create", "read"].iter().flat_map(|step| VARIED_KIB.map(|kib| rate(step, kib))).collect();
+        let theirs = vec![None; ours.len()];
+        row(&[system.key, system.what], ours, theirs)
+    };
+    VARIED.iter().map(of).collect()
+}
+
 /// Files a second and transactions a second on a disk, for each way to keep metadata in order.
 fn ways(results: &Results, disk: Disk) -> Vec<TableRow> {
     let of = |system: &super::systems::System| {
@@ -73,6 +102,20 @@ fn aged_volumes(aged: &Aged) -> Vec<TableRow> {
         row(&[server, &fields[6..].join(",")], ours, theirs)
     };
     lines(TABLE4).map(of).collect()
+}
+
+/// The tests of the last date, of each volume: as the paper's system writes, and with clusters that are reallocated.
+fn reallocated(aged: &Aged) -> Vec<TableRow> {
+    let of = |server: &'static str, how: &str, tests: &BTreeMap<aging::Test, f64>| {
+        let share = |kib: u32, step: &'static str| tests.get(&(server, aging::DATES - 1, kib, step)).copied();
+        let ours: Vec<_> = aging::STEPS.iter().flat_map(|step| aging::KIB.map(|kib| share(kib, step))).collect();
+        let theirs = vec![None; ours.len()];
+        row(&[server, how], ours, theirs)
+    };
+    let servers = aging::AGES.iter();
+    servers
+        .flat_map(|(server, _)| [of(server, "as written", &aged.tests), of(server, "reallocated", &aged.moved)])
+        .collect()
 }
 
 fn our_volume(aged: &Aged, server: &str) -> Option<Vec<Option<f64>>> {
@@ -114,6 +157,12 @@ pub(super) fn tables(results: &Results, aged: &Aged) -> Vec<Table> {
         .chain([("TPC-B".to_owned(), "transactions/s")])
         .collect();
     let rates: Vec<(&str, &str)> = rates.iter().map(|(name, unit)| (name.as_str(), *unit)).collect();
+    let by_size: Vec<(String, &str)> =
+        ["create", "read"].iter().flat_map(|step| VARIED_KIB.map(|kib| (format!("{step} {kib} KB"), "MB/s"))).collect();
+    let by_test: Vec<(String, &str)> =
+        aging::STEPS.iter().flat_map(|step| aging::KIB.map(|kib| (format!("{step} {kib} KB"), ""))).collect();
+    let by_test: Vec<(&str, &str)> = by_test.iter().map(|(name, unit)| (name.as_str(), *unit)).collect();
+    let by_size: Vec<(&str, &str)> = by_size.iter().map(|(name, unit)| (name.as_str(), *unit)).collect();
     vec![
         table("systems", "The systems of section 2, and ours for each", Vec::new(), systems.collect()),
         table("table1", "The two testbeds", columns(&[("BSD", ""), ("Sprite", "")]), beds::table1()),
@@ -137,6 +186,19 @@ pub(super) fn tables(results: &Results, aged: &Aged) -> Vec<Table> {
             columns(&[("model", "tps"), ("measured", "tps")]),
             tpcb(results),
         ),
+        table(
+            "tpcbLog",
+            "TPC-B with the log of the data base on a drive of its own",
+            columns(&[("no log", "tps"), ("a write for each transaction", "tps"), ("a write for 16", "tps")]),
+            logged(results),
+        ),
+        table(
+            "aged",
+            "Aged volumes in July, as share of an empty one, with clusters reallocated and without",
+            columns(&by_test),
+            reallocated(aged),
+        ),
+        table("varied", "FFS by its parameters", columns(&by_size), varied(results)),
         table("ways1995", "Which way, on the disk of 1995", columns(&rates), ways(results, Disk::Theirs)),
         table(
             "waysToday",
@@ -175,7 +237,10 @@ mod tests {
     #[test]
     fn every_row_has_a_number_or_none_for_each_column() {
         let tables = tables(&Results::default(), &Aged::default());
-        assert_eq!(tables.iter().map(|table| table.rows.len()).collect::<Vec<_>>(), [5, 12, 3, 4, 6, 11, 3, 7, 7]);
+        assert_eq!(
+            tables.iter().map(|table| table.rows.len()).collect::<Vec<_>>(),
+            [5, 12, 3, 4, 6, 11, 3, 3, 12, 8, 7, 7]
+        );
         for table in &tables {
             for row in &table.rows {
                 assert_eq!(
