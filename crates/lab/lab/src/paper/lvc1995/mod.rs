@@ -6,6 +6,7 @@
 
 mod aging;
 mod beds;
+mod choice;
 mod claims;
 mod experiments;
 mod figures;
@@ -46,6 +47,7 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
         ],
         tables: tables::tables(&results, &aged),
         figures: figures::figures(&results, &aged),
+        choice: Some(choice::choice(&results)),
         claims: claims::verdicts(&results, &aged),
         ..Document::default()
     })
