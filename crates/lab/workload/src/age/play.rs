@@ -144,7 +144,9 @@ impl Aging {
         let above = self.tree.dir(needed).parent.filter(|above| self.unmade.contains(above));
         for dir in above.into_iter().chain([needed]) {
             match player.call(&self.tree, Op::Mkdir { dir }).await {
-                Ok(()) => drop(self.unmade.remove(&dir)),
+                Ok(()) => {
+                    self.unmade.remove(&dir);
+                }
                 Err(Error::Refused(Refusal::NoSpace | Refusal::NoInodes)) => {
                     self.note(player.session.fs).await?;
                     self.do_without(player, op);
@@ -159,7 +161,9 @@ impl Aging {
     /// An operation is not done: its directory is not there.
     fn do_without<F: FileSystem>(&mut self, player: &mut Player<'_, '_, F>, op: Op) {
         match op {
-            Op::Mkdir { dir } => drop(self.unmade.insert(dir)),
+            Op::Mkdir { dir } => {
+                self.unmade.insert(dir);
+            }
             Op::Rmdir { .. } => {}
             Op::Create { dir, file, .. }
             | Op::Rewrite { dir, file, .. }
