@@ -222,11 +222,11 @@ complete -c ordo -n "__fish_ordo_using_subcommand bench" -l workload -d 'Workloa
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l disk -d 'Where to run: ram, file:PATH (created and removed), sim:NAME (a modelled drive in virtual time; ordo disks), or dir:PATH (a directory on any mounted file system, for comparison)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l users -d 'Number of programs that run at the same time' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l runs -d 'Runs of each; the table shows medians' -r
-complete -c ordo -n "__fish_ordo_using_subcommand bench" -l machine -d 'The machine around a modelled drive [default: 1994 for hp_c2447, 1995 for dec_dsp3105 and 2000 for seagate_cheetah_9gb_2000, the drives of those machines; otherwise today]' -r -f -a "1994\t'A 33 MHz 486 with 44 MB and UNIX SVR4'
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l machine -d 'The machine around a modelled drive; with lfs that of 1995 writes its log as 4.4BSD did [default: 1994 for hp_c2447, 1995 for dec_dsp3105 and 2000 for seagate_cheetah_9gb_2000, the drives of those machines; otherwise today]' -r -f -a "1994\t'A 33 MHz 486 with 44 MB and UNIX SVR4'
 1995\t'A SPARCstation 2 with 4.4BSD'
 2000\t'A 500 MHz Pentium III with 512 MB and FreeBSD of that year'
 today\t'One whose CPU costs next to nothing'"
-complete -c ordo -n "__fish_ordo_using_subcommand bench" -l set -d 'Options of the schemes, as for mount -o: allocinit=, logmode=, data=, commit=; log=separate: the transaction log is on a second disk of the same kind: in memory, a modelled drive, or for file:PATH the file PATH.log, which is created and removed' -r
+complete -c ordo -n "__fish_ordo_using_subcommand bench" -l set -d 'Options of the schemes, as for mount -o: allocinit=, logmode=, data=, commit=; log=separate: the transaction log is on a second disk of the same kind: in memory, a modelled drive, or for file:PATH the file PATH.log, which is created and removed; beside a modelled drive also the log that tpcb keeps with log=' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l param -d 'Parameters of the workload (ordo workloads -p)' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l size -d 'Bytes of the volume' -r
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l bsize -d 'Bytes of a block of the volume; a fragment is an eighth [default: as mkfs has it, or as the machine around a modelled drive]' -r

@@ -122,6 +122,27 @@ impl SimDisk {
     }
 }
 
+/// A request as the host makes it, or one of the commands that it becomes (D5).
+#[derive(Clone, Copy)]
+struct Asked {
+    /// When it came to the queue.
+    came: Time,
+    op: DiskOp,
+    place: DiskOff,
+    /// Bytes.
+    len: u64,
+    fua: bool,
+    /// What its first part is.
+    kind: Kind,
+}
+
+impl Asked {
+    /// Where the head has to go for it.
+    fn target(&self) -> Place {
+        (Lbn(self.place.0 / BLOCK), if self.op == DiskOp::Read { Op::Read } else { Op::Write }, self.came)
+    }
+}
+
 /// The right to use the drive. Returning it admits the next request.
 struct Turn(Rc<Inner>);
 
@@ -150,45 +171,25 @@ impl Inner {
         self.drive.borrow().positioning_queued(came, now, lbn, op).ok().map(Ms::as_nanos)
     }
 
-    /// The drive's part of a request, from its turn on; it came at `came`. Ends when the request is done and the task
-    /// has run (D5).
-    async fn serve(
-        &self,
-        came: Time,
-        op: DiskOp,
-        place: DiskOff,
-        len: u64,
-        fua: bool,
-        kind: Kind,
-    ) -> Result<(), DiskError> {
+    /// The drive's part of a request, from its turn on. Ends when the request is done and the task has run (D5).
+    async fn serve(&self, asked: Asked) -> Result<(), DiskError> {
         let info = self.contents.info();
-        info.check(op, place, len)?;
-        let mut came = came;
-        for from in (0..len).step_by(info.max_transfer as usize) {
-            let piece = (len - from).min(info.max_transfer.into());
-            self.command(came, op, DiskOff(place.0 + from), piece, fua, kind).await?;
+        info.check(asked.op, asked.place, asked.len)?;
+        let mut came = asked.came;
+        for from in (0..asked.len).step_by(info.max_transfer as usize) {
+            let len = (asked.len - from).min(info.max_transfer.into());
+            self.command(Asked { came, place: DiskOff(asked.place.0 + from), len, ..asked }).await?;
             came = self.rt.now();
         }
         Ok(())
     }
 
     /// One command to the drive, of no more bytes than the host's adapter can move.
-    async fn command(
-        &self,
-        came: Time,
-        op: DiskOp,
-        place: DiskOff,
-        len: u64,
-        fua: bool,
-        kind: Kind,
-    ) -> Result<(), DiskError> {
+    async fn command(&self, asked: Asked) -> Result<(), DiskError> {
+        let Asked { came, op, place, len, fua, kind } = asked;
         let at = self.rt.now();
-        let request = Request {
-            op: if op == DiskOp::Read { Op::Read } else { Op::Write },
-            lbn: Lbn(place.0 / BLOCK),
-            blocks: len / BLOCK,
-            fua,
-        };
+        let (lbn, to_do, _) = asked.target();
+        let request = Request { op: to_do, lbn, blocks: len / BLOCK, fua };
         let outside = |_| DiskError::new(op, place, len, Cause::OutOfRange { size: self.contents.info().size });
         let (completion, cylinder) = {
             let mut drive = self.drive.borrow_mut();
@@ -220,9 +221,9 @@ impl Disk for SimDisk {
         let (disk, len) = (self.0.clone(), read_len(&parts));
         let kind = parts.first().map_or(Kind::Other, |part| part.tag.kind);
         DiskFuture::later(async move {
-            let came = disk.rt.now();
-            let _turn = disk.turn(Some((Lbn(at.0 / BLOCK), Op::Read, came))).await;
-            disk.serve(came, DiskOp::Read, at, len, false, kind).await?;
+            let asked = Asked { came: disk.rt.now(), op: DiskOp::Read, place: at, len, fua: false, kind };
+            let _turn = disk.turn(Some(asked.target())).await;
+            disk.serve(asked).await?;
             disk.contents.read(at, parts).await
         })
     }
@@ -231,9 +232,9 @@ impl Disk for SimDisk {
         let (disk, len) = (self.0.clone(), write_len(&parts));
         let kind = parts.first().map_or(Kind::Other, |part| part.tag.kind);
         DiskFuture::later(async move {
-            let came = disk.rt.now();
-            let _turn = disk.turn(Some((Lbn(at.0 / BLOCK), Op::Write, came))).await;
-            disk.serve(came, DiskOp::Write, at, len, fua, kind).await?;
+            let asked = Asked { came: disk.rt.now(), op: DiskOp::Write, place: at, len, fua, kind };
+            let _turn = disk.turn(Some(asked.target())).await;
+            disk.serve(asked).await?;
             disk.contents.write(at, parts, fua).await
         })
     }

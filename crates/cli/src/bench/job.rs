@@ -90,11 +90,8 @@ impl Job {
 
     /// Runs in virtual time: the same run gives the same rows, to the last digit.
     fn on_model(&self, drive: &str, run: u32) -> anyhow::Result<(String, Vec<PhaseResult>)> {
-        let mut machine = self.machine.machine(drive);
-        if let Some((block, frag)) = self.size.block_and_fragment() {
-            machine.shape = Shape { block, frag, ..machine.shape };
-        }
         let scheme = self.options.scheme.clone().unwrap_or_else(|| ordofs::DEFAULT_SCHEME.to_owned());
+        let machine = self.machine_for(drive, &scheme);
         let outcome = ordo_lab::Run {
             machine: &machine,
             scheme: &scheme,
@@ -126,6 +123,18 @@ impl Job {
             counts: outcome.counts,
         };
         Ok((scheme, vec![whole]))
+    }
+
+    /// The machine around a modelled drive, with the volume's blocks, for this scheme.
+    fn machine_for(&self, drive: &str, scheme: &str) -> Machine {
+        let mut machine = self.machine.machine(drive);
+        if let Some((block, frag)) = self.size.block_and_fragment() {
+            machine.shape = Shape { block, frag, ..machine.shape };
+        }
+        match scheme == ordofs::LOG_SCHEME {
+            true => machine.over_a_log(),
+            false => machine,
+        }
     }
 
     fn on_volume(&self, rt: &Rt, fresh: Fresh) -> anyhow::Result<(String, Vec<PhaseResult>)> {
@@ -242,6 +251,7 @@ fn file_system(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ordofs::Habits;
 
     fn job(users: u32) -> Job {
         let params = Params::parse("pairs=50").unwrap();
@@ -304,6 +314,39 @@ mod tests {
         let row = job.run(&"sim:seagate_cheetah_9gb_2000".parse().unwrap(), 1).unwrap().remove(0);
         // Half of each pair is a create, at 40 microseconds of this machine's CPU with its call.
         assert!(row.ops == 50 && row.cpu_seconds > 0.002, "{row:?}");
+    }
+
+    #[test]
+    fn a_log_on_the_machine_of_1995_is_written_when_115_blocks_are_dirty_and_another_machine_has_no_such_rule() {
+        let of = |machine, scheme: &str, bsize| {
+            let size = NewSize { block: bsize, ..NewSize::of(1 << 30) };
+            Job { machine, size, ..job(1) }.machine_for("dec_dsp3105", scheme)
+        };
+        for (bsize, block) in [(None, 8192), (Some(4096), 4096)] {
+            let log = of(MachineOf::Of1995, "lfs", bsize);
+            let counts = log.engine.counts.expect("that system counts");
+            // More than 114.
+            assert_eq!((counts.high, counts.low, counts.habits), (114, 0, Habits::Bsd44Log));
+            assert_eq!(
+                (log.shape.block, log.engine.cluster, log.memory),
+                (block, 0, 500 * block as usize + (256 << 10))
+            );
+            assert_eq!(of(MachineOf::Of1995, "sync", bsize).engine, Machine::of_1995().engine);
+        }
+        for machine in [MachineOf::Of1994, MachineOf::Of2000, MachineOf::Today] {
+            assert_eq!(of(machine, "lfs", None), machine.machine("dec_dsp3105"));
+        }
+        // One transaction dirties one page: the log is written once for some hundred of them.
+        let row = |machine| {
+            let params = Params::parse("accounts=300000,cache=64k,transactions=1150,warm=300").unwrap();
+            let options = MountOptions { scheme: Some("lfs".into()), ..MountOptions::default() };
+            let size = NewSize { block: Some(4096), ..NewSize::of(256 << 20) };
+            let job = Job { workload: "tpcb".into(), params, machine, size, options, ..job(1) };
+            job.run(&"sim:dec_dsp3105".parse().unwrap(), 1).unwrap().remove(0)
+        };
+        let row = row(MachineOf::Of1995);
+        let kib = row.bytes_written as f64 / 1024.0 / 10.0;
+        assert!((450.0..1100.0).contains(&kib), "the paper has 700 KB for 115 transactions, and here: {kib}");
     }
 
     #[test]

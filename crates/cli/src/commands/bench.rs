@@ -51,13 +51,14 @@ pub(crate) struct Args {
     /// Runs of each; the table shows medians
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// The machine around a modelled drive [default: 1994 for hp_c2447, 1995 for dec_dsp3105 and 2000 for
-    /// seagate_cheetah_9gb_2000, the drives of those machines; otherwise today]
+    /// The machine around a modelled drive; with lfs that of 1995 writes its log as 4.4BSD did [default: 1994 for
+    /// hp_c2447, 1995 for dec_dsp3105 and 2000 for seagate_cheetah_9gb_2000, the drives of those machines; otherwise
+    /// today]
     #[arg(long, value_enum)]
     machine: Option<MachineOf>,
     /// Options of the schemes, as for mount -o: allocinit=, logmode=, data=, commit=; log=separate: the transaction log
     /// is on a second disk of the same kind: in memory, a modelled drive, or for file:PATH the file PATH.log, which is
-    /// created and removed
+    /// created and removed; beside a modelled drive also the log that tpcb keeps with log=
     #[arg(long, value_name = "KEY=VALUE,...")]
     set: Vec<String>,
     /// Parameters of the workload (ordo workloads -p)

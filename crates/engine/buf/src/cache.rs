@@ -138,7 +138,7 @@ impl Cache {
     /// An empty cache in front of `queue`. A scheme and a layout must be attached before the first change.
     pub fn new(rt: Rt, queue: Queue, health: Health, options: CacheOptions) -> Rc<Cache> {
         let lost = queue.info().times_only.then(RefCell::default);
-        let only_contents = options.counts.is_some_and(|counts| counts.of_log);
+        let only_contents = options.counts.is_some_and(|counts| counts.habits.of_log());
         let inner = Inner { dirty: DirtyBufs::new(only_contents), ..Inner::default() };
         Rc::new(Cache {
             rt,

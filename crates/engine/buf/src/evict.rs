@@ -31,7 +31,7 @@ impl Cache {
         }
         let mut inner = self.inner.borrow_mut();
         let count = inner.bufs.len();
-        let contents_first = counts.is_some_and(|counts| counts.contents_first);
+        let contents_first = counts.is_some_and(|counts| counts.habits.contents_go_first());
         let rounds = if contents_first { 4 } else { 2 };
         let mut looked_at = 0;
         while looked_at < rounds * count {
@@ -153,7 +153,7 @@ impl Cache {
                 cache.writes_names.set(3 * dinodes >= oldest.len());
                 let sent = cache.send_and_forget_errors(oldest).await;
                 let some = sent.iter().any(|buf| buf.leaving.get());
-                if cache.options.counts.is_some_and(|bufs| !bufs.of_log) {
+                if cache.options.counts.is_some_and(|bufs| !bufs.habits.of_log()) {
                     // FreeBSD's daemon counts what is dirty, and not what is in flight: it starts writes and ends.
                     // (That of later 4.x also bounds what is in flight.)
                     // If some cannot start, it sleeps, and the next call does not try the same bufs again at once.
@@ -216,7 +216,7 @@ impl Cache {
 
     /// Where a log counts bufs, a call on names waits while segments of as many files as blocks are written.
     pub(crate) async fn segments_written(&self, op: Op) {
-        if self.options.counts.is_some_and(|bufs| bufs.of_log) && op.kind.is_on_names() {
+        if self.options.counts.is_some_and(|bufs| bufs.habits.of_log()) && op.kind.is_on_names() {
             while self.writing_back.get() && self.writes_names.get() {
                 self.progress.notified().await;
             }

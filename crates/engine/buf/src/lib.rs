@@ -68,7 +68,7 @@ pub use health::{Health, Trouble};
 pub use held::{Held, How};
 pub use home::Home;
 pub use landing::Landing;
-pub use options::{BufCounts, CacheOptions, Syncer};
+pub use options::{BufCounts, CacheOptions, Habits, Syncer};
 pub use ordo_disk::Kind as Role;
 pub use promises::{CrashLeaves, Durable, Promises};
 pub use scheme::Scheme;

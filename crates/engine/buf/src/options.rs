@@ -33,24 +33,50 @@ pub struct BufCounts {
     pub high: usize,
     /// At this count it ends (`lodirtybuffers`).
     pub low: usize,
-    /// The way of a log-structured system (4.4BSD). It changes indirect blocks only when it writes, so they do not
-    /// count as dirty. A call waits while more than twice `high` are dirty, and a call on names until segments that
-    /// are being written are on the disk, if they are of files with one block each.
-    pub of_log: bool,
-    /// Contents of files leave the cache before anything else does: 4.4BSD queues a block for reuse when it was read or
-    /// written to its end.
-    pub contents_first: bool,
-    /// Dinodes by themselves that are kept in memory, those in use not counted.
+    /// Dinodes by themselves that stay in memory. Those in use do, whatever their number.
     pub dinodes: usize,
+    /// Whose counts these are: what leaves first, what counts as dirty, and when a call waits.
+    pub habits: Habits,
+}
+
+/// A system that counts bufs. The habits of each are one value, since none is known to have some of them alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Habits {
+    /// FreeBSD of 2000. All bufs are alike. Writing in the background starts what is too much, and does not wait for
+    /// it.
+    FreeBsd,
+    /// 4.4BSD over FFS. Contents of files leave the cache before anything else does: a block is queued for reuse when
+    /// it was read or written to its end. Else as FreeBSD, which came of it.
+    Bsd44,
+    /// 4.4BSD over its log. Contents leave first. Indirect blocks change only when the log is written, so they do not
+    /// count as dirty. Writing goes on until the lower mark is reached. A call waits while more than twice `high` are
+    /// dirty, and a call on names until segments that are being written are on the disk, if they are of files with one
+    /// block each.
+    Bsd44Log,
 }
 
 impl BufCounts {
     /// While more are dirty, a call waits.
     pub(crate) fn most_dirty(self) -> usize {
-        match self.of_log {
-            true => 2 * self.high,
-            false => self.high + self.high / 10,
+        match self.habits {
+            Habits::FreeBsd | Habits::Bsd44 => self.high + self.high / 10,
+            Habits::Bsd44Log => 2 * self.high,
         }
+    }
+}
+
+impl Habits {
+    /// Contents of files leave before anything else does.
+    pub(crate) fn contents_go_first(self) -> bool {
+        match self {
+            Habits::FreeBsd => false,
+            Habits::Bsd44 | Habits::Bsd44Log => true,
+        }
+    }
+
+    /// The system writes segments.
+    pub(crate) fn of_log(self) -> bool {
+        self == Habits::Bsd44Log
     }
 }
 

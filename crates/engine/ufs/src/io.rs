@@ -162,7 +162,7 @@ impl<L: Layout> Ufs<L> {
 
     /// A writer has filled a block, on a system that writes clusters as 4.4BSD does (`cluster_write`): up to
     /// `maxcontig` blocks that follow each other in the file and on the disk. A block that does not follow has those
-    /// before it written.
+    /// before it written; on the disk only where clusters are not reallocated, which brings the blocks together.
     async fn block_full(&self, op: Op, inode: &Inode, lbn: u64) {
         if self.options.cluster == 0 {
             return;
@@ -174,7 +174,7 @@ impl<L: Layout> Ufs<L> {
             (Some(before), Some(here)) => before.0 + u64::from(shape.bsize()) == here.0,
             _ => true,
         };
-        if lbn != next || first < next && !follows() {
+        if lbn != next || first < next && !self.options.reallocates && !follows() {
             self.write_cluster(op, inode, first, next).await;
             inode.write_cursor.set((lbn, lbn + 1));
         } else {

@@ -118,7 +118,7 @@ pub use tune::{JournalChange, TuneError, Tuned, Tuning};
 pub use unread::UnreadLog;
 
 pub use ordo_active::Scrubbed;
-pub use ordo_buf::{BufCounts, LogKind, Syncer};
+pub use ordo_buf::{BufCounts, CrashLeaves, Durable, Habits, LogKind, Promises, Syncer};
 pub use ordo_disk as disk;
 pub use ordo_ffs as ffs;
 pub use ordo_ffs::Spread;

@@ -12,6 +12,7 @@ mod aged_ffs;
 mod cpu;
 mod error;
 mod join;
+mod log_drive;
 mod machine;
 pub mod paper;
 mod prepared;

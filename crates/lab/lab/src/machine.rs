@@ -6,7 +6,7 @@ use ordo_drive::{Profile, ProfileError};
 use ordofs::disk::Scheduler;
 use ordofs::ondisk::superblock::newfs::{NewfsParams, Rotation};
 use ordofs::ondisk::{Endian, Format};
-use ordofs::{BufCounts, Engine, NewLog, NewVolume, Spread, Syncer};
+use ordofs::{BufCounts, Engine, Habits, NewLog, NewVolume, Spread, Syncer};
 
 use crate::cpu::Costs;
 
@@ -196,9 +196,8 @@ impl Machine {
                 most: usize::MAX,
                 high: 1_978,
                 low: 989,
-                of_log: false,
-                contents_first: false,
                 dinodes: usize::MAX,
+                habits: Habits::FreeBsd,
             }),
             spare: None,
             read_ahead: 64 << 10,
@@ -260,14 +259,7 @@ impl Machine {
             syncer: Syncer::Age(Duration::from_secs(30)),
             batch: 16,
             dirty: None,
-            counts: Some(BufCounts {
-                most: 500,
-                high: 440,
-                low: 430,
-                of_log: false,
-                contents_first: true,
-                dinodes: 700,
-            }),
+            counts: Some(BufCounts { most: 500, high: 440, low: 430, dinodes: 700, habits: Habits::Bsd44 }),
             spare: None,
             read_ahead: 64 << 10,
             cluster: 64 << 10,
@@ -301,6 +293,28 @@ impl Machine {
             piece: 64 << 10,
             keeps_contents: false,
         }
+    }
+
+    /// The same with a log-structured system of its time, in what such a system does otherwise. Of those known, only
+    /// 4.4BSD had both: it writes its log when a quarter of its buffers less ten are dirty, until none is, makes no
+    /// clusters of files, and sends a segment as a whole.
+    pub fn over_a_log(mut self) -> Machine {
+        if let Some(counts) = self.engine.counts.as_mut().filter(|counts| counts.habits == Habits::Bsd44) {
+            (counts.high, counts.low) = ((counts.most / 4).saturating_sub(11), 0);
+            counts.habits = Habits::Bsd44Log;
+            (self.engine.cluster, self.engine.batch) = (0, 1024);
+            self.memory = self.memory_for_bufs();
+        }
+        self
+    }
+
+    /// Bytes that its bufs take where it counts them, each as large as a block, with the inodes beside them. Its memory
+    /// where it does not.
+    pub(crate) fn memory_for_bufs(&self) -> usize {
+        /// Those of some 700 files.
+        const DINODES: usize = 256 << 10;
+        let bufs = self.engine.counts.map(|counts| counts.most.saturating_mul(self.shape.block as usize));
+        bufs.map_or(self.memory, |bufs| bufs.saturating_add(DINODES))
     }
 
     /// Its drive.

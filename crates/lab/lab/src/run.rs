@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use ordo_drive::Profile;
 use ordo_vfs::FileSystem;
-use ordo_workload::{Cleaning, Counts, Params, PhaseResult, Reading, Session, WorkloadError};
+use ordo_workload::{Cleaning, Counts, Params, PhaseResult, Reading, Session, Values, WorkloadError};
 use ordofs::disk::{Counted, Disk, Requests, Service, SimDisk, Slice, Stats};
 use ordofs::lfs::Counters;
 use ordofs::rt::{Rt, Time};
@@ -28,6 +28,7 @@ use ordofs::{
 use crate::cpu::{Cpu, Prices, Share, defers};
 use crate::error::{LabError, Result};
 use crate::join::together;
+use crate::log_drive::{LogDrive, UserLog};
 use crate::machine::Machine;
 use crate::prepared::{Preparation, Prepared, users};
 use crate::user::User;
@@ -35,8 +36,9 @@ use crate::user::User;
 /// Size of a log outside of the volume, in bytes: what `ordo tune -o log=on` gives the largest volumes.
 const LOG: u64 = 128 << 20;
 
-/// Where the log of a scheme is. No effect on schemes without one, nor on `suj`, whose log is always a file of the
-/// volume.
+/// Where the log of a scheme is, and that of a program that keeps one (`tpcb`); each has a drive of its own where logs
+/// have one. No effect on schemes without one, nor on `suj`, whose log is always a file of the volume. A program's log
+/// that has no drive is a file of the volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogPlace {
     /// In a file of the volume.
@@ -214,7 +216,9 @@ impl Run<'_> {
         if !self.needs_contents() {
             drive.times_only();
         }
-        let outcome = self.on(&rt, &drive, (disk, log), &requests, prepared.is_some_and(|prepared| prepared.has_work));
+        let own_log = self.drive_for_own_log(&rt, &requests)?;
+        let has_work = prepared.is_some_and(|prepared| prepared.has_work);
+        let outcome = self.on(&rt, &drive, (disk, log), own_log.as_ref(), &requests, has_work);
         // Tasks hold the executor, and through it all memory of the run.
         rt.drop_tasks();
         outcome
@@ -257,7 +261,30 @@ impl Run<'_> {
         Ok(Rc::new(log))
     }
 
-    fn on(&self, rt: &Rt, drive: &SimDisk, disks: Disks, requests: &Cell<Requests>, prepared: bool) -> Result<Outcome> {
+    /// A drive for the program's own log, if it keeps one and logs are apart.
+    fn drive_for_own_log(&self, rt: &Rt, requests: &Rc<Cell<Requests>>) -> Result<Option<LogDrive>> {
+        let (name, tags) = match self.log {
+            LogPlace::Volume | LogPlace::Behind => return Ok(None),
+            LogPlace::Drive => (&*self.machine.drive, self.machine.tags),
+            LogPlace::Nvram => (NVRAM, 1),
+        };
+        let program = ordo_workload::find(self.workload)?;
+        let bytes = Values::new(&program, &self.params)?.get("log");
+        match bytes {
+            0 => Ok(None),
+            _ => Ok(Some(LogDrive::new(self.drive_for_log(rt, name, tags, requests)?))),
+        }
+    }
+
+    fn on(
+        &self,
+        rt: &Rt,
+        drive: &SimDisk,
+        disks: Disks,
+        own_log: Option<&LogDrive>,
+        requests: &Cell<Requests>,
+        prepared: bool,
+    ) -> Result<Outcome> {
         let users = users(self.workload, &self.params, self.users)?;
         let mut mounted = self.mount(rt, disks.clone())?;
         if !prepared {
@@ -267,7 +294,7 @@ impl Run<'_> {
                 mounted = self.mount(rt, disks)?;
             }
         }
-        rt.block_on(self.measured(rt, drive, requests, Rc::new(mounted), &users))
+        rt.block_on(self.measured(rt, drive, own_log, requests, Rc::new(mounted), &users))
     }
 
     /// Makes everything that the users need, and writes it.
@@ -308,6 +335,7 @@ impl Run<'_> {
         &self,
         rt: &Rt,
         drive: &SimDisk,
+        own_log: Option<&LogDrive>,
         requests: &Cell<Requests>,
         mounted: Rc<Mounted>,
         users: &[(String, Params)],
@@ -322,8 +350,10 @@ impl Run<'_> {
         let (start, queue, before) = (rt.now(), mounted.cache().queue_stats(), so_far());
         let shares: Vec<Share> = users.iter().map(|_| Share::new(&cpu)).collect();
         let users = users.iter().zip(&shares);
-        let results =
-            together(users.map(|((base, params), share)| self.user(rt, &mounted, base, params, share, &so_far))).await;
+        let results = together(
+            users.map(|((base, params), share)| self.user(rt, &mounted, base, params, (share, own_log), &so_far)),
+        )
+        .await;
         let elapsed = rt.now() - start;
         let freed = drain(rt, &mounted).await.map_or(Duration::ZERO, |at| at - start);
         mounted.fs().syncfs().await?;
@@ -355,14 +385,19 @@ impl Run<'_> {
         mounted: &Mounted,
         base: &str,
         params: &Params,
-        share: &Share,
+        (share, own_log): (&Share, Option<&LogDrive>),
         counts: &dyn Fn() -> Counts,
     ) -> Result<(Vec<PhaseResult>, Duration)> {
         let mut fs = User::new(&**mounted.fs(), share).in_pieces_of(self.machine.piece);
         if self.alloc_init == Some(AllocInit::All) && self.machine.zeroes_first && !defers(self.scheme) {
             fs = fs.zeroes_first(mounted.space().block_size);
         }
+        let log = own_log.map(|drive| UserLog { drive, share });
         let session = Session::with_compute(&fs, share);
+        let session = match &log {
+            Some(log) => session.with_own_log(log),
+            None => session,
+        };
         let start = rt.now();
         let meter = || Reading {
             elapsed: rt.now().since(Time::ZERO),

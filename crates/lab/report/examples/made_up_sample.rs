@@ -94,6 +94,22 @@ fn claims() -> Value {
     (0..16).map(claim).collect()
 }
 
+fn choice(luck: &mut Luck) -> Value {
+    let way = |name: &&str| {
+        json!({"name": name, "what": "one way to keep metadata in order", "scheme": "softupdates",
+        "crash": "some space is lost until it is reclaimed, on the volume in use; what was synced stays"})
+    };
+    let mut work = |name: &str| {
+        let mut rates = || SCHEMES.map(|_| (luck.draw() * 400_000.0).floor());
+        json!({"name": name, "unit": "files/s", "rates": [rates(), rates()], "best": [&SCHEMES[..4], &SCHEMES[..1]]})
+    };
+    let works =
+        [work("create files of 1 KB"), work("write it at random, 8 KB at a time"), work("TPC-B, the disk half full")];
+    json!({"title": "Which should I use for what?", "says": "Those named best are within a twentieth of the fastest.",
+        "disks": ["disk of 1995", "flash with power-loss protection"], "ways": SCHEMES.iter().map(way).collect::<Vec<_>>(),
+        "works": works})
+}
+
 fn main() {
     let mut luck = Luck(1994);
     let picture = include_str!("../../../../docs/explain.svg");
@@ -130,6 +146,7 @@ fn main() {
         "paper": "made-up", "title": "MADE UP, to look at the page: metadata update performance", "disk": "hp_c2447", "seed": 1,
         "reference": "Numbers called ours were never measured. Those of the paper: Ganger and Patt, OSDI 1994.",
         "notes": ["A note says what is different here, and why.", "Another one is shorter."],
+        "choice": choice(&mut luck),
         "tables": tables, "figures": figures(&mut luck), "claims": claims(), "timelines": timelines,
         "stories": SCHEMES.iter().map(story).collect::<Vec<_>>(),
     });

@@ -78,6 +78,7 @@ pub(crate) struct Paper {
     pub(crate) tables: Vec<Table>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) claims: Vec<Claim>,
+    pub(crate) choice: Option<Choice>,
     pub(crate) features: Option<Features>,
     pub(crate) timelines: Vec<Timeline>,
     pub(crate) stories: Vec<Story>,
@@ -97,6 +98,36 @@ pub(crate) struct Table {
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) unit: String,
+}
+
+/// Which way is best for which work.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Choice {
+    pub(crate) title: String,
+    pub(crate) says: String,
+    pub(crate) disks: Vec<String>,
+    pub(crate) ways: Vec<Way>,
+    pub(crate) works: Vec<Chosen>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Way {
+    pub(crate) name: String,
+    pub(crate) what: String,
+    pub(crate) scheme: String,
+    pub(crate) crash: String,
+}
+
+/// A work: a rate for each disk and way, and for each disk the names of the fastest.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Chosen {
+    pub(crate) name: String,
+    pub(crate) unit: String,
+    pub(crate) rates: Vec<Vec<Option<f64>>>,
+    pub(crate) best: Vec<Vec<String>>,
 }
 
 /// Which features systems have.

@@ -19,13 +19,14 @@
 //! R5. A document of an unknown shape is rejected, with the name of its file. Missing fields of a known shape are
 //!     omitted.
 //!
-//! `document` defines the shapes, `page` assembles the sections; `bench`, `paper` (with `compared`, `claims`,
-//! `timeline`), `crash`, `segments` and `trace` make a section each, with `bars` and `plot` for figures, `tabs` for
-//! panels, and `number` for numbers.
+//! `document` defines the shapes, `page` assembles the sections; `bench`, `paper` (with `choice`, `compared`,
+//! `claims`, `timeline`), `crash`, `segments` and `trace` make a section each, with `bars` and `plot` for figures,
+//! `tabs` for panels, and `number` for numbers.
 #![forbid(unsafe_code)]
 
 mod bars;
 mod bench;
+mod choice;
 mod claims;
 mod compared;
 mod crash;

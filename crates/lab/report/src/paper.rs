@@ -1,8 +1,9 @@
-//! A paper: its claims, its tables beside ours, its figures, time lines of the arm, and the story of a call.
+//! A paper: its claims, which way is best for what, its tables beside ours, its figures, time lines of the arm, and
+//! the story of a call.
 
 use crate::bars::{self, Bar, Group};
 use crate::document::{Figure, Paper, Story};
-use crate::{claims, compared, features, plot, tabs, timeline};
+use crate::{choice, claims, compared, features, plot, tabs, timeline};
 use maud::{Markup, html};
 use std::fmt::Write;
 
@@ -21,6 +22,9 @@ pub(crate) fn of(id: &str, paper: &Paper) -> Markup {
         }
         (claims::verdict(&paper.claims))
         @if !paper.notes.is_empty() { ul.notes { @for note in &paper.notes { li { (note) } } } }
+        @if let Some(found) = &paper.choice {
+            section.part { h3 { (found.title) } (choice::of(found)) }
+        }
         @if !paper.tables.is_empty() {
             section.part {
                 h3 { "Tables, and ours beside them" }

@@ -5,6 +5,7 @@
 
 use crate::compute::Compute;
 use crate::contents;
+use crate::own_log::OwnLog;
 use ordo_vfs::{Attr, Caller, Entry, FileSystem, Kind, Mode, Name, NodeId, Refusal, Result, SetAttr};
 use std::time::Duration;
 
@@ -47,12 +48,13 @@ pub struct Session<'a, F: FileSystem> {
     /// The caller's identity.
     pub who: Caller,
     compute: Option<&'a dyn Compute>,
+    own_log: Option<&'a dyn OwnLog>,
 }
 
 impl<'a, F: FileSystem> Session<'a, F> {
     /// A session of root, who may use reserved space. A program's own computing takes no time.
     pub fn new(fs: &'a F) -> Session<'a, F> {
-        Session { fs, who: Caller { privileged: true, ..Caller::default() }, compute: None }
+        Session { fs, who: Caller { privileged: true, ..Caller::default() }, compute: None, own_log: None }
     }
 
     /// A session of users without privilege, who cannot have the reserved space.
@@ -63,6 +65,16 @@ impl<'a, F: FileSystem> Session<'a, F> {
     /// Like [`Session::new`], but `compute` performs the programs' own computing.
     pub fn with_compute(fs: &'a F, compute: &'a dyn Compute) -> Session<'a, F> {
         Session { compute: Some(compute), ..Session::new(fs) }
+    }
+
+    /// A program that keeps a log of its own has it on this disk.
+    pub fn with_own_log(self, log: &'a dyn OwnLog) -> Session<'a, F> {
+        Session { own_log: Some(log), ..self }
+    }
+
+    /// The disk for a program's own log, if there is one.
+    pub(crate) fn own_log(&self) -> Option<&'a dyn OwnLog> {
+        self.own_log
     }
 
     /// Computes for `work`, in the session's way.

@@ -27,6 +27,77 @@ enum Reads {
     ThenWriteBadly(u32),
 }
 
+/// Counts the segments that are read, and the bytes that are written, one after the other.
+struct Rounds {
+    ram: RamDisk,
+    /// Segments read since a write, and the most there ever were.
+    read: Cell<(u32, u32)>,
+}
+
+impl Disk for Rounds {
+    fn info(&self) -> DiskInfo {
+        self.ram.info()
+    }
+
+    fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
+        if read_len(&parts) == u64::from(SEGMENT) {
+            let (now, most) = self.read.get();
+            self.read.set((now + 1, most.max(now + 1)));
+        }
+        self.ram.read(at, parts)
+    }
+
+    fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
+        self.read.set((0, self.read.get().1));
+        self.ram.write(at, parts, fua)
+    }
+
+    fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
+        self.ram.flush()
+    }
+}
+
+/// The most segments that are read before what is alive in them is written, with so much memory.
+fn read_at_once(memory: usize) -> u32 {
+    let rt = Rt::virtual_time(1);
+    let disk = Rc::new(Rounds { ram: made(OF), read: Cell::default() });
+    rt.block_on(async {
+        let mounted = mount_on(&rt, disk.clone(), memory).await;
+        let node = mostly_alive(&mounted).await;
+        disk.read.set((0, 0));
+        mounted.fs.layout().clean().await.unwrap();
+        let most = disk.read.get().1;
+        for i in (0..800).filter(|i| i % 4 > 0) {
+            assert!(mounted.fs.read(node, i * 4096, 4096).await.unwrap().concat() == text(i, 0), "block {i}");
+        }
+        mounted.fs.unmount().await.unwrap();
+        assert_eq!(wrong(&rt, &disk.ram).await, [""; 0]);
+        most
+    })
+}
+
+/// A file of 800 blocks, of which every fourth was written again: of the twelve blocks of a segment nine are alive.
+async fn mostly_alive(mounted: &Mount) -> NodeId {
+    let who = Caller { privileged: true, ..Caller::default() };
+    let node = file(mounted, "f").await;
+    for turn in 0..2 {
+        for i in (0..800).filter(|i| turn == 0 || i % 4 == 0) {
+            mounted.fs.write(&who, node, i * 4096, &text(i, turn)).await.unwrap();
+        }
+        mounted.fs.syncfs().await.unwrap();
+    }
+    node
+}
+
+#[test]
+fn what_the_cleaner_brings_in_takes_half_of_a_small_cache_and_one_segment_more() {
+    // Half of the memory holds the live bytes of two segments and a bit; with the one that goes beyond they are four.
+    let small = read_at_once(256 << 10);
+    assert!((2..=4).contains(&small), "{small}");
+    // Where memory is no limit, as many as one round has.
+    assert_eq!(read_at_once(8 << 20), 8);
+}
+
 /// A disk that watches the segments that are read slowly or badly: none of them may be written, the slow ones until
 /// they are read.
 struct Watched {

@@ -24,6 +24,9 @@ pub struct Document {
     pub figures: Vec<Figure>,
     /// Every claim of the paper.
     pub claims: Vec<Verdict>,
+    /// Which way is best for which work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Choice>,
     /// Which features systems have, as far as power cuts show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<Features>,
@@ -33,6 +36,47 @@ pub struct Document {
     /// What one call made durable, by scheme.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stories: Vec<Story>,
+}
+
+/// Ways to keep metadata in order beside each other, work by work, on several disks.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Choice {
+    /// The question.
+    pub title: String,
+    /// How it was answered.
+    pub says: String,
+    /// The disks.
+    pub disks: Vec<String>,
+    /// The ways.
+    pub ways: Vec<Way>,
+    /// The works.
+    pub works: Vec<Chosen>,
+}
+
+/// A way to keep metadata in order.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Way {
+    /// Its name among our systems.
+    pub name: String,
+    /// What it is.
+    pub what: String,
+    /// The scheme with which a volume is mounted for it.
+    pub scheme: String,
+    /// What a crash costs.
+    pub crash: String,
+}
+
+/// A work, and how fast each way does it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Chosen {
+    /// The work.
+    pub name: String,
+    /// The unit of its rates.
+    pub unit: String,
+    /// A rate for each disk and way.
+    pub rates: Vec<Vec<Option<f64>>>,
+    /// For each disk, the ways that are fastest.
+    pub best: Vec<Vec<String>>,
 }
 
 /// A table: our numbers and theirs.

@@ -30,6 +30,7 @@ pub use tree::Space;
 use course::Sway;
 use ordo_rt::Rng;
 use plan::State;
+use std::collections::BTreeSet;
 use tree::Tree;
 
 /// One operation of a user. Directories and files have numbers, which are never used twice.
@@ -97,6 +98,8 @@ pub struct Aging {
     day: u32,
     /// What has happened.
     aged: Aged,
+    /// Directories for which there was no room; the plan has them, and the volume does not.
+    unmade: BTreeSet<u32>,
 }
 
 impl Aging {
@@ -110,6 +113,7 @@ impl Aging {
             uses: profile.uses.iter().map(State::new).collect(),
             day: 0,
             aged: Aged::default(),
+            unmade: BTreeSet::new(),
         }
     }
 

@@ -86,10 +86,20 @@ impl Aging {
 
     async fn one<F: FileSystem>(&mut self, player: &mut Player<'_, '_, F>, op: Op) -> ordo_vfs::Result<()> {
         self.aged.ops += 1;
+        if self.is_in_vain(player, op).await? {
+            return Ok(());
+        }
         let mut refused = 0;
         loop {
             match player.call(&self.tree, op).await {
-                Err(Error::Refused(Refusal::NoSpace | Refusal::NoInodes)) if refused < PATIENCE => {}
+                Err(Error::Refused(Refusal::NoSpace | Refusal::NoInodes)) => match op {
+                    // There was no room for it, whatever went.
+                    Op::Mkdir { dir } if refused == PATIENCE => {
+                        self.unmade.insert(dir);
+                        return Ok(());
+                    }
+                    _ => {}
+                },
                 Ok(()) => {
                     self.count(op);
                     return Ok(());
@@ -114,6 +124,53 @@ impl Aging {
             }
             if !matches!(op, Op::Mkdir { .. }) {
                 return Ok(());
+            }
+        }
+    }
+
+    /// Whether an operation needs a directory for which there was no room, and for which there is still none. A file
+    /// in it is given up.
+    async fn is_in_vain<F: FileSystem>(&mut self, player: &mut Player<'_, '_, F>, op: Op) -> ordo_vfs::Result<bool> {
+        let needed = match op {
+            Op::Mkdir { dir } => self.tree.dir(dir).parent,
+            Op::Rmdir { dir } if self.unmade.remove(&dir) => return Ok(true),
+            Op::Rmdir { .. } => None,
+            Op::Create { dir, .. } | Op::Rewrite { dir, .. } | Op::Append { dir, .. } | Op::Remove { dir, .. } => {
+                Some(dir)
+            }
+        };
+        let Some(needed) = needed.filter(|dir| self.unmade.contains(dir)) else { return Ok(false) };
+        // Its own parent has none either, and was there before it.
+        let above = self.tree.dir(needed).parent.filter(|above| self.unmade.contains(above));
+        for dir in above.into_iter().chain([needed]) {
+            match player.call(&self.tree, Op::Mkdir { dir }).await {
+                Ok(()) => {
+                    self.unmade.remove(&dir);
+                }
+                Err(Error::Refused(Refusal::NoSpace | Refusal::NoInodes)) => {
+                    self.note(player.session.fs).await?;
+                    self.do_without(player, op);
+                    return Ok(true);
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(false)
+    }
+
+    /// An operation is not done: its directory is not there.
+    fn do_without<F: FileSystem>(&mut self, player: &mut Player<'_, '_, F>, op: Op) {
+        match op {
+            Op::Mkdir { dir } => {
+                self.unmade.insert(dir);
+            }
+            Op::Rmdir { .. } => {}
+            Op::Create { dir, file, .. }
+            | Op::Rewrite { dir, file, .. }
+            | Op::Append { dir, file, .. }
+            | Op::Remove { dir, file } => {
+                player.gone.insert(file);
+                self.give_up(dir, file);
             }
         }
     }

@@ -3,6 +3,8 @@
 //! F1. A file that was refused is given up: it is removed, and nothing more is done to it.
 //! F2. Then files that are older than the day go, before their time: four times as much as was refused. Those of news
 //!     go first, the oldest first; otherwise those of any directory.
+//! F3. A directory for which there is no room even so is done without. It is tried again, once, before each operation
+//!     that needs it; a file in it is given up if that fails.
 
 use super::profile::Kind;
 use super::{Aging, Op};

@@ -13,7 +13,7 @@ use crate::prepared::Prepared;
 use crate::{LogPlace, Machine, Run, Start};
 use ordo_drive::Profile as Drive;
 use ordo_vfs::Refusal;
-use ordo_workload::age::{PROFILES, Profile};
+use ordo_workload::age::{Aged as History, PROFILES, Profile, Volume};
 use ordo_workload::{Params, WorkloadError};
 use ordofs::AllocInit;
 use ordofs::Placement;
@@ -27,7 +27,7 @@ pub(super) const STEPS: [&str; 2] = ["create", "read"];
 pub(super) const DATES: usize = 4;
 /// The paper's servers.
 const SERVERS: usize = 6;
-const DRIVE: &str = "fujitsu_m2694exa";
+pub(super) const DRIVE: &str = "fujitsu_m2694exa";
 /// How much slower the study's CPU was: 20 MHz instead of 40.
 const SPARC_1: f64 = 2.0;
 
@@ -39,6 +39,21 @@ pub(super) type Test = (&'static str, usize, u32, &'static str);
 pub(super) struct Aged {
     pub(super) tests: BTreeMap<Test, f64>,
     pub(super) volumes: BTreeMap<(&'static str, usize), Placement>,
+    /// Those of the last date again, on a system that reallocates clusters (`doreallocblks`), as share of the same.
+    pub(super) moved: BTreeMap<Test, f64>,
+    /// What each server's volume was made as, and what had happened to it in the end.
+    pub(super) made: BTreeMap<&'static str, Made>,
+}
+
+/// A volume of the study, as ours was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Made {
+    /// Its shape: fewer groups than the server had where the drive is too small for all (G2).
+    pub(super) volume: Volume,
+    /// Months of use before the first date.
+    pub(super) months: u32,
+    /// All that had happened by the last date.
+    pub(super) by_then: History,
 }
 
 impl Aged {
@@ -70,7 +85,9 @@ pub(super) fn run(seed: u64, progress: &(dyn Fn(usize, usize) + Sync)) -> Result
     let mut all = Aged::default();
     for aged in found {
         all.tests.extend(aged.tests);
+        all.moved.extend(aged.moved);
         all.volumes.extend(aged.volumes);
+        all.made.extend(aged.made);
     }
     Ok(all)
 }
@@ -84,19 +101,29 @@ fn of_server(profile: &'static Profile, seed: u64) -> Result<Aged> {
     let mut all = Aged::default();
     let mut base = BTreeMap::new();
     for kib in KIB {
-        for (step, rate) in test(&empty, kib, 1, seed)? {
+        for (step, rate) in test(&empty, kib, 1, seed, false)? {
             base.insert((kib, step), rate);
         }
     }
-    for (date, AgedVolume { contents, placement, .. }) in server.at_all_dates()?.into_iter().enumerate() {
-        for kib in KIB {
-            for (step, rate) in fitting(&contents, kib, seed)? {
-                if let Some(base) = base.get(&(kib, step)) {
-                    all.tests.insert((profile.name, date, kib, step), rate / base);
+    for (date, AgedVolume { contents, placement, aged, .. }) in server.at_all_dates()?.into_iter().enumerate() {
+        let shares = |reallocates: bool| {
+            let mut shares = BTreeMap::new();
+            for kib in KIB {
+                for (step, rate) in fitting(&contents, kib, seed, reallocates)? {
+                    if let Some(base) = base.get(&(kib, step)) {
+                        shares.insert((profile.name, date, kib, step), rate / base);
+                    }
                 }
             }
+            Ok::<_, LabError>(shares)
+        };
+        all.tests.extend(shares(false)?);
+        if date + 1 == DATES {
+            all.moved.extend(shares(true)?);
         }
         all.volumes.insert((profile.name, date), placement);
+        let volume = Volume { groups, ..profile.volume };
+        all.made.insert(profile.name, Made { volume, months: profile.months, by_then: aged });
     }
     Ok(all)
 }
@@ -105,9 +132,9 @@ fn of_server(profile: &'static Profile, seed: u64) -> Result<Aged> {
 ///
 /// # Errors
 /// All that is not lack of space.
-fn fitting(volume: &Frozen, kib: u32, seed: u64) -> Result<Vec<(&'static str, f64)>> {
+fn fitting(volume: &Frozen, kib: u32, seed: u64, reallocates: bool) -> Result<Vec<(&'static str, f64)>> {
     for part in [1, 2, 4] {
-        match test(volume, kib, part, seed) {
+        match test(volume, kib, part, seed, reallocates) {
             Err(LabError::Workload(WorkloadError::Call(failed))) if is_full(&failed.source) => {}
             other => return other,
         }
@@ -120,9 +147,10 @@ fn is_full(error: &ordo_vfs::Error) -> bool {
 }
 
 /// Creates and reads a `part`th of 32 MB in files of `kib` KB; the rates in bytes a second.
-fn test(volume: &Frozen, kib: u32, part: u32, seed: u64) -> Result<Vec<(&'static str, f64)>> {
+fn test(volume: &Frozen, kib: u32, part: u32, seed: u64, reallocates: bool) -> Result<Vec<(&'static str, f64)>> {
     let mut machine = Machine { drive: DRIVE.to_owned(), ..Machine::of_1995() };
     machine.costs = machine.costs.slower(SPARC_1);
+    machine.engine.reallocates = reallocates;
     let files = u64::from((32_768 / kib / part).max(10));
     let params = Params::default().with("size", u64::from(kib) << 10).with("files", files).with("per_dir", 25);
     let run = Run {

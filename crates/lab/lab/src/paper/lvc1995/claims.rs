@@ -463,11 +463,7 @@ impl Bench<'_> {
                 _ => Some(1.0 - parts(|placement| placement.thirty_two_blocks.share())),
             }),
             "s5.free_at_end" => {
-                let half = parts(|placement| {
-                    let free = |tenths: &[ordofs::Tenth]| tenths.iter().map(|tenth| tenth.free.part).sum::<u64>();
-                    let (all, end) = (free(&placement.tenths), free(&placement.tenths[5..]));
-                    (all > 0).then(|| end as f64 / all as f64)
-                });
+                let half = parts(|placement| placement.free_in_second_half().share());
                 yes(half > 0.5, "more than half in the second half of a group", format!("{half:.2}"))
             }
             "concl.frag_15" => named("loss", 1.0 - median(AGES.map(|(name, _)| mean(&of_server(name))).to_vec())),

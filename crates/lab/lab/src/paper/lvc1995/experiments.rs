@@ -4,18 +4,21 @@
 //!     the buffers is read again.
 //! Z2. With the cleaner the log begins with all free segments used up once: before that there is nothing to clean.
 
-use super::systems::{BEYOND, Disk, LFS, M8R0, System, THREE, VALIDATED};
+use super::systems::{BEYOND, Disk, LFS, M8R0, System, THREE, VALIDATED, VARIED};
 use crate::error::Result;
 use crate::paper::parallel;
 use crate::{LogPlace, Machine, Outcome, Run, Start};
 use ordo_workload::{Cleaning, Params, PhaseResult};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sizes of files in section 3, in KB. Twelve blocks of 8 KB are 96 KB: above that a file has an indirect block.
 pub(super) const KIB: [u32; 15] = [1, 2, 4, 8, 16, 32, 64, 96, 104, 128, 256, 512, 1024, 2048, 4096];
 
 /// Sizes at which other ways to keep metadata in order are compared, in KB.
 pub(super) const BEYOND_KIB: [u32; 4] = [1, 8, 64, 1024];
+
+/// Sizes at which FFS is varied, in KB.
+pub(super) const VARIED_KIB: [u32; 4] = [64, 104, 256, 1024];
 
 /// How full the disk is in section 4, in per cent.
 pub(super) const FULL: [u32; 4] = [48, 52, 56, 60];
@@ -29,6 +32,13 @@ const LOG_PER_TRANSACTION: f64 = 700.0 * 1024.0 / 115.0;
 /// Transactions that are measured, and those before, which fill the cache of the data base.
 pub(super) const TRANSACTIONS: u64 = 5_000;
 const WARM: u64 = 1_500;
+/// Bytes that a transaction appends to the data base's log: three records of 100 bytes before and after, one of the
+/// history, and headers. Assumed.
+const LOG_OF_DATA_BASE: u64 = 900;
+/// Transactions that one write of that log makes durable.
+pub(super) const GROUPS: [u32; 2] = [1, 16];
+/// Memory of today's machine where the large file must not fit into it.
+const LITTLE: usize = 32 << 20;
 
 /// What is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +56,9 @@ pub(super) enum Work {
     Fresh,
     /// Transactions on a disk that is so full, in per cent; a log is cleaned (section 4, figure 7).
     Full(u32),
+    /// The same on a disk with this state, `None` for a fresh one, and with a log of the data base on a drive of its
+    /// own, which is written for so many transactions at a time. In section 4 no time passes for it.
+    Logged(Option<u32>, u32),
 }
 
 impl Work {
@@ -124,14 +137,16 @@ impl Job {
     fn block(&self) -> u32 {
         match self.work {
             Work::Small | Work::Large if self.system.is_log() => 4096,
-            Work::Fresh | Work::Full(_) => 4096,
+            Work::Fresh | Work::Full(_) | Work::Logged(..) => 4096,
             _ => 8192,
         }
     }
 
     fn size(&self) -> Option<u64> {
         match self.work {
-            Work::Full(per_cent) => Some((DATA_BASE * 100.0 / f64::from(per_cent)) as u64 * (1 << 20)),
+            Work::Full(per_cent) | Work::Logged(Some(per_cent), _) => {
+                Some((DATA_BASE * 100.0 / f64::from(per_cent)) as u64 * (1 << 20))
+            }
             // As large as theirs; the drive has room for a log behind it.
             _ => Some(1000 << 20).filter(|_| self.disk == Disk::Today),
         }
@@ -146,17 +161,20 @@ impl Job {
             Work::Large => ("large-file", set),
             Work::Files(kib) => ("small-files", sized(kib).with("last", 2)),
             Work::Removed(kib) => ("small-files", sized(kib).with("first", 3)),
-            Work::Fresh | Work::Full(_) => {
-                let warm = if self.system.is_log() { self.used_up() } else { WARM };
-                ("tpcb", set.with("transactions", TRANSACTIONS).with("warm", warm))
-            }
+            Work::Fresh | Work::Full(_) => ("tpcb", self.tpcb()),
+            Work::Logged(_, group) => ("tpcb", self.tpcb().with("log", LOG_OF_DATA_BASE).with("group", group.into())),
         }
+    }
+
+    fn tpcb(&self) -> Params {
+        let warm = if self.system.is_log() { self.used_up() } else { WARM };
+        Params::default().with("transactions", TRANSACTIONS).with("warm", warm)
     }
 
     /// Transactions after which the log has used each free segment once (Z2).
     fn used_up(&self) -> u64 {
         match self.work {
-            Work::Full(per_cent) => {
+            Work::Full(per_cent) | Work::Logged(Some(per_cent), _) => {
                 let free = DATA_BASE * (100.0 / f64::from(per_cent) - 1.0) * f64::from(1 << 20);
                 (free / LOG_PER_TRANSACTION) as u64
             }
@@ -165,17 +183,30 @@ impl Job {
     }
 
     fn machine(&self) -> Machine {
-        self.system.machine(self.disk, self.block())
+        let machine = self.system.machine(self.disk, self.block());
+        match (self.work, self.disk) {
+            (Work::Large, Disk::Today) => Machine { memory: LITTLE, ..machine },
+            _ => machine,
+        }
+    }
+
+    /// The log of a scheme is behind the volume, and that of the data base on a drive of its own.
+    fn log(&self) -> LogPlace {
+        if matches!(self.work, Work::Logged(..)) { LogPlace::Drive } else { LogPlace::Behind }
     }
 
     fn run(&self) -> Result<Phases> {
         let machine = self.machine();
+        Ok(phases(&self.on(&machine).run()?))
+    }
+
+    fn on<'a>(&self, machine: &'a Machine) -> Run<'a> {
         let (workload, params) = self.program();
-        let run = Run {
-            machine: &machine,
+        Run {
+            machine,
             scheme: self.system.scheme,
             settings: self.system.settings(),
-            log: LogPlace::Behind,
+            log: self.log(),
             alloc_init: self.system.alloc_init(),
             workload,
             params,
@@ -184,8 +215,7 @@ impl Job {
             size: self.size(),
             seed: self.seed,
             services: false,
-        };
-        Ok(phases(&run.run()?))
+        }
     }
 }
 
@@ -220,13 +250,19 @@ fn jobs(seed: u64) -> Vec<Job> {
         jobs.extend((1..REPEATS).map(|more| Job { seed: seed + more, ..theirs(REPEATED, system) }));
     }
     for system in BEYOND {
-        // Two of them were run on their disk above.
-        let theirs = (!THREE.contains(&system)).then_some(Disk::Theirs);
-        for disk in theirs.into_iter().chain([Disk::Today]) {
-            let works = BEYOND_KIB.into_iter().flat_map(files).chain([Work::Full(FULL[0])]);
+        for disk in [Disk::Theirs, Disk::Today] {
+            let works = BEYOND_KIB.into_iter().flat_map(files).chain([Work::Large, Work::Full(FULL[0])]);
             jobs.extend(works.map(|work| Job { work, system, disk, seed }));
         }
     }
+    for group in GROUPS {
+        jobs.push(theirs(Work::Logged(None, group), LFS));
+        jobs.extend([LFS, M8R0].map(|system| theirs(Work::Logged(Some(FULL[0]), group), system)));
+    }
+    jobs.extend(VARIED.into_iter().flat_map(|system| VARIED_KIB.map(|kib| theirs(Work::Files(kib), system))));
+    // What several parts need is run once.
+    let mut known = BTreeSet::new();
+    jobs.retain(|job| known.insert((job.work, job.system.key, job.disk, job.seed)));
     jobs
 }
 
@@ -244,6 +280,34 @@ pub(super) fn run_some(seed: u64, what: &[(Work, System)]) -> Result<Results> {
     let jobs: Vec<Job> =
         what.iter().map(|(work, system)| Job { work: *work, system: *system, disk: Disk::Theirs, seed }).collect();
     run_jobs(seed, &jobs, &|_, _| ())
+}
+
+/// The phases of a work on a volume made with this `cpc` in its superblock: cylinders after which tables of the
+/// positions on a turn start over, 0 for none.
+#[cfg(test)]
+pub(super) fn run_with_cpc(work: Work, system: System, cpc: i32) -> Vec<(&'static str, Phase)> {
+    use crate::prepared::Prepared;
+    use ordofs::disk::{Block, Disk, DiskOff, Kind, RamDisk, Tag, WritePart};
+    use ordofs::rt::Rt;
+    use std::rc::Rc;
+    use std::sync::Arc;
+
+    /// Where a superblock of UFS1 begins, and the field in it.
+    const AT: u64 = 8192;
+    const FIELD: usize = 856;
+    let job = Job { work, system, disk: super::systems::Disk::Theirs, seed: 1 };
+    let (machine, rt) = (job.machine(), Rt::virtual_time(1));
+    let drive = ordo_drive::Drive::new(machine.profile().expect("a drive")).blocks() * 512;
+    let ram = RamDisk::new(drive);
+    machine.make(machine.volume_size(None, drive)).create_on(&rt, Rc::new(ram.clone()), true).expect("it fits");
+    let mut bytes = Block::zeroed(AT as usize);
+    ram.peek(AT, &mut bytes);
+    assert_eq!(bytes[FIELD..FIELD + 4], [0; 4], "newfs makes none");
+    bytes[FIELD..FIELD + 4].copy_from_slice(&cpc.to_le_bytes());
+    let part = WritePart { image: Arc::new(bytes), tag: Tag::of(Kind::Superblock) };
+    rt.block_on(ram.write(DiskOff(AT), vec![part], true)).expect("the disk is well");
+    let outcome = job.on(&machine).run_on(Some(&Prepared::without_work(ram.frozen()))).expect("it is a volume");
+    phases(&outcome).into_iter().collect()
 }
 
 fn run_jobs(seed: u64, jobs: &[Job], progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Results> {

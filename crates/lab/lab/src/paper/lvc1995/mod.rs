@@ -5,6 +5,8 @@
 //! is in `docs/papers/lvc1995.md`.
 
 mod aging;
+mod beds;
+mod choice;
 mod claims;
 mod experiments;
 mod figures;
@@ -43,8 +45,9 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
             "The figures' own numbers were never printed; those shown are ours.".to_owned(),
             "The use that aged the volumes of section 5 is simulated.".to_owned(),
         ],
-        tables: tables::tables(&results),
+        tables: tables::tables(&results, &aged),
         figures: figures::figures(&results, &aged),
+        choice: Some(choice::choice(&results)),
         claims: claims::verdicts(&results, &aged),
         ..Document::default()
     })

@@ -8,7 +8,7 @@
 use crate::Machine;
 use ordofs::ondisk::superblock::newfs::Rotation;
 use ordofs::schemes::Settings;
-use ordofs::{AllocInit, BufCounts, LOG_SCHEME};
+use ordofs::{AllocInit, LOG_SCHEME};
 
 /// Which disk, with which machine around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,14 +33,16 @@ pub(super) struct System {
     rotdelay: u32,
     /// Of the earlier work.
     sprite: bool,
+    /// Clusters are moved to contiguous places before they are written (`doreallocblks`).
+    reallocates: bool,
 }
 
 const fn lfs(key: &'static str, what: &'static str) -> System {
-    System { key, what, scheme: LOG_SCHEME, maxcontig: 8, rotdelay: 0, sprite: false }
+    System { key, what, scheme: LOG_SCHEME, maxcontig: 8, rotdelay: 0, sprite: false, reallocates: false }
 }
 
 const fn ffs(key: &'static str, what: &'static str, maxcontig: u32, rotdelay: u32) -> System {
-    System { key, what, scheme: "sync", maxcontig, rotdelay, sprite: false }
+    System { key, what, scheme: "sync", maxcontig, rotdelay, sprite: false, reallocates: false }
 }
 
 pub(super) const LFS: System = lfs("bsd-lfs", "the log of 4.4BSD");
@@ -49,6 +51,22 @@ pub(super) const M8R2: System = ffs("ffs-m8r2", "clusters of 64 KB and a gap of 
 pub(super) const M1R2: System = ffs("ffs-m1r2", "no clusters, a gap of two blocks", 1, 2);
 pub(super) const SPRITE: System = System { sprite: true, ..lfs("sprite-lfs", "a log on a Sun 4/260, scaled") };
 pub(super) const SUN: System = System { sprite: true, ..ffs("sun-ffs", "no clusters, on a Sun 4/260, scaled", 1, 1) };
+
+/// FFS as it can be varied, and that with reallocation, which the paper's systems did not have.
+pub(super) const VARIED: [System; 8] = [
+    M8R0,
+    moving("ffs-m8r0+r", "the same, and clusters are reallocated", M8R0),
+    M8R2,
+    moving("ffs-m8r2+r", "the same, and clusters are reallocated", M8R2),
+    ffs("ffs-m4r0", "clusters of 32 KB", 4, 0),
+    moving("ffs-m4r0+r", "the same, and clusters are reallocated", ffs("", "", 4, 0)),
+    ffs("ffs-m1r0", "no clusters, no gap", 1, 0),
+    M1R2,
+];
+
+const fn moving(key: &'static str, what: &'static str, of: System) -> System {
+    System { key, what, reallocates: true, ..of }
+}
 
 /// Those of section 3.
 pub(super) const THREE: [System; 3] = [LFS, M8R0, M8R2];
@@ -73,14 +91,8 @@ pub(super) const BEYOND: [System; 7] = [
 /// A block as FFS has it, in bytes; 4.4BSD's buffers are as large.
 const BLOCK: u32 = 8192;
 
-/// Buffers that may be dirty before the log is written (section 4: 115 of them).
-const LOG_WRITE: usize = 114;
-
-/// Buffers of the machine: the log is written at a quarter of them less ten.
-const BUFS: usize = 500;
-/// Bytes for inodes in memory, beside the buffers: those of some 700 files.
-const DINODES: usize = 256 << 10;
-
+/// The drive of the earlier work.
+pub(super) const SPRITE_DRIVE: &str = "cdc_wren_iv";
 /// How much slower the CPU of a Sun 4/260 is: SPECint92, Table 1.
 const SUN_4_260: f64 = 21.8 / 8.7;
 
@@ -114,19 +126,17 @@ impl System {
         machine.shape.block = block;
         machine.shape.maxcontig = Some(self.maxcontig * BLOCK / block);
         machine.engine.cluster = self.maxcontig * BLOCK;
-        machine.memory = BUFS * block as usize + DINODES;
+        machine.memory = machine.memory_for_bufs();
+        machine.engine.reallocates = self.reallocates;
         if self.rotdelay > 0 {
             // A turn of 57 sectors takes 11.1 ms, 16 of them (a block) 3.1 ms.
             machine.shape.rotation = Some(Rotation { rotdelay_ms: 3 * self.rotdelay, rps: 90, nsect: 57 });
         }
         if self.is_log() {
-            machine.engine.cluster = 0;
-            machine.engine.batch = 1024;
-            machine.engine.counts =
-                machine.engine.counts.map(|counts| BufCounts { high: LOG_WRITE, low: 0, of_log: true, ..counts });
+            machine = machine.over_a_log();
         }
         if self.sprite {
-            machine.drive = "cdc_wren_iv".to_owned();
+            machine.drive = SPRITE_DRIVE.to_owned();
             machine.volume = Some(300 << 20);
             machine.costs = machine.costs.slower(SUN_4_260);
             // Neither system had clusters.

@@ -187,3 +187,28 @@ fn without_room_it_is_noted_and_older_files_go_and_the_use_goes_on() {
         assert_eq!(fs.lookups(), 0, "{name}");
     }
 }
+
+#[test]
+fn where_not_even_directories_have_room_the_use_goes_on_without_them() {
+    for (name, inodes) in [("usr4", 120), ("cnews", 90), ("neutral", 100), ("staff", 50)] {
+        // Where every inode is taken, no directory is made either.
+        let limits = Options { block_size: 1024, blocks: 6 << 10, inodes, ..Options::default() };
+        let fs = MemFs::new(limits, Stamp::default);
+        let session = Session::new(&fs);
+        ready(session.mkdir_all("b")).unwrap();
+        let mut aging = Aging::new(Profile::named(name).unwrap(), 1, Space { bytes: 9 << 20, ..SPACE });
+        let mut without = 0;
+        for _ in 0..60 {
+            ready(aging.play(session.fs, "b")).unwrap();
+            without = without.max(aging.unmade.len());
+        }
+        assert!(without > 0, "{name}: there was room for all directories");
+        let mut believed = believed(&aging);
+        for dir in &aging.unmade {
+            believed.remove(&format!("d{dir}"));
+        }
+        assert_eq!(there(&session), believed, "{name}");
+        assert!(aging.aged().full.len() > 3, "{name}: {:?}", aging.aged().full);
+        assert_eq!(fs.lookups(), 0, "{name}");
+    }
+}
