@@ -23,6 +23,7 @@ pub(crate) mod paper;
 pub(crate) mod report;
 pub(crate) mod rm;
 pub(crate) mod schemes;
+pub(crate) mod sim;
 pub(crate) mod stat;
 pub(crate) mod sync;
 pub(crate) mod trace;
