@@ -140,8 +140,13 @@ pub struct Work {
     pub commit_seek_ms: f64,
     /// Transfers to a journal.
     pub commit_writes: u64,
-    /// The shortest and the longest time between the beginnings of two write-backs that follow each other, in
-    /// milliseconds, where the one before was done in time.
+    /// Blocks that the drive wrote to a journal, and in order to free its space.
+    pub journal_blocks: u64,
+    /// See above.
+    pub checkpoint_blocks: u64,
+    /// Where what was written lies on average: 0 is the beginning of the disk, 1 its end.
+    pub mean_place: f64,
+    /// The shortest time between the beginnings of two write-backs, in milliseconds.
     pub shortest_interval_ms: f64,
     /// The milliseconds during which the drive was busy.
     pub busy_ms: f64,

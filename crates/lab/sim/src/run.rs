@@ -51,6 +51,7 @@ pub fn run(system: System, trace: &Trace, setting: &Setting) -> Result<Outcome, 
     sim.play()?;
     sim.work.add(sim.layout.done());
     sim.work.end_ms = sim.now;
+    sim.work.mean_place /= sim.work.blocks_written.max(1) as f64;
     let (mean, p95, max, distribution) = summary(&mut sim.responses);
     Ok(Outcome {
         system: system.name(),
@@ -197,6 +198,12 @@ impl<'a> Sim<'a> {
         } else {
             self.work.writes += 1;
             self.work.blocks_written += u64::from(taken.blocks);
+            self.work.mean_place += f64::from(taken.blocks) * f64::from(taken.block) / f64::from(self.volume.blocks);
+            match taken.tag {
+                Tag::Journal => self.work.journal_blocks += u64::from(taken.blocks),
+                Tag::Checkpoint => self.work.checkpoint_blocks += u64::from(taken.blocks),
+                Tag::Read | Tag::Home => (),
+            }
         }
         if !(read && done.buffered) {
             self.moved(&taken, lbn.0, blocks);

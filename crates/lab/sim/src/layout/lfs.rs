@@ -15,8 +15,7 @@ pub(super) struct Lfs {
 }
 
 impl Lfs {
-    /// At the start everything lies as one walk wrote it: each directory from where its group begins, or behind the one
-    /// before it.
+    /// At the start everything lies as one walk wrote it, from the beginning of each area of the disk on that has files.
     pub(super) fn new(volume: &Volume, _setting: &Setting) -> Lfs {
         let mut log = Log::new(0, volume.blocks, SEGMENT);
         let places = match &volume.places {
@@ -31,14 +30,24 @@ impl Lfs {
     }
 }
 
+/// Groups without files between two areas of the disk.
+const APART: u32 = 4;
+
 fn walked(volume: &Volume) -> Vec<u32> {
+    let mut groups: Vec<u32> = volume.walk.iter().map(|run| run.group).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    // The first group of each area.
+    let begins = |at: usize| at == 0 || groups[at] - groups[at - 1] > APART;
+    let areas: Vec<u32> = (0..groups.len()).filter(|at| begins(*at)).map(|at| groups[at]).collect();
+    let area = |group: u32| areas[areas.partition_point(|first| *first <= group) - 1];
+    let mut by_area: Vec<_> = volume.walk.iter().collect();
+    // Stable: within an area the order is that of the walk.
+    by_area.sort_by_key(|run| area(run.group));
     let mut places = vec![NONE; volume.pages()];
-    let mut by_group: Vec<_> = volume.walk.iter().collect();
-    // Stable: within a group the order is that of the walk.
-    by_group.sort_by_key(|run| run.group);
     let mut next = 0;
-    for run in by_group {
-        next = next.max(run.group * GROUP);
+    for run in by_area {
+        next = next.max(area(run.group) * GROUP);
         for more in 0..run.pages {
             places[(run.page + more) as usize] = next;
             next += 1;

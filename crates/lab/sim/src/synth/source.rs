@@ -22,8 +22,8 @@ pub(super) fn add(scribe: &mut Scribe, root: u32, (from, to): (u32, u32)) -> Sou
     scribe.files.directories.push(Directory { parent: Some(root), place: group(from) });
     let mut parent = base;
     for at in 0..DIRECTORIES {
-        // A walk goes through the groups in their order, as directories were made by unpacking.
-        let place = group(from) + (group(to) - group(from)) * f64::from(at) / f64::from(DIRECTORIES);
+        // Linux 2.4 puts a new directory into a group of those with the most room: a walk jumps between them.
+        let place = group(from + scribe.luck.below(to - from + 1));
         let top = at % (DIRECTORIES / TOP) == 0;
         let directory = scribe.files.directories.len() as u32;
         scribe.files.directories.push(Directory { parent: Some(if top { base } else { parent }), place });

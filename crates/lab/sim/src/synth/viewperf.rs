@@ -37,7 +37,7 @@ pub(super) fn make(seed: u64) -> Trace {
             while at < BLOCKS {
                 // A frame: its data, and then the time that it takes to draw it.
                 let frame = 400.min(BLOCKS - at);
-                scribe.pass_through(Op::Read, set, (at, at + frame), PIECE, 2.1);
+                scribe.pass_through(Op::Read, set, (at, at + frame), PIECE, 3.0);
                 at += frame;
                 let library = libraries + scribe.luck.below(LIBRARIES);
                 let block = scribe.luck.below(20);
