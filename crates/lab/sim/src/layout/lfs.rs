@@ -15,7 +15,7 @@ pub(super) struct Lfs {
 }
 
 impl Lfs {
-    /// At the start everything lies as one walk wrote it, from the beginning of each area of the disk on that has files.
+    /// At the start everything lies as one walk wrote it, from the beginning on of each area of the disk with files.
     pub(super) fn new(volume: &Volume, _setting: &Setting) -> Lfs {
         let mut log = Log::new(0, volume.blocks, SEGMENT);
         let places = match &volume.places {

@@ -166,7 +166,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Responses with a longer timer are shorter, one after the other (J3).
+    /// Responses with a longer timer are shorter, one after the other (paper-judge-3).
     fn timers(&self) -> Option<Judged> {
         let mut responses = Vec::new();
         for ms in TIMERS_MS {

@@ -16,7 +16,7 @@ pub(super) fn printed_bins() -> Vec<(String, Option<f64>, Option<f64>)> {
     lines(TABLE2).map(bin).collect()
 }
 
-/// Ours, in the same order; a movement of no time is in the bin below 2 ms, where the print must have it, too: it counts
+/// Ours, in the same order. A movement of no time is in the bin below 2 ms, where the print must have it, too: it has
 /// 7096 movements of no cylinder, and none of no time.
 pub(super) fn bins(results: &Results, system: System) -> Option<[u64; 14]> {
     let seeks = results.of(system, "cscope", TABLE2_MB)?.seeks;
