@@ -88,6 +88,9 @@ _ordo() {
             ordo,schemes)
                 cmd="ordo__subcmd__schemes"
                 ;;
+            ordo,sim)
+                cmd="ordo__subcmd__sim"
+                ;;
             ordo,stat)
                 cmd="ordo__subcmd__stat"
                 ;;
@@ -190,6 +193,9 @@ _ordo() {
             ordo__subcmd__help,schemes)
                 cmd="ordo__subcmd__help__subcmd__schemes"
                 ;;
+            ordo__subcmd__help,sim)
+                cmd="ordo__subcmd__help__subcmd__sim"
+                ;;
             ordo__subcmd__help,stat)
                 cmd="ordo__subcmd__help__subcmd__stat"
                 ;;
@@ -220,6 +226,9 @@ _ordo() {
             ordo__subcmd__help__subcmd__disks,validate)
                 cmd="ordo__subcmd__help__subcmd__disks__subcmd__validate"
                 ;;
+            ordo__subcmd__help__subcmd__sim,list)
+                cmd="ordo__subcmd__help__subcmd__sim__subcmd__list"
+                ;;
             ordo__subcmd__help__subcmd__wafs,append)
                 cmd="ordo__subcmd__help__subcmd__wafs__subcmd__append"
                 ;;
@@ -240,6 +249,9 @@ _ordo() {
                 ;;
             ordo__subcmd__help__subcmd__wafs,serve)
                 cmd="ordo__subcmd__help__subcmd__wafs__subcmd__serve"
+                ;;
+            ordo__subcmd__sim,list)
+                cmd="ordo__subcmd__sim__subcmd__list"
                 ;;
             ordo__subcmd__wafs,append)
                 cmd="ordo__subcmd__wafs__subcmd__append"
@@ -269,7 +281,7 @@ _ordo() {
 
     case "${cmd}" in
         ordo)
-            opts="-h -V --help --version mkfs mount umount sync fsck clean age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help"
+            opts="-h -V --help --version mkfs mount umount sync fsck clean age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -637,7 +649,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help)
-            opts="mkfs mount umount sync fsck clean age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench paper crash trace report demo man completions help"
+            opts="mkfs mount umount sync fsck clean age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1003,6 +1015,34 @@ _ordo() {
         ordo__subcmd__help__subcmd__schemes)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__sim)
+            opts="list"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__sim__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1533,6 +1573,58 @@ _ordo() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__sim)
+            opts="-h --system --trace --cache --seed --scheduler --json --help list"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --system)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scheduler)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__sim__subcmd__list)
+            opts="-h --seed --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -24,6 +24,7 @@ pub(crate) mod report;
 pub(crate) mod rm;
 pub(crate) mod schemes;
 pub(crate) mod scrub;
+pub(crate) mod sim;
 pub(crate) mod stat;
 pub(crate) mod sync;
 pub(crate) mod trace;

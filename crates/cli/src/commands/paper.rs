@@ -7,7 +7,9 @@ use crate::out::{Outcome, Status, print, usage};
 use crate::text;
 use indicatif::{ProgressBar, ProgressStyle};
 use ordo_lab::paper::document::{Figure, Story, Table, Verdict};
-use ordo_lab::paper::{Document, FEATURES, PAPERS, Paper, features_alone, judge_features, run as run_paper, systems};
+use ordo_lab::paper::{
+    Document, FEATURES, PAPERS, Paper, features_alone, judge_crashes_of_aj, judge_features, run as run_paper, systems,
+};
 use std::io::IsTerminal;
 
 /// Runs the experiments of a paper again and shows our results beside the paper's
@@ -17,7 +19,7 @@ use std::io::IsTerminal;
 /// measured does not hold, unless --json asks for the document alone.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ordo paper list\n  ordo paper features\n  ordo paper recovery\n  ordo paper write-cost --json > cost.json; ordo report cost.json\n  ordo paper mup1994\n  ordo paper mup1994 --json > mup1994.json"
+    after_help = "Examples:\n  ordo paper list\n  ordo paper features\n  ordo paper recovery\n  ordo paper write-cost --json > cost.json; ordo report cost.json\n  ordo paper mup1994\n  ordo paper mup1994 --json > mup1994.json\n  ordo paper aj"
 )]
 pub(crate) struct Args {
     /// Papers, or list
@@ -84,8 +86,10 @@ fn document(key: &str) -> anyhow::Result<Document> {
         return Ok(document);
     }
     let mut document = run_paper(key, &progress)?;
-    if key == "jsu2000" {
-        judge_features(&mut document, features::found(&progress)?);
+    match key {
+        "jsu2000" => judge_features(&mut document, features::found(&progress)?),
+        "aj" => judge_crashes_of_aj(&mut document, features::found_of_aj(&progress)?),
+        _ => (),
     }
     bar.finish_and_clear();
     document.stories = stories(key)?;

@@ -16,4 +16,5 @@ mod logged;
 mod mounted;
 mod paper;
 mod report;
+mod sim;
 mod tuned;

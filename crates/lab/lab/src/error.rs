@@ -13,6 +13,9 @@ pub enum LabError {
     /// The drive's profile.
     #[error(transparent)]
     Drive(#[from] ordo_drive::ProfileError),
+    /// The simulator.
+    #[error(transparent)]
+    Sim(#[from] ordo_sim::SimError),
     /// The volume could not be made or mounted.
     #[error(transparent)]
     Volume(#[from] ordofs::OpenError),

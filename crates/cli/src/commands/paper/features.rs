@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use ordo_crash::features::{Answer, Freed, ask_all, freed};
 use ordo_crash::{DEFAULT_DEVICE, Device, Plan, Question};
 use ordo_lab::paper::features::{self, Asked, Features, Recovery, System};
-use ordo_lab::paper::{run_all, set_ups};
+use ordo_lab::paper::{SetUp, run_all, set_ups, set_ups_of_aj};
 use ordo_workload::script::Script;
 
 /// Schemes that the paper does not have, or has in another form, with their settings.
@@ -30,7 +30,19 @@ const FREED: &str = "freed-later";
 /// # Errors
 /// A scheme cannot be made, or a script does not run on it.
 pub(super) fn found(progress: &(dyn Fn(usize, usize) + Sync)) -> anyhow::Result<Features> {
-    let subjects = subjects()?;
+    found_of(subjects()?, progress)
+}
+
+/// The same of the modes of ext3's journal alone.
+///
+/// # Errors
+/// As [`found`].
+pub(super) fn found_of_aj(progress: &(dyn Fn(usize, usize) + Sync)) -> anyhow::Result<Features> {
+    let device = Device::by_name(DEFAULT_DEVICE).ok_or_else(|| anyhow!("no disk is called {DEFAULT_DEVICE:?}"))?;
+    found_of(set_ups_of_aj().into_iter().map(|system| subject(system, device)).collect(), progress)
+}
+
+fn found_of(subjects: Vec<(String, Plan)>, progress: &(dyn Fn(usize, usize) + Sync)) -> anyhow::Result<Features> {
     let questions = Question::ALL.iter().map(|question| (question.name(), question.says()));
     let questions = questions.chain([(FREED, "blocks of a removed file become free after the call")]);
     let asked: Vec<Asked> =
@@ -56,15 +68,17 @@ pub(super) fn found(progress: &(dyn Fn(usize, usize) + Sync)) -> anyhow::Result<
     })
 }
 
+/// A system by name, with a plan that has no script yet.
+fn subject(system: SetUp, device: &Device) -> (String, Plan) {
+    let SetUp { name, scheme, settings, separate_log } = system;
+    (name.to_owned(), Plan { settings, separate_log, ..Plan::new(scheme, Script::default(), device) })
+}
+
 /// The systems by name, each with a plan that has no script yet.
 fn subjects() -> anyhow::Result<Vec<(String, Plan)>> {
     let device = Device::by_name(DEFAULT_DEVICE).ok_or_else(|| anyhow!("no disk is called {DEFAULT_DEVICE:?}"))?;
     let plan = |scheme: &str| Plan::new(scheme, Script::default(), device);
-    let mut subjects = Vec::new();
-    for system in set_ups() {
-        let (settings, separate_log) = (system.settings, system.separate_log);
-        subjects.push((system.name.to_owned(), Plan { settings, separate_log, ..plan(system.scheme) }));
-    }
+    let mut subjects: Vec<_> = set_ups().into_iter().map(|system| subject(system, device)).collect();
     for (scheme, sets) in OURS {
         let mut plan = plan(scheme);
         for (key, value) in *sets {

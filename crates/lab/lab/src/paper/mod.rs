@@ -1,5 +1,6 @@
 //! Papers whose experiments are run again: our results beside theirs, and every claim judged.
 
+mod aj;
 mod claims;
 pub mod document;
 pub mod features;
@@ -30,13 +31,14 @@ pub struct Paper {
 }
 
 /// All of them.
-pub const PAPERS: [Paper; 5] = [
+pub const PAPERS: [Paper; 6] = [
     Paper { key: "mup1994", what: "Ganger, Patt: Metadata Update Performance in File Systems (OSDI 1994)" },
     Paper { key: "lvc1995", what: "Seltzer, Smith and others: File System Logging versus Clustering (USENIX 1995)" },
     Paper {
         key: "jsu2000",
         what: "Seltzer, Ganger, McKusick, Smith, Soules, Stein: Journaling versus Soft Updates (USENIX 2000)",
     },
+    Paper { key: "aj", what: "Not Just a Log: Activate Your File System Journaling (in its simulator)" },
     recovery::RECOVERY,
     write_cost::WRITE_COST,
 ];
@@ -68,6 +70,16 @@ pub fn judge_features(document: &mut Document, found: Features) {
     jsu2000::judge(document, found);
 }
 
+/// The modes of ext3's journal, as far as there is a scheme for them.
+pub fn set_ups_of_aj() -> Vec<SetUp> {
+    aj::set_ups()
+}
+
+/// Judges the claims of aj about crashes by the features found, which are added to the document.
+pub fn judge_crashes_of_aj(document: &mut Document, found: Features) {
+    aj::judge(document, found);
+}
+
 /// A document of the features alone, with the claims that depend on them.
 pub fn features_alone(found: Features) -> Document {
     jsu2000::features_alone(found)
@@ -92,6 +104,7 @@ pub fn run(key: &str, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Docume
         "mup1994" => mup1994::run(progress),
         "jsu2000" => jsu2000::run(progress),
         "lvc1995" => lvc1995::run(progress),
+        "aj" => aj::run(progress),
         "recovery" => recovery::run(progress),
         "write-cost" => write_cost::run(progress),
         other => Err(LabError::NoPaper(other.to_owned())),

@@ -1,0 +1,202 @@
+//! `ordo sim`
+
+use crate::out::{Outcome, Status, print, usage};
+use crate::{size, text};
+use anyhow::Context;
+use ordo_lab::paper::run_all;
+use ordo_sim::trace::About;
+use ordo_sim::{Outcome as Played, Scheduler, Seeks, Setting, System, Trace, synth};
+use serde::Serialize;
+use std::path::Path;
+
+/// Plays traces on simulated file systems: the simulator of the paper on active journaling
+///
+/// A page cache, a scheduler, transactions and the layout of a system, over a modelled drive. An open model: a request
+/// comes at its time, and what counts is how long it takes. No bytes of files exist, so no file system of OrdoFS runs:
+/// for that, see ordo bench. The same numbers each time, on every machine.
+///
+/// A trace is one of those that ordo sim list shows, or a file with the requests to a device: DiskSim ASCII, the text
+/// of blkparse, SPC, or the CSV of MSR at SNIA. Its form is seen from its contents.
+#[derive(Debug, clap::Args)]
+#[command(
+    disable_help_subcommand = true,
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  ordo sim\n  ordo sim --system ext3,active --trace tpc-r --cache 384M\n  \
+    ordo sim --trace disk.trace --scheduler elevator --json\n  ordo sim list"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Systems: ext2, ext3, lfs, dualfs, hfs, active, which are the default; ext3-journal, ext3-writeback,
+    /// active-virtual
+    #[arg(long, value_name = "SYSTEM,…", value_delimiter = ',')]
+    system: Vec<String>,
+    /// Traces (ordo sim list), or files [default: all six]
+    #[arg(long, value_name = "TRACE,…", value_delimiter = ',')]
+    trace: Vec<String>,
+    /// Memory for pages, inodes and names
+    #[arg(long, value_name = "SIZE", default_value = "160M", value_parser = size::parse)]
+    cache: u64,
+    /// Seed of the traces that are made
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Which request comes next: fifo, elevator, deadline or anticipatory
+    #[arg(long, default_value = "deadline", value_parser = scheduler)]
+    scheduler: Scheduler,
+    /// One JSON list
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Lists the traces that are made here, and what they are like
+    #[command(after_help = "Examples:\n  ordo sim list\n  ordo sim list --json")]
+    List {
+        /// Seed of the traces
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// One JSON list
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn scheduler(name: &str) -> Result<Scheduler, String> {
+    let found = Scheduler::ALL.into_iter().find(|scheduler| scheduler.name() == name);
+    found.ok_or_else(|| format!("{name:?} is none; choose {}", Scheduler::ALL.map(Scheduler::name).join(", ")))
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Outcome {
+    if let Some(Command::List { seed, json }) = &args.command {
+        return list(*seed, *json);
+    }
+    let systems = match &args.system[..] {
+        [] => System::SIX.to_vec(),
+        names => names.iter().map(|name| system(name)).collect::<anyhow::Result<_>>()?,
+    };
+    let names: Vec<String> = match &args.trace[..] {
+        [] => synth::NAMES.map(str::to_owned).to_vec(),
+        names => names.to_vec(),
+    };
+    let setting = Setting { cache: args.cache, scheduler: args.scheduler, ..Setting::default() };
+    let mut played = Vec::new();
+    for name in &names {
+        // One trace at a time: what all are like together would take more memory.
+        let trace = trace(name, args.seed)?;
+        played.extend(run_all(&systems, &|_, _| (), |system| ordo_sim::run(*system, &trace, &setting))?);
+    }
+    print(|out| match args.json {
+        true => out.json(&played.iter().map(Row::of).collect::<Vec<_>>()),
+        false => out.bytes(shown(&played).as_bytes()),
+    })?;
+    Ok(Status::DONE)
+}
+
+fn system(name: &str) -> anyhow::Result<System> {
+    let names = || System::ALL.map(System::name).join(", ");
+    System::named(name).ok_or_else(|| usage(format!("no system called {name:?}; choose {}", names())))
+}
+
+/// A trace that is made, or that of a file.
+fn trace(name: &str, seed: u64) -> anyhow::Result<Trace> {
+    if let Some(trace) = synth::named(name, seed) {
+        return Ok(trace);
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        return Err(usage(format!("{name}: no such trace and no such file; ordo sim list names the traces")));
+    }
+    let bytes = std::fs::read(path).with_context(|| format!("{name}: cannot read the trace"))?;
+    let stem = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
+    ordo_sim::trace::read(&stem, &String::from_utf8_lossy(&bytes)).with_context(|| name.to_owned())
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    system: &'a str,
+    trace: &'a str,
+    mean_response_ms: f64,
+    p95_ms: f64,
+    max_ms: f64,
+    requests: usize,
+    seeks: Seeks,
+}
+
+impl Row<'_> {
+    fn of(played: &Played) -> Row<'_> {
+        let Played { system, trace, requests, mean_response_ms, p95_ms, max_ms, seeks, .. } = played;
+        Row {
+            system,
+            trace,
+            mean_response_ms: *mean_response_ms,
+            p95_ms: *p95_ms,
+            max_ms: *max_ms,
+            requests: *requests,
+            seeks: *seeks,
+        }
+    }
+}
+
+/// A table of response times, and how far the arm moved.
+fn shown(played: &[Played]) -> String {
+    let heading = [
+        "trace",
+        "system",
+        "requests",
+        "mean ms",
+        "95 % ms",
+        "max ms",
+        "reads",
+        "writes",
+        "seeks: 0",
+        "<21",
+        "<81",
+        "<321",
+        "<641",
+        "<1281",
+        ">1281 cylinders",
+    ];
+    let cells = |one: &Played| {
+        let times = [one.mean_response_ms, one.p95_ms, one.max_ms].map(|ms| format!("{ms:.2}"));
+        let counts = [one.work.reads, one.work.writes].into_iter().chain(one.seeks.distance_cylinders.bins());
+        [one.trace.clone(), one.system.to_owned(), one.requests.to_string()]
+            .into_iter()
+            .chain(times)
+            .chain(counts.map(|count| count.to_string()))
+            .collect()
+    };
+    let rows: Vec<Vec<String>> =
+        std::iter::once(heading.map(str::to_owned).to_vec()).chain(played.iter().map(cells)).collect();
+    text::table(2, &rows)
+}
+
+fn list(seed: u64, json: bool) -> Outcome {
+    let all: Vec<About> = synth::NAMES.iter().filter_map(|name| Some(synth::named(name, seed)?.about())).collect();
+    print(|out| {
+        if json {
+            return out.json(&all);
+        }
+        let heading =
+            ["trace", "drive", "requests", "consecutive", "in two areas", "writes", "other file", "data MB", "seconds"];
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let cells = |about: &About| {
+            vec![
+                about.trace.clone(),
+                about.drive.to_owned(),
+                about.requests.to_string(),
+                percent(about.consecutive),
+                percent(about.in_two_areas),
+                percent(about.writes),
+                percent(about.other_file),
+                format!("{:.0}", about.data_mb),
+                format!("{:.0}", about.seconds),
+            ]
+        };
+        let rows: Vec<Vec<String>> =
+            std::iter::once(heading.map(str::to_owned).to_vec()).chain(all.iter().map(cells)).collect();
+        out.bytes(text::table(2, &rows).as_bytes())
+    })?;
+    Ok(Status::DONE)
+}

@@ -1,0 +1,33 @@
+//! `ordo sim`, on files: the traces that are made are covered by the tests of the simulator.
+
+use crate::common::{Scratch, fails, ok, ordo};
+use std::fs;
+
+#[test]
+fn a_file_is_played_on_the_systems_that_are_named() {
+    let scratch = Scratch::new();
+    let path = scratch.path("disk.trace");
+    let lines: Vec<_> = (0..200).map(|at| format!("{}.5 0 {} 8 {}", at * 10, at * 80_000, at % 2)).collect();
+    fs::write(&path, lines.join("\n")).unwrap();
+    let path = path.as_str();
+    let text = ok(ordo(["sim", "--system", "ext2,active", "--trace", path, "--cache", "1M", "--json"]));
+    let rows: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| row["system"].as_str().unwrap()).collect::<Vec<_>>(), ["ext2", "active"]);
+    assert!(rows.iter().all(|row| row["trace"] == "disk" && row["requests"] == 200), "{text}");
+    assert_eq!(text, ok(ordo(["sim", "--system", "ext2,active", "--trace", path, "--cache", "1M", "--json"])));
+    let table = ok(ordo(["sim", "--trace", path, "--scheduler", "fifo"]));
+    assert_eq!(table.lines().count(), 7, "a heading, and six systems: {table}");
+}
+
+#[test]
+fn what_cannot_be_played_is_one_line() {
+    let scratch = Scratch::new();
+    let path = scratch.path("bad.trace");
+    fs::write(&path, "0.0 0 100 8 1\nnot a request\n").unwrap();
+    let said = fails(3, ordo(["sim", "--trace", &path, "--json"]));
+    assert!(said.contains("line 2") && said.contains("bad.trace"), "{said}");
+    assert!(fails(2, ordo(["sim", "--trace", "nothing"])).contains("ordo sim list"));
+    assert!(fails(2, ordo(["sim", "--system", "minix"])).contains("ext2"));
+    assert!(fails(2, ordo(["sim", "--scheduler", "none"])).contains("deadline"));
+}

@@ -1,0 +1,66 @@
+// What of the paper needs no long run: tables as printed, claims without data, and thresholds.
+
+use super::experiments::Results;
+use super::thresholds::{self, Thresholds};
+use super::{claims, crashes, figures, tables};
+use crate::paper::claims::claims_of;
+use crate::paper::document::Document;
+use crate::paper::features::{Answer, Asked, Features, Recovery, System};
+
+#[test]
+fn without_a_run_no_claim_about_one_is_judged() {
+    let verdicts = claims::verdicts(&Results::default(), &Thresholds::default());
+    assert_eq!(verdicts.len(), 80);
+    let tested: Vec<_> = verdicts.iter().filter(|verdict| verdict.tested).map(|verdict| &*verdict.id).collect();
+    // These rest on the thresholds alone.
+    let thresholds = ["aj.s3.zero_distance", "aj.s3.window_gap", "aj.s3.dock", "aj.s4.zero_overhead_replicas"];
+    assert_eq!(tested, thresholds);
+    assert!(verdicts.iter().all(|verdict| verdict.tested || !verdict.why.is_empty()));
+}
+
+#[test]
+fn the_thresholds_of_the_learning_are_found_from_outside() {
+    let found = thresholds::find().unwrap();
+    let right = Thresholds { dock_blocks: 15, distance_blocks: 32_768, gap_ms: 100, copy_cost: 0.0 };
+    assert_eq!(found, right);
+}
+
+#[test]
+fn every_row_has_a_number_or_none_for_each_column() {
+    let tables = tables::tables(&Results::default());
+    for table in &tables {
+        let wide = |row: &crate::paper::document::TableRow| {
+            row.ours.len() == table.columns.len() && row.theirs.len() == table.columns.len()
+        };
+        assert!(table.rows.iter().all(wide), "{}", table.id);
+    }
+    let second = &tables[1];
+    assert_eq!((second.rows.len(), second.rows[1].theirs[0]), (14, Some(7769.0)));
+    assert_eq!(figures::figures(&Results::default()).len(), 6);
+}
+
+#[test]
+fn claims_about_crashes_are_judged_by_what_power_cuts_show() {
+    let names = ["on-return", "atomic", "data-first", "recovers"];
+    let asked = names.map(|name| Asked { name: name.to_owned(), says: String::new() }).to_vec();
+    let answer = |yes| Answer { yes, states: 1, against: 0, witness: String::new(), shows: String::new() };
+    let system = |name: &str, data_first| System {
+        name: name.to_owned(),
+        scheme: String::new(),
+        recovery: Recovery::Replay,
+        answers: [false, true, data_first, true].map(answer).to_vec(),
+    };
+    let judge = |writeback| {
+        let systems = crashes::set_ups().into_iter().map(|s| system(s.name, s.name != "ext3-writeback" || writeback));
+        let features = Features { asked: asked.clone(), systems: systems.collect(), ..Features::default() };
+        let claims = claims::verdicts(&Results::default(), &Thresholds::default());
+        let mut document = Document { claims, ..Document::default() };
+        crashes::judge(&mut document, features);
+        let of = |id: &str| document.claims.iter().find(|claim| claim.id == id).cloned().unwrap();
+        ["aj.s2.mode_safety", "aj.s2.no_durability", "aj.s2.atomic", "aj.s2.redo_only_committed"]
+            .map(|id| (of(id).tested, of(id).holds))
+    };
+    assert_eq!(judge(false), [(true, true); 4]);
+    assert_eq!(judge(true)[0], (true, false), "writeback that shows no stale data is not what the paper says");
+    assert_eq!(claims_of("aj").len(), 80);
+}
