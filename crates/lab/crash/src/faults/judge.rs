@@ -150,7 +150,10 @@ impl Stage<'_> {
         let tree = guarded(|| cold(self.plan, &rt, &ram, disks()));
         rt.drop_tasks();
         let tree = match tree {
-            Ok(tree) => Ok(View::of(&tree)),
+            Ok((tree, healed)) => {
+                self.healed.set(self.healed.get() + healed);
+                Ok(View::of(&tree))
+            }
             Err(Stopped::Error(why)) => Err(why),
             Err(Stopped::Panic(what)) => return Err(format!("reading back: {what}")),
         };
@@ -174,7 +177,7 @@ impl Stage<'_> {
             let tree = guarded(|| cold(self.plan, &rt, &ram, disks()));
             rt.drop_tasks();
             repaired = match tree {
-                Ok(tree) => Some(View::of(&tree)),
+                Ok((tree, _)) => Some(View::of(&tree)),
                 Err(Stopped::Error(why) | Stopped::Panic(why)) => return Err(format!("reading after fsck -y: {why}")),
             };
         }

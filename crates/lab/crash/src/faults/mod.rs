@@ -69,6 +69,7 @@ pub fn campaign(plan: &Plan, counters: &Counters) -> Result<Report, Error> {
             report.violate(Violation { id, effect, kind, what });
         }
     }
+    report.healed = stage.healed.get();
     Ok(report)
 }
 
@@ -100,6 +101,7 @@ impl Stage<'_> {
             truth: 0,
             error: 0,
             seen: 0,
+            healed: 0,
             lies: Vec::new(),
             cells: Vec::new(),
             violations_total: 0,
@@ -220,8 +222,9 @@ impl Stage<'_> {
         });
         let disks = self.failing(effect, n, request, self.devices(&rt, &ram));
         let played = guarded(|| self.play(&rt, &ram, disks));
-        if played.is_ok() {
+        if let Ok(played) = &played {
             rt.drop_tasks();
+            self.healed.set(self.healed.get() + played.healed);
         }
         Ok(self.judge(effect, played, &ram))
     }

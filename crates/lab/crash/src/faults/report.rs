@@ -108,6 +108,9 @@ pub struct Report {
     pub error: u64,
     #[allow(missing_docs)]
     pub seen: u64,
+    /// Reads that were right because of another copy (the scheme `active`).
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub healed: u64,
     /// All lies, excused or not.
     pub lies: Vec<Lie>,
     /// The whole table.
@@ -116,6 +119,10 @@ pub struct Report {
     pub violations_total: u64,
     /// The first of them.
     pub violations: Vec<Violation>,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Report {
@@ -164,6 +171,7 @@ impl Report {
         self.truth += other.truth;
         self.error += other.error;
         self.seen += other.seen;
+        self.healed += other.healed;
         for cell in other.cells {
             let own = self.cell(cell.effect, &cell.kind);
             own.truth += cell.truth;

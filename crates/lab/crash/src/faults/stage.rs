@@ -16,6 +16,7 @@ use ordo_rt::Rt;
 use ordo_vfs::{Caller, Refusal};
 use ordo_workload::random::{Op, Outcome, Player, compare_trees};
 use ordofs::{LayoutName, Located, MountOptions, Mounted};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
@@ -65,6 +66,8 @@ pub(super) struct Played {
     pub(super) mount: Option<String>,
     pub(super) degraded: Option<String>,
     pub(super) unmount: Option<String>,
+    /// Reads that were right because of another copy.
+    pub(super) healed: u64,
 }
 
 /// See the head of the module.
@@ -86,6 +89,8 @@ pub(super) struct Stage<'a> {
     pub(super) map: Vec<(u64, u64, Kind)>,
     /// The same at the end.
     pub(super) stored: Vec<(u64, u64, Kind)>,
+    /// Reads of all runs that were right because of another copy.
+    pub(super) healed: Cell<u64>,
 }
 
 impl<'a> Stage<'a> {
@@ -131,6 +136,7 @@ impl<'a> Stage<'a> {
             requests: Vec::new(),
             map: Vec::new(),
             stored: Vec::new(),
+            healed: Cell::new(0),
         };
         stage.without_fault()?;
         Ok(stage)
@@ -174,7 +180,7 @@ impl<'a> Stage<'a> {
         let rt = Rt::virtual_time(1);
         let split = self.plan.split();
         let (recorder, disks) = split.disks(Rc::new(ram.clone())).recorded(&rt, split, false);
-        let tree = cold(self.plan, &rt, ram, disks);
+        let tree = cold(self.plan, &rt, ram, disks).map(|(tree, _)| tree);
         rt.drop_tasks();
         tree?;
         let mut map = vec![(g.sblockloc.0, u64::from(g.sbsize), Kind::Superblock)];
@@ -191,13 +197,16 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// The tree of a volume that was unmounted, read with an empty cache.
+/// The tree of a volume that was unmounted, read with an empty cache; and how many reads were right because of another
+/// copy. A volume with an active journal is read with that: without it nothing is verified.
 ///
 /// # Errors
 /// Mounting or reading fails.
-pub(super) fn cold(plan: &Plan, rt: &Rt, ram: &RamDisk, disks: Disks) -> Result<Tree, Error> {
-    let mounted = crate::record::mount(rt, ram, disks, plan.honest("async")?, true)?;
-    rt.block_on(Tree::read(&**mounted.fs())).map_err(|error| Error::Run(error.to_string()))
+pub(super) fn cold(plan: &Plan, rt: &Rt, ram: &RamDisk, disks: Disks) -> Result<(Tree, u64), Error> {
+    let scheme = if plan.scheme == "active" { "active" } else { "async" };
+    let mounted = crate::record::mount(rt, ram, disks, plan.honest(scheme)?, true)?;
+    let tree = rt.block_on(Tree::read(&**mounted.fs())).map_err(|error| Error::Run(error.to_string()))?;
+    Ok((tree, mounted.active().map_or(0, |active| active.healed)))
 }
 
 fn root() -> Caller {
@@ -237,6 +246,7 @@ fn play(plan: &Plan, calls: &[Op], rt: &Rt, ram: &RamDisk, disks: Disks, look: L
     rt.block_on(rt.sleep(IDLE));
     played.live = rt.block_on(Tree::read(&**mounted.fs())).ok().map(|tree| Rc::new(View::of(&tree)));
     played.degraded = mounted.degraded().map(|why| why.to_string());
+    played.healed = mounted.active().map_or(0, |active| active.healed);
     played.unmount = rt.block_on(mounted.unmount()).err().map(|error| error.to_string());
     rt.block_on(rt.sleep(SETTLE));
     Ok(played)
