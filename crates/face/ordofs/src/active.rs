@@ -73,7 +73,7 @@ pub(crate) async fn under(
     }
     let wanted =
         ordo_active::Options { near_head: options.engine.near_head, volatile_cache: options.volatile_cache, read_only };
-    let found = ordo_fsck::active_disk(rt, located.disk.clone(), sb, wanted).await.map_err(OpenError::Active)?;
+    let found = ordo_fsck::active_disk(rt, located.disk.clone(), sb, wanted).await.map_err(OpenError::active)?;
     found.ok_or(OpenError::NoActive(scheme.name())).map(Some)
 }
 
@@ -87,7 +87,7 @@ pub fn active_at_rest(rt: &Rt, located: &Located) -> Result<Option<(ActiveState,
     let sb: &Superblock = &found.superblock;
     let options = ordo_active::Options { read_only: true, ..ordo_active::Options::default() };
     let found = rt.block_on(ordo_fsck::active_disk(rt, located.disk.clone(), sb, options));
-    let Some((_, active)) = found.map_err(OpenError::Active)? else { return Ok(None) };
+    let Some((_, active)) = found.map_err(OpenError::active)? else { return Ok(None) };
     let rest = if sb.is_clean() { Rest::AllClean } else { Rest::Dirty };
     Ok(Some((ActiveState::with(&active, rest), active)))
 }
@@ -112,7 +112,7 @@ pub fn copies_of(rt: &Rt, located: &Located, ino: Ino) -> Result<Vec<BlockCopies
     let sb = &located.found.ufs()?.superblock;
     let active = active_at_rest(rt, located)?.map(|(_, active)| active);
     rt.block_on(async {
-        let blocks = ordo_fsck::blocks_of_file(rt, located.disk.clone(), sb, ino).await.map_err(OpenError::Active)?;
+        let blocks = ordo_fsck::blocks_of_file(rt, located.disk.clone(), sb, ino).await.map_err(OpenError::active)?;
         let mut rows = Vec::new();
         for block in blocks {
             let Some(active) = &active else {
@@ -140,7 +140,7 @@ pub fn scrub(rt: &Rt, located: &Located) -> Result<ordo_active::Scrubbed, OpenEr
     }
     rt.block_on(async {
         let options = ordo_active::Options::default();
-        let found = ordo_fsck::active_disk(rt, located.disk.clone(), sb, options).await.map_err(OpenError::Active)?;
+        let found = ordo_fsck::active_disk(rt, located.disk.clone(), sb, options).await.map_err(OpenError::active)?;
         let (_, active) = found.ok_or(OpenError::NoActive("active"))?;
         let done = active.scrub().await?;
         active.settled().await?;

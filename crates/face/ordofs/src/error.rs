@@ -98,7 +98,7 @@ pub enum OpenError {
     NoActive(&'static str),
     /// The active journal of the volume cannot be used.
     #[error("the active journal cannot be used: {0}; make it anew with `ordo tune -o active=off` and `-o active=on`")]
-    Active(ordo_fsck::NotReplayed),
+    Active(Box<ordo_fsck::NotReplayed>),
     /// Volumes of this system have no field that records a log.
     #[error("the scheme {0} keeps a log, but a volume of {1} cannot record where it is; choose another scheme")]
     NoLogThere(&'static str, ordo_ondisk::Dialect),
@@ -117,6 +117,13 @@ pub enum OpenError {
 impl From<OpenError> for io::Error {
     fn from(error: OpenError) -> io::Error {
         io::Error::new(error.kind(), error)
+    }
+}
+
+impl OpenError {
+    /// The active journal cannot be used.
+    pub(crate) fn active(why: ordo_fsck::NotReplayed) -> OpenError {
+        OpenError::Active(Box::new(why))
     }
 }
 

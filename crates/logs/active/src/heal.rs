@@ -52,7 +52,7 @@ impl Layer {
     }
 
     /// The bytes of a fragment from its copy.
-    async fn from_copy(&self, entry: Entry) -> Option<Block> {
+    async fn copy_of(&self, entry: Entry) -> Option<Block> {
         self.right(self.at_copy(entry.copy?), entry.sum).await
     }
 
@@ -73,7 +73,7 @@ impl Layer {
             // The entry may have gone while the disk was read: then there is nothing to compare with.
             let Some(entry) = self.map.borrow().get(frag) else { continue };
             let home = self.home(frag);
-            let right = match self.from_copy(entry).await {
+            let right = match self.copy_of(entry).await {
                 Some(copy) => {
                     self.heal(frag, entry, &copy).await;
                     copy
@@ -147,7 +147,7 @@ impl Active {
                 true => layer.right(layer.home(frag), entry.sum).await,
                 false => None,
             };
-            let copy = layer.from_copy(entry).await;
+            let copy = layer.copy_of(entry).await;
             match (&home, &copy, entry.copy) {
                 (Some(_), None, Some(bad)) => {
                     layer.map.borrow_mut().forget_copy(bad);
@@ -206,7 +206,7 @@ impl Active {
             let mut places = vec![layer.home(number)];
             if let Some(entry) = entry
                 && let Some(copy) = entry.copy
-                && layer.from_copy(entry).await.is_some()
+                && layer.copy_of(entry).await.is_some()
             {
                 places.push(layer.at_copy(copy));
             }

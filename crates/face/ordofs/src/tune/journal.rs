@@ -124,7 +124,7 @@ pub(super) fn change_spread(
 pub(super) fn is_active(rt: &Rt, disk: &Rc<dyn Disk>, sb: &Superblock) -> Result<bool, TuneError> {
     let options = ordo_active::Options { read_only: true, ..ordo_active::Options::default() };
     let found = rt.block_on(ordo_fsck::active_disk(rt, disk.clone(), sb, options));
-    found.map(|found| found.is_some()).map_err(|why| crate::OpenError::Active(why).into())
+    found.map(|found| found.is_some()).map_err(|why| crate::OpenError::active(why).into())
 }
 
 /// Whether the volume has this file.

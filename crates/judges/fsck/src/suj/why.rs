@@ -122,7 +122,7 @@ pub enum NotReplayed {
     Blocks(#[from] ordo_blockjournal::Error),
     /// The active journal cannot be used.
     #[error("the active journal: {0}")]
-    Active(#[from] ordo_active::OpenError),
+    Active(Box<ordo_active::OpenError>),
     /// A transaction of the log is invalid.
     #[error(transparent)]
     Undecodable(#[from] ordo_ondisk::redo::Undecodable),
@@ -147,6 +147,12 @@ pub enum NotReplayed {
     /// The files point to more blocks than the volume has.
     #[error("the files of the journal have more blocks than the volume")]
     Endless,
+}
+
+impl From<ordo_active::OpenError> for NotReplayed {
+    fn from(error: ordo_active::OpenError) -> NotReplayed {
+        NotReplayed::Active(Box::new(error))
+    }
 }
 
 impl NotReplayed {
