@@ -24,9 +24,19 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    /// It is a rule of the journals that are active, or not.
-    pub(crate) fn is_of(self, active: bool) -> bool {
-        active || self != Rule::MapBeforeReclaim
+    /// Its name and what it says, for a journal that is active, or for one that is not; `None` if it is no rule of such
+    /// a journal.
+    pub(crate) fn text_of(self, active: bool) -> Option<(&'static str, &'static str)> {
+        let (name, says) = self.text();
+        let says = match self {
+            Rule::MapBeforeReclaim => return active.then_some((name, says)),
+            _ if !active => says,
+            Rule::LogBeforeBuf => "a transaction is durable in a group journal before a buf with it goes home",
+            Rule::LogBeforeReuse => "what was freed is free when that is durable in a group journal",
+            Rule::HomeBeforeReclaim => "the group journals keep a transaction until all that it changed is at home",
+            Rule::DataBeforeLog => "contents are durable before a group journal has a pointer to their new place",
+        };
+        Some((name, says))
     }
 }
 

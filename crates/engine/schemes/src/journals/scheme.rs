@@ -59,8 +59,8 @@ impl<L: Log + 'static> Scheme for Journal<L> {
     fn declares(&self) -> Promises {
         let Policy { mode, data, .. } = self.shared.policy;
         let name = if mode == LogMode::Async { Durable::AfterFsync } else { Durable::OnReturn };
-        let is_ours = |rule: &&Rule| rule.is_of(self.shared.policy.kind == LogKind::Active);
-        let rules = Rule::ALL.iter().filter(is_ours).map(|rule| rule.text()).collect();
+        let active = self.shared.policy.kind == LogKind::Active;
+        let rules = Rule::ALL.iter().filter_map(|rule| rule.text_of(active)).collect();
         Promises {
             name_added: name,
             name_removed: name,
