@@ -88,6 +88,9 @@ _ordo() {
             ordo,schemes)
                 cmd="ordo__subcmd__schemes"
                 ;;
+            ordo,scrub)
+                cmd="ordo__subcmd__scrub"
+                ;;
             ordo,sim)
                 cmd="ordo__subcmd__sim"
                 ;;
@@ -193,6 +196,9 @@ _ordo() {
             ordo__subcmd__help,schemes)
                 cmd="ordo__subcmd__help__subcmd__schemes"
                 ;;
+            ordo__subcmd__help,scrub)
+                cmd="ordo__subcmd__help__subcmd__scrub"
+                ;;
             ordo__subcmd__help,sim)
                 cmd="ordo__subcmd__help__subcmd__sim"
                 ;;
@@ -281,7 +287,7 @@ _ordo() {
 
     case "${cmd}" in
         ordo)
-            opts="-h -V --help --version mkfs mount umount sync fsck clean age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help"
+            opts="-h -V --help --version mkfs mount umount sync fsck clean scrub age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -649,7 +655,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help)
-            opts="mkfs mount umount sync fsck clean age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help"
+            opts="mkfs mount umount sync fsck clean scrub age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1013,6 +1019,20 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help__subcmd__schemes)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__scrub)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1580,6 +1600,24 @@ _ordo() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ordo__subcmd__scrub)
+            opts="-h --offset --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ordo__subcmd__sim)
             opts="-h --system --trace --cache --seed --scheduler --json --help list"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1633,7 +1671,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__stat)
-            opts="-L -h --dereference --json --offset --help"
+            opts="-L -h --dereference --copies --json --offset --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

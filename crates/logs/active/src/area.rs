@@ -1,7 +1,7 @@
 //! Where everything lies: the extents of the active journal's file, in the file's order.
 //!
 //! ```text
-//! the superblocks of the journal | two roots of the map, their twins | pages of the map | their twins | group journals …
+//! the journal's superblocks | two roots of the map, their twins | pages of the map | their twins | group journals …
 //! ```
 //!
 //! A group journal is what lies together: at most an extent of the file, and at most as many places as its header can

@@ -243,7 +243,7 @@ impl Layer {
         (lands, others)
     }
 
-    /// Rule active-1: what is to be overwritten with bytes of no transaction is not in the map, durably.
+    /// Rule logs-active-1: what is to be overwritten with bytes of no transaction is not in the map, durably.
     async fn void(&self, others: &[Frag], data: bool) -> Result<(), DiskError> {
         let Some(last) = others.last() else { return Ok(()) };
         for frag in others {

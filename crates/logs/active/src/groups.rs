@@ -1,4 +1,4 @@
-//! Which place of a group journal has which piece of the journal's line (active-4).
+//! Which place of a group journal has which piece of the journal's line (logs-active-4).
 //!
 //! At first piece `n` has place `n`. When the journal enters a piece, it moves to the place without an owner that is
 //! nearest to the head, if that is nearer than its own. The header of a group names the owner of each place with the

@@ -1,4 +1,4 @@
-//! Healing: bytes that are not those of the map are replaced by a copy that is (active-5, active-6).
+//! Healing: bytes that are not those of the map are replaced by a copy that is (logs-active-5, logs-active-6).
 
 use crate::layer::{Active, Copies, Layer};
 use crate::map::{Entry, Frag};

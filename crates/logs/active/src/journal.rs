@@ -1,4 +1,4 @@
-//! The journal's range of addresses: its line, spread over the group journals (active-4).
+//! The journal's range of addresses: its line, spread over the group journals (logs-active-4).
 
 use crate::layer::Layer;
 use crate::map::CopyNo;

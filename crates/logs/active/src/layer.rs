@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
 
-/// The number of the journal by which the superblock keeps the volume, as found there (active-7).
+/// The number of the journal by which the superblock keeps the volume, as found there (logs-active-7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
     /// The number. `None` if another program, or another scheme, has kept the volume since: the map is void.
@@ -99,7 +99,7 @@ pub(crate) struct Layer {
     failed: RefCell<Option<DiskError>>,
     /// Serializes headers of group journals.
     pub(crate) heading: Mutex<()>,
-    /// Writes in flight of fragments that are in the map, and fragments that are being healed (active-6).
+    /// Writes in flight of fragments that are in the map, and fragments that are being healed (logs-active-6).
     pub(crate) busy: RefCell<BTreeMap<Frag, u32>>,
     pub(crate) healing: RefCell<BTreeSet<Frag>>,
     pub(crate) changed: Notify,
@@ -200,7 +200,8 @@ impl Active {
         Ok(())
     }
 
-    /// Adds what the journal has found in its recovery: transactions of the journal `id`, in their order (active-2).
+    /// Adds what the journal has found in its recovery: transactions of the journal `id`, in their order (logs-
+    /// active-2).
     pub fn recovered<'a>(&self, id: u64, found: impl Iterator<Item = (u64, &'a [Stored], &'a [(DiskOff, u64)])>) {
         let root = *self.0.root.borrow();
         let upto = if root.id == id { root.upto } else { 0 };
@@ -364,7 +365,7 @@ impl Layer {
         Ok(())
     }
 
-    /// Makes the map durable (active-3). `begins`: for a new journal, while no home lacks anything.
+    /// Makes the map durable (logs-active-3). `begins`: for a new journal, while no home lacks anything.
     pub(crate) async fn settle(&self, begins: Option<u64>) -> Result<(), DiskError> {
         let _one = self.settling.lock().await;
         if let Some(error) = &*self.failed.borrow() {
@@ -426,7 +427,7 @@ impl Layer {
         if !change.pages.is_empty() {
             self.disk.flush().await?;
         }
-        // Its twin, too: the root before would bring back entries that had to go (active-1).
+        // Its twin, too: the root before would bring back entries that had to go (logs-active-1).
         for at in self.area.root(root.number) {
             let part = WritePart { image: root.encode().image(), tag };
             self.disk.write(self.area.run(at).0, vec![part], true).await?;

@@ -1,4 +1,4 @@
-//! The map in memory: what is known of each fragment that a transaction has written (active-1).
+//! The map in memory: what is known of each fragment that a transaction has written (logs-active-1).
 
 use crate::area::Area;
 use ordo_disk::Stored;
@@ -143,8 +143,8 @@ impl Map {
         self.drop_entry(frag).is_some()
     }
 
-    /// A block of the group journals is about to be overwritten: it is nobody's copy. Returns the fragment whose copy it
-    /// was.
+    /// A block of the group journals is about to be overwritten: it is nobody's copy. Returns the fragment of which it
+    /// was one.
     pub(crate) fn forget_copy(&mut self, copy: CopyNo) -> Option<Frag> {
         let frag = std::mem::take(self.of_block.get_mut(copy.get() as usize - 1)?).checked_sub(1)?;
         self.entries.get_mut(&frag)?.copy = None;

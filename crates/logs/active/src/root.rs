@@ -35,11 +35,11 @@ const _: () = assert!(size_of::<Raw>() == 512);
 pub(crate) struct Root {
     /// Grows with each root; its lowest bit is the slot.
     pub(crate) number: u64,
-    /// The journal of the mount that wrote it (active-7).
+    /// The journal of the mount that wrote it (logs-active-7).
     pub(crate) id: u64,
     /// The journal of the mount before: the superblock has this number until the new mount has written it.
     pub(crate) before: u64,
-    /// The pages have everything up to this transaction of the journal `id` (active-2).
+    /// The pages have everything up to this transaction of the journal `id` (logs-active-2).
     pub(crate) upto: u64,
     /// Bytes of a fragment.
     pub(crate) frag: u32,

@@ -1,4 +1,4 @@
-//! The pages of the map: a B+ tree by fragment, written beside the old one (active-3).
+//! The pages of the map: a B+ tree by fragment, written beside the old one (logs-active-3).
 //!
 //! Of each page only its range of fragments and its place are in memory; what is in a leaf comes from the map. A page
 //! that changed is written to a free place, and with it all above it.

@@ -213,8 +213,8 @@ impl Journal {
         })
     }
 
-    /// Tells `copies` of each commit from now on, and asks it before transactions are dropped. Once; a second one is not
-    /// accepted, and `false` is returned.
+    /// Tells `copies` of each commit from now on, and asks it before transactions are dropped. Once; a second one is
+    /// not accepted, and `false` is returned.
     pub fn tell(&self, copies: Rc<dyn KeepsCopies>) -> bool {
         self.0.copies.set(copies).is_ok()
     }

@@ -16,6 +16,8 @@ const PIECE: u64 = 1 << 20;
 const LOG_MIN: u64 = 256 << 10;
 const LOG_MAX: u64 = 4 << 30;
 const LOG_USUAL: u64 = 128 << 20;
+/// The default of an active journal on a small volume: not all of it is the journal's.
+const LOG_USUAL_LEAST: u64 = 1 << 20;
 
 /// Bytes of the journal: what was requested, or as computed by FreeBSD's tunefs, which multiplies the fragments of the
 /// volume by the bytes of a block; at most a group, and within the limits.
@@ -74,7 +76,7 @@ pub(super) const ACTIVE: LogFile =
 pub(super) fn active_size(sb: &Superblock, asked: Option<u64>) -> Result<(u64, u32), TuneError> {
     let g = sb.geometry();
     let (least, most) = (g.blkroundup(ordo_active::least(g.fsize.into()) + 16 * u64::from(g.bsize)), LOG_MAX);
-    let usual = (sb.volume_bytes() / 48).clamp(least * 3 / 2, LOG_MAX / 4);
+    let usual = (sb.volume_bytes() / 48).clamp((least * 3 / 2).max(LOG_USUAL_LEAST), LOG_MAX / 4);
     let size = g.blkroundup(asked.unwrap_or(usual));
     if !(least..=most).contains(&size) {
         return Err(TuneError::JournalSize { found: asked.unwrap_or(usual), least, most });

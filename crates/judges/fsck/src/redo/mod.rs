@@ -66,7 +66,7 @@ pub(crate) async fn replay_opened(
     let mut active = None;
     let place = match keeper.log {
         LogAt::File(ino) if keeper.scheme == source::ACTIVE => {
-            // All that recovery writes goes through the active disk: its map stays right (active-1).
+            // All that recovery writes goes through the active disk: its map stays right (logs-active-1).
             let extents = volume.log_extents(ino).await?;
             let over = source::active_over(disk, &volume.sb, &extents, ordo_active::Options::default()).await?;
             volume = Replay::new(Rc::new(over.clone()), volume.sb, rt.wall().0);
