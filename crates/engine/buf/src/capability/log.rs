@@ -51,9 +51,7 @@ pub trait KeepsLog {
     ///
     /// # Errors
     /// `Io`.
-    fn at_rest(&self) -> Boxed<'static, Result<()>> {
-        Box::pin(async { Ok(()) })
-    }
+    fn at_rest(&self) -> Boxed<'static, Result<()>>;
 
     /// Whether the log is so full that calls must wait until a sync has emptied it.
     fn wants_sync(&self) -> bool;

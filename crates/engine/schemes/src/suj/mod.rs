@@ -265,6 +265,10 @@ impl KeepsLog for Suj {
         Box::pin(async move { Ok(id) })
     }
 
+    fn at_rest(&self) -> Boxed<'static, ordo_vfs::Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
     fn wants_sync(&self) -> bool {
         self.state.borrow().overdue || self.log().is_some_and(|log| log.borrow().is_full())
     }
