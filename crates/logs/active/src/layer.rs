@@ -200,8 +200,8 @@ impl Active {
         Ok(())
     }
 
-    /// Adds what the journal has found in its recovery: transactions of the journal `id`, in their order (logs-
-    /// active-2).
+    /// Adds what the journal has found in its recovery: transactions of the journal `id`, in their order
+    /// (logs-active-2).
     pub fn recovered<'a>(&self, id: u64, found: impl Iterator<Item = (u64, &'a [Stored], &'a [(DiskOff, u64)])>) {
         let root = *self.0.root.borrow();
         let upto = if root.id == id { root.upto } else { 0 };
