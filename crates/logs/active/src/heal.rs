@@ -75,7 +75,8 @@ impl Layer {
             let home = self.home(frag);
             let right = match self.copy_of(entry).await {
                 Some(copy) => {
-                    self.heal(frag, entry, &copy).await;
+                    // If it cannot be written, the next read is served from the copy, too.
+                    let _ = self.heal(frag, entry, &copy).await;
                     copy
                 }
                 // The first read may have failed on the way.
@@ -89,20 +90,21 @@ impl Layer {
         Ok(parts)
     }
 
-    /// Writes the right bytes home, unless something is being written there, or is about to be.
-    async fn heal(&self, frag: Frag, entry: Entry, right: &Block) {
+    /// Writes the right bytes home, unless something is being written there, or is about to be. Returns whether it was
+    /// done.
+    async fn heal(&self, frag: Frag, entry: Entry, right: &Block) -> Result<bool, DiskError> {
         if !entry.home || self.map.borrow().get(frag) != Some(entry) {
-            return;
+            return Ok(false);
         }
         self.healed.set(self.healed.get() + 1);
         if self.busy.borrow().contains_key(&frag) || self.read_only || !self.healing.borrow_mut().insert(frag) {
-            return;
+            return Ok(false);
         }
         let part = WritePart { image: right.clone().image(), tag: Tag::of(Kind::Other) };
-        // If it cannot be written, the next read is served from the copy, too.
-        let _ = self.disk.write(self.home(frag), vec![part], false).await;
+        let done = self.disk.write(self.home(frag), vec![part], false).await;
         self.healing.borrow_mut().remove(&frag);
         self.changed.notify_all();
+        done.map(|()| true)
     }
 
     /// Waits until none of these fragments is being healed.
@@ -155,8 +157,7 @@ impl Active {
                     done.bad_copies += 1;
                 }
                 (None, Some(right), _) if entry.home => {
-                    layer.heal(frag, entry, right).await;
-                    done.healed += 1;
+                    done.healed += u64::from(layer.heal(frag, entry, right).await?);
                 }
                 (None, None, _) => done.rotten += 1,
                 _ => {}

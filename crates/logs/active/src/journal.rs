@@ -2,7 +2,9 @@
 
 use crate::layer::Layer;
 use crate::map::CopyNo;
-use ordo_disk::{Block, DiskError, DiskFuture, DiskOff, Kind, ReadPart, Tag, WritePart, read_len, write_len};
+use ordo_disk::{
+    Block, Cause, DiskError, DiskFuture, DiskOff, DiskOp, Kind, ReadPart, Tag, WritePart, read_len, write_len,
+};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -102,9 +104,11 @@ impl Layer {
             let mut from = 0;
             for run in runs {
                 let to = from + run.len as usize;
-                let Some(at) = run.at else { continue };
+                // Every piece that is written was entered, and has a place. If one had none, its bytes must not be lost.
+                let nowhere = || DiskError::new(DiskOp::Write, at, len, Cause::Io(28));
+                let place = run.at.ok_or_else(nowhere)?;
                 let image = Block::copy_of(&bytes[from..to]).image();
-                layer.disk.write(at, vec![WritePart { image, tag: Tag::of(Kind::Log) }], fua).await?;
+                layer.disk.write(place, vec![WritePart { image, tag: Tag::of(Kind::Log) }], fua).await?;
                 from = to;
             }
             Ok(())

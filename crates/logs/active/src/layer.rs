@@ -58,7 +58,7 @@ pub struct State {
     pub healed: u64,
     /// Pages of the map that could not be read: what they had is not verified any more.
     pub lost_pages: u32,
-    /// Transactions that the journal may still need.
+    /// A home lacks bytes that a group journal has.
     pub dirty: bool,
 }
 
@@ -140,7 +140,7 @@ impl Active {
         let info = disk.info();
         let near_head = options.near_head.unwrap_or_else(|| disk.positioning(DiskOff(0), true).is_some());
         let (pages, id) = (area.pages, kept.by.unwrap_or(0));
-        let none = Root { number: 0, id, before: id, upto: 0, frag, healed: 0, top: None };
+        let none = Root { number: 0, id, before: id, upto: 0, frag, top: None };
         let layer = Layer {
             base: info.size.next_multiple_of(area.place_len().max(1 << 16)),
             near_head,
@@ -403,8 +403,7 @@ impl Layer {
             None => (root.id, root.before, self.last.get()),
         };
         let (id, before, upto) = of_journal;
-        let healed = root.healed.max(self.healed.get());
-        let next = Root { number: root.number + 1, id, before, upto, healed, top: change.top, ..root };
+        let next = Root { number: root.number + 1, id, before, upto, top: change.top, ..root };
         Ok((change, next))
     }
 

@@ -21,12 +21,11 @@ struct Raw {
     id: U64,
     before: U64,
     upto: U64,
-    healed: U64,
     frag: U32,
     levels: U32,
     page: U32,
     page_sum: U32,
-    zero: [u8; 440],
+    zero: [u8; 448],
 }
 const _: () = assert!(size_of::<Raw>() == 512);
 
@@ -43,8 +42,6 @@ pub(crate) struct Root {
     pub(crate) upto: u64,
     /// Bytes of a fragment.
     pub(crate) frag: u32,
-    /// Blocks that were healed so far.
-    pub(crate) healed: u64,
     /// The topmost page, and its level.
     pub(crate) top: Option<(Down, u32)>,
 }
@@ -54,7 +51,7 @@ impl Root {
         let mut raw = Raw::new_zeroed();
         (raw.magic, raw.version) = (MAGIC, VERSION.into());
         (raw.number, raw.id, raw.before) = (self.number.into(), self.id.into(), self.before.into());
-        (raw.upto, raw.frag, raw.healed) = (self.upto.into(), self.frag.into(), self.healed.into());
+        (raw.upto, raw.frag) = (self.upto.into(), self.frag.into());
         if let Some((down, level)) = self.top {
             (raw.levels, raw.page, raw.page_sum) = ((level + 1).into(), down.page.into(), down.sum.into());
         }
@@ -77,7 +74,6 @@ impl Root {
             before: raw.before.get(),
             upto: raw.upto.get(),
             frag: raw.frag.get(),
-            healed: raw.healed.get(),
             top: top.map(|level| (Down { page: raw.page.get(), sum: raw.page_sum.get() }, level)),
         })
     }
@@ -94,15 +90,7 @@ mod tests {
 
     #[test]
     fn a_root_survives_being_written_and_the_newer_of_two_counts() {
-        let root = Root {
-            number: 4,
-            id: 7,
-            before: 6,
-            upto: 5,
-            frag: 2048,
-            healed: 3,
-            top: Some((Down { page: 1, sum: 2 }, 1)),
-        };
+        let root = Root { number: 4, id: 7, before: 6, upto: 5, frag: 2048, top: Some((Down { page: 1, sum: 2 }, 1)) };
         let next = Root { number: 5, top: None, ..root };
         let slots = [&root, &next].map(|root| Root::decode(&root.encode()));
         assert_eq!(slots, [Some(root), Some(next)]);
