@@ -104,7 +104,7 @@ impl Layer {
             let mut from = 0;
             for run in runs {
                 let to = from + run.len as usize;
-                // Every piece that is written was entered, and has a place. If one had none, its bytes must not be lost.
+                // What is written was entered, and has a place. If it had none, its bytes must not be lost in silence.
                 let nowhere = || DiskError::new(DiskOp::Write, at, len, Cause::Io(28));
                 let place = run.at.ok_or_else(nowhere)?;
                 let image = Block::copy_of(&bytes[from..to]).image();
