@@ -24,6 +24,11 @@ pub trait KeepsCopies {
     /// Makes durable what the disk knows of the transactions so far: called before the journal drops the first of them.
     fn settle(&self) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>>;
 
-    /// A new journal with this name begins, while no home lacks anything.
-    fn begins(&self, id: u64) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>>;
+    /// A new journal with this name begins, while no home lacks anything. With `contents`, those of files go into it,
+    /// and few are written past it.
+    fn begins(&self, id: u64, contents: bool) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>>;
+
+    /// Writes to their homes what only the copies have: all of it, durably, or a part, when there is nothing else to
+    /// do.
+    fn go_home(&self, all: bool) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>>;
 }

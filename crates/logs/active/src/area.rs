@@ -13,6 +13,8 @@ use ordo_disk::DiskOff;
 pub(crate) const PAGE: u64 = 4096;
 /// Slots for roots: of two roots, each with a twin.
 const ROOTS: u64 = 4;
+/// The fewest pages of the map.
+const LEAST_PAGES: u64 = 8;
 /// The most places of a group journal.
 pub(crate) const PLACES: u64 = 500;
 
@@ -73,13 +75,21 @@ fn blocks_of_place(frag: u64) -> u32 {
     ((32 << 10) / frag.max(1)).clamp(1, 8) as u32
 }
 
+/// Bytes of pages and twins for each block of the group journals: the map has room for an entry of each, and for as
+/// many older versions and entries without a copy.
+const MAP_OF_BLOCK: u64 = 2 * 2 * 2 * PAGE / (crate::tree::FULL as u64 / 3);
+
 /// The least bytes of a file for a volume with fragments of `frag` bytes.
 pub fn least(frag: u64) -> u64 {
-    head(frag) + ROOTS * PAGE + 2 * 8 * PAGE + 2 * PAGE.max(frag) + 24 * u64::from(blocks_of_place(frag)) * frag
+    head(frag)
+        + ROOTS * PAGE
+        + 2 * LEAST_PAGES * PAGE
+        + 2 * PAGE.max(frag)
+        + 24 * u64::from(blocks_of_place(frag)) * frag
 }
 
 impl Area {
-    /// The area in these extents of a file. One part in eight is for the map.
+    /// The area in these extents of a file.
     pub(crate) fn new(extents: &[(DiskOff, u64)], frag: u64) -> Result<Area, NoPlace> {
         let mut joined: Vec<Extent> = Vec::new();
         let mut from = 0;
@@ -94,7 +104,8 @@ impl Area {
         if from < none.least || frag == 0 {
             return Err(none);
         }
-        let pages = (from / 8 / (2 * PAGE)).clamp(8, u64::from(u32::MAX / 4)) as u32;
+        let pages = (from / (frag + MAP_OF_BLOCK) * MAP_OF_BLOCK / (2 * PAGE)).max(LEAST_PAGES);
+        let pages = pages.min(u64::from(u32::MAX / 4)) as u32;
         let blocks = blocks_of_place(frag);
         let mut area = Area { extents: joined, frag, blocks, pages, groups: Vec::new(), places: 0 };
         let rest = (area.pages_at() + 2 * u64::from(pages) * PAGE).next_multiple_of(frag);

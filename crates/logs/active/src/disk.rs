@@ -1,7 +1,7 @@
 //! The active disk as a disk.
 
-use crate::layer::{Active, Layer};
-use crate::map::{Frag, Gets};
+use crate::layer::{Active, Layer, span_key};
+use crate::map::{Frag, Gets, SPAN};
 use ordo_disk::{
     Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Kind, ReadPart, WritePart, read_len, write_len,
 };
@@ -25,17 +25,126 @@ impl Disk for Active {
         if at.0 >= layer.base {
             return layer.read_journal(at, parts);
         }
-        layer.head.set(at.0 + len);
         if layer.map.borrow().has_none(layer.frags(at, len)) {
+            layer.head.set(at.0 + len);
             return layer.disk.read(at, parts);
         }
-        let frag = layer.area.frag;
-        if !at.0.is_multiple_of(frag) || !len.is_multiple_of(frag) {
-            return self.read_around(at, parts);
+        let whole = layer.verifiable(at, len);
+        if whole != (at.0..at.0 + len) {
+            return self.read_around(at, whole, parts);
         }
+        if let Some(copy) = layer.better_copy(at, len) {
+            return self.read_copy(at, copy, parts);
+        }
+        layer.head.set(at.0 + len);
+        self.read_home(at, parts)
+    }
+
+    fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
+        let (layer, len) = (&self.0, write_len(&parts));
+        if let Err(error) = self.info().check(DiskOp::Write, at, len) {
+            return DiskFuture::now(Err(error));
+        }
+        if at.0 >= layer.base {
+            return layer.write_journal(at, parts, fua);
+        }
+        if let Some(error) = layer.failure() {
+            return DiskFuture::now(Err(error));
+        }
+        let range = layer.frags(at, len);
+        let is_quiet = layer.healing.borrow().range(range.clone()).next().is_none() && !layer.is_voiding(&range);
+        if is_quiet && layer.map.borrow().has_none(range.clone()) && !layer.may_learn(&parts) {
+            layer.head.set(at.0 + len);
+            layer.take(&range);
+            let layer = layer.clone();
+            return layer.disk.write(at, parts, fua).map(move |done| {
+                layer.give(&range);
+                done
+            });
+        }
+        let sorted = layer.sorted(at, &parts);
+        let data = parts.iter().all(|part| part.tag.kind == Kind::Data);
+        if is_quiet && layer.stays_away(&range, &parts, &sorted, data) {
+            return DiskFuture::now(Ok(()));
+        }
+        layer.head.set(at.0 + len);
+        if sorted.others.is_empty() && sorted.other_spans.is_empty() && is_quiet {
+            layer.take(&range);
+            let layer = layer.clone();
+            let write = layer.disk.write(at, parts, fua);
+            return write.map(move |done| layer.landed(range, &sorted, data, done));
+        }
+        let layer = layer.clone();
+        DiskFuture::later(async move {
+            layer.none_is_healed(&range).await;
+            // Before anything that may wait: a heal must not begin now.
+            layer.take(&range);
+            // The map may have changed meanwhile.
+            let sorted = layer.sorted(at, &parts);
+            let done = async {
+                layer.void(&sorted.others, &sorted.other_spans, data).await?;
+                if layer.is_voiding(&range) {
+                    // Another write has taken entries out of the map that are still on the disk.
+                    layer.settle(None).await?;
+                }
+                layer.disk.write(at, parts, fua).await
+            };
+            let done = done.await;
+            layer.landed(range, &sorted, data, done)
+        })
+    }
+
+    fn announce(&self, ranges: &[(DiskOff, u64)]) -> DiskFuture<Result<(), DiskError>> {
+        for (at, len) in ranges {
+            self.0.forget(self.0.frags(*at, *len));
+        }
+        let layer = self.0.clone();
+        DiskFuture::later(async move { layer.settle(None).await })
+    }
+
+    fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
+        let layer = self.0.clone();
+        let headers = layer.groups.borrow().not_durable();
+        let carried = layer.carried.get();
+        self.0.disk.flush().map(move |done| {
+            if done.is_ok() {
+                layer.carried_durably.set(layer.carried_durably.get().max(carried));
+                layer.groups.borrow_mut().became_durable(&headers);
+            }
+            done
+        })
+    }
+
+    fn positioning(&self, at: DiskOff, is_write: bool) -> Option<u64> {
+        match at.0 < self.0.base {
+            true => self.0.disk.positioning(at, is_write),
+            false => self.0.disk.positioning(self.0.journal_place(at)?, is_write),
+        }
+    }
+
+    fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
+        let layer = self.0.clone();
+        let range = layer.frags(at, len);
+        if layer.map.borrow().has_none(range.clone()) && !layer.is_voiding(&range) {
+            return layer.disk.discard(at, len);
+        }
+        DiskFuture::later(async move {
+            let frags: Vec<Frag> = layer.map.borrow().entries(range.clone()).map(|(frag, _)| frag).collect();
+            let spans: Vec<Frag> = layer.map.borrow().spans(range).map(|(first, _)| first).collect();
+            layer.void(&frags, &spans, false).await?;
+            layer.settle(None).await?;
+            layer.disk.discard(at, len).await
+        })
+    }
+}
+
+impl Active {
+    /// Reads whole fragments at home, and verifies them.
+    fn read_home(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
+        let layer = &self.0;
         let verified = move |layer: &Rc<Layer>, parts: Vec<ReadPart>| {
             let wrong = layer.wrong(at, &parts);
-            if wrong.is_empty() { Ok(parts) } else { Err((parts, wrong)) }
+            if wrong.is_none() { Ok(parts) } else { Err((parts, wrong)) }
         };
         match layer.disk.read(at, parts) {
             DiskFuture::Now(Some(Ok(parts))) => match verified(layer, parts) {
@@ -58,87 +167,38 @@ impl Disk for Active {
         }
     }
 
-    fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
-        let (layer, len) = (&self.0, write_len(&parts));
-        if let Err(error) = self.info().check(DiskOp::Write, at, len) {
-            return DiskFuture::now(Err(error));
-        }
-        if at.0 >= layer.base {
-            return layer.write_journal(at, parts, fua);
-        }
-        layer.head.set(at.0 + len);
-        let range = layer.frags(at, len);
-        if layer.map.borrow().has_none(range.clone()) {
-            return layer.disk.write(at, parts, fua);
-        }
-        let (lands, others) = layer.sorted(at, &parts);
-        let data = parts.iter().all(|part| part.tag.kind == Kind::Data);
-        if others.is_empty() && layer.healing.borrow().range(range.clone()).next().is_none() {
-            layer.take(&range);
-            let layer = layer.clone();
-            let write = layer.disk.write(at, parts, fua);
-            return write.map(move |done| layer.landed(range, &lands, data, done));
-        }
-        let layer = layer.clone();
+    /// Reads whole fragments where a group journal has them. If they are wrong there, the home, and what else there is,
+    /// is asked.
+    fn read_copy(
+        &self,
+        at: DiskOff,
+        copy: DiskOff,
+        parts: Vec<ReadPart>,
+    ) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
+        let (active, layer) = (self.clone(), self.0.clone());
+        layer.head.set(copy.0 + read_len(&parts));
+        let lens: Vec<(usize, _)> = parts.iter().map(|part| (part.block.len(), part.tag)).collect();
+        let read = layer.disk.read(copy, parts);
         DiskFuture::later(async move {
-            layer.none_is_healed(&range).await;
-            // Before anything that may wait: a heal must not begin now.
-            layer.take(&range);
-            let done = match layer.void(&others, data).await {
-                Ok(()) => layer.disk.write(at, parts, fua).await,
-                Err(error) => Err(error),
-            };
-            layer.landed(range, &lands, data, done)
-        })
-    }
-
-    fn announce(&self, ranges: &[(DiskOff, u64)]) -> DiskFuture<Result<(), DiskError>> {
-        for (at, len) in ranges {
-            self.0.forget(self.0.frags(*at, *len));
-        }
-        let layer = self.0.clone();
-        DiskFuture::later(async move { layer.settle(None).await })
-    }
-
-    fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
-        let layer = self.0.clone();
-        let headers = layer.groups.borrow().not_durable();
-        self.0.disk.flush().map(move |done| {
-            if done.is_ok() {
-                layer.groups.borrow_mut().became_durable(&headers);
+            if let Ok(parts) = read.await
+                && active.0.wrong(at, &parts).is_none()
+            {
+                return Ok(parts);
             }
-            done
+            let again = lens.into_iter().map(|(len, tag)| ReadPart { block: Block::unspecified(len), tag });
+            active.read_home(at, again.collect()).await
         })
     }
 
-    fn positioning(&self, at: DiskOff, is_write: bool) -> Option<u64> {
-        match at.0 < self.0.base {
-            true => self.0.disk.positioning(at, is_write),
-            false => self.0.disk.positioning(self.0.journal_place(at)?, is_write),
-        }
-    }
-
-    fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
-        let layer = self.0.clone();
-        let range = layer.frags(at, len);
-        if layer.map.borrow().has_none(range.clone()) {
-            return layer.disk.discard(at, len);
-        }
-        DiskFuture::later(async move {
-            layer.forget(range);
-            layer.settle(None).await?;
-            layer.disk.discard(at, len).await
-        })
-    }
-}
-
-impl Active {
-    /// Reads whole fragments, of which the caller wants a part.
-    fn read_around(&self, at: DiskOff, mut parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
-        let (frag, len) = (self.0.area.frag, read_len(&parts));
-        let from = at.0 / frag * frag;
-        let to = (at.0 + len).next_multiple_of(frag).min(self.0.disk.info().size / frag * frag);
-        if to < at.0 + len {
+    /// Reads what can be verified, of which the caller wants a part.
+    fn read_around(
+        &self,
+        at: DiskOff,
+        whole: Range<u64>,
+        mut parts: Vec<ReadPart>,
+    ) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
+        let (from, to) = (whole.start, whole.end);
+        if to > self.0.disk.info().size {
             return self.0.disk.read(at, parts);
         }
         let (disk, tag) = (self.clone(), parts.first().map(|part| part.tag).unwrap_or_default());
@@ -154,6 +214,33 @@ impl Active {
             }
             Ok(parts)
         })
+    }
+}
+
+/// What a write at home means for the map.
+#[derive(Debug, Default)]
+struct Sorted {
+    /// The newest committed bytes, with their sums.
+    lands: Vec<(Frag, u32)>,
+    /// Whole fragments with bytes of no transaction, with their sums.
+    new: Vec<(Frag, u32)>,
+    /// Fragments, and spans, of which the map must know nothing first.
+    others: Vec<Frag>,
+    other_spans: Vec<Frag>,
+    /// As `new`, of whole spans.
+    new_spans: Vec<(Frag, u32)>,
+}
+
+/// What was read and is not what the map has: fragments, and spans with their right checksums.
+#[derive(Debug, Default)]
+pub(crate) struct Wrong {
+    pub(crate) frags: Vec<Frag>,
+    pub(crate) spans: Vec<(Frag, u32)>,
+}
+
+impl Wrong {
+    fn is_none(&self) -> bool {
+        self.frags.is_empty() && self.spans.is_empty()
     }
 }
 
@@ -209,83 +296,201 @@ impl Layer {
         }
     }
 
-    /// The fragments whose bytes are not those of their entries.
-    pub(crate) fn wrong(&self, at: DiskOff, parts: &[ReadPart]) -> Vec<Frag> {
+    /// The bytes around these that must be read so that they can be verified: whole fragments, and whole spans.
+    fn verifiable(&self, at: DiskOff, len: u64) -> Range<u64> {
+        let frags = self.frags(at, len);
         let map = self.map.borrow();
-        let mut wrong = Vec::new();
+        let all =
+            map.spans(frags.clone()).fold(frags, |all, (first, _)| all.start.min(first)..all.end.max(first + SPAN));
+        all.start * self.area.frag..all.end * self.area.frag
+    }
+
+    /// What is in the parts and is not what the map has.
+    pub(crate) fn wrong(&self, at: DiskOff, parts: &[ReadPart]) -> Wrong {
+        let map = self.map.borrow();
+        let mut wrong = Wrong::default();
         self.each_sum(
             at,
             parts,
             |frag| map.get(frag).is_some(),
             |frag, sum| {
                 if map.get(frag).is_some_and(|entry| Some(entry.sum) != sum) {
-                    wrong.push(frag);
+                    wrong.frags.push(frag);
                 }
             },
         );
+        for (first, sum) in map.spans(self.frags(at, read_len(parts))) {
+            if self.span_sum(at, parts, first) != Some(sum) {
+                wrong.spans.push((first, sum));
+            }
+        }
         wrong
     }
 
-    /// What of a write at home are committed bytes, with their sums; and the fragments whose entries must go first.
-    fn sorted(&self, at: DiskOff, parts: &[WritePart]) -> (Vec<(Frag, u32)>, Vec<Frag>) {
+    /// The checksum of a span in these parts; `None` if they have only a part of it.
+    fn span_sum(&self, at: DiskOff, parts: &[impl Bytes], first: Frag) -> Option<u32> {
+        let from = (first * self.area.frag).checked_sub(at.0)? as usize;
+        let (mut skip, mut rest, mut sum) = (from, (SPAN * self.area.frag) as usize, 0);
+        for part in parts {
+            let bytes = part.bytes();
+            let bytes = &bytes[skip.min(bytes.len())..];
+            skip = skip.saturating_sub(part.bytes().len());
+            let now = &bytes[..bytes.len().min(rest)];
+            sum = crc32c::crc32c_append(sum, now);
+            rest -= now.len();
+        }
+        (rest == 0).then_some(sum)
+    }
+
+    /// What a write at home means for the map.
+    fn sorted(&self, at: DiskOff, parts: &[WritePart]) -> Sorted {
         let map = self.map.borrow();
-        let (mut lands, mut others) = (Vec::new(), Vec::new());
+        let learns = self.may_learn(parts);
+        let mut sorted = Sorted::default();
         self.each_sum(
             at,
             parts,
-            |frag| map.get(frag).is_some(),
+            |frag| learns || map.get(frag).is_some(),
             |frag, sum| match sum.map(|sum| (sum, map.gets(frag, sum))) {
-                Some((sum, Gets::Newest)) => lands.push((frag, sum)),
-                Some((_, Gets::Unknown | Gets::Older)) => {}
-                Some((_, Gets::Others)) | None => others.push(frag),
+                Some((sum, Gets::Newest)) => sorted.lands.push((frag, sum)),
+                Some((sum, Gets::Unknown)) => sorted.new.push((frag, sum)),
+                Some((_, Gets::Older)) => {}
+                Some((sum, Gets::Others)) => {
+                    sorted.others.push(frag);
+                    sorted.new.extend(learns.then_some((frag, sum)));
+                }
+                None if map.get(frag).is_none() => {}
+                None => sorted.others.push(frag),
             },
         );
-        (lands, others)
+        let range = self.frags(at, write_len(parts));
+        let changes = |&(first, sum): &(Frag, u32)| self.span_sum(at, parts, first) != Some(sum);
+        sorted.other_spans = map.spans(range.clone()).filter(changes).map(|(first, _)| first).collect();
+        let (first, end) = (range.start.next_multiple_of(SPAN), range.end / SPAN * SPAN);
+        for first in (first..end).step_by(SPAN as usize) {
+            let within = |frag: Frag| (first..first + SPAN).contains(&frag);
+            if sorted.new.iter().filter(|(frag, _)| within(*frag)).count() as u64 == SPAN
+                && let Some(sum) = self.span_sum(at, parts, first)
+            {
+                sorted.new.retain(|(frag, _)| !within(*frag));
+                sorted.new_spans.push((first, sum));
+            }
+        }
+        sorted
+    }
+
+    /// Contents past the journal become known with their write.
+    fn may_learn(&self, parts: &[WritePart]) -> bool {
+        let known = |kind| matches!(kind, Kind::Data | Kind::ExtAttr | Kind::Directory | Kind::Symlink);
+        self.learns.get() && parts.iter().all(|part| known(part.tag.kind)) && self.map.borrow().has_room()
+    }
+
+    /// Rule logs-active-9: whether this write of homes can be left to the copies, which have these bytes. Never the
+    /// superblock: it tells all others what the volume is.
+    fn stays_away(&self, range: &Range<Frag>, parts: &[WritePart], sorted: &Sorted, data: bool) -> bool {
+        let mut map = self.map.borrow_mut();
+        let all = sorted.lands.len() as u64 == range.end - range.start && map.may_stay_away();
+        debug_assert!(!all || sorted.other_spans.is_empty(), "what a transaction has is no span");
+        let has_copy = |frag| map.get(frag).is_some_and(|entry| !entry.home && entry.copy.is_some());
+        if !all || parts.iter().any(|part| part.tag.kind == Kind::Superblock) || !range.clone().all(has_copy) {
+            return false;
+        }
+        range.clone().for_each(|frag| map.stays_away(frag, data));
+        self.left_away.set(self.left_away.get() + 1);
+        true
+    }
+
+    /// Where these fragments lie together in a group journal, if they are better read there: if a home lacks them, or
+    /// if the head is nearer.
+    fn better_copy(&self, at: DiskOff, len: u64) -> Option<DiskOff> {
+        let map = self.map.borrow();
+        let (mut first, mut away) = (None, false);
+        for (frag, n) in self.frags(at, len).zip(0..) {
+            let entry = map.get(frag)?;
+            let copy = self.at_copy(entry.copy?);
+            let first = *first.get_or_insert(copy);
+            if first + n * self.area.frag != copy {
+                return None;
+            }
+            away |= !entry.home;
+        }
+        let copy = first?;
+        let is_nearer = || {
+            let costs = (self.disk.positioning(copy, false)?, self.disk.positioning(at, false)?);
+            Some(costs.0 < costs.1)
+        };
+        (away || self.near_head && is_nearer() == Some(true)).then_some(copy)
     }
 
     /// Rule logs-active-1: what is to be overwritten with bytes of no transaction is not in the map, durably.
-    async fn void(&self, others: &[Frag], data: bool) -> Result<(), DiskError> {
-        let Some(last) = others.last() else { return Ok(()) };
+    pub(crate) async fn void(&self, others: &[Frag], spans: &[Frag], data: bool) -> Result<(), DiskError> {
+        let Some(last) = others.last().max(spans.last()).copied() else { return Ok(()) };
         for frag in others {
-            self.forget(*frag..*frag + 1);
+            // Without its entry the copy is lost: after a power cut before the write the home must have its bytes.
+            self.complete(*frag).await?;
         }
+        let first = others.first().into_iter().chain(spans.first()).min().copied().unwrap_or(last);
+        let ahead = if data { last..last + AHEAD } else { last..last };
+        // From the moment at which the map in memory has them no more.
+        let voided = first..ahead.end.max(last + SPAN);
+        self.voiding.borrow_mut().push(voided.clone());
+        others.iter().for_each(|frag| self.forget(*frag..*frag + 1));
+        spans.iter().for_each(|first| self.forget_spans(*first..*first + 1));
         if data {
+            self.forget_spans(ahead.clone());
             let map = self.map.borrow();
-            let known = map.entries(*last..*last + AHEAD).filter(|(_, entry)| entry.data && entry.home);
-            let ahead: Vec<Frag> = known.map(|(frag, _)| frag).collect();
+            let known = map.entries(ahead).filter(|(_, entry)| entry.data && entry.home);
+            let known: Vec<Frag> = known.map(|(frag, _)| frag).collect();
             drop(map);
-            for frag in ahead {
-                self.forget(frag..frag + 1);
-            }
+            known.into_iter().for_each(|frag| self.forget(frag..frag + 1));
         }
-        self.settle(None).await
+        self.settle(None).await?;
+        let mut voiding = self.voiding.borrow_mut();
+        let index = voiding.iter().position(|one| *one == voided);
+        index.map(|index| voiding.swap_remove(index));
+        Ok(())
+    }
+
+    /// Some of these fragments were taken out of the map, and may still be in it on the disk.
+    fn is_voiding(&self, range: &Range<Frag>) -> bool {
+        self.voiding.borrow().iter().any(|one| one.start < range.end && range.start < one.end)
     }
 
     /// Fragments are being written.
     fn take(&self, range: &Range<Frag>) {
+        self.busy.borrow_mut().push(range.clone());
+    }
+
+    /// They are not any more.
+    fn give(&self, range: &Range<Frag>) {
         let mut busy = self.busy.borrow_mut();
-        range.clone().for_each(|frag| *busy.entry(frag).or_default() += 1);
+        let index = busy.iter().position(|one| one == range);
+        index.map(|index| busy.swap_remove(index));
+        self.changed.notify_all();
     }
 
     fn landed(
         &self,
         range: Range<Frag>,
-        lands: &[(Frag, u32)],
+        sorted: &Sorted,
         data: bool,
         done: Result<(), DiskError>,
     ) -> Result<(), DiskError> {
-        let mut busy = self.busy.borrow_mut();
-        for frag in range {
-            if let Some(count) = busy.get_mut(&frag) {
-                *count -= 1;
-                if *count == 0 {
-                    busy.remove(&frag);
+        self.give(&range);
+        if done.is_ok() {
+            let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
+            sorted.lands.iter().for_each(|(frag, sum)| map.came_home(*frag, *sum, data));
+            for (frag, sum) in &sorted.new {
+                let given_up = map.learn(*frag, *sum);
+                given_up.into_iter().chain([*frag]).for_each(|frag| tree.touch(frag));
+            }
+            for (first, sum) in &sorted.new_spans {
+                // Nothing of it may have become known meanwhile.
+                if map.has_none(*first..*first + SPAN) {
+                    map.learn_span(*first, *sum);
+                    tree.touch(span_key(*first));
                 }
             }
-        }
-        if done.is_ok() {
-            let mut map = self.map.borrow_mut();
-            lands.iter().for_each(|(frag, sum)| map.came_home(*frag, *sum, data));
         }
         done
     }

@@ -1,12 +1,10 @@
 //! Healing: bytes that are not those of the map are replaced by a copy that is (logs-active-5, logs-active-6).
 
+use crate::disk::Wrong;
 use crate::layer::{Active, Copies, Layer};
-use crate::map::{Entry, Frag};
+use crate::map::{Entry, Frag, SPAN};
 use ordo_disk::{Block, Cause, DiskError, DiskOff, DiskOp, Kind, ReadPart, Tag, WritePart};
 use std::ops::Range;
-
-/// The most fragments that are read and written at once.
-const TOGETHER: usize = 256;
 
 /// What a scrub has found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,33 +20,8 @@ pub struct Scrubbed {
 }
 
 impl Layer {
-    fn home(&self, frag: Frag) -> DiskOff {
+    pub(crate) fn home(&self, frag: Frag) -> DiskOff {
         DiskOff(frag * self.area.frag)
-    }
-
-    /// The first fragments from `next` on that lie together and whose homes lack their bytes.
-    fn away(&self, next: Frag) -> Vec<(Frag, Entry)> {
-        let map = self.map.borrow();
-        let mut run: Vec<(Frag, Entry)> = Vec::new();
-        for (frag, entry) in map.entries(next..Frag::MAX) {
-            let follows = run.last().is_none_or(|(last, _)| frag == last + 1 && run.len() < TOGETHER);
-            match !entry.home && follows {
-                true => run.push((frag, entry)),
-                false if run.is_empty() => {}
-                false => break,
-            }
-        }
-        run
-    }
-
-    /// Bytes of the first copies that lie together.
-    fn together(&self, run: &[(Frag, Entry)]) -> u64 {
-        let follows = |(one, next): (&(Frag, Entry), &(Frag, Entry))| {
-            let at = |entry: &Entry| entry.copy.map(|copy| self.at_copy(copy));
-            at(&one.1).is_some_and(|at_one| at(&next.1) == Some(at_one + self.area.frag))
-        };
-        let more = run.iter().zip(run.iter().skip(1)).take_while(|two| follows(*two)).count();
-        (1 + more as u64) * self.area.frag
     }
 
     /// The bytes of a fragment from its copy.
@@ -67,9 +40,22 @@ impl Layer {
         &self,
         at: DiskOff,
         mut parts: Vec<ReadPart>,
-        wrong: Vec<Frag>,
+        wrong: Wrong,
     ) -> Result<Vec<ReadPart>, DiskError> {
-        for frag in wrong {
+        for (first, sum) in wrong.spans {
+            if !self.map.borrow().spans(first..first + 1).any(|known| known == (first, sum)) {
+                // It is not known any more.
+                continue;
+            }
+            // It has no copy. But the read may have failed on the way.
+            let (home, len) = (self.home(first), SPAN * self.area.frag);
+            let again = self.read_raw(home, len).await?;
+            if crc32c::crc32c(&again) != sum {
+                return Err(DiskError::new(DiskOp::Read, home, len, Cause::Rot));
+            }
+            put(&mut parts, (home.0 - at.0) as usize, &again);
+        }
+        for frag in wrong.frags {
             // The entry may have gone while the disk was read: then there is nothing to compare with.
             let Some(entry) = self.map.borrow().get(frag) else { continue };
             let home = self.home(frag);
@@ -97,7 +83,7 @@ impl Layer {
             return Ok(false);
         }
         self.healed.set(self.healed.get() + 1);
-        if self.busy.borrow().contains_key(&frag) || self.read_only || !self.healing.borrow_mut().insert(frag) {
+        if self.is_busy(&(frag..frag + 1)) || self.read_only || !self.healing.borrow_mut().insert(frag) {
             return Ok(false);
         }
         let part = WritePart { image: right.clone().image(), tag: Tag::of(Kind::Other) };
@@ -163,42 +149,19 @@ impl Active {
                 _ => {}
             }
         }
-        Ok(done)
-    }
-
-    /// Writes home what only the group journals have. Nothing else may write to the volume meanwhile.
-    ///
-    /// # Errors
-    /// The disk fails, or a copy is rotten ([`Cause::Rot`]).
-    pub async fn bring_home(&self) -> Result<(), DiskError> {
-        let (layer, mut next) = (&self.0, 0);
+        next = 0;
         loop {
-            let run = layer.away(next);
-            let Some(&(first, _)) = run.first() else { return Ok(()) };
-            next = first + run.len() as u64;
-            let (size, mut bytes) =
-                (layer.area.frag as usize, Vec::with_capacity(run.len() * layer.area.frag as usize));
-            for (number, (frag, entry)) in run.iter().enumerate() {
-                let rot = || DiskError::new(DiskOp::Read, layer.home(*frag), layer.area.frag, Cause::Rot);
-                let copy = entry.copy.ok_or_else(rot)?;
-                if bytes.len() <= number * size {
-                    bytes
-                        .extend_from_slice(&layer.read_raw(layer.at_copy(copy), layer.together(&run[number..])).await?);
-                }
-                if crc32c::crc32c(&bytes[number * size..][..size]) != entry.sum {
-                    return Err(rot());
-                }
-            }
-            let (home, block) = (layer.home(first), Block::copy_of(&bytes));
-            let part = WritePart { image: block.image(), tag: Tag::of(Kind::Other) };
-            layer.disk.write(home, vec![part], false).await?;
-            let mut map = layer.map.borrow_mut();
-            run.iter().for_each(|(frag, entry)| map.came_home(*frag, entry.sum, entry.data));
+            let found = layer.map.borrow().spans(next..Frag::MAX).next();
+            let Some((first, sum)) = found else { return Ok(done) };
+            next = first + SPAN;
+            done.blocks += SPAN;
+            let home = layer.read_raw(layer.home(first), SPAN * layer.area.frag).await;
+            done.rotten += if home.is_ok_and(|home| crc32c::crc32c(&home) == sum) { 0 } else { SPAN };
         }
     }
 
-    /// Where the bytes of a range of the volume lie, in pieces that lie together: home first, then the copies that have
-    /// the right bytes. Whole fragments.
+    /// Where the bytes of a range of the volume lie, in pieces that lie together: home first, unless it lacks them,
+    /// then the copies that have the right bytes. Whole fragments.
     pub async fn copies(&self, at: DiskOff, len: u64) -> Vec<Copies> {
         let (layer, frag) = (&self.0, self.0.area.frag);
         let mut all = Vec::<Copies>::new();
@@ -209,6 +172,7 @@ impl Active {
                 && let Some(copy) = entry.copy
                 && layer.copy_of(entry).await.is_some()
             {
+                places.retain(|_| entry.home);
                 places.push(layer.at_copy(copy));
             }
             let follows = |last: &Copies| {

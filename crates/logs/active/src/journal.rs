@@ -90,13 +90,21 @@ impl Layer {
     ) -> DiskFuture<Result<(), DiskError>> {
         let (from, len) = (at.0 - self.base, write_len(&parts));
         let changed = self.enter(from, len);
-        self.forget_copies(from..from + len);
+        let bytes = from..from + len;
         let runs = self.runs(from, len);
-        if let ([Run { at: Some(at), .. }], true) = (runs.as_slice(), changed.is_empty()) {
+        let is_vacant = self.is_vacant(&bytes);
+        if is_vacant {
+            self.forget_copies(bytes.clone());
+        }
+        if let ([Run { at: Some(at), .. }], true, true) = (runs.as_slice(), changed.is_empty(), is_vacant) {
             return self.disk.write(*at, parts, fua);
         }
         let layer = self.clone();
         DiskFuture::later(async move {
+            if !is_vacant {
+                layer.vacate(&bytes).await?;
+                layer.forget_copies(bytes);
+            }
             for group in changed {
                 layer.write_header(group, fua).await?;
             }

@@ -2,14 +2,14 @@
 
 use crate::area::{Area, NoPlace, PAGE};
 use crate::groups::Groups;
-use crate::map::{CopyNo, Entry, Frag, Map};
+use crate::map::{CopyNo, Entry, Frag, Item, Map, SPAN_ITEM};
 use crate::page::{self, Down, Items};
 use crate::root::Root;
 use crate::tree::{Change, Tree};
 use ordo_disk::{Block, Cause, Disk, DiskError, DiskOff, DiskOp, KeepsCopies, Kind, ReadPart, Stored, Tag, WritePart};
 use ordo_rt::sync::{Mutex, Notify};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
@@ -60,6 +60,12 @@ pub struct State {
     pub lost_pages: u32,
     /// A home lacks bytes that a group journal has.
     pub dirty: bool,
+    /// Older versions of fragments that the group journals still have.
+    pub versions: u64,
+    /// Writes of homes that were left to their copies.
+    pub left_away: u64,
+    /// Fragments without a right copy that were found while homes were written: reading them is an error.
+    pub rotten: u64,
 }
 
 /// The places of a range of bytes, the newest first, all with the right bytes.
@@ -69,6 +75,11 @@ pub struct Copies {
     pub len: u64,
     /// Home, then the copies.
     pub at: Vec<DiskOff>,
+}
+
+/// The fragment under which a page of the map has a span.
+pub(crate) fn span_key(frag: Frag) -> Frag {
+    frag / SPAN_ITEM * SPAN_ITEM
 }
 
 /// The most pages in one write.
@@ -86,6 +97,8 @@ pub(crate) struct Layer {
     pub(crate) near_head: bool,
     pub(crate) volatile: bool,
     pub(crate) read_only: bool,
+    /// Contents that are written past the journal become known, too, as far as the map has room.
+    pub(crate) learns: Cell<bool>,
     pub(crate) map: RefCell<Map>,
     pub(crate) tree: RefCell<Tree>,
     pub(crate) groups: RefCell<Groups>,
@@ -99,11 +112,19 @@ pub(crate) struct Layer {
     failed: RefCell<Option<DiskError>>,
     /// Serializes headers of group journals.
     pub(crate) heading: Mutex<()>,
-    /// Writes in flight of fragments that are in the map, and fragments that are being healed (logs-active-6).
-    pub(crate) busy: RefCell<BTreeMap<Frag, u32>>,
+    /// Writes in flight, and fragments that are being healed or carried home (logs-active-6).
+    pub(crate) busy: RefCell<Vec<Range<Frag>>>,
     pub(crate) healing: RefCell<BTreeSet<Frag>>,
+    /// What was taken out of the map in memory, and may still be in it on the disk: no home there may be written
+    /// (logs-active-1).
+    pub(crate) voiding: RefCell<Vec<Range<Frag>>>,
     pub(crate) changed: Notify,
     pub(crate) healed: Cell<u64>,
+    pub(crate) left_away: Cell<u64>,
+    /// Writes that carried something home, and how many of them are durable.
+    pub(crate) carried: Cell<u64>,
+    pub(crate) carried_durably: Cell<u64>,
+    pub(crate) rotten: Cell<u64>,
     lost_pages: Cell<u32>,
 }
 
@@ -145,6 +166,7 @@ impl Active {
             base: info.size.next_multiple_of(area.place_len().max(1 << 16)),
             near_head,
             read_only: options.read_only || info.read_only,
+            learns: Cell::new(false),
             volatile: options.volatile_cache.unwrap_or(info.volatile_cache),
             map: RefCell::new(Map::new(&area, Tree::most(pages))),
             tree: RefCell::new(Tree::new(pages)),
@@ -157,8 +179,13 @@ impl Active {
             heading: Mutex::new(()),
             busy: RefCell::default(),
             healing: RefCell::default(),
+            voiding: RefCell::default(),
             changed: Notify::new(),
             healed: Cell::new(0),
+            left_away: Cell::new(0),
+            carried: Cell::new(0),
+            carried_durably: Cell::new(0),
+            rotten: Cell::new(0),
             lost_pages: Cell::new(0),
             disk,
             area,
@@ -185,7 +212,7 @@ impl Active {
             let number = layer.root.borrow().number;
             *layer.root.borrow_mut() = Root { number, ..root };
             if let Some((down, level)) = root.top {
-                layer.load_page(down, level, 0..Frag::MAX).await?;
+                layer.load_page(down, level, 0..Frag::MAX, kept.dirty).await?;
             }
         }
         if kept.dirty {
@@ -233,6 +260,9 @@ impl Active {
             healed: layer.healed.get(),
             lost_pages: layer.lost_pages.get(),
             dirty: map.is_away(),
+            versions: map.old_len() as u64,
+            left_away: layer.left_away.get(),
+            rotten: layer.rotten.get(),
         }
     }
 
@@ -255,28 +285,51 @@ impl KeepsCopies for Active {
         Box::pin(async move { layer.settle(None).await })
     }
 
-    fn begins(&self, id: u64) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>> {
+    fn begins(&self, id: u64, contents: bool) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>> {
         let layer = self.0.clone();
+        layer.learns.set(contents);
         Box::pin(async move { layer.settle(Some(id)).await })
+    }
+
+    fn go_home(&self, all: bool) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>> {
+        let active = self.clone();
+        Box::pin(async move {
+            match all {
+                true => active.bring_home().await,
+                false => active.0.some_go_home().await,
+            }
+        })
     }
 }
 
 impl Layer {
+    /// Rule logs-active-1 cannot be kept any more: the map could not be made durable.
+    pub(crate) fn failure(&self) -> Option<DiskError> {
+        self.failed.borrow().clone()
+    }
+
+    /// One of these fragments is being written.
+    pub(crate) fn is_busy(&self, range: &Range<Frag>) -> bool {
+        self.busy.borrow().iter().any(|one| one.start < range.end && range.start < one.end)
+    }
+
     /// The fragments that a range of bytes touches.
     pub(crate) fn frags(&self, at: DiskOff, len: u64) -> Range<Frag> {
         at.0 / self.area.frag..(at.0 + len).div_ceil(self.area.frag)
     }
 
     fn committed(&self, seq: u64, stored: &[Stored], revoked: &[(DiskOff, u64)]) {
+        self.map.borrow_mut().next_stamp();
         for &(at, len) in revoked {
-            self.forget(self.frags(at, len));
+            // What was learned from a write past the journal is no copy of it: the entry stays.
+            self.forget_if(self.frags(at, len), |entry| entry.copy.is_some() || !entry.home);
         }
         let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
         for one in stored {
             let frag = one.home.0 / self.area.frag;
             let copy = one.at.and_then(|at| self.copy_at(at));
             let given_up = map.commit(frag, one, copy);
-            given_up.into_iter().chain([frag]).for_each(|frag| tree.touch(frag));
+            given_up.into_iter().chain([frag, span_key(frag)]).for_each(|frag| tree.touch(frag));
         }
         self.last.set(self.last.get().max(seq));
     }
@@ -291,8 +344,22 @@ impl Layer {
 
     /// Nothing is known of these fragments any more.
     pub(crate) fn forget(&self, frags: Range<Frag>) {
+        self.forget_spans(frags.clone());
+        self.forget_if(frags, |_| true);
+    }
+
+    pub(crate) fn forget_spans(&self, frags: Range<Frag>) {
         let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
-        let known: Vec<Frag> = map.entries(frags).map(|(frag, _)| frag).collect();
+        let known: Vec<Frag> = map.spans(frags).map(|(first, _)| first).collect();
+        for first in known {
+            map.forget_span(first);
+            tree.touch(span_key(first));
+        }
+    }
+
+    fn forget_if(&self, frags: Range<Frag>, which: impl Fn(&Entry) -> bool) {
+        let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
+        let known: Vec<Frag> = map.entries(frags).filter(|(_, entry)| which(entry)).map(|(frag, _)| frag).collect();
         for frag in &known {
             map.remove(*frag);
             tree.touch(*frag);
@@ -333,7 +400,8 @@ impl Layer {
         None
     }
 
-    async fn load_page(&self, top: Down, level: u32, range: Range<Frag>) -> Result<(), OpenError> {
+    /// Loads a page, and all below. On a volume that was unmounted everything is at home.
+    async fn load_page(&self, top: Down, level: u32, range: Range<Frag>, dirty: bool) -> Result<(), OpenError> {
         let mut todo = vec![(top, level, range)];
         while let Some((down, level, range)) = todo.pop() {
             let items = match down.page < self.area.pages {
@@ -350,9 +418,16 @@ impl Layer {
                 }
                 Some(Items::Entries(entries)) => {
                     let mut map = self.map.borrow_mut();
-                    for (frag, entry) in entries {
-                        let copy = entry.copy.filter(|copy| copy.get() <= self.area.places * self.area.blocks);
-                        map.set(frag, Entry { copy, ..entry });
+                    let exists = |copy: &CopyNo| copy.get() <= self.area.places * self.area.blocks;
+                    for (frag, item) in entries {
+                        match item {
+                            Item::Old(_, old) if !exists(&old.copy) => {}
+                            Item::Entry(entry) => {
+                                let (copy, home) = (entry.copy.filter(exists), entry.home || !dirty);
+                                map.load(frag, Item::Entry(Entry { copy, home, ..entry }));
+                            }
+                            old => map.load(frag, old),
+                        }
                     }
                 }
                 Some(Items::Pages(pages)) => {

@@ -25,9 +25,16 @@
 //! A6. A home is healed only while nothing is being written there, and what is to be written there meanwhile waits.
 //! A7. The map counts on the volume for which it was made, as long as no other program has written to that: its root
 //!     has the number that the superblock has ([`Kept`]).
+//! A8. What a fragment had is kept as an older version, with the transactions between which it had it, as long as a
+//!     group journal has the bytes. A version whose end were not known would be shown for a time at which a file had
+//!     other contents.
+//! A9. A home may lack bytes that a group journal has, if the map says so durably before the journal drops the
+//!     transaction (A2). The copy is overwritten only when the home has them durably. Otherwise a crash would leave
+//!     neither. Before the volume is marked clean everything is at home: no other system reads the map.
 #![forbid(unsafe_code)]
 
 mod area;
+mod away;
 mod bytes;
 mod disk;
 mod groups;

@@ -1,4 +1,5 @@
-//! The map in memory: what is known of each fragment that a transaction has written (logs-active-1).
+//! The map in memory: what is known of each fragment that a transaction has written (logs-active-1), and which older
+//! versions of it the group journals still have (logs-active-8).
 
 use crate::area::Area;
 use ordo_disk::Stored;
@@ -19,16 +20,52 @@ pub(crate) struct Entry {
     pub(crate) sum: u32,
     /// Where the group journals have them.
     pub(crate) copy: Option<CopyNo>,
-    /// The home has them. Not on the disk: recovery writes everything home.
+    /// The home has them. If not, only the copy has (logs-active-9).
     pub(crate) home: bool,
     /// It was last written as contents of a file. Not on the disk.
     pub(crate) data: bool,
+    /// The transaction since which it has them, by the map's own count, which no mount begins anew.
+    pub(crate) since: Stamp,
 }
+
+/// The number of a transaction among all that the map has seen.
+pub(crate) type Stamp = u32;
+
+/// Bytes that a fragment had: a group journal still has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Old {
+    pub(crate) sum: u32,
+    pub(crate) copy: CopyNo,
+    /// The transaction since which it did not have them any more.
+    pub(crate) until: Stamp,
+}
+
+/// Fragments of a span: contents that were written past the journal have one checksum for so many, if they fill it.
+pub(crate) const SPAN: u64 = 8;
+/// Spans of an item, and their fragments.
+const SPANS: u64 = 4;
+pub(crate) const SPAN_ITEM: u64 = SPANS * SPAN;
+
+/// Spans that follow each other, and their checksums: of those in the mask.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Wide {
+    pub(crate) known: u8,
+    pub(crate) sums: [u32; SPANS as usize],
+}
+
+/// The most older versions of a fragment.
+pub(crate) const VERSIONS: usize = 16;
 
 /// The map.
 #[derive(Debug, Default)]
 pub(crate) struct Map {
     entries: BTreeMap<Frag, Entry>,
+    /// Older versions, by the transaction since which a fragment had them.
+    old: BTreeMap<(Frag, Stamp), Old>,
+    /// Spans, by the first fragment of the item.
+    wide: BTreeMap<Frag, Wide>,
+    /// The last transaction.
+    stamp: Stamp,
     /// The fragment of which each block of the group journals is the copy, counted from 1; 0: of none.
     of_block: Vec<Frag>,
     copies: u64,
@@ -36,10 +73,31 @@ pub(crate) struct Map {
     away: u64,
     /// Sums of older committed bytes of fragments whose home may still get them.
     older: FxHashMap<Frag, Vec<u32>>,
-    /// The most entries.
+    /// The most entries and older versions.
     most: usize,
-    /// Where the search for an entry to give up begins.
+    /// Where the search for an entry, or an older version, to give up begins.
     hand: Frag,
+    old_hand: (Frag, Stamp),
+}
+
+/// What a page of the map has of a fragment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Item {
+    Entry(Entry),
+    /// With the transaction since which it was there.
+    Old(Stamp, Old),
+    Wide(Wide),
+}
+
+impl Item {
+    /// The order of the items of a fragment.
+    pub(crate) fn rank(&self) -> (u8, Stamp) {
+        match self {
+            Item::Entry(_) => (0, 0),
+            Item::Old(since, _) => (1, *since),
+            Item::Wide(_) => (2, 0),
+        }
+    }
 }
 
 /// What a home is about to get.
@@ -63,6 +121,11 @@ impl Map {
 
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
+            + self.wide.values().map(|wide| wide.known.count_ones() as usize * SPAN as usize).sum::<usize>()
+    }
+
+    pub(crate) fn old_len(&self) -> usize {
+        self.old.len()
     }
 
     pub(crate) fn copies(&self) -> u64 {
@@ -84,12 +147,101 @@ impl Map {
 
     /// True if nothing between these is known: a fast answer.
     pub(crate) fn has_none(&self, range: std::ops::Range<Frag>) -> bool {
-        self.entries.range(range).next().is_none()
+        self.entries.range(range.clone()).next().is_none() && self.spans(range).next().is_none()
     }
 
-    /// Sets an entry, as the pages of the map or a transaction have it. Returns the one that was given up for it.
+    /// The known spans that touch these fragments: the first fragment of each, and its checksum.
+    pub(crate) fn spans(&self, range: std::ops::Range<Frag>) -> impl Iterator<Item = (Frag, u32)> + '_ {
+        let groups = self.wide.range(range.start / SPAN_ITEM * SPAN_ITEM..range.end);
+        let all = groups.flat_map(|(first, wide)| {
+            let known = (0..SPANS).filter(|n| wide.known & 1 << n != 0);
+            known.map(move |n| (first + n * SPAN, wide.sums[n as usize]))
+        });
+        all.filter(move |(first, _)| first + SPAN > range.start && *first < range.end)
+    }
+
+    /// The checksum of a span is known from now on.
+    pub(crate) fn learn_span(&mut self, first: Frag, sum: u32) {
+        let wide = self.wide.entry(first / SPAN_ITEM * SPAN_ITEM).or_default();
+        let n = first / SPAN % SPANS;
+        (wide.known, wide.sums[n as usize]) = (wide.known | 1 << n, sum);
+    }
+
+    /// The span with this fragment is not known any more. Returns whether it was.
+    pub(crate) fn forget_span(&mut self, frag: Frag) -> bool {
+        let group = frag / SPAN_ITEM * SPAN_ITEM;
+        let Some(wide) = self.wide.get_mut(&group) else { return false };
+        let (bit, n) = (1 << (frag / SPAN % SPANS), (frag / SPAN % SPANS) as usize);
+        let was = wide.known & bit != 0;
+        (wide.known, wide.sums[n]) = (wide.known & !bit, 0);
+        if wide.known == 0 {
+            self.wide.remove(&group);
+        }
+        was
+    }
+
+    /// What a home lacks may be left in its copy: less than half of the map would be bound by that.
+    pub(crate) fn may_stay_away(&self) -> bool {
+        self.away < self.most as u64 / 2
+    }
+
+    /// There is room for what is not a copy's entry: a tenth of the map is for these.
+    pub(crate) fn has_room(&self) -> bool {
+        self.size() - self.old.len() < self.most / 10 * 9
+    }
+
+    /// Another transaction begins.
+    pub(crate) fn next_stamp(&mut self) {
+        self.stamp = self.stamp.saturating_add(1);
+    }
+
+    /// The older versions of these fragments, by the transaction since which each was there.
+    pub(crate) fn versions(&self, range: std::ops::Range<Frag>) -> impl Iterator<Item = (Frag, Stamp, Old)> + '_ {
+        self.old.range((range.start, 0)..(range.end, 0)).map(|((frag, since), old)| (*frag, *since, *old))
+    }
+
+    /// What the pages of the map have of these fragments: of each its entry, then its older versions, then spans.
+    pub(crate) fn items(&self, range: std::ops::Range<Frag>) -> Vec<(Frag, Item)> {
+        let mut items: Vec<(Frag, Item)> =
+            self.entries(range.clone()).map(|(frag, entry)| (frag, Item::Entry(entry))).collect();
+        items.extend(self.versions(range.clone()).map(|(frag, since, old)| (frag, Item::Old(since, old))));
+        items.extend(self.wide.range(range).map(|(first, wide)| (*first, Item::Wide(*wide))));
+        items.sort_unstable_by_key(|(frag, item)| (*frag, item.rank()));
+        items
+    }
+
+    /// How many [`Map::items`] are there.
+    pub(crate) fn count(&self, range: std::ops::Range<Frag>) -> usize {
+        let old = self.old.range((range.start, 0)..(range.end, 0)).count();
+        self.entries.range(range.clone()).count() + old + self.wide.range(range).count()
+    }
+
+    fn size(&self) -> usize {
+        self.entries.len() + self.old.len() + self.wide.len()
+    }
+
+    /// Sets what a page of the map has.
+    pub(crate) fn load(&mut self, frag: Frag, item: Item) {
+        match item {
+            Item::Entry(entry) => {
+                self.stamp = self.stamp.max(entry.since);
+                self.set(frag, entry);
+            }
+            Item::Old(since, old) => {
+                self.stamp = self.stamp.max(old.until);
+                self.keep(frag, since, old);
+            }
+            Item::Wide(wide) => {
+                self.wide.insert(frag, wide);
+            }
+        }
+    }
+
+    /// Sets an entry, as the pages of the map or a transaction have it. Returns the fragment of which something was
+    /// given up for it.
     pub(crate) fn set(&mut self, frag: Frag, entry: Entry) -> Option<Frag> {
-        let given_up = (self.entries.len() >= self.most && !self.entries.contains_key(&frag)).then(|| self.give_up());
+        let is_new = !self.entries.contains_key(&frag);
+        let given_up = (is_new && self.size() >= self.most).then(|| self.give_up());
         self.drop_entry(frag);
         if let Some(copy) = entry.copy {
             // In memory only: recovery and what is read from pages know which claim is the newer one.
@@ -104,8 +256,49 @@ impl Map {
         given_up.flatten()
     }
 
-    /// The entry of an old block makes room for a new one: what is not known is only not verified.
+    /// Keeps an older version; if there are too many, the oldest of this fragment goes.
+    fn keep(&mut self, frag: Frag, since: Stamp, old: Old) {
+        if since >= old.until || self.size() >= self.most {
+            return;
+        }
+        // In memory only, as above.
+        let _ = self.forget_copy(old.copy);
+        let Some(of) = self.of_block.get_mut(old.copy.get() as usize - 1) else { return };
+        *of = frag + 1;
+        if let Some(before) = self.old.insert((frag, since), old)
+            && let Some(of) = self.of_block.get_mut(before.copy.get() as usize - 1)
+            && before.copy != old.copy
+        {
+            *of = 0;
+        }
+        let of_frag = (frag, 0)..(frag + 1, 0);
+        if self.old.range(of_frag.clone()).count() > VERSIONS
+            && let Some(key) = self.old.range(of_frag).next().map(|(key, _)| *key)
+        {
+            self.drop_old(key);
+        }
+    }
+
+    fn drop_old(&mut self, key: (Frag, Stamp)) {
+        if let Some(old) = self.old.remove(&key)
+            && let Some(of) = self.of_block.get_mut(old.copy.get() as usize - 1)
+        {
+            *of = 0;
+        }
+    }
+
+    /// An older version, a span, or the entry of an old block makes room for a new one: what is not known is only not
+    /// verified.
     fn give_up(&mut self) -> Option<Frag> {
+        let old = self.old.range(self.old_hand..).next().or_else(|| self.old.iter().next()).map(|(key, _)| *key);
+        if let Some((frag, since)) = old {
+            self.old_hand = (frag, since.saturating_add(1));
+            self.drop_old((frag, since));
+            return Some(frag);
+        }
+        if let Some((first, _)) = self.wide.pop_first() {
+            return Some(first);
+        }
         let at_home = |(frag, entry): (&Frag, &Entry)| entry.home.then_some(*frag);
         let after = self.entries.range(self.hand..).find_map(at_home);
         let frag = after.or_else(|| self.entries.iter().find_map(at_home))?;
@@ -116,15 +309,28 @@ impl Map {
 
     /// A transaction is durable.
     pub(crate) fn commit(&mut self, frag: Frag, stored: &Stored, copy: Option<CopyNo>) -> Option<Frag> {
+        self.forget_span(frag);
         let before = self.entries.get(&frag).copied();
         if let Some(before) = before {
             let older = self.older.entry(frag).or_default();
             if !older.contains(&before.sum) {
                 older.push(before.sum);
             }
+            if before.sum != stored.sum {
+                self.becomes_old(frag, before);
+            }
         }
         let data = before.is_some_and(|before| before.data);
-        self.set(frag, Entry { sum: stored.sum, copy, home: false, data })
+        let since = before.filter(|before| before.sum == stored.sum).map_or(self.stamp, |before| before.since);
+        self.set(frag, Entry { sum: stored.sum, copy, home: false, data, since })
+    }
+
+    /// The entry's copy is kept as that of an older version.
+    fn becomes_old(&mut self, frag: Frag, entry: Entry) {
+        self.drop_entry(frag);
+        if let Some(copy) = entry.copy {
+            self.keep(frag, entry.since, Old { sum: entry.sum, copy, until: self.stamp });
+        }
     }
 
     fn drop_entry(&mut self, frag: Frag) -> Option<Entry> {
@@ -137,19 +343,45 @@ impl Map {
         Some(entry)
     }
 
-    /// Nothing is known of this fragment any more.
+    /// Nothing is known of this fragment any more. What it had stays as an older version.
     pub(crate) fn remove(&mut self, frag: Frag) -> bool {
         self.older.remove(&frag);
-        self.drop_entry(frag).is_some()
+        let Some(entry) = self.get(frag) else { return false };
+        self.becomes_old(frag, entry);
+        true
     }
 
     /// A block of the group journals is about to be overwritten: it is nobody's copy. Returns the fragment of which it
     /// was one.
     pub(crate) fn forget_copy(&mut self, copy: CopyNo) -> Option<Frag> {
         let frag = std::mem::take(self.of_block.get_mut(copy.get() as usize - 1)?).checked_sub(1)?;
-        self.entries.get_mut(&frag)?.copy = None;
-        self.copies -= 1;
+        match self.entries.get_mut(&frag) {
+            Some(entry) if entry.copy == Some(copy) => {
+                entry.copy = None;
+                self.copies -= 1;
+            }
+            _ => {
+                let of_frag = self.old.range((frag, 0)..(frag + 1, 0));
+                let key = of_frag.filter(|(_, old)| old.copy == copy).map(|(key, _)| *key).next();
+                key.map(|key| self.old.remove(&key));
+            }
+        }
         Some(frag)
+    }
+
+    /// The fragment that only this block of the group journals has.
+    pub(crate) fn only_in(&self, copy: CopyNo) -> Option<Frag> {
+        let frag = self.of_block.get(copy.get() as usize - 1)?.checked_sub(1)?;
+        let entry = self.entries.get(&frag)?;
+        (!entry.home && entry.copy == Some(copy)).then_some(frag)
+    }
+
+    /// The home of this fragment need not get its bytes now: its copy has them.
+    pub(crate) fn stays_away(&mut self, frag: Frag, data: bool) {
+        self.older.remove(&frag);
+        if let Some(entry) = self.entries.get_mut(&frag) {
+            entry.data = data;
+        }
     }
 
     /// The journal has the newest committed bytes of this fragment here, and the home may lack them: if the sum is that
@@ -170,12 +402,20 @@ impl Map {
         }
     }
 
-    /// The home has got bytes of this sum.
+    /// The home has got bytes of this sum. The page need not say so: recovery finds the same.
     pub(crate) fn came_home(&mut self, frag: Frag, sum: u32, data: bool) {
         let Some(entry) = self.entries.get_mut(&frag).filter(|entry| entry.sum == sum) else { return };
         self.away -= u64::from(!entry.home);
         (entry.home, entry.data) = (true, data);
         self.older.remove(&frag);
+    }
+
+    /// These are the bytes of a home of which nothing is known. Returns the fragment of which something was given up.
+    pub(crate) fn learn(&mut self, frag: Frag, sum: u32) -> Option<Frag> {
+        if !self.has_none(frag..frag + 1) {
+            return None;
+        }
+        self.set(frag, Entry { sum, copy: None, home: true, data: true, since: self.stamp })
     }
 }
 

@@ -8,7 +8,7 @@ use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 const MAGIC: [u8; 8] = *b"ORDOAJMP";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A root on the disk: in the first sector of its slot, which is never torn.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]

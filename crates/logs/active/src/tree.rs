@@ -3,13 +3,15 @@
 //! Of each page only its range of fragments and its place are in memory; what is in a leaf comes from the map. A page
 //! that changed is written to a free place, and with it all above it.
 
-use crate::map::{Frag, Map};
+use crate::map::{Frag, Map, VERSIONS};
 use crate::page::{self, Down, ITEMS, Items};
 use ordo_disk::Block;
 use std::collections::BTreeMap;
 
 /// A page with fewer items is put together with a neighbour.
 const FEW: usize = ITEMS / 4;
+/// As many items a page is filled with at most: what is known of a fragment is never divided.
+pub(crate) const FULL: usize = ITEMS - VERSIONS - 2;
 
 /// A page in memory.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,7 +58,7 @@ impl Tree {
     /// The most entries for which there is always room: in half of the pages, as the other half is for the next tree.
     /// Two neighbours have more than three quarters of a page between them.
     pub(crate) fn most(pages: u32) -> usize {
-        (pages as usize / 2).saturating_sub(3) * ITEMS / 3
+        (pages as usize / 2).saturating_sub(3) * FULL / 3
     }
 
     /// A page was found while the tree was read.
@@ -140,9 +142,10 @@ impl Tree {
                 at = before;
                 continue;
             }
-            let parts = count.div_ceil(ITEMS).max(1);
+            let parts = count.div_ceil(FULL).max(1);
+            let cut = |part: usize| items.boundary(count * part / parts);
             for part in 0..parts {
-                let (from, to) = (count * part / parts, count * (part + 1) / parts);
+                let (from, to) = (cut(part), cut(part + 1));
                 let (some, begins) = match &items {
                     Items::Entries(all) => (Items::Entries(all[from..to].to_vec()), all.get(from).map(|item| item.0)),
                     Items::Pages(all) => (Items::Pages(all[from..to].to_vec()), all.get(from).map(|item| item.0)),
@@ -165,10 +168,10 @@ impl Tree {
 
     /// Takes in the pages behind a short one, as long as all fit well into one page. Returns where the range ends then.
     fn absorb(&mut self, level: usize, first: Frag, mut next: Frag, map: &Map, change: &mut Change) -> Frag {
-        let mut count = self.items(level, first..next, map).len();
+        let mut count = self.count(level, first..next, map);
         while count < FEW && next < Frag::MAX {
             let end = self.levels[level].range(next + 1..).next().map_or(Frag::MAX, |(end, _)| *end);
-            count += self.items(level, next..end, map).len();
+            count += self.count(level, next..end, map);
             if count > ITEMS * 3 / 4 {
                 break;
             }
@@ -184,7 +187,7 @@ impl Tree {
     /// The page before, if a short one of `count` items fits well into it.
     fn fits_before(&self, level: usize, first: Frag, count: usize, map: &Map) -> Option<Frag> {
         let (before, _) = self.levels[level].range(..first).next_back()?;
-        let together = count + self.items(level, *before..first, map).len();
+        let together = count + self.count(level, *before..first, map);
         (count < FEW && together <= ITEMS * 3 / 4).then_some(*before)
     }
 
@@ -195,9 +198,16 @@ impl Tree {
         }
     }
 
+    fn count(&self, level: usize, range: std::ops::Range<Frag>, map: &Map) -> usize {
+        match level.checked_sub(1) {
+            None => map.count(range),
+            Some(below) => self.levels[below].range(range).count(),
+        }
+    }
+
     fn items(&self, level: usize, range: std::ops::Range<Frag>, map: &Map) -> Items {
         match level.checked_sub(1) {
-            None => Items::Entries(map.entries(range).collect()),
+            None => Items::Entries(map.items(range)),
             Some(below) => {
                 let pages = self.levels[below].range(range);
                 Items::Pages(pages.map(|(first, node)| (*first, node.down.unwrap_or_default())).collect())
@@ -219,7 +229,7 @@ impl Tree {
 mod tests {
     use super::*;
     use crate::area::Area;
-    use crate::map::Entry;
+    use crate::map::{Entry, Item};
     use ordo_disk::DiskOff;
 
     /// A disk of pages, with the tree and the map over it.
@@ -238,7 +248,7 @@ mod tests {
         }
 
         fn set(&mut self, frag: Frag, sum: u32) {
-            let given_up = self.map.set(frag, Entry { sum, copy: None, home: true, data: false });
+            let given_up = self.map.set(frag, Entry { sum, copy: None, home: true, data: false, since: 0 });
             self.tree.touch(frag);
             given_up.into_iter().for_each(|frag| self.tree.touch(frag));
         }
@@ -262,27 +272,26 @@ mod tests {
             count
         }
 
-        fn read(&self) -> Vec<(Frag, u32)> {
+        fn read(&self) -> Vec<(Frag, Item)> {
             let mut found = Vec::new();
             let Some((down, level)) = self.top else { return found };
             let mut todo = vec![(down, level, 0..Frag::MAX)];
             while let Some((down, level, range)) = todo.pop() {
                 let items = page::decode(&self.disk[&down.page], level, down.sum, range.clone()).expect("a whole page");
                 match items {
-                    Items::Entries(entries) => found.extend(entries.iter().map(|(frag, entry)| (*frag, entry.sum))),
+                    Items::Entries(entries) => found.extend(entries),
                     Items::Pages(pages) => {
                         let ends = pages.iter().skip(1).map(|(first, _)| *first).chain([range.end]);
                         todo.extend(pages.iter().zip(ends).map(|((first, down), end)| (*down, level - 1, *first..end)));
                     }
                 }
             }
-            found.sort_unstable();
+            found.sort_by_key(|(frag, _)| *frag);
             found
         }
 
         fn is_right(&self) {
-            let wanted: Vec<_> = self.map.entries(0..Frag::MAX).map(|(frag, entry)| (frag, entry.sum)).collect();
-            assert_eq!(self.read(), wanted);
+            assert_eq!(self.read(), self.map.items(0..Frag::MAX));
         }
     }
 

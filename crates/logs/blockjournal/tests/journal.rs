@@ -634,7 +634,11 @@ impl ordo_disk::KeepsCopies for Notes {
         Box::pin(async { Ok(()) })
     }
 
-    fn begins(&self, _: u64) -> Told {
+    fn go_home(&self, _: bool) -> Told {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn begins(&self, _: u64, _: bool) -> Told {
         Box::pin(async { Ok(()) })
     }
 }

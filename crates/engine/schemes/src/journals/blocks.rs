@@ -3,6 +3,7 @@
 use super::Txn;
 use super::log::{Capture, Log};
 use super::marks::Marks;
+use crate::DataMode;
 use ordo_blockjournal::{Commit, Journal, Options, Place, Seq, Transaction};
 use ordo_buf::{Boxed, LogFile};
 use ordo_disk::{DiskOff, KeepsCopies};
@@ -63,13 +64,13 @@ impl Blocks {
 impl Log for Blocks {
     type Form = Form;
 
-    fn begin(file: LogFile) -> Boxed<'static, Result<(Blocks, u64)>> {
+    fn begin(file: LogFile, data: DataMode) -> Boxed<'static, Result<(Blocks, u64)>> {
         Box::pin(async move {
             let place = Place::new(&file.on, &file.extents).map_err(failed)?;
             let id = file.on.rt().rng().next_u64();
             if let Some(copies) = &file.copies {
                 // Before the journal that the map knows is gone.
-                copies.begins(id).await.map_err(Error::io)?;
+                copies.begins(id, data == DataMode::Journal).await.map_err(Error::io)?;
             }
             Journal::make(&place, file.frag, id).await.map_err(failed)?;
             let (journal, _) = Journal::open(place, Options { commit: Commit::Together }).await.map_err(failed)?;
@@ -129,6 +130,15 @@ impl Log for Blocks {
         Box::pin(async move {
             match &self.copies {
                 Some(copies) => copies.settle().await.map_err(Error::io),
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn go_home(&self, all: bool) -> Boxed<'_, Result<()>> {
+        Box::pin(async move {
+            match &self.copies {
+                Some(copies) => copies.go_home(all).await.map_err(Error::io),
                 None => Ok(()),
             }
         })

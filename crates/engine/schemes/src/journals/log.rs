@@ -1,6 +1,7 @@
 //! What a journal needs from its log.
 
 use super::{Captured, Txn};
+use crate::DataMode;
 use ordo_buf::{Boxed, LogFile};
 use ordo_disk::DiskOff;
 use ordo_ondisk::Ino;
@@ -24,7 +25,7 @@ pub(crate) trait Log: Sized + 'static {
     type Form;
 
     /// Creates an empty log and begins it. Returns a number that distinguishes it from all others.
-    fn begin(file: LogFile) -> Boxed<'static, Result<(Self, u64)>>;
+    fn begin(file: LogFile, data: DataMode) -> Boxed<'static, Result<(Self, u64)>>;
 
     /// Encodes a transaction for this log.
     fn form(&self, capture: &Capture) -> Self::Form;
@@ -58,6 +59,15 @@ pub(crate) trait Log: Sized + 'static {
     /// # Errors
     /// `Io`.
     fn settle(&self) -> Boxed<'_, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Writes to their homes what only the copies of such a disk have: all, durably, or a part.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn go_home(&self, all: bool) -> Boxed<'_, Result<()>> {
+        let _ = all;
         Box::pin(async { Ok(()) })
     }
 

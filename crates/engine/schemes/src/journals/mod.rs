@@ -117,6 +117,8 @@ struct State {
     checkpointing: bool,
     failed: Option<Error>,
     counts: Counts,
+    /// [`Counts::changes`] at the last tick.
+    changes_before: u64,
 }
 
 /// What a transaction in the log lists.
@@ -160,6 +162,7 @@ impl<L: Log> Journal<L> {
             checkpointing: false,
             failed: None,
             counts: Counts::default(),
+            changes_before: 0,
         };
         let shared = Shared {
             policy,

@@ -3,6 +3,7 @@
 use super::log::{Capture, Log};
 use super::marks::Marks;
 use super::{Captured, Txn};
+use crate::DataMode;
 use ordo_buf::{Boxed, LogFile};
 use ordo_ondisk::redo::{self, Changed, Transaction};
 use ordo_vfs::{Error, Result};
@@ -58,7 +59,7 @@ fn changed(captured: &Captured) -> Changed {
 impl Log for Redo {
     type Form = Form;
 
-    fn begin(file: LogFile) -> Boxed<'static, Result<(Redo, u64)>> {
+    fn begin(file: LogFile, _: DataMode) -> Boxed<'static, Result<(Redo, u64)>> {
         Box::pin(async move {
             let place = ordo_wafs::Place::new(&file.on, &file.extents).map_err(failed)?;
             let (make, mount) =

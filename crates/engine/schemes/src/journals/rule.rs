@@ -30,10 +30,12 @@ impl Rule {
         let (name, says) = self.text();
         let says = match self {
             Rule::MapBeforeReclaim => return active.then_some((name, says)),
+            // It needs its map to be durable, and no home: a group journal still has the bytes.
+            Rule::HomeBeforeReclaim if active => return None,
             _ if !active => says,
             Rule::LogBeforeBuf => "a transaction is durable in a group journal before a buf with it goes home",
             Rule::LogBeforeReuse => "what was freed is free when that is durable in a group journal",
-            Rule::HomeBeforeReclaim => "the group journals keep a transaction until all that it changed is at home",
+            Rule::HomeBeforeReclaim => says,
             Rule::DataBeforeLog => "contents are durable before a group journal has a pointer to their new place",
         };
         Some((name, says))

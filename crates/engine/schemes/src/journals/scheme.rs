@@ -223,17 +223,24 @@ impl<L: Log + 'static> Scheme for Journal<L> {
         if !self.has_log() {
             return;
         }
-        {
+        let is_idle = {
             let mut state = self.shared.state.borrow_mut();
             if state.has_something() && state.since.is_none_or(|since| since + self.shared.policy.commit <= now) {
                 state.wanted = state.wanted.max(state.running);
             }
-        }
+            let changes = state.counts.changes;
+            let before = std::mem::replace(&mut state.changes_before, changes);
+            !state.has_something() && changes == before
+        };
         Shared::work(&self.shared, cache);
         let shared = self.shared.clone();
         cache.rt().spawn(async move {
             // An error is kept for the next caller.
             let _ = shared.reclaim().await;
+            if is_idle {
+                // What did not go home is still in its copy, and goes before that is overwritten: that tells.
+                let _ = shared.idle().await;
+            }
         });
     }
 }
@@ -249,7 +256,7 @@ impl<L: Log> KeepsLog for Journal<L> {
             let settles = shared.rules.has(Rule::MapBeforeReclaim);
             let copies =
                 file.copies.map(|copies| if settles { copies } else { Rc::new(Unsettled(copies, Cell::new(0))) });
-            let (log, id) = L::begin(LogFile { copies, ..file }).await?;
+            let (log, id) = L::begin(LogFile { copies, ..file }, shared.policy.data).await?;
             *shared.log.borrow_mut() = Some(Rc::new(log));
             Ok(id)
         })
@@ -257,7 +264,7 @@ impl<L: Log> KeepsLog for Journal<L> {
 
     fn at_rest(&self) -> Boxed<'static, Result<()>> {
         let shared = self.shared.clone();
-        Box::pin(async move { shared.settle().await })
+        Box::pin(async move { shared.at_rest().await })
     }
 
     /// It checkpoints by itself, and a call that finds no room waits in `begin` (journals-6).
@@ -284,8 +291,12 @@ impl KeepsCopies for Unsettled {
         if self.1.get() % 2 == 1 { self.0.settle() } else { Box::pin(async { Ok(()) }) }
     }
 
-    fn begins(&self, id: u64) -> Boxed<'static, std::result::Result<(), DiskError>> {
-        self.0.begins(id)
+    fn begins(&self, id: u64, contents: bool) -> Boxed<'static, std::result::Result<(), DiskError>> {
+        self.0.begins(id, contents)
+    }
+
+    fn go_home(&self, all: bool) -> Boxed<'static, std::result::Result<(), DiskError>> {
+        self.0.go_home(all)
     }
 }
 

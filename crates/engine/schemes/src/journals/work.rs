@@ -232,10 +232,17 @@ impl<L: Log> Shared<L> {
         self.reclaim_now(self.policy.restless).await
     }
 
-    /// What the disk below knows of the transactions is durable.
-    pub(super) async fn settle(&self) -> Result<()> {
+    /// Everything is at home, durably, and nothing below says otherwise: the volume may be marked clean.
+    pub(super) async fn at_rest(&self) -> Result<()> {
         let Some(log) = self.log.borrow().clone() else { return Ok(()) };
+        log.go_home(true).await?;
         log.settle().await
+    }
+
+    /// Nothing was changed for a while: a part of what only copies have goes home.
+    pub(super) async fn idle(&self) -> Result<()> {
+        let Some(log) = self.log.borrow().clone() else { return Ok(()) };
+        log.go_home(false).await
     }
 
     async fn reclaim_now(&self, now: bool) -> Result<()> {

@@ -99,7 +99,9 @@ impl Replay {
         (f.pendingblocks, f.pendinginodes) = (0, 0);
         self.put_kept(keeper).await?;
         if let Some(active) = active {
-            // The next mount begins another journal: what this one says is then known from the map alone.
+            // The next mount begins another journal: what this one says is then known from the map alone. And another
+            // system knows only the homes.
+            active.bring_home().await.map_err(ordo_active::OpenError::from)?;
             active.settled().await.map_err(ordo_active::OpenError::from)?;
         }
         let f = &mut self.sb.fields;

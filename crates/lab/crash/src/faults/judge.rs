@@ -2,7 +2,7 @@
 
 use super::effect::Effect;
 use super::report::Class;
-use super::stage::{Played, Stage, cold};
+use super::stage::{Played, Stage, cold, repaired_tree};
 use super::view::{Kept, View};
 use crate::Error;
 use crate::recover::{Traced, check};
@@ -174,7 +174,7 @@ impl Stage<'_> {
                 let left = again.findings.first().map_or("no clean mark".into(), |found| found.finding.to_string());
                 return Err(format!("fsck -y leaves: {left}"));
             }
-            let tree = guarded(|| cold(self.plan, &rt, &ram, disks()));
+            let tree = guarded(|| repaired_tree(self.plan, &rt, &ram, disks));
             rt.drop_tasks();
             repaired = match tree {
                 Ok((tree, _)) => Some(View::of(&tree)),

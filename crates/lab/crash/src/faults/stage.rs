@@ -70,6 +70,9 @@ pub(super) struct Played {
     pub(super) healed: u64,
 }
 
+/// Makes another seed of that of a plan.
+const SET_UP: u64 = 0x0073_6574_2d75_7000;
+
 /// See the head of the module.
 pub(super) struct Stage<'a> {
     pub(super) plan: &'a Plan,
@@ -203,10 +206,29 @@ impl<'a> Stage<'a> {
 /// # Errors
 /// Mounting or reading fails.
 pub(super) fn cold(plan: &Plan, rt: &Rt, ram: &RamDisk, disks: Disks) -> Result<(Tree, u64), Error> {
-    let scheme = if plan.scheme == "active" { "active" } else { "async" };
+    read_with(plan, if plan.scheme == "active" { "active" } else { "async" }, rt, ram, disks)
+}
+
+fn read_with(plan: &Plan, scheme: &str, rt: &Rt, ram: &RamDisk, disks: Disks) -> Result<(Tree, u64), Error> {
     let mounted = crate::record::mount(rt, ram, disks, plan.honest(scheme)?, true)?;
     let tree = rt.block_on(Tree::read(&**mounted.fs())).map_err(|error| Error::Run(error.to_string()))?;
     Ok((tree, mounted.active().map_or(0, |active| active.healed)))
+}
+
+/// The same after a repair. If that has taken a damaged active journal away, and said so, the volume is a passive one.
+///
+/// # Errors
+/// Mounting or reading fails.
+pub(super) fn repaired_tree(
+    plan: &Plan,
+    rt: &Rt,
+    ram: &RamDisk,
+    disks: impl Fn() -> Disks,
+) -> Result<(Tree, u64), Error> {
+    match cold(plan, rt, ram, disks()) {
+        Err(Error::Mount(_)) if plan.scheme == "active" => read_with(plan, "async", rt, ram, disks()),
+        answer => answer,
+    }
 }
 
 fn root() -> Caller {
@@ -286,7 +308,8 @@ struct Model<'m> {
 impl Model<'_> {
     /// Plays the set-up on `base` and unmounts it.
     fn set_up(&mut self, plan: &Plan, base: &RamDisk) -> Result<(), Error> {
-        let rt = Rt::virtual_time(plan.seed);
+        // Of another seed: a mount gives its log a random name, and no two mounts have the same one.
+        let rt = Rt::virtual_time(plan.seed ^ SET_UP);
         let mounted = crate::record::mount(&rt, base, plan.split().disks(Rc::new(base.clone())), plan.order()?, false)?;
         let fs = mounted.fs().clone();
         let mut player = Player::new(&*fs, root());

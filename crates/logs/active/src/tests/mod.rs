@@ -2,7 +2,10 @@
 
 use crate::layer::{Active, Kept, Options, State};
 use ordo_blockjournal::{Journal, Place, Seq, Transaction};
-use ordo_disk::{Block, Cause, Disk, DiskError, DiskOff, Kind, Queue, QueueOptions, RamDisk, ReadPart, Tag, WritePart};
+use ordo_disk::{
+    Block, Cause, Disk, DiskError, DiskOff, DiskOp, Fault, FaultPlan, Faulty, KeepsCopies, Kind, Queue, QueueOptions,
+    RamDisk, ReadPart, Tag, WritePart,
+};
 use ordo_rt::Rt;
 use std::rc::Rc;
 
@@ -31,8 +34,11 @@ impl Bed {
     }
 
     fn active(&self, kept: Kept) -> Active {
+        self.active_on(Rc::new(self.ram.clone()), kept)
+    }
+
+    fn active_on(&self, disk: Rc<dyn Disk>, kept: Kept) -> Active {
         let options = Options { near_head: Some(true), ..Options::default() };
-        let disk = Rc::new(self.ram.clone());
         self.rt.block_on(Active::open(disk, &Bed::extents(), FRAG as u32, kept, options)).unwrap()
     }
 
@@ -45,7 +51,7 @@ impl Bed {
     fn begin(&self, before: Option<u64>, id: u64) -> Open {
         let active = self.active(Kept { by: before, dirty: false });
         self.rt.block_on(async {
-            ordo_disk::KeepsCopies::begins(&active, id).await.unwrap();
+            active.begins(id, false).await.unwrap();
             let place = self.place(&active);
             Journal::make(&place, FRAG as u32, id).await.unwrap();
             let (journal, _) = Journal::open(place, ordo_blockjournal::Options::default()).await.unwrap();
@@ -77,6 +83,10 @@ impl Bed {
         let part = ReadPart { block: Block::unspecified(len as usize), tag: Tag::of(Kind::Data) };
         let parts = self.rt.block_on(async { active.read(DiskOff(at), vec![part]).await })?;
         Ok(parts[0].block.to_vec())
+    }
+
+    fn home(&self, active: &Active) {
+        self.rt.block_on(active.bring_home()).unwrap();
     }
 
     fn rot(&self, at: u64) {
@@ -111,6 +121,7 @@ fn a_rotten_home_is_read_from_its_copy_and_healed() {
     let open = bed.begin(None, ID);
     open.commit(&bed, &[(5, 1), (6, 2)]);
     bed.write(&open.active, 5 * FRAG, &[bytes(1), bytes(2)].concat()).unwrap();
+    bed.home(&open.active);
     bed.rot(5 * FRAG + 100);
     let whole = [bytes(1), bytes(2)].concat();
     assert_eq!(bed.read(&open.active, 5 * FRAG, 2 * FRAG).unwrap(), whole);
@@ -124,7 +135,8 @@ fn a_rotten_home_is_read_from_its_copy_and_healed() {
         bytes(2)[512..],
         "half a fragment is verified, too"
     );
-    assert_eq!(open.active.state(), State { healed: 2, mapped: 2, copies: 2, groups: 4, ..State::default() });
+    let state = State { healed: 2, mapped: 2, copies: 2, groups: 3, left_away: 1, ..State::default() };
+    assert_eq!(open.active.state(), state);
 }
 
 #[test]
@@ -133,6 +145,7 @@ fn rot_in_all_copies_is_an_error_and_not_bytes() {
     let open = bed.begin(None, ID);
     open.commit(&bed, &[(5, 1)]);
     bed.write(&open.active, 5 * FRAG, &bytes(1)).unwrap();
+    bed.home(&open.active);
     let places = bed.places(&open.active, 5 * FRAG);
     assert_eq!(places.len(), 2);
     places.iter().for_each(|at| bed.rot(*at));
@@ -152,7 +165,12 @@ fn what_is_committed_and_not_home_is_read_from_the_journal() {
     assert_eq!(bed.read(&open.active, 9 * FRAG, FRAG).unwrap(), bytes(8));
     assert_eq!(open.active.state().healed, 0, "nothing was wrong");
     bed.write(&open.active, 9 * FRAG, &bytes(8)).unwrap();
+    assert!(open.active.state().dirty, "the copy has it, and the home need not");
+    bed.home(&open.active);
     assert!(!open.active.state().dirty);
+    let mut home = vec![0; FRAG as usize];
+    bed.ram.peek(9 * FRAG, &mut home);
+    assert_eq!(home, bytes(8));
 }
 
 #[test]
@@ -161,6 +179,7 @@ fn bytes_of_no_transaction_are_written_when_the_map_has_durably_nothing_of_their
     let open = bed.begin(None, ID);
     open.commit(&bed, &[(5, 1), (6, 2)]);
     bed.write(&open.active, 5 * FRAG, &[bytes(1), bytes(2)].concat()).unwrap();
+    bed.home(&open.active);
     bed.rt.block_on(open.active.settled()).unwrap();
     bed.write(&open.active, 5 * FRAG, &bytes(9)).unwrap();
     assert_eq!(bed.read(&open.active, 5 * FRAG, FRAG).unwrap(), bytes(9));
@@ -178,6 +197,7 @@ fn the_map_of_another_keeper_does_not_count() {
     let open = bed.begin(None, ID);
     open.commit(&bed, &[(5, 1)]);
     bed.write(&open.active, 5 * FRAG, &bytes(1)).unwrap();
+    bed.home(&open.active);
     bed.rt.block_on(open.active.settled()).unwrap();
     let mapped = |by| bed.active(Kept { by, dirty: false }).state().mapped;
     assert_eq!([mapped(Some(ID)), mapped(Some(ID + 1)), mapped(None)], [1, 0, 0]);
@@ -224,6 +244,7 @@ fn a_rotten_page_of_the_map_is_read_from_its_twin_and_without_both_its_places_ar
     let open = bed.begin(None, ID);
     open.commit(&bed, &[(5, 1), (6, 2)]);
     bed.write(&open.active, 5 * FRAG, &[bytes(1), bytes(2)].concat()).unwrap();
+    bed.home(&open.active);
     bed.rt.block_on(open.active.settled()).unwrap();
     let area = &open.active.0.area;
     let first = area.run(area.page(0, false)).0.0;
@@ -261,6 +282,7 @@ fn a_scrub_heals_homes_and_drops_bad_copies() {
     let open = bed.begin(None, ID);
     open.commit(&bed, &[(5, 1), (6, 2), (7, 3)]);
     bed.write(&open.active, 5 * FRAG, &[bytes(1), bytes(2), bytes(3)].concat()).unwrap();
+    bed.home(&open.active);
     bed.rot(5 * FRAG);
     bed.rot(bed.places(&open.active, 6 * FRAG)[1]);
     bed.places(&open.active, 7 * FRAG).iter().for_each(|at| bed.rot(*at));
@@ -268,4 +290,126 @@ fn a_scrub_heals_homes_and_drops_bad_copies() {
     assert_eq!((done.blocks, done.healed, done.bad_copies, done.rotten), (3, 1, 1, 1));
     let again = bed.rt.block_on(open.active.scrub()).unwrap();
     assert_eq!((again.healed, again.bad_copies, again.rotten), (0, 0, 1));
+}
+
+#[test]
+fn bytes_that_only_a_copy_has_are_at_home_before_other_bytes_take_their_place() {
+    // Their entry goes before the new bytes are there: after a power cut between the two the old ones must be there.
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    open.commit(&bed, &[(5, 1)]);
+    bed.write(&open.active, 5 * FRAG, &bytes(1)).unwrap();
+    bed.rt.block_on(open.active.settled()).unwrap();
+    bed.rt.block_on(open.journal.checkpoint(Seq(1))).unwrap();
+    let sorted = [5];
+    bed.rt.block_on(async {
+        open.active.0.void(&sorted, &[], true).await.unwrap();
+    });
+    let mut home = vec![0; FRAG as usize];
+    bed.ram.peek(5 * FRAG, &mut home);
+    assert_eq!(home, bytes(1));
+    assert_eq!(open.active.state().mapped, 0);
+}
+
+#[test]
+fn a_copy_is_overwritten_when_the_home_has_its_bytes_durably() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    open.commit(&bed, &[(900, 7), (901, 8)]);
+    bed.write(&open.active, 900 * FRAG, &[bytes(7), bytes(8)].concat()).unwrap();
+    assert_eq!(open.active.state().left_away, 1);
+    let mut rng = ordo_rt::Rng::new(9);
+    let mut round = 1;
+    // Until the line has come around.
+    while bed.places(&open.active, 900 * FRAG)[0] != 900 * FRAG {
+        round += 1;
+        open.commit(&bed, &[(rng.below(300), round as u8), (rng.below(300), 3)]);
+        bed.rt.block_on(open.journal.checkpoint(Seq(round))).unwrap();
+        assert!(round < 5000, "the copy was never overwritten");
+    }
+    bed.ram.power_cut();
+    let cut = bed.recover(ID).0;
+    assert_eq!(bed.read(&cut, 900 * FRAG, 2 * FRAG).unwrap(), [bytes(7), bytes(8)].concat());
+    assert_eq!(cut.state().rotten, 0);
+}
+
+#[test]
+fn older_versions_are_known_with_the_transactions_between_which_they_were_there() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    for seed in 1..=3 {
+        open.commit(&bed, &[(5, seed)]);
+        open.commit(&bed, &[(6, seed)]);
+    }
+    let versions = |active: &Active| {
+        let map = active.0.map.borrow();
+        let all = map.versions(5..6);
+        all.map(|(_, since, old)| (since, old.until, old.sum == crc32c::crc32c(&bytes(old.until as u8 / 2)))).collect()
+    };
+    let all: Vec<_> = versions(&open.active);
+    assert_eq!(all, [(1, 3, true), (3, 5, true)]);
+    bed.home(&open.active);
+    bed.rt.block_on(open.active.settled()).unwrap();
+    let again: Vec<_> = versions(&bed.active(Kept { by: Some(ID), dirty: false }));
+    assert_eq!(again, all);
+}
+
+#[test]
+fn what_was_carried_home_while_the_disk_was_idle_is_durable_before_its_copy_is_overwritten() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    open.commit(&bed, &[(900, 7)]);
+    bed.write(&open.active, 900 * FRAG, &bytes(7)).unwrap();
+    bed.rt.block_on(open.active.go_home(false)).unwrap();
+    assert!(!open.active.state().dirty);
+    bed.ram.power_cut();
+    let mut home = vec![0; FRAG as usize];
+    bed.ram.peek(900 * FRAG, &mut home);
+    assert_eq!(home, bytes(7));
+}
+
+#[test]
+fn contents_past_the_journal_are_verified_by_spans_and_what_does_not_fill_one_by_itself() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    bed.rt.block_on(open.active.begins(ID, true)).unwrap();
+    let all: Vec<u8> = (0..18).flat_map(bytes).collect();
+    bed.write(&open.active, 23 * FRAG, &all).unwrap();
+    assert_eq!(open.active.state().mapped, 18);
+    bed.home(&open.active);
+    bed.rt.block_on(open.active.settled()).unwrap();
+    let again = bed.active(Kept { by: Some(ID), dirty: false });
+    assert_eq!(again.state().mapped, 18);
+    assert_eq!(bed.read(&again, 23 * FRAG, 18 * FRAG).unwrap(), all);
+    for (rotten, read) in [(23, 23), (29, 26), (40, 40)] {
+        bed.rot(rotten * FRAG + 9);
+        let error = bed.read(&again, read * FRAG, FRAG).unwrap_err();
+        assert_eq!(error.cause, Cause::Rot, "fragment {rotten}, read at {read}");
+        assert_eq!(bed.rt.block_on(again.scrub()).unwrap().rotten, if rotten == 29 { 8 } else { 1 });
+        bed.rot(rotten * FRAG + 9);
+    }
+    // One fragment of a span changes: of the others, and of the span behind, nothing is known any more, durably, before
+    // it is written.
+    bed.write(&again, 30 * FRAG, &bytes(99)).unwrap();
+    assert_eq!(again.state().mapped, 2);
+    let cut = bed.active(Kept { by: Some(ID), dirty: true });
+    assert_eq!(bed.read(&cut, 30 * FRAG, FRAG).unwrap(), bytes(99));
+}
+
+#[test]
+fn no_home_is_written_when_the_map_could_not_be_made_durable() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    open.commit(&bed, &[(5, 1), (6, 2)]);
+    bed.write(&open.active, 5 * FRAG, &[bytes(1), bytes(2)].concat()).unwrap();
+    bed.home(&open.active);
+    bed.rt.block_on(open.active.settled()).unwrap();
+    let faults = FaultPlan::new(0).with(Fault::error(DiskOp::Write, 1).of(&[Kind::Log]));
+    let faulty = Rc::new(Faulty::new(Rc::new(bed.ram.clone()), faults));
+    let again = bed.active_on(faulty, Kept { by: Some(ID), dirty: false });
+    bed.write(&again, 5 * FRAG, &bytes(9)).unwrap_err();
+    bed.write(&again, 5 * FRAG, &bytes(9)).unwrap_err();
+    bed.write(&again, 6 * FRAG, &bytes(9)).unwrap_err();
+    let cut = bed.active(Kept { by: Some(ID), dirty: true });
+    assert_eq!(bed.read(&cut, 5 * FRAG, 2 * FRAG).unwrap(), [bytes(1), bytes(2)].concat());
 }

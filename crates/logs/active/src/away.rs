@@ -1,0 +1,206 @@
+//! Virtual checkpoints: homes that lack bytes which only a copy has, and how they get them (logs-active-9).
+//!
+//! The journal checkpoints its blocks as if the disk had nothing but homes. The write of a home whose bytes a group
+//! journal has is not done: the map tells that the copy has them, and the map is what is checkpointed. A home gets its
+//! bytes when its copy is about to be overwritten, when there is nothing else to do, and before the volume is
+//! unmounted.
+
+use crate::layer::{Active, Layer};
+use crate::map::{CopyNo, Entry, Frag};
+use ordo_disk::{Block, DiskError, Kind, Tag, WritePart};
+use std::ops::Range;
+use std::rc::Rc;
+
+/// The most fragments that are read and written at once.
+const TOGETHER: usize = 256;
+/// Pieces of the journal's line behind the one that is entered whose copies go home with it: homes that lie together
+/// are written together.
+const PIECES: u32 = 16;
+/// Fragments that go home at once when there is nothing else to do.
+const SOME: usize = 1024;
+
+impl Layer {
+    /// Fragments from `next` on whose homes lack their bytes.
+    fn away(&self, next: Frag, most: usize) -> Vec<Frag> {
+        let map = self.map.borrow();
+        map.entries(next..Frag::MAX).filter(|(_, entry)| !entry.home).map(|(frag, _)| frag).take(most).collect()
+    }
+
+    /// A part of what is away goes home, durably.
+    pub(crate) async fn some_go_home(&self) -> Result<(), DiskError> {
+        self.carry(self.away(0, SOME)).await?;
+        self.make_carried_durable().await
+    }
+
+    /// What was carried home is durable there. In the map it is at home from its write on.
+    async fn make_carried_durable(&self) -> Result<(), DiskError> {
+        let carried = self.carried.get();
+        if self.volatile && self.carried_durably.get() < carried {
+            self.disk.flush().await?;
+            self.carried_durably.set(self.carried_durably.get().max(carried));
+        }
+        Ok(())
+    }
+
+    /// Fragments that only these bytes of the journal's range have.
+    fn only_in(&self, bytes: &Range<u64>) -> Vec<Frag> {
+        let head = self.area.head();
+        let (from, end) = (bytes.start.max(head) - head, bytes.end.max(head) - head);
+        let (groups, map, blocks) = (self.groups.borrow(), self.map.borrow(), u64::from(self.area.blocks));
+        let copies = (from / self.area.frag..end.div_ceil(self.area.frag)).filter_map(|block| {
+            let place = groups.place_of(u32::try_from(block / blocks).ok()?)?;
+            CopyNo::new(place * self.area.blocks + (block % blocks) as u32 + 1)
+        });
+        copies.filter_map(|copy| map.only_in(copy)).collect()
+    }
+
+    /// Nothing has its only durable copy in these bytes of the journal's range: they may be overwritten.
+    pub(crate) fn is_vacant(&self, bytes: &Range<u64>) -> bool {
+        let is_durable = !self.volatile || self.carried_durably.get() == self.carried.get();
+        is_durable && (!self.map.borrow().is_away() || self.only_in(bytes).is_empty())
+    }
+
+    /// What only these bytes of the journal's range have goes home, durably, and with it what is next in the line.
+    pub(crate) async fn vacate(&self, bytes: &Range<u64>) -> Result<(), DiskError> {
+        let more = bytes.start..bytes.end + u64::from(PIECES) * self.area.place_len();
+        self.carry(self.only_in(&more)).await?;
+        // What was committed meanwhile is elsewhere.
+        self.carry(self.only_in(bytes)).await?;
+        self.make_carried_durable().await
+    }
+
+    /// The home has its bytes before the entry goes. The writer has taken the fragment: no heal begins.
+    pub(crate) async fn complete(&self, frag: Frag) -> Result<(), DiskError> {
+        let Some(entry) = self.map.borrow().get(frag).filter(|entry| !entry.home) else { return Ok(()) };
+        let Some(copy) = entry.copy else { return Ok(()) };
+        let right = self.read_raw(self.at_copy(copy), self.area.frag).await?;
+        if crc32c::crc32c(&right) != entry.sum {
+            // It is rotten: there is nothing to keep.
+            return Ok(());
+        }
+        self.disk.write(self.home(frag), vec![home_part(&right)], false).await?;
+        self.carried.set(self.carried.get() + 1);
+        Ok(())
+    }
+
+    /// Writes these fragments home from their copies. One without a right copy, and without a right home, is left as it
+    /// is, and counted: reading it is an error.
+    async fn carry(&self, mut frags: Vec<Frag>) -> Result<(), DiskError> {
+        frags.sort_unstable();
+        let mut rest = frags.as_slice();
+        while let Some(first) = rest.first() {
+            let follow = rest.iter().zip(*first..).take(TOGETHER).take_while(|(frag, next)| *frag == next).count();
+            let (now, later) = rest.split_at(follow);
+            self.carry_run(*first..*first + now.len() as u64).await?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// The same for fragments that lie together.
+    async fn carry_run(&self, run: Range<Frag>) -> Result<(), DiskError> {
+        self.hold(&run).await;
+        let done = self.carry_held(run.clone()).await;
+        let mut healing = self.healing.borrow_mut();
+        run.for_each(|frag| {
+            healing.remove(&frag);
+        });
+        drop(healing);
+        self.changed.notify_all();
+        done
+    }
+
+    /// Waits until these fragments are neither written nor healed, and keeps writes from them (logs-active-6).
+    async fn hold(&self, run: &Range<Frag>) {
+        loop {
+            let told = self.changed.notified();
+            if !self.is_busy(run) && self.healing.borrow().range(run.clone()).next().is_none() {
+                self.healing.borrow_mut().extend(run.clone());
+                return;
+            }
+            told.await;
+        }
+    }
+
+    async fn carry_held(&self, run: Range<Frag>) -> Result<(), DiskError> {
+        let entries: Vec<(Frag, Entry)> = self.map.borrow().entries(run).filter(|(_, entry)| !entry.home).collect();
+        let mut ready: Vec<(Frag, Entry, Block)> = Vec::new();
+        let mut rest = entries.as_slice();
+        while let Some((frag, entry)) = rest.first() {
+            let together = self.together(rest);
+            let (now, later) = rest.split_at(together);
+            rest = later;
+            // A disk that does not answer is an error: what it has may come back.
+            let bytes = match entry.copy {
+                Some(copy) => Some(self.read_raw(self.at_copy(copy), together as u64 * self.area.frag).await?),
+                None => None,
+            };
+            let size = self.area.frag as usize;
+            for (n, (frag, entry)) in now.iter().enumerate() {
+                let block = bytes.as_ref().map(|bytes| &bytes[n * size..][..size]);
+                match block.filter(|block| crc32c::crc32c(block) == entry.sum) {
+                    Some(block) => ready.push((*frag, *entry, Block::copy_of(block))),
+                    // The home may have them: of the map before a crash this is not known.
+                    None => self.is_home_or_rotten(*frag, *entry).await?,
+                }
+            }
+            debug_assert!(together > 0, "fragment {frag}");
+        }
+        let mut rest = ready.as_slice();
+        while let Some((first, ..)) = rest.first() {
+            let follow = rest.iter().zip(*first..).take_while(|((frag, ..), next)| frag == next).count();
+            let (now, later) = rest.split_at(follow);
+            rest = later;
+            let parts = now.iter().map(|(_, _, block)| home_part(block)).collect();
+            self.disk.write(self.home(*first), parts, false).await?;
+            self.carried.set(self.carried.get() + 1);
+            let mut map = self.map.borrow_mut();
+            now.iter().for_each(|(frag, entry, _)| map.came_home(*frag, entry.sum, entry.data));
+        }
+        Ok(())
+    }
+
+    async fn is_home_or_rotten(&self, frag: Frag, entry: Entry) -> Result<(), DiskError> {
+        let home = self.read_raw(self.home(frag), self.area.frag).await?;
+        if crc32c::crc32c(&home) != entry.sum {
+            self.rotten.set(self.rotten.get() + 1);
+        }
+        self.map.borrow_mut().came_home(frag, entry.sum, entry.data);
+        Ok(())
+    }
+
+    /// How many of the first copies lie together.
+    fn together(&self, run: &[(Frag, Entry)]) -> usize {
+        let at = |entry: &Entry| entry.copy.map(|copy| self.at_copy(copy));
+        let follows = |(one, next): (&(Frag, Entry), &(Frag, Entry))| {
+            at(&one.1).is_some_and(|at_one| at(&next.1) == Some(at_one + self.area.frag))
+        };
+        1 + run.iter().zip(run.iter().skip(1)).take_while(|two| follows(*two)).count()
+    }
+}
+
+fn home_part(block: &Block) -> WritePart {
+    WritePart { image: block.clone().image(), tag: Tag::of(Kind::Other) }
+}
+
+impl Active {
+    /// Writes home, durably, what only the group journals have.
+    ///
+    /// # Errors
+    /// The disk fails. A fragment without a right copy is not an error here, but when it is read
+    /// ([`crate::State::rotten`]).
+    pub async fn bring_home(&self) -> Result<(), DiskError> {
+        let layer: &Rc<Layer> = &self.0;
+        if layer.read_only {
+            return Ok(());
+        }
+        loop {
+            let some = layer.away(0, SOME);
+            if some.is_empty() {
+                break;
+            }
+            layer.carry(some).await?;
+        }
+        layer.make_carried_durable().await
+    }
+}
