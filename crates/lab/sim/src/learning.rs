@@ -6,8 +6,8 @@
 //! the dock before them. Places are home places, so that reading a copy does not change what is learnt.
 //!
 //! A block gets a copy when it is found to prefer the same group for the second time, whether it preferred others in
-//! between or not: it may have copies near several docks. The paper does not say how often; "durable" is its word. After
-//! one time, several programs at once teach each other's places.
+//! between or not: it may have copies near several docks. The paper does not say how often; "durable" is its word.
+//! After one time, several programs at once teach each other's places.
 
 use crate::volume::{GROUP, NONE};
 use std::collections::HashSet;
