@@ -5,10 +5,12 @@
 //! *window* of them. A group of many blocks is a *dock*; blocks of smaller groups in the same window prefer to lie near
 //! the dock before them. Places are home places, so that reading a copy does not change what is learnt.
 //!
-//! A block gets a copy when it is found to prefer the same group for the second time. The paper does not say how often;
-//! "durable" is its word. After one time, several programs at once teach each other's places.
+//! A block gets a copy when it is found to prefer the same group for the second time, whether it preferred others in
+//! between or not: it may have copies near several docks. The paper does not say how often; "durable" is its word.
+//! After one time, several programs at once teach each other's places.
 
 use crate::volume::{GROUP, NONE};
+use std::collections::HashSet;
 
 /// Reads closer than this, in blocks, belong to one sequence group.
 pub const ZERO_DISTANCE: u32 = GROUP;
@@ -26,20 +28,20 @@ pub(crate) struct Learning {
     length: u32,
     /// The last block of the dock of this window.
     dock: u32,
-    /// The group that each page preferred last.
-    preferred: Vec<u32>,
+    /// Pages, each with a group that it has preferred once.
+    preferred: HashSet<(u32, u32)>,
     /// Pages and the place that they prefer again, since they were last asked for.
     preferences: Vec<(u32, u32)>,
 }
 
 impl Learning {
-    pub(crate) fn new(pages: usize) -> Learning {
+    pub(crate) fn new() -> Learning {
         Learning {
             last: None,
             group: Vec::new(),
             length: 0,
             dock: NONE,
-            preferred: vec![NONE; pages],
+            preferred: HashSet::new(),
             preferences: Vec::new(),
         }
     }
@@ -67,8 +69,7 @@ impl Learning {
             self.dock = last;
         } else if self.dock != NONE {
             for &page in &self.group {
-                let before = std::mem::replace(&mut self.preferred[page as usize], self.dock / GROUP);
-                if before == self.dock / GROUP {
+                if !self.preferred.insert((page, self.dock / GROUP)) {
                     self.preferences.push((page, self.dock));
                 }
             }
@@ -90,7 +91,7 @@ mod tests {
     /// What is learnt from reads at these homes, `gap` milliseconds apart, twice; each page is numbered by its place in
     /// the list.
     fn learnt(homes: &[u32], gap: f64) -> Vec<(u32, u32)> {
-        let mut learning = Learning::new(homes.len());
+        let mut learning = Learning::new();
         for again in [0.0, 1e6] {
             assert!(learning.take().is_empty(), "once is not enough");
             for (at, home) in homes.iter().enumerate() {
@@ -121,14 +122,19 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_follows_another_dock_each_time_prefers_none() {
-        let mut learning = Learning::new(33);
+    fn a_block_that_follows_two_docks_in_turn_prefers_both() {
+        let mut learning = Learning::new();
+        let mut learnt = Vec::new();
         for (round, dock) in [0, 500_000, 0, 500_000].into_iter().enumerate() {
             for (at, home) in (dock..dock + 16).chain([2_000_000]).enumerate() {
                 let page = if home == 2_000_000 { 32 } else { at as u32 };
                 learning.read(round as f64 * 1e6 + at as f64, page, home);
             }
+            learnt.push(learning.take());
         }
-        assert_eq!(learning.take(), []);
+        // A group ends when the next one begins.
+        learning.read(1e9, 0, 0);
+        learnt.push(learning.take());
+        assert_eq!(learnt, [vec![], vec![], vec![], vec![(32, 15)], vec![(32, 500_015)]]);
     }
 }

@@ -11,7 +11,7 @@
 use crate::cache::Cache;
 use crate::layout::{self, Batch, Layout};
 use crate::result::{Outcome, Seeks, Work, summary};
-use crate::sched::{Queue, Tag, Taken};
+use crate::sched::{NO_COPIES, Queue, Tag, Taken};
 use crate::setting::{Setting, System};
 use crate::trace::{Op, Trace};
 use crate::volume::{Kind, NONE, SECTORS, Volume, pointer};
@@ -443,11 +443,11 @@ impl<'a> Sim<'a> {
         (state.waiting, state.last) = (waiting, last);
     }
 
-    /// Puts a read into the queue for the first of these pages, and for those that follow it on the disk. There is a
-    /// second place for it only if copies of all of them follow one another, too.
+    /// Puts a read into the queue for the first of these pages, and for those that follow it on the disk. Another place
+    /// counts only if copies of all of them follow one another there, too.
     fn ask(&mut self, pages: &[u32]) -> (u32, usize) {
         let page = pages[0];
-        let (block, copy) = (self.layout.place(page), self.layout.copy(page));
+        let (block, mut copies) = (self.layout.place(page), self.layout.copies(page));
         let mut count = 1;
         let follows = |at: u32, next: u32| {
             next == page + at && self.reading[next as usize] == 0 && self.layout.place(next) == block + at
@@ -455,9 +455,13 @@ impl<'a> Sim<'a> {
         while pages.get(count).is_some_and(|next| follows(count as u32, *next)) {
             count += 1;
         }
-        let together = copy != NONE && (1..count as u32).all(|at| self.layout.copy(page + at) == copy + at);
-        let copy = if together { copy } else { NONE };
-        let id = self.queue.add(self.now, Taken { block, blocks: count as u32, tag: Tag::Read }, copy, page);
+        for (which, copy) in copies.iter_mut().enumerate().filter(|(_, copy)| **copy != NONE) {
+            let together = (1..count as u32).all(|at| self.layout.copies(page + at)[which] == *copy + at);
+            if !together {
+                *copy = NONE;
+            }
+        }
+        let id = self.queue.add(self.now, Taken { block, blocks: count as u32, tag: Tag::Read }, copies, page);
         self.reading[page as usize..page as usize + count].fill(id + 1);
         (id, count)
     }
@@ -487,7 +491,7 @@ impl<'a> Sim<'a> {
             if !writes.is_empty() {
                 flush.outstanding = writes.len();
                 for taken in writes {
-                    self.queue.add(self.now, taken, NONE, NONE);
+                    self.queue.add(self.now, taken, NO_COPIES, NONE);
                 }
                 self.flush = Some(flush);
                 return;

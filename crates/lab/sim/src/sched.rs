@@ -1,6 +1,6 @@
 //! The queue of requests before the drive, and the schedulers: which one comes next.
 //!
-//! S1. A read may lie in two places. Both are in the queue; the nearer one is served, and then both leave it.
+//! S1. A read may lie in several places. All are in the queue; the nearest one is served, and then all leave it.
 //! S2. Requests that follow one another on the disk and go in the same direction leave as one, up to 512 KB.
 
 use crate::volume::NONE;
@@ -59,13 +59,18 @@ pub(crate) enum Tag {
     Checkpoint,
 }
 
+/// Other places of what is read; `NONE` for those that there are not: one in a journal, and three near docks.
+pub(crate) type Copies = [u32; 4];
+/// None.
+pub(crate) const NO_COPIES: Copies = [NONE; 4];
+
 /// A request in the queue, or at the drive.
 #[derive(Debug, Clone)]
 pub(crate) struct Io {
     pub(crate) block: u32,
     pub(crate) blocks: u32,
     /// Where else it lies.
-    pub(crate) copy: u32,
+    pub(crate) copies: Copies,
     pub(crate) tag: Tag,
     at: f64,
     /// The first page that a read brings.
@@ -134,25 +139,25 @@ impl Queue {
     }
 
     /// Adds a request; its number.
-    pub(crate) fn add(&mut self, now: f64, at: Taken, copy: u32, page: u32) -> u32 {
+    pub(crate) fn add(&mut self, now: f64, at: Taken, copies: Copies, page: u32) -> u32 {
         let Taken { block, blocks, tag } = at;
         self.numbers += 1;
         let number = self.numbers;
         let id = match self.free.pop() {
             Some(id) => {
                 let waiters = std::mem::take(&mut self.ios[id as usize].waiters);
-                self.ios[id as usize] = Io { block, blocks, copy, tag, at: now, page, waiters, number, queued: true };
+                self.ios[id as usize] = Io { block, blocks, copies, tag, at: now, page, waiters, number, queued: true };
                 id
             }
             None => {
                 let waiters = Vec::new();
-                self.ios.push(Io { block, blocks, copy, tag, at: now, page, waiters, number, queued: true });
+                self.ios.push(Io { block, blocks, copies, tag, at: now, page, waiters, number, queued: true });
                 self.ios.len() as u32 - 1
             }
         };
         let side = Queue::side(tag);
         self.sorted[side].insert((block, id));
-        if copy != NONE {
+        for copy in copies.into_iter().filter(|copy| *copy != NONE) {
             self.sorted[side].insert((copy, id));
         }
         self.aged[side].push_back((id, number));
@@ -173,8 +178,8 @@ impl Queue {
         io.queued = false;
         let side = Queue::side(io.tag);
         self.sorted[side].remove(&(io.block, id));
-        if io.copy != NONE {
-            self.sorted[side].remove(&(io.copy, id));
+        for copy in io.copies.into_iter().filter(|copy| *copy != NONE) {
+            self.sorted[side].remove(&(copy, id));
         }
     }
 
@@ -221,11 +226,12 @@ impl Queue {
         Some(Taken { block, blocks, tag })
     }
 
-    /// The copy behind the head, if it is nearer than the one that was chosen: the elevator keeps its direction.
+    /// A copy behind the head, if it is nearer than the place that was chosen: the elevator keeps its direction.
     fn nearer(&self, block: u32, id: u32, head: u32) -> u32 {
         let io = &self.ios[id as usize];
-        let other = if block == io.block { io.copy } else { io.block };
-        if other == NONE || other.abs_diff(head) >= block.abs_diff(head) { block } else { other }
+        let places = [block, io.block].into_iter().chain(io.copies).filter(|place| *place != NONE);
+        // Of two that are equally near the first, which was chosen.
+        places.min_by_key(|place| place.abs_diff(head)).unwrap_or(block)
     }
 
     fn by_age(&mut self) -> Option<(u32, u32)> {
@@ -307,7 +313,7 @@ mod tests {
     fn queue(scheduler: Scheduler, asked: &[(u32, Tag)]) -> Queue {
         let mut queue = Queue::new(scheduler);
         for (at, (block, tag)) in asked.iter().enumerate() {
-            queue.add(at as f64, Taken { block: *block, blocks: 1, tag: *tag }, NONE, 0);
+            queue.add(at as f64, Taken { block: *block, blocks: 1, tag: *tag }, NO_COPIES, 0);
         }
         queue
     }
@@ -357,8 +363,8 @@ mod tests {
     fn the_nearer_copy_is_served_and_the_other_leaves() {
         let mut queue = Queue::new(Scheduler::Elevator);
         let read = |block| Taken { block, blocks: 1, tag: Tag::Read };
-        queue.add(0.0, read(5000), 90, 1);
-        queue.add(0.0, read(200), NONE, 2);
+        queue.add(0.0, read(5000), [90, NONE, NONE, NONE], 1);
+        queue.add(0.0, read(200), NO_COPIES, 2);
         assert_eq!(queue.take(0.0, 100).map(|taken| taken.block), Some(200));
         assert_eq!(queue.take(0.0, 201).map(|taken| taken.block), Some(90), "behind, but nearer");
         assert!(queue.is_empty());
@@ -369,7 +375,7 @@ mod tests {
         let mut queue = queue(Scheduler::Anticipatory, &[(90_000, Tag::Read)]);
         queue.done(10.0, Tag::Read);
         assert_eq!(queue.held_until(10.0, 100), Some(16.0));
-        queue.add(12.0, Taken { block: 120, blocks: 1, tag: Tag::Read }, NONE, 0);
+        queue.add(12.0, Taken { block: 120, blocks: 1, tag: Tag::Read }, NO_COPIES, 0);
         assert_eq!(queue.held_until(12.0, 100), None);
         queue.done(20.0, Tag::Read);
         assert_eq!((queue.held_until(20.0, 5000), queue.held_until(26.0, 5000)), (Some(26.0), None));

@@ -44,11 +44,6 @@ impl Circle {
         Circle { first, blocks, next: 0 }
     }
 
-    /// The next so many blocks.
-    pub(super) fn ahead(self, blocks: u32) -> impl Iterator<Item = u32> {
-        (0..blocks.min(self.blocks)).map(move |more| self.first + (self.next + more) % self.blocks)
-    }
-
     /// Writes the next so many blocks, at most as many as there are.
     pub(super) fn write(&mut self, blocks: u32, writes: &mut Vec<Taken>) {
         let mut left = blocks.min(self.blocks);

@@ -18,7 +18,7 @@ mod dualfs;
 pub use ext3::Mode;
 pub(crate) use place::in_place;
 
-use crate::sched::{Tag, Taken};
+use crate::sched::{Copies, NO_COPIES, Tag, Taken};
 use crate::setting::{Setting, System};
 use crate::volume::{Kind, Volume};
 
@@ -51,9 +51,9 @@ pub(crate) trait Layout {
     /// Where the newest version of a page lies.
     fn place(&self, page: u32) -> u32;
 
-    /// Where a copy of it lies; `NONE` without one.
-    fn copy(&self, _page: u32) -> u32 {
-        crate::volume::NONE
+    /// Where copies of it lie; `NONE` where there is none.
+    fn copies(&self, _page: u32) -> Copies {
+        NO_COPIES
     }
 
     /// A page is going to be read from the disk.
