@@ -112,6 +112,9 @@ _ordo() {
             ordo,umount)
                 cmd="ordo__subcmd__umount"
                 ;;
+            ordo,versions)
+                cmd="ordo__subcmd__versions"
+                ;;
             ordo,wafs)
                 cmd="ordo__subcmd__wafs"
                 ;;
@@ -220,6 +223,9 @@ _ordo() {
             ordo__subcmd__help,umount)
                 cmd="ordo__subcmd__help__subcmd__umount"
                 ;;
+            ordo__subcmd__help,versions)
+                cmd="ordo__subcmd__help__subcmd__versions"
+                ;;
             ordo__subcmd__help,wafs)
                 cmd="ordo__subcmd__help__subcmd__wafs"
                 ;;
@@ -287,7 +293,7 @@ _ordo() {
 
     case "${cmd}" in
         ordo)
-            opts="-h -V --help --version mkfs mount umount sync fsck clean scrub age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help"
+            opts="-h -V --help --version mkfs mount umount sync fsck clean scrub versions age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -389,12 +395,16 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__cat)
-            opts="-h --offset --help"
+            opts="-h --version --offset --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --version)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --offset)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -443,12 +453,16 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__cp)
-            opts="-r -p -a -h --recursive --preserve --archive --devices --setuid --offset --help"
+            opts="-r -p -a -h --recursive --preserve --archive --devices --setuid --version --offset --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --version)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --offset)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -655,7 +669,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help)
-            opts="mkfs mount umount sync fsck clean scrub age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help"
+            opts="mkfs mount umount sync fsck clean scrub versions age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1145,6 +1159,20 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help__subcmd__umount)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__versions)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1803,6 +1831,24 @@ _ordo() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__versions)
+            opts="-h --json --offset --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -1,5 +1,6 @@
 //! `ordo cat`
 
+use super::versions;
 use crate::image::{self, Start};
 use crate::out::{Out, Outcome, Status};
 use crate::place::Inside;
@@ -18,6 +19,9 @@ pub(crate) struct Args {
     /// IMAGE:/path
     #[arg(value_name = "IMAGE:/PATH", required = true)]
     places: Vec<OsString>,
+    /// An older version of the file, by its number in ordo versions
+    #[arg(long, value_name = "N")]
+    version: Option<u32>,
     #[command(flatten)]
     start: Start,
 }
@@ -27,6 +31,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let mut out = Out::new();
     for argument in &args.places {
         let place = Inside::parse(argument);
+        if let Some(number) = args.version {
+            versions::read(&place, args.start, number, |bytes| out.bytes(bytes))?;
+            continue;
+        }
         let spec = image::spec(&place.image, args.start)?;
         image::read(&spec, async |fs| {
             let shown = || place.shown();

@@ -1,5 +1,6 @@
 //! `ordo cp`
 
+use super::versions;
 use crate::copy::{Copier, Rules};
 use crate::image::{self, Opened, Start};
 use crate::interrupt;
@@ -15,6 +16,7 @@ use ordofs::{Fs, ImageSpec};
 use rustix::fs::Mode;
 use std::cell::Cell;
 use std::ffi::OsString;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -52,6 +54,9 @@ pub(crate) struct Args {
     /// Keep set-user-id and set-group-id bits, also on the host (with -p)
     #[arg(long)]
     setuid: bool,
+    /// Copy an older version of one file to the host, by its number in ordo versions
+    #[arg(long, value_name = "N")]
+    version: Option<u32>,
     #[command(flatten)]
     start: Start,
 }
@@ -62,6 +67,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
         return Err(usage("cp: name what to copy and where to"));
     };
     let sources: Vec<_> = sources.iter().map(|source| Location::parse(source)).collect();
+    if let Some(number) = args.version {
+        return older(args, number, &sources, &Location::parse(target));
+    }
     let rt = Rt::real_time();
     let copy = Copy { args, rt: &rt, many: sources.len() > 1, copied: Cell::default() };
     let skipped = match Location::parse(target) {
@@ -69,6 +77,21 @@ pub(crate) fn run(args: &Args) -> Outcome {
         Location::Host(path) => copy.to_host(&sources, &path)?,
     };
     Ok(if skipped == 0 { Status::DONE } else { Status(3) })
+}
+
+/// Writes an older version of a file to the host.
+fn older(args: &Args, number: u32, sources: &[Location], target: &Location) -> Outcome {
+    let ([Location::Inside { image, path }], Location::Host(to)) = (sources, target) else {
+        return Err(usage("cp: --version copies one file of an image to the host"));
+    };
+    let (from, name) = (Inside { image: image.clone(), path: path.clone() }, last_name(path));
+    let to = match to.is_dir() {
+        true => to.join(std::ffi::OsStr::from_bytes(name)),
+        false => to.clone(),
+    };
+    let mut file = std::fs::File::create(&to).with_context(|| to.display().to_string())?;
+    versions::read(&from, args.start, number, |bytes| Ok(file.write_all(bytes)?))?;
+    Ok(Status::DONE)
 }
 
 struct Copy<'a> {

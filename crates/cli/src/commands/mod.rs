@@ -31,5 +31,6 @@ pub(crate) mod trace;
 pub(crate) mod tree;
 pub(crate) mod tune;
 pub(crate) mod umount;
+pub(crate) mod versions;
 pub(crate) mod wafs;
 pub(crate) mod workloads;

@@ -112,9 +112,9 @@ pub fn copies_of(rt: &Rt, located: &Located, ino: Ino) -> Result<Vec<BlockCopies
     let sb = &located.found.ufs()?.superblock;
     let active = active_at_rest(rt, located)?.map(|(_, active)| active);
     rt.block_on(async {
-        let blocks = ordo_fsck::blocks_of_file(rt, located.disk.clone(), sb, ino).await.map_err(OpenError::active)?;
+        let shape = ordo_fsck::shape_of_file(rt, located.disk.clone(), sb, ino).await.map_err(OpenError::active)?;
         let mut rows = Vec::new();
-        for block in blocks {
+        for block in shape.blocks {
             let Some(active) = &active else {
                 rows.push(BlockCopies { lbn: block.lbn, len: block.len, at: vec![block.at.0] });
                 continue;

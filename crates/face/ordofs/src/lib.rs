@@ -101,6 +101,7 @@ pub mod path;
 mod placement;
 mod tune;
 mod unread;
+mod versions;
 
 pub use active::{ActiveState, BlockCopies, Rest, active_at_rest, copies_of, scrub};
 pub use blocking::{DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, Volume};
@@ -129,3 +130,4 @@ pub use ordo_schemes as schemes;
 pub use ordo_schemes::AllocInit;
 pub use ordo_vfs as vfs;
 pub use ordo_vfs::{Error, Origin};
+pub use versions::{FileVersion, Versions, versions_of};

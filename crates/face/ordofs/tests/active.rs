@@ -1,10 +1,11 @@
 //! Volumes with an active journal, over several mounts.
 
+use ordo_ondisk::Ino;
 use ordofs::disk::{Disk, RamDisk};
 use ordofs::path::{Held, resolve};
 use ordofs::rt::Rt;
 use ordofs::vfs::{Caller, FileSystem, Kind, Mode, Name};
-use ordofs::{JournalChange, MountOptions, Mounted, NewVolume, Tuning, active_at_rest, locate_on, scrub};
+use ordofs::{JournalChange, MountOptions, Mounted, NewVolume, Tuning, active_at_rest, locate_on, scrub, versions_of};
 use std::rc::Rc;
 
 const FILES: u32 = 60;
@@ -151,4 +152,49 @@ fn what_another_scheme_has_written_does_not_come_back_from_a_copy() {
     bed.check(&mounted, 2);
     bed.unmount(mounted);
     bed.is_right();
+}
+
+#[test]
+fn older_versions_of_a_file_are_read_as_they_were() {
+    let bed = Bed::new();
+    // Some files that are written once, and one that is overwritten.
+    let one = |mounted: &Mounted, word: u32| {
+        let fs = mounted.fs();
+        bed.rt.block_on(async {
+            let held = resolve(fs, b"f0", true).await.unwrap();
+            fs.write(&Caller { privileged: true, ..Caller::default() }, held.node(), 0, &contents(0, word))
+                .await
+                .unwrap();
+            fs.fsync(held.node(), false).await.unwrap();
+            bed.rt.sleep(std::time::Duration::from_secs(9)).await;
+            u32::try_from(held.attr().ino).unwrap()
+        })
+    };
+    let mounted = bed.mount("active", "journal");
+    bed.write(&mounted, 1, true);
+    let ino = (2..5).map(|word| one(&mounted, word)).last().unwrap();
+    bed.unmount(mounted);
+    let versions = || {
+        let located = locate_on(&bed.rt, bed.disk()).unwrap();
+        let found = versions_of(&bed.rt, &located, Ino(ino)).unwrap();
+        let read = |number| {
+            let mut bytes = Vec::new();
+            let done = found.read::<ordofs::disk::DiskError>(&bed.rt, number, |some| {
+                bytes.extend_from_slice(some);
+                Ok(())
+            });
+            assert!(done.unwrap());
+            bytes
+        };
+        found.list().map(|version| read(version.number)).collect::<Vec<_>>()
+    };
+    let found = versions();
+    assert_eq!(found[..2], [3, 2].map(|word| contents(0, word)), "of {} versions", found.len());
+    // What is written with data=ordered is not in the journal: older contents are not known, and not shown.
+    let mounted = bed.mount("active", "ordered");
+    (5..7).for_each(|word| {
+        one(&mounted, word);
+    });
+    bed.unmount(mounted);
+    assert!(versions().iter().all(|bytes| (2..5).any(|word| *bytes == contents(0, word))));
 }

@@ -38,7 +38,9 @@ mod walk;
 
 pub use finding::{Finding, Severity};
 pub use lfs::{LogFinding, is_log_structured};
-pub use redo::{FileBlock, LogPlace, active_disk, blocks_of_file, is_due as log_is_due, place_of_log, replay_log};
+pub use redo::{
+    FileBlock, FileShape, LogPlace, active_disk, is_due as log_is_due, place_of_log, replay_log, shape_of_file,
+};
 pub use report::{FINDINGS_MAX, Found, Journal, Report, Usage};
 pub use run::check;
 pub use suj::{NotReplayed, Replayed, Session, begin_session, replay};

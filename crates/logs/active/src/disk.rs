@@ -430,13 +430,14 @@ impl Layer {
             self.complete(*frag).await?;
         }
         let first = others.first().into_iter().chain(spans.first()).min().copied().unwrap_or(last);
-        let ahead = if data { last..last + AHEAD } else { last..last };
+        // Where most contents go into the journal, what lies ahead is worth more than a write of the map.
+        let ahead = if data && !self.learns.get() { last..last + AHEAD } else { last..last };
         // From the moment at which the map in memory has them no more.
         let voided = first..ahead.end.max(last + SPAN);
         self.voiding.borrow_mut().push(voided.clone());
         others.iter().for_each(|frag| self.forget(*frag..*frag + 1));
         spans.iter().for_each(|first| self.forget_spans(*first..*first + 1));
-        if data {
+        if !ahead.is_empty() {
             self.forget_spans(ahead.clone());
             let map = self.map.borrow();
             let known = map.entries(ahead).filter(|(_, entry)| entry.data && entry.home);
@@ -481,8 +482,8 @@ impl Layer {
             let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
             sorted.lands.iter().for_each(|(frag, sum)| map.came_home(*frag, *sum, data));
             for (frag, sum) in &sorted.new {
-                let given_up = map.learn(*frag, *sum);
-                given_up.into_iter().chain([*frag]).for_each(|frag| tree.touch(frag));
+                map.learn(*frag, *sum);
+                tree.touch(*frag);
             }
             for (first, sum) in &sorted.new_spans {
                 // Nothing of it may have become known meanwhile.
@@ -491,6 +492,7 @@ impl Layer {
                     tree.touch(span_key(*first));
                 }
             }
+            map.take_given_up().into_iter().for_each(|frag| tree.touch(frag));
         }
         done
     }

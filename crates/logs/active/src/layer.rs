@@ -328,8 +328,8 @@ impl Layer {
         for one in stored {
             let frag = one.home.0 / self.area.frag;
             let copy = one.at.and_then(|at| self.copy_at(at));
-            let given_up = map.commit(frag, one, copy);
-            given_up.into_iter().chain([frag, span_key(frag)]).for_each(|frag| tree.touch(frag));
+            map.commit(frag, one, copy);
+            map.take_given_up().into_iter().chain([frag, span_key(frag)]).for_each(|frag| tree.touch(frag));
         }
         self.last.set(self.last.get().max(seq));
     }
@@ -362,7 +362,7 @@ impl Layer {
         let known: Vec<Frag> = map.entries(frags).filter(|(_, entry)| which(entry)).map(|(frag, _)| frag).collect();
         for frag in &known {
             map.remove(*frag);
-            tree.touch(*frag);
+            map.take_given_up().into_iter().chain([*frag]).for_each(|frag| tree.touch(frag));
         }
     }
 

@@ -43,12 +43,14 @@ mod journal;
 mod layer;
 mod map;
 mod page;
+mod past;
 mod root;
 mod tree;
 
 pub use area::{NoPlace, least};
 pub use heal::Scrubbed;
 pub use layer::{Active, Copies, Kept, OpenError, Options, State, Watch};
+pub use past::{Moment, Past};
 
 #[cfg(test)]
 mod tests;

@@ -75,6 +75,8 @@ pub(crate) struct Map {
     older: FxHashMap<Frag, Vec<u32>>,
     /// The most entries and older versions.
     most: usize,
+    /// Fragments of which something was given up since [`Map::take_given_up`]: their pages have changed.
+    given_up: Vec<Frag>,
     /// Where the search for an entry, or an older version, to give up begins.
     hand: Frag,
     old_hand: (Frag, Stamp),
@@ -237,11 +239,16 @@ impl Map {
         }
     }
 
-    /// Sets an entry, as the pages of the map or a transaction have it. Returns the fragment of which something was
-    /// given up for it.
-    pub(crate) fn set(&mut self, frag: Frag, entry: Entry) -> Option<Frag> {
-        let is_new = !self.entries.contains_key(&frag);
-        let given_up = (is_new && self.size() >= self.most).then(|| self.give_up());
+    /// The fragments of which something was given up for something else.
+    pub(crate) fn take_given_up(&mut self) -> Vec<Frag> {
+        std::mem::take(&mut self.given_up)
+    }
+
+    /// Sets an entry, as the pages of the map or a transaction have it.
+    pub(crate) fn set(&mut self, frag: Frag, entry: Entry) {
+        if !self.entries.contains_key(&frag) && self.size() >= self.most {
+            self.give_up();
+        }
         self.drop_entry(frag);
         if let Some(copy) = entry.copy {
             // In memory only: recovery and what is read from pages know which claim is the newer one.
@@ -253,13 +260,22 @@ impl Map {
         }
         self.away += u64::from(!entry.home);
         self.entries.insert(frag, entry);
-        given_up.flatten()
     }
 
     /// Keeps an older version; if there are too many, the oldest of this fragment goes.
     fn keep(&mut self, frag: Frag, since: Stamp, old: Old) {
-        if since >= old.until || self.size() >= self.most {
+        if since >= old.until {
             return;
+        }
+        if self.size() >= self.most {
+            // A quarter of the map is for older versions, if there are so many.
+            if self.old.len() >= self.most / 4 {
+                return;
+            }
+            self.give_up();
+            if self.size() >= self.most {
+                return;
+            }
         }
         // In memory only, as above.
         let _ = self.forget_copy(old.copy);
@@ -287,15 +303,24 @@ impl Map {
         }
     }
 
-    /// An older version, a span, or the entry of an old block makes room for a new one: what is not known is only not
-    /// verified.
-    fn give_up(&mut self) -> Option<Frag> {
+    /// An older version, a span, or the entry of an old block makes room for something new: what is not known is only
+    /// not verified.
+    fn give_up(&mut self) {
+        if self.old.len() <= self.most / 4
+            && let Some(frag) = self.give_up_entry()
+        {
+            self.given_up.push(frag);
+            return;
+        }
         let old = self.old.range(self.old_hand..).next().or_else(|| self.old.iter().next()).map(|(key, _)| *key);
         if let Some((frag, since)) = old {
             self.old_hand = (frag, since.saturating_add(1));
             self.drop_old((frag, since));
-            return Some(frag);
+            self.given_up.push(frag);
         }
+    }
+
+    fn give_up_entry(&mut self) -> Option<Frag> {
         if let Some((first, _)) = self.wide.pop_first() {
             return Some(first);
         }
@@ -303,12 +328,13 @@ impl Map {
         let after = self.entries.range(self.hand..).find_map(at_home);
         let frag = after.or_else(|| self.entries.iter().find_map(at_home))?;
         self.hand = frag + 1;
-        self.remove(frag);
+        self.older.remove(&frag);
+        self.drop_entry(frag);
         Some(frag)
     }
 
     /// A transaction is durable.
-    pub(crate) fn commit(&mut self, frag: Frag, stored: &Stored, copy: Option<CopyNo>) -> Option<Frag> {
+    pub(crate) fn commit(&mut self, frag: Frag, stored: &Stored, copy: Option<CopyNo>) {
         self.forget_span(frag);
         let before = self.entries.get(&frag).copied();
         if let Some(before) = before {
@@ -322,7 +348,7 @@ impl Map {
         }
         let data = before.is_some_and(|before| before.data);
         let since = before.filter(|before| before.sum == stored.sum).map_or(self.stamp, |before| before.since);
-        self.set(frag, Entry { sum: stored.sum, copy, home: false, data, since })
+        self.set(frag, Entry { sum: stored.sum, copy, home: false, data, since });
     }
 
     /// The entry's copy is kept as that of an older version.
@@ -410,12 +436,11 @@ impl Map {
         self.older.remove(&frag);
     }
 
-    /// These are the bytes of a home of which nothing is known. Returns the fragment of which something was given up.
-    pub(crate) fn learn(&mut self, frag: Frag, sum: u32) -> Option<Frag> {
-        if !self.has_none(frag..frag + 1) {
-            return None;
+    /// These are the bytes of a home of which nothing is known.
+    pub(crate) fn learn(&mut self, frag: Frag, sum: u32) {
+        if self.has_none(frag..frag + 1) {
+            self.set(frag, Entry { sum, copy: None, home: true, data: true, since: self.stamp });
         }
-        self.set(frag, Entry { sum, copy: None, home: true, data: true, since: self.stamp })
     }
 }
 
@@ -430,7 +455,8 @@ mod tests {
     }
 
     fn commit(map: &mut Map, frag: Frag, sum: u32, copy: u32) -> Option<Frag> {
-        map.commit(frag, &Stored { home: DiskOff(frag * 1024), at: None, sum }, CopyNo::new(copy))
+        map.commit(frag, &Stored { home: DiskOff(frag * 1024), at: None, sum }, CopyNo::new(copy));
+        map.take_given_up().pop()
     }
 
     #[test]

@@ -21,7 +21,7 @@ mod apply;
 mod nameless;
 mod source;
 
-pub use source::{FileBlock, LogPlace, active_disk, blocks_of_file, place_of_log};
+pub use source::{FileBlock, FileShape, LogPlace, active_disk, place_of_log, shape_of_file};
 
 use crate::dirty::Order;
 use crate::setup::{self, Opened};

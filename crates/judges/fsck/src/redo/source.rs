@@ -50,29 +50,55 @@ pub struct FileBlock {
     pub len: u64,
 }
 
-/// The blocks of a file on the volume on `disk`, in order; holes have none.
+/// A file, as its inode says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileShape {
+    /// It has contents: it is a regular file.
+    pub is_regular: bool,
+    /// Its generation: another file with the same number has another one.
+    pub generation: u32,
+    /// Bytes.
+    pub size: u64,
+    /// Time of the last change of its contents: seconds and nanoseconds.
+    pub mtime: (i64, u32),
+    /// Where its inode lies, and bytes.
+    pub inode: (DiskOff, u64),
+    /// Its blocks, in order; holes have none.
+    pub blocks: Vec<FileBlock>,
+    /// Its indirect blocks.
+    pub indirect: Vec<(DiskOff, u64)>,
+}
+
+/// A file on the volume on `disk`.
 ///
 /// # Errors
 /// The inode or its tree is damaged; or the disk fails.
-pub async fn blocks_of_file(
-    rt: &Rt,
-    disk: Rc<dyn Disk>,
-    sb: &Superblock,
-    ino: Ino,
-) -> Result<Vec<FileBlock>, NotReplayed> {
+pub async fn shape_of_file(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock, ino: Ino) -> Result<FileShape, NotReplayed> {
     let mut volume = Replay::new(disk, sb.clone(), rt.wall().0);
     if !volume.geo.is_valid_ino(ino) {
         return Err(NotReplayed::Inode { ino: ino.0, what: "there is no such inode" });
     }
-    let (dinode, mut blocks) = (volume.dinode(ino.0).await?, Vec::new());
+    let dinode = volume.dinode(ino.0).await?;
+    let inode = (DiskOff(dinode::Dinode::place(&volume.geo, ino).0), u64::from(volume.geo.dinode_size));
+    let mut shape = FileShape {
+        is_regular: dinode.kind() == dinode::mode::REG,
+        generation: dinode.gen_,
+        size: dinode.size,
+        mtime: (dinode.mtime.sec, dinode.mtime.nsec),
+        inode,
+        blocks: Vec::new(),
+        indirect: Vec::new(),
+    };
     let mut walk = Walk::of(&volume.geo, &dinode);
     while let Some(pointer) = volume.step(ino.0, &mut walk).await? {
-        if pointer.level == 0 && !matches!(pointer.slot, Slot::Ext(_)) {
-            let (at, len) = (volume.geo.byte(pointer.frag).0, u64::from(pointer.count) * u64::from(volume.geo.fsize));
-            blocks.push(FileBlock { lbn: pointer.lbn, at: DiskOff(at), len });
+        let (at, len) = (volume.geo.byte(pointer.frag).0, u64::from(pointer.count) * u64::from(volume.geo.fsize));
+        match (pointer.level, pointer.slot) {
+            (_, Slot::Ext(_)) => {}
+            (0, _) => shape.blocks.push(FileBlock { lbn: pointer.lbn, at: DiskOff(at), len }),
+            _ => shape.indirect.push((DiskOff(at), len)),
         }
     }
-    Ok(blocks)
+    Ok(shape)
 }
 
 /// The active disk over `disk`, with its journal in these extents of the volume. Its map counts if the superblock says
