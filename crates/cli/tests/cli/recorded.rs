@@ -102,3 +102,50 @@ fn a_trace_on_the_mount_itself_and_what_is_no_mount_are_refused() {
     let ended = child.wait_with_output().unwrap();
     assert!(ended.status.success() && String::from_utf8_lossy(&ended.stderr).contains("is gone"), "{ended:?}");
 }
+
+/// A trace that finds a file, reads it, writes another, syncs it, and removes it.
+const WORK: &str = "ordofs-file-trace 1\n1000 lookup 1 d = 5 d 512\n2000 lookup 5 f = 7 f 200000\n\
+    3000 read 7 0 131072\n40000 read 7 131072 68928\n50000 create 5 g = 8 f 0\n51000 write 8 0 65536\n\
+    52000 fsync 8 0\n900000 unlink 5 g\n900100 forget 8 1\n900200 lookup 5 g !2\n900300 mkdir 1 e = 8 d 512\n\
+    900400 rename 5 f 8 h 0\n900500 rmdir 1 d\n";
+
+#[test]
+fn a_trace_is_replayed_on_a_modelled_drive_and_gives_the_same_each_time() {
+    let scratch = Scratch::new();
+    let path = scratch.path("work.trace");
+    fs::write(&path, WORK).unwrap();
+    let schemes = "sync,softupdates,block-journal,active,lfs";
+    let replay = || ok(ordo(["trace", "replay", "--scheme", schemes, "--size", "256M", &path, "--json"]));
+    let text = replay();
+    let rows: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(rows.as_array().unwrap().len(), 5);
+    for row in rows.as_array().unwrap() {
+        // The lookup of a directory is no request, nor is one that finds nothing.
+        assert!(row["requests"] == 4 && row["syncs"] == 1 && row["calls"] == 13 && row["refused"] == 0, "{row}");
+        assert!(row["trace"] == "work" && row["mean_sync_ms"].as_f64() > Some(1.0), "{row}");
+        let mean = row["mean_response_ms"].as_f64().unwrap();
+        assert!(mean > 0.0 && row["max_ms"].as_f64() >= Some(mean), "{row}");
+        let count = |bins: &str| row["seeks"][bins].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+        let (time, distance): (u64, u64) = (count("time_ms"), count("distance_cylinders"));
+        assert!(time == distance && time > 0, "{row}");
+    }
+    assert_eq!(text, replay());
+    let table = ok(ordo(["trace", "replay", &path, "source-build"]));
+    assert_eq!(table.lines().count(), 3, "{table}");
+}
+
+#[test]
+fn what_cannot_be_replayed_is_one_line() {
+    let scratch = Scratch::new();
+    let path = scratch.path("bad.trace");
+    fs::write(&path, "ordofs-file-trace 1\n\n5 read 7\n").unwrap();
+    let said = fails(3, ordo(["trace", "replay", &path]));
+    assert!(said.contains("line 3") && said.contains("bad.trace"), "{said}");
+    fs::write(&path, "0.0 0 100 8 1\n").unwrap();
+    assert!(fails(3, ordo(["trace", "replay", &path])).contains("no header"));
+    fs::write(&path, "ordofs-file-trace 1\n0 lookup 1 f = 7 f 18446744073709551615\n").unwrap();
+    assert!(fails(3, ordo(["trace", "replay", &path])).contains("no room"));
+    assert!(fails(2, ordo(["trace", "replay", "nothing"])).contains("ordo sim list"));
+    assert!(fails(2, ordo(["trace", "replay", "--disk", "ram", "pgbench"])).contains("sim:NAME"));
+    assert!(fails(2, ordo(["trace", "replay", "--scheme", "best", "pgbench"])).contains("best"));
+}

@@ -1,12 +1,13 @@
 //! `ordo trace`
 //!
 //! `parse` parses what to explain, `text` and `picture` show it; `columns` computes places in the picture. `record`
-//! records what is done to a mount.
+//! records what is done to a mount, `replay` does it again on a modelled drive.
 
 mod columns;
 mod parse;
 mod picture;
 mod record;
+mod replay;
 mod svg;
 mod text;
 
@@ -15,7 +16,7 @@ use crate::out::{Outcome, Status, print};
 use anyhow::Context;
 use std::path::PathBuf;
 
-/// Shows what one call writes, when, and why; records what is done to a mount
+/// Shows what one call writes, when, and why; records what is done to a mount, and replays it
 ///
 /// The call runs in virtual time on a modelled disk, so that the same arguments give the same answer. After it has
 /// returned the clock goes on until everything is durable. `append FILE BYTES` is a write at the end of the file.
@@ -76,6 +77,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Record(record::Args),
+    Replay(replay::Args),
 }
 
 /// What a create in an existing directory makes durable under a scheme, on the disk of 1994: a picture, and a text.
@@ -103,6 +105,7 @@ pub(crate) fn a_create(scheme: &str) -> anyhow::Result<(String, String)> {
 pub(crate) fn run(args: &Args) -> Outcome {
     match &args.command {
         Some(Command::Record(args)) => record::run(args),
+        Some(Command::Replay(args)) => replay::run(args),
         None => explain(args),
     }
 }
