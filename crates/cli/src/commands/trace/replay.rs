@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let one = |scheme: &&'static str| {
             let replay =
                 Replay { machine: &machine, scheme, settings: settings.clone(), size: Some(args.size), cast: &cast };
-            replay.run()
+            replay.run().map_err(anyhow::Error::from)
         };
         let replayed = run_all(&schemes, &|_, _| (), one).with_context(|| name.clone())?;
         rows.extend(schemes.iter().zip(&replayed).map(|(scheme, replayed)| Row::of(scheme, &trace, replayed)));
