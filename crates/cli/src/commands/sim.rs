@@ -16,8 +16,8 @@ use std::path::Path;
 /// for that, see ordo bench. The same numbers each time, on every machine.
 ///
 /// A trace is one of those that ordo sim list shows, or a file: requests to a device (DiskSim ASCII, the text of
-/// blkparse, SPC, or the CSV of MSR at SNIA), or what ordo trace record recorded. Its form is seen from its contents; it
-/// may be compressed with gzip.
+/// blkparse, SPC, or the CSV of MSR at SNIA), or what ordo trace record recorded. Its form is seen from its contents;
+/// it may be compressed with gzip.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_subcommand = true,

@@ -17,8 +17,8 @@ use std::path::Path;
 /// The engine itself runs, under the schemes that are named, on a new volume which has what the trace found there. An
 /// open model: a call comes at the time at which it was recorded, and waits for calls before it on the same name or
 /// file. The response time counts from when it came. Requests are what ordo sim takes for requests (reads, writes, and
-/// questions for an inode), so the two can be compared; syncs have their own column. The CPU takes no time, and the same
-/// arguments give the same numbers.
+/// questions for an inode), so the two can be compared; syncs have their own column. The CPU takes no time, and the
+/// same arguments give the same numbers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo trace replay --scheme block-journal,active pgbench\n  \
     ordo trace replay --scheme lfs --disk sim:seagate_cheetah_15k5 --cache 32M build.trace.gz --json")]

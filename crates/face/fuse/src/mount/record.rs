@@ -22,7 +22,7 @@ pub enum Taken {
     Lines(Vec<u8>),
     /// All was taken before, and the recording was stopped.
     Stopped,
-    /// All up to where the server's memory for it was full, because too little was taken; the recording has ended there.
+    /// All up to where the server's memory for it was full, because too little was taken; it has ended there.
     Full,
     /// The mount is gone. What was done since the last time is not recorded.
     Unmounted,

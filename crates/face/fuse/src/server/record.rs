@@ -1,8 +1,8 @@
 //! The tape: what is done to the mount, as lines of a file trace, for a program that asks for them.
 //!
 //! T1. While nothing is recorded a call costs one test of a flag.
-//! T2. A recording never refuses or changes a call, and nothing here waits. The tape is memory that was reserved when it
-//!     began; what does not fit ends the recording. The program that writes the file has to keep up.
+//! T2. A recording never refuses or changes a call, and nothing here waits. The tape is memory that was reserved when
+//!     it began; what does not fit ends the recording. The program that writes the file has to keep up.
 //! T3. No line is left out in silence. Who reads the tape is told that it was full, after the last line before that.
 //! T4. The questions about the tape are not on it.
 
@@ -105,8 +105,8 @@ impl Tape {
         Ok(Reply::Bytes(Vec::new()))
     }
 
-    /// Lines; nothing if there are none now; an error if there will be none: NODATA after a stop, OVERFLOW if there were
-    /// too many (T3).
+    /// Lines; nothing if there are none now; an error if there will be none: NODATA after a stop, OVERFLOW if there
+    /// were too many (T3).
     fn take(&self, room: u32) -> Answer {
         let mut held = self.reel.borrow_mut();
         let reel = held.as_mut().ok_or(Errno::NODATA)?;

@@ -5,7 +5,7 @@
 //! R2. The volume is new, and has what the trace found there (`before`), with zeros for contents. The cache is empty.
 //! R3. What the simulator takes for a request is a request here, so that the two can be compared. Syncs are counted
 //!     apart; everything else is done, and not counted.
-//! R4. A call that was refused is not done again, unless it only asks. One that was done and is refused here is counted.
+//! R4. A call that was refused is not done again, unless it only asks. One that was done and is refused here counts.
 //! R5. The CPU takes no time: only the drive does.
 
 mod before;
@@ -378,7 +378,7 @@ impl Stage {
             Op::Setattr if call.how & 1 != 0 => {
                 fs.setattr(node, &SetAttr { size: Some(call.len), ..SetAttr::default() }).await?;
             }
-            // Which attributes it sets is not in the trace; a change of the mode writes the inode, as each of them does.
+            // Which attributes it sets is not in the trace; a change of the mode writes the inode, as each does.
             Op::Setattr => {
                 let mode = Some(fs.getattr(node).await?.mode);
                 fs.setattr(node, &SetAttr { mode, ..SetAttr::default() }).await?;
