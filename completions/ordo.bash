@@ -241,6 +241,12 @@ _ordo() {
             ordo__subcmd__help__subcmd__sim,list)
                 cmd="ordo__subcmd__help__subcmd__sim__subcmd__list"
                 ;;
+            ordo__subcmd__help__subcmd__trace,record)
+                cmd="ordo__subcmd__help__subcmd__trace__subcmd__record"
+                ;;
+            ordo__subcmd__help__subcmd__trace,replay)
+                cmd="ordo__subcmd__help__subcmd__trace__subcmd__replay"
+                ;;
             ordo__subcmd__help__subcmd__wafs,append)
                 cmd="ordo__subcmd__help__subcmd__wafs__subcmd__append"
                 ;;
@@ -264,6 +270,12 @@ _ordo() {
                 ;;
             ordo__subcmd__sim,list)
                 cmd="ordo__subcmd__sim__subcmd__list"
+                ;;
+            ordo__subcmd__trace,record)
+                cmd="ordo__subcmd__trace__subcmd__record"
+                ;;
+            ordo__subcmd__trace,replay)
+                cmd="ordo__subcmd__trace__subcmd__replay"
                 ;;
             ordo__subcmd__wafs,append)
                 cmd="ordo__subcmd__wafs__subcmd__append"
@@ -1117,8 +1129,36 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help__subcmd__trace)
-            opts=""
+            opts="record replay"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__trace__subcmd__record)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__trace__subcmd__replay)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1731,7 +1771,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__trace)
-            opts="-h --explain --scheme --layout --set --disk --setup --at-once --seed --svg --json --help"
+            opts="-h --explain --scheme --layout --set --disk --setup --at-once --seed --svg --json --help record replay"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1762,6 +1802,62 @@ _ordo() {
                     return 0
                     ;;
                 --svg)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__trace__subcmd__record)
+            opts="-o -h --output --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__trace__subcmd__replay)
+            opts="-h --scheme --disk --set --cache --size --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --scheme)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --set)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --size)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -55,7 +55,7 @@ complete -c ordo -n "__fish_ordo_needs_command" -f -a "bench" -d 'Runs workloads
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "sim" -d 'Plays traces on simulated file systems: the simulator of the paper on active journaling'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "paper" -d 'Runs the experiments of a paper again and shows our results beside the paper\'s'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "crash" -d 'Cuts the power at every moment, recovers, and checks the result against the scheme\'s promises'
-complete -c ordo -n "__fish_ordo_needs_command" -f -a "trace" -d 'Shows what one call writes, when, and why'
+complete -c ordo -n "__fish_ordo_needs_command" -f -a "trace" -d 'Shows what one call writes, when, and why; records what is done to a mount, and replays it'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "report" -d 'Makes one HTML page with pictures from results'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "demo" -d 'A tour of two minutes: real work on a volume, under each scheme'
 complete -c ordo -n "__fish_ordo_needs_command" -f -a "man" -d 'Writes the manual pages, one for each command and each command of a command'
@@ -245,13 +245,13 @@ complete -c ordo -n "__fish_ordo_using_subcommand bench" -l bsize -d 'Bytes of a
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l system -d 'Systems: ext2, ext3, lfs, dualfs, hfs, active, which are the default; ext3-journal, ext3-writeback, active-virtual' -r
-complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l trace -d 'Traces (ordo sim list), or files [default: all six]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l trace -d 'Traces (ordo sim list), or files [default: the six that are made]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l cache -d 'Memory for pages, inodes and names' -r
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l seed -d 'Seed of the traces that are made' -r
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l scheduler -d 'Which request comes next: fifo, elevator, deadline or anticipatory' -r
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -f -a "list" -d 'Lists the traces that are made here, and what they are like'
+complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -f -a "list" -d 'Lists the traces that are made here, and those that were recorded, and what they are like'
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and __fish_seen_subcommand_from list" -l seed -d 'Seed of the traces' -r
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and __fish_seen_subcommand_from list" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -282,18 +282,29 @@ complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-disks -d 'List 
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-workloads -d 'List the scripts and sets'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l scheme -d 'The scheme (ordo schemes) [default: softupdates]' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l layout -d 'The layout of the volume [default: ffs]' -r -f -a "ffs\t'UFS: the fast file system'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l scheme -d 'The scheme (ordo schemes) [default: softupdates]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l layout -d 'The layout of the volume [default: ffs]' -r -f -a "ffs\t'UFS: the fast file system'
 lfs\t'A log-structured volume, which takes no scheme'"
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l set -d 'allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l disk -d 'The disk (ordo crash --list-disks)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l setup -d 'A call to make before, which is then made durable; may be given several times, in order' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l seed -d 'Seed of the random numbers' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l svg -d 'Also draw a picture' -r -F
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l explain -d 'Explains one call'
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l at-once -d 'When the call has returned, write every buf at once in arbitrary order, as if memory were short'
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -l json -d 'One JSON document'
-complete -c ordo -n "__fish_ordo_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l set -d 'allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l disk -d 'The disk (ordo crash --list-disks)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l setup -d 'A call to make before, which is then made durable; may be given several times, in order' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l seed -d 'Seed of the random numbers' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l svg -d 'Also draw a picture' -r -F
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l explain -d 'Explains one call'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l at-once -d 'When the call has returned, write every buf at once in arbitrary order, as if memory were short'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l json -d 'One JSON document'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -a "record" -d 'Records what is done to a mount, until Ctrl-C or until it is unmounted'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -a "replay" -d 'Does again what ordo trace record recorded, on a modelled drive in virtual time'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from record" -s o -l output -d 'The file to write, which must not lie on the mount; - is standard output' -r -F
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l scheme -d 'Schemes (ordo schemes), among them lfs' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l disk -d 'The modelled drive (ordo disks)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l set -d 'Options of the schemes, as for mount -o: allocinit=, logmode=, data=, commit=' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l cache -d 'Memory for the cache' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l size -d 'Bytes of the volume' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l json -d 'One JSON list'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand report" -s o -l output -d 'Where the page goes, as index.html' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand report" -l aged-log -d 'Also shows the segments of a log-structured volume that was in use, before and after cleaning'
 complete -c ordo -n "__fish_ordo_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -333,7 +344,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subc
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck clean scrub versions age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help" -f -a "sim" -d 'Plays traces on simulated file systems: the simulator of the paper on active journaling'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck clean scrub versions age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help" -f -a "paper" -d 'Runs the experiments of a paper again and shows our results beside the paper\'s'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck clean scrub versions age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help" -f -a "crash" -d 'Cuts the power at every moment, recovers, and checks the result against the scheme\'s promises'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck clean scrub versions age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help" -f -a "trace" -d 'Shows what one call writes, when, and why'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck clean scrub versions age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help" -f -a "trace" -d 'Shows what one call writes, when, and why; records what is done to a mount, and replays it'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck clean scrub versions age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help" -f -a "report" -d 'Makes one HTML page with pictures from results'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck clean scrub versions age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help" -f -a "demo" -d 'A tour of two minutes: real work on a volume, under each scheme'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and not __fish_seen_subcommand_from mkfs mount umount sync fsck clean scrub versions age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help" -f -a "man" -d 'Writes the manual pages, one for each command and each command of a command'
@@ -348,4 +359,6 @@ complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcomma
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "info" -d 'Shows the format and the fill level of a log'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "reclaim" -d 'Frees the space of all records below one'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "serve" -d 'Serves a log to many programs at once, through a Unix socket'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Lists the traces that are made here, and what they are like'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Lists the traces that are made here, and those that were recorded, and what they are like'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "record" -d 'Records what is done to a mount, until Ctrl-C or until it is unmounted'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "replay" -d 'Does again what ordo trace record recorded, on a modelled drive in virtual time'

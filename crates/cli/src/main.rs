@@ -2,7 +2,7 @@
 //!
 //! `args` defines the whole command line and the helpers of mount(8), mkfs(8) and fsck(8); each command has a file in
 //! `commands`. Shared code: `image` opens volumes, `place` parses `IMAGE:/path`, `copy` copies between any two file
-//! systems, `layout` and `scheme_set` parse what several commands take,
+//! systems, `layout` and `scheme_set` parse what several commands take, `plain` reads compressed text,
 //! `messages` reports events of a mounted volume, `interrupt` handles signals, `bench` and `demo` run real
 //! work, `listing`, `out` and `text` format and print.
 #![forbid(unsafe_code)]
@@ -20,6 +20,7 @@ mod messages;
 mod mount_options;
 mod out;
 mod place;
+mod plain;
 mod scheme_set;
 mod size;
 mod text;

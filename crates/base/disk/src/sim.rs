@@ -21,7 +21,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ordo_drive::{Drive, Lbn, Ms, Op, Phases, Profile, Request};
+use ordo_drive::{Completion, Drive, Lbn, Ms, Op, Phases, Profile, Request};
 use ordo_rt::{Rt, Time};
 
 use crate::tags::{Place, Tags};
@@ -70,6 +70,8 @@ pub struct Service {
     pub kind: Kind,
     /// How its time was spent.
     pub phases: Phases,
+    /// The buffer had all of a read, or took a write.
+    pub buffered: bool,
 }
 
 impl SimDisk {
@@ -201,7 +203,8 @@ impl Inner {
         let done = moment(completion.at).max(at);
         self.rt.sleep_until(done).await;
         if let Some(services) = &mut *self.services.borrow_mut() {
-            services.push(Service { at, done, op, place, len, cylinder, kind, phases: completion.phases });
+            let Completion { phases, buffered, .. } = completion;
+            services.push(Service { at, done, op, place, len, cylinder, kind, phases, buffered });
         }
         Ok(())
     }

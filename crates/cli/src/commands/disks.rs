@@ -1,14 +1,12 @@
 //! `ordo disks`
 
 use crate::out::{Outcome, Status, print, usage};
-use crate::{size, text};
-use anyhow::{Context, bail};
-use flate2::read::MultiGzDecoder;
+use crate::{plain, size, text};
+use anyhow::Context;
 use ordo_drive::validate::{Demerit, parse_trace, validate};
 use ordo_drive::{Drive, Kind, Profile, ProfileError};
 use serde::Serialize;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Lists the drives that can be modelled, and compares a model with its drive
 ///
@@ -125,7 +123,7 @@ fn judge(args: &Validate) -> Outcome {
         error => error.into(),
     })?;
     let path = args.trace.display();
-    let text = read(&args.trace).with_context(|| format!("{path}: cannot read the trace"))?;
+    let text = plain::read(&args.trace).with_context(|| format!("{path}: cannot read the trace"))?;
     let trace = parse_trace(&text).with_context(|| path.to_string())?;
     let found = validate(profile, &trace).with_context(|| format!("{path}: is it a trace of {}?", args.name))?;
     let Demerit { requests, measured_mean, simulated_mean, ms, percent, .. } = found;
@@ -154,21 +152,4 @@ fn judge(args: &Validate) -> Outcome {
         out.bytes(text::table(1, &rows).as_bytes())
     })?;
     Ok(Status::DONE)
-}
-
-/// A trace as text; gzip is recognized by its first bytes.
-fn read(path: &Path) -> anyhow::Result<String> {
-    let bytes = std::fs::read(path)?;
-    let bytes = match bytes.starts_with(&[0x1f, 0x8b]) {
-        false => bytes,
-        true => {
-            let mut plain = Vec::new();
-            MultiGzDecoder::new(&bytes[..]).read_to_end(&mut plain).context("the gzip is damaged")?;
-            plain
-        }
-    };
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(text),
-        Err(_) => bail!("it is neither text nor gzip"),
-    }
 }

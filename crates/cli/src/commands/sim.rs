@@ -1,11 +1,11 @@
 //! `ordo sim`
 
 use crate::out::{Outcome, Status, print, usage};
-use crate::{size, text};
+use crate::{plain, size, text};
 use anyhow::Context;
 use ordo_lab::paper::run_all;
 use ordo_sim::trace::About;
-use ordo_sim::{Outcome as Played, Scheduler, Seeks, Setting, System, Trace, synth};
+use ordo_sim::{Outcome as Played, Scheduler, Seeks, Setting, System, Trace, recorded, synth};
 use serde::Serialize;
 use std::path::Path;
 
@@ -15,8 +15,9 @@ use std::path::Path;
 /// comes at its time, and what counts is how long it takes. No bytes of files exist, so no file system of OrdoFS runs:
 /// for that, see ordo bench. The same numbers each time, on every machine.
 ///
-/// A trace is one of those that ordo sim list shows, or a file with the requests to a device: DiskSim ASCII, the text
-/// of blkparse, SPC, or the CSV of MSR at SNIA. Its form is seen from its contents.
+/// A trace is one of those that ordo sim list shows, or a file: requests to a device (DiskSim ASCII, the text of
+/// blkparse, SPC, or the CSV of MSR at SNIA), or what ordo trace record recorded. Its form is seen from its contents;
+/// it may be compressed with gzip.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_subcommand = true,
@@ -31,7 +32,7 @@ pub(crate) struct Args {
     /// active-virtual
     #[arg(long, value_name = "SYSTEM,…", value_delimiter = ',')]
     system: Vec<String>,
-    /// Traces (ordo sim list), or files [default: all six]
+    /// Traces (ordo sim list), or files [default: the six that are made]
     #[arg(long, value_name = "TRACE,…", value_delimiter = ',')]
     trace: Vec<String>,
     /// Memory for pages, inodes and names
@@ -50,7 +51,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Lists the traces that are made here, and what they are like
+    /// Lists the traces that are made here, and those that were recorded, and what they are like
     #[command(after_help = "Examples:\n  ordo sim list\n  ordo sim list --json")]
     List {
         /// Seed of the traces
@@ -104,13 +105,15 @@ fn trace(name: &str, seed: u64) -> anyhow::Result<Trace> {
     if let Some(trace) = synth::named(name, seed) {
         return Ok(trace);
     }
+    if let Some(trace) = recorded::named(name) {
+        return trace.with_context(|| name.to_owned());
+    }
     let path = Path::new(name);
     if !path.exists() {
         return Err(usage(format!("{name}: no such trace and no such file; ordo sim list names the traces")));
     }
-    let bytes = std::fs::read(path).with_context(|| format!("{name}: cannot read the trace"))?;
-    let stem = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
-    ordo_sim::trace::read(&stem, &String::from_utf8_lossy(&bytes)).with_context(|| name.to_owned())
+    let text = plain::read(path).with_context(|| format!("{name}: cannot read the trace"))?;
+    ordo_sim::trace::read(&plain::stem(path), &text).with_context(|| name.to_owned())
 }
 
 #[derive(Serialize)]
@@ -173,7 +176,11 @@ fn shown(played: &[Played]) -> String {
 }
 
 fn list(seed: u64, json: bool) -> Outcome {
-    let all: Vec<About> = synth::NAMES.iter().filter_map(|name| Some(synth::named(name, seed)?.about())).collect();
+    let made = synth::NAMES.iter().filter_map(|name| Some(synth::named(name, seed)?.about()));
+    let mut all: Vec<About> = made.collect();
+    for name in recorded::NAMES {
+        all.push(trace(name, seed)?.about());
+    }
     print(|out| {
         if json {
             return out.json(&all);

@@ -15,6 +15,7 @@ mod log_structured;
 mod logged;
 mod mounted;
 mod paper;
+mod recorded;
 mod report;
 mod sim;
 mod tuned;

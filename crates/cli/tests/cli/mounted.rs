@@ -28,7 +28,11 @@ pub(crate) struct Place(pub(crate) String);
 
 impl Place {
     pub(crate) fn new(scratch: &Scratch) -> Place {
-        let dir = scratch.path("mnt");
+        Place::new_at(scratch, "mnt")
+    }
+
+    pub(crate) fn new_at(scratch: &Scratch, name: &str) -> Place {
+        let dir = scratch.path(name);
         fs::create_dir(&dir).unwrap();
         Place(fs::canonicalize(dir).unwrap().to_str().unwrap().to_owned())
     }

@@ -31,3 +31,21 @@ fn what_cannot_be_played_is_one_line() {
     assert!(fails(2, ordo(["sim", "--system", "minix"])).contains("ext2"));
     assert!(fails(2, ordo(["sim", "--scheduler", "none"])).contains("deadline"));
 }
+
+#[test]
+fn what_a_mount_recorded_is_played_and_the_recorded_traces_are_listed() {
+    let list: serde_json::Value = serde_json::from_str(&ok(ordo(["sim", "list", "--json"]))).unwrap();
+    let names: Vec<_> = list.as_array().unwrap().iter().map(|row| row["trace"].as_str().unwrap()).collect();
+    assert!(["cscope", "source-build", "pgbench", "git-clone"].iter().all(|name| names.contains(name)), "{names:?}");
+    let scratch = Scratch::new();
+    let path = scratch.path("work.trace");
+    fs::write(&path, "ordofs-file-trace 1\n0 create 1 a = 7 f 0\n9 write 7 0 5000\n20 getattr 7\n").unwrap();
+    for trace in [&*path, "source-build"] {
+        let text = ok(ordo(["sim", "--system", "ext3", "--trace", trace, "--json"]));
+        let rows: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(rows[0]["requests"].as_u64() >= Some(2), "{text}");
+    }
+    fs::write(&path, "ordofs-file-trace 1\n0 create 1 a\n").unwrap();
+    let said = fails(3, ordo(["sim", "--trace", &path]));
+    assert!(said.contains("line 2") && said.contains("work.trace"), "{said}");
+}

@@ -16,6 +16,7 @@ mod log_drive;
 mod machine;
 pub mod paper;
 mod prepared;
+mod replay;
 mod run;
 mod user;
 
@@ -25,6 +26,7 @@ pub use cpu::Costs;
 pub use error::{LabError, Result};
 pub use join::together;
 pub use machine::{Machine, Shape};
+pub use replay::{Replay, Replayed};
 pub use run::{LogPlace, Outcome, Run, Start, cleaning, cleaning_of};
 
 /// The drives available to a machine.

@@ -18,6 +18,7 @@ mod cache;
 mod layout;
 mod learning;
 mod luck;
+pub mod recorded;
 mod result;
 mod run;
 mod sched;
@@ -28,7 +29,7 @@ mod volume;
 
 pub use layout::Mode;
 pub use learning::{DOCK_BLOCKS, WINDOW_GAP_MS, ZERO_DISTANCE};
-pub use result::{DISTANCE_BINS, Distances, Outcome, Seeks, TIME_BINS, Times, Work};
+pub use result::{DISTANCE_BINS, Distances, Outcome, Seeks, TIME_BINS, Times, Work, summary};
 pub use run::{SimError, run};
 pub use sched::Scheduler;
 pub use setting::{Setting, System};

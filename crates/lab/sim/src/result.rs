@@ -98,7 +98,8 @@ pub struct Seeks {
 }
 
 impl Seeks {
-    pub(crate) fn count(&mut self, cylinders: u32, ms: f64) {
+    /// Counts one, of so many cylinders and milliseconds.
+    pub fn count(&mut self, cylinders: u32, ms: f64) {
         *self.time_ms.bin(ms) += 1;
         *self.distance_cylinders.bin(cylinders) += 1;
     }
@@ -185,7 +186,7 @@ pub struct Outcome {
 }
 
 /// Mean, 95th percentile, maximum and distribution of response times.
-pub(crate) fn summary(responses: &mut [f64]) -> (f64, f64, f64, [u64; 16]) {
+pub fn summary(responses: &mut [f64]) -> (f64, f64, f64, [u64; 16]) {
     let mut distribution = [0; 16];
     for ms in responses.iter() {
         let bin = (0..15).find(|bin| *ms < f64::from(1_u32 << bin)).unwrap_or(15);

@@ -1,10 +1,13 @@
 //! `ordo trace`
 //!
-//! `parse` parses what to explain, `text` and `picture` show it; `columns` computes places in the picture.
+//! `parse` parses what to explain, `text` and `picture` show it; `columns` computes places in the picture. `record`
+//! records what is done to a mount, `replay` does it again on a modelled drive.
 
 mod columns;
 mod parse;
 mod picture;
+mod record;
+mod replay;
 mod svg;
 mod text;
 
@@ -13,7 +16,7 @@ use crate::out::{Outcome, Status, print};
 use anyhow::Context;
 use std::path::PathBuf;
 
-/// Shows what one call writes, when, and why
+/// Shows what one call writes, when, and why; records what is done to a mount, and replays it
 ///
 /// The call runs in virtual time on a modelled disk, so that the same arguments give the same answer. After it has
 /// returned the clock goes on until everything is durable. `append FILE BYTES` is a write at the end of the file.
@@ -21,14 +24,21 @@ use std::path::PathBuf;
 /// On a log-structured volume (--layout lfs) it also says what is in each partial segment: its summary, the blocks of
 /// files, the inode blocks; and the checkpoint that follows, which the call does not need to be durable.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ordo trace --explain --scheme softupdates create /f\n  \
+#[command(
+    disable_help_subcommand = true,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:\n  ordo trace --explain --scheme softupdates create /f\n  \
     ordo trace --explain --scheme softupdates --setup 'mkdir /a' --svg create.svg create /a/f\n  \
     ordo trace --explain --scheme softupdates --at-once mkdir /d\n  \
     ordo trace --explain --scheme sync --disk scsi94 mkdir /d\n  \
     ordo trace --explain --layout lfs create /f\n  \
     ordo trace --explain --setup 'create /f' --setup 'write /f 0 3000' append /f 20000\n\n\
-    Exit status: 0 done, 1 the call was refused.")]
+    Exit status: 0 done, 1 the call was refused."
+)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Explains one call
     #[arg(long, required = true)]
     explain: bool,
@@ -64,10 +74,17 @@ pub(crate) struct Args {
     call: Vec<String>,
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Record(record::Args),
+    Replay(replay::Args),
+}
+
 /// What a create in an existing directory makes durable under a scheme, on the disk of 1994: a picture, and a text.
 pub(crate) fn a_create(scheme: &str) -> anyhow::Result<(String, String)> {
     let owned = |text: &str| text.to_owned();
     let request = parse::read(&Args {
+        command: None,
         explain: true,
         scheme: Some(owned(scheme)),
         layout: None,
@@ -84,8 +101,16 @@ pub(crate) fn a_create(scheme: &str) -> anyhow::Result<(String, String)> {
     Ok((picture::draw(&trace), text::of(&trace)))
 }
 
-/// Explains it.
+/// Runs the command.
 pub(crate) fn run(args: &Args) -> Outcome {
+    match &args.command {
+        Some(Command::Record(args)) => record::run(args),
+        Some(Command::Replay(args)) => replay::run(args),
+        None => explain(args),
+    }
+}
+
+fn explain(args: &Args) -> Outcome {
     let request = parse::read(args)?;
     let trace = ordo_crash::trace::trace(&request).map_err(parse::trace_error)?;
     if let Some(path) = &args.svg {

@@ -7,6 +7,7 @@
 mod helper;
 mod lease;
 mod options;
+pub mod record;
 pub mod status;
 pub mod sync;
 pub mod table;
@@ -57,6 +58,14 @@ pub enum MountError {
     NotOurs(PathBuf, String),
     #[error("{0}: in use; leave it and close its files (fuser -vm {0} lists them)")]
     InUse(PathBuf),
+    #[error("{0}: another program records it")]
+    Recorded(PathBuf),
+    #[error(
+        "{0}: its volume has no attributes, and the kernel asks for none any more; unmount, mount and record again"
+    )]
+    NoAttributes(PathBuf),
+    #[error("{0}: its server cannot record; unmount it and mount it again")]
+    NoRecorder(PathBuf),
     #[error("{doing} {path}: {errno}")]
     System { doing: &'static str, path: PathBuf, errno: Errno },
     #[error("the table of mounts cannot be read: {0}; is /proc mounted?")]

@@ -74,7 +74,11 @@ impl<F: FileSystem + 'static, T: Transport + 'static> Server<F, T> {
     async fn handle(&self, message: Message) {
         // Shorter than a header: no reply is possible.
         let Some((head, args)) = Head::read(message.bytes()) else { return };
+        let came = self.tape.now();
         let answer = self.answer(&head, args).await;
+        if let Some(came) = came {
+            self.tape.note(came, &head, self.decoded(&head, args), &answer);
+        }
         drop(message);
         if self.transport.reply(head.unique, &answer) {
             return;
@@ -145,10 +149,13 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
         result.map(|()| Reply::Done).map_err(|e| self.refuse(&e))
     }
 
-    pub(super) async fn answer(&self, head: &Head, args: Result<Args<'_>, Malformed>) -> Answer {
+    fn decoded<'a>(&self, head: &Head, args: Result<Args<'a>, Malformed>) -> Result<Request<'a>, Malformed> {
         let long_setxattr = matches!(self.stage.get(), Stage::Serving(agreed) if agreed.setxattr_ext);
-        let request = args.and_then(|args| Request::read(head.opcode, args, long_setxattr));
-        let request = request.map_err(|_| Errno::INVAL)?;
+        args.and_then(|args| Request::read(head.opcode, args, long_setxattr))
+    }
+
+    pub(super) async fn answer(&self, head: &Head, args: Result<Args<'_>, Malformed>) -> Answer {
+        let request = self.decoded(head, args).map_err(|_| Errno::INVAL)?;
         if grants(&request) {
             self.lookups.borrow_mut().reserve()?;
         }
@@ -202,7 +209,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             Request::Fsync { data_only } => self.done(fs.fsync(node, data_only).await),
             Request::Syncfs => self.done(fs.syncfs().await),
             Request::Setxattr { args, name, value } => self.setxattr(&who(0), node, &args, name, value).await,
-            Request::Getxattr { size, name } => self.getxattr(node, name, size).await,
+            Request::Getxattr { size, name } => self.getxattr(head.uid, node, name, size).await,
             Request::Listxattr { size } => self.listxattr(node, size).await,
             Request::Removexattr { name } => self.removexattr(node, name).await,
             Request::Fallocate(args) => self.fallocate(&who(0), node, &args).await,

@@ -12,6 +12,7 @@ mod init;
 mod ioctl;
 mod listing;
 mod lookups;
+mod record;
 mod signals;
 mod xattr;
 
@@ -25,6 +26,7 @@ use lookups::Lookups;
 use ordo_rt::Rt;
 use ordo_rt::sync::Notify;
 use ordo_vfs::FileSystem;
+use record::Tape;
 use rustix::io::Errno;
 use signals::Signals;
 use std::cell::{Cell, RefCell};
@@ -33,6 +35,10 @@ use std::rc::Rc;
 /// The name of an extended attribute of a mount's root that is not stored in any file: its value is the server's report
 /// on the volume. It is not listed.
 pub const STATUS: &str = "user.ordofs.status";
+
+/// Like [`STATUS`], what asks the server for a record of its calls: each of these is followed by a word. `start` begins
+/// a recording, `take` reads whole lines of it, `stop` ends it. Only root and the server's own user may ask.
+pub const TRACE: &str = "user.ordofs.trace.";
 
 /// The server's report on its volume.
 #[derive(Debug, Clone)]
@@ -162,6 +168,7 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
         opts,
         stage: Cell::new(Stage::Starting),
         lookups: RefCell::default(),
+        tape: Tape::new(rt),
         setattrs: Cell::new(0),
         under_way: Cell::new(0),
         finished: Notify::new(),
@@ -206,6 +213,8 @@ struct Server<F, T> {
     opts: ServeOptions,
     stage: Cell<Stage>,
     lookups: RefCell<Lookups>,
+    /// What is recorded of the calls.
+    tape: Tape,
     /// SETATTR requests so far.
     setattrs: Cell<u64>,
     /// Requests that became tasks and are not finished.

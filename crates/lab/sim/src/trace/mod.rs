@@ -7,10 +7,12 @@
 mod blkparse;
 mod blocks;
 mod disksim;
+mod files;
 mod msr;
 mod read;
 mod spc;
 
+pub use files::is_request;
 pub use read::{Format, TraceError, read};
 
 /// What a request does.

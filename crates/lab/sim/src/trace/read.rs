@@ -1,7 +1,7 @@
 //! Which form a trace has, seen from its contents, and its requests.
 
 use super::blocks::{BlockRequest, trace_of};
-use super::{Trace, blkparse, disksim, msr, spc};
+use super::{Trace, blkparse, disksim, files, msr, spc};
 
 /// A trace that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +19,8 @@ pub enum TraceError {
     },
     /// The first line has none of the known forms.
     #[error(
-        "line {line} of the trace is in no form that is known: DiskSim ASCII, the text of blkparse, SPC or MSR/SNIA CSV"
+        "line {line} of the trace is in no form that is known: DiskSim ASCII, the text of blkparse, SPC, MSR/SNIA CSV \
+         or a file trace of ordo"
     )]
     Unknown {
         /// The line, from 1.
@@ -28,6 +29,9 @@ pub enum TraceError {
     /// It holds no request.
     #[error("the trace holds no request")]
     Empty,
+    /// Its files have no room on the largest drive.
+    #[error("the files of the trace are larger than the largest drive, of 146 GB")]
+    TooLarge,
 }
 
 /// The form of a trace.
@@ -41,6 +45,8 @@ pub enum Format {
     Spc,
     /// Microsoft Research's at SNIA: timestamp, host, disk, type, offset, size, response time.
     Msr,
+    /// What a mount of ours records.
+    Files,
 }
 
 impl std::fmt::Display for Format {
@@ -50,6 +56,7 @@ impl std::fmt::Display for Format {
             Format::Blkparse => "blkparse",
             Format::Spc => "SPC",
             Format::Msr => "MSR/SNIA CSV",
+            Format::Files => "file trace",
         })
     }
 }
@@ -58,7 +65,7 @@ impl std::fmt::Display for Format {
 pub(super) type Line = Result<Option<BlockRequest>, &'static str>;
 
 impl Format {
-    /// In the order in which they are tried: the one with the fewest demands comes last.
+    /// Those of a device, in the order in which they are tried: the one with the fewest demands comes last.
     const ALL: [Format; 4] = [Format::Msr, Format::Spc, Format::Blkparse, Format::DiskSim];
 
     fn line(self, line: &str) -> Line {
@@ -67,6 +74,7 @@ impl Format {
             Format::Blkparse => blkparse::line(line),
             Format::Spc => spc::line(line),
             Format::Msr => msr::line(line),
+            Format::Files => Err("it is in a trace of a device"),
         }
     }
 
@@ -85,11 +93,14 @@ fn is_blank(line: &str) -> bool {
     line.trim().is_empty() || line.trim_start().starts_with('#')
 }
 
-/// Reads a trace of a device in any of the forms. `name` is what the results call it.
+/// Reads a trace in any of the forms. `name` is what the results call it.
 ///
 /// # Errors
 /// The first line that cannot be read, or that there is none.
 pub fn read(name: &str, text: &str) -> Result<Trace, TraceError> {
+    if ordo_filetrace::is_file_trace(text) {
+        return files::read(name, text);
+    }
     let format = Format::of(text)?;
     let mut requests = Vec::new();
     for (at, line) in text.lines().enumerate() {

@@ -1,5 +1,7 @@
 //! The server over a transport in memory: each request gets its reply, in any order; each lookup is given back once.
 
+mod record;
+
 use super::*;
 use crate::proto::abi::{self, EntryOut, InHeader, Opcode};
 use crate::proto::reply::{Answer, Notice, Reply};
