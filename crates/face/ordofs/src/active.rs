@@ -1,7 +1,7 @@
 //! The active disk of a volume: between the engine and the disk, for the scheme `active`.
 
 use crate::image::Located;
-use crate::{MountOptions, Mounted, OpenError};
+use crate::{MountOptions, Mounted, Notice, OpenError};
 use ordo_active::Active;
 use ordo_buf::{LogKind, Scheme};
 use ordo_ondisk::{Dialect, Ino, Superblock};
@@ -74,7 +74,15 @@ pub(crate) async fn under(
     let wanted =
         ordo_active::Options { near_head: options.engine.near_head, volatile_cache: options.volatile_cache, read_only };
     let found = ordo_fsck::active_disk(rt, located.disk.clone(), sb, wanted).await.map_err(OpenError::active)?;
-    found.ok_or(OpenError::NoActive(scheme.name())).map(Some)
+    let (ino, active) = found.ok_or(OpenError::NoActive(scheme.name()))?;
+    let state = active.state();
+    if state.is_void {
+        options.notices.tell(&Notice::MapVoid);
+    }
+    if state.lost_pages > 0 {
+        options.notices.tell(&Notice::MapDamaged(state.lost_pages));
+    }
+    Ok(Some((ino, active)))
 }
 
 /// The active journal of a volume that is not mounted, for reading: its map, and what may be asked of it. `None` if it

@@ -31,6 +31,11 @@ pub enum Notice {
     /// A crash has left a log-structured volume of version 1 whose log cannot be followed, because another system wrote
     /// it. It is as its last checkpoint has it.
     NotRolledForward,
+    /// The map of an active journal does not count, because another scheme or system has written to the volume: it
+    /// begins anew.
+    MapVoid,
+    /// So many pages of the map of an active journal cannot be read: what they had is not verified any more.
+    MapDamaged(u32),
     /// The volume turned read-only while it was mounted, for this reason.
     TurnedReadOnly(Arc<str>),
     /// Contents of a file could not be written. They stay in memory, and the write is tried again.
@@ -60,12 +65,16 @@ impl Notice {
     /// Its severity.
     pub fn weight(&self) -> Weight {
         match self {
-            Notice::Replayed(_) | Notice::RolledForward { .. } | Notice::Reclaimed(_) | Notice::Dropped(Ok(())) => {
-                Weight::Note
-            }
-            Notice::FromCopy { .. } | Notice::LogUnread(_) | Notice::ReadOnly(_) | Notice::NotRolledForward => {
-                Weight::Warning
-            }
+            Notice::Replayed(_)
+            | Notice::RolledForward { .. }
+            | Notice::Reclaimed(_)
+            | Notice::MapVoid
+            | Notice::Dropped(Ok(())) => Weight::Note,
+            Notice::FromCopy { .. }
+            | Notice::LogUnread(_)
+            | Notice::ReadOnly(_)
+            | Notice::NotRolledForward
+            | Notice::MapDamaged(_) => Weight::Warning,
             _ => Weight::Error,
         }
     }
@@ -74,6 +83,15 @@ impl Notice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Notice::MapVoid => f.write_str(
+                "its map of copies begins anew, as another scheme or system has written to it: what is on it is not \
+                 verified until it is written again",
+            ),
+            Notice::MapDamaged(pages) => write!(
+                f,
+                "{pages} pages of its map of copies cannot be read: what they had is not verified until it is written \
+                 again"
+            ),
             Notice::FromCopy { group } => write!(
                 f,
                 "its superblock is damaged: it is read as the copy in group {group} describes it, read-only; \

@@ -5,8 +5,12 @@ use ordofs::disk::{Disk, RamDisk};
 use ordofs::path::{Held, resolve};
 use ordofs::rt::Rt;
 use ordofs::vfs::{Caller, FileSystem, Kind, Mode, Name};
-use ordofs::{JournalChange, MountOptions, Mounted, NewVolume, Tuning, active_at_rest, locate_on, scrub, versions_of};
+use ordofs::{
+    JournalChange, MountOptions, Mounted, NewVolume, Notice, Notices, Tuning, active_at_rest, locate_on, scrub,
+    versions_of,
+};
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 const FILES: u32 = 60;
 
@@ -32,13 +36,23 @@ impl Bed {
     }
 
     fn mount(&self, scheme: &str, data: &str) -> Mounted {
+        self.mount_and_hear(scheme, data).0
+    }
+
+    /// A mount, and what it told.
+    fn mount_and_hear(&self, scheme: &str, data: &str) -> (Mounted, Vec<Notice>) {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let to = heard.clone();
         let mut options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
         if scheme == "active" {
             options.engine.near_head = Some(true);
             options.settings.set("data", data).unwrap().unwrap();
         }
+        options.notices = Notices::to(move |notice| to.lock().unwrap().push(notice.clone()));
         let located = locate_on(&self.rt, self.disk()).unwrap();
-        self.rt.block_on(Mounted::mount(&self.rt, located, &options)).unwrap()
+        let mounted = self.rt.block_on(Mounted::mount(&self.rt, located, &options)).unwrap();
+        let told = heard.lock().unwrap().clone();
+        (mounted, told)
     }
 
     fn write(&self, mounted: &Mounted, word: u32, fsync: bool) {
@@ -148,10 +162,14 @@ fn what_another_scheme_has_written_does_not_come_back_from_a_copy() {
     bed.write(&mounted, 2, false);
     bed.unmount(mounted);
     assert_eq!(bed.mapped(), 0, "what the map knew is void");
-    let mounted = bed.mount("active", "journal");
+    let (mounted, told) = bed.mount_and_hear("active", "journal");
+    assert_eq!(told, [Notice::MapVoid]);
     bed.check(&mounted, 2);
     bed.unmount(mounted);
     bed.is_right();
+    let (mounted, told) = bed.mount_and_hear("active", "journal");
+    assert_eq!(told, [], "it counts again");
+    bed.unmount(mounted);
 }
 
 #[test]

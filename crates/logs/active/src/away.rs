@@ -16,8 +16,9 @@ const TOGETHER: usize = 256;
 /// Pieces of the journal's line behind the one that is entered whose copies go home with it: homes that lie together
 /// are written together.
 const PIECES: u32 = 16;
-/// Fragments that go home at once when there is nothing else to do.
+/// Fragments that go home at once; and when there is nothing else to do: few, as a reader may come.
 const SOME: usize = 1024;
+const FEW: usize = 64;
 
 impl Layer {
     /// Fragments from `next` on whose homes lack their bytes.
@@ -28,7 +29,7 @@ impl Layer {
 
     /// A part of what is away goes home, durably.
     pub(crate) async fn some_go_home(&self) -> Result<(), DiskError> {
-        self.carry(self.away(0, SOME)).await?;
+        self.carry(self.away(0, FEW)).await?;
         self.make_carried_durable().await
     }
 

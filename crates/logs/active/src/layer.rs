@@ -58,6 +58,8 @@ pub struct State {
     pub healed: u64,
     /// Pages of the map that could not be read: what they had is not verified any more.
     pub lost_pages: u32,
+    /// There was a map, and it does not count: another scheme or system has written to the volume (logs-active-7).
+    pub is_void: bool,
     /// A home lacks bytes that a group journal has.
     pub dirty: bool,
     /// Older versions of fragments that the group journals still have.
@@ -126,6 +128,7 @@ pub(crate) struct Layer {
     pub(crate) carried_durably: Cell<u64>,
     pub(crate) rotten: Cell<u64>,
     lost_pages: Cell<u32>,
+    is_void: Cell<bool>,
 }
 
 /// A handle that does not keep the disk in memory.
@@ -187,6 +190,7 @@ impl Active {
             carried_durably: Cell::new(0),
             rotten: Cell::new(0),
             lost_pages: Cell::new(0),
+            is_void: Cell::new(false),
             disk,
             area,
         };
@@ -208,7 +212,9 @@ impl Active {
         let ours = |root: &Root| {
             u64::from(root.frag) == layer.area.frag && kept.by.is_some_and(|by| by == root.id || by == root.before)
         };
-        if let Some(root) = Root::newest(slots.map(|slot| slot.filter(ours))) {
+        let found = Root::newest(slots.map(|slot| slot.filter(ours)));
+        layer.is_void.set(found.is_none() && slots.iter().flatten().any(|root| root.top.is_some()));
+        if let Some(root) = found {
             let number = layer.root.borrow().number;
             *layer.root.borrow_mut() = Root { number, ..root };
             if let Some((down, level)) = root.top {
@@ -259,6 +265,7 @@ impl Active {
             copies: map.copies(),
             healed: layer.healed.get(),
             lost_pages: layer.lost_pages.get(),
+            is_void: layer.is_void.get(),
             dirty: map.is_away(),
             versions: map.old_len() as u64,
             left_away: layer.left_away.get(),
