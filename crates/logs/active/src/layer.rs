@@ -327,8 +327,14 @@ impl Layer {
         let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
         for one in stored {
             let frag = one.home.0 / self.area.frag;
-            let copy = one.at.and_then(|at| self.copy_at(at));
-            let given_up = map.commit(frag, one, copy);
+            let Some(copy) = one.at.and_then(|at| self.copy_at(at)) else {
+                // Until its home has it, nothing has its bytes as they are: an entry would call the home rotten.
+                map.forget_span(frag);
+                map.remove(frag);
+                [frag, span_key(frag)].into_iter().for_each(|frag| tree.touch(frag));
+                continue;
+            };
+            let given_up = map.commit(frag, one, Some(copy));
             given_up.into_iter().chain([frag, span_key(frag)]).for_each(|frag| tree.touch(frag));
         }
         self.last.set(self.last.get().max(seq));
@@ -338,7 +344,9 @@ impl Layer {
     fn confirm(&self, stored: &[Stored]) {
         let mut map = self.map.borrow_mut();
         for one in stored {
-            map.confirm(one.home.0 / self.area.frag, one.sum, one.at.and_then(|at| self.copy_at(at)));
+            // Of one without a copy it has nothing, or what its home was seen to get.
+            let Some(copy) = one.at.and_then(|at| self.copy_at(at)) else { continue };
+            map.confirm(one.home.0 / self.area.frag, one.sum, Some(copy));
         }
     }
 

@@ -413,3 +413,32 @@ fn no_home_is_written_when_the_map_could_not_be_made_durable() {
     let cut = bed.active(Kept { by: Some(ID), dirty: true });
     assert_eq!(bed.read(&cut, 5 * FRAG, 2 * FRAG).unwrap(), [bytes(1), bytes(2)].concat());
 }
+
+#[test]
+fn a_block_that_the_journal_cannot_keep_as_it_is_has_no_entry() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    bed.write(&open.active, 5 * FRAG, &[bytes(1), bytes(2)].concat()).unwrap();
+    bed.rt.block_on(open.active.flush()).unwrap();
+    open.commit(&bed, &[(5, 3)]);
+    let mut lies = bytes(4);
+    lies[..4].copy_from_slice(b"oBJb");
+    let blocks = vec![(DiskOff(5 * FRAG), Block::copy_of(&lies).image())];
+    bed.rt.block_on(open.journal.commit(Transaction { blocks, ..Transaction::default() })).unwrap();
+    bed.rt.block_on(open.active.go_home(false)).unwrap();
+    assert_eq!(open.active.state().rotten, 0);
+    bed.ram.power_cut();
+    // Recovery reads around what it writes.
+    let cut = bed.active(Kept { by: Some(ID), dirty: true });
+    let found = bed.rt.block_on(Journal::inspect(bed.place(&cut))).unwrap();
+    let all = &found.recovered.transactions;
+    for _ in 0..2 {
+        cut.recovered(ID, all.iter().map(|one| (one.seq.0, &one.stored[..], &one.revoked[..])));
+        bed.home(&cut);
+        assert_eq!(bed.read(&cut, 5 * FRAG, 2 * FRAG).unwrap()[FRAG as usize..], bytes(2));
+        bed.rt.block_on(cut.settled()).unwrap();
+    }
+    bed.write(&cut, 5 * FRAG, &lies).unwrap();
+    assert_eq!(bed.read(&cut, 5 * FRAG, FRAG).unwrap(), lies);
+    assert_eq!(cut.state().rotten, 0);
+}
