@@ -453,7 +453,8 @@ impl Layer {
 
     /// Some of these fragments were taken out of the map, and may still be in it on the disk.
     fn is_voiding(&self, range: &Range<Frag>) -> bool {
-        self.voiding.borrow().iter().any(|one| one.start < range.end && range.start < one.end)
+        let is_voided = |one: &Range<Frag>| one.start < range.end && range.start < one.end;
+        self.voiding.borrow().iter().any(is_voided) || self.map.borrow().gave_up(range)
     }
 
     /// Fragments are being written.

@@ -428,14 +428,15 @@ impl Layer {
                     let mut map = self.map.borrow_mut();
                     let exists = |copy: &CopyNo| copy.get() <= self.area.places * self.area.blocks;
                     for (frag, item) in entries {
-                        match item {
-                            Item::Old(_, old) if !exists(&old.copy) => {}
+                        let given_up = match item {
+                            Item::Old(_, old) if !exists(&old.copy) => None,
                             Item::Entry(entry) => {
                                 let (copy, home) = (entry.copy.filter(exists), entry.home || !dirty);
-                                map.load(frag, Item::Entry(Entry { copy, home, ..entry }));
+                                map.load(frag, Item::Entry(Entry { copy, home, ..entry }))
                             }
                             old => map.load(frag, old),
-                        }
+                        };
+                        given_up.into_iter().for_each(|frag| tree.touch(frag));
                     }
                 }
                 Some(Items::Pages(pages)) => {
@@ -459,6 +460,7 @@ impl Layer {
             return Ok(());
         }
         let (change, root) = self.next_root(begins)?;
+        self.map.borrow_mut().goes_down();
         let done = self.write_change(&change, &root).await;
         if let Err(error) = &done {
             *self.failed.borrow_mut() = Some(error.clone());
@@ -466,6 +468,7 @@ impl Layer {
         }
         *self.root.borrow_mut() = root;
         self.tree.borrow_mut().release(&change.gone);
+        self.map.borrow_mut().went_down();
         if let Some(id) = begins {
             self.last.set(0);
             *self.groups.borrow_mut() = Groups::first(&self.area, id);

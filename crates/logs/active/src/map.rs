@@ -4,7 +4,7 @@
 use crate::area::Area;
 use ordo_disk::Stored;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 /// A fragment of the volume, by its number.
@@ -75,6 +75,10 @@ pub(crate) struct Map {
     older: FxHashMap<Frag, Vec<u32>>,
     /// The most entries and older versions.
     most: usize,
+    /// Entries, and items of spans, that made room and are still in the pages on the disk (logs-active-1); and those of
+    /// them that the pages being written have no more.
+    given_up: BTreeSet<Frag>,
+    going: BTreeSet<Frag>,
     /// Where the search for an entry, or an older version, to give up begins.
     hand: Frag,
     old_hand: (Frag, Stamp),
@@ -220,12 +224,12 @@ impl Map {
         self.entries.len() + self.old.len() + self.wide.len()
     }
 
-    /// Sets what a page of the map has.
-    pub(crate) fn load(&mut self, frag: Frag, item: Item) {
+    /// Sets what a page of the map has. Returns the fragment of which something was given up for it.
+    pub(crate) fn load(&mut self, frag: Frag, item: Item) -> Option<Frag> {
         match item {
             Item::Entry(entry) => {
                 self.stamp = self.stamp.max(entry.since);
-                self.set(frag, entry);
+                return self.set(frag, entry);
             }
             Item::Old(since, old) => {
                 self.stamp = self.stamp.max(old.until);
@@ -235,6 +239,7 @@ impl Map {
                 self.wide.insert(frag, wide);
             }
         }
+        None
     }
 
     /// Sets an entry, as the pages of the map or a transaction have it. Returns the fragment of which something was
@@ -297,6 +302,7 @@ impl Map {
             return Some(frag);
         }
         if let Some((first, _)) = self.wide.pop_first() {
+            self.given_up.insert(first);
             return Some(first);
         }
         let at_home = |(frag, entry): (&Frag, &Entry)| entry.home.then_some(*frag);
@@ -304,7 +310,24 @@ impl Map {
         let frag = after.or_else(|| self.entries.iter().find_map(at_home))?;
         self.hand = frag + 1;
         self.remove(frag);
+        self.given_up.insert(frag);
         Some(frag)
+    }
+
+    /// Something of these fragments, or of those around them, made room, and may still be in the pages on the disk.
+    pub(crate) fn gave_up(&self, range: &std::ops::Range<Frag>) -> bool {
+        let near = range.start / SPAN_ITEM * SPAN_ITEM..range.end;
+        [&self.given_up, &self.going].into_iter().any(|those| those.range(near.clone()).next().is_some())
+    }
+
+    /// The pages are being written.
+    pub(crate) fn goes_down(&mut self) {
+        self.going.append(&mut self.given_up);
+    }
+
+    /// They are on the disk.
+    pub(crate) fn went_down(&mut self) {
+        self.going.clear();
     }
 
     /// A transaction is durable.

@@ -442,3 +442,40 @@ fn a_block_that_the_journal_cannot_keep_as_it_is_has_no_entry() {
     assert_eq!(bed.read(&cut, 5 * FRAG, FRAG).unwrap(), lies);
     assert_eq!(cut.state().rotten, 0);
 }
+
+#[test]
+fn what_a_full_map_gave_up_is_not_on_the_disk_when_its_home_is_overwritten() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    bed.rt.block_on(open.active.begins(ID, true)).unwrap();
+    // Contents past the journal, which fill no span.
+    for frag in (100..1000).chain(1300..2000).step_by(2) {
+        bed.write(&open.active, frag * FRAG, &bytes(1)).unwrap();
+    }
+    let next = || open.active.0.map.borrow().entries(100..2000).next().unwrap().0;
+    let (mut seq, mut other) = (0, 2310);
+    let mut commit = |frag: u64| {
+        seq += 1;
+        open.commit(&bed, &[(frag, 3)]);
+        seq
+    };
+    while next() < 300 {
+        let seq = commit(other);
+        other += 1;
+        bed.home(&open.active);
+        bed.rt.block_on(open.journal.checkpoint(Seq(seq))).unwrap();
+        assert!(other < 3060, "the map was never full");
+    }
+    // What a search from the beginning would find first.
+    let seq = commit(10);
+    bed.home(&open.active);
+    bed.rt.block_on(open.journal.checkpoint(Seq(seq))).unwrap();
+    let given_up = next();
+    commit(other);
+    assert!(next() > given_up);
+    bed.write(&open.active, given_up * FRAG, &bytes(9)).unwrap();
+    bed.rt.block_on(open.active.flush()).unwrap();
+    bed.ram.power_cut();
+    let cut = bed.recover(ID).0;
+    assert_eq!(bed.read(&cut, given_up * FRAG, FRAG).unwrap(), bytes(9));
+}
