@@ -98,7 +98,7 @@ impl Layer {
     }
 
     /// The same for fragments that lie together.
-    async fn carry_run(&self, run: Range<Frag>) -> Result<(), DiskError> {
+    pub(crate) async fn carry_run(&self, run: Range<Frag>) -> Result<(), DiskError> {
         self.hold(&run).await;
         let done = self.carry_held(run.clone()).await;
         let mut healing = self.healing.borrow_mut();
@@ -155,7 +155,9 @@ impl Layer {
             self.disk.write(self.home(*first), parts, false).await?;
             self.carried.set(self.carried.get() + 1);
             let mut map = self.map.borrow_mut();
-            now.iter().for_each(|(frag, entry, _)| map.came_home(*frag, entry.sum, entry.data));
+            for (frag, entry, _) in now {
+                map.came_home(*frag, entry.sum, entry.data);
+            }
         }
         Ok(())
     }

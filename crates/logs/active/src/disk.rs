@@ -480,7 +480,9 @@ impl Layer {
         self.give(&range);
         if done.is_ok() {
             let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
-            sorted.lands.iter().for_each(|(frag, sum)| map.came_home(*frag, *sum, data));
+            let came = sorted.lands.iter().filter(|(frag, sum)| map.came_home(*frag, *sum, data)).count();
+            // The journal may have dropped what the copies have: they stay until this is durable (logs-active-9).
+            self.carried.set(self.carried.get() + u64::from(came > 0));
             for (frag, sum) in &sorted.new {
                 let given_up = map.learn(*frag, *sum);
                 given_up.into_iter().chain([*frag]).for_each(|frag| tree.touch(frag));

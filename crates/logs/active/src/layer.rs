@@ -121,7 +121,7 @@ pub(crate) struct Layer {
     pub(crate) changed: Notify,
     pub(crate) healed: Cell<u64>,
     pub(crate) left_away: Cell<u64>,
-    /// Writes that carried something home, and how many of them are durable.
+    /// Writes that brought something home that it lacked, and how many of them are durable.
     pub(crate) carried: Cell<u64>,
     pub(crate) carried_durably: Cell<u64>,
     pub(crate) rotten: Cell<u64>,

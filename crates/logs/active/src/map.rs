@@ -425,12 +425,15 @@ impl Map {
         }
     }
 
-    /// The home has got bytes of this sum. The page need not say so: recovery finds the same.
-    pub(crate) fn came_home(&mut self, frag: Frag, sum: u32, data: bool) {
-        let Some(entry) = self.entries.get_mut(&frag).filter(|entry| entry.sum == sum) else { return };
-        self.away -= u64::from(!entry.home);
+    /// The home has got bytes of this sum. The page need not say so: recovery finds the same. Returns whether it lacked
+    /// them.
+    pub(crate) fn came_home(&mut self, frag: Frag, sum: u32, data: bool) -> bool {
+        let Some(entry) = self.entries.get_mut(&frag).filter(|entry| entry.sum == sum) else { return false };
+        let lacked = !entry.home;
+        self.away -= u64::from(lacked);
         (entry.home, entry.data) = (true, data);
         self.older.remove(&frag);
+        lacked
     }
 
     /// These are the bytes of a home of which nothing is known. Returns the fragment of which something was given up.

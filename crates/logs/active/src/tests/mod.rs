@@ -479,3 +479,39 @@ fn what_a_full_map_gave_up_is_not_on_the_disk_when_its_home_is_overwritten() {
     let cut = bed.recover(ID).0;
     assert_eq!(bed.read(&cut, given_up * FRAG, FRAG).unwrap(), bytes(9));
 }
+
+/// Until the copy of fragment 900 is about to be overwritten, or `cut` in transaction number so many: then the home is
+/// written together with one that has no copy, and the power fails after the transaction.
+fn a_lap(cut: Option<u64>) -> (Bed, u64) {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    open.commit(&bed, &[(900, 7)]);
+    bed.write(&open.active, 900 * FRAG, &bytes(7)).unwrap();
+    let mut seq = 1;
+    bed.rt.block_on(open.journal.checkpoint(Seq(1))).unwrap();
+    while !bed.places(&open.active, 900 * FRAG).contains(&(900 * FRAG)) {
+        seq += 1;
+        if cut == Some(seq) {
+            bed.write(&open.active, 900 * FRAG, &[bytes(7), bytes(8)].concat()).unwrap();
+        }
+        open.commit(&bed, &[(seq % 300, seq as u8)]);
+        if cut == Some(seq) {
+            break;
+        }
+        // The others go home each time.
+        bed.rt.block_on(open.active.0.carry_run(0..300)).unwrap();
+        bed.rt.block_on(open.active.flush()).unwrap();
+        bed.rt.block_on(open.journal.checkpoint(Seq(seq))).unwrap();
+        assert!(seq < 5000, "the copy was never overwritten");
+    }
+    bed.ram.power_cut();
+    (bed, seq)
+}
+
+#[test]
+fn a_home_that_was_written_is_durable_before_its_copy_is_overwritten() {
+    let (_, last) = a_lap(None);
+    let (bed, _) = a_lap(Some(last));
+    let cut = bed.recover(ID).0;
+    assert_eq!(bed.read(&cut, 900 * FRAG, FRAG).unwrap(), bytes(7));
+}
