@@ -87,9 +87,10 @@ impl Layer {
     /// is, and counted: reading it is an error.
     async fn carry(&self, mut frags: Vec<Frag>) -> Result<(), DiskError> {
         frags.sort_unstable();
+        let most = TOGETHER.min(self.most_at_once(self.area.frag));
         let mut rest = frags.as_slice();
         while let Some(first) = rest.first() {
-            let follow = rest.iter().zip(*first..).take(TOGETHER).take_while(|(frag, next)| *frag == next).count();
+            let follow = rest.iter().zip(*first..).take(most).take_while(|(frag, next)| *frag == next).count();
             let (now, later) = rest.split_at(follow);
             self.carry_run(*first..*first + now.len() as u64).await?;
             rest = later;

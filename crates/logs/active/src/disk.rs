@@ -202,10 +202,18 @@ impl Active {
             return self.0.disk.read(at, parts);
         }
         let (disk, tag) = (self.clone(), parts.first().map(|part| part.tag).unwrap_or_default());
+        // No request is longer than the disk takes, and none divides a span.
+        let span = SPAN * self.0.area.frag;
+        let most = self.0.most_at_once(span) as u64 * span;
         DiskFuture::later(async move {
-            let whole = ReadPart { block: Block::unspecified((to - from) as usize), tag };
-            let read = disk.read(DiskOff(from), vec![whole]).await?;
-            let bytes = read.first().map(|part| &part.block[..]).unwrap_or_default();
+            let (mut bytes, mut next) = (Vec::with_capacity((to - from) as usize), from);
+            while next < to {
+                let end = ((next + most) / span * span).min(to);
+                let piece = ReadPart { block: Block::unspecified((end - next) as usize), tag };
+                let read = disk.read(DiskOff(next), vec![piece]).await?;
+                read.iter().for_each(|part| bytes.extend_from_slice(&part.block));
+                next = end;
+            }
             let mut skip = (at.0 - from) as usize;
             for part in &mut parts {
                 let end = skip + part.block.len();

@@ -387,6 +387,11 @@ impl Layer {
         self.area.block(copy.get() - 1)
     }
 
+    /// How many pieces of so many bytes one request may carry, and one at least.
+    pub(crate) fn most_at_once(&self, piece: u64) -> usize {
+        (u64::from(self.disk.info().max_transfer) / piece).max(1) as usize
+    }
+
     /// Reads `len` bytes past everything.
     pub(crate) async fn read_raw(&self, at: DiskOff, len: u64) -> Result<Block, DiskError> {
         let part = ReadPart { block: Block::unspecified(len as usize), tag: Tag::of(Kind::Log) };
@@ -501,7 +506,8 @@ impl Layer {
             let mut rest = pages.as_slice();
             while let Some((first, _)) = rest.first() {
                 let (at, there) = self.area.run(self.area.page(*first, twin));
-                let most = (there / PAGE).clamp(1, TOGETHER) as usize;
+                let most = TOGETHER.min(self.most_at_once(PAGE) as u64);
+                let most = (there / PAGE).clamp(1, most) as usize;
                 let follow = rest.iter().zip(*first..).take(most).take_while(|((page, _), next)| page == next);
                 let (now, later) = rest.split_at(follow.count());
                 let part = |page: &&(u32, Block)| WritePart { image: page.1.clone().image(), tag };

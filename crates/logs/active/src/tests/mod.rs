@@ -3,8 +3,8 @@
 use crate::layer::{Active, Kept, Options, State};
 use ordo_blockjournal::{Journal, Place, Seq, Transaction};
 use ordo_disk::{
-    Block, Cause, Disk, DiskError, DiskOff, DiskOp, Fault, FaultPlan, Faulty, KeepsCopies, Kind, Queue, QueueOptions,
-    RamDisk, ReadPart, Tag, WritePart,
+    Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, KeepsCopies, Kind,
+    Queue, QueueOptions, RamDisk, ReadPart, Tag, WritePart,
 };
 use ordo_rt::Rt;
 use std::rc::Rc;
@@ -514,4 +514,76 @@ fn a_home_that_was_written_is_durable_before_its_copy_is_overwritten() {
     let (bed, _) = a_lap(Some(last));
     let cut = bed.recover(ID).0;
     assert_eq!(bed.read(&cut, 900 * FRAG, FRAG).unwrap(), bytes(7));
+}
+
+/// A disk that takes short requests only.
+#[derive(Clone)]
+struct Short(RamDisk);
+
+const SHORT: u32 = 16 << 10;
+
+impl Short {
+    fn check(&self, op: DiskOp, at: DiskOff, len: u64) -> Option<DiskError> {
+        (len > SHORT.into()).then(|| DiskError::new(op, at, len, Cause::Io(22)))
+    }
+}
+
+impl Disk for Short {
+    fn info(&self) -> DiskInfo {
+        DiskInfo { max_transfer: SHORT, ..self.0.info() }
+    }
+
+    fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
+        match self.check(DiskOp::Read, at, ordo_disk::read_len(&parts)) {
+            Some(error) => DiskFuture::now(Err(error)),
+            None => self.0.read(at, parts),
+        }
+    }
+
+    fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
+        match self.check(DiskOp::Write, at, ordo_disk::write_len(&parts)) {
+            Some(error) => DiskFuture::now(Err(error)),
+            None => self.0.write(at, parts, fua),
+        }
+    }
+
+    fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
+        self.0.flush()
+    }
+
+    fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
+        self.0.discard(at, len)
+    }
+}
+
+#[test]
+fn no_request_is_longer_than_the_disk_takes() {
+    let bed = Bed::new();
+    let active = bed.active_on(Rc::new(Short(bed.ram.clone())), Kept { by: None, dirty: false });
+    let journal = bed.rt.block_on(async {
+        active.begins(ID, true).await.unwrap();
+        let place = bed.place(&active);
+        Journal::make(&place, FRAG as u32, ID).await.unwrap();
+        let (journal, _) = Journal::open(place, ordo_blockjournal::Options::default()).await.unwrap();
+        assert!(journal.tell(Rc::new(active.clone())));
+        journal
+    });
+    // Contents in spans, of which a request takes two.
+    let all: Vec<u8> = (0..16).flat_map(bytes).collect();
+    for first in (304..400).step_by(16) {
+        bed.write(&active, first * FRAG, &all).unwrap();
+    }
+    for round in 0..4 {
+        let blocks: Vec<(u64, u8)> = (0..60).map(|frag| (round * 60 + frag, round as u8)).collect();
+        bed.rt.block_on(journal.commit(transaction(&blocks))).unwrap();
+    }
+    assert_eq!(
+        bed.read(&active, 307 * FRAG, 16 * FRAG).unwrap(),
+        [&all[3 * FRAG as usize..], &all[..3 * FRAG as usize]].concat()
+    );
+    bed.home(&active);
+    bed.rt.block_on(active.settled()).unwrap();
+    let mut home = vec![0; FRAG as usize];
+    bed.ram.peek(130 * FRAG, &mut home);
+    assert_eq!(home, bytes(2));
 }
