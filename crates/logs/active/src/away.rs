@@ -88,9 +88,10 @@ impl Layer {
     /// is, and counted: reading it is an error.
     async fn carry(&self, mut frags: Vec<Frag>) -> Result<(), DiskError> {
         frags.sort_unstable();
+        let most = TOGETHER.min(self.most_at_once(self.area.frag));
         let mut rest = frags.as_slice();
         while let Some(first) = rest.first() {
-            let follow = rest.iter().zip(*first..).take(TOGETHER).take_while(|(frag, next)| *frag == next).count();
+            let follow = rest.iter().zip(*first..).take(most).take_while(|(frag, next)| *frag == next).count();
             let (now, later) = rest.split_at(follow);
             self.carry_run(*first..*first + now.len() as u64).await?;
             rest = later;
@@ -99,7 +100,7 @@ impl Layer {
     }
 
     /// The same for fragments that lie together.
-    async fn carry_run(&self, run: Range<Frag>) -> Result<(), DiskError> {
+    pub(crate) async fn carry_run(&self, run: Range<Frag>) -> Result<(), DiskError> {
         self.hold(&run).await;
         let done = self.carry_held(run.clone()).await;
         let mut healing = self.healing.borrow_mut();
@@ -156,7 +157,9 @@ impl Layer {
             self.disk.write(self.home(*first), parts, false).await?;
             self.carried.set(self.carried.get() + 1);
             let mut map = self.map.borrow_mut();
-            now.iter().for_each(|(frag, entry, _)| map.came_home(*frag, entry.sum, entry.data));
+            for (frag, entry, _) in now {
+                map.came_home(*frag, entry.sum, entry.data);
+            }
         }
         Ok(())
     }

@@ -202,10 +202,18 @@ impl Active {
             return self.0.disk.read(at, parts);
         }
         let (disk, tag) = (self.clone(), parts.first().map(|part| part.tag).unwrap_or_default());
+        // No request is longer than the disk takes, and none divides a span.
+        let span = SPAN * self.0.area.frag;
+        let most = self.0.most_at_once(span) as u64 * span;
         DiskFuture::later(async move {
-            let whole = ReadPart { block: Block::unspecified((to - from) as usize), tag };
-            let read = disk.read(DiskOff(from), vec![whole]).await?;
-            let bytes = read.first().map(|part| &part.block[..]).unwrap_or_default();
+            let (mut bytes, mut next) = (Vec::with_capacity((to - from) as usize), from);
+            while next < to {
+                let end = ((next + most) / span * span).min(to);
+                let piece = ReadPart { block: Block::unspecified((end - next) as usize), tag };
+                let read = disk.read(DiskOff(next), vec![piece]).await?;
+                read.iter().for_each(|part| bytes.extend_from_slice(&part.block));
+                next = end;
+            }
             let mut skip = (at.0 - from) as usize;
             for part in &mut parts {
                 let end = skip + part.block.len();
@@ -454,7 +462,8 @@ impl Layer {
 
     /// Some of these fragments were taken out of the map, and may still be in it on the disk.
     fn is_voiding(&self, range: &Range<Frag>) -> bool {
-        self.voiding.borrow().iter().any(|one| one.start < range.end && range.start < one.end)
+        let is_voided = |one: &Range<Frag>| one.start < range.end && range.start < one.end;
+        self.voiding.borrow().iter().any(is_voided) || self.map.borrow().gave_up(range)
     }
 
     /// Fragments are being written.
@@ -480,7 +489,9 @@ impl Layer {
         self.give(&range);
         if done.is_ok() {
             let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
-            sorted.lands.iter().for_each(|(frag, sum)| map.came_home(*frag, *sum, data));
+            let came = sorted.lands.iter().filter(|(frag, sum)| map.came_home(*frag, *sum, data)).count();
+            // The journal may have dropped what the copies have: they stay until this is durable (logs-active-9).
+            self.carried.set(self.carried.get() + u64::from(came > 0));
             for (frag, sum) in &sorted.new {
                 map.learn(*frag, *sum);
                 tree.touch(*frag);
@@ -492,7 +503,7 @@ impl Layer {
                     tree.touch(span_key(*first));
                 }
             }
-            map.take_given_up().into_iter().for_each(|frag| tree.touch(frag));
+            map.take_made_room().into_iter().for_each(|frag| tree.touch(frag));
         }
         done
     }

@@ -123,7 +123,7 @@ pub(crate) struct Layer {
     pub(crate) changed: Notify,
     pub(crate) healed: Cell<u64>,
     pub(crate) left_away: Cell<u64>,
-    /// Writes that carried something home, and how many of them are durable.
+    /// Writes that brought something home that it lacked, and how many of them are durable.
     pub(crate) carried: Cell<u64>,
     pub(crate) carried_durably: Cell<u64>,
     pub(crate) rotten: Cell<u64>,
@@ -334,9 +334,15 @@ impl Layer {
         let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
         for one in stored {
             let frag = one.home.0 / self.area.frag;
-            let copy = one.at.and_then(|at| self.copy_at(at));
-            map.commit(frag, one, copy);
-            map.take_given_up().into_iter().chain([frag, span_key(frag)]).for_each(|frag| tree.touch(frag));
+            let Some(copy) = one.at.and_then(|at| self.copy_at(at)) else {
+                // Until its home has it, nothing has its bytes as they are: an entry would call the home rotten.
+                map.forget_span(frag);
+                map.remove(frag);
+                map.take_made_room().into_iter().chain([frag, span_key(frag)]).for_each(|frag| tree.touch(frag));
+                continue;
+            };
+            map.commit(frag, one, Some(copy));
+            map.take_made_room().into_iter().chain([frag, span_key(frag)]).for_each(|frag| tree.touch(frag));
         }
         self.last.set(self.last.get().max(seq));
     }
@@ -345,7 +351,9 @@ impl Layer {
     fn confirm(&self, stored: &[Stored]) {
         let mut map = self.map.borrow_mut();
         for one in stored {
-            map.confirm(one.home.0 / self.area.frag, one.sum, one.at.and_then(|at| self.copy_at(at)));
+            // Of one without a copy it has nothing, or what its home was seen to get.
+            let Some(copy) = one.at.and_then(|at| self.copy_at(at)) else { continue };
+            map.confirm(one.home.0 / self.area.frag, one.sum, Some(copy));
         }
     }
 
@@ -369,7 +377,7 @@ impl Layer {
         let known: Vec<Frag> = map.entries(frags).filter(|(_, entry)| which(entry)).map(|(frag, _)| frag).collect();
         for frag in &known {
             map.remove(*frag);
-            map.take_given_up().into_iter().chain([*frag]).for_each(|frag| tree.touch(frag));
+            map.take_made_room().into_iter().chain([*frag]).for_each(|frag| tree.touch(frag));
         }
     }
 
@@ -384,6 +392,11 @@ impl Layer {
     /// Where a copy lies.
     pub(crate) fn at_copy(&self, copy: CopyNo) -> DiskOff {
         self.area.block(copy.get() - 1)
+    }
+
+    /// How many pieces of so many bytes one request may carry, and one at least.
+    pub(crate) fn most_at_once(&self, piece: u64) -> usize {
+        (u64::from(self.disk.info().max_transfer) / piece).max(1) as usize
     }
 
     /// Reads `len` bytes past everything.
@@ -435,6 +448,7 @@ impl Layer {
                             }
                             old => map.load(frag, old),
                         }
+                        map.take_made_room().into_iter().for_each(|frag| tree.touch(frag));
                     }
                 }
                 Some(Items::Pages(pages)) => {
@@ -458,6 +472,7 @@ impl Layer {
             return Ok(());
         }
         let (change, root) = self.next_root(begins)?;
+        self.map.borrow_mut().goes_down();
         let done = self.write_change(&change, &root).await;
         if let Err(error) = &done {
             *self.failed.borrow_mut() = Some(error.clone());
@@ -465,6 +480,7 @@ impl Layer {
         }
         *self.root.borrow_mut() = root;
         self.tree.borrow_mut().release(&change.gone);
+        self.map.borrow_mut().went_down();
         if let Some(id) = begins {
             self.last.set(0);
             *self.groups.borrow_mut() = Groups::first(&self.area, id);
@@ -497,7 +513,8 @@ impl Layer {
             let mut rest = pages.as_slice();
             while let Some((first, _)) = rest.first() {
                 let (at, there) = self.area.run(self.area.page(*first, twin));
-                let most = (there / PAGE).clamp(1, TOGETHER) as usize;
+                let most = TOGETHER.min(self.most_at_once(PAGE) as u64);
+                let most = (there / PAGE).clamp(1, most) as usize;
                 let follow = rest.iter().zip(*first..).take(most).take_while(|((page, _), next)| page == next);
                 let (now, later) = rest.split_at(follow.count());
                 let part = |page: &&(u32, Block)| WritePart { image: page.1.clone().image(), tag };

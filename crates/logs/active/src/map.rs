@@ -4,7 +4,7 @@
 use crate::area::Area;
 use ordo_disk::Stored;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 /// A fragment of the volume, by its number.
@@ -75,8 +75,12 @@ pub(crate) struct Map {
     older: FxHashMap<Frag, Vec<u32>>,
     /// The most entries and older versions.
     most: usize,
-    /// Fragments of which something was given up since [`Map::take_given_up`]: their pages have changed.
-    given_up: Vec<Frag>,
+    /// Fragments of which something made room since [`Map::take_made_room`]: their pages have changed.
+    made_room: Vec<Frag>,
+    /// Entries, and items of spans, that made room and are still in the pages on the disk (logs-active-1); and those of
+    /// them that the pages being written have no more.
+    given_up: BTreeSet<Frag>,
+    going: BTreeSet<Frag>,
     /// Where the search for an entry, or an older version, to give up begins.
     hand: Frag,
     old_hand: (Frag, Stamp),
@@ -239,9 +243,9 @@ impl Map {
         }
     }
 
-    /// The fragments of which something was given up for something else.
-    pub(crate) fn take_given_up(&mut self) -> Vec<Frag> {
-        std::mem::take(&mut self.given_up)
+    /// The fragments of which something made room for something else.
+    pub(crate) fn take_made_room(&mut self) -> Vec<Frag> {
+        std::mem::take(&mut self.made_room)
     }
 
     /// Sets an entry, as the pages of the map or a transaction have it.
@@ -309,19 +313,20 @@ impl Map {
         if self.old.len() <= self.most / 4
             && let Some(frag) = self.give_up_entry()
         {
-            self.given_up.push(frag);
+            self.made_room.push(frag);
             return;
         }
         let old = self.old.range(self.old_hand..).next().or_else(|| self.old.iter().next()).map(|(key, _)| *key);
         if let Some((frag, since)) = old {
             self.old_hand = (frag, since.saturating_add(1));
             self.drop_old((frag, since));
-            self.given_up.push(frag);
+            self.made_room.push(frag);
         }
     }
 
     fn give_up_entry(&mut self) -> Option<Frag> {
         if let Some((first, _)) = self.wide.pop_first() {
+            self.given_up.insert(first);
             return Some(first);
         }
         let at_home = |(frag, entry): (&Frag, &Entry)| entry.home.then_some(*frag);
@@ -330,7 +335,24 @@ impl Map {
         self.hand = frag + 1;
         self.older.remove(&frag);
         self.drop_entry(frag);
+        self.given_up.insert(frag);
         Some(frag)
+    }
+
+    /// Something of these fragments, or of those around them, made room, and may still be in the pages on the disk.
+    pub(crate) fn gave_up(&self, range: &std::ops::Range<Frag>) -> bool {
+        let near = range.start / SPAN_ITEM * SPAN_ITEM..range.end;
+        [&self.given_up, &self.going].into_iter().any(|those| those.range(near.clone()).next().is_some())
+    }
+
+    /// The pages are being written.
+    pub(crate) fn goes_down(&mut self) {
+        self.going.append(&mut self.given_up);
+    }
+
+    /// They are on the disk.
+    pub(crate) fn went_down(&mut self) {
+        self.going.clear();
     }
 
     /// A transaction is durable.
@@ -428,12 +450,15 @@ impl Map {
         }
     }
 
-    /// The home has got bytes of this sum. The page need not say so: recovery finds the same.
-    pub(crate) fn came_home(&mut self, frag: Frag, sum: u32, data: bool) {
-        let Some(entry) = self.entries.get_mut(&frag).filter(|entry| entry.sum == sum) else { return };
-        self.away -= u64::from(!entry.home);
+    /// The home has got bytes of this sum. The page need not say so: recovery finds the same. Returns whether it lacked
+    /// them.
+    pub(crate) fn came_home(&mut self, frag: Frag, sum: u32, data: bool) -> bool {
+        let Some(entry) = self.entries.get_mut(&frag).filter(|entry| entry.sum == sum) else { return false };
+        let lacked = !entry.home;
+        self.away -= u64::from(lacked);
         (entry.home, entry.data) = (true, data);
         self.older.remove(&frag);
+        lacked
     }
 
     /// These are the bytes of a home of which nothing is known.
@@ -456,7 +481,7 @@ mod tests {
 
     fn commit(map: &mut Map, frag: Frag, sum: u32, copy: u32) -> Option<Frag> {
         map.commit(frag, &Stored { home: DiskOff(frag * 1024), at: None, sum }, CopyNo::new(copy));
-        map.take_given_up().pop()
+        map.take_made_room().pop()
     }
 
     #[test]

@@ -250,7 +250,7 @@ mod tests {
         fn set(&mut self, frag: Frag, sum: u32) {
             self.map.set(frag, Entry { sum, copy: None, home: true, data: false, since: 0 });
             self.tree.touch(frag);
-            self.map.take_given_up().into_iter().for_each(|frag| self.tree.touch(frag));
+            self.map.take_made_room().into_iter().for_each(|frag| self.tree.touch(frag));
         }
 
         fn remove(&mut self, frag: Frag) {

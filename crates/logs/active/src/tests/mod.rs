@@ -3,8 +3,8 @@
 use crate::layer::{Active, Kept, Options, State};
 use ordo_blockjournal::{Journal, Place, Seq, Transaction};
 use ordo_disk::{
-    Block, Cause, Disk, DiskError, DiskOff, DiskOp, Fault, FaultPlan, Faulty, KeepsCopies, Kind, Queue, QueueOptions,
-    RamDisk, ReadPart, Tag, WritePart,
+    Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, KeepsCopies, Kind,
+    Queue, QueueOptions, RamDisk, ReadPart, Tag, WritePart,
 };
 use ordo_rt::Rt;
 use std::rc::Rc;
@@ -412,4 +412,178 @@ fn no_home_is_written_when_the_map_could_not_be_made_durable() {
     bed.write(&again, 6 * FRAG, &bytes(9)).unwrap_err();
     let cut = bed.active(Kept { by: Some(ID), dirty: true });
     assert_eq!(bed.read(&cut, 5 * FRAG, 2 * FRAG).unwrap(), [bytes(1), bytes(2)].concat());
+}
+
+#[test]
+fn a_block_that_the_journal_cannot_keep_as_it_is_has_no_entry() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    bed.write(&open.active, 5 * FRAG, &[bytes(1), bytes(2)].concat()).unwrap();
+    bed.rt.block_on(open.active.flush()).unwrap();
+    open.commit(&bed, &[(5, 3)]);
+    let mut lies = bytes(4);
+    lies[..4].copy_from_slice(b"oBJb");
+    let blocks = vec![(DiskOff(5 * FRAG), Block::copy_of(&lies).image())];
+    bed.rt.block_on(open.journal.commit(Transaction { blocks, ..Transaction::default() })).unwrap();
+    bed.rt.block_on(open.active.go_home(false)).unwrap();
+    assert_eq!(open.active.state().rotten, 0);
+    bed.ram.power_cut();
+    // Recovery reads around what it writes.
+    let cut = bed.active(Kept { by: Some(ID), dirty: true });
+    let found = bed.rt.block_on(Journal::inspect(bed.place(&cut))).unwrap();
+    let all = &found.recovered.transactions;
+    for _ in 0..2 {
+        cut.recovered(ID, all.iter().map(|one| (one.seq.0, &one.stored[..], &one.revoked[..])));
+        bed.home(&cut);
+        assert_eq!(bed.read(&cut, 5 * FRAG, 2 * FRAG).unwrap()[FRAG as usize..], bytes(2));
+        bed.rt.block_on(cut.settled()).unwrap();
+    }
+    bed.write(&cut, 5 * FRAG, &lies).unwrap();
+    assert_eq!(bed.read(&cut, 5 * FRAG, FRAG).unwrap(), lies);
+    assert_eq!(cut.state().rotten, 0);
+}
+
+#[test]
+fn what_a_full_map_gave_up_is_not_on_the_disk_when_its_home_is_overwritten() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    bed.rt.block_on(open.active.begins(ID, true)).unwrap();
+    // Contents past the journal, which fill no span.
+    for frag in (100..1000).chain(1300..2000).step_by(2) {
+        bed.write(&open.active, frag * FRAG, &bytes(1)).unwrap();
+    }
+    let next = || open.active.0.map.borrow().entries(100..2000).next().unwrap().0;
+    let (mut seq, mut other) = (0, 2310);
+    let mut commit = |frag: u64| {
+        seq += 1;
+        open.commit(&bed, &[(frag, 3)]);
+        seq
+    };
+    while next() < 300 {
+        let seq = commit(other);
+        other += 1;
+        bed.home(&open.active);
+        bed.rt.block_on(open.journal.checkpoint(Seq(seq))).unwrap();
+        assert!(other < 3060, "the map was never full");
+    }
+    // What a search from the beginning would find first.
+    let seq = commit(10);
+    bed.home(&open.active);
+    bed.rt.block_on(open.journal.checkpoint(Seq(seq))).unwrap();
+    let given_up = next();
+    commit(other);
+    assert!(next() > given_up);
+    bed.write(&open.active, given_up * FRAG, &bytes(9)).unwrap();
+    bed.rt.block_on(open.active.flush()).unwrap();
+    bed.ram.power_cut();
+    let cut = bed.recover(ID).0;
+    assert_eq!(bed.read(&cut, given_up * FRAG, FRAG).unwrap(), bytes(9));
+}
+
+/// Until the copy of fragment 900 is about to be overwritten, or `cut` in transaction number so many: then the home is
+/// written together with one that has no copy, and the power fails after the transaction.
+fn a_lap(cut: Option<u64>) -> (Bed, u64) {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    open.commit(&bed, &[(900, 7)]);
+    bed.write(&open.active, 900 * FRAG, &bytes(7)).unwrap();
+    let mut seq = 1;
+    bed.rt.block_on(open.journal.checkpoint(Seq(1))).unwrap();
+    while !bed.places(&open.active, 900 * FRAG).contains(&(900 * FRAG)) {
+        seq += 1;
+        if cut == Some(seq) {
+            bed.write(&open.active, 900 * FRAG, &[bytes(7), bytes(8)].concat()).unwrap();
+        }
+        open.commit(&bed, &[(seq % 300, seq as u8)]);
+        if cut == Some(seq) {
+            break;
+        }
+        // The others go home each time.
+        bed.rt.block_on(open.active.0.carry_run(0..300)).unwrap();
+        bed.rt.block_on(open.active.flush()).unwrap();
+        bed.rt.block_on(open.journal.checkpoint(Seq(seq))).unwrap();
+        assert!(seq < 5000, "the copy was never overwritten");
+    }
+    bed.ram.power_cut();
+    (bed, seq)
+}
+
+#[test]
+fn a_home_that_was_written_is_durable_before_its_copy_is_overwritten() {
+    let (_, last) = a_lap(None);
+    let (bed, _) = a_lap(Some(last));
+    let cut = bed.recover(ID).0;
+    assert_eq!(bed.read(&cut, 900 * FRAG, FRAG).unwrap(), bytes(7));
+}
+
+/// A disk that takes short requests only.
+#[derive(Clone)]
+struct Short(RamDisk);
+
+const SHORT: u32 = 16 << 10;
+
+impl Short {
+    fn check(&self, op: DiskOp, at: DiskOff, len: u64) -> Option<DiskError> {
+        (len > SHORT.into()).then(|| DiskError::new(op, at, len, Cause::Io(22)))
+    }
+}
+
+impl Disk for Short {
+    fn info(&self) -> DiskInfo {
+        DiskInfo { max_transfer: SHORT, ..self.0.info() }
+    }
+
+    fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
+        match self.check(DiskOp::Read, at, ordo_disk::read_len(&parts)) {
+            Some(error) => DiskFuture::now(Err(error)),
+            None => self.0.read(at, parts),
+        }
+    }
+
+    fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
+        match self.check(DiskOp::Write, at, ordo_disk::write_len(&parts)) {
+            Some(error) => DiskFuture::now(Err(error)),
+            None => self.0.write(at, parts, fua),
+        }
+    }
+
+    fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
+        self.0.flush()
+    }
+
+    fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
+        self.0.discard(at, len)
+    }
+}
+
+#[test]
+fn no_request_is_longer_than_the_disk_takes() {
+    let bed = Bed::new();
+    let active = bed.active_on(Rc::new(Short(bed.ram.clone())), Kept { by: None, dirty: false });
+    let journal = bed.rt.block_on(async {
+        active.begins(ID, true).await.unwrap();
+        let place = bed.place(&active);
+        Journal::make(&place, FRAG as u32, ID).await.unwrap();
+        let (journal, _) = Journal::open(place, ordo_blockjournal::Options::default()).await.unwrap();
+        assert!(journal.tell(Rc::new(active.clone())));
+        journal
+    });
+    // Contents in spans, of which a request takes two.
+    let all: Vec<u8> = (0..16).flat_map(bytes).collect();
+    for first in (304..400).step_by(16) {
+        bed.write(&active, first * FRAG, &all).unwrap();
+    }
+    for round in 0..4 {
+        let blocks: Vec<(u64, u8)> = (0..60).map(|frag| (round * 60 + frag, round as u8)).collect();
+        bed.rt.block_on(journal.commit(transaction(&blocks))).unwrap();
+    }
+    assert_eq!(
+        bed.read(&active, 307 * FRAG, 16 * FRAG).unwrap(),
+        [&all[3 * FRAG as usize..], &all[..3 * FRAG as usize]].concat()
+    );
+    bed.home(&active);
+    bed.rt.block_on(active.settled()).unwrap();
+    let mut home = vec![0; FRAG as usize];
+    bed.ram.peek(130 * FRAG, &mut home);
+    assert_eq!(home, bytes(2));
 }
