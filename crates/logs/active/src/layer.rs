@@ -40,6 +40,9 @@ pub enum OpenError {
     /// The file of the active journal is too small.
     #[error(transparent)]
     NoPlace(#[from] NoPlace),
+    /// The volume was not unmounted, and what only group journals have cannot be found: the map is damaged.
+    #[error("its map of copies is damaged, and some of what was written last is known only from that")]
+    MapLost,
     /// The disk fails.
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -104,7 +107,7 @@ pub(crate) struct Layer {
     pub(crate) map: RefCell<Map>,
     pub(crate) tree: RefCell<Tree>,
     pub(crate) groups: RefCell<Groups>,
-    root: RefCell<Root>,
+    pub(crate) root: RefCell<Root>,
     /// The last transaction that the map has.
     last: Cell<u64>,
     /// Where the last request has ended.
@@ -201,25 +204,38 @@ impl Active {
 
     async fn load(&self, kept: Kept) -> Result<(), OpenError> {
         let layer = &self.0;
-        let mut slots = [None; 4];
-        for (slot, at) in slots.iter_mut().zip([0, 1].into_iter().flat_map(|number| layer.area.root(number))) {
-            // A root that cannot be read is none.
-            *slot = layer.read_raw(layer.area.run(at).0, PAGE).await.ok().and_then(|block| Root::decode(&block));
+        // Of each root its slot, then its twin.
+        let (mut slots, mut failed) = ([None; 4], [false; 4]);
+        for (n, at) in [0, 1].into_iter().flat_map(|number| layer.area.root(number)).enumerate() {
+            match layer.read_raw(layer.area.run(at).0, PAGE).await {
+                Ok(block) => slots[n] = Root::decode(&block),
+                Err(_) => failed[n] = true,
+            }
         }
-        if let Some(newest) = Root::newest(slots) {
-            layer.root.borrow_mut().number = newest.number;
-        }
+        // Without both of its slots the newest root may be lost, and the one before has entries that had to go
+        // (logs-active-1). A number far above all makes the next one count, whatever comes back.
+        let newest = Root::newest(slots).map_or(0, |root| root.number);
+        let is_lost = |pair: usize| {
+            let (slot, twin) = (2 * pair, 2 * pair + 1);
+            slots[slot].is_none() && slots[twin].is_none() && (failed[slot] || failed[twin] || newest >= 2)
+        };
+        let unsure = is_lost(0) || is_lost(1);
+        layer.root.borrow_mut().number = newest.saturating_add(if unsure { 1 << 32 } else { 0 });
         let ours = |root: &Root| {
             u64::from(root.frag) == layer.area.frag && kept.by.is_some_and(|by| by == root.id || by == root.before)
         };
-        let found = Root::newest(slots.map(|slot| slot.filter(ours)));
-        layer.is_void.set(found.is_none() && slots.iter().flatten().any(|root| root.top.is_some()));
+        let found = Root::newest(slots.map(|slot| slot.filter(ours))).filter(|_| !unsure);
+        let was_there = slots.iter().flatten().any(|root| root.top.is_some());
+        layer.is_void.set(found.is_none() && (was_there || unsure && kept.by.is_some()));
         if let Some(root) = found {
             let number = layer.root.borrow().number;
             *layer.root.borrow_mut() = Root { number, ..root };
             if let Some((down, level)) = root.top {
                 layer.load_page(down, level, 0..Frag::MAX, kept.dirty).await?;
             }
+        }
+        if kept.dirty && (found.is_none() || layer.lost_pages.get() > 0) {
+            return Err(OpenError::MapLost);
         }
         if kept.dirty {
             let mut headers = Vec::new();

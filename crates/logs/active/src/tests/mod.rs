@@ -277,6 +277,45 @@ fn a_rotten_root_does_not_bring_back_an_entry_that_had_to_go() {
 }
 
 #[test]
+fn without_both_slots_of_the_newest_root_the_one_before_does_not_count_and_a_dirty_volume_says_so() {
+    for unreadable in [false, true] {
+        let bed = Bed::new();
+        let open = bed.begin(None, ID);
+        for seed in [1, 2] {
+            open.commit(&bed, &[(5, seed)]);
+            bed.write(&open.active, 5 * FRAG, &bytes(seed)).unwrap();
+            bed.home(&open.active);
+            bed.rt.block_on(open.active.settled()).unwrap();
+        }
+        bed.write(&open.active, 5 * FRAG, &bytes(9)).unwrap();
+        let area = &open.active.0.area;
+        let newest = open.active.0.root.borrow().number;
+        let slots = area.root(newest).map(|at| area.run(at).0);
+        let mut faults = FaultPlan::new(0);
+        for at in slots {
+            match unreadable {
+                true => faults = faults.with(Fault::error(DiskOp::Read, 1).within(at..at + 512).for_ever()),
+                false => bed.rot(at.0 + 30),
+            }
+        }
+        let faulty: Rc<dyn Disk> = Rc::new(Faulty::new(Rc::new(bed.ram.clone()), faults));
+        let options = Options { near_head: Some(true), ..Options::default() };
+        let open_as = |dirty| {
+            let kept = Kept { by: Some(ID), dirty };
+            bed.rt.block_on(Active::open(faulty.clone(), &Bed::extents(), FRAG as u32, kept, options))
+        };
+        assert!(matches!(open_as(true), Err(crate::OpenError::MapLost)));
+        let again = open_as(false).unwrap();
+        assert_eq!((again.state().mapped, again.state().is_void), (0, true));
+        assert_eq!(bed.read(&again, 5 * FRAG, FRAG).unwrap(), bytes(9), "not healed from a copy of an older root");
+        // The next root counts, also when the lost one comes back.
+        bed.rt.block_on(again.begins(ID + 1, false)).unwrap();
+        assert!(again.0.root.borrow().number > newest + 1);
+        assert_eq!(bed.active(Kept { by: Some(ID + 1), dirty: false }).state().mapped, 0);
+    }
+}
+
+#[test]
 fn a_scrub_heals_homes_and_drops_bad_copies() {
     let bed = Bed::new();
     let open = bed.begin(None, ID);
