@@ -1721,7 +1721,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__sim__subcmd__list)
-            opts="-h --seed --json --help"
+            opts="-h --recorded --seed --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -251,8 +251,9 @@ complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subco
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l scheduler -d 'Which request comes next: fifo, elevator, deadline or anticipatory' -r
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -f -a "list" -d 'Lists the traces that are made here, and those that were recorded, and what they are like'
+complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -f -a "list" -d 'Lists the traces that are made here, or those that were recorded, and what they are like'
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and __fish_seen_subcommand_from list" -l seed -d 'Seed of the traces' -r
+complete -c ordo -n "__fish_ordo_using_subcommand sim; and __fish_seen_subcommand_from list" -l recorded -d 'Those that were recorded: a source build, pgbench, a git clone'
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and __fish_seen_subcommand_from list" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c ordo -n "__fish_ordo_using_subcommand paper" -l json -d 'One JSON document'
@@ -359,6 +360,6 @@ complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcomma
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "info" -d 'Shows the format and the fill level of a log'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "reclaim" -d 'Frees the space of all records below one'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "serve" -d 'Serves a log to many programs at once, through a Unix socket'
-complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Lists the traces that are made here, and those that were recorded, and what they are like'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Lists the traces that are made here, or those that were recorded, and what they are like'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "record" -d 'Records what is done to a mount, until Ctrl-C or until it is unmounted'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "replay" -d 'Does again what ordo trace record recorded, on a modelled drive in virtual time'

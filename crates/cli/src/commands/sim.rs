@@ -51,9 +51,12 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Lists the traces that are made here, and those that were recorded, and what they are like
-    #[command(after_help = "Examples:\n  ordo sim list\n  ordo sim list --json")]
+    /// Lists the traces that are made here, or those that were recorded, and what they are like
+    #[command(after_help = "Examples:\n  ordo sim list\n  ordo sim list --recorded --json")]
     List {
+        /// Those that were recorded: a source build, pgbench, a git clone
+        #[arg(long)]
+        recorded: bool,
         /// Seed of the traces
         #[arg(long, default_value_t = 1)]
         seed: u64,
@@ -70,8 +73,8 @@ fn scheduler(name: &str) -> Result<Scheduler, String> {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Outcome {
-    if let Some(Command::List { seed, json }) = &args.command {
-        return list(*seed, *json);
+    if let Some(Command::List { recorded, seed, json }) = &args.command {
+        return list(*recorded, *seed, *json);
     }
     let systems = match &args.system[..] {
         [] => System::SIX.to_vec(),
@@ -175,10 +178,9 @@ fn shown(played: &[Played]) -> String {
     text::table(2, &rows)
 }
 
-fn list(seed: u64, json: bool) -> Outcome {
-    let made = synth::NAMES.iter().filter_map(|name| Some(synth::named(name, seed)?.about()));
-    let mut all: Vec<About> = made.collect();
-    for name in recorded::NAMES {
+fn list(recorded: bool, seed: u64, json: bool) -> Outcome {
+    let mut all: Vec<About> = Vec::new();
+    for name in if recorded { recorded::NAMES.as_slice() } else { synth::NAMES.as_slice() } {
         all.push(trace(name, seed)?.about());
     }
     print(|out| {

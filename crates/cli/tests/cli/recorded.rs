@@ -149,7 +149,7 @@ fn what_cannot_be_replayed_is_one_line() {
     assert!(fails(3, ordo(["trace", "replay", &path])).contains("no header"));
     fs::write(&path, "ordofs-file-trace 1\n0 lookup 1 f = 7 f 18446744073709551615\n").unwrap();
     assert!(fails(3, ordo(["trace", "replay", &path])).contains("no room"));
-    assert!(fails(2, ordo(["trace", "replay", "nothing"])).contains("ordo sim list"));
+    assert!(fails(2, ordo(["trace", "replay", "nothing"])).contains("ordo sim list --recorded"));
     assert!(fails(2, ordo(["trace", "replay", "--disk", "ram", "pgbench"])).contains("sim:NAME"));
     assert!(fails(2, ordo(["trace", "replay", "--scheme", "best", "pgbench"])).contains("best"));
 }

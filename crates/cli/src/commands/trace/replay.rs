@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// One JSON list
     #[arg(long)]
     json: bool,
-    /// Recorded traces that ordo sim list names, or files
+    /// Recorded traces that ordo sim list --recorded names, or files
     #[arg(required = true, value_name = "TRACE")]
     trace: Vec<String>,
 }
@@ -79,7 +79,9 @@ fn trace(name: &str) -> anyhow::Result<(String, Cast)> {
         None => {
             let path = Path::new(name);
             if !path.exists() {
-                return Err(usage(format!("{name}: no such trace and no such file; ordo sim list names the traces")));
+                return Err(usage(format!(
+                    "{name}: no such trace and no such file; ordo sim list --recorded names the traces"
+                )));
             }
             let text = plain::read(path).with_context(|| format!("{name}: cannot read the trace"))?;
             (plain::stem(path), text)
