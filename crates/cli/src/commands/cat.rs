@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     for argument in &args.places {
         let place = Inside::parse(argument);
         if let Some(number) = args.version {
-            versions::read(&place, args.start, number, |bytes| out.bytes(bytes))?;
+            versions::older(&place, args.start, number)?.read(|bytes| out.bytes(bytes))?;
             continue;
         }
         let spec = image::spec(&place.image, args.start)?;

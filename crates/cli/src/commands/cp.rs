@@ -89,8 +89,11 @@ fn older(args: &Args, number: u32, sources: &[Location], target: &Location) -> O
         true => to.join(std::ffi::OsStr::from_bytes(name)),
         false => to.clone(),
     };
-    let mut file = std::fs::File::create(&to).with_context(|| to.display().to_string())?;
-    versions::read(&from, args.start, number, |bytes| Ok(file.write_all(bytes)?))?;
+    // Before the file is made: one that is there is not emptied for a version that is not.
+    let older = versions::older(&from, args.start, number)?;
+    let shown = || to.display().to_string();
+    let mut file = std::fs::File::create(&to).with_context(shown)?;
+    older.read(|bytes| file.write_all(bytes).with_context(shown))?;
     Ok(Status::DONE)
 }
 

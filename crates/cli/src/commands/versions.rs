@@ -64,22 +64,28 @@ pub(crate) fn find(place: &Inside, start: Start) -> anyhow::Result<(Rt, Versions
     Ok((rt, versions))
 }
 
-/// Gives the contents of a version to `each`.
-pub(crate) fn read(
-    place: &Inside,
-    start: Start,
+/// A version of a file of an image, which is there.
+pub(crate) struct Older {
+    rt: Rt,
+    versions: Versions,
     number: u32,
-    mut each: impl FnMut(&[u8]) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
+}
+
+/// Finds a version. Nothing was written anywhere when there is none.
+pub(crate) fn older(place: &Inside, start: Start, number: u32) -> anyhow::Result<Older> {
     let (rt, versions) = find(place, start)?;
-    match versions.read::<Stopped>(&rt, number, |bytes| Ok(each(bytes)?)).map_err(|stopped| stopped.0)? {
-        true => Ok(()),
-        false => bail!(
-            "{}: no version {number}; `ordo versions {}` lists {}",
-            place.shown(),
-            place.shown(),
-            versions.list().count()
-        ),
+    if !versions.list().any(|version| version.number == number) {
+        let (shown, count) = (place.shown(), versions.list().count());
+        bail!("{shown}: no version {number}; `ordo versions {shown}` lists {count}");
+    }
+    Ok(Older { rt, versions, number })
+}
+
+impl Older {
+    /// Gives its contents to `each`, in order.
+    pub(crate) fn read(&self, mut each: impl FnMut(&[u8]) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        let done = self.versions.read::<Stopped>(&self.rt, self.number, |bytes| Ok(each(bytes)?));
+        done.map(drop).map_err(|stopped| stopped.0)
     }
 }
 

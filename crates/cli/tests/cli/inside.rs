@@ -331,3 +331,19 @@ fn without_its_first_superblock_a_volume_is_read_from_a_copy_and_not_changed() {
     }
     assert!(std::fs::read(&image).unwrap() == before);
 }
+
+#[test]
+fn a_version_that_is_not_there_costs_no_file_of_the_host() {
+    let scratch = Scratch::new();
+    let (image, there) = (scratch.volume(), scratch.path("there"));
+    ordo(["tune", "-o", "active=on", &image]);
+    fs::write(&there, "one").unwrap();
+    ok(ordo(["cp", &there, &format!("{image}:/f")]));
+    let file = format!("{image}:/f");
+    assert!(ok(ordo(["versions", &file])).contains("no older version"));
+    let said = fails(3, ordo(["cp", "--version", "9", &file, &there]));
+    assert!(said.contains("no version 9") && fs::read_to_string(&there).unwrap() == "one", "{said}");
+    let said = fails(2, ordo(["cp", "--version", "1", &there, &file]));
+    assert!(said.contains("to the host"), "{said}");
+    assert!(fails(3, ordo(["cat", "--version", "1", &file])).contains("no version 1"));
+}
