@@ -34,6 +34,8 @@ use std::time::Duration;
 const PREPARES: &str = "async";
 const WHO: Caller = Caller { uid: 0, gid: 0, umask: 0, privileged: true };
 const SECTOR: u64 = 512;
+/// The longest trace: virtual time is worked through second by second.
+const LONGEST_US: u64 = 31 * 86_400 * 1_000_000;
 
 /// What is replayed, and where.
 #[derive(Debug, Clone)]
@@ -81,8 +83,12 @@ impl Replay<'_> {
     /// Replays it.
     ///
     /// # Errors
-    /// What the drive, the volume or the scheme refuses; a volume on which what was there before has no room.
+    /// What the drive, the volume or the scheme refuses; a volume on which what was there before has no room; a trace
+    /// that is too long.
     pub fn run(&self) -> Result<Replayed> {
+        if self.cast.calls.iter().any(|call| call.at_us > LONGEST_US) {
+            return Err(LabError::Program("the trace lasts longer than 31 days".into()));
+        }
         let prepared = self.prepare()?;
         let rt = Rt::virtual_time(1);
         let drive = SimDisk::tagged(&rt, self.machine.profile()?, self.machine.tags);
@@ -424,7 +430,7 @@ impl Stage {
         let mut done = 0;
         while done < call.len {
             let piece = &zeros[..(call.len - done).min(PIECE) as usize];
-            done += u64::from(self.fs.write(&WHO, node, call.offset + done, piece).await?);
+            done += u64::from(self.fs.write(&WHO, node, call.offset.saturating_add(done), piece).await?);
         }
         Ok(())
     }
