@@ -185,6 +185,9 @@ async fn finish(mut volume: Volume, settled: bool, was_clean: bool) -> Result<Re
         f.flags &= !flag::NEEDSFSCK;
         // The journal of soft updates is valid only with the time at which it was begun.
         (f.sujfree, f.mtime) = (0, later(f.mtime, volume.now));
+        // An active journal's map has what was there before the repair. The time alone would not tell that within the
+        // same second, and a read would take the repaired bytes for rot.
+        volume.sb.forget_keeper();
     }
     write_superblock(&mut volume).await?;
     let before_names = volume.before_names().await?;

@@ -81,11 +81,9 @@ const MAP_OF_BLOCK: u64 = 2 * 2 * 2 * PAGE / (crate::tree::FULL as u64 / 3);
 
 /// The least bytes of a file for a volume with fragments of `frag` bytes.
 pub fn least(frag: u64) -> u64 {
-    head(frag)
-        + ROOTS * PAGE
-        + 2 * LEAST_PAGES * PAGE
-        + 2 * PAGE.max(frag)
-        + 24 * u64::from(blocks_of_place(frag)) * frag
+    let rest = head(frag) + ROOTS * PAGE + 2 * PAGE.max(frag) + 24 * u64::from(blocks_of_place(frag)) * frag;
+    // The map takes its share of the file, and its fewest pages.
+    (rest + rest.div_ceil(frag) * MAP_OF_BLOCK).max(rest + 2 * LEAST_PAGES * PAGE)
 }
 
 impl Area {
@@ -211,6 +209,13 @@ mod tests {
         let end_of_pages = area.page(area.pages - 1, true) + PAGE;
         assert_eq!(area.run(end_of_pages - 1).1, (300 << 10) - end_of_pages + 1);
         assert!(area.groups[0].header >= extents[0].0 + end_of_pages);
+    }
+
+    #[test]
+    fn the_least_file_is_large_enough() {
+        for frag in [512, 1024, 2048, 4096, 8192, 16384, 65536] {
+            assert!(Area::new(&[(DiskOff(1 << 20), least(frag))], frag).is_ok(), "fragments of {frag} bytes");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use crate::layer::{Active, Layer};
 use crate::map::{CopyNo, Entry, Frag};
-use ordo_disk::{Block, DiskError, Kind, Tag, WritePart};
+use ordo_disk::{Block, Cause, DiskError, DiskOp, Kind, Tag, WritePart};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -84,8 +84,8 @@ impl Layer {
         Ok(())
     }
 
-    /// Writes these fragments home from their copies. One without a right copy, and without a right home, is left as it
-    /// is, and counted: reading it is an error.
+    /// Writes these fragments home from their copies. One without a right copy, and without a right home, stays as it
+    /// is: reading it is an error, and so is an unmount ([`Active::bring_home`]).
     async fn carry(&self, mut frags: Vec<Frag>) -> Result<(), DiskError> {
         frags.sort_unstable();
         let most = TOGETHER.min(self.most_at_once(self.area.frag));
@@ -128,7 +128,7 @@ impl Layer {
         let entries: Vec<(Frag, Entry)> = self.map.borrow().entries(run).filter(|(_, entry)| !entry.home).collect();
         let mut ready: Vec<(Frag, Entry, Block)> = Vec::new();
         let mut rest = entries.as_slice();
-        while let Some((frag, entry)) = rest.first() {
+        while let Some((_, entry)) = rest.first() {
             let together = self.together(rest);
             let (now, later) = rest.split_at(together);
             rest = later;
@@ -143,10 +143,9 @@ impl Layer {
                 match block.filter(|block| crc32c::crc32c(block) == entry.sum) {
                     Some(block) => ready.push((*frag, *entry, Block::copy_of(block))),
                     // The home may have them: of the map before a crash this is not known.
-                    None => self.is_home_or_rotten(*frag, *entry).await?,
+                    None => self.is_home(*frag, *entry).await?,
                 }
             }
-            debug_assert!(together > 0, "fragment {frag}");
         }
         let mut rest = ready.as_slice();
         while let Some((first, ..)) = rest.first() {
@@ -164,12 +163,12 @@ impl Layer {
         Ok(())
     }
 
-    async fn is_home_or_rotten(&self, frag: Frag, entry: Entry) -> Result<(), DiskError> {
+    /// If the home has the bytes, the map says so.
+    async fn is_home(&self, frag: Frag, entry: Entry) -> Result<(), DiskError> {
         let home = self.read_raw(self.home(frag), self.area.frag).await?;
-        if crc32c::crc32c(&home) != entry.sum {
-            self.rotten.set(self.rotten.get() + 1);
+        if crc32c::crc32c(&home) == entry.sum {
+            self.map.borrow_mut().came_home(frag, entry.sum, entry.data);
         }
-        self.map.borrow_mut().came_home(frag, entry.sum, entry.data);
         Ok(())
     }
 
@@ -191,20 +190,24 @@ impl Active {
     /// Writes home, durably, what only the group journals have.
     ///
     /// # Errors
-    /// The disk fails. A fragment without a right copy is not an error here, but when it is read
-    /// ([`crate::State::rotten`]).
+    /// The disk fails; or a fragment has no right copy ([`Cause::Rot`]), after all others are at home: the volume must
+    /// not be called clean, as another system would read the old bytes.
     pub async fn bring_home(&self) -> Result<(), DiskError> {
         let layer: &Rc<Layer> = &self.0;
         if layer.read_only {
             return Ok(());
         }
+        let mut next = 0;
         loop {
-            let some = layer.away(0, SOME);
-            if some.is_empty() {
-                break;
-            }
+            let some = layer.away(next, SOME);
+            let Some(last) = some.last() else { break };
+            next = last + 1;
             layer.carry(some).await?;
         }
-        layer.make_carried_durable().await
+        layer.make_carried_durable().await?;
+        match layer.away(0, 1).first() {
+            None => Ok(()),
+            Some(frag) => Err(DiskError::new(DiskOp::Read, layer.home(*frag), layer.area.frag, Cause::Rot)),
+        }
     }
 }

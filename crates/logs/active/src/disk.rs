@@ -397,10 +397,13 @@ impl Layer {
     /// superblock: it tells all others what the volume is.
     fn stays_away(&self, range: &Range<Frag>, parts: &[WritePart], sorted: &Sorted, data: bool) -> bool {
         let mut map = self.map.borrow_mut();
-        let all = sorted.lands.len() as u64 == range.end - range.start && map.may_stay_away();
-        debug_assert!(!all || sorted.other_spans.is_empty(), "what a transaction has is no span");
+        let all = sorted.lands.len() as u64 == range.end - range.start && sorted.other_spans.is_empty();
         let has_copy = |frag| map.get(frag).is_some_and(|entry| !entry.home && entry.copy.is_some());
-        if !all || parts.iter().any(|part| part.tag.kind == Kind::Superblock) || !range.clone().all(has_copy) {
+        if !all
+            || !map.may_stay_away()
+            || parts.iter().any(|part| part.tag.kind == Kind::Superblock)
+            || !range.clone().all(has_copy)
+        {
             return false;
         }
         range.clone().for_each(|frag| map.stays_away(frag, data));

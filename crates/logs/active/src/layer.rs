@@ -65,12 +65,8 @@ pub struct State {
     pub is_void: bool,
     /// A home lacks bytes that a group journal has.
     pub dirty: bool,
-    /// Older versions of fragments that the group journals still have.
-    pub versions: u64,
     /// Writes of homes that were left to their copies.
     pub left_away: u64,
-    /// Fragments without a right copy that were found while homes were written: reading them is an error.
-    pub rotten: u64,
 }
 
 /// The places of a range of bytes, the newest first, all with the right bytes.
@@ -129,7 +125,6 @@ pub(crate) struct Layer {
     /// Writes that brought something home that it lacked, and how many of them are durable.
     pub(crate) carried: Cell<u64>,
     pub(crate) carried_durably: Cell<u64>,
-    pub(crate) rotten: Cell<u64>,
     lost_pages: Cell<u32>,
     is_void: Cell<bool>,
 }
@@ -191,7 +186,6 @@ impl Active {
             left_away: Cell::new(0),
             carried: Cell::new(0),
             carried_durably: Cell::new(0),
-            rotten: Cell::new(0),
             lost_pages: Cell::new(0),
             is_void: Cell::new(false),
             disk,
@@ -283,9 +277,7 @@ impl Active {
             lost_pages: layer.lost_pages.get(),
             is_void: layer.is_void.get(),
             dirty: map.is_away(),
-            versions: map.old_len() as u64,
             left_away: layer.left_away.get(),
-            rotten: layer.rotten.get(),
         }
     }
 
@@ -448,14 +440,16 @@ impl Layer {
             tree.found(level, range.start, down);
             match items {
                 None => {
-                    // Without it the places of its range are not verified; nothing else is lost.
+                    // Without it the places of its range are not verified. On a volume that was not unmounted the
+                    // caller goes no further.
                     tree.lost(level, range.start);
                     self.lost_pages.set(self.lost_pages.get() + 1);
                 }
                 Some(Items::Entries(entries)) => {
                     let mut map = self.map.borrow_mut();
                     let exists = |copy: &CopyNo| copy.get() <= self.area.places * self.area.blocks;
-                    for (frag, item) in entries {
+                    let frags = self.disk.info().size / self.area.frag;
+                    for (frag, item) in entries.into_iter().filter(|(frag, _)| *frag < frags) {
                         match item {
                             Item::Old(_, old) if !exists(&old.copy) => {}
                             Item::Entry(entry) => {

@@ -130,10 +130,6 @@ impl Map {
             + self.wide.values().map(|wide| wide.known.count_ones() as usize * SPAN as usize).sum::<usize>()
     }
 
-    pub(crate) fn old_len(&self) -> usize {
-        self.old.len()
-    }
-
     pub(crate) fn copies(&self) -> u64 {
         self.copies
     }

@@ -87,6 +87,13 @@ impl Superblock {
         Some((keeper, untouched))
     }
 
+    /// Takes the record out: what the keeper knows of the volume does not count any more, whatever the time is.
+    pub fn forget_keeper(&mut self) {
+        if self.keeper().is_some() {
+            self.fields.sparecon32.fill(0);
+        }
+    }
+
     /// The bytes to write at `fs_sblockloc`, as from [`Superblock::encode`], with this keeper. Without it on the
     /// volumes of systems other than FreeBSD.
     pub fn encode_kept(&mut self, now: i64, keeper: &Keeper) -> Vec<u8> {

@@ -156,15 +156,21 @@ impl From<ordo_active::OpenError> for NotReplayed {
 }
 
 impl NotReplayed {
-    /// The disk's own error, if that is the reason: a retry may succeed, and nothing is known of the log.
+    /// The disk's own error, if that is the reason: a retry may succeed, and nothing is known of the log. Bytes that
+    /// are nowhere right are no such error: they stay so.
     pub(crate) fn of_disk(&self) -> Option<&ordo_disk::DiskError> {
-        match self {
+        let failure = match self {
             NotReplayed::Check(Error::Disk(error))
             | NotReplayed::Log(ordo_wafs::Error::Disk(error) | ordo_wafs::Error::Failed(error))
             | NotReplayed::Blocks(ordo_blockjournal::Error::Disk(error) | ordo_blockjournal::Error::Failed(error)) => {
                 Some(error)
             }
+            NotReplayed::Active(why) => match &**why {
+                ordo_active::OpenError::Disk(error) => Some(error),
+                _ => None,
+            },
             _ => None,
-        }
+        };
+        failure.filter(|error| error.cause != ordo_disk::Cause::Rot)
     }
 }

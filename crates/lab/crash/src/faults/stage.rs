@@ -215,7 +215,8 @@ fn read_with(plan: &Plan, scheme: &str, rt: &Rt, ram: &RamDisk, disks: Disks) ->
     Ok((tree, mounted.active().map_or(0, |active| active.healed)))
 }
 
-/// The same after a repair. If that has taken a damaged active journal away, and said so, the volume is a passive one.
+/// The same after a repair. If an active journal cannot be used any more, or knows that a block is nowhere right, this
+/// was told as an error; what is at home must then be readable without it.
 ///
 /// # Errors
 /// Mounting or reading fails.
@@ -226,7 +227,7 @@ pub(super) fn repaired_tree(
     disks: impl Fn() -> Disks,
 ) -> Result<(Tree, u64), Error> {
     match cold(plan, rt, ram, disks()) {
-        Err(Error::Mount(_)) if plan.scheme == "active" => read_with(plan, "async", rt, ram, disks()),
+        Err(_) if plan.scheme == "active" => read_with(plan, "async", rt, ram, disks()),
         answer => answer,
     }
 }
