@@ -15,6 +15,9 @@ use std::ops::Range;
 const STATES: u64 = 1500;
 /// Most shorter scripts that are tried.
 const TRIES: usize = 120;
+/// No shorter script is tried after so many distinct images: a scheme whose recovery writes much leaves dozens of them
+/// for each state.
+const IMAGES: u64 = 30_000;
 
 /// A violation of the same oracle, with fewer calls and fewer lost writes. It has its own id.
 ///
@@ -30,7 +33,7 @@ pub fn shrink(plan: &Plan, violation: &Violation) -> Result<Violation, Error> {
     while run > 0 {
         let mut again = false;
         let mut end = best.0.script.steps().count();
-        while end > 0 && tries < TRIES {
+        while end > 0 && tries < TRIES && memory.distinct < IMAGES {
             tries += 1;
             let leave_out = end.saturating_sub(run)..end;
             end = leave_out.start;
@@ -40,7 +43,7 @@ pub fn shrink(plan: &Plan, violation: &Violation) -> Result<Violation, Error> {
             }
         }
         // At the end, a call may have become needless because a later one is gone.
-        if run > 1 || !again || tries >= TRIES {
+        if run > 1 || !again || tries >= TRIES || memory.distinct >= IMAGES {
             run /= 2;
         }
     }
