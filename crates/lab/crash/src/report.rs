@@ -77,7 +77,8 @@ pub struct Report {
     pub exist: u64,
     /// States that were tried.
     pub states: u64,
-    /// Distinct images that were recovered and checked, including those of interrupted recoveries.
+    /// Distinct images that were recovered and checked, including those of interrupted recoveries. Such an image counts
+    /// in each shard and each thread that meets it.
     pub distinct: u64,
     /// Distinct images that an interrupted recovery left and that were recovered again. Counted for each way of
     /// recovery, so an image may count twice; a crash may have left it as well.
