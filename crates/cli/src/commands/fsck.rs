@@ -247,6 +247,7 @@ fn journal(journal: &Journal) -> JournalJson<'_> {
     let none = JournalJson { state: "waits", why: None, done: None, psegs: None };
     match journal {
         Journal::Waits => none,
+        Journal::SeenReplayed => JournalJson { state: "seen_replayed", ..none },
         Journal::PassedOver => JournalJson { state: "passed_over", ..none },
         Journal::LogWaits { psegs } => JournalJson { state: "log_waits", psegs: Some(*psegs), ..none },
         Journal::RolledForward { psegs } => JournalJson { state: "rolled_forward", psegs: Some(*psegs), ..none },
@@ -326,6 +327,9 @@ fn show(args: &Args, spec: &ImageSpec, mode: Mode, report: &Report) -> anyhow::R
 fn journal_text(journal: &Journal) -> Option<String> {
     match journal {
         Journal::Waits => Some("the journal was not replayed (fsck -p does that); a full check finds".into()),
+        Journal::SeenReplayed => {
+            Some("its log waits (fsck -p replays it); checked is the volume as it is after that".into())
+        }
         Journal::NotReplayed(why) => Some(format!("the journal was not replayed: {why}; a full check")),
         Journal::PassedOver => Some("the journal is not used; a full check".into()),
         Journal::LogWaits { psegs } => {

@@ -4,7 +4,7 @@ use crate::image::{Located, located_again};
 use crate::{Notice, Notices, OpenError};
 use ordo_active::Active;
 use ordo_buf::{KeepsLog, LogFile, LogKind, Scheme};
-use ordo_disk::{DiskOff, KeepsCopies, Queue};
+use ordo_disk::{Disk, DiskOff, KeepsCopies, Overlay, Queue};
 use ordo_ffs::{MountError, Opening};
 use ordo_fsck::NotReplayed;
 use ordo_ondisk::superblock::LogAt;
@@ -39,6 +39,27 @@ pub(crate) async fn replayed(
             Ok((located_again(located).await?, None))
         }
         Err(why) => Ok((located, Some(why))),
+    }
+}
+
+/// For a mount that may not write: the volume as it will be after its log was replayed. The replay stays in memory. If
+/// there is none to do, or it cannot be done, the volume as it is.
+///
+/// # Errors
+/// A disk fails.
+pub(crate) async fn as_if_replayed(rt: &Rt, located: Located, notices: &Notices) -> Result<Located, OpenError> {
+    let found = located.found.ufs()?;
+    if found.copy != Copy::Primary || ordo_fsck::log_is_due(&found.superblock).is_none() {
+        return Ok(located);
+    }
+    let over: Rc<dyn Disk> = Rc::new(Overlay::new(located.disk.clone()));
+    match ordo_fsck::replay_log(rt, over.clone(), located.log.clone()).await {
+        Ok(_) => {
+            notices.tell(&Notice::ReplayedInMemory);
+            located_again(Located { disk: over, ..located }).await
+        }
+        // What is shown is then announced as old (`Notice::LogUnread`).
+        Err(_) => Ok(located),
     }
 }
 

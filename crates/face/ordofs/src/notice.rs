@@ -17,12 +17,14 @@ pub enum Notice {
         /// The cylinder group.
         group: u32,
     },
-    /// A crash has left a log, which was not replayed because the mount is read-only.
+    /// A crash has left a log, which was not replayed because the mount is read-only, and could not be in memory.
     LogUnread(UnreadLog),
     /// The volume was mounted read-only although that was not requested. Contains the reason and the remedy.
     ReadOnly(String),
     /// The log that a crash had left was replayed.
     Replayed(ordo_fsck::Replayed),
+    /// The same, in memory: the mount is read-only, and shows the volume as it will be.
+    ReplayedInMemory,
     /// The log of a log-structured volume went on behind its last checkpoint, because of a crash, and was read on.
     RolledForward {
         /// Partial segments that were found there.
@@ -66,6 +68,7 @@ impl Notice {
     pub fn weight(&self) -> Weight {
         match self {
             Notice::Replayed(_)
+            | Notice::ReplayedInMemory
             | Notice::RolledForward { .. }
             | Notice::Reclaimed(_)
             | Notice::MapVoid
@@ -100,6 +103,9 @@ impl fmt::Display for Notice {
             Notice::LogUnread(log) => log.fmt(f),
             Notice::ReadOnly(why) => write!(f, "mounted read-only: {why}"),
             Notice::Replayed(done) => write!(f, "the log left by a crash was replayed: {} records", done.records),
+            Notice::ReplayedInMemory => f.write_str(
+                "a crash left a log: what is shown is the volume after its replay, which was done in memory only",
+            ),
             Notice::RolledForward { psegs } => {
                 write!(f, "the log was rolled forward after a crash: {psegs} partial segments")
             }

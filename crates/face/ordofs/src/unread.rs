@@ -1,5 +1,5 @@
-//! A log that waits to be replayed, which a reader does not see: a read-only mount writes nothing, so no log is
-//! replayed.
+//! A log that waits to be replayed, and that a reader does not see. A read-only mount writes nothing: it replays a log
+//! of OrdoFS in memory, if it can be replayed, and no other.
 
 use ordo_ondisk::Superblock;
 

@@ -172,6 +172,35 @@ fn what_another_scheme_has_written_does_not_come_back_from_a_copy() {
     bed.unmount(mounted);
 }
 
+/// Homes may be very old while only the copies have what was synced. Reading must not show them, nor write.
+#[test]
+fn a_crashed_volume_is_read_as_it_will_be_and_not_written() {
+    let bed = Bed::new();
+    let mounted = bed.mount("active", "journal");
+    (1..4).for_each(|word| bed.write(&mounted, word, true));
+    bed.cut(mounted);
+    let before = bed.ram.to_vec();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let to = heard.clone();
+    let options = MountOptions {
+        read_only: true,
+        notices: Notices::to(move |notice| to.lock().unwrap().push(notice.clone())),
+        ..MountOptions::default()
+    };
+    let located = locate_on(&bed.rt, bed.disk()).unwrap();
+    let mounted = bed.rt.block_on(Mounted::mount(&bed.rt, located, &options)).unwrap();
+    bed.check(&mounted, 3);
+    assert_eq!((heard.lock().unwrap().as_slice(), mounted.unread_log()), (&[Notice::ReplayedInMemory][..], None));
+    bed.unmount(mounted);
+    let (rt, disk) = (bed.rt.clone(), bed.disk());
+    let looked = bed.rt.block_on(async move {
+        ordo_fsck::check(&rt, disk, ordo_fsck::Options::new(ordo_fsck::Mode::Check)).await
+    });
+    let looked = looked.unwrap();
+    assert_eq!((looked.journal, looked.clean), (Some(ordo_fsck::Journal::SeenReplayed), false));
+    assert!(looked.findings.is_empty() && bed.ram.to_vec() == before, "{:?}", looked.findings);
+}
+
 #[test]
 fn older_versions_of_a_file_are_read_as_they_were() {
     let bed = Bed::new();

@@ -51,6 +51,8 @@ impl Usage {
 pub enum Journal {
     /// It waits for a preen, which would replay it.
     Waits,
+    /// The same; what was checked is the volume as it is after that replay, which was done in memory.
+    SeenReplayed,
     /// It was replayed, and no phase ran.
     Replayed(Replayed),
     /// It could not be used, so all phases ran.

@@ -16,7 +16,7 @@ use crate::report::{Journal, Report};
 use crate::suj::{self, NotReplayed};
 use crate::volume::Volume;
 use crate::{Error, Mode, Options, lfs, setup};
-use ordo_disk::Disk;
+use ordo_disk::{Disk, Overlay};
 use ordo_ondisk::superblock::LogAt;
 use ordo_ondisk::superblock::fields::flag;
 use ordo_ondisk::{Dialect, Geometry, Refused, Superblock};
@@ -35,6 +35,7 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
         return lfs::check(rt, disk, options).await;
     }
     let Options { mode, progress, log: elsewhere } = options;
+    let mut disk = disk;
     let mut opened = match setup::open(&disk).await {
         Err(Error::NoSuperblock { .. }) if lfs::has_copy(&disk).await? => {
             let options = Options { mode, progress, log: elsewhere };
@@ -45,7 +46,16 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     let keeper = redo::is_due(&opened.sb);
     let logged = keeper.is_some();
     let journal = match mode {
-        Mode::Check if logged => Some(Journal::Waits),
+        Mode::Check if logged => {
+            let over: Rc<dyn Disk> = Rc::new(Overlay::new(disk.clone()));
+            match redo::replay_opened(rt, over.clone(), elsewhere, opened.clone()).await {
+                Ok(_) => {
+                    (opened, disk) = (setup::open(&over).await?, over);
+                    Some(Journal::SeenReplayed)
+                }
+                Err(why) => Some(Journal::NotReplayed(why.to_string())),
+            }
+        }
         _ if logged => match redo::replay_opened(rt, disk.clone(), elsewhere, opened.clone()).await {
             Ok(done) if mode == Mode::Preen => return Ok(Report::of_replay(done)),
             Ok(done) => {
@@ -73,7 +83,8 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
             }
         },
     };
-    let mut report = Report { clean: opened.sb.is_clean(), journal, ..Report::default() };
+    let clean = opened.sb.is_clean() && journal != Some(Journal::SeenReplayed);
+    let mut report = Report { clean, journal, ..Report::default() };
     if mode == Mode::Preen && opened.findings.is_empty() && may_skip(&opened.sb) {
         return Ok(report);
     }

@@ -128,8 +128,10 @@ impl Mounted {
             ..ordo_ffs::Opening::default()
         };
         let notices = &options.notices;
-        let (located, not_replayed) =
-            if read_only { (located, None) } else { journal::replayed(rt, located, notices).await? };
+        let (located, not_replayed) = match read_only {
+            true => (journal::as_if_replayed(rt, located, notices).await?, None),
+            false => journal::replayed(rt, located, notices).await?,
+        };
         let found = located.found.ufs()?.clone();
         let gate = ordo_ffs::may_write(&found, &opening);
         let why_read_only = gate.as_ref().err().map(|why| journal::why(why, not_replayed)).filter(|_| !read_only);
