@@ -177,6 +177,7 @@ fn serve(
         signals: true,
         ready: Some(Box::new(usable)),
         status: Some(Box::new(status_of(&mounted))),
+        scrub: Some(super::scrub::of_mounted(&mounted, messages.clone())),
         complain: Box::new(move |error| complain.tell(Weight::Error, &error.to_string())),
         ..ServeOptions::default()
     };

@@ -1,32 +1,39 @@
 //! `ordo scrub`
 
-use crate::image::{self, ImageArg};
+use crate::image::{self, Start};
 use crate::listing::json_text;
+use crate::messages::Messages;
 use crate::out::{Outcome, Status, print};
-use ordofs::Scrubbed;
+use anyhow::{Context, anyhow};
 use ordofs::disk::FileOptions;
 use ordofs::rt::Rt;
-use serde::Serialize;
+use ordofs::{Mounted, Scrubbed, Weight};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// Reads all that an active journal knows, verifies it, and heals what is wrong from its copies
 ///
-/// The volume must be clean and not mounted. Of what is on the volume, the map of an active journal (ordo tune -o
-/// active=on) knows the checksum of each fragment that a transaction has written. Exit code 4 if a fragment has no good
-/// copy.
+/// Of what is on the volume, the map of an active journal (ordo tune -o active=on) knows the checksum of each fragment
+/// that a transaction has written. If the volume is mounted, its server does the work beside its calls. If not, it must
+/// be clean. Exit code 4 if a fragment has no good copy.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ordo scrub disk.img\n  ordo scrub --json disk.img@s1a")]
+#[command(after_help = "Examples:\n  ordo scrub disk.img\n  ordo scrub --json disk.img@s1a\n  ordo scrub /mnt")]
 pub(crate) struct Args {
+    /// A file, a block device, or a partition in one; or the directory on which it is mounted
+    #[arg(value_name = "IMAGE|DIR")]
+    place: PathBuf,
     #[command(flatten)]
-    image: ImageArg,
+    start: Start,
     /// One JSON document
     #[arg(long)]
     json: bool,
 }
 
 /// What was found.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Found {
-    image: String,
     /// Fragments whose checksum is known.
     fragments: u64,
     /// Of these, healed at home.
@@ -37,19 +44,65 @@ struct Found {
     rotten: u64,
 }
 
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    image: String,
+    #[serde(flatten)]
+    found: &'a Found,
+}
+
+impl From<Scrubbed> for Found {
+    fn from(done: Scrubbed) -> Found {
+        let Scrubbed { blocks: fragments, healed, bad_copies, rotten } = done;
+        Found { fragments, healed, bad_copies, rotten }
+    }
+}
+
 /// Scrubs it.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let (spec, rt) = (args.image.spec()?, Rt::real_time());
-    let located = ordofs::locate(&rt, &spec, FileOptions::default());
-    let scrubbed = located.and_then(|located| ordofs::scrub(&rt, &located));
-    let Scrubbed { blocks, healed, bad_copies, rotten } =
-        scrubbed.map_err(|error| image::open_error(&spec.path, error))?;
-    let image = json_text(spec.to_string().as_bytes()).0;
+    let place = &args.place;
+    let (shown, found) = match ordo_fuse::scrub(place.as_os_str())? {
+        Some(answer) => (place.clone(), mounted(answer).with_context(|| place.display().to_string())?),
+        None => at_rest(args)?,
+    };
+    let image = json_text(shown.as_os_str().as_bytes()).0;
     print(|out| match args.json {
-        true => out.json(&Found { image, fragments: blocks, healed, bad_copies, rotten }),
+        true => out.json(&Document { image, found: &found }),
         false => out.line(format!(
-            "{image}: {blocks} fragments read, {healed} healed, {bad_copies} bad copies dropped, {rotten} rotten"
+            "{image}: {} fragments read, {} healed, {} bad copies dropped, {} rotten",
+            found.fragments, found.healed, found.bad_copies, found.rotten
         )),
     })?;
-    Ok(if rotten > 0 { Status(4) } else { Status::DONE })
+    Ok(if found.rotten > 0 { Status(4) } else { Status::DONE })
+}
+
+fn mounted(answer: Result<String, Errno>) -> anyhow::Result<Found> {
+    let text = answer.map_err(|errno| match errno {
+        Errno::OPNOTSUPP => anyhow!("it is mounted without an active journal: mount it with -o scheme=active"),
+        errno => anyhow!("the server could not scrub it: {errno}"),
+    })?;
+    serde_json::from_str(&text).context("the server's answer is of another version")
+}
+
+fn at_rest(args: &Args) -> anyhow::Result<(PathBuf, Found)> {
+    let (spec, rt) = (image::spec(&args.place, args.start)?, Rt::real_time());
+    let located = ordofs::locate(&rt, &spec, FileOptions::default());
+    let scrubbed = located.and_then(|located| ordofs::scrub(&rt, &located));
+    let found = scrubbed.map_err(|error| image::open_error(&spec.path, error))?;
+    Ok((spec.to_string().into(), found.into()))
+}
+
+/// What the server of a mount does when it is asked. It does not keep the file system in memory.
+pub(crate) fn of_mounted(mounted: &Mounted, messages: Messages) -> ordo_fuse::Scrub {
+    let scrub = mounted.scrubber();
+    Box::new(move || {
+        let (scrubbing, messages) = (scrub(), messages.clone());
+        Box::pin(async move {
+            let done = scrubbing.await.ok_or(Errno::OPNOTSUPP)?.map_err(|error| {
+                messages.tell(Weight::Error, &format!("scrub: {error}"));
+                Errno::IO
+            })?;
+            serde_json::to_string(&Found::from(done)).map_err(|_| Errno::IO)
+        })
+    })
 }

@@ -22,9 +22,9 @@ pub mod transport;
 
 pub use background::{Background, Foreground, background};
 pub use mount::record::{Recording, Taken, record};
-pub use mount::status::status;
+pub use mount::status::{scrub, status};
 pub use mount::sync::sync;
 pub use mount::unmount::{Unmounted, unmount};
 pub use mount::{Lease, MountError, MountOptions, Session, mount};
-pub use server::{Ended, Reason, STATUS, ServeError, ServeOptions, Status, TRACE, serve};
+pub use server::{Ended, Reason, SCRUB, STATUS, Scrub, ServeError, ServeOptions, Status, TRACE, serve};
 pub use transport::{Gone, NoUring, TransportChoice};

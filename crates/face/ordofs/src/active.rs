@@ -2,10 +2,12 @@
 
 use crate::image::Located;
 use crate::{MountOptions, Mounted, Notice, OpenError};
-use ordo_active::Active;
+use ordo_active::{Active, Scrubbed, Watch};
 use ordo_buf::{LogKind, Scheme};
+use ordo_disk::{Disk, DiskError};
 use ordo_ondisk::{Dialect, Ino, Superblock};
 use ordo_rt::Rt;
+use std::pin::Pin;
 use std::rc::Rc;
 
 /// The state of an active journal.
@@ -141,7 +143,7 @@ pub fn copies_of(rt: &Rt, located: &Located, ino: Ino) -> Result<Vec<BlockCopies
 ///
 /// # Errors
 /// The volume has no active journal, or was not unmounted in order; or the disk fails.
-pub fn scrub(rt: &Rt, located: &Located) -> Result<ordo_active::Scrubbed, OpenError> {
+pub fn scrub(rt: &Rt, located: &Located) -> Result<Scrubbed, OpenError> {
     let sb = &located.found.ufs()?.superblock;
     if !sb.is_clean() {
         return Err(ordo_ffs::MountError::Dirty.into());
@@ -150,11 +152,15 @@ pub fn scrub(rt: &Rt, located: &Located) -> Result<ordo_active::Scrubbed, OpenEr
         let options = ordo_active::Options::default();
         let found = ordo_fsck::active_disk(rt, located.disk.clone(), sb, options).await.map_err(OpenError::active)?;
         let (_, active) = found.ok_or(OpenError::NoActive("active"))?;
-        let done = active.scrub().await?;
-        active.settled().await?;
-        ordo_disk::Disk::flush(&active).await?;
-        Ok(done)
+        Ok(scrub_durably(&active).await?)
     })
+}
+
+async fn scrub_durably(active: &Active) -> Result<Scrubbed, DiskError> {
+    let done = active.scrub().await?;
+    active.settled().await?;
+    active.flush().await?;
+    Ok(done)
 }
 
 impl Mounted {
@@ -167,5 +173,16 @@ impl Mounted {
     pub fn active_watch(&self) -> impl Fn() -> Option<ActiveState> + use<> {
         let active = self.active_disk.as_ref().map(Active::downgrade);
         move || Some(ActiveState::mounted(&active.as_ref()?.upgrade()?))
+    }
+
+    /// Reads everything that the active journal knows, and heals it, while the volume is in use. The future gives
+    /// `None` if the volume is mounted without an active journal, or gone. The closure does not keep the file system
+    /// in memory.
+    pub fn scrubber(&self) -> impl Fn() -> Pin<Box<dyn Future<Output = Option<Result<Scrubbed, DiskError>>>>> + use<> {
+        let active = self.active_disk.as_ref().map(Active::downgrade);
+        move || {
+            let active = active.as_ref().and_then(Watch::upgrade);
+            Box::pin(async move { Some(scrub_durably(&active?).await) })
+        }
     }
 }

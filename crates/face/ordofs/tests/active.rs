@@ -193,9 +193,9 @@ fn a_crashed_volume_is_read_as_it_will_be_and_not_written() {
     assert_eq!((heard.lock().unwrap().as_slice(), mounted.unread_log()), (&[Notice::ReplayedInMemory][..], None));
     bed.unmount(mounted);
     let (rt, disk) = (bed.rt.clone(), bed.disk());
-    let looked = bed.rt.block_on(async move {
-        ordo_fsck::check(&rt, disk, ordo_fsck::Options::new(ordo_fsck::Mode::Check)).await
-    });
+    let looked = bed
+        .rt
+        .block_on(async move { ordo_fsck::check(&rt, disk, ordo_fsck::Options::new(ordo_fsck::Mode::Check)).await });
     let looked = looked.unwrap();
     assert_eq!((looked.journal, looked.clean), (Some(ordo_fsck::Journal::SeenReplayed), false));
     assert!(looked.findings.is_empty() && bed.ram.to_vec() == before, "{:?}", looked.findings);

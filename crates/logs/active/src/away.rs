@@ -103,17 +103,22 @@ impl Layer {
     pub(crate) async fn carry_run(&self, run: Range<Frag>) -> Result<(), DiskError> {
         self.hold(&run).await;
         let done = self.carry_held(run.clone()).await;
+        self.release(run);
+        done
+    }
+
+    /// The end of [`Layer::hold`].
+    pub(crate) fn release(&self, run: Range<Frag>) {
         let mut healing = self.healing.borrow_mut();
         run.for_each(|frag| {
             healing.remove(&frag);
         });
         drop(healing);
         self.changed.notify_all();
-        done
     }
 
     /// Waits until these fragments are neither written nor healed, and keeps writes from them (logs-active-6).
-    async fn hold(&self, run: &Range<Frag>) {
+    pub(crate) async fn hold(&self, run: &Range<Frag>) {
         loop {
             let told = self.changed.notified();
             if !self.is_busy(run) && self.healing.borrow().range(run.clone()).next().is_none() {

@@ -93,6 +93,38 @@ impl Layer {
         done.map(|()| true)
     }
 
+    /// Reads what the map knows of a fragment that no write can reach now, and heals it.
+    async fn scrub_held(&self, frag: Frag, done: &mut Scrubbed) -> Result<(), DiskError> {
+        // It may have been written before it was held.
+        let Some(entry) = self.map.borrow().get(frag) else { return Ok(()) };
+        let home = match entry.home {
+            true => self.right(self.home(frag), entry.sum).await,
+            false => None,
+        };
+        let copy = self.copy_of(entry).await;
+        if self.map.borrow().get(frag) != Some(entry) {
+            // The journal took the place of the copy, or a commit has the fragment: what was read is of no entry.
+            return Ok(());
+        }
+        done.blocks += 1;
+        match (&home, &copy, entry.copy) {
+            (Some(_), None, Some(bad)) => {
+                self.map.borrow_mut().forget_copy(bad);
+                self.tree.borrow_mut().touch(frag);
+                done.bad_copies += 1;
+            }
+            (None, Some(right), _) if entry.home && !self.read_only => {
+                self.healed.set(self.healed.get() + 1);
+                let part = WritePart { image: right.clone().image(), tag: Tag::of(Kind::Other) };
+                self.disk.write(self.home(frag), vec![part], false).await?;
+                done.healed += 1;
+            }
+            (None, None, _) => done.rotten += 1,
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Waits until none of these fragments is being healed.
     pub(crate) async fn none_is_healed(&self, range: &Range<Frag>) {
         loop {
@@ -119,7 +151,8 @@ fn put(parts: &mut [ReadPart], at: usize, bytes: &[u8]) {
 }
 
 impl Active {
-    /// Reads everything that the map knows, at home and in the copies, and heals it.
+    /// Reads everything that the map knows, at home and in the copies, and heals it. Calls go on meanwhile: a write
+    /// waits while its fragment is looked at (logs-active-6).
     ///
     /// # Errors
     /// The disk fails, other than by rot.
@@ -128,35 +161,27 @@ impl Active {
         let (mut done, mut next) = (Scrubbed::default(), 0);
         loop {
             let found = layer.map.borrow().entries(next..Frag::MAX).next();
-            let Some((frag, entry)) = found else { break };
+            let Some((frag, _)) = found else { break };
             next = frag + 1;
-            done.blocks += 1;
-            let home = match entry.home {
-                true => layer.right(layer.home(frag), entry.sum).await,
-                false => None,
-            };
-            let copy = layer.copy_of(entry).await;
-            match (&home, &copy, entry.copy) {
-                (Some(_), None, Some(bad)) => {
-                    layer.map.borrow_mut().forget_copy(bad);
-                    layer.tree.borrow_mut().touch(frag);
-                    done.bad_copies += 1;
-                }
-                (None, Some(right), _) if entry.home => {
-                    done.healed += u64::from(layer.heal(frag, entry, right).await?);
-                }
-                (None, None, _) => done.rotten += 1,
-                _ => {}
-            }
+            layer.hold(&(frag..next)).await;
+            let looked = layer.scrub_held(frag, &mut done).await;
+            layer.release(frag..next);
+            looked?;
         }
         next = 0;
         loop {
             let found = layer.map.borrow().spans(next..Frag::MAX).next();
-            let Some((first, sum)) = found else { return Ok(done) };
+            let Some((first, _)) = found else { return Ok(done) };
             next = first + SPAN;
-            done.blocks += SPAN;
-            let home = layer.read_raw(layer.home(first), SPAN * layer.area.frag).await;
-            done.rotten += if home.is_ok_and(|home| crc32c::crc32c(&home) == sum) { 0 } else { SPAN };
+            layer.hold(&(first..next)).await;
+            // It may have been written before it was held.
+            let known = layer.map.borrow().spans(first..first + 1).next();
+            if let Some((_, sum)) = known {
+                done.blocks += SPAN;
+                let home = layer.read_raw(layer.home(first), SPAN * layer.area.frag).await;
+                done.rotten += if home.is_ok_and(|home| crc32c::crc32c(&home) == sum) { 0 } else { SPAN };
+            }
+            layer.release(first..next);
         }
     }
 

@@ -30,6 +30,7 @@ use record::Tape;
 use rustix::io::Errno;
 use signals::Signals;
 use std::cell::{Cell, RefCell};
+use std::pin::Pin;
 use std::rc::Rc;
 
 /// The name of an extended attribute of a mount's root that is not stored in any file: its value is the server's report
@@ -39,6 +40,13 @@ pub const STATUS: &str = "user.ordofs.status";
 /// Like [`STATUS`], what asks the server for a record of its calls: each of these is followed by a word. `start` begins
 /// a recording, `take` reads whole lines of it, `stop` ends it. Only root and the server's own user may ask.
 pub const TRACE: &str = "user.ordofs.trace.";
+
+/// Like [`STATUS`]; who asks for it has the server read and heal all that the volume can verify, and gets the result
+/// when that is done. Only root and the server's own user may ask.
+pub const SCRUB: &str = "user.ordofs.scrub";
+
+/// The work of [`SCRUB`], and its result. `Err`: the disk failed, or the volume has nothing with which to verify.
+pub type Scrub = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<String, Errno>>>>>;
 
 /// The server's report on its volume.
 #[derive(Debug, Clone)]
@@ -73,6 +81,8 @@ pub struct ServeOptions {
     pub ready: Option<Box<dyn FnOnce()>>,
     /// The value of the attribute [`crate::STATUS`] of the root: the state of the mounted volume.
     pub status: Option<Box<dyn Fn() -> Status>>,
+    /// The work of [`SCRUB`].
+    pub scrub: Option<Scrub>,
     /// Called for every error of disk or image, of which the caller of the file system sees only an errno.
     pub complain: Box<dyn Fn(&ordo_vfs::Error)>,
 }
@@ -90,6 +100,7 @@ impl Default for ServeOptions {
             signals: false,
             ready: None,
             status: None,
+            scrub: None,
             complain: Box::new(|_| ()),
         }
     }

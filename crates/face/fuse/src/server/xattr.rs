@@ -1,6 +1,7 @@
 //! Extended attributes.
 
-use super::{STATUS, Server, TRACE};
+use super::{SCRUB, STATUS, Server, TRACE};
+use crate::mount::status::ROOM as STATUS_ROOM;
 use crate::proto::abi::{GetxattrOut, SETXATTR_ACL_KILL_SGID, SetxattrIn};
 use crate::proto::reply::{Answer, Reply};
 use crate::transport::Transport;
@@ -49,11 +50,22 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
     }
 
     pub(super) async fn getxattr(&self, uid: u32, node: NodeId, name: &[u8], room: u32) -> Answer {
+        let may = || uid == 0 || uid == rustix::process::geteuid().as_raw();
         if node == self.fs.root()
             && let Some(word) = name.strip_prefix(TRACE.as_bytes())
         {
-            let may = uid == 0 || uid == rustix::process::geteuid().as_raw();
-            return if may { self.tape.ask(word, room) } else { Err(Errno::PERM) };
+            return if may() { self.tape.ask(word, room) } else { Err(Errno::PERM) };
+        }
+        if node == self.fs.root()
+            && name == SCRUB.as_bytes()
+            && let Some(scrub) = &self.opts.scrub
+        {
+            return match (may(), room) {
+                (false, _) => Err(Errno::PERM),
+                // The size of the result is not worth the work.
+                (true, 0) => sized(&[0; STATUS_ROOM], 0),
+                (true, _) => sized(scrub().await?.as_bytes(), room),
+            };
         }
         if name == STATUS.as_bytes()
             && node == self.fs.root()

@@ -120,8 +120,14 @@ impl Stage<'_> {
         };
         let tree = after.repaired.as_ref().or(after.tree.as_ref().ok());
         let kept = Kept { views: &self.views, calls: &self.calls, promises: &promises };
-        let lost = tree.map_or(Some("the tree cannot be read".into()), |tree| kept.lost(right, tree));
         let error = Verdict::is(Class::Error, String::new());
+        let lost = match tree {
+            Some(tree) => kept.lost(right, tree),
+            // What the disk has silently lost is told when it is read: a checksum of an active journal says so, where
+            // fsck, which knows only the format, finds nothing.
+            None if !effect.is_told() => return error,
+            None => Some("the tree cannot be read".into()),
+        };
         if !effect.is_told() {
             return match lost.filter(|_| after.found.is_none()) {
                 None => error,
