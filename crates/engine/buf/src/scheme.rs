@@ -9,7 +9,7 @@
 //! S3. The engine never asks which scheme it runs under. A scheme never searches a directory, computes a block's
 //!     address, or knows the layout of a bitmap.
 
-use crate::{Answer, BufRef, Cache, Capabilities, ImageNo, Leave, Must, Op, Promises, Step};
+use crate::{Answer, BufRef, Cache, Capabilities, ImageNo, Landing, Leave, Must, Op, Promises, Step};
 use ordo_ondisk::Ino;
 use ordo_rt::Time;
 use std::rc::Rc;
@@ -57,12 +57,12 @@ pub trait Scheme {
     /// A write of `buf` failed; it stays dirty.
     fn failed(&self, _buf: &BufRef) {}
 
-    /// What an fsync of `ino` demands; `inode` is the buf with its dinode. By default all dirty blocks of the file and
-    /// the inode; a scheme may need less.
-    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, data_only: bool) -> Must {
-        let _ = data_only;
+    /// What an fsync of `ino` demands; `inode` is the buf with its dinode, and `news` the landing of what that must have:
+    /// of all its changes, or, for an fsync of the contents only, of the last that was more than times. By default all
+    /// dirty blocks of the file, and the inode if its news have not landed; a scheme may need less.
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, news: &Landing) -> Must {
         let mut bufs = cache.unsettled_of(ino);
-        bufs.push(inode.clone());
+        bufs.extend((!news.is_done()).then(|| inode.clone()));
         let cache = cache.clone();
         Must::Wait(Box::pin(async move { cache.write_all(bufs).await }))
     }

@@ -5,7 +5,7 @@
 //!     one. Capabilities are handed on whole (capability-3): a wrapper that has its own of a kind puts it in place of
 //!     the one behind it.
 
-use crate::{Answer, BufRef, Cache, Capabilities, ImageNo, Leave, Must, Op, Promises, Scheme, Step};
+use crate::{Answer, BufRef, Cache, Capabilities, ImageNo, Landing, Leave, Must, Op, Promises, Scheme, Step};
 use ordo_ondisk::Ino;
 use ordo_rt::Time;
 use std::rc::Rc;
@@ -57,7 +57,7 @@ wrapper! {
     fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave;
     fn landed(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo);
     fn failed(&self, buf: &BufRef);
-    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, data_only: bool) -> Must;
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, news: &Landing) -> Must;
     fn sync(&self, cache: &Rc<Cache>) -> Must;
     fn tick(&self, cache: &Rc<Cache>, now: Time);
 }

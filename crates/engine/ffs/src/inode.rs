@@ -44,6 +44,7 @@ impl Ffs {
         let at = self.g.inode_at(inode.ino()).1;
         // OK to ignore: a block of inodes has room for each of them.
         let _ = self.cache.modify(&buf, |bytes| inode.dinode().encode(&mut bytes[at..], &self.g));
+        inode.stored(&buf);
         Ok(buf)
     }
 

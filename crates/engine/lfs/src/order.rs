@@ -5,8 +5,8 @@
 
 use crate::log::Log;
 use ordo_buf::{
-    Answer, BufRef, Cache, CallKind, Capabilities, CrashLeaves, Defers, Durable, ImageNo, Key, Leave, Must, Op, Places,
-    Promises, Ready, Scheme, Step,
+    Answer, BufRef, Cache, CallKind, Capabilities, CrashLeaves, Defers, Durable, ImageNo, Key, Landing, Leave, Must,
+    Op, Places, Promises, Ready, Scheme, Step,
 };
 use ordo_disk::Written;
 use ordo_ondisk::Ino;
@@ -72,7 +72,7 @@ impl Scheme for Order {
         }))
     }
 
-    fn fsync(&self, _: &Rc<Cache>, ino: Ino, inode: &BufRef, _: bool) -> Must {
+    fn fsync(&self, _: &Rc<Cache>, ino: Ino, inode: &BufRef, _: &Landing) -> Must {
         let (log, inode) = (self.0.clone(), inode.clone());
         Must::Wait(Box::pin(async move { log.fsync(ino, inode).await }))
     }

@@ -2,6 +2,7 @@
 
 use crate::{Inode, Layout, Ufs};
 use bytes::Bytes;
+use ordo_buf::Landing;
 use ordo_vfs::{Kind, Refusal, Result};
 use std::rc::Rc;
 
@@ -22,7 +23,8 @@ enum Until {
 const ROUNDS: u32 = 8;
 
 impl<L: Layout> Ufs<L> {
-    /// Makes the contents of a file durable.
+    /// Makes the contents of a file durable; with `data_only` the times of its inode may stay behind, and its block need
+    /// not be written if nothing else in it is new.
     ///
     /// # Errors
     /// `Io` when a write failed, now or in the background since the last fsync. It is reported once; what could not be
@@ -35,7 +37,8 @@ impl<L: Layout> Ufs<L> {
         }
         let earlier = cache.take_write_error(inode.ino());
         let block = self.layout.block_of(inode).await?;
-        let must = cache.scheme().clone().fsync(cache, inode.ino(), &block, data_only);
+        let news = if data_only { inode.news(&block) } else { Landing::of(&block) };
+        let must = cache.scheme().clone().fsync(cache, inode.ino(), &block, &news);
         if let Err(error) = cache.obey(must).await {
             // The failure of this fsync is reported here, and not again.
             cache.take_write_error(inode.ino());

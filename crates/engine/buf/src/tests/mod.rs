@@ -322,7 +322,7 @@ fn fsync_waits_for_what_is_under_way() {
         rt.yield_now().await;
         let inode = cache.read(Want { key: Key::Device(FragNo(9)), ..data(9) }).await.expect("the disk is well");
         cache.modify(&inode, |bytes| bytes[0] = 8);
-        let must = scheme.fsync(&cache, Ino(5), &inode, false);
+        let must = scheme.fsync(&cache, Ino(5), &inode, &crate::Landing::of(&inode));
         cache.obey(must).await.expect("the disk is well");
     });
     ram.power_cut();

@@ -27,8 +27,8 @@ use crate::new_names::NewNames;
 use crate::rules::Rules;
 use crate::sync::{Rule, Synchronous, leads_on};
 use ordo_buf::{
-    Ahead, Answer, BufRef, Cache, CallKind, Capabilities, Fields, Freed, Key, Must, Op, OrdersQueue, Promises, Scheme,
-    Sequence, Step, TracksInodes, WhileLeaving,
+    Ahead, Answer, BufRef, Cache, CallKind, Capabilities, Fields, Freed, Key, Landing, Must, Op, OrdersQueue, Promises,
+    Scheme, Sequence, Step, TracksInodes, WhileLeaving,
 };
 use ordo_disk::{Flag, Meaning, Written};
 use ordo_ondisk::Ino;
@@ -260,10 +260,10 @@ impl Scheme for Chains {
     }
 
     /// Also what other calls have just moved: a directory that the disk has in two places counts where it was.
-    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, _data_only: bool) -> Must {
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, news: &Landing) -> Must {
         let state = self.state.borrow();
         let moves = state.moved.values().flat_map(|(_, writes)| writes.0.iter().map(|link| link.written.clone()));
-        write_with_names(cache, &state.names, ino, inode, moves.collect())
+        write_with_names(cache, &state.names, ino, (inode, news), moves.collect())
     }
 
     /// Drops what has become durable; a discarded buf is not looked up again.

@@ -12,7 +12,7 @@ use crate::flags::{ordered, write_with_names};
 use crate::new_names::NewNames;
 use crate::rules::Rules;
 use crate::sync::{Rule, Synchronous};
-use ordo_buf::{Answer, BufRef, Cache, Capabilities, Must, Op, Promises, Scheme, Step, WhileLeaving};
+use ordo_buf::{Answer, BufRef, Cache, Capabilities, Landing, Must, Op, Promises, Scheme, Step, WhileLeaving};
 use ordo_ondisk::Ino;
 use ordo_rt::Time;
 use std::cell::RefCell;
@@ -49,8 +49,8 @@ impl Scheme for Conventional {
         self.sync.step(cache, op, step)
     }
 
-    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, _data_only: bool) -> Must {
-        write_with_names(cache, &self.names.borrow(), ino, inode, Vec::new())
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, news: &Landing) -> Must {
+        write_with_names(cache, &self.names.borrow(), ino, (inode, news), Vec::new())
     }
 
     fn tick(&self, _cache: &Rc<Cache>, _now: Time) {

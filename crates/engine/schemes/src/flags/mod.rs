@@ -17,8 +17,8 @@ use crate::new_names::NewNames;
 use crate::rules::Rules;
 use crate::sync::{Rule, Synchronous};
 use ordo_buf::{
-    Answer, BufRef, Cache, Capabilities, Durable, Key, Must, Op, OrdersQueue, Promises, Scheme, Sequence, Step,
-    WhileLeaving,
+    Answer, BufRef, Cache, Capabilities, Durable, Key, Landing, Must, Op, OrdersQueue, Promises, Scheme, Sequence,
+    Step, WhileLeaving,
 };
 use ordo_disk::{Flag, Meaning, Written};
 use ordo_ondisk::Ino;
@@ -73,16 +73,16 @@ pub(crate) fn ordered(sync: &Synchronous) -> Promises {
     }
 }
 
-/// Writes the file, its inode and the names that lead to it, and waits for these and for `more`, writes in flight.
+/// Writes the file, its inode if that has news, and the names that lead to it, and waits for these and for `more`, writes in flight.
 pub(crate) fn write_with_names(
     cache: &Rc<Cache>,
     names: &NewNames,
     ino: Ino,
-    inode: &BufRef,
+    (inode, news): (&BufRef, &Landing),
     more: Vec<Written>,
 ) -> Must {
     let mut bufs = cache.unsettled_of(ino);
-    bufs.push(inode.clone());
+    bufs.extend((!news.is_done()).then(|| inode.clone()));
     bufs.extend(names.leading_to(ino));
     let cache = cache.clone();
     Must::Wait(Box::pin(async move {
@@ -123,8 +123,8 @@ impl Scheme for Flagged {
         Answer { must, ripe }
     }
 
-    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, _data_only: bool) -> Must {
-        write_with_names(cache, &self.names.borrow(), ino, inode, Vec::new())
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, news: &Landing) -> Must {
+        write_with_names(cache, &self.names.borrow(), ino, (inode, news), Vec::new())
     }
 
     fn tick(&self, _cache: &Rc<Cache>, _now: Time) {

@@ -10,7 +10,7 @@ use crate::rules::RuleNames;
 use crate::{DataMode, LogMode};
 use ordo_buf::{
     Answer, Boxed, BufRef, Cache, Capabilities, CrashLeaves, Defers, Durable, Explains, Fields, Held, ImageNo,
-    KeepsLog, Leave, LogFile, LogKind, Must, Op, Promises, Ready, Role, Scheme, SeesChanges, Step, TracksBufs,
+    KeepsLog, Landing, Leave, LogFile, LogKind, Must, Op, Promises, Ready, Role, Scheme, SeesChanges, Step, TracksBufs,
 };
 use ordo_disk::{Block, DiskError, DiskOff, KeepsCopies, Stored};
 use ordo_rt::Time;
@@ -184,10 +184,10 @@ impl<L: Log + 'static> Scheme for Journal<L> {
         self.shared.state.borrow_mut().members.failed(buf);
     }
 
-    fn fsync(&self, cache: &Rc<Cache>, ino: ordo_ondisk::Ino, inode: &BufRef, _data_only: bool) -> Must {
+    fn fsync(&self, cache: &Rc<Cache>, ino: ordo_ondisk::Ino, inode: &BufRef, news: &Landing) -> Must {
         let mut contents = cache.unsettled_of(ino);
         if !self.has_log() {
-            contents.push(inode.clone());
+            contents.extend((!news.is_done()).then(|| inode.clone()));
             let cache = cache.clone();
             return Must::Wait(Box::pin(async move { cache.write_all(contents).await }));
         }

@@ -248,8 +248,8 @@ impl Scheme for SoftUpdates {
         self.deps.borrow_mut().landed(cache, buf, image);
     }
 
-    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, _data_only: bool) -> Must {
-        let wanted = Wanted::of(&self.deps.borrow(), cache, ino, inode);
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, _inode: &BufRef, news: &Landing) -> Must {
+        let wanted = Wanted::of(&self.deps.borrow(), cache, ino, news);
         Must::Wait(Box::pin(wait::fsync(self.deps.clone(), cache.clone(), wanted)))
     }
 

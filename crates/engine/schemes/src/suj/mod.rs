@@ -28,8 +28,8 @@ mod tests;
 use crate::SoftUpdates;
 use log::Log;
 use ordo_buf::{
-    Answer, Boxed, BufRef, Cache, Capabilities, Defers, Explains, Held, How, ImageNo, KeepsLog, Leave, LogFile,
-    LogKind, Must, Op, Promises, Ready, Role, Scheme, Step, TracksBufs, Wrapper,
+    Answer, Boxed, BufRef, Cache, Capabilities, Defers, Explains, Held, How, ImageNo, KeepsLog, Landing, Leave,
+    LogFile, LogKind, Must, Op, Promises, Ready, Role, Scheme, Step, TracksBufs, Wrapper,
 };
 use ordo_ondisk::Ino;
 use records::Session;
@@ -218,8 +218,8 @@ impl Wrapper for Suj {
         }
     }
 
-    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, data_only: bool) -> Must {
-        let (records, must) = (self.records_durable(cache), self.inner.fsync(cache, ino, inode, data_only));
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, news: &Landing) -> Must {
+        let (records, must) = (self.records_durable(cache), self.inner.fsync(cache, ino, inode, news));
         let cache = cache.clone();
         Must::Wait(Box::pin(async move {
             cache.obey(records).await?;

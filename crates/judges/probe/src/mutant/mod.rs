@@ -14,7 +14,7 @@ mod tests;
 pub use list::mutants;
 use list::{Site, StepKind};
 
-use ordo_buf::{Answer, BufRef, Cache, Key, Must, Op, Scheme, Step, Wrapper};
+use ordo_buf::{Answer, BufRef, Cache, Key, Landing, Must, Op, Scheme, Step, Wrapper};
 use ordo_ondisk::{Ino, Lbn};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -235,10 +235,10 @@ impl Wrapper for Mutant {
         self.spoil_step(cache, op, place, answer)
     }
 
-    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, data_only: bool) -> Must {
+    fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, news: &Landing) -> Must {
         match self.spec.deed {
             Deed::Fsync(deed) => self.spoil_fsync(deed, cache, ino, inode),
-            _ => self.inner.fsync(cache, ino, inode, data_only),
+            _ => self.inner.fsync(cache, ino, inode, news),
         }
     }
 

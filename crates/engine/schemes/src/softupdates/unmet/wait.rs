@@ -88,7 +88,7 @@ pub(in crate::softupdates) struct Wanted {
     ino: Ino,
     /// What the file's bufs held.
     since: Vec<Landing>,
-    /// The same for the block of its inode.
+    /// What the block of its inode must have.
     inode: Landing,
     /// The inodes whose names must be found.
     above: Vec<Ino>,
@@ -101,11 +101,11 @@ pub(in crate::softupdates) struct Wanted {
 }
 
 impl Wanted {
-    pub(in crate::softupdates) fn of(deps: &Deps, cache: &Cache, ino: Ino, inode: &BufRef) -> Wanted {
+    pub(in crate::softupdates) fn of(deps: &Deps, cache: &Cache, ino: Ino, news: &Landing) -> Wanted {
         let since = cache.unsettled_of(ino).iter().map(|buf| Landing::of(buf)).collect();
         let above = deps.above(ino);
         let (gone, replaced) = (deps.removals_of(&above), deps.replacements_of(&above));
-        Wanted { ino, since, inode: Landing::of(inode), above, gone, replaced, began: deps.seq }
+        Wanted { ino, since, inode: news.clone(), above, gone, replaced, began: deps.seq }
     }
 }
 
