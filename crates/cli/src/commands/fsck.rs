@@ -108,15 +108,22 @@ fn check(args: &Args, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Report> {
     rt.block_on(ordo_fsck::check(&rt, disk, options)).with_context(|| spec.to_string())
 }
 
-/// Preens a volume even if it is marked clean, in which case [`Mode::Preen`] would stop.
+/// Preens a volume even if it is marked clean, in which case [`Mode::Preen`] stops without a check. A log that waits is
+/// replayed first, and one that cannot be is not given up: a repair would lose what only the log has.
 fn preen_all(args: &Args, spec: &ImageSpec) -> anyhow::Result<Report> {
+    let preened = check(args, spec, Mode::Preen)?;
+    if preened.left || preened.scanned {
+        return Ok(preened);
+    }
     let report = check(args, spec, Mode::Check)?;
     let harmless =
         report.unlisted == 0 && report.findings.iter().all(|found| found.severity == ordo_fsck::Severity::Preen);
-    match report.left && harmless {
-        true => check(args, spec, Mode::Repair),
-        false => Ok(report),
-    }
+    let report = match report.left && harmless {
+        true => check(args, spec, Mode::Repair)?,
+        false => report,
+    };
+    let modified = report.modified || preened.modified;
+    Ok(Report { journal: preened.journal.or(report.journal), modified, ..report })
 }
 
 fn options(mode: Mode) -> FileOptions {

@@ -4,14 +4,14 @@ use crate::image::{self, Start};
 use crate::listing::json_text;
 use crate::messages::Messages;
 use crate::out::{Outcome, Status, print};
-use anyhow::{Context, anyhow};
-use ordofs::disk::FileOptions;
+use anyhow::{Context, anyhow, bail};
+use ordofs::disk::{Cause, FileOptions};
 use ordofs::rt::Rt;
 use ordofs::{Mounted, Scrubbed, Weight};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Reads all that an active journal knows, verifies it, and heals what is wrong from its copies
 ///
@@ -32,7 +32,7 @@ pub(crate) struct Args {
 }
 
 /// What was found.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Found {
     /// Fragments whose checksum is known.
     fragments: u64,
@@ -42,6 +42,24 @@ struct Found {
     bad_copies: u64,
     /// Fragments without a good copy.
     rotten: u64,
+}
+
+impl Found {
+    fn add(&mut self, more: &Found) {
+        self.fragments += more.fragments;
+        self.healed += more.healed;
+        self.bad_copies += more.bad_copies;
+        self.rotten += more.rotten;
+    }
+}
+
+/// The server's answer.
+#[derive(Debug, Serialize, Deserialize)]
+struct Part {
+    #[serde(flatten)]
+    found: Found,
+    /// Where the next part begins.
+    next: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -61,8 +79,8 @@ impl From<Scrubbed> for Found {
 /// Scrubs it.
 pub(crate) fn run(args: &Args) -> Outcome {
     let place = &args.place;
-    let (shown, found) = match ordo_fuse::scrub(place.as_os_str())? {
-        Some(answer) => (place.clone(), mounted(answer).with_context(|| place.display().to_string())?),
+    let (shown, found) = match mounted(place).with_context(|| place.display().to_string())? {
+        Some(found) => (place.clone(), found),
         None => at_rest(args)?,
     };
     let image = json_text(shown.as_os_str().as_bytes()).0;
@@ -76,12 +94,26 @@ pub(crate) fn run(args: &Args) -> Outcome {
     Ok(if found.rotten > 0 { Status(4) } else { Status::DONE })
 }
 
-fn mounted(answer: Result<String, Errno>) -> anyhow::Result<Found> {
-    let text = answer.map_err(|errno| match errno {
-        Errno::OPNOTSUPP => anyhow!("it is mounted without an active journal: mount it with -o scheme=active"),
-        errno => anyhow!("the server could not scrub it: {errno}"),
-    })?;
-    serde_json::from_str(&text).context("the server's answer is of another version")
+/// Has the server of a mounted volume do it, a part at a time. `None` if nothing is mounted there.
+fn mounted(place: &Path) -> anyhow::Result<Option<Found>> {
+    let (mut all, mut next) = (Found::default(), Some(0));
+    while let Some(from) = next {
+        let Some(answer) = ordo_fuse::scrub(place.as_os_str(), from)? else {
+            match from {
+                0 => return Ok(None),
+                _ => bail!("it was unmounted before the scrub had ended"),
+            }
+        };
+        let text = answer.map_err(|errno| match errno {
+            Errno::OPNOTSUPP => anyhow!("it is mounted without an active journal: mount it with -o scheme=active"),
+            Errno::ROFS => anyhow!("it is mounted read-only, and nothing can be healed"),
+            errno => anyhow!("the server could not scrub it: {errno}"),
+        })?;
+        let part: Part = serde_json::from_str(&text).context("the server's answer is of another version")?;
+        all.add(&part.found);
+        next = part.next;
+    }
+    Ok(Some(all))
 }
 
 fn at_rest(args: &Args) -> anyhow::Result<(PathBuf, Found)> {
@@ -95,14 +127,17 @@ fn at_rest(args: &Args) -> anyhow::Result<(PathBuf, Found)> {
 /// What the server of a mount does when it is asked. It does not keep the file system in memory.
 pub(crate) fn of_mounted(mounted: &Mounted, messages: Messages) -> ordo_fuse::Scrub {
     let scrub = mounted.scrubber();
-    Box::new(move || {
-        let (scrubbing, messages) = (scrub(), messages.clone());
+    Box::new(move |from| {
+        let (scrubbing, messages) = (scrub(from), messages.clone());
         Box::pin(async move {
-            let done = scrubbing.await.ok_or(Errno::OPNOTSUPP)?.map_err(|error| {
+            let (done, next) = scrubbing.await.ok_or(Errno::OPNOTSUPP)?.map_err(|error| {
+                if error.cause == Cause::ReadOnly {
+                    return Errno::ROFS;
+                }
                 messages.tell(Weight::Error, &format!("scrub: {error}"));
                 Errno::IO
             })?;
-            serde_json::to_string(&Found::from(done)).map_err(|_| Errno::IO)
+            serde_json::to_string(&Part { found: done.into(), next }).map_err(|_| Errno::IO)
         })
     })
 }

@@ -117,9 +117,13 @@ pub struct BlockCopies {
 /// has a row for each part that does.
 ///
 /// # Errors
-/// The volume is not UFS, or the file is damaged; or the disk fails.
+/// The volume is not UFS, or has a log to be replayed; the file is damaged; or the disk fails.
 pub fn copies_of(rt: &Rt, located: &Located, ino: Ino) -> Result<Vec<BlockCopies>, OpenError> {
     let sb = &located.found.ufs()?.superblock;
+    if ordo_fsck::log_is_due(sb).is_some() {
+        // Where the blocks will lie, a replay decides.
+        return Err(ordo_ffs::MountError::Dirty.into());
+    }
     let active = active_at_rest(rt, located)?.map(|(_, active)| active);
     rt.block_on(async {
         let shape = ordo_fsck::shape_of_file(rt, located.disk.clone(), sb, ino).await.map_err(OpenError::active)?;
@@ -152,16 +156,23 @@ pub fn scrub(rt: &Rt, located: &Located) -> Result<Scrubbed, OpenError> {
         let options = ordo_active::Options::default();
         let found = ordo_fsck::active_disk(rt, located.disk.clone(), sb, options).await.map_err(OpenError::active)?;
         let (_, active) = found.ok_or(OpenError::NoActive("active"))?;
-        Ok(scrub_durably(&active).await?)
+        let done = active.scrub().await?;
+        made_durable(&active).await?;
+        Ok(done)
     })
 }
 
-async fn scrub_durably(active: &Active) -> Result<Scrubbed, DiskError> {
-    let done = active.scrub().await?;
+async fn made_durable(active: &Active) -> Result<(), DiskError> {
     active.settled().await?;
-    active.flush().await?;
-    Ok(done)
+    active.flush().await
 }
+
+/// What a part of a scrub has found, and where the next one begins.
+pub type ScrubbedPart = (Scrubbed, Option<u64>);
+type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
+
+/// Fragments or spans that a part of a scrub reads: some seconds on the slowest disk.
+const PART: usize = 256;
 
 impl Mounted {
     /// The state of the volume's active journal, if it is mounted with one.
@@ -175,14 +186,23 @@ impl Mounted {
         move || Some(ActiveState::mounted(&active.as_ref()?.upgrade()?))
     }
 
-    /// Reads everything that the active journal knows, and heals it, while the volume is in use. The future gives
-    /// `None` if the volume is mounted without an active journal, or gone. The closure does not keep the file system
-    /// in memory.
-    pub fn scrubber(&self) -> impl Fn() -> Pin<Box<dyn Future<Output = Option<Result<Scrubbed, DiskError>>>>> + use<> {
+    /// Reads everything that the active journal knows, and heals it, while the volume is in use: a part at a time, the
+    /// first from 0, each other from what the one before has returned, until that is `None`. The future gives `None` if
+    /// the volume is mounted without an active journal, or gone. The closure does not keep the file system in memory.
+    pub fn scrubber(&self) -> impl Fn(u64) -> Boxed<Option<Result<ScrubbedPart, DiskError>>> + use<> {
         let active = self.active_disk.as_ref().map(Active::downgrade);
-        move || {
+        move |from| {
             let active = active.as_ref().and_then(Watch::upgrade);
-            Box::pin(async move { Some(scrub_durably(&active?).await) })
+            Box::pin(async move {
+                let active = active?;
+                let some = active.scrub_some(from, PART).await;
+                if let Ok((_, None)) = &some
+                    && let Err(failed) = made_durable(&active).await
+                {
+                    return Some(Err(failed));
+                }
+                Some(some)
+            })
         }
     }
 }

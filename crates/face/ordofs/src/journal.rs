@@ -43,23 +43,28 @@ pub(crate) async fn replayed(
 }
 
 /// For a mount that may not write: the volume as it will be after its log was replayed. The replay stays in memory. If
-/// there is none to do, or it cannot be done, the volume as it is.
+/// there is none to do, or it cannot be done, the volume as it is; the second value is then why.
 ///
 /// # Errors
 /// A disk fails.
-pub(crate) async fn as_if_replayed(rt: &Rt, located: Located, notices: &Notices) -> Result<Located, OpenError> {
+pub(crate) async fn as_if_replayed(
+    rt: &Rt,
+    located: Located,
+    notices: &Notices,
+) -> Result<(Located, Option<NotReplayed>), OpenError> {
     let found = located.found.ufs()?;
     if found.copy != Copy::Primary || ordo_fsck::log_is_due(&found.superblock).is_none() {
-        return Ok(located);
+        return Ok((located, None));
     }
-    let over: Rc<dyn Disk> = Rc::new(Overlay::new(located.disk.clone()));
-    match ordo_fsck::replay_log(rt, over.clone(), located.log.clone()).await {
+    // The replay may write to the log's own disk, too.
+    let over = |disk: Rc<dyn Disk>| Rc::new(Overlay::new(disk)) as Rc<dyn Disk>;
+    let (disk, log) = (over(located.disk.clone()), located.log.clone().map(over));
+    match ordo_fsck::replay_log(rt, disk.clone(), log.clone()).await {
         Ok(_) => {
             notices.tell(&Notice::ReplayedInMemory);
-            located_again(Located { disk: over, ..located }).await
+            Ok((located_again(Located { disk, log, ..located }).await?, None))
         }
-        // What is shown is then announced as old (`Notice::LogUnread`).
-        Err(_) => Ok(located),
+        Err(why) => Ok((located, Some(why))),
     }
 }
 

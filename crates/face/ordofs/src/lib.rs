@@ -103,7 +103,7 @@ mod tune;
 mod unread;
 mod versions;
 
-pub use active::{ActiveState, BlockCopies, Rest, active_at_rest, copies_of, scrub};
+pub use active::{ActiveState, BlockCopies, Rest, ScrubbedPart, active_at_rest, copies_of, scrub};
 pub use blocking::{DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, Volume};
 pub use contents::{Kind as ContentsKind, NoVolume, Signature, contents, wipe};
 pub use error::OpenError;

@@ -19,6 +19,8 @@ pub enum Notice {
     },
     /// A crash has left a log, which was not replayed because the mount is read-only, and could not be in memory.
     LogUnread(UnreadLog),
+    /// The same, and a replay would fail for this reason.
+    LogUnreadable(String),
     /// The volume was mounted read-only although that was not requested. Contains the reason and the remedy.
     ReadOnly(String),
     /// The log that a crash had left was replayed.
@@ -75,6 +77,7 @@ impl Notice {
             | Notice::Dropped(Ok(())) => Weight::Note,
             Notice::FromCopy { .. }
             | Notice::LogUnread(_)
+            | Notice::LogUnreadable(_)
             | Notice::ReadOnly(_)
             | Notice::NotRolledForward
             | Notice::MapDamaged(_) => Weight::Warning,
@@ -97,10 +100,13 @@ impl fmt::Display for Notice {
             ),
             Notice::FromCopy { group } => write!(
                 f,
-                "its superblock is damaged: it is read as the copy in group {group} describes it, read-only; \
-                 ordo fsck -y repairs it"
+                "its superblock is damaged: it is read as the copy in group {group} describes it, read-only and without \
+                 a log that may wait; ordo fsck -p replays that if it can, and ordo fsck -y repairs the volume"
             ),
             Notice::LogUnread(log) => log.fmt(f),
+            Notice::LogUnreadable(why) => {
+                write!(f, "its log cannot be replayed, and what is shown may be old or inconsistent: {why}")
+            }
             Notice::ReadOnly(why) => write!(f, "mounted read-only: {why}"),
             Notice::Replayed(done) => write!(f, "the log left by a crash was replayed: {} records", done.records),
             Notice::ReplayedInMemory => f.write_str(

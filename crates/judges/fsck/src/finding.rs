@@ -57,6 +57,10 @@ macro_rules! findings {
 pub(crate) use findings;
 
 impl Finding {
+    pub(crate) fn is_superblock_hash(&self) -> bool {
+        matches!(self, Finding::SuperblockHash { .. })
+    }
+
     /// The finding of a log-structured volume that this one holds.
     fn inner(&self) -> Option<&LogFinding> {
         match self {

@@ -15,13 +15,16 @@ use crate::redo;
 use crate::report::{Journal, Report};
 use crate::suj::{self, NotReplayed};
 use crate::volume::Volume;
-use crate::{Error, Mode, Options, lfs, setup};
+use crate::{Error, Finding, Mode, Options, lfs, setup};
 use ordo_disk::{Disk, Overlay};
 use ordo_ondisk::superblock::LogAt;
 use ordo_ondisk::superblock::fields::flag;
 use ordo_ondisk::{Dialect, Geometry, Refused, Superblock};
 use ordo_rt::Rt;
 use std::rc::Rc;
+
+/// Why a log is neither replayed nor given up.
+const DOUBTFUL: &str = "the superblock is damaged, and does not tell whether its log still counts";
 
 /// Rounds before the check gives up; damage seen so far takes two to four.
 const ROUNDS_MAX: u32 = 12;
@@ -45,9 +48,11 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     };
     let keeper = redo::is_due(&opened.sb);
     let logged = keeper.is_some();
+    let doubtful = !logged && redo::may_be_due(&opened.sb) && opened.findings.iter().any(Finding::is_superblock_hash);
     let journal = match mode {
         Mode::Check if logged => {
             let over: Rc<dyn Disk> = Rc::new(Overlay::new(disk.clone()));
+            let elsewhere = elsewhere.map(|log| Rc::new(Overlay::new(log)) as Rc<dyn Disk>);
             match redo::replay_opened(rt, over.clone(), elsewhere, opened.clone()).await {
                 Ok(_) => {
                     (opened, disk) = (setup::open(&over).await?, over);
@@ -56,6 +61,7 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
                 Err(why) => Some(Journal::NotReplayed(why.to_string())),
             }
         }
+        Mode::Check | Mode::Preen if doubtful => Some(Journal::NotReplayed(DOUBTFUL.into())),
         _ if logged => match redo::replay_opened(rt, disk.clone(), elsewhere, opened.clone()).await {
             Ok(done) if mode == Mode::Preen => return Ok(Report::of_replay(done)),
             Ok(done) => {
@@ -91,7 +97,9 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     report.scanned = true;
     let refused = if mode == Mode::Check { None } else { read_only_variant(&opened.sb) };
     report.refused = refused.map(|why| why.to_string());
-    if let (Mode::Preen, true, Some(Journal::NotReplayed(why))) = (mode, logged, &report.journal) {
+    // What only the log has is missing.
+    report.left |= mode == Mode::Check && logged && matches!(report.journal, Some(Journal::NotReplayed(_)));
+    if let (Mode::Preen, true, Some(Journal::NotReplayed(why))) = (mode, logged || doubtful, &report.journal) {
         // A repair would lose what is only in the log, and that was not requested.
         let elsewhere = keeper.is_some_and(|keeper| keeper.log == LogAt::Elsewhere);
         let name = if elsewhere { "name the log's disk (--log), or " } else { "" };

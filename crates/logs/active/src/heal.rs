@@ -19,6 +19,18 @@ pub struct Scrubbed {
     pub rotten: u64,
 }
 
+impl std::ops::AddAssign for Scrubbed {
+    fn add_assign(&mut self, more: Scrubbed) {
+        self.blocks += more.blocks;
+        self.healed += more.healed;
+        self.bad_copies += more.bad_copies;
+        self.rotten += more.rotten;
+    }
+}
+
+/// Where a scrub goes on that has read all entries: the spans, which come after them, begin with this number.
+const SPANS: u64 = 1 << 63;
+
 impl Layer {
     pub(crate) fn home(&self, frag: Frag) -> DiskOff {
         DiskOff(frag * self.area.frag)
@@ -113,7 +125,7 @@ impl Layer {
                 self.tree.borrow_mut().touch(frag);
                 done.bad_copies += 1;
             }
-            (None, Some(right), _) if entry.home && !self.read_only => {
+            (None, Some(right), _) if entry.home => {
                 self.healed.set(self.healed.get() + 1);
                 let part = WritePart { image: right.clone().image(), tag: Tag::of(Kind::Other) };
                 self.disk.write(self.home(frag), vec![part], false).await?;
@@ -151,27 +163,54 @@ fn put(parts: &mut [ReadPart], at: usize, bytes: &[u8]) {
 }
 
 impl Active {
-    /// Reads everything that the map knows, at home and in the copies, and heals it. Calls go on meanwhile: a write
-    /// waits while its fragment is looked at (logs-active-6).
+    /// Reads everything that the map knows, at home and in the copies, and heals it.
     ///
     /// # Errors
-    /// The disk fails, other than by rot.
+    /// The disk fails, other than by rot; or nothing may be written.
     pub async fn scrub(&self) -> Result<Scrubbed, DiskError> {
+        let (mut done, mut next) = (Scrubbed::default(), Some(0));
+        while let Some(from) = next {
+            let some;
+            (some, next) = self.scrub_some(from, usize::MAX).await?;
+            done += some;
+        }
+        Ok(done)
+    }
+
+    /// A part of [`Active::scrub`], of at most `most` fragments or spans: the first from 0, each other from what the one
+    /// before has returned, until that is `None`. Calls go on meanwhile: a write waits while its fragment is looked at
+    /// (logs-active-6).
+    ///
+    /// # Errors
+    /// As for the whole.
+    pub async fn scrub_some(&self, from: u64, most: usize) -> Result<(Scrubbed, Option<u64>), DiskError> {
         let layer = &self.0;
-        let (mut done, mut next) = (Scrubbed::default(), 0);
-        loop {
+        if layer.read_only {
+            return Err(DiskError::new(DiskOp::Write, DiskOff(0), 0, Cause::ReadOnly));
+        }
+        let (mut done, mut next) = (Scrubbed::default(), from);
+        for _ in 0..most {
+            if next >= SPANS {
+                break;
+            }
             let found = layer.map.borrow().entries(next..Frag::MAX).next();
-            let Some((frag, _)) = found else { break };
+            let Some((frag, _)) = found else {
+                next = SPANS;
+                break;
+            };
             next = frag + 1;
             layer.hold(&(frag..next)).await;
             let looked = layer.scrub_held(frag, &mut done).await;
             layer.release(frag..next);
             looked?;
         }
-        next = 0;
-        loop {
+        if next < SPANS || from < SPANS && most < usize::MAX {
+            return Ok((done, Some(next)));
+        }
+        next -= SPANS;
+        for _ in 0..most {
             let found = layer.map.borrow().spans(next..Frag::MAX).next();
-            let Some((first, _)) = found else { return Ok(done) };
+            let Some((first, _)) = found else { return Ok((done, None)) };
             next = first + SPAN;
             layer.hold(&(first..next)).await;
             // It may have been written before it was held.
@@ -183,6 +222,7 @@ impl Active {
             }
             layer.release(first..next);
         }
+        Ok((done, Some(next + SPANS)))
     }
 
     /// Where the bytes of a range of the volume lie, in pieces that lie together: home first, unless it lacks them,

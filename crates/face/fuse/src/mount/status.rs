@@ -20,14 +20,14 @@ pub fn status(source: &OsStr) -> io::Result<Option<(PathBuf, Option<String>)>> {
     Ok(Some((dir, text)))
 }
 
-/// Has the server read and heal all that it can verify of the volume that is mounted from `place`, or at it. `None` if
-/// none is. `Some(Err(_))` if the server refused or failed.
+/// Has the server read and heal a part of what it can verify, from the number `from` on, of the volume that is mounted
+/// from `place`, or at it. `None` if none is. `Some(Err(_))` if the server refused or failed.
 ///
 /// # Errors
 /// The system's, without `/proc`.
-pub fn scrub(place: &OsStr) -> io::Result<Option<Result<String, Errno>>> {
+pub fn scrub(place: &OsStr, from: u64) -> io::Result<Option<Result<String, Errno>>> {
     let Some(dir) = found(place)? else { return Ok(None) };
-    Ok(Some(ask(&dir, SCRUB).and_then(|text| text.ok_or(Errno::ILSEQ))))
+    Ok(Some(ask(&dir, &format!("{SCRUB}{from}")).and_then(|text| text.ok_or(Errno::ILSEQ))))
 }
 
 /// Where `place` is mounted, or the mount that is there.

@@ -57,14 +57,15 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             return if may() { self.tape.ask(word, room) } else { Err(Errno::PERM) };
         }
         if node == self.fs.root()
-            && name == SCRUB.as_bytes()
+            && let Some(from) = name.strip_prefix(SCRUB.as_bytes())
             && let Some(scrub) = &self.opts.scrub
         {
+            let from = std::str::from_utf8(from).ok().and_then(|from| from.parse().ok()).ok_or(Errno::INVAL)?;
             return match (may(), room) {
                 (false, _) => Err(Errno::PERM),
                 // The size of the result is not worth the work.
                 (true, 0) => sized(&[0; STATUS_ROOM], 0),
-                (true, _) => sized(scrub().await?.as_bytes(), room),
+                (true, _) => sized(scrub(from).await?.as_bytes(), room),
             };
         }
         if name == STATUS.as_bytes()

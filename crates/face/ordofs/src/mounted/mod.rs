@@ -129,11 +129,12 @@ impl Mounted {
         };
         let notices = &options.notices;
         let (located, not_replayed) = match read_only {
-            true => (journal::as_if_replayed(rt, located, notices).await?, None),
+            true => journal::as_if_replayed(rt, located, notices).await?,
             false => journal::replayed(rt, located, notices).await?,
         };
         let found = located.found.ufs()?.clone();
         let gate = ordo_ffs::may_write(&found, &opening);
+        let lost = not_replayed.as_ref().filter(|_| read_only).map(ToString::to_string);
         let why_read_only = gate.as_ref().err().map(|why| journal::why(why, not_replayed)).filter(|_| !read_only);
         let unread_log = UnreadLog::of(&found.superblock);
         match (&why_read_only, found.copy) {
@@ -144,8 +145,10 @@ impl Mounted {
             }
             (None, Copy::Primary) => {}
         }
-        if let Some(log) = unread_log.filter(|_| why_read_only.is_none()) {
-            notices.tell(&Notice::LogUnread(log));
+        match (lost, unread_log.filter(|_| why_read_only.is_none())) {
+            (Some(why), _) => notices.tell(&Notice::LogUnreadable(why)),
+            (None, Some(log)) => notices.tell(&Notice::LogUnread(log)),
+            (None, None) => {}
         }
         let active = active::under(rt, &located, &scheme, options, read_only || gate.is_err()).await?;
         let place = match gate {

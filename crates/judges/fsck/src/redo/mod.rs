@@ -41,6 +41,13 @@ pub fn is_due(sb: &Superblock) -> Option<Keeper> {
     (untouched && !sb.is_clean() && keeper.log != LogAt::Nowhere).then_some(keeper)
 }
 
+/// A log may be due of which the superblock, whose check hash is wrong, does not say whether it counts: it is the time
+/// that tells this, and that may be what is damaged (P1).
+pub(crate) fn may_be_due(sb: &Superblock) -> bool {
+    let log = sb.keeper().map(|(keeper, _)| keeper.log);
+    !sb.is_clean() && log.is_some_and(|log| log != LogAt::Nowhere)
+}
+
 /// Replays the log of the volume on `disk`, and marks the volume clean. `elsewhere` is the disk of the log, if the log
 /// is not a file of the volume.
 ///
