@@ -9,6 +9,8 @@ use ordo_disk::{
 use ordo_rt::Rt;
 use std::rc::Rc;
 
+mod learn;
+
 const FRAG: u64 = 1024;
 /// The volume's blocks are below this address; the file of the journal lies behind.
 const FILE: u64 = 1 << 20;
