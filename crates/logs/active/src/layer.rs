@@ -337,6 +337,10 @@ impl KeepsCopies for Active {
         })
     }
 
+    fn apart(&self) -> u64 {
+        self.0.area.place_len()
+    }
+
     fn go_home(&self, all: bool) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>> {
         let active = self.clone();
         Box::pin(async move {
