@@ -189,8 +189,8 @@ impl Active {
         }
     }
 
-    /// Reads whole fragments where a group journal has them, in copies or in a replica. If they are wrong there, the home, and what else there is,
-    /// is asked.
+    /// Reads whole fragments where a group journal has them, in copies or in a replica. If they are wrong there, the
+    /// home, and what else there is, is asked.
     fn read_copy(
         &self,
         at: DiskOff,
