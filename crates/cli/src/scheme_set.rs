@@ -4,7 +4,7 @@ use crate::out::usage;
 use ordofs::schemes::Settings;
 
 /// The keys, for the message about an unknown one.
-pub(crate) const KEYS: &str = "allocinit, logmode, data, commit, log";
+pub(crate) const KEYS: &str = "allocinit, logmode, data, learning, commit, log";
 
 /// The parsed settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -28,6 +28,12 @@ pub trait KeepsCopies {
     /// and few are written past it.
     fn begins(&self, id: u64, contents: bool) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>>;
 
+    /// Bytes of the journal that stay free between its end and its tail. A disk that moves pieces of the journal as it
+    /// enters them would leave behind what still counts of a piece in which both are.
+    fn apart(&self) -> u64 {
+        0
+    }
+
     /// Writes to their homes what only the copies have: all of it, durably, or a part, when there is nothing else to
     /// do.
     fn go_home(&self, all: bool) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>>;

@@ -100,6 +100,8 @@ pub struct Settings {
     pub commit: Option<Duration>,
     /// `checkpoint=`
     pub checkpoint: Option<Checkpoint>,
+    /// `learning=`: whether an active journal makes replicas of what is read after far jumps.
+    pub learning: Option<bool>,
     /// Rules, by name, that the scheme breaks although it declares them: the crash explorer must detect it.
     pub without: BTreeSet<String>,
 }
@@ -127,6 +129,14 @@ impl Settings {
                 };
                 put(&mut self.checkpoint, known, "must be now or late")
             }
+            "learning" => {
+                let known = match value {
+                    "yes" => Some(true),
+                    "no" => Some(false),
+                    _ => None,
+                };
+                put(&mut self.learning, known, "must be yes or no")
+            }
             "commit" => put(&mut self.commit, seconds(), "must be seconds, 1 to 3600"),
             _ => None,
         }
@@ -151,7 +161,14 @@ impl Settings {
         });
         let commit = self.commit.map(|commit| format!("commit={}", commit.as_secs()));
         let checkpoint = self.checkpoint.map(|when| if when == Checkpoint::AtOnce { "now" } else { "late" });
-        let named = [("allocinit", init), ("checkpoint", checkpoint), ("data", data), ("logmode", mode)];
+        let learning = self.learning.map(|learning| if learning { "yes" } else { "no" });
+        let named = [
+            ("allocinit", init),
+            ("checkpoint", checkpoint),
+            ("data", data),
+            ("learning", learning),
+            ("logmode", mode),
+        ];
         let named = named.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value?)));
         let mut said: Vec<String> = named.chain(commit).collect();
         said.sort();
@@ -176,6 +193,9 @@ mod tests {
         assert_eq!(settings.said(), ["allocinit=dirs", "commit=7", "data=writeback", "logmode=group"]);
         assert!(matches!(settings.set("commit", "0"), Some(Err(_))));
         assert!(matches!(settings.set("data", "none"), Some(Err(_))));
+        assert!(matches!(settings.set("learning", "maybe"), Some(Err(_))));
+        assert_eq!(settings.set("learning", "no"), Some(Ok(())));
+        assert_eq!((settings.learning, settings.said().contains(&"learning=no".into())), (Some(false), true));
         assert_eq!(settings.set("speed", "fast"), None);
     }
 }

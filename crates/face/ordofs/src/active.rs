@@ -25,6 +25,10 @@ pub struct ActiveState {
     pub healed: u64,
     /// Pages of the map that could not be read: what they had is not verified any more.
     pub lost_pages: u32,
+    /// Fragments with a replica near the place from which they are often read.
+    pub replicas: u64,
+    /// Reads that were served from a replica since the mount.
+    pub from_replica: u64,
 }
 
 /// Where the newest bytes are.
@@ -46,8 +50,9 @@ impl ActiveState {
     }
 
     fn with(active: &Active, rest: Rest) -> ActiveState {
-        let ordo_active::State { groups, mapped, copies, healed, lost_pages, .. } = active.state();
-        ActiveState { rest, groups, mapped, copies, healed, lost_pages }
+        let ordo_active::State { groups, mapped, copies, healed, lost_pages, replicas, from_replica, .. } =
+            active.state();
+        ActiveState { rest, groups, mapped, copies, healed, lost_pages, replicas, from_replica }
     }
 }
 
@@ -73,8 +78,12 @@ pub(crate) async fn under(
         // It could not be replayed: nothing is known of what the group journals have.
         return Ok(None);
     }
-    let wanted =
-        ordo_active::Options { near_head: options.engine.near_head, volatile_cache: options.volatile_cache, read_only };
+    let wanted = ordo_active::Options {
+        near_head: options.engine.near_head,
+        volatile_cache: options.volatile_cache,
+        read_only,
+        learning: options.settings.learning,
+    };
     let found = ordo_fsck::active_disk(rt, located.disk.clone(), sb, wanted).await.map_err(OpenError::active)?;
     let (ino, active) = found.ok_or(OpenError::NoActive(scheme.name()))?;
     let state = active.state();

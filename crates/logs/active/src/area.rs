@@ -70,9 +70,12 @@ fn head(frag: u64) -> u64 {
     ordo_ring::FIRST.max(frag)
 }
 
+/// The most blocks of the journal in a place.
+pub(crate) const MOST_BLOCKS: u32 = 8;
+
 /// Blocks of the journal in a place, the unit in which the journal's line is spread: 32 KiB, and one to eight blocks.
 fn blocks_of_place(frag: u64) -> u32 {
-    ((32 << 10) / frag.max(1)).clamp(1, 8) as u32
+    ((32 << 10) / frag.max(1)).clamp(1, MOST_BLOCKS.into()) as u32
 }
 
 /// Bytes of pages and twins for each block of the group journals: the map has room for an entry of each, and for as

@@ -55,10 +55,14 @@ impl Layer {
         copies.filter_map(|copy| map.only_in(copy)).collect()
     }
 
+    /// What homes were given is durable there.
+    pub(crate) fn is_all_carried_durable(&self) -> bool {
+        !self.volatile || self.carried_durably.get() == self.carried.get()
+    }
+
     /// Nothing has its only durable copy in these bytes of the journal's range: they may be overwritten.
     pub(crate) fn is_vacant(&self, bytes: &Range<u64>) -> bool {
-        let is_durable = !self.volatile || self.carried_durably.get() == self.carried.get();
-        is_durable && (!self.map.borrow().is_away() || self.only_in(bytes).is_empty())
+        self.is_all_carried_durable() && (!self.map.borrow().is_away() || self.only_in(bytes).is_empty())
     }
 
     /// What only these bytes of the journal's range have goes home, durably, and with it what is next in the line.
@@ -145,8 +149,13 @@ impl Layer {
             let size = self.area.frag as usize;
             for (n, (frag, entry)) in now.iter().enumerate() {
                 let block = bytes.as_ref().map(|bytes| &bytes[n * size..][..size]);
-                match block.filter(|block| crc32c::crc32c(block) == entry.sum) {
-                    Some(block) => ready.push((*frag, *entry, Block::copy_of(block))),
+                let copy = block.filter(|block| crc32c::crc32c(block) == entry.sum).map(Block::copy_of);
+                let right = match copy {
+                    None => self.replica_of(*frag, entry.sum).await,
+                    copy => copy,
+                };
+                match right {
+                    Some(block) => ready.push((*frag, *entry, block)),
                     // The home may have them: of the map before a crash this is not known.
                     None => self.is_home(*frag, *entry).await?,
                 }

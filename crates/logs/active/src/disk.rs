@@ -27,17 +27,16 @@ impl Disk for Active {
         }
         if layer.map.borrow().has_none(layer.frags(at, len)) {
             layer.head.set(at.0 + len);
+            layer.learn(at, len, at);
             return layer.disk.read(at, parts);
         }
         let whole = layer.verifiable(at, len);
         if whole != (at.0..at.0 + len) {
             return self.read_around(at, whole, parts);
         }
-        if let Some(copy) = layer.better_copy(at, len) {
-            return self.read_copy(at, copy, parts);
-        }
-        layer.head.set(at.0 + len);
-        self.read_home(at, parts)
+        let better = layer.better_source(at, len);
+        layer.learn(at, len, better.map_or(at, |source| source.at));
+        self.read_from(better, at, parts)
     }
 
     fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
@@ -138,7 +137,30 @@ impl Disk for Active {
     }
 }
 
+/// Where bytes of the volume are besides their home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) at: DiskOff,
+    /// It is a replica, in this block of the group journals.
+    pub(crate) replica: Option<u32>,
+}
+
 impl Active {
+    /// Reads whole fragments there, or at home.
+    pub(crate) fn read_from(
+        &self,
+        source: Option<Source>,
+        at: DiskOff,
+        parts: Vec<ReadPart>,
+    ) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
+        let from = source.map_or(at, |source| source.at);
+        self.0.head.set(from.0 + read_len(&parts));
+        match source {
+            Some(source) => self.read_copy(at, source, parts),
+            None => self.read_home(at, parts),
+        }
+    }
+
     /// Reads whole fragments at home, and verifies them.
     fn read_home(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
         let layer = &self.0;
@@ -167,22 +189,21 @@ impl Active {
         }
     }
 
-    /// Reads whole fragments where a group journal has them. If they are wrong there, the home, and what else there is,
-    /// is asked.
+    /// Reads whole fragments where a group journal has them, in copies or in a replica. If they are wrong there, the
+    /// home, and what else there is, is asked.
     fn read_copy(
         &self,
         at: DiskOff,
-        copy: DiskOff,
+        source: Source,
         parts: Vec<ReadPart>,
     ) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
-        let (active, layer) = (self.clone(), self.0.clone());
-        layer.head.set(copy.0 + read_len(&parts));
+        let active = self.clone();
         let lens: Vec<(usize, _)> = parts.iter().map(|part| (part.block.len(), part.tag)).collect();
-        let read = layer.disk.read(copy, parts);
+        let read = active.0.disk.read(source.at, parts);
         DiskFuture::later(async move {
-            if let Ok(parts) = read.await
-                && active.0.wrong(at, &parts).is_none()
-            {
+            let read = read.await.ok().filter(|parts| active.0.wrong(at, parts).is_none());
+            active.0.was_read(source, read.is_some());
+            if let Some(parts) = read {
                 return Ok(parts);
             }
             let again = lens.into_iter().map(|(len, tag)| ReadPart { block: Block::unspecified(len), tag });
@@ -247,7 +268,7 @@ pub(crate) struct Wrong {
 }
 
 impl Wrong {
-    fn is_none(&self) -> bool {
+    pub(crate) fn is_none(&self) -> bool {
         self.frags.is_empty() && self.spans.is_empty()
     }
 }
@@ -305,7 +326,7 @@ impl Layer {
     }
 
     /// The bytes around these that must be read so that they can be verified: whole fragments, and whole spans.
-    fn verifiable(&self, at: DiskOff, len: u64) -> Range<u64> {
+    pub(crate) fn verifiable(&self, at: DiskOff, len: u64) -> Range<u64> {
         let frags = self.frags(at, len);
         let map = self.map.borrow();
         let all =
@@ -411,9 +432,24 @@ impl Layer {
         true
     }
 
-    /// Where these fragments lie together in a group journal, if they are better read there: if a home lacks them, or
-    /// if the head is nearer.
-    fn better_copy(&self, at: DiskOff, len: u64) -> Option<DiskOff> {
+    /// Where these fragments lie together in a group journal, as copies or in a replica, if they are better read there:
+    /// if a home lacks them, or if the head is nearer.
+    pub(crate) fn better_source(&self, at: DiskOff, len: u64) -> Option<Source> {
+        let copy = self.copies_together(at, len);
+        let away = copy.is_some_and(|(_, away)| away);
+        let copy = copy.map(|(at, _)| Source { at, replica: None });
+        if !self.near_head {
+            return copy.filter(|_| away);
+        }
+        let cost = |at| self.disk.positioning(at, false);
+        let sources = copy.into_iter().chain(self.replicas_of(at, len));
+        let nearest = sources.filter_map(|source| Some((cost(source.at)?, source))).min_by_key(|(cost, _)| *cost);
+        let better = nearest.filter(|(there, _)| away || cost(at).is_some_and(|here| *there < here));
+        better.map(|(_, source)| source).or(copy.filter(|_| away))
+    }
+
+    /// Where the copies of these fragments lie together, and whether a home lacks the bytes.
+    fn copies_together(&self, at: DiskOff, len: u64) -> Option<(DiskOff, bool)> {
         let map = self.map.borrow();
         let (mut first, mut away) = (None, false);
         for (frag, n) in self.frags(at, len).zip(0..) {
@@ -425,12 +461,7 @@ impl Layer {
             }
             away |= !entry.home;
         }
-        let copy = first?;
-        let is_nearer = || {
-            let costs = (self.disk.positioning(copy, false)?, self.disk.positioning(at, false)?);
-            Some(costs.0 < costs.1)
-        };
-        (away || self.near_head && is_nearer() == Some(true)).then_some(copy)
+        Some((first?, away))
     }
 
     /// Rule logs-active-1: what is to be overwritten with bytes of no transaction is not in the map, durably.

@@ -128,11 +128,7 @@ impl Groups {
     pub(crate) fn enter(&mut self, area: &Area, piece: u32, head: Option<DiskOff>) -> Option<(u32, Option<usize>)> {
         let own = self.place_of(piece);
         let away = |at: u64, head: DiskOff| at.abs_diff(head.0);
-        let nearest = |head: DiskOff| {
-            let before = self.free.range(..(head.0, 0)).next_back();
-            let after = self.free.range((head.0, 0)..).next();
-            before.into_iter().chain(after).copied().min_by_key(|(at, _)| away(*at, head))
-        };
+        let nearest = |head: DiskOff| self.without_owner(head).next();
         let better = match (own, head) {
             (Some(_), None) => None,
             (None, None) => self.free.first().copied(),
@@ -149,6 +145,26 @@ impl Groups {
         self.owner[place as usize] = Some((piece, self.turn));
         self.place[piece as usize] = Some(place);
         area.group_of(place).map(|(group, _)| (place, Some(group)))
+    }
+
+    /// Places without an owner, by address, the nearest first.
+    pub(crate) fn without_owner(&self, head: DiskOff) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let mut before = self.free.range(..(head.0, 0)).rev().copied().peekable();
+        let mut after = self.free.range((head.0, 0)..).copied().peekable();
+        std::iter::from_fn(move || {
+            let away = |place: Option<&(u64, u32)>| place.map_or(u64::MAX, |(at, _)| at.abs_diff(head.0));
+            if away(before.peek()) <= away(after.peek()) { before.next() } else { after.next() }
+        })
+    }
+
+    /// No piece moves to this place, which has no owner, until it is given back (logs-active-10).
+    pub(crate) fn lend(&mut self, area: &Area, place: u32) {
+        self.free.remove(&(area.place(place).0, place));
+    }
+
+    /// A piece may move to this place again.
+    pub(crate) fn give_back(&mut self, area: &Area, place: u32) {
+        self.free.insert((area.place(place).0, place));
     }
 
     /// The header of a group as it must be written now, and where. One at a time.

@@ -42,7 +42,7 @@ impl Layer {
     }
 
     /// The fragment at this address, if it has this checksum.
-    async fn right(&self, at: DiskOff, sum: u32) -> Option<Block> {
+    pub(crate) async fn right(&self, at: DiskOff, sum: u32) -> Option<Block> {
         let block = self.read_raw(at, self.area.frag).await.ok()?;
         (crc32c::crc32c(&block) == sum).then_some(block)
     }
@@ -80,7 +80,14 @@ impl Layer {
                 // The first read may have failed on the way.
                 None => match self.right(home, entry.sum).await {
                     Some(block) => block,
-                    None => return Err(DiskError::new(DiskOp::Read, home, self.area.frag, Cause::Rot)),
+                    None => match self.replica_of(frag, entry.sum).await {
+                        Some(replica) => {
+                            // As above.
+                            let _ = self.heal(frag, entry, &replica).await;
+                            replica
+                        }
+                        None => return Err(DiskError::new(DiskOp::Read, home, self.area.frag, Cause::Rot)),
+                    },
                 },
             };
             put(&mut parts, (home.0 - at.0) as usize, &right);

@@ -62,6 +62,7 @@ impl Layer {
             let head = self.near_head.then(|| DiskOff(self.head.get()));
             let entered = self.groups.borrow_mut().enter(&self.area, piece, head);
             let Some((place, group)) = entered else { continue };
+            self.replicas.borrow_mut().place_is_taken(place, self.area.blocks);
             self.head.set(self.area.place(place).0 + self.area.place_len());
             changed.extend(group.filter(|group| !changed.contains(group)));
         }

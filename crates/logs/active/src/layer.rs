@@ -2,8 +2,10 @@
 
 use crate::area::{Area, NoPlace, PAGE};
 use crate::groups::Groups;
-use crate::map::{CopyNo, Entry, Frag, Item, Map, SPAN_ITEM};
+use crate::learn::Learning;
+use crate::map::{CopyNo, Entry, Frag, Item, Map, SPAN, SPAN_ITEM};
 use crate::page::{self, Down, Items};
+use crate::replicas::Replicas;
 use crate::root::Root;
 use crate::tree::{Change, Tree};
 use ordo_disk::{Block, Cause, Disk, DiskError, DiskOff, DiskOp, KeepsCopies, Kind, ReadPart, Stored, Tag, WritePart};
@@ -32,6 +34,9 @@ pub struct Options {
     pub volatile_cache: Option<bool>,
     /// Nothing is written: what is wrong is right in the answers only.
     pub read_only: bool,
+    /// What is often read after a far jump gets a replica where the jump begins. `None`: if commits go where the head
+    /// is. Not without that, and not if nothing is written.
+    pub learning: Option<bool>,
 }
 
 /// Why a disk cannot be opened as an active one.
@@ -67,6 +72,10 @@ pub struct State {
     pub dirty: bool,
     /// Writes of homes that were left to their copies.
     pub left_away: u64,
+    /// Fragments with a replica.
+    pub replicas: u64,
+    /// Reads that were served from a replica since it was opened.
+    pub from_replica: u64,
 }
 
 /// The places of a range of bytes, the newest first, all with the right bytes.
@@ -127,6 +136,12 @@ pub(crate) struct Layer {
     pub(crate) carried_durably: Cell<u64>,
     lost_pages: Cell<u32>,
     is_void: Cell<bool>,
+    /// What reads tell, and what came of it (logs-active-10); `None`: nothing is learned.
+    pub(crate) learning: Option<RefCell<Learning>>,
+    pub(crate) replicas: RefCell<Replicas>,
+    pub(crate) from_replica: Cell<u64>,
+    /// A replica is being made, or a new journal begins.
+    pub(crate) replicating: Mutex<()>,
 }
 
 /// A handle that does not keep the disk in memory.
@@ -161,12 +176,21 @@ impl Active {
         let area = Area::new(extents, frag.into())?;
         let info = disk.info();
         let near_head = options.near_head.unwrap_or_else(|| disk.positioning(DiskOff(0), true).is_some());
+        let read_only = options.read_only || info.read_only;
+        let learns = near_head && !read_only && options.learning.unwrap_or(true);
+        let longest = area.place_len().min(u64::from(info.max_transfer) / area.frag * area.frag);
+        // Group journals are so far from each other: without a replica the head goes at least from one to the next.
+        let near = info.size / area.groups.len().max(1) as u64;
         let (pages, id) = (area.pages, kept.by.unwrap_or(0));
         let none = Root { number: 0, id, before: id, upto: 0, frag, top: None };
         let layer = Layer {
             base: info.size.next_multiple_of(area.place_len().max(1 << 16)),
             near_head,
-            read_only: options.read_only || info.read_only,
+            read_only,
+            learning: learns.then(|| RefCell::new(Learning::new(near, longest))),
+            replicas: RefCell::default(),
+            from_replica: Cell::new(0),
+            replicating: Mutex::new(()),
             learns: Cell::new(false),
             volatile: options.volatile_cache.unwrap_or(info.volatile_cache),
             map: RefCell::new(Map::new(&area, Tree::most(pages))),
@@ -278,6 +302,8 @@ impl Active {
             is_void: layer.is_void.get(),
             dirty: map.is_away(),
             left_away: layer.left_away.get(),
+            replicas: layer.replicas.borrow().len(),
+            from_replica: layer.from_replica.get(),
         }
     }
 
@@ -303,7 +329,16 @@ impl KeepsCopies for Active {
     fn begins(&self, id: u64, contents: bool) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>> {
         let layer = self.0.clone();
         layer.learns.set(contents);
-        Box::pin(async move { layer.settle(Some(id)).await })
+        Box::pin(async move {
+            // Each place has its first owner again, also those that have replicas (logs-active-10).
+            let _none_is_made = layer.replicating.lock().await;
+            *layer.replicas.borrow_mut() = Replicas::default();
+            layer.settle(Some(id)).await
+        })
+    }
+
+    fn apart(&self) -> u64 {
+        self.0.area.place_len()
     }
 
     fn go_home(&self, all: bool) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>> {
@@ -311,7 +346,11 @@ impl KeepsCopies for Active {
         Box::pin(async move {
             match all {
                 true => active.bring_home().await,
-                false => active.0.some_go_home().await,
+                false => {
+                    active.0.some_go_home().await?;
+                    active.make_replicas().await;
+                    Ok(())
+                }
             }
         })
     }
@@ -342,6 +381,7 @@ impl Layer {
         let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
         for one in stored {
             let frag = one.home.0 / self.area.frag;
+            self.replicas.borrow_mut().forget(frag..frag + 1);
             let Some(copy) = one.at.and_then(|at| self.copy_at(at)) else {
                 // Until its home has it, nothing has its bytes as they are: an entry would call the home rotten.
                 map.forget_span(frag);
@@ -375,6 +415,7 @@ impl Layer {
         let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
         let known: Vec<Frag> = map.spans(frags).map(|(first, _)| first).collect();
         for first in known {
+            self.replicas.borrow_mut().forget(first..first + SPAN);
             map.forget_span(first);
             tree.touch(span_key(first));
         }
@@ -384,6 +425,7 @@ impl Layer {
         let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
         let known: Vec<Frag> = map.entries(frags).filter(|(_, entry)| which(entry)).map(|(frag, _)| frag).collect();
         for frag in &known {
+            self.replicas.borrow_mut().forget(*frag..*frag + 1);
             map.remove(*frag);
             map.take_made_room().into_iter().chain([*frag]).for_each(|frag| tree.touch(frag));
         }

@@ -19,7 +19,8 @@
 //!     would bring back the root before, with entries that had to go.
 //! A4. A place of a group journal has one owner, a piece of the journal's line. A piece moves only to a place without
 //!     one, when the journal enters it again and its old contents count no more. What says so is written with the
-//!     first bytes, and is durable when they are.
+//!     first bytes, and is durable when they are. The end of the line stays a piece away from its tail: a piece with
+//!     both would leave behind what still counts.
 //! A5. A copy is used only if its checksum is that of the entry: a pointer to one that was overwritten since does no
 //!     harm.
 //! A6. A home is healed only while nothing is being written there, and what is to be written there meanwhile waits.
@@ -31,6 +32,12 @@
 //! A9. A home may lack bytes that a group journal has, if the map says so durably before the journal drops the
 //!     transaction (A2). The copy is overwritten only when the home has them durably. Otherwise a crash would leave
 //!     neither. Before the volume is marked clean everything is at home: no other system reads the map.
+//! A10. A replica is written only to a place without an owner, over what is no entry's copy, while all that was carried
+//!     home is durable there. While that write is in flight, the place is lent: no piece moves to it, and a new journal
+//!     does not begin. Otherwise the replica would land over bytes that a transaction has by then, or over the only
+//!     ones of a home. One place is lent at a time, and a quarter of them has no owner: the journal never waits for
+//!     one. When a piece moves to a place, the replicas there are none any more. They are known in memory only, and
+//!     used if they have the right checksums, as copies are (A5): the disk may have anything in their place.
 #![forbid(unsafe_code)]
 
 mod area;
@@ -41,9 +48,11 @@ mod groups;
 mod heal;
 mod journal;
 mod layer;
+mod learn;
 mod map;
 mod page;
 mod past;
+mod replicas;
 mod root;
 mod tree;
 

@@ -106,6 +106,16 @@ impl Item {
     }
 }
 
+/// What a block of the group journals has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Has {
+    Nothing,
+    /// An older version.
+    Old,
+    /// The newest bytes.
+    Copy,
+}
+
 /// What a home is about to get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gets {
@@ -411,6 +421,13 @@ impl Map {
             }
         }
         Some(frag)
+    }
+
+    /// What this block of the group journals has.
+    pub(crate) fn has(&self, copy: CopyNo) -> Has {
+        let frag = self.of_block.get(copy.get() as usize - 1).and_then(|of| of.checked_sub(1));
+        let Some(frag) = frag else { return Has::Nothing };
+        if self.entries.get(&frag).is_some_and(|entry| entry.copy == Some(copy)) { Has::Copy } else { Has::Old }
     }
 
     /// The fragment that only this block of the group journals has.

@@ -52,8 +52,9 @@ impl Inner {
             return Err(Error::Abandoned(state.next));
         }
         let free = self.free(&state);
-        if cost > self.area.size {
-            return Err(Error::TooLong { blocks: cost, most: self.area.size });
+        let most = self.area.size.saturating_sub(self.apart());
+        if cost > most {
+            return Err(Error::TooLong { blocks: cost, most });
         }
         if cost > free {
             return Err(Error::Full { wanted: cost, free });

@@ -294,7 +294,12 @@ impl Inner {
     }
 
     pub(crate) fn free(&self, state: &State) -> u64 {
-        state.tail + self.area.size - state.end
+        (state.tail + self.area.size - state.end).saturating_sub(self.apart())
+    }
+
+    /// Blocks that stay free.
+    pub(crate) fn apart(&self) -> u64 {
+        self.copies.get().map_or(0, |copies| copies.apart().div_ceil(self.area.shape.block as u64))
     }
 }
 

@@ -19,10 +19,15 @@ pub(crate) struct ActiveInfo {
     /// Pages of the map that could not be read.
     #[serde(skip_serializing_if = "is_none")]
     lost_pages: u32,
+    /// Fragments with a replica, and reads that were served from one since the mount: on a disk with a head.
+    #[serde(skip_serializing_if = "is_none")]
+    replicas: u64,
+    #[serde(skip_serializing_if = "is_none")]
+    from_replica: u64,
 }
 
-fn is_none(count: &u32) -> bool {
-    *count == 0
+fn is_none<T: Default + PartialEq>(count: &T) -> bool {
+    *count == T::default()
 }
 
 impl ActiveInfo {
@@ -32,8 +37,8 @@ impl ActiveInfo {
             Rest::Clean => "clean",
             Rest::Dirty => "dirty",
         };
-        let ActiveState { groups, mapped, copies, healed, lost_pages, .. } = *active;
-        ActiveInfo { state, groups, mapped, copies, healed, lost_pages }
+        let ActiveState { groups, mapped, copies, healed, lost_pages, replicas, from_replica, .. } = *active;
+        ActiveInfo { state, groups, mapped, copies, healed, lost_pages, replicas, from_replica }
     }
 
     pub(super) fn line(&self) -> String {

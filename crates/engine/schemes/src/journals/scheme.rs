@@ -295,6 +295,10 @@ impl KeepsCopies for Unsettled {
         self.0.begins(id, contents)
     }
 
+    fn apart(&self) -> u64 {
+        self.0.apart()
+    }
+
     fn go_home(&self, all: bool) -> Boxed<'static, std::result::Result<(), DiskError>> {
         self.0.go_home(all)
     }

@@ -159,6 +159,7 @@ fn check(options: &MountOptions) -> std::result::Result<(), OpenError> {
         ("logmode", of.log_mode.is_some()),
         ("data", of.data.is_some()),
         ("checkpoint", of.checkpoint.is_some()),
+        ("learning", of.learning.is_some()),
     ];
     match unfit.iter().find(|(_, given)| *given) {
         Some((name, _)) => Err(OpenError::OnlySchemes(name)),

@@ -10,6 +10,7 @@ use ordo_rt::Rt;
 use std::rc::Rc;
 
 mod beside;
+mod learn;
 
 const FRAG: u64 = 1024;
 /// The volume's blocks are below this address; the file of the journal lies behind.
@@ -238,6 +239,26 @@ fn after_many_laps_recovery_finds_all_and_each_home_is_right() {
     }
     assert_eq!(cut.state().healed, 0, "no home was wrong");
     assert_eq!(cut.state().mapped, now.len() as u64);
+}
+
+#[test]
+fn a_full_journal_leaves_nothing_behind_that_counts() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    let mut seq = 0;
+    while open.journal.fits(4) {
+        seq += 1;
+        // The last piece that is entered is that of the tail, if there is room; it would move.
+        open.active.0.head.set(if open.journal.room() < 9 { 0 } else { 4 << 20 });
+        open.commit(&bed, &[(seq % 300, seq as u8)]);
+        if seq == 2 {
+            bed.home(&open.active);
+            bed.rt.block_on(open.active.settled()).unwrap();
+            bed.rt.block_on(open.journal.checkpoint(Seq(1))).unwrap();
+        }
+    }
+    bed.rt.block_on(async { open.active.flush().await }).unwrap();
+    assert_eq!(bed.recover(ID).1 as u64, seq - 1);
 }
 
 #[test]
