@@ -1687,7 +1687,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__sim)
-            opts="-h --system --trace --cache --seed --scheduler --json --help list"
+            opts="-h --system --trace --cache --seed --requests --scheduler --json --help list"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1706,6 +1706,10 @@ _ordo() {
                     return 0
                     ;;
                 --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --requests)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1835,7 +1839,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__trace__subcmd__replay)
-            opts="-h --scheme --disk --set --cache --size --json --help"
+            opts="-h --scheme --disk --set --cache --size --seed --requests --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1858,6 +1862,14 @@ _ordo() {
                     return 0
                     ;;
                 --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --requests)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

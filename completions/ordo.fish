@@ -248,6 +248,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subco
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l trace -d 'Traces (ordo sim list), or files [default: the six that are made]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l cache -d 'Memory for pages, inodes and names' -r
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l seed -d 'Seed of the traces that are made' -r
+complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l requests -d 'Only so many requests of each trace' -r
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l scheduler -d 'Which request comes next: fifo, elevator, deadline or anticipatory' -r
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -300,10 +301,12 @@ complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_sub
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from record" -s o -l output -d 'The file to write, which must not lie on the mount; - is standard output' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l scheme -d 'Schemes (ordo schemes), among them lfs' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l disk -d 'The modelled drive (ordo disks)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l disk -d 'The modelled drive (ordo disks) [default: that of a trace that is made; otherwise sim:quantum_atlas_10k]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l set -d 'Options of the schemes, as for mount -o: allocinit=, logmode=, data=, commit=' -r
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l cache -d 'Memory for the cache' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l size -d 'Bytes of the volume' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l size -d 'Bytes of the volume [default: the whole drive for a trace that is made, otherwise 2G]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l seed -d 'Seed of the traces that are made' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l requests -d 'Only so many requests of each trace' -r
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand report" -s o -l output -d 'Where the page goes, as index.html' -r -F

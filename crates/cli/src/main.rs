@@ -21,6 +21,7 @@ mod mount_options;
 mod out;
 mod place;
 mod plain;
+mod responses;
 mod scheme_set;
 mod size;
 mod text;

@@ -1,6 +1,7 @@
 //! `ordo sim`
 
 use crate::out::{Outcome, Status, print, usage};
+use crate::responses::{Responses, table};
 use crate::{plain, size, text};
 use anyhow::Context;
 use ordo_lab::paper::run_all;
@@ -41,6 +42,9 @@ pub(crate) struct Args {
     /// Seed of the traces that are made
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Only so many requests of each trace
+    #[arg(long, value_name = "COUNT")]
+    requests: Option<usize>,
     /// Which request comes next: fifo, elevator, deadline or anticipatory
     #[arg(long, default_value = "deadline", value_parser = scheduler)]
     scheduler: Scheduler,
@@ -88,12 +92,13 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let mut played = Vec::new();
     for name in &names {
         // One trace at a time: what all are like together would take more memory.
-        let trace = trace(name, args.seed)?;
+        let mut trace = trace(name, args.seed)?;
+        trace.requests.truncate(args.requests.unwrap_or(usize::MAX));
         played.extend(run_all(&systems, &|_, _| (), |system| ordo_sim::run(*system, &trace, &setting))?);
     }
     print(|out| match args.json {
         true => out.json(&played.iter().map(Row::of).collect::<Vec<_>>()),
-        false => out.bytes(shown(&played).as_bytes()),
+        false => out.bytes(table("system", &played.iter().map(responses).collect::<Vec<_>>()).as_bytes()),
     })?;
     Ok(Status::DONE)
 }
@@ -145,37 +150,21 @@ impl Row<'_> {
     }
 }
 
-/// A table of response times, and how far the arm moved.
-fn shown(played: &[Played]) -> String {
-    let heading = [
-        "trace",
-        "system",
-        "requests",
-        "mean ms",
-        "95 % ms",
-        "max ms",
-        "reads",
-        "writes",
-        "seeks: 0",
-        "<21",
-        "<81",
-        "<321",
-        "<641",
-        "<1281",
-        ">1281 cylinders",
-    ];
-    let cells = |one: &Played| {
-        let times = [one.mean_response_ms, one.p95_ms, one.max_ms].map(|ms| format!("{ms:.2}"));
-        let counts = [one.work.reads, one.work.writes].into_iter().chain(one.seeks.distance_cylinders.bins());
-        [one.trace.clone(), one.system.to_owned(), one.requests.to_string()]
-            .into_iter()
-            .chain(times)
-            .chain(counts.map(|count| count.to_string()))
-            .collect()
-    };
-    let rows: Vec<Vec<String>> =
-        std::iter::once(heading.map(str::to_owned).to_vec()).chain(played.iter().map(cells)).collect();
-    text::table(2, &rows)
+/// A line of the table.
+fn responses(played: &Played) -> Responses<'_> {
+    let Played { system, trace, requests, mean_response_ms, p95_ms, max_ms, seeks, work, .. } = played;
+    Responses {
+        trace,
+        on: system,
+        requests: *requests,
+        mean_ms: *mean_response_ms,
+        p95_ms: *p95_ms,
+        max_ms: *max_ms,
+        syncs: None,
+        reads: work.reads,
+        writes: work.writes,
+        seeks: *seeks,
+    }
 }
 
 fn list(recorded: bool, seed: u64, json: bool) -> Outcome {

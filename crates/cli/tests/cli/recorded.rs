@@ -139,6 +139,28 @@ fn a_trace_is_replayed_on_a_modelled_drive_and_gives_the_same_each_time() {
 }
 
 #[test]
+fn a_trace_that_is_made_runs_in_the_engine_and_gives_the_same_each_time() {
+    let (schemes, traces) = ("block-journal,active,lfs", "gcc,viewperf");
+    let replay =
+        || ok(ordo(["trace", "replay", "--scheme", schemes, "--requests", "400", "gcc", "viewperf", "--json"]));
+    let text = replay();
+    let rows: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let rows = rows.as_array().unwrap();
+    let simulated = ok(ordo(["sim", "--system", "ext3", "--trace", traces, "--requests", "400", "--json"]));
+    let simulated: serde_json::Value = serde_json::from_str(&simulated).unwrap();
+    assert_eq!(rows.iter().map(|row| row["trace"].as_str().unwrap()).collect::<Vec<_>>()[2..4], ["gcc", "viewperf"]);
+    for row in rows {
+        // The simulator's requests, and no other; nothing is refused, so every file is where it must be.
+        assert!(row["requests"] == 400 && row["refused"] == 0 && row["syncs"] == 0, "{row}");
+        assert!(row["disk_reads"].as_u64() > Some(20) && row["mean_response_ms"].as_f64() > Some(0.0), "{row}");
+    }
+    assert!(simulated.as_array().unwrap().iter().all(|row| row["requests"] == 400), "{simulated}");
+    assert_eq!(text, replay());
+    let other = ok(ordo(["trace", "replay", "--scheme", "lfs", "--requests", "400", "--seed", "2", "gcc", "--json"]));
+    assert_ne!(serde_json::from_str::<serde_json::Value>(&other).unwrap()[0], rows[2]);
+}
+
+#[test]
 fn what_cannot_be_replayed_is_one_line() {
     let scratch = Scratch::new();
     let path = scratch.path("bad.trace");
@@ -149,7 +171,9 @@ fn what_cannot_be_replayed_is_one_line() {
     assert!(fails(3, ordo(["trace", "replay", &path])).contains("no header"));
     fs::write(&path, "ordofs-file-trace 1\n0 lookup 1 f = 7 f 18446744073709551615\n").unwrap();
     assert!(fails(3, ordo(["trace", "replay", &path])).contains("no room"));
-    assert!(fails(2, ordo(["trace", "replay", "nothing"])).contains("ordo sim list --recorded"));
+    assert!(fails(2, ordo(["trace", "replay", "nothing"])).contains("those that were recorded"));
+    let said = fails(3, ordo(["trace", "replay", "--size", "100M", "viewperf"]));
+    assert!(said.contains("viewperf") && said.contains("no room"), "{said}");
     assert!(fails(2, ordo(["trace", "replay", "--disk", "ram", "pgbench"])).contains("sim:NAME"));
     assert!(fails(2, ordo(["trace", "replay", "--scheme", "best", "pgbench"])).contains("best"));
 }

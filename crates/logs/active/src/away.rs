@@ -8,8 +8,10 @@
 use crate::layer::{Active, Layer};
 use crate::map::{CopyNo, Entry, Frag};
 use ordo_disk::{Block, Cause, DiskError, DiskOp, Kind, Tag, WritePart};
+use std::future::poll_fn;
 use std::ops::Range;
 use std::rc::Rc;
+use std::task::Poll;
 
 /// The most fragments that are read and written at once.
 const TOGETHER: usize = 256;
@@ -19,6 +21,9 @@ const PIECES: u32 = 16;
 /// Fragments that go home at once; and when there is nothing else to do: few, as a reader may come.
 const SOME: usize = 1024;
 const FEW: usize = 64;
+/// Runs of fragments that go home at the same time when somebody waits for it: the queue of the disk sorts them, so
+/// that its arm does not go to and fro between each copy and its home.
+const AT_ONCE: usize = 64;
 
 impl Layer {
     /// Fragments from `next` on whose homes lack their bytes.
@@ -29,7 +34,7 @@ impl Layer {
 
     /// A part of what is away goes home, durably.
     pub(crate) async fn some_go_home(&self) -> Result<(), DiskError> {
-        self.carry(self.away(0, FEW)).await?;
+        self.carry(self.away(0, FEW), 1).await?;
         self.make_carried_durable().await
     }
 
@@ -68,9 +73,9 @@ impl Layer {
     /// What only these bytes of the journal's range have goes home, durably, and with it what is next in the line.
     pub(crate) async fn vacate(&self, bytes: &Range<u64>) -> Result<(), DiskError> {
         let more = bytes.start..bytes.end + u64::from(PIECES) * self.area.place_len();
-        self.carry(self.only_in(&more)).await?;
+        self.carry(self.only_in(&more), AT_ONCE).await?;
         // What was committed meanwhile is elsewhere.
-        self.carry(self.only_in(bytes)).await?;
+        self.carry(self.only_in(bytes), AT_ONCE).await?;
         self.make_carried_durable().await
     }
 
@@ -88,17 +93,20 @@ impl Layer {
         Ok(())
     }
 
-    /// Writes these fragments home from their copies. One without a right copy, and without a right home, stays as it
-    /// is: reading it is an error, and so is an unmount ([`Active::bring_home`]).
-    async fn carry(&self, mut frags: Vec<Frag>) -> Result<(), DiskError> {
+    /// Writes these fragments home from their copies, so many runs of them at a time. One without a right copy, and
+    /// without a right home, stays as it is: reading it is an error, and so is an unmount ([`Active::bring_home`]).
+    async fn carry(&self, mut frags: Vec<Frag>, at_once: usize) -> Result<(), DiskError> {
         frags.sort_unstable();
         let most = TOGETHER.min(self.most_at_once(self.area.frag));
+        let mut runs = Vec::new();
         let mut rest = frags.as_slice();
         while let Some(first) = rest.first() {
             let follow = rest.iter().zip(*first..).take(most).take_while(|(frag, next)| *frag == next).count();
-            let (now, later) = rest.split_at(follow);
-            self.carry_run(*first..*first + now.len() as u64).await?;
-            rest = later;
+            runs.push(*first..*first + follow as u64);
+            rest = &rest[follow..];
+        }
+        for some in runs.chunks(at_once) {
+            all(some.iter().map(|run| self.carry_run(run.clone())).collect()).await?;
         }
         Ok(())
     }
@@ -196,6 +204,24 @@ impl Layer {
     }
 }
 
+/// Does all of these at the same time, and waits for each: also if one fails, as the others hold fragments.
+async fn all<F: Future<Output = Result<(), DiskError>>>(work: Vec<F>) -> Result<(), DiskError> {
+    let mut work: Vec<_> = work.into_iter().map(Box::pin).collect();
+    let mut outcome = Ok(());
+    poll_fn(|context| {
+        work.retain_mut(|one| match one.as_mut().poll(context) {
+            Poll::Ready(done) => {
+                outcome = std::mem::replace(&mut outcome, Ok(())).and(done);
+                false
+            }
+            Poll::Pending => true,
+        });
+        if work.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    outcome
+}
+
 fn home_part(block: &Block) -> WritePart {
     WritePart { image: block.clone().image(), tag: Tag::of(Kind::Other) }
 }
@@ -216,7 +242,7 @@ impl Active {
             let some = layer.away(next, SOME);
             let Some(last) = some.last() else { break };
             next = last + 1;
-            layer.carry(some).await?;
+            layer.carry(some, AT_ONCE).await?;
         }
         layer.make_carried_durable().await?;
         match layer.away(0, 1).first() {

@@ -2,17 +2,21 @@
 
 use crate::bench::bed::Bed;
 use crate::out::{Outcome, Status, print, usage};
+use crate::responses::{Responses, Syncs, table};
 use crate::scheme_set::SchemeSet;
-use crate::{mount_options, plain, size, text};
+use crate::{mount_options, plain, size};
 use anyhow::Context;
 use ordo_filetrace::Cast;
 use ordo_lab::paper::run_all;
 use ordo_lab::{Machine, Replay, Replayed};
-use ordo_sim::{Seeks, recorded};
+use ordo_sim::{Seeks, recorded, synth};
 use serde::Serialize;
 use std::path::Path;
 
 /// Does again what ordo trace record recorded, on a modelled drive in virtual time
+///
+/// Or what a trace asks for that ordo sim makes: the engine then reads, writes and looks at the same files at the same
+/// times as the simulator, on the same drive.
 ///
 /// The engine itself runs, under the schemes that are named, on a new volume which has what the trace found there. An
 /// open model: a call comes at the time at which it was recorded, and waits for calls before it on the same name or
@@ -21,34 +25,49 @@ use std::path::Path;
 /// same arguments give the same numbers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo trace replay --scheme block-journal,active pgbench\n  \
+    ordo trace replay --scheme block-journal,active --requests 20000 cscope gcc\n  \
     ordo trace replay --scheme lfs --disk sim:seagate_cheetah_15k5 --cache 32M build.trace.gz --json")]
 pub(crate) struct Args {
     /// Schemes (ordo schemes), among them lfs
     #[arg(long, value_name = "SCHEME,…", value_delimiter = ',', default_value = "softupdates")]
     scheme: Vec<String>,
-    /// The modelled drive (ordo disks)
-    #[arg(long, default_value = "sim:quantum_atlas_10k")]
-    disk: Bed,
+    /// The modelled drive (ordo disks) [default: that of a trace that is made; otherwise sim:quantum_atlas_10k]
+    #[arg(long)]
+    disk: Option<Bed>,
     /// Options of the schemes, as for mount -o: allocinit=, logmode=, data=, commit=
     #[arg(long, value_name = "KEY=VALUE,…")]
     set: Vec<String>,
     /// Memory for the cache
     #[arg(long, value_name = "SIZE", default_value = "160M", value_parser = size::parse)]
     cache: u64,
-    /// Bytes of the volume
-    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = size::parse)]
-    size: u64,
+    /// Bytes of the volume [default: the whole drive for a trace that is made, otherwise 2G]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    size: Option<u64>,
+    /// Seed of the traces that are made
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only so many requests of each trace
+    #[arg(long, value_name = "COUNT")]
+    requests: Option<usize>,
     /// One JSON list
     #[arg(long)]
     json: bool,
-    /// Recorded traces that ordo sim list --recorded names, or files
+    /// Traces that ordo sim list names, with --recorded or without, or files
     #[arg(required = true, value_name = "TRACE")]
     trace: Vec<String>,
 }
 
+/// The drive of a trace that does not say one, and the bytes of its volume.
+const DRIVE: &str = "quantum_atlas_10k";
+const SIZE: u64 = 2 << 30;
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let Bed::Sim(drive) = &args.disk else { return Err(usage("--disk: name a modelled drive, sim:NAME")) };
+    let asked = match &args.disk {
+        None => None,
+        Some(Bed::Sim(drive)) => Some(drive.as_str()),
+        Some(_) => return Err(usage("--disk: name a modelled drive, sim:NAME")),
+    };
     let SchemeSet { settings, separate_log } = SchemeSet::read(&args.set)?;
     if separate_log {
         return Err(usage("--set log=separate: a replay has one drive"));
@@ -56,31 +75,52 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let schemes: Vec<&'static str> =
         args.scheme.iter().map(|name| mount_options::scheme(name)).collect::<anyhow::Result<_>>()?;
     let memory = usize::try_from(args.cache).map_err(|_| usage("--cache: more than this machine has"))?;
-    let machine = Machine { memory, ..Machine::today(drive) };
     let mut rows = Vec::new();
     for name in &args.trace {
-        let (trace, cast) = trace(name)?;
+        let Script { trace, mut cast, drive, size } = script(name, args.seed)?;
+        if let Some(count) = args.requests {
+            ordo_sim::trace::keep_first(&mut cast, count);
+        }
+        let machine = Machine { memory, ..Machine::today(asked.unwrap_or(drive)) };
+        let size = args.size.or(size);
         let one = |scheme: &&'static str| {
-            let replay =
-                Replay { machine: &machine, scheme, settings: settings.clone(), size: Some(args.size), cast: &cast };
+            let replay = Replay { machine: &machine, scheme, settings: settings.clone(), size, cast: &cast };
             replay.run().map_err(anyhow::Error::from)
         };
         let replayed = run_all(&schemes, &|_, _| (), one).with_context(|| name.clone())?;
         rows.extend(schemes.iter().zip(&replayed).map(|(scheme, replayed)| Row::of(scheme, &trace, replayed)));
     }
-    print(|out| if args.json { out.json(&rows) } else { out.bytes(shown(&rows).as_bytes()) })?;
+    print(|out| match args.json {
+        true => out.json(&rows),
+        false => out.bytes(table("scheme", &rows.iter().map(Row::responses).collect::<Vec<_>>()).as_bytes()),
+    })?;
     Ok(Status::DONE)
 }
 
-/// A recorded trace, or that of a file: its name, and its calls.
-fn trace(name: &str) -> anyhow::Result<(String, Cast)> {
-    let (stem, text) = match recorded::text(name) {
+/// What is done, and where if the user does not say it.
+struct Script {
+    trace: String,
+    cast: Cast,
+    drive: &'static str,
+    /// Bytes of the volume; `None` for the whole drive.
+    size: Option<u64>,
+}
+
+/// A trace that is made, one that was recorded, or that of a file.
+fn script(name: &str, seed: u64) -> anyhow::Result<Script> {
+    if let Some(made) = synth::named(name, seed)
+        && let Some(cast) = made.cast()
+    {
+        return Ok(Script { trace: made.name, cast, drive: made.drive, size: None });
+    }
+    let (trace, text) = match recorded::text(name) {
         Some(text) => (name.to_owned(), text),
         None => {
             let path = Path::new(name);
             if !path.exists() {
                 return Err(usage(format!(
-                    "{name}: no such trace and no such file; ordo sim list --recorded names the traces"
+                    "{name}: no such trace and no such file; ordo sim list names the traces, and ordo sim list \
+                     --recorded those that were recorded"
                 )));
             }
             let text = plain::read(path).with_context(|| format!("{name}: cannot read the trace"))?;
@@ -88,7 +128,7 @@ fn trace(name: &str) -> anyhow::Result<(String, Cast)> {
         }
     };
     let calls = ordo_filetrace::read(&text).with_context(|| name.to_owned())?;
-    Ok((stem, Cast::of(calls)))
+    Ok(Script { trace, cast: Cast::of(calls), drive: DRIVE, size: Some(SIZE) })
 }
 
 #[derive(Serialize)]
@@ -128,41 +168,21 @@ impl Row {
             seeks,
         }
     }
-}
-
-/// A table of response times, and how far the arm moved.
-fn shown(rows: &[Row]) -> String {
-    let heading = [
-        "trace",
-        "scheme",
-        "requests",
-        "mean ms",
-        "95 % ms",
-        "max ms",
-        "syncs",
-        "mean ms",
-        "refused",
-        "reads",
-        "writes",
-        "seeks: 0",
-        "<21",
-        "<81",
-        "<321",
-        "<641",
-        "<1281",
-        ">1281 cylinders",
-    ];
-    let cells = |row: &Row| {
-        let times = [row.mean_response_ms, row.p95_ms, row.max_ms].map(|ms| format!("{ms:.2}"));
-        let counts = [row.disk_reads, row.disk_writes].into_iter().chain(row.seeks.distance_cylinders.bins());
-        [row.trace.clone(), row.scheme.to_owned(), row.requests.to_string()]
-            .into_iter()
-            .chain(times)
-            .chain([row.syncs.to_string(), format!("{:.2}", row.mean_sync_ms), row.refused.to_string()])
-            .chain(counts.map(|count| count.to_string()))
-            .collect()
-    };
-    let rows: Vec<Vec<String>> =
-        std::iter::once(heading.map(str::to_owned).to_vec()).chain(rows.iter().map(cells)).collect();
-    text::table(2, &rows)
+    /// A line of the table.
+    fn responses(&self) -> Responses<'_> {
+        let Row { scheme, trace, mean_response_ms, p95_ms, max_ms, requests, .. } = self;
+        let Row { mean_sync_ms, syncs, refused, disk_reads, disk_writes, seeks, .. } = self;
+        Responses {
+            trace,
+            on: scheme,
+            requests: *requests,
+            mean_ms: *mean_response_ms,
+            p95_ms: *p95_ms,
+            max_ms: *max_ms,
+            syncs: Some(Syncs { count: *syncs, mean_ms: *mean_sync_ms, refused: *refused }),
+            reads: *disk_reads,
+            writes: *disk_writes,
+            seeks: *seeks,
+        }
+    }
 }

@@ -148,6 +148,18 @@ pub fn is_request(call: &Call, cast: &Cast) -> bool {
     asks(call).is_some_and(|(object, _)| is_file(object))
 }
 
+/// Leaves only so many requests, and the calls between them.
+pub fn keep_first(cast: &mut Cast, requests: usize) {
+    let mut left = requests;
+    let end = cast.calls.iter().position(|call| {
+        let counts = is_request(call, cast);
+        let is_end = counts && left == 0;
+        left -= usize::from(counts && left > 0);
+        is_end
+    });
+    cast.calls.truncate(end.unwrap_or(usize::MAX));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,6 +194,17 @@ mod tests {
 
     fn place(parent: Option<u32>) -> f64 {
         if parent.is_some() { 0.5 } else { 0.0 }
+    }
+
+    #[test]
+    fn as_many_requests_are_kept_as_are_asked_for() {
+        let whole = Cast::of(ordo_filetrace::read(&text(LINES)).unwrap());
+        for (count, last) in [(0, 0), (1, 1), (2, 3), (4, 6), (5, 9), (99, 9)] {
+            let mut cast = whole.clone();
+            keep_first(&mut cast, count);
+            assert_eq!(cast.calls.last().map(|call| call.at_us), Some(last * 1000), "{count}");
+            assert_eq!(cast.calls.iter().filter(|call| is_request(call, &cast)).count(), count.min(5));
+        }
     }
 
     #[test]

@@ -6,13 +6,14 @@
 
 mod blkparse;
 mod blocks;
+mod calls;
 mod disksim;
 mod files;
 mod msr;
 mod read;
 mod spc;
 
-pub use files::is_request;
+pub use files::{is_request, keep_first};
 pub use read::{Format, TraceError, read};
 
 /// What a request does.
