@@ -57,9 +57,9 @@ pub trait Scheme {
     /// A write of `buf` failed; it stays dirty.
     fn failed(&self, _buf: &BufRef) {}
 
-    /// What an fsync of `ino` demands; `inode` is the buf with its dinode, and `news` the landing of what that must have:
-    /// of all its changes, or, for an fsync of the contents only, of the last that was more than times. By default all
-    /// dirty blocks of the file, and the inode if its news have not landed; a scheme may need less.
+    /// What an fsync of `ino` demands; `inode` is the buf with its dinode, and `news` the landing of what that must
+    /// have: of all its changes, or, for an fsync of the contents only, of the last that was more than times. By
+    /// default all dirty blocks of the file, and the inode if its news have not landed; a scheme may need less.
     fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, news: &Landing) -> Must {
         let mut bufs = cache.unsettled_of(ino);
         bufs.extend((!news.is_done()).then(|| inode.clone()));

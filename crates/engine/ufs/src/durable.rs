@@ -23,8 +23,8 @@ enum Until {
 const ROUNDS: u32 = 8;
 
 impl<L: Layout> Ufs<L> {
-    /// Makes the contents of a file durable; with `data_only` the times of its inode may stay behind, and its block need
-    /// not be written if nothing else in it is new.
+    /// Makes the contents of a file durable; with `data_only` the times of its inode may stay behind, and its block
+    /// need not be written if nothing else in it is new.
     ///
     /// # Errors
     /// `Io` when a write failed, now or in the background since the last fsync. It is reported once; what could not be

@@ -184,9 +184,9 @@ impl Active {
         Ok(done)
     }
 
-    /// A part of [`Active::scrub`], of at most `most` fragments or spans: the first from 0, each other from what the one
-    /// before has returned, until that is `None`. Calls go on meanwhile: a write waits while its fragment is looked at
-    /// (logs-active-6).
+    /// A part of [`Active::scrub`], of at most `most` fragments or spans: the first from 0, each other from what the
+    /// one before has returned, until that is `None`. Calls go on meanwhile: a write waits while its fragment is looked
+    /// at (logs-active-6).
     ///
     /// # Errors
     /// As for the whole.

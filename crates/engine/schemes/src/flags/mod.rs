@@ -73,7 +73,8 @@ pub(crate) fn ordered(sync: &Synchronous) -> Promises {
     }
 }
 
-/// Writes the file, its inode if that has news, and the names that lead to it, and waits for these and for `more`, writes in flight.
+/// Writes the file, its inode if that has news, and the names that lead to it, and waits for these and for `more`,
+/// writes in flight.
 pub(crate) fn write_with_names(
     cache: &Rc<Cache>,
     names: &NewNames,

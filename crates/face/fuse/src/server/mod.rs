@@ -41,9 +41,9 @@ pub const STATUS: &str = "user.ordofs.status";
 /// a recording, `take` reads whole lines of it, `stop` ends it. Only root and the server's own user may ask.
 pub const TRACE: &str = "user.ordofs.trace.";
 
-/// Like [`STATUS`]; a number follows. Who asks for it has the server read and heal a part of what the volume can verify,
-/// from there on, and gets the result when that is done. A part at a time, so that the caller can be interrupted and the
-/// volume be unmounted. Only root and the server's own user may ask.
+/// Like [`STATUS`]; a number follows. Who asks for it has the server read and heal a part of what the volume can
+/// verify, from there on, and gets the result when that is done. A part at a time, so that the caller can be
+/// interrupted and the volume be unmounted. Only root and the server's own user may ask.
 pub const SCRUB: &str = "user.ordofs.scrub.";
 
 /// The work of [`SCRUB`], and its result. `Err`: the disk failed, or the volume has nothing with which to verify.
