@@ -82,12 +82,15 @@ pub struct Options {
     pub progress: Progress,
     /// The disk of the volume's log, if the log is not a file of the volume.
     pub log: Option<std::rc::Rc<dyn ordo_disk::Disk>>,
+    /// A check that repairs nothing looks at the volume as it will be after its log was replayed, as a reader sees it;
+    /// `false`: as it lies on the disk.
+    pub through_log: bool,
 }
 
 impl Options {
     /// In this mode, without a progress callback, and with the log on the volume itself.
     pub fn new(mode: Mode) -> Options {
-        Options { mode, progress: None, log: None }
+        Options { mode, progress: None, log: None, through_log: true }
     }
 }
 

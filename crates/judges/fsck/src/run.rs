@@ -37,11 +37,11 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     if lfs::is_log_structured(&disk).await? {
         return lfs::check(rt, disk, options).await;
     }
-    let Options { mode, progress, log: elsewhere } = options;
+    let Options { mode, progress, log: elsewhere, through_log } = options;
     let mut disk = disk;
     let mut opened = match setup::open(&disk).await {
         Err(Error::NoSuperblock { .. }) if lfs::has_copy(&disk).await? => {
-            let options = Options { mode, progress, log: elsewhere };
+            let options = Options { mode, progress, log: elsewhere, through_log };
             return lfs::check(rt, disk, options).await;
         }
         opened => opened?,
@@ -50,6 +50,7 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     let logged = keeper.is_some();
     let doubtful = !logged && redo::may_be_due(&opened.sb) && opened.findings.iter().any(Finding::is_superblock_hash);
     let journal = match mode {
+        Mode::Check if logged && !through_log => Some(Journal::Waits),
         Mode::Check if logged => {
             let over: Rc<dyn Disk> = Rc::new(Overlay::new(disk.clone()));
             let elsewhere = elsewhere.map(|log| Rc::new(Overlay::new(log)) as Rc<dyn Disk>);

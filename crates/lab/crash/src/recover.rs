@@ -137,7 +137,8 @@ impl Disk for One {
 /// # Errors
 /// Those of the check.
 pub(crate) fn check(rt: &Rt, disks: Disks, mode: Mode) -> Result<Report, Error> {
-    let options = Options { log: disks.log, ..Options::new(mode) };
+    // What a crash has left is judged as it lies there.
+    let options = Options { log: disks.log, through_log: false, ..Options::new(mode) };
     rt.block_on(ordo_fsck::check(rt, disks.volume, options)).map_err(|error| Error::Check(error.to_string()))
 }
 
