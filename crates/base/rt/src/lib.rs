@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod exec;
+mod join;
 mod ready;
 mod rng;
 pub mod sync;
@@ -23,6 +24,7 @@ mod timer;
 mod watch;
 
 pub use exec::{Rt, YieldNow};
+pub use join::together;
 pub use rng::{Rng, splitmix64};
 pub use time::Time;
 pub use timer::Sleep;

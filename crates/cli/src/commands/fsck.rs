@@ -316,7 +316,7 @@ fn show(args: &Args, spec: &ImageSpec, mode: Mode, report: &Report) -> anyhow::R
         if args.json {
             return out.json(&json(spec, mode, report));
         }
-        if let Some(text) = report.journal.as_ref().and_then(journal_text) {
+        if let Some(text) = journal_text(report) {
             out.line(text::one_line(&format!("{spec}: {text}")))?;
         }
         for found in &report.findings {
@@ -330,9 +330,9 @@ fn show(args: &Args, spec: &ImageSpec, mode: Mode, report: &Report) -> anyhow::R
     })
 }
 
-/// The line about the journal before the findings; a replay is reported in the summary itself.
-fn journal_text(journal: &Journal) -> Option<String> {
-    match journal {
+/// The line about the journal before the findings; a replay without a check after it is reported in the summary itself.
+fn journal_text(report: &Report) -> Option<String> {
+    match report.journal.as_ref()? {
         Journal::Waits => Some("the journal was not replayed (fsck -p does that); a full check finds".into()),
         Journal::SeenReplayed => {
             Some("its log waits (fsck -p replays it); checked is the volume as it is after that".into())
@@ -343,20 +343,23 @@ fn journal_text(journal: &Journal) -> Option<String> {
             Some(format!("{psegs} partial segments follow the checkpoint (fsck -p makes a new one)"))
         }
         Journal::RolledForward { psegs } => Some(format!("{psegs} partial segments were rolled forward")),
-        Journal::Replayed(_) => None,
+        Journal::Replayed(done) => report.scanned.then(|| format!("{}; a full check", replayed(done))),
     }
 }
 
+fn replayed(done: &ordo_fsck::Replayed) -> String {
+    format!(
+        "the journal was replayed, clean; {} records in {} segments, {} fragments and {} inodes freed, {} link counts \
+         adjusted",
+        done.records, done.segments, done.freed_frags, done.freed_inodes, done.links_adjusted
+    )
+}
+
 fn summary(report: &Report) -> String {
-    if let Some(Journal::Replayed(done)) = &report.journal {
-        return format!(
-            "the journal was replayed, clean; {} records in {} segments, {} fragments and {} inodes freed, {} \
-             link counts adjusted",
-            done.records, done.segments, done.freed_frags, done.freed_inodes, done.links_adjusted
-        );
-    }
-    if !report.scanned {
-        return "clean; not checked".to_owned();
+    match &report.journal {
+        Some(Journal::Replayed(done)) if !report.scanned => return replayed(done),
+        _ if !report.scanned => return "clean; not checked".to_owned(),
+        _ => {}
     }
     let usage = &report.usage;
     let state = match (report.count(), report.left, report.modified) {

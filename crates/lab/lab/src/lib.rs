@@ -11,7 +11,6 @@ mod aged;
 mod aged_ffs;
 mod cpu;
 mod error;
-mod join;
 mod log_drive;
 mod machine;
 pub mod paper;
@@ -24,8 +23,8 @@ pub use aged::aged_log;
 pub use aged_ffs::{AgedFfs, AgedVolume};
 pub use cpu::Costs;
 pub use error::{LabError, Result};
-pub use join::together;
 pub use machine::{Machine, Shape};
+pub use ordofs::rt::together;
 pub use replay::{Replay, Replayed};
 pub use run::{LogPlace, Outcome, Run, Start, cleaning, cleaning_of};
 

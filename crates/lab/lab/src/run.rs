@@ -27,11 +27,11 @@ use ordofs::{
 
 use crate::cpu::{Cpu, Prices, Share, defers};
 use crate::error::{LabError, Result};
-use crate::join::together;
 use crate::log_drive::{LogDrive, UserLog};
 use crate::machine::Machine;
 use crate::prepared::{Preparation, Prepared, users};
 use crate::user::User;
+use ordofs::rt::together;
 
 /// Size of a log outside of the volume, in bytes: what `ordo tune -o log=on` gives the largest volumes.
 const LOG: u64 = 128 << 20;

@@ -8,10 +8,9 @@
 use crate::layer::{Active, Layer};
 use crate::map::{CopyNo, Entry, Frag};
 use ordo_disk::{Block, Cause, DiskError, DiskOp, Kind, Tag, WritePart};
-use std::future::poll_fn;
+use ordo_rt::together;
 use std::ops::Range;
 use std::rc::Rc;
-use std::task::Poll;
 
 /// The most fragments that are read and written at once.
 const TOGETHER: usize = 256;
@@ -106,7 +105,9 @@ impl Layer {
             rest = &rest[follow..];
         }
         for some in runs.chunks(at_once) {
-            all(some.iter().map(|run| self.carry_run(run.clone())).collect()).await?;
+            // Each to its end, also if one fails: the others hold fragments.
+            let done = together(some.iter().map(|run| self.carry_run(run.clone()))).await;
+            done.into_iter().collect::<Result<(), _>>()?;
         }
         Ok(())
     }
@@ -202,24 +203,6 @@ impl Layer {
         };
         1 + run.iter().zip(run.iter().skip(1)).take_while(|two| follows(*two)).count()
     }
-}
-
-/// Does all of these at the same time, and waits for each: also if one fails, as the others hold fragments.
-async fn all<F: Future<Output = Result<(), DiskError>>>(work: Vec<F>) -> Result<(), DiskError> {
-    let mut work: Vec<_> = work.into_iter().map(Box::pin).collect();
-    let mut outcome = Ok(());
-    poll_fn(|context| {
-        work.retain_mut(|one| match one.as_mut().poll(context) {
-            Poll::Ready(done) => {
-                outcome = std::mem::replace(&mut outcome, Ok(())).and(done);
-                false
-            }
-            Poll::Pending => true,
-        });
-        if work.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    outcome
 }
 
 fn home_part(block: &Block) -> WritePart {

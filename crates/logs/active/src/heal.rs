@@ -211,7 +211,7 @@ impl Active {
             layer.release(frag..next);
             looked?;
         }
-        if next < SPANS || from < SPANS && most < usize::MAX {
+        if from < SPANS {
             return Ok((done, Some(next)));
         }
         next -= SPANS;

@@ -124,8 +124,8 @@ impl Stage<'_> {
         let lost = match tree {
             Some(tree) => kept.lost(right, tree),
             // What the disk has silently lost is told when it is read: a checksum of an active journal says so, where
-            // fsck, which knows only the format, finds nothing.
-            None if !effect.is_told() => return error,
+            // fsck, which knows only the format, finds nothing. Other schemes know no more than fsck.
+            None if !effect.is_told() && self.plan.scheme == "active" => return error,
             None => Some("the tree cannot be read".into()),
         };
         if !effect.is_told() {

@@ -372,6 +372,16 @@ fn a_scrub_heals_homes_and_drops_bad_copies() {
     assert_eq!((done.blocks, done.healed, done.bad_copies, done.rotten), (3, 1, 1, 1));
     let again = bed.rt.block_on(open.active.scrub()).unwrap();
     assert_eq!((again.healed, again.bad_copies, again.rotten), (0, 0, 1));
+    // In parts it is the same, with what only spans have.
+    bed.rt.block_on(open.active.begins(ID, true)).unwrap();
+    bed.write(&open.active, 16 * FRAG, &[7; 16 * FRAG as usize]).unwrap();
+    let (whole, mut parts, mut next) = (bed.rt.block_on(open.active.scrub()).unwrap(), Vec::new(), Some(0));
+    while let Some(from) = next {
+        let part;
+        (part, next) = bed.rt.block_on(open.active.scrub_some(from, 1)).unwrap();
+        parts.push(part.blocks);
+    }
+    assert_eq!((whole.blocks, parts), (19, vec![1, 1, 1, 0, 8, 8, 0]));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Runs several users concurrently.
+//! Several futures in one task.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
