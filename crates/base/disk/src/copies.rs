@@ -15,6 +15,17 @@ pub struct Stored {
     pub sum: u32,
 }
 
+/// What [`KeepsCopies::go_home`] writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Homeward {
+    /// All, durably: the volume is to be marked clean.
+    All,
+    /// What the journal will overwrite next, durably: it has dropped transactions, and more will come.
+    Next,
+    /// A part: there is nothing else to do.
+    Few,
+}
+
 /// A disk below a journal that keeps the journal's blocks as copies of the blocks at home. The journal tells it what
 /// only the journal knows.
 pub trait KeepsCopies {
@@ -34,7 +45,6 @@ pub trait KeepsCopies {
         0
     }
 
-    /// Writes to their homes what only the copies have: all of it, durably, or a part, when there is nothing else to
-    /// do.
-    fn go_home(&self, all: bool) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>>;
+    /// Writes to their homes what only the copies have.
+    fn go_home(&self, what: Homeward) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>>;
 }

@@ -29,7 +29,7 @@ mod tags;
 mod tests;
 
 pub use block::{Block, Image, SECTOR};
-pub use copies::{KeepsCopies, Stored};
+pub use copies::{Homeward, KeepsCopies, Stored};
 pub use counted::{Counted, Requests};
 pub use device::{Disk, DiskFuture, DiskInfo, DiskOff, Kind, ReadPart, Tag, WritePart, read_len, write_len};
 pub use error::{Cause, DiskError, DiskOp, OpenError};

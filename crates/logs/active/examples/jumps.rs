@@ -6,7 +6,9 @@
 
 use ordo_active::{Active, Kept, Options};
 use ordo_blockjournal::{Journal, Place, Transaction};
-use ordo_disk::{Block, Disk, DiskOff, KeepsCopies, Kind, Queue, QueueOptions, ReadPart, SimDisk, Tag, WritePart};
+use ordo_disk::{
+    Block, Disk, DiskOff, Homeward, KeepsCopies, Kind, Queue, QueueOptions, ReadPart, SimDisk, Tag, WritePart,
+};
 use ordo_drive::Profile;
 use ordo_rt::{Rng, Rt};
 use std::rc::Rc;
@@ -73,7 +75,7 @@ impl Bench {
             let seq = journal.commit(Transaction { blocks, ..Transaction::default() }).await.expect("it has room");
             journal.checkpoint(seq).await.expect("a drive does not fail");
         }
-        self.active.go_home(true).await.expect("a drive does not fail");
+        self.active.go_home(Homeward::All).await.expect("a drive does not fail");
     }
 
     async fn read(&self, at: u64, len: u64) {
@@ -125,7 +127,7 @@ fn main() {
             let before = bench.rt.now().as_nanos();
             // What the idle disk does until nothing is left to do.
             for _ in 0..PAIRS / 16 {
-                bench.rt.block_on(bench.active.go_home(false)).expect("a drive does not fail");
+                bench.rt.block_on(bench.active.go_home(Homeward::Few)).expect("a drive does not fail");
             }
             let idle = (bench.rt.now().as_nanos() - before) as f64 / 1e6;
             let state = bench.active.state();

@@ -6,7 +6,7 @@
 //! unmounted.
 
 use crate::layer::{Active, Layer};
-use crate::map::{CopyNo, Entry, Frag};
+use crate::map::{Entry, Frag};
 use ordo_disk::{Block, Cause, DiskError, DiskOp, Kind, Tag, WritePart};
 use ordo_rt::together;
 use std::ops::Range;
@@ -14,15 +14,12 @@ use std::rc::Rc;
 
 /// The most fragments that are read and written at once.
 const TOGETHER: usize = 256;
-/// Pieces of the journal's line behind the one that is entered whose copies go home with it: homes that lie together
-/// are written together.
-const PIECES: u32 = 16;
 /// Fragments that go home at once; and when there is nothing else to do: few, as a reader may come.
 const SOME: usize = 1024;
 const FEW: usize = 64;
 /// Runs of fragments that go home at the same time when somebody waits for it: the queue of the disk sorts them, so
 /// that its arm does not go to and fro between each copy and its home.
-const AT_ONCE: usize = 64;
+pub(crate) const AT_ONCE: usize = 64;
 
 impl Layer {
     /// Fragments from `next` on whose homes lack their bytes.
@@ -37,47 +34,6 @@ impl Layer {
         self.make_carried_durable().await
     }
 
-    /// What was carried home is durable there. In the map it is at home from its write on.
-    async fn make_carried_durable(&self) -> Result<(), DiskError> {
-        let carried = self.carried.get();
-        if self.volatile && self.carried_durably.get() < carried {
-            self.disk.flush().await?;
-            self.carried_durably.set(self.carried_durably.get().max(carried));
-        }
-        Ok(())
-    }
-
-    /// Fragments that only these bytes of the journal's range have.
-    fn only_in(&self, bytes: &Range<u64>) -> Vec<Frag> {
-        let head = self.area.head();
-        let (from, end) = (bytes.start.max(head) - head, bytes.end.max(head) - head);
-        let (groups, map, blocks) = (self.groups.borrow(), self.map.borrow(), u64::from(self.area.blocks));
-        let copies = (from / self.area.frag..end.div_ceil(self.area.frag)).filter_map(|block| {
-            let place = groups.place_of(u32::try_from(block / blocks).ok()?)?;
-            CopyNo::new(place * self.area.blocks + (block % blocks) as u32 + 1)
-        });
-        copies.filter_map(|copy| map.only_in(copy)).collect()
-    }
-
-    /// What homes were given is durable there.
-    pub(crate) fn is_all_carried_durable(&self) -> bool {
-        !self.volatile || self.carried_durably.get() == self.carried.get()
-    }
-
-    /// Nothing has its only durable copy in these bytes of the journal's range: they may be overwritten.
-    pub(crate) fn is_vacant(&self, bytes: &Range<u64>) -> bool {
-        self.is_all_carried_durable() && (!self.map.borrow().is_away() || self.only_in(bytes).is_empty())
-    }
-
-    /// What only these bytes of the journal's range have goes home, durably, and with it what is next in the line.
-    pub(crate) async fn vacate(&self, bytes: &Range<u64>) -> Result<(), DiskError> {
-        let more = bytes.start..bytes.end + u64::from(PIECES) * self.area.place_len();
-        self.carry(self.only_in(&more), AT_ONCE).await?;
-        // What was committed meanwhile is elsewhere.
-        self.carry(self.only_in(bytes), AT_ONCE).await?;
-        self.make_carried_durable().await
-    }
-
     /// The home has its bytes before the entry goes. The writer has taken the fragment: no heal begins.
     pub(crate) async fn complete(&self, frag: Frag) -> Result<(), DiskError> {
         let Some(entry) = self.map.borrow().get(frag).filter(|entry| !entry.home) else { return Ok(()) };
@@ -88,13 +44,13 @@ impl Layer {
             return Ok(());
         }
         self.disk.write(self.home(frag), vec![home_part(&right)], false).await?;
-        self.carried.set(self.carried.get() + 1);
+        self.was_carried(&[entry]);
         Ok(())
     }
 
     /// Writes these fragments home from their copies, so many runs of them at a time. One without a right copy, and
     /// without a right home, stays as it is: reading it is an error, and so is an unmount ([`Active::bring_home`]).
-    async fn carry(&self, mut frags: Vec<Frag>, at_once: usize) -> Result<(), DiskError> {
+    pub(crate) async fn carry(&self, mut frags: Vec<Frag>, at_once: usize) -> Result<(), DiskError> {
         frags.sort_unstable();
         let most = TOGETHER.min(self.most_at_once(self.area.frag));
         let mut runs = Vec::new();
@@ -177,7 +133,7 @@ impl Layer {
             rest = later;
             let parts = now.iter().map(|(_, _, block)| home_part(block)).collect();
             self.disk.write(self.home(*first), parts, false).await?;
-            self.carried.set(self.carried.get() + 1);
+            self.was_carried(&now.iter().map(|(_, entry, _)| *entry).collect::<Vec<_>>());
             let mut map = self.map.borrow_mut();
             for (frag, entry, _) in now {
                 map.came_home(*frag, entry.sum, entry.data);

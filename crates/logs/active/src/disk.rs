@@ -1,7 +1,7 @@
 //! The active disk as a disk.
 
 use crate::layer::{Active, Layer, span_key};
-use crate::map::{Frag, Gets, SPAN};
+use crate::map::{Entry, Frag, Gets, SPAN};
 use ordo_disk::{
     Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Kind, ReadPart, WritePart, read_len, write_len,
 };
@@ -104,10 +104,10 @@ impl Disk for Active {
     fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
         let layer = self.0.clone();
         let headers = layer.groups.borrow().not_durable();
-        let carried = layer.carried.get();
+        let carried = layer.carried.borrow().count();
         self.0.disk.flush().map(move |done| {
             if done.is_ok() {
-                layer.carried_durably.set(layer.carried_durably.get().max(carried));
+                layer.carried.borrow_mut().are_durable(carried);
                 layer.groups.borrow_mut().became_durable(&headers);
             }
             done
@@ -419,7 +419,8 @@ impl Layer {
     fn stays_away(&self, range: &Range<Frag>, parts: &[WritePart], sorted: &Sorted, data: bool) -> bool {
         let mut map = self.map.borrow_mut();
         let all = sorted.lands.len() as u64 == range.end - range.start && sorted.other_spans.is_empty();
-        let has_copy = |frag| map.get(frag).is_some_and(|entry| !entry.home && entry.copy.is_some());
+        let is_kept = |entry: Entry| entry.again && entry.copy.is_some_and(|copy| self.lasts(copy));
+        let has_copy = |frag| map.get(frag).is_some_and(|entry| !entry.home && is_kept(entry));
         if !all
             || !map.may_stay_away()
             || parts.iter().any(|part| part.tag.kind == Kind::Superblock)
@@ -523,9 +524,15 @@ impl Layer {
         self.give(&range);
         if done.is_ok() {
             let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
-            let came = sorted.lands.iter().filter(|(frag, sum)| map.came_home(*frag, *sum, data)).count();
+            let lacked = |(frag, sum): &(Frag, u32)| {
+                let entry = map.get(*frag)?;
+                map.came_home(*frag, *sum, data).then_some(entry)
+            };
+            let came: Vec<Entry> = sorted.lands.iter().filter_map(lacked).collect();
             // The journal may have dropped what the copies have: they stay until this is durable (logs-active-9).
-            self.carried.set(self.carried.get() + u64::from(came > 0));
+            if !came.is_empty() {
+                self.was_carried(&came);
+            }
             for (frag, sum) in &sorted.new {
                 map.learn(*frag, *sum);
                 tree.touch(*frag);

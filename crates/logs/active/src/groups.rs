@@ -1,17 +1,23 @@
 //! Which place of a group journal has which piece of the journal's line (logs-active-4).
 //!
-//! At first piece `n` has place `n`. When the journal enters a piece, it moves to the place without an owner that is
-//! nearest to the head, if that is nearer than its own. The header of a group names the owner of each place with the
-//! number of the move: of two claims the later one counts.
+//! At first piece `n` has place `n`. When the journal enters pieces, the first one moves to a place without an owner near
+//! the head, if that is worth the header that must be written, and the others follow it. The header of a group names the
+//! owner of each place with the number of the move: of two claims the later one counts.
 
 use crate::area::{Area, Group, PAGE};
 use crate::bytes;
 use ordo_disk::{Block, DiskOff};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 const MAGIC: [u8; 4] = *b"oAGj";
+/// A piece moves only to a place behind which others without an owner follow, so many in all, or an eighth of them if
+/// there are few: so the line stays in long runs, and a long commit is few writes.
+const RUN: usize = 8;
+/// Places without an owner among which such a one is sought.
+const LOOK: usize = 256;
 const ENTRIES: usize = crate::area::PLACES as usize;
 
 /// A header on the disk.
@@ -123,28 +129,75 @@ impl Groups {
         self.place.get(piece as usize).copied().flatten()
     }
 
-    /// The journal enters a piece, with the head at `head` if that matters. Returns its place, and the group whose
-    /// header must be written with the first bytes.
-    pub(crate) fn enter(&mut self, area: &Area, piece: u32, head: Option<DiskOff>) -> Option<(u32, Option<usize>)> {
-        let own = self.place_of(piece);
-        let away = |at: u64, head: DiskOff| at.abs_diff(head.0);
-        let nearest = |head: DiskOff| self.without_owner(head).next();
-        let better = match (own, head) {
-            (Some(_), None) => None,
-            (None, None) => self.free.first().copied(),
-            (None, Some(head)) => nearest(head),
-            (Some(own), Some(head)) => nearest(head).filter(|(at, _)| away(*at, head) < away(area.place(own).0, head)),
-        };
-        let Some((at, place)) = better else { return own.map(|own| (own, None)) };
-        self.free.remove(&(at, place));
-        if let Some(own) = own {
+    /// Places without an owner.
+    pub(crate) fn free(&self) -> impl Iterator<Item = u32> + '_ {
+        self.free.iter().map(|(_, place)| *place)
+    }
+
+    /// The piece that has a place.
+    pub(crate) fn piece_of(&self, place: u32) -> Option<u32> {
+        self.owner.get(place as usize).copied().flatten().map(|(piece, _)| piece)
+    }
+
+    /// The journal enters these pieces, which follow each other in its line. Returns of each its place, and the group
+    /// whose header must be written with the first bytes, if it has moved.
+    ///
+    /// The first one moves if that is better, to where all of them have room; the others follow it.
+    pub(crate) fn enter(
+        &mut self,
+        area: &Area,
+        pieces: Range<u32>,
+        head: Option<DiskOff>,
+        is_better: &dyn Fn(u32, u32) -> bool,
+    ) -> Vec<(u32, Option<usize>)> {
+        let mut entered = Vec::with_capacity(pieces.len());
+        let mut before = pieces.start.checked_sub(1).and_then(|piece| self.place_of(piece));
+        for piece in pieces.clone() {
+            let (own, first) = (self.place_of(piece), piece == pieces.start);
+            let after = before.and_then(|before| self.follows(area, before));
+            let to = match (own, head) {
+                (None, _) => after.or_else(|| self.free.first().map(|(_, place)| *place)),
+                (Some(_), None) => None,
+                (Some(_), Some(_)) if !first => after,
+                (Some(own), Some(head)) => {
+                    let room = self.room(area, head, pieces.len() as u32);
+                    after.into_iter().chain(room).find(|place| is_better(*place, own))
+                }
+            };
+            let place = match to {
+                None => (own, None),
+                Some(place) => (Some(place), self.move_to(area, piece, place)),
+            };
+            let (Some(place), group) = place else { continue };
+            before = Some(place);
+            entered.push((place, group));
+        }
+        entered
+    }
+
+    /// The place behind this one, if it has no owner.
+    fn follows(&self, area: &Area, place: u32) -> Option<u32> {
+        let at = area.place(place).0 + area.place_len();
+        self.free.contains(&(at, place + 1)).then_some(place + 1)
+    }
+
+    /// The nearest place without an owner behind which there are so many.
+    fn room(&self, area: &Area, head: DiskOff, count: u32) -> Option<u32> {
+        let count = count.max(RUN.min(self.free.len() / 8) as u32).max(1);
+        let is_room = |first: u32| (first..first + count - 1).all(|place| self.follows(area, place).is_some());
+        self.without_owner(head).take(LOOK).map(|(_, place)| place).find(|place| is_room(*place))
+    }
+
+    fn move_to(&mut self, area: &Area, piece: u32, place: u32) -> Option<usize> {
+        self.free.remove(&(area.place(place).0, place));
+        if let Some(own) = self.place_of(piece) {
             self.owner[own as usize] = None;
             self.free.insert((area.place(own).0, own));
         }
         self.turn += 1;
         self.owner[place as usize] = Some((piece, self.turn));
         self.place[piece as usize] = Some(place);
-        area.group_of(place).map(|(group, _)| (place, Some(group)))
+        area.group_of(place).map(|(group, _)| group)
     }
 
     /// Places without an owner, by address, the nearest first.
@@ -226,6 +279,17 @@ mod tests {
         Area::new(&extents, 1024).unwrap()
     }
 
+    /// The place nearer to the head is the better one.
+    fn nearer(area: &Area, head: DiskOff) -> impl Fn(u32, u32) -> bool + '_ {
+        let away = move |place| area.place(place).0.abs_diff(head.0);
+        move |place, own| away(place) < away(own)
+    }
+
+    fn enter(groups: &mut Groups, area: &Area, piece: u32, head: Option<DiskOff>) -> (u32, Option<usize>) {
+        let is_better = nearer(area, head.unwrap_or(DiskOff(0)));
+        groups.enter(area, piece..piece + 1, head, &is_better)[0]
+    }
+
     fn empty(area: &Area) -> Vec<[Block; 2]> {
         area.groups.iter().map(|_| [Block::zeroed(4096), Block::zeroed(4096)]).collect()
     }
@@ -242,9 +306,9 @@ mod tests {
         let (mut groups, mut disk) = (Groups::first(&area, 5), empty(&area));
         let last = area.places - 1;
         let head = area.place(last);
-        let (place, group) = groups.enter(&area, 0, Some(head)).unwrap();
+        let (place, group) = enter(&mut groups, &area, 0, Some(head));
         assert_eq!((place, group), (last, Some(area.groups.len() - 1)));
-        assert_eq!(groups.enter(&area, 0, Some(head)), Some((last, None)), "it is there");
+        assert_eq!(enter(&mut groups, &area, 0, Some(head)), (last, None), "it is there");
         let (at, header) = groups.header(&area, group.unwrap()).unwrap();
         keep(&area, &mut disk, at, header);
         let again = Groups::read(&area, 5, &disk);
@@ -255,10 +319,29 @@ mod tests {
     }
 
     #[test]
+    fn pieces_that_are_entered_at_once_move_to_where_all_have_room_and_lie_together() {
+        let extents: Vec<_> = (0..4).map(|i| (DiskOff((1 + i) << 24), 4 << 20)).collect();
+        let area = Area::new(&extents, 4096).unwrap();
+        let mut groups = Groups::first(&area, 5);
+        let far = area.places - 40;
+        // A place of no use: those behind it have owners.
+        groups.lend(&area, far + 1);
+        let head = area.place(far);
+        let entered = groups.enter(&area, 3..13, Some(head), &nearer(&area, head));
+        let places: Vec<u32> = entered.iter().map(|(place, _)| *place).collect();
+        assert_eq!(places, (far + 2..far + 12).collect::<Vec<u32>>());
+        // The line goes on behind them if the head is there, and does not if it is elsewhere.
+        let head = area.place(far + 12);
+        assert_eq!(groups.enter(&area, 13..14, Some(head), &nearer(&area, head))[0].0, far + 12);
+        let head = area.place(14);
+        assert_eq!(groups.enter(&area, 14..16, Some(head), &nearer(&area, head)), [(14, None), (15, None)]);
+    }
+
+    #[test]
     fn without_a_head_nothing_moves() {
         let area = area();
         let mut groups = Groups::first(&area, 5);
-        assert!((0..area.pieces()).all(|piece| groups.enter(&area, piece, None) == Some((piece, None))));
+        assert!((0..area.pieces()).all(|piece| enter(&mut groups, &area, piece, None) == (piece, None)));
     }
 
     #[test]
@@ -267,7 +350,7 @@ mod tests {
         let (mut groups, mut disk) = (Groups::first(&area, 5), empty(&area));
         let heads = [area.place(area.places - 1), area.place(area.pieces()), area.place(area.places - 1)];
         for head in heads {
-            let (_, group) = groups.enter(&area, 3, Some(head)).unwrap();
+            let (_, group) = enter(&mut groups, &area, 3, Some(head));
             let (at, header) = groups.header(&area, group.unwrap()).unwrap();
             groups.wrote(group.unwrap(), true);
             keep(&area, &mut disk, at, header);
@@ -309,7 +392,8 @@ mod tests {
         for _ in 0..5000 {
             let piece = rng.below(u64::from(area.pieces())) as u32;
             let head = area.place(rng.below(u64::from(area.places)) as u32);
-            groups.enter(&area, piece, Some(head)).unwrap();
+            let some = piece..(piece + 1 + rng.below(5) as u32).min(area.pieces());
+            groups.enter(&area, some, Some(head), &nearer(&area, head));
         }
         let mut seen = BTreeSet::new();
         assert!((0..area.pieces()).all(|piece| seen.insert(groups.place_of(piece).unwrap())));

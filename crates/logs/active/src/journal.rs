@@ -1,6 +1,6 @@
 //! The journal's range of addresses: its line, spread over the group journals (logs-active-4).
 
-use crate::layer::Layer;
+use crate::layer::{Layer, all};
 use crate::map::CopyNo;
 use ordo_disk::{
     Block, Cause, DiskError, DiskFuture, DiskOff, DiskOp, Kind, ReadPart, Tag, WritePart, read_len, write_len,
@@ -58,15 +58,34 @@ impl Layer {
     /// Chooses the places of what the journal writes now. Returns the groups whose headers must say so.
     fn enter(&self, from: u64, len: u64) -> Vec<usize> {
         let mut changed = Vec::new();
-        for piece in self.entered(from, len) {
-            let head = self.near_head.then(|| DiskOff(self.head.get()));
-            let entered = self.groups.borrow_mut().enter(&self.area, piece, head);
-            let Some((place, group)) = entered else { continue };
+        let pieces = self.entered(from, len);
+        let head = self.near_head.then(|| DiskOff(self.head.get()));
+        let Some((first, last)) = pieces.first().zip(pieces.last()) else { return changed };
+        // Where a move costs something, its header costs something, too.
+        let cost = |at: DiskOff| self.disk.positioning(at, true);
+        let away = |at: DiskOff| at.0.abs_diff(self.head.get());
+        let is_better = |place: u32, own: u32| {
+            let (there, here) = (self.area.place(place), self.area.place(own));
+            let header = self.area.group_of(place).and_then(|(_, group)| cost(group.header));
+            match (cost(there), header, cost(here)) {
+                (Some(there), Some(header), Some(here)) => there + header < here,
+                _ => away(there) < away(here),
+            }
+        };
+        let entered = self.groups.borrow_mut().enter(&self.area, *first..last + 1, head, &is_better);
+        for (place, group) in entered {
             self.replicas.borrow_mut().place_is_taken(place, self.area.blocks);
             self.head.set(self.area.place(place).0 + self.area.place_len());
             changed.extend(group.filter(|group| !changed.contains(group)));
         }
         changed
+    }
+
+    /// The line goes on behind these bytes of the range: it enters the piece after them next.
+    fn goes_on(&self, bytes: &Range<u64>) {
+        if let Some(end) = bytes.end.checked_sub(self.area.head()).filter(|end| *end > 0) {
+            self.line.set(end.div_ceil(self.area.place_len()) as u32 % self.area.pieces());
+        }
     }
 
     /// What was a copy in these bytes of the range is none from now on.
@@ -94,6 +113,7 @@ impl Layer {
         let bytes = from..from + len;
         let runs = self.runs(from, len);
         let is_vacant = self.is_vacant(&bytes);
+        self.goes_on(&bytes);
         if is_vacant {
             self.forget_copies(bytes.clone());
         }
@@ -106,21 +126,24 @@ impl Layer {
                 layer.vacate(&bytes).await?;
                 layer.forget_copies(bytes);
             }
-            for group in changed {
-                layer.write_header(group, fua).await?;
-            }
             let bytes = joined(&parts);
             let mut from = 0;
+            let mut writes: Vec<DiskFuture<Result<(), DiskError>>> = Vec::new();
+            for group in changed {
+                let layer = layer.clone();
+                writes.push(DiskFuture::later(async move { layer.write_header(group, fua).await }));
+            }
             for run in runs {
                 let to = from + run.len as usize;
                 // What is written was entered, and has a place. If it had none, its bytes must not be lost in silence.
                 let nowhere = || DiskError::new(DiskOp::Write, at, len, Cause::Io(28));
                 let place = run.at.ok_or_else(nowhere)?;
                 let image = Block::copy_of(&bytes[from..to]).image();
-                layer.disk.write(place, vec![WritePart { image, tag: Tag::of(Kind::Log) }], fua).await?;
+                writes.push(layer.disk.write(place, vec![WritePart { image, tag: Tag::of(Kind::Log) }], fua));
                 from = to;
             }
-            Ok(())
+            // All at once: on a busy disk each write waits for those before it.
+            all(writes).await
         })
     }
 

@@ -1,6 +1,7 @@
 //! The active disk: what it has in memory, how it is opened, and how the map becomes durable.
 
 use crate::area::{Area, NoPlace, PAGE};
+use crate::cleaner::Carried;
 use crate::groups::Groups;
 use crate::learn::Learning;
 use crate::map::{CopyNo, Entry, Frag, Item, Map, SPAN, SPAN_ITEM};
@@ -8,8 +9,11 @@ use crate::page::{self, Down, Items};
 use crate::replicas::Replicas;
 use crate::root::Root;
 use crate::tree::{Change, Tree};
-use ordo_disk::{Block, Cause, Disk, DiskError, DiskOff, DiskOp, KeepsCopies, Kind, ReadPart, Stored, Tag, WritePart};
+use ordo_disk::{
+    Block, Cause, Disk, DiskError, DiskOff, DiskOp, Homeward, KeepsCopies, Kind, ReadPart, Stored, Tag, WritePart,
+};
 use ordo_rt::sync::{Mutex, Notify};
+use ordo_rt::together;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -131,9 +135,9 @@ pub(crate) struct Layer {
     pub(crate) changed: Notify,
     pub(crate) healed: Cell<u64>,
     pub(crate) left_away: Cell<u64>,
-    /// Writes that brought something home that it lacked, and how many of them are durable.
-    pub(crate) carried: Cell<u64>,
-    pub(crate) carried_durably: Cell<u64>,
+    pub(crate) carried: RefCell<Carried>,
+    /// The piece that the journal's line enters next.
+    pub(crate) line: Cell<u32>,
     lost_pages: Cell<u32>,
     is_void: Cell<bool>,
     /// What reads tell, and what came of it (logs-active-10); `None`: nothing is learned.
@@ -208,8 +212,8 @@ impl Active {
             changed: Notify::new(),
             healed: Cell::new(0),
             left_away: Cell::new(0),
-            carried: Cell::new(0),
-            carried_durably: Cell::new(0),
+            carried: RefCell::default(),
+            line: Cell::new(0),
             lost_pages: Cell::new(0),
             is_void: Cell::new(false),
             disk,
@@ -341,12 +345,13 @@ impl KeepsCopies for Active {
         self.0.area.place_len()
     }
 
-    fn go_home(&self, all: bool) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>> {
+    fn go_home(&self, what: Homeward) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>> {
         let active = self.clone();
         Box::pin(async move {
-            match all {
-                true => active.bring_home().await,
-                false => {
+            match what {
+                Homeward::All => active.bring_home().await,
+                Homeward::Next => active.0.clean().await,
+                Homeward::Few => {
                     active.0.some_go_home().await?;
                     active.make_replicas().await;
                     Ok(())
@@ -561,6 +566,8 @@ impl Layer {
         let tag = Tag::of(Kind::Log);
         let mut pages: Vec<&(u32, Block)> = change.pages.iter().collect();
         pages.sort_unstable_by_key(|(page, _)| *page);
+        // All at once: on a busy disk each write waits for those before it.
+        let mut writes = Vec::new();
         for twin in [false, true] {
             let mut rest = pages.as_slice();
             while let Some((first, _)) = rest.first() {
@@ -570,18 +577,26 @@ impl Layer {
                 let follow = rest.iter().zip(*first..).take(most).take_while(|((page, _), next)| page == next);
                 let (now, later) = rest.split_at(follow.count());
                 let part = |page: &&(u32, Block)| WritePart { image: page.1.clone().image(), tag };
-                self.disk.write(at, now.iter().map(part).collect(), false).await?;
+                writes.push(self.disk.write(at, now.iter().map(part).collect(), false));
                 rest = later;
             }
         }
+        all(writes).await?;
         if !change.pages.is_empty() {
             self.disk.flush().await?;
         }
         // Its twin, too: the root before would bring back entries that had to go (logs-active-1).
-        for at in self.area.root(root.number) {
+        let write = |at| {
             let part = WritePart { image: root.encode().image(), tag };
-            self.disk.write(self.area.run(at).0, vec![part], true).await?;
-        }
-        Ok(())
+            self.disk.write(self.area.run(at).0, vec![part], true)
+        };
+        all(self.area.root(root.number).map(write)).await
     }
+}
+
+/// Waits until all of these have ended, also if one fails.
+pub(crate) async fn all(
+    writes: impl IntoIterator<Item = impl Future<Output = Result<(), DiskError>>>,
+) -> Result<(), DiskError> {
+    together(writes.into_iter()).await.into_iter().collect()
 }

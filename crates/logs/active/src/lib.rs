@@ -43,6 +43,7 @@
 mod area;
 mod away;
 mod bytes;
+mod cleaner;
 mod disk;
 mod groups;
 mod heal;

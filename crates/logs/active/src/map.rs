@@ -24,6 +24,8 @@ pub(crate) struct Entry {
     pub(crate) home: bool,
     /// It was last written as contents of a file. Not on the disk.
     pub(crate) data: bool,
+    /// When it was committed, a group journal still had its bytes of before. Not on the disk.
+    pub(crate) again: bool,
     /// The transaction since which it has them, by the map's own count, which no mount begins anew.
     pub(crate) since: Stamp,
 }
@@ -375,8 +377,9 @@ impl Map {
             }
         }
         let data = before.is_some_and(|before| before.data);
+        let again = before.is_some_and(|before| before.copy.is_some());
         let since = before.filter(|before| before.sum == stored.sum).map_or(self.stamp, |before| before.since);
-        self.set(frag, Entry { sum: stored.sum, copy, home: false, data, since });
+        self.set(frag, Entry { sum: stored.sum, copy, home: false, data, again, since });
     }
 
     /// The entry's copy is kept as that of an older version.
@@ -477,7 +480,7 @@ impl Map {
     /// These are the bytes of a home of which nothing is known.
     pub(crate) fn learn(&mut self, frag: Frag, sum: u32) {
         if self.has_none(frag..frag + 1) {
-            self.set(frag, Entry { sum, copy: None, home: true, data: true, since: self.stamp });
+            self.set(frag, Entry { sum, copy: None, home: true, data: true, again: false, since: self.stamp });
         }
     }
 }

@@ -54,7 +54,7 @@ struct Item {
 impl Item {
     fn of(frag: Frag, item: &map::Item) -> Item {
         match *item {
-            map::Item::Entry(Entry { sum, copy, home, since, data: _ }) => Item {
+            map::Item::Entry(Entry { sum, copy, home, since, data: _, again: _ }) => Item {
                 frag: (frag | if home { 0 } else { AWAY }).into(),
                 sum: sum.into(),
                 place: copy.map_or(0, CopyNo::get).into(),
@@ -93,7 +93,9 @@ impl Item {
         }
         match bits & OLD != 0 {
             true => Some(map::Item::Old(since, Old { sum, copy: copy?, until: self.until.get() })),
-            false => Some(map::Item::Entry(Entry { sum, copy, home: bits & AWAY == 0, data: false, since })),
+            false => {
+                Some(map::Item::Entry(Entry { sum, copy, home: bits & AWAY == 0, data: false, again: false, since }))
+            }
         }
     }
 }
@@ -193,7 +195,8 @@ mod tests {
 
     #[test]
     fn a_page_survives_being_written_and_one_that_is_not_the_expected_is_refused() {
-        let entry = |sum| Entry { sum, copy: CopyNo::new(sum), home: sum % 2 == 0, data: false, since: sum };
+        let entry =
+            |sum| Entry { sum, copy: CopyNo::new(sum), home: sum % 2 == 0, data: false, again: false, since: sum };
         let item = |n: u64| match n % 3 {
             0 if n % 2 == 1 => map::Item::Wide(Wide { known: 5, sums: [1, 0, n as u32, 0] }),
             0 => map::Item::Entry(entry(n as u32)),

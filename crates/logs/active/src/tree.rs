@@ -248,7 +248,7 @@ mod tests {
         }
 
         fn set(&mut self, frag: Frag, sum: u32) {
-            self.map.set(frag, Entry { sum, copy: None, home: true, data: false, since: 0 });
+            self.map.set(frag, Entry { sum, copy: None, home: true, data: false, again: false, since: 0 });
             self.tree.touch(frag);
             self.map.take_made_room().into_iter().for_each(|frag| self.tree.touch(frag));
         }

@@ -2,7 +2,7 @@
 
 use ordo_blockjournal::planted::{Broken, plant};
 use ordo_blockjournal::{Commit, Error, ErrorKind, Found, Journal, Options, Place, Seq, Transaction, Witness};
-use ordo_disk::{Block, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Queue, QueueOptions, RamDisk};
+use ordo_disk::{Block, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Homeward, Queue, QueueOptions, RamDisk};
 use ordo_rt::{Rng, Rt};
 use std::rc::Rc;
 
@@ -634,7 +634,7 @@ impl ordo_disk::KeepsCopies for Notes {
         Box::pin(async { Ok(()) })
     }
 
-    fn go_home(&self, _: bool) -> Told {
+    fn go_home(&self, _: Homeward) -> Told {
         Box::pin(async { Ok(()) })
     }
 

@@ -6,7 +6,7 @@ use super::marks::Marks;
 use crate::DataMode;
 use ordo_blockjournal::{Commit, Journal, Options, Place, Seq, Transaction};
 use ordo_buf::{Boxed, LogFile};
-use ordo_disk::{DiskOff, KeepsCopies};
+use ordo_disk::{DiskOff, Homeward, KeepsCopies};
 use ordo_ondisk::redo::{self, Waiting};
 use ordo_vfs::{Error, Result};
 use std::rc::Rc;
@@ -135,10 +135,10 @@ impl Log for Blocks {
         })
     }
 
-    fn go_home(&self, all: bool) -> Boxed<'_, Result<()>> {
+    fn go_home(&self, what: Homeward) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
             match &self.copies {
-                Some(copies) => copies.go_home(all).await.map_err(Error::io),
+                Some(copies) => copies.go_home(what).await.map_err(Error::io),
                 None => Ok(()),
             }
         })

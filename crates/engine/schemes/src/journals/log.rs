@@ -3,7 +3,7 @@
 use super::{Captured, Txn};
 use crate::DataMode;
 use ordo_buf::{Boxed, LogFile};
-use ordo_disk::DiskOff;
+use ordo_disk::{DiskOff, Homeward};
 use ordo_ondisk::Ino;
 use ordo_ondisk::redo::Waiting;
 use ordo_vfs::Result;
@@ -62,12 +62,12 @@ pub(crate) trait Log: Sized + 'static {
         Box::pin(async { Ok(()) })
     }
 
-    /// Writes to their homes what only the copies of such a disk have: all, durably, or a part.
+    /// Writes to their homes what only the copies of such a disk have.
     ///
     /// # Errors
     /// `Io`.
-    fn go_home(&self, all: bool) -> Boxed<'_, Result<()>> {
-        let _ = all;
+    fn go_home(&self, what: Homeward) -> Boxed<'_, Result<()>> {
+        let _ = what;
         Box::pin(async { Ok(()) })
     }
 

@@ -12,7 +12,7 @@ use ordo_buf::{
     Answer, Boxed, BufRef, Cache, Capabilities, CrashLeaves, Defers, Durable, Explains, Fields, Held, ImageNo,
     KeepsLog, Landing, Leave, LogFile, LogKind, Must, Op, Promises, Ready, Role, Scheme, SeesChanges, Step, TracksBufs,
 };
-use ordo_disk::{Block, DiskError, DiskOff, KeepsCopies, Stored};
+use ordo_disk::{Block, DiskError, DiskOff, Homeward, KeepsCopies, Stored};
 use ordo_rt::Time;
 use ordo_vfs::{Error, Result};
 use std::cell::Cell;
@@ -239,7 +239,7 @@ impl<L: Log + 'static> Scheme for Journal<L> {
             let _ = shared.reclaim().await;
             if is_idle {
                 // What did not go home is still in its copy, and goes before that is overwritten: that tells.
-                let _ = shared.idle().await;
+                let _ = shared.goes_home(Homeward::Few).await;
             }
         });
     }
@@ -299,8 +299,8 @@ impl KeepsCopies for Unsettled {
         self.0.apart()
     }
 
-    fn go_home(&self, all: bool) -> Boxed<'static, std::result::Result<(), DiskError>> {
-        self.0.go_home(all)
+    fn go_home(&self, what: Homeward) -> Boxed<'static, std::result::Result<(), DiskError>> {
+        self.0.go_home(what)
     }
 }
 

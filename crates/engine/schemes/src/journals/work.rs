@@ -4,7 +4,7 @@ use super::log::Capture;
 use super::{Lists, Log, Rule, Shared, Txn};
 use crate::LogMode;
 use ordo_buf::{Boxed, Cache, LogKind, Op};
-use ordo_disk::Tag;
+use ordo_disk::{Homeward, Tag};
 use ordo_vfs::{Error, Result};
 use std::rc::Rc;
 
@@ -170,8 +170,12 @@ impl<L: Log> Shared<L> {
             let (shared, cache) = (self.clone(), cache.clone());
             cache.rt().clone().spawn(async move {
                 // An error is kept with the bufs; the log then fills up, and reports it.
-                let _ = shared.checkpoint(&cache, now).await;
+                let done = shared.checkpoint(&cache, now).await;
                 shared.state.borrow_mut().checkpointing = false;
+                if done.is_ok() {
+                    // What does not go home now goes when the log comes to its copy: that tells.
+                    let _ = shared.goes_home(Homeward::Next).await;
+                }
             });
         }
         Ok(())
@@ -235,14 +239,15 @@ impl<L: Log> Shared<L> {
     /// Everything is at home, durably, and nothing below says otherwise: the volume may be marked clean.
     pub(super) async fn at_rest(&self) -> Result<()> {
         let Some(log) = self.log.borrow().clone() else { return Ok(()) };
-        log.go_home(true).await?;
+        log.go_home(Homeward::All).await?;
         log.settle().await
     }
 
-    /// Nothing was changed for a while: a part of what only copies have goes home.
-    pub(super) async fn idle(&self) -> Result<()> {
+    /// A part of what only copies have goes home: when nothing was changed for a while, or before the log needs their
+    /// room.
+    pub(super) async fn goes_home(&self, what: Homeward) -> Result<()> {
         let Some(log) = self.log.borrow().clone() else { return Ok(()) };
-        log.go_home(false).await
+        log.go_home(what).await
     }
 
     async fn reclaim_now(&self, now: bool) -> Result<()> {

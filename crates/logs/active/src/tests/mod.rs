@@ -3,13 +3,14 @@
 use crate::layer::{Active, Kept, Options, State};
 use ordo_blockjournal::{Journal, Place, Seq, Transaction};
 use ordo_disk::{
-    Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, KeepsCopies, Kind,
-    Queue, QueueOptions, RamDisk, ReadPart, Tag, WritePart,
+    Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Homeward,
+    KeepsCopies, Kind, Queue, QueueOptions, RamDisk, ReadPart, Tag, WritePart,
 };
 use ordo_rt::Rt;
 use std::rc::Rc;
 
 mod beside;
+mod cleaner;
 mod learn;
 
 const FRAG: u64 = 1024;
@@ -116,13 +117,20 @@ impl Open {
     fn commit(&self, bed: &Bed, blocks: &[(u64, u8)]) {
         bed.rt.block_on(self.journal.commit(transaction(blocks))).unwrap();
     }
+
+    /// The same of blocks that are committed often: their homes are left to the copies.
+    fn commit_often(&self, bed: &Bed, blocks: &[(u64, u8)]) {
+        let before: Vec<(u64, u8)> = blocks.iter().map(|(frag, seed)| (*frag, seed ^ 0x80)).collect();
+        self.commit(bed, &before);
+        self.commit(bed, blocks);
+    }
 }
 
 #[test]
 fn a_rotten_home_is_read_from_its_copy_and_healed() {
     let bed = Bed::new();
     let open = bed.begin(None, ID);
-    open.commit(&bed, &[(5, 1), (6, 2)]);
+    open.commit_often(&bed, &[(5, 1), (6, 2)]);
     bed.write(&open.active, 5 * FRAG, &[bytes(1), bytes(2)].concat()).unwrap();
     bed.home(&open.active);
     bed.rot(5 * FRAG + 100);
@@ -163,7 +171,7 @@ fn what_is_committed_and_not_home_is_read_from_the_journal() {
     let bed = Bed::new();
     let open = bed.begin(None, ID);
     bed.write(&open.active, 9 * FRAG, &bytes(7)).unwrap();
-    open.commit(&bed, &[(9, 8)]);
+    open.commit_often(&bed, &[(9, 8)]);
     assert!(open.active.state().dirty);
     assert_eq!(bed.read(&open.active, 9 * FRAG, FRAG).unwrap(), bytes(8));
     assert_eq!(open.active.state().healed, 0, "nothing was wrong");
@@ -303,12 +311,12 @@ fn a_rotten_root_does_not_bring_back_an_entry_that_had_to_go() {
 fn a_volume_with_bytes_that_are_nowhere_right_is_not_brought_home() {
     let bed = Bed::new();
     let open = bed.begin(None, ID);
-    open.commit(&bed, &[(5, 1), (900, 2)]);
+    open.commit_often(&bed, &[(5, 1), (900, 2)]);
     bed.write(&open.active, 5 * FRAG, &bytes(1)).unwrap();
     bed.write(&open.active, 900 * FRAG, &bytes(2)).unwrap();
     bed.rot(bed.places(&open.active, 5 * FRAG)[0]);
     // Not in silence when the disk is idle, either.
-    bed.rt.block_on(open.active.go_home(false)).unwrap();
+    bed.rt.block_on(open.active.go_home(Homeward::Few)).unwrap();
     for _ in 0..2 {
         let error = bed.rt.block_on(open.active.bring_home()).unwrap_err();
         assert_eq!((error.cause, error.at.0), (Cause::Rot, 5 * FRAG));
@@ -389,10 +397,10 @@ fn bytes_that_only_a_copy_has_are_at_home_before_other_bytes_take_their_place() 
     // Their entry goes before the new bytes are there: after a power cut between the two the old ones must be there.
     let bed = Bed::new();
     let open = bed.begin(None, ID);
-    open.commit(&bed, &[(5, 1)]);
+    open.commit_often(&bed, &[(5, 1)]);
     bed.write(&open.active, 5 * FRAG, &bytes(1)).unwrap();
     bed.rt.block_on(open.active.settled()).unwrap();
-    bed.rt.block_on(open.journal.checkpoint(Seq(1))).unwrap();
+    bed.rt.block_on(open.journal.checkpoint(Seq(2))).unwrap();
     let sorted = [5];
     bed.rt.block_on(async {
         open.active.0.void(&sorted, &[], true).await.unwrap();
@@ -407,14 +415,15 @@ fn bytes_that_only_a_copy_has_are_at_home_before_other_bytes_take_their_place() 
 fn a_copy_is_overwritten_when_the_home_has_its_bytes_durably() {
     let bed = Bed::new();
     let open = bed.begin(None, ID);
-    open.commit(&bed, &[(900, 7), (901, 8)]);
+    open.commit_often(&bed, &[(900, 7), (901, 8)]);
     bed.write(&open.active, 900 * FRAG, &[bytes(7), bytes(8)].concat()).unwrap();
     assert_eq!(open.active.state().left_away, 1);
     let mut rng = ordo_rt::Rng::new(9);
-    let mut round = 1;
+    let mut round = 2;
     // Until the line has come around.
     while bed.places(&open.active, 900 * FRAG)[0] != 900 * FRAG {
         round += 1;
+        open.active.0.head.set(FILE + rng.below(4 << 20));
         open.commit(&bed, &[(rng.below(300), round as u8), (rng.below(300), 3)]);
         bed.rt.block_on(open.journal.checkpoint(Seq(round))).unwrap();
         assert!(round < 5000, "the copy was never overwritten");
@@ -449,9 +458,9 @@ fn older_versions_are_known_with_the_transactions_between_which_they_were_there(
 fn what_was_carried_home_while_the_disk_was_idle_is_durable_before_its_copy_is_overwritten() {
     let bed = Bed::new();
     let open = bed.begin(None, ID);
-    open.commit(&bed, &[(900, 7)]);
+    open.commit_often(&bed, &[(900, 7)]);
     bed.write(&open.active, 900 * FRAG, &bytes(7)).unwrap();
-    bed.rt.block_on(open.active.go_home(false)).unwrap();
+    bed.rt.block_on(open.active.go_home(Homeward::Few)).unwrap();
     assert!(!open.active.state().dirty);
     bed.ram.power_cut();
     let mut home = vec![0; FRAG as usize];
@@ -516,7 +525,7 @@ fn a_block_that_the_journal_cannot_keep_as_it_is_has_no_entry() {
     lies[..4].copy_from_slice(b"oBJb");
     let blocks = vec![(DiskOff(5 * FRAG), Block::copy_of(&lies).image())];
     bed.rt.block_on(open.journal.commit(Transaction { blocks, ..Transaction::default() })).unwrap();
-    bed.rt.block_on(open.active.go_home(false)).unwrap();
+    bed.rt.block_on(open.active.go_home(Homeward::Few)).unwrap();
     bed.ram.power_cut();
     // Recovery reads around what it writes.
     let cut = bed.active(Kept { by: Some(ID), dirty: true });
