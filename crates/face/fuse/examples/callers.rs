@@ -1,7 +1,7 @@
 //! Programs that call a file system: how many calls a second get through, for `benches/where.sh`.
 //!
-//! `callers DIR PROGRAM CLIENTS MILLISECONDS` prints the calls of all clients in a second. The clients are threads, each
-//! in a directory of its own below DIR. PROGRAM is one of
+//! `callers DIR PROGRAM CLIENTS MILLISECONDS` prints the calls of all clients in a second. The clients are threads,
+//! each in a directory of its own below DIR. PROGRAM is one of
 //!
 //! * `pairs`: create and unlink an empty file;
 //! * `stat`: ask for a name that is absent, and new each time;

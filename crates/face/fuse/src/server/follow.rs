@@ -7,23 +7,28 @@
 //! W1. A move is a hint. The thread is put on the caller's CPU, and in the next call is allowed again on every CPU that
 //!     it was allowed on before: the scheduler has the last word, and no caller's CPU is entered that the system's
 //!     administrator has forbidden.
-//! W2. Only a caller that waits for each reply is followed. Several callers, read-ahead and what the kernel writes back
-//!     by itself hold it back; requests without a caller (FORGET) count as nothing.
+//! W2. Only a caller that waits for each reply is followed, when no other one has come for [`ALONE`]. Read-ahead holds
+//!     the server back; requests without a caller (FORGET, what the kernel writes back by itself) count as nothing.
 //! W3. Looking costs two or three system calls for at least [`GAP`] requests. Where the scheduler parts the two again,
 //!     the looks become rarer, down to one in [`GAP_MOST`].
 //! W4. Nothing is done between requests: no timer, no spinning, no thread. An idle mount sleeps.
 
+use ordo_rt::{Rt, Time};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::pread;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use std::cell::RefCell;
+use std::time::Duration;
 
 /// Requests of one caller in a row between two looks: at least, and at most.
 const GAP: u32 = 32;
 const GAP_MOST: u32 = 1024;
-/// What a turn that is not of the caller alone undoes: there are no looks unless four turns of five are.
-const DISTURBED: u32 = 4;
+/// What a turn of several requests undoes: there are no looks unless four turns of five are of one.
+const SEVERAL: u32 = 4;
+/// Longer than the scheduler lets one of two callers run that share a CPU: they must not look like one alone. With two,
+/// a server on a CPU of its own need not sleep at all, and moving it would cost a third of their calls.
+const ALONE: Duration = Duration::from_millis(10);
 
 /// The requests that were read in one turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,22 +37,26 @@ pub(super) struct Turn {
     asked: u32,
     /// The caller of the last one.
     pid: u32,
+    /// Not all were of this caller.
+    mixed: bool,
 }
 
 impl Turn {
     /// A request of `pid` was read; the kernel's own have 0.
     pub(super) fn add(&mut self, pid: u32) {
         if pid != 0 {
-            *self = Turn { asked: self.asked + 1, pid };
+            let mixed = self.mixed || (self.asked > 0 && pid != self.pid);
+            *self = Turn { asked: self.asked + 1, pid, mixed };
         }
     }
 }
 
-/// When to look, and when to move: no system calls, no clock.
+/// When to look, and when to move: no system calls.
 #[derive(Debug)]
 struct Decision {
-    /// The caller of the turn before.
+    /// The caller, and since when there is no other.
     pid: u32,
+    since: Time,
     /// Requests from one look to the next, and to the next look.
     gap: u32,
     left: u32,
@@ -56,30 +65,26 @@ struct Decision {
 }
 
 impl Decision {
-    const fn new() -> Decision {
-        Decision { pid: 0, gap: GAP, left: GAP, moved: false }
+    /// Whether a move lasts depends on the caller: each begins with the shortest gap.
+    const fn of(pid: u32, since: Time) -> Decision {
+        Decision { pid, since, gap: GAP, left: GAP, moved: false }
     }
 
     /// Notes a turn. True: look now where its caller is.
-    fn note(&mut self, turn: Turn) -> bool {
+    fn note(&mut self, turn: Turn, now: Time) -> bool {
         if turn.asked == 0 {
             return false;
         }
-        let alone = turn.asked == 1 && turn.pid == self.pid;
-        if turn.pid != self.pid {
-            // Whether a move lasts depends on the caller: on how long it works between two requests, for one.
-            *self = Decision { pid: turn.pid, gap: GAP, left: self.left.min(GAP), moved: false };
-        }
-        if !alone {
-            self.left = (self.left + DISTURBED).min(self.gap);
+        if turn.mixed || turn.pid != self.pid {
+            *self = Decision::of(turn.pid, now);
             return false;
         }
-        self.left -= 1;
-        let look = self.left == 0;
-        if look {
-            self.left = self.gap;
+        if turn.asked > 1 {
+            self.left = (self.left + SEVERAL).min(self.gap);
+            return false;
         }
-        look
+        self.left = self.left.saturating_sub(1);
+        self.left == 0 && now - self.since >= ALONE
     }
 
     /// The result of a look. True: move to the caller.
@@ -96,7 +101,10 @@ impl Decision {
 }
 
 /// Follows the callers of a mount; see the head.
-pub(super) struct Follow(RefCell<Option<State>>);
+pub(super) struct Follow {
+    rt: Rt,
+    state: RefCell<Option<State>>,
+}
 
 struct State {
     decision: Decision,
@@ -106,17 +114,18 @@ struct State {
 
 impl Follow {
     /// With `on` false it does nothing.
-    pub(super) fn new(on: bool) -> Follow {
+    pub(super) fn new(rt: &Rt, on: bool) -> Follow {
         // With one CPU there is nothing to choose. More than a set can name: the kernel refuses the question.
         let several = sched_getaffinity(None).is_ok_and(|allowed| allowed.count() > 1);
-        Follow(RefCell::new((on && several).then(|| State { decision: Decision::new(), stat: None })))
+        let state = (on && several).then(|| State { decision: Decision::of(0, rt.now()), stat: None });
+        Follow { rt: rt.clone(), state: RefCell::new(state) }
     }
 
     /// After each turn: the requests were answered, and no more wait.
     pub(super) fn after(&self, turn: Turn) {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state.borrow_mut();
         let Some(state) = &mut *state else { return };
-        if !state.decision.note(turn) {
+        if !state.decision.note(turn, self.rt.now()) {
             return;
         }
         let Some(there) = state.cpu_of(turn.pid) else { return };
@@ -173,14 +182,27 @@ mod tests {
         turn
     }
 
-    /// Turns of these callers, again and again, until there is a look. `None`: there is none in 10,000.
+    fn decision() -> Decision {
+        Decision::of(0, Time::ZERO)
+    }
+
+    /// Turns of these callers, one a millisecond, again and again, until there is a look. `None`: there is none in
+    /// 10,000.
     fn look_after(decision: &mut Decision, turns: &[&[u32]]) -> Option<usize> {
-        (1..=10_000).find(|i| decision.note(turn(turns[(i - 1) % turns.len()])))
+        look_of(decision, Duration::from_millis(1), turns)
+    }
+
+    fn look_of(decision: &mut Decision, each: Duration, turns: &[&[u32]]) -> Option<usize> {
+        let mut now = decision.since;
+        (1..=10_000).find(|i| {
+            now += each;
+            decision.note(turn(turns[(i - 1) % turns.len()]), now)
+        })
     }
 
     #[test]
     fn one_caller_is_looked_at_after_so_many_requests_and_is_followed_when_it_is_elsewhere() {
-        let mut decision = Decision::new();
+        let mut decision = decision();
         // The first turn only says who calls.
         assert_eq!(look_after(&mut decision, &[&[7]]), Some(GAP as usize + 1));
         assert!(decision.seen(false));
@@ -191,22 +213,38 @@ mod tests {
 
     #[test]
     fn several_callers_are_not_followed_whether_they_come_together_or_by_turns() {
-        for turns in [&[&[7, 8][..]][..], &[&[7], &[8]], &[&[7], &[7], &[8]], &[&[7, 7]], &[&[7], &[7, 7], &[7]]] {
-            assert_eq!(look_after(&mut Decision::new(), turns), None, "{turns:?}");
+        for turns in
+            [&[&[7, 8][..]][..], &[&[7], &[8]], &[&[7], &[7], &[8]], &[&[7, 7]], &[&[7], &[7, 7], &[7]], &[&[8, 7]]]
+        {
+            assert_eq!(look_after(&mut decision(), turns), None, "{turns:?}");
         }
     }
 
     #[test]
+    fn two_callers_of_which_each_runs_for_a_while_are_not_taken_for_one() {
+        let (each, mut turns) = (Duration::from_micros(20), vec![&[7][..]; 400]);
+        turns.resize(800, &[8]);
+        assert_eq!(look_of(&mut decision(), each, &turns), None);
+        // Nor when the other one shows only beside the first.
+        turns.splice(399.., [&[8, 7][..]]);
+        assert_eq!(look_of(&mut decision(), each, &turns), None);
+        // As soon as one is alone for so long.
+        let alone = ALONE.as_micros() / each.as_micros();
+        assert_eq!(look_of(&mut decision(), each, &[&[7]]), Some(alone as usize + 1));
+    }
+
+    #[test]
     fn a_guest_now_and_then_and_requests_without_a_caller_do_not_keep_it_from_looking() {
-        let mut turns = vec![&[7][..]; 30];
-        turns[12] = &[9];
-        assert!(look_after(&mut Decision::new(), &turns).is_some());
-        assert_eq!(look_after(&mut Decision::new(), &[&[7, 0], &[0], &[0, 7]]), Some(GAP as usize * 3 / 2 + 1));
+        let mut turns = vec![&[7][..]; 50];
+        (turns[0], turns[20]) = (&[9], &[7, 7]);
+        assert_eq!(look_after(&mut decision(), &turns), Some(GAP as usize + 7));
+        let ones: [&[u32]; 3] = [&[7, 0], &[0], &[0, 7]];
+        assert_eq!(look_after(&mut decision(), &ones), Some(GAP as usize * 3 / 2 + 1));
     }
 
     #[test]
     fn a_caller_that_the_scheduler_takes_away_each_time_is_looked_at_ever_less_until_it_stays() {
-        let mut decision = Decision::new();
+        let mut decision = decision();
         assert!(decision.seen(false));
         for _ in 0..20 {
             assert!(decision.seen(false));
@@ -223,8 +261,8 @@ mod tests {
 
     #[test]
     fn moves_that_failed_for_one_caller_say_nothing_about_another() {
-        let mut decision = Decision::new();
-        assert!(!decision.note(turn(&[7])));
+        let mut decision = decision();
+        assert!(!decision.note(turn(&[7]), Time::ZERO));
         (0..20).for_each(|_| {
             decision.seen(false);
         });
@@ -265,7 +303,7 @@ mod tests {
     #[test]
     fn this_thread_is_found_where_it_runs() {
         let before = sched_getaffinity(None).unwrap();
-        let mut state = State { decision: Decision::new(), stat: None };
+        let mut state = State { decision: decision(), stat: None };
         let me = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         for cpu in (0..CpuSet::MAX_CPU).filter(|cpu| before.is_set(*cpu)) {
             let mut only = CpuSet::new();

@@ -176,22 +176,9 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
     mut opts: ServeOptions,
     signals: Option<Signals>,
 ) -> Reason {
-    let show = Show::new(fs.root()).with(opts.uid, opts.gid, opts.umask);
-    let follow = Follow::new(opts.follow);
+    let follow = Follow::new(rt, opts.follow);
     let mut ready = Some(opts.ready.take().unwrap_or_else(|| Box::new(|| ())));
-    let server = Rc::new(Server {
-        fs,
-        transport,
-        show,
-        opts,
-        stage: Cell::new(Stage::Starting),
-        lookups: RefCell::default(),
-        tape: Tape::new(rt),
-        setattrs: Cell::new(0),
-        turn: Cell::new(Turn::default()),
-        under_way: Cell::new(0),
-        finished: Notify::new(),
-    });
+    let server = Rc::new(Server::new(rt, fs, transport, opts));
     let reason = loop {
         match server.drain(rt) {
             Err(Gone::Unmounted) => break Reason::Unmounted,
@@ -243,6 +230,24 @@ struct Server<F, T> {
     under_way: Cell<usize>,
     /// Notified when `under_way` becomes zero.
     finished: Notify,
+}
+
+impl<F: FileSystem, T: Transport> Server<F, T> {
+    fn new(rt: &Rt, fs: Rc<F>, transport: T, opts: ServeOptions) -> Server<F, T> {
+        Server {
+            show: Show::new(fs.root()).with(opts.uid, opts.gid, opts.umask),
+            fs,
+            transport,
+            opts,
+            stage: Cell::new(Stage::Starting),
+            lookups: RefCell::default(),
+            tape: Tape::new(rt),
+            setattrs: Cell::new(0),
+            turn: Cell::new(Turn::default()),
+            under_way: Cell::new(0),
+            finished: Notify::new(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
