@@ -15,6 +15,8 @@ pub(crate) struct Wanted {
     pub(crate) volume: MountOptions,
     pub(crate) kernel: ordo_fuse::MountOptions,
     pub(crate) transport: TransportChoice,
+    /// The server's thread moves to the CPU of a caller that is alone.
+    pub(crate) follow: bool,
     pub(crate) uid: Option<u32>,
     pub(crate) gid: Option<u32>,
     pub(crate) umask: u16,
@@ -75,6 +77,7 @@ impl Wanted {
             volume: MountOptions { cache: default_cache(), ..MountOptions::default() },
             kernel: ordo_fuse::MountOptions::new(source),
             transport: TransportChoice::default(),
+            follow: true,
             uid: None,
             gid: None,
             umask: 0,
@@ -146,6 +149,13 @@ impl Wanted {
                     _ => return Err(wrong("must be yes or no".into())),
                 }
             }
+            "follow" => {
+                self.follow = match value {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err(wrong("must be on or off".into())),
+                }
+            }
             "transport" => {
                 let known = TransportChoice::by_name(value).ok_or_else(|| wrong("must be classic or uring".into()))?;
                 self.transport = known;
@@ -206,7 +216,7 @@ mod tests {
     fn options_of_the_volume_arrive() {
         let wanted = parse(
             "ro,scheme=async,cache=16M,uid=5,gid=6,umask=027,allocinit=all,volatile_cache=no,force,\
-            noatime,sync,dirsync,allow_other,offset=1M,noexec,transport=uring",
+            noatime,sync,dirsync,allow_other,offset=1M,noexec,transport=uring,follow=off",
         )
         .unwrap();
         let (volume, kernel) = (&wanted.volume, &wanted.kernel);
@@ -220,7 +230,8 @@ mod tests {
             let kernel = parse(list).unwrap().kernel;
             assert_eq!((kernel.suid, kernel.dev), (suid, dev), "{list}");
         }
-        assert_eq!(wanted.transport, TransportChoice::Uring);
+        assert_eq!((wanted.transport, wanted.follow), (TransportChoice::Uring, false));
+        assert!(parse("follow=on").unwrap().follow && parse("").unwrap().follow);
         assert_eq!(parse("transport=classic").unwrap().transport, TransportChoice::Classic);
     }
 
@@ -249,6 +260,7 @@ mod tests {
             ("data=none", "data=none"),
             ("commit=0", "commit=0"),
             ("transport=fast", "transport=fast"),
+            ("follow=yes", "follow=yes"),
         ] {
             let error = parse(list).unwrap_err();
             assert!(error.is::<crate::out::Usage>() && error.to_string().contains(named), "{list}: {error}");

@@ -51,6 +51,7 @@ Options (-o), between commas:
   noexec                  programs on the volume cannot be run
   offset=BYTES            where the volume starts in the image
   transport=classic|uring how the kernel passes requests; uring needs Linux 6.14 [classic]
+  follow=on|off           the server moves to the CPU of a program that uses the mount alone [on]
   force                   mount read-write although the volume needs a check
   acl                     use access control lists although the volume's flag for them is off
 
@@ -171,6 +172,7 @@ fn serve(
     let complain = messages.clone();
     let options = ServeOptions {
         transport: wanted.transport,
+        follow: wanted.follow,
         uid: wanted.uid,
         gid: wanted.gid,
         umask: wanted.umask,

@@ -1,7 +1,7 @@
 //! Mounts an empty in-memory tree, in the foreground: shows the cost of the FUSE layer alone.
 //!
 //! `cargo run --release -p ordo-fuse --example memfs -- DIR [writeback] [noxattr] [acl] [allow_other] [signals]
-//! [uring]`
+//! [uring] [stay]`
 use ordo_fuse::{MountOptions, ServeOptions, TransportChoice, mount, serve};
 use ordo_model::{MemFs, Options};
 use ordo_rt::Rt;
@@ -23,6 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let session = mount(Path::new(dir), &mount_opts)?;
     let opts = ServeOptions {
         transport: if has("uring") { TransportChoice::Uring } else { TransportChoice::Classic },
+        follow: !has("stay"),
         writeback: has("writeback"),
         xattrs: !has("noxattr"),
         acls: has("acl"),

@@ -5,7 +5,7 @@
 //! R2. Names are bytes without their NUL. Whether they are valid names ([`ordo_vfs::Name`]) is checked where they are
 //!     used, because a name that is too long has an error of its own.
 
-use super::abi::{self, Opcode};
+use super::abi::{self, InHeader, Opcode};
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 /// A request that lacks something its operation needs. Answered with EINVAL.
@@ -48,6 +48,8 @@ pub struct Head {
     pub uid: u32,
     /// Group of the caller.
     pub gid: u32,
+    /// The caller's thread, in the numbers of the server's namespace; 0 for the kernel's own requests.
+    pub pid: u32,
 }
 
 impl Head {
@@ -55,8 +57,9 @@ impl Head {
     ///
     /// `None`: not even a header, so no reply is possible.
     pub fn read(message: &[u8]) -> Option<(Head, Result<Args<'_>, Malformed>)> {
-        let (raw, rest) = abi::InHeader::read_from_prefix(message).ok()?;
-        let head = Head { opcode: raw.opcode, unique: raw.unique, node: raw.nodeid, uid: raw.uid, gid: raw.gid };
+        let (raw, rest) = InHeader::read_from_prefix(message).ok()?;
+        let InHeader { opcode, unique, nodeid: node, uid, gid, pid, .. } = raw;
+        let head = Head { opcode, unique, node, uid, gid, pid };
         let extensions = usize::from(raw.total_extlen) * 8;
         let args = if raw.len as usize != message.len() {
             Err(Malformed::Length { said: raw.len, got: message.len() })
@@ -325,7 +328,7 @@ mod tests {
     fn lookup_gives_the_name_without_its_nul() {
         let bytes = message(Opcode::Lookup, &[b"hello\0"]);
         let (head, _) = Head::read(&bytes).unwrap();
-        assert_eq!(head, Head { opcode: 1, unique: 7, node: 5, uid: 1000, gid: 100 });
+        assert_eq!(head, Head { opcode: 1, unique: 7, node: 5, uid: 1000, gid: 100, pid: 1 });
         assert!(matches!(decode(&bytes), Ok(Request::Lookup { name: b"hello" })));
     }
 

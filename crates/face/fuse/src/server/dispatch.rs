@@ -71,9 +71,16 @@ impl<F: FileSystem + 'static, T: Transport + 'static> Server<F, T> {
         });
     }
 
+    fn noted(&self, pid: u32) {
+        let mut turn = self.turn.get();
+        turn.add(pid);
+        self.turn.set(turn);
+    }
+
     async fn handle(&self, message: Message) {
         // Shorter than a header: no reply is possible.
         let Some((head, args)) = Head::read(message.bytes()) else { return };
+        self.noted(head.pid);
         let came = self.tape.now();
         let answer = self.answer(&head, args).await;
         if let Some(came) = came {

@@ -8,6 +8,7 @@
 mod attributes;
 mod contents;
 mod dispatch;
+mod follow;
 mod init;
 mod ioctl;
 mod listing;
@@ -21,6 +22,7 @@ use crate::mount::{Lease, Session};
 use crate::proto::reply::Show;
 use crate::transport::{DevFuse, Gone, NoUring, Transport, TransportChoice, Uring};
 use dispatch::Drained;
+use follow::{Follow, Turn};
 use init::Agreed;
 use lookups::Lookups;
 use ordo_rt::Rt;
@@ -76,6 +78,8 @@ pub struct ServeOptions {
     pub gid: Option<u32>,
     /// Permission bits that are masked.
     pub umask: u16,
+    /// The serving thread moves to the CPU of a caller that is alone. `false`: it stays where the scheduler puts it.
+    pub follow: bool,
     /// SIGTERM and SIGINT unmount; a second one ends the service at once.
     pub signals: bool,
     /// Called once, when the mount is usable: the kernel has the reply to its first request.
@@ -98,6 +102,7 @@ impl Default for ServeOptions {
             uid: None,
             gid: None,
             umask: 0,
+            follow: true,
             signals: false,
             ready: None,
             status: None,
@@ -171,20 +176,9 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
     mut opts: ServeOptions,
     signals: Option<Signals>,
 ) -> Reason {
-    let show = Show::new(fs.root()).with(opts.uid, opts.gid, opts.umask);
+    let follow = Follow::new(rt, opts.follow);
     let mut ready = Some(opts.ready.take().unwrap_or_else(|| Box::new(|| ())));
-    let server = Rc::new(Server {
-        fs,
-        transport,
-        show,
-        opts,
-        stage: Cell::new(Stage::Starting),
-        lookups: RefCell::default(),
-        tape: Tape::new(rt),
-        setattrs: Cell::new(0),
-        under_way: Cell::new(0),
-        finished: Notify::new(),
-    });
+    let server = Rc::new(Server::new(rt, fs, transport, opts));
     let reason = loop {
         match server.drain(rt) {
             Err(Gone::Unmounted) => break Reason::Unmounted,
@@ -203,6 +197,7 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
                     }
                     Stage::Refused(errno) => break Reason::Failed(Gone::Failed(errno)),
                 }
+                follow.after(server.turn.take());
                 match &signals {
                     None => server.transport.ready().await,
                     Some(signals) => match first(server.transport.ready(), signals.end()).await {
@@ -229,10 +224,30 @@ struct Server<F, T> {
     tape: Tape,
     /// SETATTR requests so far.
     setattrs: Cell<u64>,
+    /// What was read since the server slept last.
+    turn: Cell<Turn>,
     /// Requests that became tasks and are not finished.
     under_way: Cell<usize>,
     /// Notified when `under_way` becomes zero.
     finished: Notify,
+}
+
+impl<F: FileSystem, T: Transport> Server<F, T> {
+    fn new(rt: &Rt, fs: Rc<F>, transport: T, opts: ServeOptions) -> Server<F, T> {
+        Server {
+            show: Show::new(fs.root()).with(opts.uid, opts.gid, opts.umask),
+            fs,
+            transport,
+            opts,
+            stage: Cell::new(Stage::Starting),
+            lookups: RefCell::default(),
+            tape: Tape::new(rt),
+            setattrs: Cell::new(0),
+            turn: Cell::new(Turn::default()),
+            under_way: Cell::new(0),
+            finished: Notify::new(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -180,6 +180,23 @@ fn a_request_that_waits_delays_nobody_and_is_still_answered() {
 }
 
 #[test]
+fn a_turn_counts_the_requests_that_have_a_caller_each_once() {
+    let rt = Rt::virtual_time(1);
+    let of = |pid, node: NodeId| {
+        let head = InHeader { len: 56, opcode: Opcode::Getattr as u32, nodeid: node.0, pid, ..Default::default() };
+        [head.as_bytes(), &[0; 16]].concat()
+    };
+    let requests = [of(5, SLOW), of(0, SETUID), of(6, SETUID)];
+    let script = Rc::new(Script { requests: RefCell::new(requests.into()), ..Script::default() });
+    let server = Rc::new(Server::new(&rt, script.fs.clone(), script.clone(), ServeOptions::default()));
+    assert!(matches!(server.drain(&rt), Ok(Drained::All)));
+    rt.block_on(server.settle());
+    let mut turn = Turn::default();
+    [5, 6].iter().for_each(|pid| turn.add(*pid));
+    assert_eq!((server.turn.get(), script.replies.borrow().len()), (turn, 3));
+}
+
+#[test]
 fn every_request_gets_its_reply_and_malformed_ones_an_error() {
     let requests = [
         request(1, Opcode::Lookup as u32, 1, b"no end"),
