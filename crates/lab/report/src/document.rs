@@ -21,7 +21,9 @@ pub struct Source {
 
 /// A document of an unknown shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name}: {why}; give what ordo bench, paper, crash, trace --explain or info --segments prints with --json")]
+#[error(
+    "{name}: {why}; give what ordo bench, paper, crash, trace --explain, info --segments or benches/programs.py prints with --json"
+)]
 pub struct Refused {
     /// The document.
     pub name: String,
@@ -37,6 +39,7 @@ pub(crate) enum Document {
     Crash(Crash),
     Trace(Trace),
     Segments(Segments),
+    Programs(Programs),
 }
 
 /// A row of `ordo bench`.
@@ -288,6 +291,24 @@ pub(crate) struct Segment {
     pub(crate) superblock: bool,
 }
 
+/// What `benches/programs.py` prints.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Programs {
+    pub(crate) programs: Vec<Program>,
+    pub(crate) systems: Vec<String>,
+    pub(crate) machine: String,
+    pub(crate) runs: f64,
+}
+
+/// Seconds, or a rate if its name ends with `/s`, by system.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Program {
+    pub(crate) what: String,
+    pub(crate) medians: BTreeMap<String, f64>,
+}
+
 /// What `ordo trace --explain` prints.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Trace {
@@ -369,6 +390,8 @@ fn shape(value: Value, has: impl Fn(&Value, &[&str]) -> bool) -> Result<Document
         typed(value, "a document of ordo trace").map(Document::Trace)
     } else if has(&value, &["segment_size", "segments"]) && value["segments"].is_array() {
         typed(value, "a document of ordo info --segments").map(Document::Segments)
+    } else if has(&value, &["programs", "systems"]) {
+        typed(value, "a document of benches/programs.py").map(Document::Programs)
     } else {
         Err("a document of no known shape".into())
     }
@@ -417,6 +440,7 @@ mod tests {
             [Document::Crash(crash)] => format!("crash {}", crash.states),
             [Document::Trace(trace)] => format!("trace {}", trace.call),
             [Document::Segments(of)] => format!("segments {}", of.segments.len()),
+            [Document::Programs(of)] => format!("programs {}", of.programs.len()),
             several => format!("{} documents", several.len()),
         };
         let row = r#"{"scheme":"s","workload":"w","phase":"p","rate":1,"seconds":2,"new":[]}"#;
@@ -428,6 +452,7 @@ mod tests {
             kind(r#"{"image":"v","segment_size":9,"segments":[{"state":"clean","live_bytes":0}]}"#),
             "segments 1"
         );
+        assert_eq!(kind(r#"{"programs":[{"what":"make","medians":{"ext4":1.5}}],"systems":["ext4"]}"#), "programs 1");
         assert_eq!(kind(r#"[{"paper":"a"},{"paper":"b"}]"#), "2 documents");
     }
 

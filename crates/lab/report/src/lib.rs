@@ -1,5 +1,5 @@
 //! Renders results as one self-contained HTML page: what `ordo bench`, `ordo paper`, `ordo crash`, `ordo trace
-//! --explain` and `ordo info --segments` print with `--json`.
+//! --explain`, `ordo info --segments` and `benches/programs.py` print with `--json`.
 //!
 //! ```
 //! use ordo_report::Source;
@@ -20,7 +20,7 @@
 //!     omitted.
 //!
 //! `document` defines the shapes, `page` assembles the sections; `bench`, `paper` (with `choice`, `compared`,
-//! `claims`, `timeline`), `crash`, `segments` and `trace` make a section each, with `bars` and `plot` for figures,
+//! `claims`, `timeline`), `crash`, `programs`, `segments` and `trace` make a section each, with `bars` and `plot` for figures,
 //! `tabs` for panels, and `number` for numbers.
 #![forbid(unsafe_code)]
 
@@ -36,6 +36,7 @@ mod number;
 mod page;
 mod paper;
 mod plot;
+mod programs;
 mod segments;
 mod tabs;
 mod timeline;

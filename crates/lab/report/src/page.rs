@@ -1,7 +1,7 @@
 //! The page: header, table of contents, one section each, footer.
 
-use crate::document::{Crash, Document, Segments, Trace};
-use crate::{bench, crash, paper, segments, tabs, trace};
+use crate::document::{Crash, Document, Programs, Segments, Trace};
+use crate::{bench, crash, paper, programs, segments, tabs, trace};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Nothing is fetched and no script runs, whatever the page contains.
@@ -71,7 +71,7 @@ pub(crate) fn of(documents: Vec<Document>) -> String {
 fn sections(documents: Vec<Document>) -> Vec<Section> {
     let (mut papers, mut benches) = (Vec::new(), Vec::new());
     let (mut crashes, mut traces): (Vec<Crash>, Vec<Trace>) = (Vec::new(), Vec::new());
-    let mut logs: Vec<Segments> = Vec::new();
+    let (mut logs, mut programs): (Vec<Segments>, Vec<Programs>) = (Vec::new(), Vec::new());
     for document in documents {
         match document {
             Document::Paper(found) => {
@@ -83,6 +83,7 @@ fn sections(documents: Vec<Document>) -> Vec<Section> {
             Document::Crash(found) => crashes.push(found),
             Document::Trace(found) => traces.push(found),
             Document::Segments(found) => logs.push(found),
+            Document::Programs(found) => programs.push(found),
         }
     }
     let mut sections = papers;
@@ -91,6 +92,11 @@ fn sections(documents: Vec<Document>) -> Vec<Section> {
         kind: "benchmark",
         title: bench::title(rows),
         content: bench::of(rows),
+    }));
+    sections.extend(programs.iter().map(|found| Section {
+        kind: "programs",
+        title: programs::title(found),
+        content: programs::of(found),
     }));
     if !crashes.is_empty() {
         sections.push(Section { kind: "power cuts", title: "After a power cut".into(), content: crash::of(&crashes) });
