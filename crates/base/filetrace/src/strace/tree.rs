@@ -75,6 +75,8 @@ pub(super) struct Node {
     pub(super) held: u64,
     /// Earlier, nothing can be done to it.
     pub(super) since_us: u64,
+    /// When the last line about it begins.
+    pub(super) last_us: u64,
     /// The line that may have found it instead of making it.
     pub(super) doubt: Option<usize>,
     /// Where a symbolic link leads.
@@ -117,6 +119,7 @@ impl Tree {
             opens: 0,
             held: 0,
             since_us,
+            last_us: since_us,
             doubt: None,
             target: None,
             is_whole: false,

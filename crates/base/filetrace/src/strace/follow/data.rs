@@ -191,6 +191,7 @@ impl Follower {
                 self.sized(Op::Write, to, to_offset.saturating_add(len));
                 self.about(to);
                 self.push_on(Op::Copy, node, |call| Call { offset, to: number(to), to_offset, len, ..call });
+                self.used(to);
             }
             // Of one file that is outside, or by sendfile: a read and a write.
             (read, write) => {

@@ -6,7 +6,8 @@
 //! F3. The last name of a path is looked up each time, and those before it when they are met first.
 //! F4. An `open` that may make a file is taken to make it if its name is unknown. Where more is found in it than was
 //!     written, the line becomes a lookup.
-//! F5. A number of a node is never given again. When its last name and its last descriptor are gone, it is forgotten.
+//! F5. A number of a node is never given again. When its last name and its last descriptor are gone, it is forgotten,
+//!     no earlier than the last line about it.
 
 mod data;
 mod names;
@@ -294,12 +295,22 @@ impl Follower {
         self.about(node);
         let call = with(self.line(op, node));
         self.calls.push(call);
+        self.used(node);
+    }
+
+    /// A line has just been about this node.
+    fn used(&mut self, node: u32) {
+        let at_us = self.at_us();
+        let known = self.tree.node_mut(node);
+        known.last_us = known.last_us.max(at_us);
     }
 
     fn forget_if_gone(&mut self, node: u32) {
         let known = self.tree.node_mut(node);
         if node != ROOT && known.names == 0 && known.opens == 0 && known.held > 0 {
             let len = std::mem::take(&mut known.held);
+            // Others may have used it while this call was under way.
+            self.floor_us = self.floor_us.max(known.last_us);
             self.push_on(Op::Forget, node, |call| Call { len, ..call });
         }
     }

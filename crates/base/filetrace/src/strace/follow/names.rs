@@ -236,6 +236,7 @@ impl Follower {
             Ok(node) => {
                 self.push_on(Op::Link, directory, |call| Call { name: name.clone(), to: number(node), ..call });
                 self.tree.node_mut(node).held += 1;
+                self.used(node);
                 self.name(directory, &name, Some(node));
                 Ok(())
             }

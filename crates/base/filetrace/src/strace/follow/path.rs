@@ -141,6 +141,7 @@ impl Follower {
         let outcome = self.found(node);
         self.push_on(Op::Lookup, directory, |call| Call { name: name.to_vec(), outcome, ..call });
         self.tree.node_mut(node).held += 1;
+        self.used(node);
     }
 
     /// What a spot names. Only what is not known is looked up.

@@ -360,6 +360,17 @@ fn names_come_move_and_go_and_are_never_earlier_than_their_file() {
          1 100000000.000006 <... stat resumed>{st_mode=S_IFREG|0644, st_size=9, ...}) = 0\n",
     );
     assert_eq!(lines(&strace), ["5 lookup 1 old = 2 f 0", "5 rename 1 old 1 new 0", "5 lookup 1 new = 2 f 9"]);
+    // A removal that took long, while another process went on with the file.
+    let strace = under(
+        "1 100000000.000000 chdir(\"/r\") = 0
+         2 100000000.000000 chdir(\"/r\") = 0
+         1 100000000.000001 creat(\"f\", 0600) = 3
+         2 100000000.000002 unlink(\"f\" <unfinished ...>
+         1 100000000.000005 write(3, \"x\", 1) = 1
+         1 100000000.000006 close(3) = 0
+         2 100000000.000007 <... unlink resumed>) = 0\n",
+    );
+    assert_eq!(lines(&strace), ["1 create 1 f = 2 f 0", "2 unlink 1 f", "5 write 2 0 1", "5 forget 2 1"]);
 }
 
 #[test]
